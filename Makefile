@@ -1,0 +1,80 @@
+# make run   the main job: train, tabulate, draw, report     make test  the tests
+# Everything is set up in .venv of this checkout from the locks in requirements/.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+UV_VERSION := 0.13.8
+export PYTHONPATH := $(CURDIR)/src
+# runs on the board, so it keeps Python 3.6 grammar (docs/decisions/0003)
+BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records device training)
+SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
+
+.DEFAULT_GOAL := help
+.PHONY: run test lint format bench report docs lock clean help
+
+run: $(VENV)/host-ready ## train for real, make every table, figure and the report
+	@$(SNAKEMAKE)
+	@$(MAKE) --no-print-directory report
+	@$(PY) -m epochwatt summary
+
+report: $(VENV)/host-ready ## results/report.html, remade only when something it shows is newer
+	@$(PY) -m epochwatt report
+
+test: $(VENV)/dev-ready ## all tests: unit, rules, end to end
+	@$(PY) -m pytest
+	@echo "tests passed; where they are and how to add one: CONTRIBUTING.md"
+
+lint: $(VENV)/dev-ready ## formatting, style, types, board-side grammar, Snakemake's own lint
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(PY) -m snakefmt --check Snakefile workflow
+	$(VENV)/bin/vermin --quiet --no-tips --target=3.6- --violations $(BOARD_SIDE)
+	$(PY) -m snakemake --lint
+
+format: $(VENV)/dev-ready ## put the sources into the form that lint asks for
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+	$(PY) -m snakefmt Snakefile workflow
+
+bench: $(VENV)/dev-ready ## measure the instrument and the workflow: a table and results/benchmarks.json
+	@$(PY) -m benchmarks
+
+docs: $(VENV)/dev-ready ## rewrite the generated parts of docs/ and config/
+	@$(PY) -m epochwatt.study.reference
+
+lock: ## resolve the locked versions anew
+	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q uv==$(UV_VERSION)
+	echo "uv==$(UV_VERSION)" | $(LOCK) - -o requirements/uv.txt
+	$(LOCK) pyproject.toml -o requirements/workflow.txt
+	$(LOCK) pyproject.toml --extra host -c requirements/workflow.txt -o requirements/host.txt
+	$(LOCK) pyproject.toml --extra host --extra dev -c requirements/host.txt -o requirements/dev.txt
+LOCK := .venv/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes
+
+clean: ## remove results/ and caches; measured/ and data/ are never touched
+	rm -rf results .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
+
+help: ## this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+# -- the environment ---------------------------------------------------------------------------
+# A stamp holds the checkout's path: a checkout moved elsewhere is set up again (from uv's cache).
+ifneq ($(shell cat $(VENV)/path 2>/dev/null),$(CURDIR))
+.PHONY: $(VENV)/path
+endif
+
+$(VENV)/path:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "epochwatt needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make run PYTHON=python3.12"; exit 1; }
+	@echo "setting up $(VENV) (once; about 6 GB with torch and its CUDA libraries)"
+	@$(PYTHON) -m venv --clear $(VENV) || \
+	  { echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	@echo "$(CURDIR)" > $@
+
+$(VENV)/%-ready: requirements/%.txt pyproject.toml $(VENV)/path
+	@echo "installing requirements/$*.txt"
+	@$(PY) -m uv pip install --quiet --python $(PY) --require-hashes -r requirements/$*.txt
+	@$(PY) -m uv pip install --quiet --python $(PY) --no-deps --editable .
+	@touch $@

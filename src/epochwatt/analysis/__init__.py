@@ -1,0 +1,1 @@
+"""Across runs: reading their epochs, exports, the summary."""

@@ -1,0 +1,77 @@
+"""The common tables: exports for people and other tools. Nothing in the DAG depends on them."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from epochwatt import fields
+
+_DTYPES = {"str": "string", "int": "Int64", "float": "float64", "bool": "bool"}
+
+
+def read_epochs(paths: Iterable[str | Path]) -> pd.DataFrame:
+    """Read the `epochs.csv` of several runs into one table, one row per run and epoch.
+
+    Columns are `fields.RUN_EPOCH_COLUMNS`; empty text is "", an empty number is missing.
+    """
+    dtypes = {f.name: _DTYPES[f.kind] for f in fields.RUN_EPOCH_COLUMNS}
+    texts = [f.name for f in fields.RUN_EPOCH_COLUMNS if f.kind == "str"]
+    frames = [pd.read_csv(path, dtype=dtypes) for path in paths]
+    if not frames:
+        frames = [pd.DataFrame({name: pd.Series(dtype=d) for name, d in dtypes.items()})]
+    table = pd.concat(frames, ignore_index=True)
+    table[texts] = table[texts].fillna("")
+    return table
+
+
+def epoch_sets(epochs: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the rows of each epoch set: `0` the first epoch, `1+` those after it, `all`."""
+    return {"0": epochs[epochs.epoch == 0], "1+": epochs[epochs.epoch >= 1], "all": epochs}
+
+
+def summarise_runs(epochs: pd.DataFrame, studies: Mapping[str, str]) -> pd.DataFrame:
+    """Return one row per run, epoch set and statistic (columns `fields.RUNS_COLUMNS`).
+
+    Epochs that are not valid are left out of the statistics and counted in `n_invalid`; a set
+    without a valid epoch keeps its row, with empty values.
+    """
+    rows = []
+    factors = list(fields.names(fields.FACTORS))
+    for run, of_run in epochs.groupby("run", sort=False):
+        for name, of_set in epoch_sets(of_run).items():
+            valid = of_set[of_set.valid]
+            flags = sorted({flag for cell in of_set["flags"] for flag in cell.split()})
+            for statistic in fields.STATISTICS:
+                values = valid[list(fields.STATISTIC_COLUMNS)].agg(statistic)
+                rows.append(
+                    {
+                        "studies": studies.get(str(run), ""),
+                        "run": run,
+                        **of_run.iloc[0][factors].to_dict(),
+                        "epoch_set": name,
+                        "statistic": statistic,
+                        "n_epochs": len(valid),
+                        "n_invalid": len(of_set) - len(valid),
+                        **values.to_dict(),
+                        "flags": " ".join(flags),
+                    }
+                )
+    return pd.DataFrame(rows, columns=list(fields.names(fields.RUNS_COLUMNS)))
+
+
+def export_tables(
+    paths: Iterable[str], studies: Mapping[str, str], epochs_csv: str, runs_csv: str
+) -> None:
+    """Write results/tables/epochs.csv and runs.csv from the `epochs.csv` of all runs.
+
+    Parameters
+    ----------
+    paths : one `epochs.csv` per run
+    studies : run id -> names of its studies, separated by spaces
+    epochs_csv, runs_csv : where to write
+    """
+    epochs = read_epochs(paths)
+    summarise_runs(epochs, studies).to_csv(runs_csv, index=False)
+    epochs.insert(0, "studies", epochs.run.map(lambda run: studies.get(run, "")))
+    epochs.to_csv(epochs_csv, index=False)

@@ -1,0 +1,1 @@
+"""The machine that is measured (board side: Python 3.6)."""

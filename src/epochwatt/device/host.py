@@ -1,0 +1,67 @@
+"""The machine at hand as a measured device (board side: Python 3.6 grammar)."""
+
+import os
+import platform
+import sys
+from typing import Any, Dict
+
+_LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
+
+
+def describe() -> Dict[str, Any]:
+    """Return what a record says of this machine.
+
+    `machine` and `software` must stay the same within a run (a change flags the epoch and those
+    after it); `host_state` may differ between epochs. Versions are those of the libraries that are
+    already imported: asking must not cost an import.
+    """
+    return {
+        "machine": {
+            "architecture": platform.machine(),
+            "cpu_model": _cpu_model(),
+            "n_cpus": os.cpu_count(),
+            "ram_gib": round(_meminfo_kib("MemTotal") / 2.0**20),
+        },
+        "software": dict(
+            {"python": platform.python_version(), "kernel": platform.release()},
+            **{
+                name: str(getattr(sys.modules[name], "__version__", "unknown"))
+                for name in _LIBRARIES
+                if name in sys.modules
+            },
+        ),
+        "host_state": {
+            "hostname": platform.node(),
+            "load_1min": round(os.getloadavg()[0], 2),
+            "ram_available_mib": _meminfo_kib("MemAvailable") // 1024,
+        },
+    }
+
+
+def boot_id() -> str:
+    """Return the kernel's id of this boot; empty when it does not tell."""
+    return _read("/proc/sys/kernel/random/boot_id").strip()
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            return handle.read()
+    except OSError:
+        return ""
+
+
+def _cpu_model() -> str:
+    for line in _read("/proc/cpuinfo").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Model"):
+            return value.strip()
+    return platform.processor() or "unknown"
+
+
+def _meminfo_kib(name: str) -> int:
+    for line in _read("/proc/meminfo").splitlines():
+        key, _, value = line.partition(":")
+        if key == name:
+            return int(value.split()[0])
+    return 0

@@ -1,0 +1,175 @@
+"""Names, units and order of every column, factor and flag (board side: Python 3.6 grammar).
+
+The one place where a column is named. `FACTORS` are what a run is told to do, `EPOCH_COLUMNS` what
+one measured epoch gives; the tables in `results/`, the records in `measured/` and the pages made by
+`make docs` all take names, order and meaning from here.
+
+Source of the definitions: SIGMETRICS 2023 paper (doi 10.1145/3570604), sections 4.4 and 4.5;
+`docs/conventions.md` says them at length.
+"""
+
+from typing import Any, Dict, NamedTuple, Tuple
+
+SCHEMA_VERSION = 1  # of a record's files; an older one is read or refused, never guessed
+PROTOCOL = 1  # of the measuring procedure; part of every run id (docs/decisions/0002)
+
+# A factor without a default: it stands in every hash and has to be resolved for every run.
+REQUIRED = None
+
+Field = NamedTuple(
+    "Field",
+    [("name", str), ("kind", str), ("unit", str), ("about", str), ("default", Any)],
+)
+
+
+def _f(name: str, kind: str, unit: str, about: str, default: Any = REQUIRED) -> Field:
+    return Field(name, kind, unit, about, default)
+
+
+# Defaults are those of SIGMETRICS 2023, section 4.4. They may never change: a run's hash leaves out
+# what equals the default, so a changed default would give an old id a new meaning.
+FACTORS = (
+    _f("setup", "str", "", "whose protocol the run follows: own, sigmetrics2023, hipcw2021", "own"),
+    _f("backend", "str", "", "where it runs: host (measured on the machine at hand)"),
+    _f("device", "str", "", "device type, a file of config/devices/"),
+    _f("instance", "str", "", "which unit of that device type"),
+    _f("model", "str", "", "network, a row of config/workloads.yaml"),
+    _f("dataset", "str", "", "data set the network trains on"),
+    _f("dataset_source", "str", "", "where its samples come from"),
+    _f("dataset_scale", "float", "", "number of samples relative to the source", 1),
+    _f("storage", "str", "", "storage medium that holds the data set, named by the device"),
+    _f("num_workers", "int", "", "loader worker processes; 0 loads in the training process", 4),
+    _f(
+        "prefetch_factor",
+        "int",
+        "mini-batches",
+        "mini-batches each worker loads ahead; none at 0 workers",
+        2,
+    ),
+    _f(
+        "batch_size",
+        "int",
+        "samples",
+        "samples of a mini-batch; the last of an epoch may be smaller",
+        16,
+    ),
+    _f("power_mode", "str", "", "cores, CPU, GPU and memory clock, named by the device"),
+    _f(
+        "dvfs",
+        "str",
+        "",
+        "off: clocks pinned at the mode's values; on: the governors choose",
+        "off",
+    ),
+    _f("torch_threads", "int", "", "threads of torch's CPU operators; 0 leaves it to torch", 0),
+    _f("cache_policy", "str", "", "page cache: kept (dropped before epoch 0 only)", "kept"),
+    _f("seed", "int", "", "seed of weights, order and augmentation", 0),
+    _f("epochs_per_job", "int", "epochs", "epochs measured by one process before it ends", 1),
+)
+
+FACTOR_DEFAULTS: Dict[str, Any] = {f.name: f.default for f in FACTORS if f.default is not REQUIRED}
+
+# Columns of minibatches.npy, one row per mini-batch: shape (n, 3), float32 seconds.
+MINIBATCH_COLUMNS = ("wait_s", "copy_s", "compute_s")
+
+RUN_COLUMN = _f("run", "str", "", "id of the run: everything that would cause a new measurement")
+STUDIES_COLUMN = _f("studies", "str", "", "studies the run belongs to, separated by spaces")
+
+EPOCH_COLUMNS = (
+    _f("protocol", "int", "", "version of the measuring procedure"),
+    _f("schema_version", "int", "", "version of the record's form"),
+    _f("epoch", "int", "", "number of the epoch, the first is 0"),
+    _f("t_start_unix_s", "float", "s", "wall clock just before iter(loader)"),
+    _f("t_end_unix_s", "float", "s", "wall clock when the loop had ended"),
+    _f("e2e_s", "float", "s", "whole epoch, worker start and shut-down included"),
+    _f("wait_s", "float", "s", "training loop blocked on the next mini-batch"),
+    _f("copy_s", "float", "s", "moving mini-batches to the device"),
+    _f("stall_s", "float", "s", "wait + copy"),
+    _f("compute_s", "float", "s", "launch, forward, backward and optimiser step"),
+    _f("overhead_s", "float", "s", "E2E - stall - compute"),
+    _f("fetch_s", "float", "s", "read and decode, summed over the loader workers"),
+    _f("preprocess_s", "float", "s", "transform and collate, summed over the loader workers"),
+    _f("n_minibatches", "int", "mini-batches", "mini-batches of the epoch"),
+    _f("n_samples", "int", "samples", "samples trained on"),
+    _f("loss", "float", "", "mean training loss of the epoch, over samples"),
+    _f("timing_method", "str", "", "host_clock, or cuda_events_synchronised"),
+    _f("power_scope", "str", "", "what the power sensor sees; empty: no sensor"),
+    _f("energy_method", "str", "", "how the energy was integrated; empty: none"),
+    _f("sampler_period_s", "float", "s", "mean period of the power samples"),
+    _f("energy_wh", "float", "Wh", "right-rectangle sum at 1 Hz, as in the papers"),
+    _f(
+        "energy_trapezoid_wh",
+        "float",
+        "Wh",
+        "trapezoid with both ends interpolated to the epoch's bounds",
+    ),
+    _f("energy_error_pct", "float", "%", "bound of the trapezoid's error"),
+    _f("stall_energy_j", "float", "J", "energy spent while stalled"),
+    _f("power_mean_w", "float", "W", "energy / E2E"),
+    _f("cpu_util_pct", "float", "%", "mean CPU utilisation"),
+    _f("gpu_util_pct", "float", "%", "mean GPU utilisation"),
+    _f("ram_used_mib", "float", "MiB", "mean memory in use"),
+    _f("read_iops", "float", "1/s", "reads from the data set's block device"),
+    _f("read_mib_s", "float", "MiB/s", "bytes read from the data set's block device"),
+    _f("cached_pct", "float", "%", "share of the data set in the page cache before the epoch"),
+    _f("cold_process", "bool", "", "first epoch measured by its process"),
+    _f("valid", "bool", "", "counts in means; false when a flag says so"),
+    _f("flags", "str", "", "what is known against or about the epoch, separated by spaces"),
+)
+
+# What `epochs.csv` of one run holds; the export in results/tables/ puts `studies` in front.
+RUN_EPOCH_COLUMNS = (RUN_COLUMN, *FACTORS, *EPOCH_COLUMNS)
+
+# What a run's statistic is taken of (results/tables/runs.csv).
+STATISTIC_COLUMNS = tuple(
+    f.name
+    for f in EPOCH_COLUMNS
+    if f.kind == "float" and f.name not in ("t_start_unix_s", "t_end_unix_s", "sampler_period_s")
+)
+EPOCH_SETS = ("0", "1+", "all")
+STATISTICS = ("mean", "median")
+RUNS_COLUMNS = (
+    STUDIES_COLUMN,
+    RUN_COLUMN,
+    *FACTORS,
+    _f("epoch_set", "str", "", "0: the first epoch; 1+: those after it; all: every epoch"),
+    _f("statistic", "str", "", "mean (as SIGMETRICS 2023 reports) or median (as HiPCW 2021)"),
+    _f("n_epochs", "int", "epochs", "valid epochs the statistic is taken over"),
+    _f("n_invalid", "int", "epochs", "epochs of the set left out because they are not valid"),
+    *(f for f in EPOCH_COLUMNS if f.name in STATISTIC_COLUMNS),
+    _f("flags", "str", "", "all flags of the set's epochs, separated by spaces"),
+)
+
+# Every flag there is. config/flags.yaml says of each whether it invalidates or informs.
+FLAGS: Dict[str, str] = {
+    "cold_process": "first epoch measured by its process",
+    "resumed": "an unfinished attempt was found, or something else was measured in between",
+    "warmup_skipped": "the process started here, after epoch 0, without a warm-up",
+    "fresh_weights": "the checkpoint of the epoch before was missing or unreadable",
+    "machine_changed": "machine, CPU or a library version differs from the run's first epoch",
+    "overhead_negative": "stall + compute exceed E2E by more than 0.1 %",
+    "loss_not_finite": "the mean loss is infinite or not a number",
+}
+
+
+def with_defaults(factors: Dict[str, Any]) -> Dict[str, Any]:
+    """Complete a run's canonical factors (those that differ from the default) to all of `FACTORS`.
+
+    Returns a new dict in the order of `FACTORS`; extra keys such as `recipe` follow. Raises
+    ValueError when a factor without a default is missing.
+    """
+    complete: Dict[str, Any] = {}
+    for field in FACTORS:
+        if field.name in factors:
+            complete[field.name] = factors[field.name]
+        elif field.default is not REQUIRED:
+            complete[field.name] = field.default
+        else:
+            raise ValueError("factor {!r} is missing; it has no default".format(field.name))
+    complete.update((k, v) for k, v in factors.items() if k not in complete)
+    return complete
+
+
+def names(columns: Tuple[Field, ...]) -> Tuple[str, ...]:
+    """Return the names of the columns, in order."""
+    return tuple(f.name for f in columns)

@@ -1,0 +1,1 @@
+"""Drawing: one module per figure number, each read -> small dataclass -> draw."""

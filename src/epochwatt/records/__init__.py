@@ -1,0 +1,1 @@
+"""The files of measured epochs: the only writer and reader of them (board side: Python 3.6)."""

@@ -1,0 +1,85 @@
+"""Files that are either whole or absent (board side: Python 3.6 grammar).
+
+A file is written under a temporary name, flushed to the disk and renamed; a folder likewise.
+"""
+
+import errno
+import hashlib
+import json
+import os
+from contextlib import contextmanager
+from typing import Any, Iterator
+
+from epochwatt.errors import RecordError, RecordWriteError
+
+_ADVICE = {
+    errno.ENOSPC: "the disk is full; free some space",
+    errno.EDQUOT: "the disk quota is used up; free some space",
+    errno.EFBIG: "a file size limit was reached (ulimit -f)",
+    errno.EACCES: "this user may not write there; change the owner or the permissions",
+    errno.EPERM: "this user may not write there; change the owner or the permissions",
+    errno.EROFS: "the file system is mounted read-only",
+}
+
+
+@contextmanager
+def writing(what: str, path: str) -> Iterator[None]:
+    """Turn any OSError inside the block into a `RecordWriteError` that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        advice = _ADVICE.get(error.errno or 0, "mend that")
+        raise RecordWriteError(
+            "cannot write {} at {}: {}. {}, then start again; nothing of this epoch counts as "
+            "measured.".format(what, path, error.strerror or error, advice[:1].upper() + advice[1:])
+        ) from error
+
+
+def sync_file(path: str, drop_from_cache: bool = False) -> None:
+    """Flush a file (or folder) to the disk; optionally let the kernel forget its pages."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+        if drop_from_cache:
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(fd)
+
+
+def write_bytes(path: str, content: bytes) -> None:
+    """Write a whole file or none: temporary name beside it, fsync, rename."""
+    temporary = "{}.{}.tmp".format(path, os.getpid())
+    try:
+        with open(temporary, "wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.rename(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def write_json(path: str, value: Any) -> None:
+    """Write a value as readable JSON (sorted keys, NaN refused), whole or not at all."""
+    text = json.dumps(value, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False)
+    write_bytes(path, (text + "\n").encode("utf-8"))
+
+
+def read_json(path: str) -> Any:
+    """Read a JSON file; raise RecordError when it is missing or damaged."""
+    try:
+        with open(path, encoding="utf-8") as handle:
+            return json.load(handle)
+    except (OSError, ValueError) as error:
+        raise RecordError("cannot read {}: {}".format(path, error)) from error
+
+
+def sha256_of(path: str) -> str:
+    """Return the SHA-256 of a file, as hex."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as handle:
+        for chunk in iter(lambda: handle.read(1 << 20), b""):
+            digest.update(chunk)
+    return digest.hexdigest()

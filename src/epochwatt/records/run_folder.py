@@ -1,0 +1,218 @@
+"""`measured/{run}/`: one folder per finished epoch (board side: Python 3.6 grammar).
+
+::
+
+    measured/{run}/epoch-0/record.json        what was done, when, on what, the epoch's sums
+                          /minibatches.npy    wait, copy, compute: float32 seconds, shape (n, 3)
+                          /checkpoint.pt      weights and optimiser after it (latest epoch only)
+                  /epoch-1.unfinished/        an attempt under way, or one that died
+
+An epoch's folder is filled under its temporary name and renamed once, so what bears the final name
+is whole. Losing it costs board time: only `discard` takes a finished epoch away, into the trash.
+"""
+
+import os
+import re
+import shutil
+import time
+from typing import Any, Dict, List, NamedTuple, Optional
+
+import numpy as np
+
+from epochwatt import fields
+from epochwatt.errors import RecordError
+from epochwatt.records import files
+
+RECORD = "record.json"
+MINIBATCHES = "minibatches.npy"
+CHECKPOINT = "checkpoint.pt"
+ATTEMPT = "attempt.json"
+
+# What a record must hold to be read at all; the rest is informative.
+_NUMBERS = [
+    "t_start_mono_s",
+    "t_end_mono_s",
+    "t_start_unix_s",
+    "t_end_unix_s",
+    "e2e_s",
+    "wait_s",
+    "copy_s",
+    "compute_s",
+    "fetch_s",
+    "preprocess_s",
+]
+_KEYS = [*_NUMBERS, "run", "epoch", "protocol", "factors", "n_minibatches", "n_samples", "loss"] + [
+    "timing_method",
+    "cold_process",
+    "flags",
+    "machine",
+    "software",
+    "measurement_id",
+    "boot_id",
+]
+
+EpochRecord = NamedTuple(
+    "EpochRecord",
+    [
+        ("meta", Dict[str, Any]),  # record.json
+        ("minibatch_s", np.ndarray),  # (n, 3) float32: wait, copy, compute
+    ],
+)
+
+
+class RunFolder:
+    """The measured epochs of one run, and the attempt under way.
+
+    Parameters
+    ----------
+    root : folder that holds all runs (`measured/`)
+    run : id of the run
+    """
+
+    def __init__(self, root: str, run: str) -> None:
+        self.run = run
+        self.root = str(root)
+        self.path = os.path.join(self.root, run)
+
+    def epoch_path(self, epoch: int) -> str:
+        """Return the folder of a finished epoch."""
+        return os.path.join(self.path, "epoch-{}".format(epoch))
+
+    def attempt_path(self, epoch: int) -> str:
+        """Return the folder of an epoch under way."""
+        return self.epoch_path(epoch) + ".unfinished"
+
+    def checkpoint_path(self, epoch: int) -> str:
+        """Return where the checkpoint after `epoch` lies, if it is still there."""
+        return os.path.join(self.epoch_path(epoch), CHECKPOINT)
+
+    def measured(self) -> List[int]:
+        """Return the numbers of the finished epochs, ascending."""
+        if not os.path.isdir(self.path):
+            return []
+        found = (re.match(r"epoch-(\d+)$", name) for name in os.listdir(self.path))
+        return sorted(int(match.group(1)) for match in found if match)
+
+    def has(self, epoch: int) -> bool:
+        """Say whether the epoch is measured."""
+        return os.path.exists(os.path.join(self.epoch_path(epoch), RECORD))
+
+    def begin(self, epoch: int) -> Optional[Dict[str, Any]]:
+        """Open an attempt at an epoch; return what an earlier, unfinished attempt left, or None."""
+        attempt = self.attempt_path(epoch)
+        earlier = None
+        with files.writing("the attempt at epoch {}".format(epoch), attempt):
+            if os.path.isdir(attempt):
+                earlier = self._read_attempt(attempt)
+                shutil.rmtree(attempt)
+            os.makedirs(attempt)
+            files.write_json(
+                os.path.join(attempt, ATTEMPT), {"started_unix_s": time.time(), "pid": os.getpid()}
+            )
+        return earlier
+
+    @staticmethod
+    def _read_attempt(attempt: str) -> Dict[str, Any]:
+        try:
+            return dict(files.read_json(os.path.join(attempt, ATTEMPT)))
+        except RecordError:  # died before it could say when it began
+            return {"started_unix_s": os.path.getmtime(attempt)}
+
+    def finish(self, epoch: int, meta: Dict[str, Any], minibatch_s: np.ndarray) -> None:
+        """Complete the attempt: write the record, flush everything, give it its final name.
+
+        A checkpoint is expected in `attempt_path(epoch)` already; the one of the epoch before goes.
+        Raises RecordWriteError; the epoch then counts as not measured.
+        """
+        attempt = self.attempt_path(epoch)
+        with files.writing("the record of epoch {}".format(epoch), attempt):
+            array_path = os.path.join(attempt, MINIBATCHES)
+            with open(array_path, "wb") as handle:
+                np.save(handle, minibatch_s.astype(np.float32), allow_pickle=False)
+                handle.flush()
+                os.fsync(handle.fileno())
+            meta = dict(meta, minibatches_sha256=files.sha256_of(array_path))
+            files.write_json(os.path.join(attempt, RECORD), meta)
+            checkpoint = os.path.join(attempt, CHECKPOINT)
+            if os.path.exists(checkpoint):
+                files.sync_file(checkpoint, drop_from_cache=True)
+            os.unlink(os.path.join(attempt, ATTEMPT))
+            files.sync_file(attempt)
+            os.rename(attempt, self.epoch_path(epoch))
+            files.sync_file(self.path)
+        previous = self.checkpoint_path(epoch - 1)
+        if os.path.exists(self.checkpoint_path(epoch)) and os.path.exists(previous):
+            os.unlink(previous)
+
+    def read(self, epoch: int) -> EpochRecord:
+        """Read and check one epoch's record; raises RecordError naming the file and the fault."""
+        path = self.epoch_path(epoch)
+        meta = files.read_json(os.path.join(path, RECORD))
+        _check_meta(meta, os.path.join(path, RECORD), self.run, epoch)
+        array_path = os.path.join(path, MINIBATCHES)
+        try:
+            minibatch_s = np.load(array_path, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise RecordError("cannot read {}: {}".format(array_path, error)) from error
+        _check_minibatches(minibatch_s, meta, array_path)
+        return EpochRecord(meta, minibatch_s)
+
+    def discard(self, epoch: Optional[int] = None) -> List[str]:
+        """Move an epoch (or the whole run) to `.trash` beside the runs; return where it went."""
+        trash = os.path.join(self.root, ".trash", time.strftime("%Y%m%dT%H%M%S"), self.run)
+        if epoch is None:
+            sources = [os.path.join(self.path, n) for n in sorted(os.listdir(self.path))]
+        else:
+            sources = [self.epoch_path(epoch)]
+        os.makedirs(trash)
+        moved = []
+        for source in sources:
+            target = os.path.join(trash, os.path.basename(source))
+            os.rename(source, target)
+            moved.append(target)
+        if epoch is None:
+            os.rmdir(self.path)
+        return moved
+
+
+def _check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
+    if not isinstance(meta, dict):
+        raise RecordError("{} holds no record".format(path))
+    version = meta.get("schema_version")
+    if version != fields.SCHEMA_VERSION:
+        raise RecordError(
+            "{} has schema version {}, this epochwatt reads {}; measure the epoch again "
+            "(`epochwatt discard {} {}`) or use the version that wrote it".format(
+                path, version, fields.SCHEMA_VERSION, run, epoch
+            )
+        )
+    missing = [key for key in _KEYS if key not in meta]
+    if missing:
+        raise RecordError("{} lacks {}".format(path, ", ".join(missing)))
+    if meta["run"] != run or meta["epoch"] != epoch:
+        raise RecordError(
+            "{} says it is epoch {} of {}; was the folder renamed by hand?".format(
+                path, meta["epoch"], meta["run"]
+            )
+        )
+    odd = [k for k in _NUMBERS if not isinstance(meta[k], (int, float)) or meta[k] < 0]
+    if odd:
+        raise RecordError("{}: {} must be a number >= 0".format(path, ", ".join(odd)))
+
+
+def _check_minibatches(minibatch_s: np.ndarray, meta: Dict[str, Any], path: str) -> None:
+    shape = (meta["n_minibatches"], len(fields.MINIBATCH_COLUMNS))
+    if minibatch_s.shape != shape or minibatch_s.dtype != np.float32:
+        raise RecordError(
+            "{} holds {} {}, the record says float32 {}".format(
+                path, minibatch_s.dtype, minibatch_s.shape, shape
+            )
+        )
+    sums = minibatch_s.sum(axis=0, dtype=np.float64)
+    for name, total in zip(fields.MINIBATCH_COLUMNS, sums):
+        if not abs(total - meta[name]) <= 1e-6 + 1e-5 * meta[name]:
+            raise RecordError(
+                "{}: {} sums to {:.9g} s, the record says {:.9g} s".format(
+                    path, name, total, meta[name]
+                )
+            )

@@ -1,0 +1,242 @@
+"""The configuration files: closed, described schemas and errors of two lines.
+
+Every model here forbids keys it does not know. `make docs` renders the descriptions to
+`config/README.md`.
+"""
+
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from epochwatt import fields
+from epochwatt.errors import ConfigError
+
+
+class Closed(BaseModel):
+    """A mapping that accepts the keys it describes and no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Config(Closed):
+    """config/config.yaml: what this checkout measures."""
+
+    studies: list[str] = Field(description="names of the studies to run, in order of priority")
+
+
+Axis = Any  # a scalar or a list of scalars; checked against FactorValues once expanded
+
+
+class Study(Closed):
+    """config/studies.yaml: one study, a name and what it sweeps."""
+
+    title: str = Field(description="what the study asks, in a line")
+    setup: Literal["own", "sigmetrics2023", "hipcw2021"] = Field(
+        "own", description="whose protocol it follows"
+    )
+    backend: Literal["host"] = Field(description="where it runs")
+    device: str = Field(description="device type: a file of config/devices/")
+    epochs: int = Field(ge=1, description="epochs of each run; raising it continues the runs")
+    sweep: list[dict[str, Axis]] = Field(
+        min_length=1,
+        description="blocks of factors; a list sweeps its values, a block is the product of its "
+        "lists, the study is all blocks together",
+    )
+
+
+class FactorValues(Closed):
+    """The factors a sweep may set, with what is allowed."""
+
+    instance: str | None = None
+    model: str
+    dataset_source: str | None = None
+    dataset_scale: float = Field(fields.FACTOR_DEFAULTS["dataset_scale"], gt=0)
+    storage: str | None = None
+    num_workers: int = Field(fields.FACTOR_DEFAULTS["num_workers"], ge=0, le=256, strict=True)
+    prefetch_factor: int = Field(
+        fields.FACTOR_DEFAULTS["prefetch_factor"], ge=1, le=1024, strict=True
+    )
+    batch_size: int = Field(fields.FACTOR_DEFAULTS["batch_size"], ge=1, strict=True)
+    power_mode: str | None = None
+    dvfs: Literal["on", "off"] | None = None
+    torch_threads: int | None = Field(None, ge=0, le=1024, strict=True)
+    cache_policy: Literal["kept"] = fields.FACTOR_DEFAULTS["cache_policy"]
+    seed: int = Field(fields.FACTOR_DEFAULTS["seed"], ge=0, strict=True)
+    epochs_per_job: int = Field(fields.FACTOR_DEFAULTS["epochs_per_job"], ge=1, strict=True)
+
+
+class Storage(Closed):
+    """A storage medium of a device."""
+
+    title: str = Field(description="what it is")
+    root: str = Field(
+        description="folder that holds data sets; relative to the checkout or absolute"
+    )
+
+
+class Device(Closed):
+    """config/devices/{device}.yaml: one device type."""
+
+    title: str = Field(description="its name for people")
+    backends: list[Literal["host"]] = Field(description="backends that can run it")
+    instances: list[str] = Field(min_length=1, description="units; the first is the default")
+    python: list[str] = Field(
+        default_factory=list,
+        description="words of the command that starts the interpreter which owns torch; empty: the "
+        "workflow's own",
+    )
+    storage: dict[str, Storage] = Field(description="media; the first is the default")
+    power_modes: dict[str, dict[str, float]] = Field(
+        description="modes: cores, cpu_mhz, gpu_mhz, emc_mhz; the first is the default; an empty "
+        "mode leaves the machine as it is"
+    )
+    dvfs: list[Literal["on", "off"]] = Field(
+        description="what is possible; the first is the default"
+    )
+    torch_threads: int = Field(0, ge=0, description="default of the factor of that name")
+
+
+class WorkloadRow(Closed):
+    """config/workloads.yaml: one network and what it trains on."""
+
+    title: str = Field(description="its name for people")
+    dataset: str = Field(description="data set it trains on")
+    dataset_source: str = Field(description="default source of that data set")
+    guess_samples_per_s: float = Field(
+        gt=0, description="only for `epochwatt plan`, before anything was measured"
+    )
+
+
+class Flag(Closed):
+    """config/flags.yaml: what a flag does to its epoch."""
+
+    effect: Literal["invalidates", "informs"] = Field(
+        description="invalidates: the epoch is left out of every mean; informs: it is only said"
+    )
+
+
+class Exclusion(Closed):
+    """config/exclusions.yaml: rows of the run table that cannot be had."""
+
+    where: dict[str, str | int | float] = Field(
+        min_length=1, description="factors and the values that select the rows"
+    )
+    reason: str = Field(description="why; shown in the plan and in the figures")
+
+
+class Panel(Closed):
+    """Settings of one panel."""
+
+    title: str = Field(description="its title")
+    width_in: float = Field(gt=0, description="width in inches")
+    height_in: float = Field(gt=0, description="height in inches")
+
+
+class Figure(Closed):
+    """Settings of one figure."""
+
+    studies: list[str] = Field(description="studies whose runs it draws, where they are selected")
+    panels: dict[str, Panel] = Field(
+        description="panel, which is also its file name -> its settings"
+    )
+
+
+class Plotting(Closed):
+    """config/plotting.yaml: colours and figure settings."""
+
+    palette: dict[str, str] = Field(description="colour of each thing that is drawn")
+    figures: dict[str, Figure] = Field(description="figure -> its settings")
+
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def read_yaml(path: Path) -> Any:
+    """Read a YAML file; ConfigError when it is missing or not YAML."""
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        problem = getattr(error, "problem", None) or error
+        raise ConfigError(f"{path}{line} is not valid YAML: {problem}") from error
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which on, off, yes and no are words, and a key may stand only once."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            if key_node.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key_node.value!r} stands twice", key_node.start_mark
+                )
+            seen.add(key_node.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:bool"]
+    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+}
+
+
+def validated(model: type[T], value: Any, path: str, where: str = "") -> T:
+    """Return `value` as a `model`; a ConfigError of two lines for the first thing that is wrong.
+
+    Parameters
+    ----------
+    model : schema
+    value : what the file holds
+    path : file, for the message
+    where : place inside the file, for the message
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise ConfigError(explain(error, model, path, where)) from None
+
+
+def explain(error: ValidationError, model: type[BaseModel], path: str, where: str) -> str:
+    """Return two lines: what was found where, and what is allowed."""
+    first = error.errors(include_url=False)[0]
+    place = ".".join([where] * bool(where) + [str(part) for part in first["loc"]])
+    if first["type"] == "extra_forbidden":
+        owner = _model_at(model, first["loc"][:-1])
+        allowed = "allowed keys: " + ", ".join(owner.model_fields)
+        return f"{path}: unknown key {place!r} (value {first['input']!r})\n  {allowed}"
+    if first["type"] == "missing":
+        return f"{path}: key {place!r} is missing\n  it has to be there: {_about(model, first)}"
+    return f"{path}: {place or 'the file'} is {first['input']!r}\n  allowed: {_allowed(first)}"
+
+
+def _allowed(first: Any) -> str:
+    context = first.get("ctx", {})
+    for key, sign in (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<")):
+        if key in context:
+            return f"a number {sign} {context[key]}"
+    if "expected" in context:
+        return str(context["expected"])
+    return str(first["msg"]).replace("Input should be ", "")
+
+
+def _about(model: type[BaseModel], first: Any) -> str:
+    field = _model_at(model, first["loc"][:-1]).model_fields.get(str(first["loc"][-1]))
+    return (field and field.description) or "see config/README.md"
+
+
+def _model_at(model: type[BaseModel], loc: tuple[Any, ...]) -> type[BaseModel]:
+    """Return the schema that stands at a place inside another."""
+    import typing
+
+    for part in loc:
+        field = model.model_fields.get(str(part))
+        candidates = typing.get_args(field.annotation) if field else ()
+        inner = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
+        model = inner[0] if inner else model
+    return model

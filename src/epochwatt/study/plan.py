@@ -1,0 +1,154 @@
+"""What the configuration asks for, how much of it is measured, how long the rest may take."""
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+
+from epochwatt.datasets.recipes import n_samples
+from epochwatt.errors import ConfigError, EpochwattError, RecordError
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.study.runs import Run
+from epochwatt.study.settings import Settings
+
+MEASURED = "measured"
+JOB_S = 3.5  # ASSUME: interpreter, torch and Snakemake around one job; `make bench` measures it
+
+_HEADER = ("run", "studies", "epochs", "measured", "s per epoch", "left")
+
+
+def plan_lines(settings: Settings) -> list[str]:
+    """Return the run table as lines: epochs, how many are measured, estimate of what is left."""
+    runs = list(settings.table.runs.values())
+    known = {run.id: _measured_e2e_s(run) for run in runs}
+    rows, total_s, total_left = [], 0.0, 0
+    for run in runs:
+        done = [k for k in range(run.epochs) if RunFolder(MEASURED, run.id).has(k)]
+        epoch_s, basis = _epoch_estimate_s(run, known, settings)
+        left = run.epochs - len(done)
+        left_s = left * epoch_s + _jobs_left(run, done) * JOB_S
+        total_s, total_left = total_s + left_s, total_left + left
+        cells = (run.id, " ".join(run.studies), str(run.epochs), str(len(done)))
+        rows.append((*cells, f"{epoch_s:.3g} ({basis})", _duration(left_s) if left else "-"))
+    n_epochs = sum(run.epochs for run in runs)
+    lines = aligned([_HEADER, *rows])
+    lines += [f"excluded: {run.id} ({why})" for run, why in settings.table.excluded]
+    lines.append(
+        f"{len(runs)} runs, {n_epochs} epochs, {n_epochs - total_left} of them measured; "
+        + (f"the rest takes about {_duration(total_s)}" if total_left else "nothing is left to do")
+    )
+    return lines
+
+
+def aligned(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Return the rows as lines with aligned columns."""
+    rows = list(rows)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+
+
+def _measured_e2e_s(run: Run) -> float | None:
+    """Return the mean E2E of the run's measured epochs, if any can be read."""
+    folder = RunFolder(MEASURED, run.id)
+    times = []
+    for epoch in folder.measured():
+        try:
+            times.append(folder.read(epoch).meta["e2e_s"])
+        except RecordError:
+            continue
+    return sum(times) / len(times) if times else None
+
+
+def _epoch_estimate_s(
+    run: Run, known: dict[str, float | None], settings: Settings
+) -> tuple[float, str]:
+    """Return seconds per epoch and where they come from: this run, runs like it, or a guess."""
+    own = known[run.id]
+    if own is not None:
+        return own, "measured"
+    alike = ("backend", "device", "instance", "model", "recipe")
+    others = [
+        e2e_s
+        for other in settings.table.runs.values()
+        if (e2e_s := known[other.id]) is not None
+        and all(other.factors[k] == run.factors[k] for k in alike)
+    ]
+    if others:
+        return sum(others) / len(others), "runs like it"
+    f = run.factors
+    samples = n_samples(f["dataset"], f["dataset_source"], f["dataset_scale"])
+    return samples / settings.workloads[f["model"]].guess_samples_per_s, "a guess"
+
+
+def _jobs_left(run: Run, done: list[int]) -> int:
+    return sum(any(k not in done for k in range(a, b + 1)) for a, b in run.parts)
+
+
+def _duration(seconds: float) -> str:
+    minutes, s = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {s:02d} s" if minutes else f"{s} s"
+
+
+def find_run(settings: Settings, run_id: str) -> Run:
+    """Return a run of the table; ConfigError with those there are when it is none."""
+    if run_id not in settings.table.runs:
+        raise ConfigError(
+            f"no run {run_id!r} in the selected studies\n"
+            f"  there are: {', '.join(settings.table.runs) or 'none'}"
+        )
+    return settings.table[run_id]
+
+
+def why_lines(settings: Settings, run_id: str) -> list[str]:
+    """Return what would run for a run and why: its epochs, then Snakemake's own word."""
+    run = find_run(settings, run_id)
+    lines = [f"{run.id}: {run.epochs} epochs asked for by {', '.join(run.studies)}"]
+    lines += [f"  {_epoch_state(run, epoch)}" for epoch in range(run.epochs)]
+    jobs = _jobs_about(run.id, _dry_run())
+    if not jobs:
+        return [*lines, "nothing would run: all that depends on it is there and up to date"]
+    return [*lines, "would run, in this order at the latest:", *(f"  {job}" for job in jobs)]
+
+
+def _epoch_state(run: Run, epoch: int) -> str:
+    folder = RunFolder(MEASURED, run.id)
+    if folder.has(epoch):
+        start = time.localtime(folder.read(epoch).meta["t_start_unix_s"])
+        when = time.strftime("%Y-%m-%d %H:%M:%S", start)
+        return f"epoch {epoch}: measured {when}, will not be measured again"
+    return f"epoch {epoch}: not in {folder.path}, will be measured"
+
+
+def _dry_run() -> str:
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise EpochwattError(f"snakemake --dry-run failed:\n{result.stderr or result.stdout}")
+    return result.stdout + result.stderr
+
+
+def _jobs_about(run_id: str, output: str) -> list[str]:
+    """Return "rule (part): reason" of the jobs whose files or reason name the run, shortened."""
+    jobs = []
+    for block in re.split(r"\n(?=(?:local)?rule \w+:\n)", output):
+        rule = re.match(r"(?:local)?rule (\w+):\n", block)
+        reason = re.search(r"^    reason: (.*)$", block, re.M)
+        if not rule or not reason or run_id not in block.split("Job stats:")[0]:
+            continue
+        part = re.search(r"first=(\d+), last=(\d+)", block)
+        name = f"{rule[1]} {part[1]}-{part[2]}" if part else rule[1]
+        clauses = reason[1].split("; ")
+        told = [c for c in clauses if run_id in c] or clauses
+        jobs.append(f"{name}: " + "; ".join(_shortened(c, run_id) for c in told))
+    return jobs
+
+
+def _shortened(clause: str, run_id: str) -> str:
+    """Keep of a list of files those that belong to the run (all of them when none does)."""
+    title, colon, files = clause.partition(": ")
+    mine = [f for f in files.split(", ") if run_id in f]
+    return f"{title}{colon}{', '.join(mine)}" if mine else clause

@@ -1,0 +1,33 @@
+"""Snakemake's own report, made when something it shows is newer."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from epochwatt.errors import EpochwattError
+
+REPORT = Path("results/report.html")
+_SHOWN = ("figures/**/*.svg", "tables/*.csv", "summary.html")
+
+
+def shown() -> list[Path]:
+    """Return what the report shows: results, captions, configuration."""
+    results = [path for pattern in _SHOWN for path in REPORT.parent.glob(pattern)]
+    return (
+        results + list(Path("workflow/report").glob("*.rst")) + list(Path("config").rglob("*.yaml"))
+    )
+
+
+def make_report() -> str:
+    """Make the report unless it is up to date; return what was done, in words."""
+    newest = max((path.stat().st_mtime for path in shown()), default=0.0)
+    if REPORT.exists() and REPORT.stat().st_mtime >= newest:
+        return f"{REPORT} is up to date"
+    command = [sys.executable, "-m", "snakemake", "--cores", "all", "--report", str(REPORT)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise EpochwattError(
+            "the report cannot be made; is everything it shows there (`make run`)?\n"
+            + result.stderr
+        )
+    return f"{REPORT} is made"

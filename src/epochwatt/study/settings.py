@@ -1,0 +1,109 @@
+"""All of config/ at once, as the Snakefile and the command line use it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from epochwatt import fields
+from epochwatt.device.locks import HolderLock
+from epochwatt.errors import ConfigError, LockedError
+from epochwatt.study.config import Flag, Plotting, WorkloadRow, read_yaml, validated
+from epochwatt.study.runs import STUDIES, WORKLOADS, Run, RunTable, load_table, read_rows
+
+CONFIG = "config/config.yaml"
+FLAGS = "config/flags.yaml"
+PLOTTING = "config/plotting.yaml"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The validated configuration and the run table that comes of it."""
+
+    table: RunTable
+    plotting: Plotting
+    flag_effects: dict[str, str]  # flag -> invalidates or informs
+    workloads: dict[str, WorkloadRow]
+
+    @property
+    def model_titles(self) -> dict[str, str]:
+        """Model -> its name for people."""
+        return {name: row.title for name, row in self.workloads.items()}
+
+    def figure_runs(self, figure: str, backend: str) -> list[Run]:
+        """Return the runs that a figure draws, in order."""
+        return [run for run in self.table.of_backend(backend) if self._draws(figure, run)]
+
+    def _draws(self, figure: str, run: Run) -> bool:
+        return bool(set(run.studies) & set(self.plotting.figures[figure].studies))
+
+    def excluded(self, figure: str = "", backend: str = "") -> list[dict[str, Any]]:
+        """Return factors, `run` and `reason` of the excluded rows (of a figure, of a backend)."""
+        return [
+            {**run.factors, "run": run.id, "reason": reason}
+            for run, reason in self.table.excluded
+            if (not figure or self._draws(figure, run)) and backend in ("", run.factors["backend"])
+        ]
+
+    def panels(self, figure: str) -> dict[str, dict[str, Any]]:
+        """Return the settings of a figure's panels."""
+        return {k: v.model_dump() for k, v in self.plotting.figures[figure].panels.items()}
+
+
+def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> Settings:
+    """Read and check all of config/.
+
+    Parameters
+    ----------
+    config : what config/config.yaml holds, when somebody has read it already
+    root : the checkout
+
+    Raises
+    ------
+    ConfigError : two lines that name file, key, value and what is allowed
+    """
+    if config is None:
+        config = read_yaml(root / CONFIG)
+    settings = Settings(
+        table=load_table(config, root),
+        plotting=validated(Plotting, read_yaml(root / PLOTTING), PLOTTING),
+        flag_effects=_flag_effects(root),
+        workloads=read_rows(WorkloadRow, root / WORKLOADS),
+    )
+    _check_figures(settings.plotting, root)
+    return settings
+
+
+def _flag_effects(root: Path) -> dict[str, str]:
+    rows = read_rows(Flag, root / FLAGS)
+    for flag in rows.keys() ^ fields.FLAGS.keys():
+        problem = "is missing" if flag in fields.FLAGS else "is not a flag"
+        raise ConfigError(f"{FLAGS}: {flag!r} {problem}\n  allowed: {', '.join(fields.FLAGS)}")
+    return {flag: rows[flag].effect for flag in fields.FLAGS}
+
+
+def _check_figures(plotting: Plotting, root: Path) -> None:
+    known = read_yaml(root / STUDIES)
+    for name, figure in plotting.figures.items():
+        for study in figure.studies:
+            if study not in known:
+                raise ConfigError(
+                    f"{PLOTTING}: figures.{name}.studies names {study!r}\n"
+                    f"  {STUDIES} has: {', '.join(known)}"
+                )
+
+
+def working_folder_lock() -> HolderLock:
+    """Take the lock of this working folder; LockedError names who holds it.
+
+    The lock lies beside the measurements, where `make clean` does not reach. It is held until the
+    process ends, however it ends.
+    """
+    os.makedirs("measured", exist_ok=True)
+    lock = HolderLock("measured/.workflow.lock")
+    try:
+        return lock.acquire({"workflow in": os.getcwd()})
+    except LockedError as error:
+        raise LockedError(
+            f"another workflow runs in this folder: {error}. Wait for it, or end it"
+        ) from None

@@ -1,0 +1,44 @@
+"""`python -m epochwatt.training`: measure a part of a run (board side: Python 3.6 grammar)."""
+
+import argparse
+import json
+import logging
+import sys
+from typing import List, Optional
+
+from epochwatt import fields
+from epochwatt.errors import EpochwattError
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.training.job import run_part
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="epochwatt.training", description=__doc__)
+    parser.add_argument("--run", required=True, help="id of the run")
+    parser.add_argument("--factors", required=True, help="the run's canonical factors, as JSON")
+    parser.add_argument("--first", type=int, required=True, help="first epoch of the part")
+    parser.add_argument("--last", type=int, required=True, help="last epoch of the part")
+    parser.add_argument("--measured", required=True, help="folder of all measured runs")
+    parser.add_argument("--data-root", required=True, help="folder that holds the data sets")
+    parser.add_argument("--receipt", required=True, help="file to write when all are measured")
+    return parser
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Run the command; return its exit status (1 after an error that was explained)."""
+    arguments = _parser().parse_args(argv)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
+    folder = RunFolder(arguments.measured, arguments.run)
+    factors = fields.with_defaults(json.loads(arguments.factors))
+    try:
+        run_part(
+            folder, factors, arguments.first, arguments.last, arguments.data_root, arguments.receipt
+        )
+    except EpochwattError as error:
+        print("error: {}: {}".format(arguments.run, error), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

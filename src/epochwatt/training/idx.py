@@ -1,0 +1,43 @@
+"""The MNIST file format, IDX (board side: Python 3.6 grammar).
+
+Source: the format's description on the MNIST page (yann.lecun.com/exdb/mnist): two zero bytes, one
+byte for the type (0x08 = unsigned byte), one for the number of dimensions, the dimensions as
+big-endian 32-bit integers, then the data, last index fastest.
+"""
+
+import struct
+from typing import Tuple
+
+import numpy as np
+
+from epochwatt.errors import DataError
+
+UNSIGNED_BYTE = 0x08
+
+
+def decode(content: bytes, where: str) -> np.ndarray:
+    """Return the array of an IDX file's bytes: uint8, read-only, shape as its header says.
+
+    Raises DataError, naming `where`, for another type or a size that does not fit the header.
+    """
+    if len(content) < 4 or content[:2] != b"\0\0" or content[2] != UNSIGNED_BYTE:
+        raise DataError("{} is not an IDX file of unsigned bytes".format(where))
+    n_dims = content[3]
+    start = 4 + 4 * n_dims
+    if len(content) < start:
+        raise DataError("{} ends inside its header".format(where))
+    shape: Tuple[int, ...] = struct.unpack(">{}I".format(n_dims), content[4:start])
+    expected = start + int(np.prod(shape, dtype=np.int64))
+    if len(content) != expected:
+        raise DataError(
+            "{} has {} bytes, its header asks for {}".format(where, len(content), expected)
+        )
+    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
+
+
+def encode(array: np.ndarray) -> bytes:
+    """Return the bytes of an IDX file that holds a uint8 array of any shape."""
+    if array.dtype != np.uint8:
+        raise ValueError("IDX is written from uint8, not {}".format(array.dtype))
+    header = struct.pack(">HBB{}I".format(array.ndim), 0, UNSIGNED_BYTE, array.ndim, *array.shape)
+    return header + np.ascontiguousarray(array).tobytes()

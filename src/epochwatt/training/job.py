@@ -1,0 +1,52 @@
+"""One job: a part of a run, its epochs measured one after the other (board side: Python 3.6).
+
+torch is imported only when there is something to measure.
+"""
+
+import logging
+import time
+from typing import Any, Dict
+
+from epochwatt.device.locks import machine_lock
+from epochwatt.records.receipt import write_receipt
+from epochwatt.records.run_folder import RunFolder
+
+log = logging.getLogger(__name__)
+
+
+def run_part(
+    folder: RunFolder, factors: Dict[str, Any], first: int, last: int, data_root: str, receipt: str
+) -> None:
+    """Measure those of the epochs `first`..`last` that are not measured yet; write the receipt.
+
+    Waits for the machine's lock, naming its holder. Each epoch is kept as soon as it is finished.
+    Raises any EpochwattError of the layers below; what was finished before it stays.
+    """
+    missing = [epoch for epoch in range(first, last + 1) if not folder.has(epoch)]
+    for epoch in range(first, last + 1):
+        if epoch not in missing:
+            _say_measured(folder, epoch)
+    if missing:
+        holder = {"run": folder.run, "epoch": missing[0], "folder": folder.root}
+        with machine_lock().acquire(holder, on_wait=_say_waiting):
+            from epochwatt.training.session import Session
+
+            session = Session(folder, factors, data_root)
+            for epoch in missing:
+                session.measure(epoch)
+    write_receipt(receipt, folder, first, last)
+
+
+def _say_measured(folder: RunFolder, epoch: int) -> None:
+    when = time.localtime(folder.read(epoch).meta["t_start_unix_s"])
+    log.info(
+        "epoch %d was measured on %s; to repeat it: epochwatt discard %s %d",
+        epoch,
+        time.strftime("%Y-%m-%d at %H:%M:%S", when),
+        folder.run,
+        epoch,
+    )
+
+
+def _say_waiting(holder: str) -> None:
+    log.warning("another measurement runs on this machine (%s); waiting for it to end", holder)

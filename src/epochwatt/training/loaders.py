@@ -1,0 +1,89 @@
+"""The loader of the papers, with fetch and pre-processing timed apart (board side: Python 3.6).
+
+Protocol: shuffled, last mini-batch kept, prefetch factor from the run, workers started anew for
+each epoch (by fork), no pinned memory.
+"""
+
+import multiprocessing
+from time import perf_counter
+from typing import Any, Callable, List, Tuple
+
+import torch
+from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, get_worker_info
+
+try:
+    from torch.utils.data import default_collate
+except ImportError:  # torch < 1.11
+    from torch.utils.data.dataloader import default_collate
+
+
+class TimedMinibatches(Dataset):
+    """Mini-batches by their list of indices, made as torch's own fetcher makes them, and timed.
+
+    Handing torch whole mini-batches (`batch_size=None`) instead of samples lets one object time all
+    of a mini-batch with one clock reading after each step; order and content are the same.
+
+    Parameters
+    ----------
+    source : reader with `read(i) -> (raw, label)` and a length
+    transform : raw sample to tensor
+    num_workers : loader workers; 0 means the training process itself
+    """
+
+    def __init__(
+        self, source: Any, transform: Callable[[Any], torch.Tensor], num_workers: int
+    ) -> None:
+        self.source = source
+        self.transform = transform
+        # shared with the forked workers: (fetch, pre-process) seconds of each, one writer a pair
+        self._seconds = multiprocessing.RawArray("d", 2 * max(1, num_workers))
+
+    def __getitem__(self, indices: List[int]) -> Any:
+        """Return inputs (B, ...) and labels (B,) of the samples `indices`."""
+        read, transform = self.source.read, self.transform
+        samples = []
+        fetch_s = 0.0
+        start = now = perf_counter()
+        for index in indices:
+            raw, label = read(index)
+            fetched = perf_counter()
+            fetch_s += fetched - now
+            samples.append((transform(raw), label))
+            now = perf_counter()
+        minibatch = default_collate(samples)
+        worker = get_worker_info()
+        row = 0 if worker is None else 2 * worker.id
+        self._seconds[row] += fetch_s
+        self._seconds[row + 1] += perf_counter() - start - fetch_s
+        return minibatch
+
+    def seconds(self) -> Tuple[float, float]:
+        """Return fetch and pre-process time so far, in seconds summed over all workers."""
+        return sum(self._seconds[0::2]), sum(self._seconds[1::2])
+
+
+def make_loader(
+    minibatches: Dataset, n_samples: int, factors: dict, generator: torch.Generator
+) -> DataLoader:
+    """Return the loader of one epoch.
+
+    Parameters
+    ----------
+    minibatches : data set indexed by lists of sample indices
+    n_samples : number of samples to shuffle
+    factors : the run's `batch_size`, `num_workers`, `prefetch_factor`
+    generator : source of the order and of the workers' seeds
+    """
+    order = RandomSampler(range(n_samples), generator=generator)
+    options = {}
+    if factors["num_workers"] > 0:
+        options["prefetch_factor"] = factors["prefetch_factor"]
+        options["multiprocessing_context"] = "fork"  # newer Pythons default to another
+    return DataLoader(
+        minibatches,
+        batch_size=None,
+        sampler=BatchSampler(order, factors["batch_size"], drop_last=False),
+        num_workers=factors["num_workers"],
+        generator=generator,
+        **options,
+    )

@@ -1,0 +1,54 @@
+"""The timed loop of one epoch: no I/O, print or formatting in it (board side: Python 3.6)."""
+
+import time
+from typing import Any, Callable, Iterable, NamedTuple
+
+Bounds = NamedTuple(
+    "Bounds",
+    [
+        ("t_start_mono_s", float),
+        ("t_end_mono_s", float),
+        ("t_start_unix_s", float),
+        ("t_end_unix_s", float),
+    ],
+)
+
+
+def run_epoch(
+    loader: Iterable,
+    copy: Callable[[Any], Any],
+    step: Callable[[Any], Any],
+    keep: Callable[[Any], Any],
+    timer: Any,
+) -> Bounds:
+    """Train on every mini-batch of `loader` and stamp where the time goes.
+
+    The `for` statement calls iter(loader) and next(): worker start falls into the first wait,
+    worker shut-down (StopIteration) into the time after the last `ask`, hence the overhead.
+
+    Parameters
+    ----------
+    loader : mini-batches
+    copy : moves a mini-batch to the device
+    step : trains on it and returns its loss
+    keep : takes the loss; outside of every interval, so its time is overhead
+    timer : `HostTimer` or `CudaEventTimer`, made for the loader's length
+
+    Returns
+    -------
+    Bounds : of the whole epoch, on the monotonic clock (s) and on the wall clock (s, Unix)
+    """
+    stamp = timer.stamp
+    t_start_unix_s = time.time()
+    t_start_mono_s = time.perf_counter()
+    stamp()  # ask
+    for minibatch in loader:
+        stamp()  # got
+        moved = copy(minibatch)
+        stamp()  # copied
+        loss = step(moved)
+        stamp()  # done
+        keep(loss)
+        stamp()  # ask for the next
+    t_end_mono_s = time.perf_counter()
+    return Bounds(t_start_mono_s, t_end_mono_s, t_start_unix_s, time.time())

@@ -1,0 +1,69 @@
+"""Progress of a long epoch, told by a thread (board side: Python 3.6 grammar).
+
+The loop does nothing for it: the thread looks at the timer's count every few seconds.
+"""
+
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Any, Optional, Type
+
+FIRST_S, EVERY_S = 2.0, 15.0
+
+
+class Progress:
+    """Prints "epoch 1: mini-batch 812 of 1573, 410/s, 2 s left" while the block runs.
+
+    Parameters
+    ----------
+    timer : its `n_stamps` grows by `stamps_per_minibatch` with each mini-batch
+    epoch, n_minibatches : what is under way; a negative epoch is the warm-up
+    """
+
+    def __init__(
+        self,
+        timer: Any,
+        stamps_per_minibatch: int,
+        epoch: int,
+        n_minibatches: int,
+        out: Any = sys.stderr,
+    ) -> None:
+        self._timer = timer
+        self._stamps = stamps_per_minibatch
+        self._epoch = epoch
+        self._n = n_minibatches
+        self._out = out
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._tell, daemon=True)
+
+    def _tell(self) -> None:
+        start_s = time.perf_counter()
+        pause_s = FIRST_S
+        while not self._ended.wait(pause_s):
+            done = self._timer.n_stamps // self._stamps
+            self._out.write(self.line(done, time.perf_counter() - start_s) + "\n")
+            self._out.flush()
+            pause_s = EVERY_S
+
+    def line(self, done: int, elapsed_s: float) -> str:
+        """Return the progress after `done` mini-batches in `elapsed_s` seconds."""
+        what = "warm-up" if self._epoch < 0 else "epoch {}".format(self._epoch)
+        text = "{}: mini-batch {} of {}".format(what, done, self._n)
+        if done:
+            rate = done / elapsed_s
+            text += ", {:.3g}/s, {:.0f} s left".format(rate, (self._n - done) / rate)
+        return text
+
+    def __enter__(self) -> "Progress":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self._ended.set()
+        self._thread.join()

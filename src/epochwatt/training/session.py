@@ -1,0 +1,239 @@
+"""One process's measured epochs of one run (board side: Python 3.6 grammar; imports torch)."""
+
+import hashlib
+import json
+import logging
+import math
+import time
+import uuid
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+import torch
+
+from epochwatt import fields
+from epochwatt.device import history, host
+from epochwatt.errors import TrainingError
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.training import checkpoint, timing
+from epochwatt.training.data import open_dataset
+from epochwatt.training.loaders import TimedMinibatches, make_loader
+from epochwatt.training.loop import Bounds, run_epoch
+from epochwatt.training.progress import Progress
+from epochwatt.training.workloads import WORKLOADS, Trainer
+
+log = logging.getLogger(__name__)
+
+WARMUP = -1  # stands for the number of an epoch
+WARMUP_MINIBATCHES = 20
+
+
+class MadeUpSamples:
+    """Random samples in memory, shaped like a workload's: the warm-up must read no disk."""
+
+    def __init__(self, raw_shape: Tuple[int, ...], n_samples: int) -> None:
+        random = np.random.RandomState(0)
+        self._raw = random.randint(0, 256, size=raw_shape).astype(np.uint8)
+        self._n = n_samples
+
+    def __len__(self) -> int:
+        return self._n
+
+    def read(self, index: int) -> Tuple[np.ndarray, int]:
+        """Return a raw sample and its label."""
+        return self._raw.copy(), 0
+
+
+def epoch_seed(seed: int, epoch: int) -> int:
+    """Return the seed of one epoch: random state is derived, never carried from epoch to epoch."""
+    digest = hashlib.sha256("{}/{}".format(seed, epoch).encode("ascii")).digest()
+    return int.from_bytes(digest[:7], "big")
+
+
+class Session:
+    """Trains and measures epochs of one run, one after the other, in this process.
+
+    Parameters
+    ----------
+    folder : where the run's epochs are kept
+    factors : all of the run's factors, with `recipe`
+    data_root : folder of the storage medium that holds the data set
+    """
+
+    def __init__(self, folder: RunFolder, factors: Dict[str, Any], data_root: str) -> None:
+        self.folder = folder
+        self.factors = factors
+        if factors["torch_threads"]:
+            torch.set_num_threads(factors["torch_threads"])
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.source, self.manifest = open_dataset(data_root, factors)
+        self.workload = WORKLOADS[factors["model"]]
+        self.trainer: Optional[Trainer] = None
+        self.trained_epoch = -1  # the epoch after which the trainer's weights stand
+        self.first_epoch: Optional[int] = None
+        self.warmup_s = 0.0
+
+    def measure(self, epoch: int) -> None:
+        """Measure one epoch and keep its record; raises TrainingError, RecordWriteError."""
+        if self.first_epoch is None:
+            self.first_epoch = epoch
+            if epoch > 0:
+                self._warm_up()
+        resumed = self._begin(epoch)
+        measurement_id = uuid.uuid4().hex
+        history.remember(measurement_id, self.folder.run, epoch)
+        trainer, weights = self._take_up(epoch)
+        bounds, minibatch_s, sums = self._train(trainer, self.source, epoch)
+        self.trainer, self.trained_epoch = trainer, epoch
+        checkpoint.save(self.folder.attempt_path(epoch) + "/checkpoint.pt", trainer)
+        meta = self._meta(epoch, bounds, minibatch_s, sums)
+        meta.update(measurement_id=measurement_id, weights=weights, resumed=resumed)
+        meta["flags"] = self._flags(epoch, weights, resumed)
+        self.folder.finish(epoch, meta, minibatch_s)
+        log.info(_told(meta))
+
+    def _begin(self, epoch: int) -> Optional[Dict[str, Any]]:
+        """Open the attempt; return reason and gap when something came in between."""
+        resumed: Optional[Dict[str, Any]] = None
+        unfinished = self.folder.begin(epoch)
+        if unfinished is not None:
+            gap_s = max(0.0, time.time() - unfinished["started_unix_s"])
+            resumed = {"reason": "an unfinished attempt of this epoch was found", "gap_s": gap_s}
+        elif epoch > 0 and self.folder.has(epoch - 1):
+            resumed = history.interruption(self.folder.read(epoch - 1).meta)
+        elif epoch > 0:
+            resumed = {"reason": "the epoch before is not there", "gap_s": 0.0}
+        if resumed is not None:
+            log.warning(
+                "epoch %d is resumed: %s (%.0f s ago)", epoch, resumed["reason"], resumed["gap_s"]
+            )
+        return resumed
+
+    def _take_up(self, epoch: int) -> Tuple[Trainer, str]:
+        """Return a trainer in the state before `epoch`, and where its weights come from."""
+        if self.trainer is not None and self.trained_epoch == epoch - 1:
+            return self.trainer, "carried"
+        trainer = self._new_trainer()
+        if epoch == 0:
+            return trainer, "initial"
+        if checkpoint.load(self.folder.checkpoint_path(epoch - 1), trainer):
+            return trainer, "checkpoint"
+        return self._new_trainer(), "fresh"  # a trainer that is half loaded is not fresh
+
+    def _new_trainer(self) -> Trainer:
+        return Trainer(self.factors["model"], self.device, self.factors["seed"])
+
+    def _warm_up(self) -> None:
+        """Train a throw-away network on made-up data: context, kernels and workers get warm."""
+        start_s = time.perf_counter()
+        n_samples = WARMUP_MINIBATCHES * self.factors["batch_size"]
+        made_up = MadeUpSamples(self.workload.raw_shape, n_samples)
+        self._train(self._new_trainer(), made_up, WARMUP)
+        self.warmup_s = time.perf_counter() - start_s
+
+    def _train(
+        self, trainer: Trainer, source: Any, epoch: int
+    ) -> Tuple[Bounds, np.ndarray, Dict[str, float]]:
+        """Train one pass over `source`; return bounds, (n, 3) seconds and the epoch's sums."""
+        seed = epoch_seed(self.factors["seed"], epoch)
+        torch.manual_seed(seed)
+        generator = torch.Generator()
+        generator.manual_seed(seed)
+        minibatches = TimedMinibatches(source, self.workload.transform, self.factors["num_workers"])
+        loader = make_loader(minibatches, len(source), self.factors, generator)
+        timer = self._timer(len(loader))
+        losses: List[torch.Tensor] = []
+        with Progress(timer, timing.STAMPS, epoch, len(loader)), _explained(epoch):
+            bounds = run_epoch(loader, trainer.copy, trainer.step, losses.append, timer)
+        fetch_s, preprocess_s = minibatches.seconds()
+        sums = {
+            "fetch_s": fetch_s,
+            "preprocess_s": preprocess_s,
+            "loss": mean_loss(losses, len(source), self.factors["batch_size"]),
+        }
+        return bounds, timer.minibatch_s(), sums
+
+    def _timer(self, n_minibatches: int) -> Any:
+        if self.device.type == "cuda":
+            return timing.CudaEventTimer(n_minibatches, torch.cuda)
+        return timing.HostTimer(n_minibatches)
+
+    def _meta(
+        self, epoch: int, bounds: Bounds, minibatch_s: np.ndarray, sums: Dict[str, float]
+    ) -> Dict[str, Any]:
+        """Return the record of an epoch, but for what says how it came about."""
+        meta: Dict[str, Any] = {
+            "schema_version": fields.SCHEMA_VERSION,
+            "protocol": fields.PROTOCOL,
+            "run": self.folder.run,
+            "epoch": epoch,
+            "factors": self.factors,
+            "n_minibatches": len(minibatch_s),
+            "n_samples": len(self.source),
+            "e2e_s": bounds.t_end_mono_s - bounds.t_start_mono_s,
+            "timing_method": self._timer(0).method,
+            "power_scope": None,  # no sensor yet: nothing is known, so nothing is written
+            "energy_method": None,
+            "sampler_period_s": None,
+            "cold_process": epoch == self.first_epoch,
+            "warmup_s": self.warmup_s,
+            "epoch_seed": epoch_seed(self.factors["seed"], epoch),
+            "torch_threads_used": torch.get_num_threads(),
+            "manifest_sha256": hashlib.sha256(
+                json.dumps(self.manifest, sort_keys=True).encode("utf-8")
+            ).hexdigest(),
+            "boot_id": host.boot_id(),
+        }
+        # summed from what is stored (float32), so that record and array always agree
+        totals = minibatch_s.astype(np.float32).sum(axis=0, dtype=np.float64)
+        meta.update((name, float(total)) for name, total in zip(fields.MINIBATCH_COLUMNS, totals))
+        meta.update(sums)
+        if not math.isfinite(meta["loss"]):
+            meta["loss"] = None  # JSON has no NaN; the flag loss_not_finite says it
+        meta.update(bounds._asdict())
+        meta.update(host.describe())
+        if self.device.type == "cuda":
+            meta["machine"]["gpu"] = torch.cuda.get_device_name(self.device)
+            meta["software"]["cuda"] = torch.version.cuda
+        return meta
+
+    def _flags(self, epoch: int, weights: str, resumed: Optional[Dict[str, Any]]) -> List[str]:
+        known = {
+            "cold_process": epoch == self.first_epoch,
+            "resumed": resumed is not None,
+            "warmup_skipped": 0 < epoch == self.first_epoch and self.warmup_s == 0.0,
+            "fresh_weights": weights == "fresh",
+        }
+        return sorted(flag for flag, holds in known.items() if holds)
+
+
+@contextmanager
+def _explained(epoch: int) -> Iterator[None]:
+    """Turn the death of a loader worker into a `TrainingError` that says what to do."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "DataLoader worker" not in str(error):
+            raise
+        raise TrainingError(
+            "a loader worker died in epoch {}: {}. Nothing of this epoch counts; look for an "
+            "out-of-memory kill (dmesg), then start again".format(epoch, error)
+        ) from error
+
+
+def mean_loss(losses: List[torch.Tensor], n_samples: int, batch_size: int) -> float:
+    """Return the mean loss over samples from the mean losses of the mini-batches, in order."""
+    sizes = [batch_size] * len(losses)
+    sizes[-1] = n_samples - batch_size * (len(losses) - 1)
+    per_minibatch = torch.stack(losses).to("cpu", torch.float64).tolist()
+    return sum(size * loss for size, loss in zip(sizes, per_minibatch)) / n_samples
+
+
+def _told(meta: Dict[str, Any]) -> str:
+    return (
+        "epoch {epoch}: {e2e_s:.3f} s = wait {wait_s:.3f} + copy {copy_s:.3f} + compute "
+        "{compute_s:.3f} + overhead {overhead_s:.3f}; loss {loss}".format(
+            overhead_s=meta["e2e_s"] - meta["wait_s"] - meta["copy_s"] - meta["compute_s"], **meta
+        )
+    )

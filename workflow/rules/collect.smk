@@ -1,0 +1,75 @@
+"""From receipts and records to tables.
+
+Needs: receipts; measured/{run}/.  Gives: results/runs/{run}/epochs.csv, which figures and models
+take, and the exports results/tables/{epochs,runs}.csv, which nothing depends on.
+"""
+
+
+rule collect_run:
+    """Validate the records of a run's epochs, flag them, write one row per epoch."""
+    input:
+        receipts=lambda wildcards: TABLE[wildcards.run].receipts,
+    output:
+        epochs="results/runs/{run}/epochs.csv",
+    log:
+        "results/logs/collect_run/{run}.log",
+    conda:
+        ENVIRONMENT
+    params:
+        n_epochs=lambda wildcards: TABLE[wildcards.run].epochs,
+        flag_effects=SETTINGS.flag_effects,
+        code=fingerprint("epochwatt.epochs.collect"),
+    script:
+        "../scripts/collect_run.py"
+
+
+rule collect_study:
+    """Export all epochs, and their statistics per run, for people and other tools."""
+    input:
+        epochs=epochs_of(TABLE.runs.values()),
+    output:
+        epochs=report(
+            "results/tables/epochs.csv",
+            caption="../report/epochs.rst",
+            category="Tables",
+        ),
+        runs=report(
+            "results/tables/runs.csv", caption="../report/runs.rst", category="Tables"
+        ),
+    log:
+        "results/logs/collect_study.log",
+    conda:
+        ENVIRONMENT
+    params:
+        studies={run.id: " ".join(run.studies) for run in TABLE.runs.values()},
+        code=fingerprint("epochwatt.analysis.tables"),
+    script:
+        "../scripts/collect_study.py"
+
+
+rule summarise:
+    """Say on one page what was trained and where the time went."""
+    input:
+        epochs=epochs_of(TABLE.runs.values()),
+    output:
+        text="results/summary.txt",
+        page=report(
+            "results/summary.html", caption="../report/summary.rst", category="Summary"
+        ),
+    log:
+        "results/logs/summarise.log",
+    conda:
+        ENVIRONMENT
+    params:
+        excluded=SETTINGS.excluded(),
+        titles=SETTINGS.model_titles,
+        code=fingerprint("epochwatt.analysis.summary"),
+    script:
+        "../scripts/summarise.py"
+
+
+rule tables:
+    """All tables and the summary."""
+    input:
+        rules.collect_study.output,
+        rules.summarise.output,

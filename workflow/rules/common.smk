@@ -1,0 +1,46 @@
+"""What all rules share: configuration, run table, input functions. No rules.
+
+Needs: config/*.yaml.  Gives: TABLE, PLOTTING, FLAGS, WORKLOADS and the functions below.
+"""
+
+import shlex
+
+from snakemake.exceptions import WorkflowError
+
+from epochwatt.errors import EpochwattError
+from epochwatt.study.fingerprint import fingerprint
+from epochwatt.study.settings import load_settings, working_folder_lock
+
+ENVIRONMENT = "../envs/workflow.yaml"
+
+try:
+    SETTINGS = load_settings(config)
+except EpochwattError as error:
+    raise WorkflowError(str(error)) from None
+
+TABLE = SETTINGS.table
+
+
+def hold_working_folder():
+    """Refuse to start beside another workflow in this folder; the kernel frees a dead one's lock."""
+    try:
+        globals()["_lock"] = working_folder_lock()
+    except EpochwattError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def interpreter(run):
+    """Return the command that starts the interpreter which owns torch."""
+    return shlex.join(run.python or [sys.executable])
+
+
+def epochs_of(runs):
+    """Return the `epochs.csv` of each run."""
+    return [f"results/runs/{run.id}/epochs.csv" for run in runs]
+
+
+def previous_part(wildcards):
+    """Return the receipt of the part before (none for the first), so that a run's epochs follow each other."""
+    run = TABLE[wildcards.run]
+    place = run.parts.index((int(wildcards.first), int(wildcards.last)))
+    return [ancient(run.receipts[place - 1])] if place else []

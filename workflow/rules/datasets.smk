@@ -1,0 +1,22 @@
+"""Data sets, made once into data/ (kept by clean).
+
+Needs: nothing.  Gives: {storage root}/{dataset}-{source}-x{scale}/manifest.json.
+"""
+
+DATASETS = {run.data_folder: run.factors["recipe"] for run in TABLE.runs.values()}
+
+
+rule make_dataset:
+    """Make the data set that the folder's name and recipe describe."""
+    output:
+        manifest="{folder}/manifest.json",
+    log:
+        "results/logs/make_dataset/{folder}.log",
+    wildcard_constraints:
+        folder="|".join(map(re.escape, sorted(DATASETS))) or "none",
+    conda:
+        ENVIRONMENT
+    params:
+        recipe=lambda wildcards: DATASETS[wildcards.folder],
+    script:
+        "../scripts/make_dataset.py"

@@ -1,0 +1,19 @@
+"""Adapter of rule collect_run."""
+
+from epochwatt.adapters import job_log
+from epochwatt.epochs.collect import collect_run
+
+
+def main(snakemake):
+    with job_log(snakemake.log[0]):
+        collect_run(
+            measured="measured",
+            run=snakemake.wildcards.run,
+            n_epochs=snakemake.params.n_epochs,
+            flag_effects=snakemake.params.flag_effects,
+            output=snakemake.output.epochs,
+        )
+
+
+if "snakemake" in globals():
+    main(snakemake)  # noqa: F821
