@@ -7,11 +7,11 @@ PY := $(VENV)/bin/python
 UV_VERSION := 0.13.8
 export PYTHONPATH := $(CURDIR)/src
 # runs on the board, so it keeps Python 3.6 grammar (docs/decisions/0003)
-BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records device training)
+BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records device telemetry training)
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run test lint format bench report docs lock clean help
+.PHONY: run test lint format bench board-env report docs lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@$(SNAKEMAKE)
@@ -24,6 +24,8 @@ report: $(VENV)/host-ready ## results/report.html, remade only when something it
 test: $(VENV)/dev-ready ## all tests: unit, rules, end to end
 	@$(PY) -m pytest
 	@echo "tests passed; where they are and how to add one: CONTRIBUTING.md"
+
+board-env: .venv-board/ready ## Python 3.6 with torch 1.8 for the tests of the board side, where a python3.6 is there
 
 lint: $(VENV)/dev-ready ## formatting, style, types, board-side grammar, Snakemake's own lint
 	$(PY) -m ruff format --check .
@@ -56,7 +58,7 @@ clean: ## remove results/ and caches; measured/ and data/ are never touched
 	rm -rf results .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 help: ## this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 # -- the environment ---------------------------------------------------------------------------
 # A stamp holds the checkout's path: a checkout moved elsewhere is set up again (from uv's cache).
@@ -67,7 +69,7 @@ endif
 $(VENV)/path:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "epochwatt needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make run PYTHON=python3.12"; exit 1; }
-	@echo "setting up $(VENV) (once; about 6 GB with torch and its CUDA libraries)"
+	@echo "setting up $(VENV) (once; about 7 GB with torch and its CUDA libraries)"
 	@$(PYTHON) -m venv --clear $(VENV) || \
 	  { echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
@@ -78,3 +80,14 @@ $(VENV)/%-ready: requirements/%.txt pyproject.toml $(VENV)/path
 	@$(PY) -m uv pip install --quiet --python $(PY) --require-hashes -r requirements/$*.txt
 	@$(PY) -m uv pip install --quiet --python $(PY) --no-deps --editable .
 	@touch $@
+
+# -- the oldest software of a board, for one test ------------------------------------------------
+# a shim may lie on the PATH and lead nowhere, so each candidate is asked for its version
+PYTHON36 ?= $(shell for p in python3.6 $$HOME/.pyenv/versions/3.6*/bin/python; do \
+  "$$p" --version >/dev/null 2>&1 && { echo "$$p"; break; }; done)
+
+.venv-board/ready: requirements/board-oldest.txt
+	@if [ -z "$(PYTHON36)" ]; then echo "no python3.6 here: the test of the oldest board software will be skipped"; else \
+	  "$(PYTHON36)" -m venv --clear .venv-board && \
+	  .venv-board/bin/python -m pip install --quiet --disable-pip-version-check pip==21.3.1 && \
+	  .venv-board/bin/python -m pip install --quiet --no-deps -r requirements/board-oldest.txt && touch $@; fi

@@ -20,6 +20,9 @@ os.environ.update(PYTHONPATH=SRC)
 configfile: "config/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 # in the order in which they run
 include: "workflow/rules/common.smk"
 include: "workflow/rules/datasets.smk"

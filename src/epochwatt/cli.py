@@ -40,7 +40,7 @@ def _discard(arguments: argparse.Namespace) -> None:
     with machine_lock().acquire(holder, on_wait=lambda who: print(f"waiting: {who} is measuring")):
         for path in discard("measured", arguments.run, arguments.epoch):
             print(f"moved to {path}")
-    if arguments.epoch is not None:
+    if arguments.epoch:  # epoch 0 starts from fresh weights anyway
         print(
             f"epoch {arguments.epoch} will be measured again, but from fresh weights, so it is "
             "flagged and left out of means; to repeat the whole run: "

@@ -62,7 +62,14 @@ FACTORS = (
         "off",
     ),
     _f("torch_threads", "int", "", "threads of torch's CPU operators; 0 leaves it to torch", 0),
-    _f("cache_policy", "str", "", "page cache: kept (dropped before epoch 0 only)", "kept"),
+    _f(
+        "cache_policy",
+        "str",
+        "",
+        "page cache: kept (dropped before epoch 0) or dropped",
+        "kept",
+    ),
+    _f("gpu_timing", "str", "", "synchronised (the papers' way) or pooled", "synchronised"),
     _f("seed", "int", "", "seed of weights, order and augmentation", 0),
     _f("epochs_per_job", "int", "epochs", "epochs measured by one process before it ends", 1),
 )
@@ -74,6 +81,18 @@ MINIBATCH_COLUMNS = ("wait_s", "copy_s", "compute_s")
 
 RUN_COLUMN = _f("run", "str", "", "id of the run: everything that would cause a new measurement")
 STUDIES_COLUMN = _f("studies", "str", "", "studies the run belongs to, separated by spaces")
+
+# Of one power scope: in epochs.csv the widest that was measured, in energy.csv every one.
+ENERGY_COLUMNS = (
+    _f("power_scope", "str", "", "module, socket, gpu or cpu_package; empty: no sensor"),
+    _f("energy_method", "str", "", "trapezoid, or counter where the sensor counts energy itself"),
+    _f("sampler_period_s", "float", "s", "mean period of the power samples"),
+    _f("energy_wh", "float", "Wh", "right-rectangle sum at 1 Hz, as in the papers"),
+    _f("energy_trapezoid_wh", "float", "Wh", "trapezoid to the epoch's bounds, or the counter"),
+    _f("energy_error_pct", "float", "%", "bound of the trapezoid's error, 95 of 100 cases"),
+    _f("stall_energy_j", "float", "J", "energy spent while stalled"),
+    _f("power_mean_w", "float", "W", "energy / E2E"),
+)
 
 EPOCH_COLUMNS = (
     _f("protocol", "int", "", "version of the measuring procedure"),
@@ -92,26 +111,18 @@ EPOCH_COLUMNS = (
     _f("n_minibatches", "int", "mini-batches", "mini-batches of the epoch"),
     _f("n_samples", "int", "samples", "samples trained on"),
     _f("loss", "float", "", "mean training loss of the epoch, over samples"),
-    _f("timing_method", "str", "", "host_clock, or cuda_events_synchronised"),
-    _f("power_scope", "str", "", "what the power sensor sees; empty: no sensor"),
-    _f("energy_method", "str", "", "how the energy was integrated; empty: none"),
-    _f("sampler_period_s", "float", "s", "mean period of the power samples"),
-    _f("energy_wh", "float", "Wh", "right-rectangle sum at 1 Hz, as in the papers"),
-    _f(
-        "energy_trapezoid_wh",
-        "float",
-        "Wh",
-        "trapezoid with both ends interpolated to the epoch's bounds",
-    ),
-    _f("energy_error_pct", "float", "%", "bound of the trapezoid's error"),
-    _f("stall_energy_j", "float", "J", "energy spent while stalled"),
-    _f("power_mean_w", "float", "W", "energy / E2E"),
+    _f("timing_method", "str", "", "host_clock, cuda_events_synchronised or cuda_events_pooled"),
+    _f("host_wait_s", "float", "s", "host blocked on the loader, where that is not the wait"),
+    *ENERGY_COLUMNS,
     _f("cpu_util_pct", "float", "%", "mean CPU utilisation"),
+    _f("cpu_util_median_pct", "float", "%", "median CPU utilisation"),
     _f("gpu_util_pct", "float", "%", "mean GPU utilisation"),
+    _f("gpu_util_median_pct", "float", "%", "median GPU utilisation"),
     _f("ram_used_mib", "float", "MiB", "mean memory in use"),
     _f("read_iops", "float", "1/s", "reads from the data set's block device"),
     _f("read_mib_s", "float", "MiB/s", "bytes read from the data set's block device"),
     _f("cached_pct", "float", "%", "share of the data set in the page cache before the epoch"),
+    _f("cached_after_pct", "float", "%", "the same after the epoch"),
     _f("cold_process", "bool", "", "first epoch measured by its process"),
     _f("valid", "bool", "", "counts in means; false when a flag says so"),
     _f("flags", "str", "", "what is known against or about the epoch, separated by spaces"),
@@ -119,6 +130,14 @@ EPOCH_COLUMNS = (
 
 # What `epochs.csv` of one run holds; the export in results/tables/ puts `studies` in front.
 RUN_EPOCH_COLUMNS = (RUN_COLUMN, *FACTORS, *EPOCH_COLUMNS)
+
+# What `energy.csv` of one run holds: one row per epoch and power scope.
+RUN_ENERGY_COLUMNS = (
+    RUN_COLUMN,
+    *(f for f in EPOCH_COLUMNS if f.name == "epoch"),
+    *ENERGY_COLUMNS,
+    *(f for f in EPOCH_COLUMNS if f.name == "flags"),
+)
 
 # What a run's statistic is taken of (results/tables/runs.csv).
 STATISTIC_COLUMNS = tuple(
@@ -149,6 +168,16 @@ FLAGS: Dict[str, str] = {
     "machine_changed": "machine, CPU or a library version differs from the run's first epoch",
     "overhead_negative": "stall + compute exceed E2E by more than 0.1 %",
     "loss_not_finite": "the mean loss is infinite or not a number",
+    "cache_advised": "the page cache may not be dropped: only the data set's pages were forgotten",
+    "cache_changed": "resumed, and the cached share is not what the epoch before left (5 points)",
+    "sampler_lost": "the sampler process died or fell silent: no telemetry of this epoch",
+    "sampler_gap": "a sensor failed for a while, or rows were dropped",
+    "clock_jumped": "the wall clock was set during the epoch; the monotonic clock counts",
+    "power_missing": "a power sensor gave no reading at all",
+    "power_gap": "power readings are missing for more than three periods",
+    "power_end_held": "no power reading at or beyond a bound of the epoch: the nearest was held",
+    "power_negative": "a power sensor gave negative readings",
+    "power_stuck": "a power sensor gave the same value for more than 30 s",
 }
 
 

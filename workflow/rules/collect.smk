@@ -11,6 +11,7 @@ rule collect_run:
         receipts=lambda wildcards: TABLE[wildcards.run].receipts,
     output:
         epochs="results/runs/{run}/epochs.csv",
+        energy="results/runs/{run}/energy.csv",
     log:
         "results/logs/collect_run/{run}.log",
     conda:

@@ -44,3 +44,13 @@ def previous_part(wildcards):
     run = TABLE[wildcards.run]
     place = run.parts.index((int(wildcards.first), int(wildcards.last)))
     return [ancient(run.receipts[place - 1])] if place else []
+
+
+def reported(panel, **labels):
+    """Return a panel's SVG as the report shows it, with its caption."""
+    return report(
+        f"results/figures/{{backend}}/{panel}.svg",
+        caption=f"../report/{panel}.rst",
+        category="Figures",
+        labels=labels,
+    )

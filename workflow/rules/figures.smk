@@ -18,18 +18,8 @@ rule plot_fig02:
     output:
         csv=multiext("results/figures/{backend}/fig02", "a.csv", "b.csv"),
         png=multiext("results/figures/{backend}/fig02", "a.png", "b.png"),
-        a=report(
-            "results/figures/{backend}/fig02a.svg",
-            caption="../report/fig02a.rst",
-            category="Figures",
-            labels={"figure": "2a", "shows": "epoch time by loader workers"},
-        ),
-        b=report(
-            "results/figures/{backend}/fig02b.svg",
-            caption="../report/fig02b.rst",
-            category="Figures",
-            labels={"figure": "2b", "shows": "stall, first and later epochs"},
-        ),
+        a=reported("fig02a", figure="2a", shows="epoch time by loader workers"),
+        b=reported("fig02b", figure="2b", shows="stall, first and later epochs"),
     log:
         "results/logs/plot_fig02/{backend}.log",
     conda:

@@ -11,7 +11,8 @@ def main(snakemake):
             run=snakemake.wildcards.run,
             n_epochs=snakemake.params.n_epochs,
             flag_effects=snakemake.params.flag_effects,
-            output=snakemake.output.epochs,
+            epochs_csv=snakemake.output.epochs,
+            energy_csv=snakemake.output.energy,
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from epochwatt.analysis.tables import epoch_sets, read_epochs
+from epochwatt.text import aligned
 
 HEADER = (
     "model",
@@ -63,6 +64,8 @@ def headline(epochs: pd.DataFrame) -> list[str]:
         lines.append(
             f"{len(invalid)} epochs are not valid and left out of means: {', '.join(flags)}."
         )
+    if (epochs.power_scope == "").all():
+        lines.append("No power sensor was found: there is no energy, and its columns are empty.")
     lines.append("Means over the valid epochs after the first (1+); parts in % of E2E.")
     return lines
 
@@ -84,12 +87,6 @@ def verdict(mean: Mapping[Any, float]) -> str:
     """Name the longest part of the epoch: what would have to shrink first."""
     parts = {"input": "stall_s", "compute": "compute_s", "overhead": "overhead_s"}
     return max(parts, key=lambda name: mean[parts[name]])
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows as lines with aligned columns."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
 
 
 def as_page(head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> str:

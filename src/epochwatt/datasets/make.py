@@ -1,12 +1,15 @@
 """Making a data set's folder and its manifest."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
-from epochwatt.datasets.recipes import maker_of, n_samples
+from epochwatt.datasets.recipes import SEED, maker_of, n_samples
 from epochwatt.records import files
 from epochwatt.training.data import MANIFEST
+
+MANY = 100  # files
 
 
 def make_dataset(folder: Path, recipe: dict[str, Any]) -> None:
@@ -15,6 +18,7 @@ def make_dataset(folder: Path, recipe: dict[str, Any]) -> None:
     Raises
     ------
     RecordWriteError : the folder cannot be written (permission, full disk)
+    DataError : an original that is neither here nor can be downloaded, or is damaged
     """
     maker = maker_of(recipe["name"], recipe["source"])
     count = n_samples(recipe["name"], recipe["source"], recipe["scale"])
@@ -22,9 +26,8 @@ def make_dataset(folder: Path, recipe: dict[str, Any]) -> None:
         if folder.exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
-        names = maker.make(folder, count, recipe["seed"])
-        for name in names:
-            files.sync_file(str(folder / name))
+        names = maker.make(folder, count, recipe.get("seed", SEED))
+        _flush(folder, names)
         manifest = {
             "recipe": recipe,
             "n_samples": count,
@@ -37,3 +40,12 @@ def make_dataset(folder: Path, recipe: dict[str, Any]) -> None:
             },
         }
         files.write_json(str(folder / MANIFEST), manifest)
+
+
+def _flush(folder: Path, names: list[str]) -> None:
+    """Bring the files to the disk: one by one, or all at once where that would take minutes."""
+    if len(names) > MANY:
+        os.sync()
+        return
+    for name in names:
+        files.sync_file(str(folder / name))

@@ -1,33 +1,62 @@
 """Recipes: all that decides the content of a data set, known before it exists.
 
-A recipe is part of a run's id. Whoever changes what a recipe makes raises its version.
+A recipe is part of a run's id. Whoever changes what a recipe makes raises its version. An original
+carries the checksums of its files instead.
 """
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from epochwatt.datasets import official, synthetic
 from epochwatt.datasets.digits import make_digits
 from epochwatt.errors import ConfigError
+from epochwatt.training.data import READERS
+from epochwatt.training.references import is_reference, resolve
 
 
 class Maker(NamedTuple):
     """How one source of one data set is made."""
 
-    version: int  # of what `make` writes
+    version: int  # of what `make` writes; an original is told by its checksums
     n_samples: int  # at scale 1
     make: Callable[[Path, int, int], list[str]]  # (folder, n_samples, seed) -> names of the files
+    checksums: dict[str, str] | None = None  # of an original, which exists at scale 1 only
+
+
+def _make_photographs(folder: Path, n_samples: int, seed: int) -> list[str]:
+    from epochwatt.datasets.photographs import make_gld23k  # imports Pillow: not at parse time
+
+    return make_gld23k(folder, n_samples, seed)
+
+
+def _md5(*files: official.Wanted) -> dict[str, str]:
+    return {file.name: file.md5 for file in files}
 
 
 MAKERS = {
     ("mnist", "digits"): Maker(version=1, n_samples=1797, make=make_digits),
+    ("mnist", "synthetic"): Maker(1, 60_000, synthetic.make_mnist),
+    ("mnist", "official"): Maker(1, 60_000, official.make_mnist, _md5(*official.MNIST)),
+    ("cifar10", "synthetic"): Maker(1, 50_000, synthetic.make_cifar10),
+    ("cifar10", "official"): Maker(1, 50_000, official.make_cifar10, official.CIFAR10_MD5),
+    ("gld23k", "synthetic"): Maker(1, 23_080, _make_photographs),
+    ("gld23k", "official"): Maker(1, 23_080, official.make_gld23k, _md5(official.GLD23K_MAP)),
 }
 
 SEED = 0
 
 
 def maker_of(dataset: str, source: str) -> Maker:
-    """Return the maker of a data set's source; raise ConfigError naming those there are."""
+    """Return the maker of a data set's source; one with a dot is a reference to an own `Maker`.
+
+    Raises ConfigError that names those there are.
+    """
+    if is_reference(source) and (is_reference(dataset) or dataset in READERS):
+        maker = resolve(source, "the data set's source")
+        if isinstance(maker, Maker):
+            return maker
+        raise ConfigError(f"the data set's source {source!r} is no Maker (docs/own-model.md)")
     try:
         return MAKERS[dataset, source]
     except KeyError:
@@ -38,14 +67,19 @@ def maker_of(dataset: str, source: str) -> Maker:
 
 
 def recipe(dataset: str, source: str, scale: float) -> dict[str, Any]:
-    """Return the recipe of a data set: a dict that can stand in a hash."""
-    return {
-        "name": dataset,
-        "source": source,
-        "scale": scale,
-        "seed": SEED,
-        "version": maker_of(dataset, source).version,
-    }
+    """Return the recipe of a data set: a dict that can stand in a hash.
+
+    Raises ConfigError when there is no such source, or none at that scale.
+    """
+    maker = maker_of(dataset, source)
+    named: dict[str, Any] = {"name": dataset, "source": source, "scale": scale}
+    if maker.checksums is None:
+        return {**named, "seed": SEED, "version": maker.version}
+    if scale != 1:
+        raise ConfigError(
+            f"the original {dataset} has one size: dataset_scale is {scale:g}, allowed is 1"
+        )
+    return {**named, "checksums": maker.checksums}
 
 
 def n_samples(dataset: str, source: str, scale: float) -> int:

@@ -110,8 +110,9 @@ class HolderLock:
             return "a process that did not say who it is"
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Give the lock back, also for forked processes that still have the file open."""
         if self._fd is not None:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
             os.close(self._fd)
             self._fd = None
 

@@ -1,28 +1,36 @@
-"""`results/runs/{run}/epochs.csv`: records validated, flagged, one row per epoch."""
+"""`results/runs/{run}/epochs.csv` and `energy.csv`: records validated, flagged, made rows."""
 
 import csv
 from pathlib import Path
 from typing import Any
 
 from epochwatt import fields
+from epochwatt.epochs import telemetry
+from epochwatt.errors import RecordError
 from epochwatt.records import files
 from epochwatt.records.run_folder import EpochRecord, RunFolder
 
+CACHE_POINTS = 5.0  # a resumed epoch may find so much more or less of the data set cached
 OVERHEAD_TOLERANCE = 0.001  # of E2E: the clocks of two sources may disagree by that much
 
 
 def collect_run(
-    measured: str, run: str, n_epochs: int, flag_effects: dict[str, str], output: str
+    measured: str,
+    run: str,
+    n_epochs: int,
+    flag_effects: dict[str, str],
+    epochs_csv: str,
+    energy_csv: str,
 ) -> None:
-    """Write the rows of epochs 0..n_epochs-1 of a run.
+    """Write the rows of epochs 0..n_epochs-1 of a run, and their energies by power scope.
 
     Parameters
     ----------
     measured : folder of all measured runs
     run : its id
     n_epochs : number of epochs wanted
-    flag_effects : flag -> "invalidates" or "informs"
-    output : path of the CSV
+    flag_effects : flag -> "invalidates", "voids_energy" or "informs"
+    epochs_csv, energy_csv : where to write
 
     Raises
     ------
@@ -31,15 +39,23 @@ def collect_run(
     """
     folder = RunFolder(measured, run)
     records = [folder.read(epoch) for epoch in range(n_epochs)]
-    rows = [epoch_row(record, records[0], flag_effects) for record in records]
-    mark_from_change(rows, flag_effects)
-    write_rows(output, rows)
+    rows, energy_rows = [], []
+    for record in records:
+        row, scopes = epoch_row(record, records[0], flag_effects)
+        rows.append(row)
+        energy_rows += [dict(scope, run=run, epoch=row["epoch"]) for scope in scopes]
+    mark_cache(rows, records)
+    mark_from_change(rows)
+    for row in rows:
+        row["valid"] = is_valid(row["flags"], flag_effects)
+    write_rows(epochs_csv, fields.names(fields.RUN_EPOCH_COLUMNS), rows)
+    write_rows(energy_csv, fields.names(fields.RUN_ENERGY_COLUMNS), energy_rows)
 
 
 def epoch_row(
     record: EpochRecord, first: EpochRecord, flag_effects: dict[str, str]
-) -> dict[str, Any]:
-    """Return one row: factors, times and what can be derived from them, validity and flags."""
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return an epoch's row (validity apart) and one row per power scope that was measured."""
     meta = record.meta
     stall_s = meta["wait_s"] + meta["copy_s"]
     row: dict[str, Any] = dict.fromkeys(fields.names(fields.RUN_EPOCH_COLUMNS))
@@ -47,11 +63,39 @@ def epoch_row(
     row.update((k, v) for k, v in meta.items() if k in row)
     row["stall_s"] = stall_s
     row["overhead_s"] = meta["e2e_s"] - stall_s - meta["compute_s"]
-    row["flags"] = set(meta["flags"]) | derived_flags(meta, row["overhead_s"])
+    row["cached_pct"] = _cache(meta)["before_pct"]
+    row["cached_after_pct"] = _cache(meta)["after_pct"]
+    samples = telemetry.read_all(record)
+    row.update(telemetry.usage(record, samples))
+    scopes = telemetry.energies(record, samples)
+    for scope in scopes:
+        if any(flag_effects[flag] == "voids_energy" for flag in scope["flags"]):
+            scope.update(dict.fromkeys(_VOID))
+    if scopes:
+        row.update({k: v for k, v in scopes[0].items() if k != "flags"})
+    row["flags"] = (
+        set(meta["flags"])
+        | derived_flags(meta, row["overhead_s"])
+        | telemetry.telemetry_flags(record)
+        | {flag for scope in scopes for flag in scope["flags"]}
+    )
     if changed(meta, first.meta):
         row["flags"].add("machine_changed")
-    row["valid"] = is_valid(row["flags"], flag_effects)
-    return row
+    return row, scopes
+
+
+def _cache(meta: dict[str, Any]) -> dict[str, Any]:
+    """Return what a record says of the page cache; None where it says nothing."""
+    return {"before_pct": None, "after_pct": None, "action": None, **(meta.get("cache") or {})}
+
+
+_VOID = (
+    "energy_wh",
+    "energy_trapezoid_wh",
+    "energy_error_pct",
+    "stall_energy_j",
+    "power_mean_w",
+)
 
 
 def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
@@ -70,27 +114,44 @@ def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
 
 
 def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:
-    """Say whether an epoch with these flags counts in means."""
+    """Say whether an epoch with these flags counts in means; RecordError for an unknown flag."""
+    unknown = sorted(flags - flag_effects.keys())
+    if unknown:
+        raise RecordError(
+            f"a record has flags that this epochwatt does not know: {', '.join(unknown)}\n"
+            "  use the version that wrote it, or measure the epoch again (`epochwatt discard`)"
+        )
     return not any(flag_effects[flag] == "invalidates" for flag in flags)
 
 
-def mark_from_change(rows: list[dict[str, Any]], flag_effects: dict[str, str]) -> None:
+def mark_cache(rows: list[dict[str, Any]], records: list[EpochRecord]) -> None:
+    """Flag each resumed epoch that found another share cached than the epoch before it left."""
+    for row, before, record in zip(rows[1:], records, records[1:], strict=False):
+        cache, left_pct = _cache(record.meta), _cache(before.meta)["after_pct"]
+        if "resumed" not in row["flags"] or cache["action"] is not None:
+            continue  # where the cache was dropped for the epoch, what was left does not matter
+        if None in (left_pct, cache["before_pct"]):
+            continue
+        if abs(left_pct - cache["before_pct"]) > CACHE_POINTS:
+            row["flags"].add("cache_changed")
+
+
+def mark_from_change(rows: list[dict[str, Any]]) -> None:
     """Extend `machine_changed` to every epoch from the first that has it (rows in order)."""
     since = False
     for row in rows:
         since = since or "machine_changed" in row["flags"]
         if since:
             row["flags"].add("machine_changed")
-            row["valid"] = is_valid(row["flags"], flag_effects)
 
 
-def write_rows(path: str, rows: list[dict[str, Any]]) -> None:
-    """Write epoch rows in the column order of `fields`; None becomes an empty cell."""
+def write_rows(path: str, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+    """Write rows in the order of `columns`; None becomes an empty cell, flags a text."""
     with files.writing("the epochs of a run", path):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with open(path, "w", newline="", encoding="utf-8") as handle:
             writer = csv.writer(handle, lineterminator="\n")
-            writer.writerow(fields.names(fields.RUN_EPOCH_COLUMNS))
+            writer.writerow(columns)
             for row in rows:
                 told = dict(row, flags=" ".join(sorted(row["flags"])))
-                writer.writerow([told[name] for name in fields.names(fields.RUN_EPOCH_COLUMNS)])
+                writer.writerow([told[name] for name in columns])

@@ -30,12 +30,19 @@ class Bar:
 
     group: str
     num_workers: int
+    prefetch_factor: int | None  # None: no workers
     run: str
     backend: str
     n_epochs: dict[str, int]  # valid epochs in each epoch set
     parts_s: dict[str, float] | None  # stall, compute, overhead of epochs 1+
     stall_s: dict[str, float | None]  # stall of epoch set "0" and "1+"
     missing: str = ""  # why there is nothing to draw
+
+    def missing_stall(self, epoch_set: str) -> str:
+        """Return why the stall of an epoch set is missing; empty when it is there."""
+        if self.stall_s[epoch_set] is not None:
+            return ""
+        return self.missing or "no valid first epoch"
 
 
 @dataclass(frozen=True)
@@ -68,11 +75,11 @@ def read(
     for label, row in zip(labels[len(per_run) :], excluded, strict=True):
         empty = {"0": None, "1+": None}
         bars.append(
-            Bar(label, row["num_workers"], row["run"], row["backend"], {"0": 0, "1+": 0}, None,
-                dict(empty), row["reason"])
+            Bar(label, row["num_workers"], row["prefetch_factor"], row["run"], row["backend"],
+                {"0": 0, "1+": 0}, None, dict(empty), row["reason"])
         )  # fmt: skip
     order = list(dict.fromkeys(labels))
-    bars.sort(key=lambda bar: (order.index(bar.group), bar.num_workers))
+    bars.sort(key=lambda bar: (order.index(bar.group), bar.num_workers, bar.prefetch_factor or 0))
     return Bars(bars, _note(epochs))
 
 
@@ -85,6 +92,7 @@ def _bar(of_run: pd.DataFrame, group: str) -> Bar:
     return Bar(
         group=group,
         num_workers=int(first.num_workers),
+        prefetch_factor=None if pd.isna(first.prefetch_factor) else int(first.prefetch_factor),
         run=str(first.run),
         backend=str(first.backend),
         n_epochs={s: len(valid[s]) for s in ("0", "1+")},
@@ -95,18 +103,23 @@ def _bar(of_run: pd.DataFrame, group: str) -> Bar:
 
 
 def _group_labels(factors: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> list[str]:
-    """Name each run's group by its model and by the factors that are not the same everywhere."""
-    differing = [
-        name
-        for name in _GROUP_FACTORS
-        if name not in ("model", "dataset", "batch_size") and len({f[name] for f in factors}) > 1
-    ]
+    """Name each run's group by model, batch size and what differs between runs of that model."""
     labels = []
     for f in factors:
+        alike = [other for other in factors if other["model"] == f["model"]]
         words = [titles.get(f["model"], f["model"]), f"batch {f['batch_size']}"]
-        words += [f"{name.replace('_', ' ')} {f[name]}" for name in differing]
+        words += [
+            f"{name.replace('_', ' ')} {_said(f[name])}"
+            for name in _GROUP_FACTORS
+            if name not in ("model", "batch_size") and len({o[name] for o in alike}) > 1
+        ]
         labels.append("\n".join(words))
     return labels
+
+
+def _said(value: Any) -> str:
+    """Return a factor's value in words: a scale of 8 and of 8.0 are one."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _note(epochs: pd.DataFrame) -> str:
@@ -128,7 +141,8 @@ def draw_split(data: Bars, axes: Axes, palette: Mapping[str, str]) -> None:
         height = np.array([bar.parts_s[part] if bar.parts_s else 0.0 for bar in data.bars])
         axes.bar(x, height, bottom=bottom, width=0.8, color=colour[part], label=part)
         bottom += height
-    _mark_missing(data.bars, x, axes, colour["missing"], [bar.parts_s is None for bar in data.bars])
+    reasons = ["" if bar.parts_s else bar.missing for bar in data.bars]
+    _mark_missing(reasons, x, axes, colour["missing"])
     _label_axes(data.bars, x, axes)
     axes.set_ylabel("time per epoch, epochs 1+ (s)")
     axes.legend(ncols=len(PARTS))
@@ -142,8 +156,8 @@ def draw_stall(data: Bars, axes: Axes, palette: Mapping[str, str]) -> None:
     for offset, (epoch_set, key, label) in zip((-0.2, 0.2), pairs, strict=True):
         height = [bar.stall_s[epoch_set] or 0.0 for bar in data.bars]
         axes.bar(x + offset, height, width=0.4, color=colour[key], label=label)
-        gone = [bar.stall_s[epoch_set] is None for bar in data.bars]
-        _mark_missing(data.bars, x + offset, axes, colour["missing"], gone)
+        reasons = [bar.missing_stall(epoch_set) for bar in data.bars]
+        _mark_missing(reasons, x + offset, axes, colour["missing"])
     _label_axes(data.bars, x, axes)
     axes.set_ylabel("stall per epoch (s)")
     axes.legend(ncols=2)
@@ -156,35 +170,46 @@ def _positions(bars: Sequence[Bar]) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(steps)]) if bars else np.zeros(0)
 
 
-def _mark_missing(
-    bars: Sequence[Bar], x: np.ndarray, axes: Axes, colour: str, gone: Sequence[bool]
-) -> None:
-    for bar, at, is_gone in zip(bars, x, gone, strict=True):
-        if is_gone:
+def _mark_missing(reasons: Sequence[str], x: np.ndarray, axes: Axes, colour: str) -> None:
+    for reason, at in zip(reasons, x, strict=True):
+        if reason:
             axes.annotate(
-                f"missing: {bar.missing}", (at, 0), xytext=(0, 3), textcoords="offset points",
+                f"missing: {reason}", (at, 0), xytext=(0, 3), textcoords="offset points",
                 rotation=90, ha="center", va="bottom", fontsize="x-small", color=colour,
             )  # fmt: skip
 
 
 def _label_axes(bars: Sequence[Bar], x: np.ndarray, axes: Axes) -> None:
-    axes.set_xticks(x, [str(bar.num_workers) for bar in bars])
-    axes.set_xlabel("loader workers")
+    """Write the number of workers below each bar, the group's name below its bars."""
+    several = len({bar.prefetch_factor for bar in bars if bar.num_workers}) > 1
+    axes.set_xticks(x, [_tick(bar, several) for bar in bars])
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high * 1.3)  # room for the legend and the names of the groups
-    for group in dict.fromkeys(bar.group for bar in bars):
-        middle = float(np.mean([at for bar, at in zip(bars, x, strict=True) if bar.group == group]))
-        axes.annotate(
-            group, (middle, 0.86), xycoords=("data", "axes fraction"), ha="center", va="top",
-            fontsize="small",
-        )  # fmt: skip
+    axes.set_ylim(low, high * 1.15)  # room for the legend
+    groups = list(dict.fromkeys(bar.group for bar in bars))
+    middles = [
+        float(np.mean([at for bar, at in zip(bars, x, strict=True) if bar.group == group]))
+        for group in groups
+    ]
+    below = axes.secondary_xaxis("bottom")
+    below.set_xticks(middles, [f"\n{group}" for group in groups])
+    below.tick_params("x", length=0, pad=7)
+    below.spines["bottom"].set_visible(False)
+    below.set_xlabel("loader workers" + (" × prefetch factor" if several else ""))
+
+
+def _tick(bar: Bar, several: bool) -> str:
+    """Return the number of workers, with the prefetch factor where there are several."""
+    if several and bar.num_workers:
+        return f"{bar.num_workers}×{bar.prefetch_factor}"
+    return str(bar.num_workers)
 
 
 def rows_split(data: Bars) -> list[list[Any]]:
     """Return the numbers of panel a, one row per bar (columns `COLUMNS_SPLIT`)."""
     return [
-        [bar.backend, bar.run, bar.group.replace("\n", ", "), bar.num_workers, "1+",
-         bar.n_epochs["1+"], *((bar.parts_s or {}).get(p) for p in PARTS), bar.missing]
+        [bar.backend, bar.run, bar.group.replace("\n", ", "), bar.num_workers,
+         bar.prefetch_factor, "1+", bar.n_epochs["1+"],
+         *((bar.parts_s or {}).get(p) for p in PARTS), bar.missing]
         for bar in data.bars
     ]  # fmt: skip
 
@@ -192,14 +217,16 @@ def rows_split(data: Bars) -> list[list[Any]]:
 def rows_stall(data: Bars) -> list[list[Any]]:
     """Return the numbers of panel b, two rows per run (columns `COLUMNS_STALL`)."""
     return [
-        [bar.backend, bar.run, bar.group.replace("\n", ", "), bar.num_workers, epoch_set,
-         bar.n_epochs[epoch_set], bar.stall_s[epoch_set], bar.missing]
+        [bar.backend, bar.run, bar.group.replace("\n", ", "), bar.num_workers,
+         bar.prefetch_factor, epoch_set, bar.n_epochs[epoch_set], bar.stall_s[epoch_set],
+         bar.missing_stall(epoch_set)]
         for bar in data.bars
         for epoch_set in ("0", "1+")
     ]  # fmt: skip
 
 
-_COLUMNS = ["backend", "run", "group", "num_workers", "epoch_set", "n_epochs"]
+_COLUMNS = ["backend", "run", "group", "num_workers", "prefetch_factor", "epoch_set",
+            "n_epochs"]  # fmt: skip
 COLUMNS_SPLIT = [*_COLUMNS, *(f"{part}_s" for part in PARTS), "missing"]
 COLUMNS_STALL = [*_COLUMNS, "stall_s", "missing"]
 

@@ -4,6 +4,8 @@
 
     measured/{run}/epoch-0/record.json        what was done, when, on what, the epoch's sums
                           /minibatches.npy    wait, copy, compute: float32 seconds, shape (n, 3)
+                          /telemetry.json     the sampler's statistics
+                          /samples-*.csv      its samples, one file per source
                           /checkpoint.pt      weights and optimiser after it (latest epoch only)
                   /epoch-1.unfinished/        an attempt under way, or one that died
 
@@ -11,6 +13,10 @@ An epoch's folder is filled under its temporary name and renamed once, so what b
 is whole. Losing it costs board time: only `discard` takes a finished epoch away, into the trash.
 """
 
+import hashlib
+import io
+import itertools
+import logging
 import os
 import re
 import shutil
@@ -23,9 +29,12 @@ from epochwatt import fields
 from epochwatt.errors import RecordError
 from epochwatt.records import files
 
+log = logging.getLogger(__name__)
+
 RECORD = "record.json"
 MINIBATCHES = "minibatches.npy"
 CHECKPOINT = "checkpoint.pt"
+TELEMETRY = "telemetry.json"
 ATTEMPT = "attempt.json"
 
 # What a record must hold to be read at all; the rest is informative.
@@ -49,6 +58,7 @@ _KEYS = [*_NUMBERS, "run", "epoch", "protocol", "factors", "n_minibatches", "n_s
     "software",
     "measurement_id",
     "boot_id",
+    "minibatches_sha256",
 ]
 
 EpochRecord = NamedTuple(
@@ -56,6 +66,8 @@ EpochRecord = NamedTuple(
     [
         ("meta", Dict[str, Any]),  # record.json
         ("minibatch_s", np.ndarray),  # (n, 3) float32: wait, copy, compute
+        ("telemetry", Dict[str, Any]),  # telemetry.json, the sampler's statistics; empty: none
+        ("folder", str),  # where the samples lie (records.samples)
     ],
 )
 
@@ -95,7 +107,7 @@ class RunFolder:
 
     def has(self, epoch: int) -> bool:
         """Say whether the epoch is measured."""
-        return os.path.exists(os.path.join(self.epoch_path(epoch), RECORD))
+        return os.path.isdir(self.epoch_path(epoch))
 
     def begin(self, epoch: int) -> Optional[Dict[str, Any]]:
         """Open an attempt at an epoch; return what an earlier, unfinished attempt left, or None."""
@@ -127,10 +139,9 @@ class RunFolder:
         attempt = self.attempt_path(epoch)
         with files.writing("the record of epoch {}".format(epoch), attempt):
             array_path = os.path.join(attempt, MINIBATCHES)
-            with open(array_path, "wb") as handle:
-                np.save(handle, minibatch_s.astype(np.float32), allow_pickle=False)
-                handle.flush()
-                os.fsync(handle.fileno())
+            buffer = io.BytesIO()  # numpy's own writer drops the errno of a full disk
+            np.save(buffer, minibatch_s.astype(np.float32), allow_pickle=False)
+            files.write_bytes(array_path, buffer.getvalue())
             meta = dict(meta, minibatches_sha256=files.sha256_of(array_path))
             files.write_json(os.path.join(attempt, RECORD), meta)
             checkpoint = os.path.join(attempt, CHECKPOINT)
@@ -142,24 +153,48 @@ class RunFolder:
             files.sync_file(self.path)
         previous = self.checkpoint_path(epoch - 1)
         if os.path.exists(self.checkpoint_path(epoch)) and os.path.exists(previous):
-            os.unlink(previous)
+            try:
+                os.unlink(previous)
+            except OSError as error:  # costs space, not the epoch, which is whole and in place
+                log.warning("cannot remove %s: %s", previous, error.strerror)
 
     def read(self, epoch: int) -> EpochRecord:
-        """Read and check one epoch's record; raises RecordError naming the file and the fault."""
-        path = self.epoch_path(epoch)
+        """Read and check one epoch's record; raises RecordError: file, fault and what to do."""
+        try:
+            return self._read(self.epoch_path(epoch), epoch)
+        except RecordError as error:
+            raise RecordError(
+                "{}. To measure the epoch again: epochwatt discard {} {}".format(
+                    error, self.run, epoch
+                )
+            ) from error
+
+    def _read(self, path: str, epoch: int) -> EpochRecord:
         meta = files.read_json(os.path.join(path, RECORD))
         _check_meta(meta, os.path.join(path, RECORD), self.run, epoch)
         array_path = os.path.join(path, MINIBATCHES)
         try:
-            minibatch_s = np.load(array_path, allow_pickle=False)
-        except (OSError, ValueError) as error:
+            with open(array_path, "rb") as handle:
+                content = handle.read()
+        except OSError as error:
+            raise RecordError("cannot read {}: {}".format(array_path, error)) from error
+        if hashlib.sha256(content).hexdigest() != meta["minibatches_sha256"]:
+            raise RecordError("{} was altered: its SHA-256 differs".format(array_path))
+        try:
+            minibatch_s = np.load(io.BytesIO(content), allow_pickle=False)
+        except (ValueError, EOFError) as error:
             raise RecordError("cannot read {}: {}".format(array_path, error)) from error
         _check_minibatches(minibatch_s, meta, array_path)
-        return EpochRecord(meta, minibatch_s)
+        telemetry_path = os.path.join(path, TELEMETRY)
+        telemetry = files.read_json(telemetry_path) if os.path.exists(telemetry_path) else {}
+        return EpochRecord(meta, minibatch_s, telemetry, path)
 
     def discard(self, epoch: Optional[int] = None) -> List[str]:
         """Move an epoch (or the whole run) to `.trash` beside the runs; return where it went."""
-        trash = os.path.join(self.root, ".trash", time.strftime("%Y%m%dT%H%M%S"), self.run)
+        stamp = time.strftime("%Y%m%dT%H%M%S")
+        names = itertools.chain([stamp], ("{}-{}".format(stamp, n) for n in itertools.count(2)))
+        trashes = (os.path.join(self.root, ".trash", name, self.run) for name in names)
+        trash = next(path for path in trashes if not os.path.exists(path))
         if epoch is None:
             sources = [os.path.join(self.path, n) for n in sorted(os.listdir(self.path))]
         else:
@@ -181,10 +216,8 @@ def _check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
     version = meta.get("schema_version")
     if version != fields.SCHEMA_VERSION:
         raise RecordError(
-            "{} has schema version {}, this epochwatt reads {}; measure the epoch again "
-            "(`epochwatt discard {} {}`) or use the version that wrote it".format(
-                path, version, fields.SCHEMA_VERSION, run, epoch
-            )
+            "{} has schema version {}, this epochwatt reads {}; the version that wrote it can "
+            "read it".format(path, version, fields.SCHEMA_VERSION)
         )
     missing = [key for key in _KEYS if key not in meta]
     if missing:
@@ -195,7 +228,7 @@ def _check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
                 path, meta["epoch"], meta["run"]
             )
         )
-    odd = [k for k in _NUMBERS if not isinstance(meta[k], (int, float)) or meta[k] < 0]
+    odd = [k for k in _NUMBERS if not isinstance(meta[k], (int, float)) or not meta[k] >= 0]
     if odd:
         raise RecordError("{}: {} must be a number >= 0".format(path, ", ".join(odd)))
 

@@ -52,7 +52,9 @@ class FactorValues(Closed):
     instance: str | None = None
     model: str
     dataset_source: str | None = None
-    dataset_scale: float = Field(fields.FACTOR_DEFAULTS["dataset_scale"], gt=0)
+    dataset_scale: float = Field(
+        fields.FACTOR_DEFAULTS["dataset_scale"], gt=0, allow_inf_nan=False, strict=True
+    )
     storage: str | None = None
     num_workers: int = Field(fields.FACTOR_DEFAULTS["num_workers"], ge=0, le=256, strict=True)
     prefetch_factor: int = Field(
@@ -62,7 +64,8 @@ class FactorValues(Closed):
     power_mode: str | None = None
     dvfs: Literal["on", "off"] | None = None
     torch_threads: int | None = Field(None, ge=0, le=1024, strict=True)
-    cache_policy: Literal["kept"] = fields.FACTOR_DEFAULTS["cache_policy"]
+    cache_policy: Literal["kept", "dropped"] = fields.FACTOR_DEFAULTS["cache_policy"]
+    gpu_timing: Literal["synchronised", "pooled"] = fields.FACTOR_DEFAULTS["gpu_timing"]
     seed: int = Field(fields.FACTOR_DEFAULTS["seed"], ge=0, strict=True)
     epochs_per_job: int = Field(fields.FACTOR_DEFAULTS["epochs_per_job"], ge=1, strict=True)
 
@@ -76,26 +79,38 @@ class Storage(Closed):
     )
 
 
+class PowerMode(Closed):
+    """Settings of a power mode; what is not named stays as the machine has it."""
+
+    cores: float | None = Field(None, ge=1, description="CPU cores that are on")
+    cpu_mhz: float | None = Field(None, gt=0, description="CPU clock")
+    gpu_mhz: float | None = Field(None, gt=0, description="GPU clock")
+    emc_mhz: float | None = Field(None, gt=0, description="memory clock")
+
+
 class Device(Closed):
     """config/devices/{device}.yaml: one device type."""
 
     title: str = Field(description="its name for people")
-    backends: list[Literal["host"]] = Field(description="backends that can run it")
+    backends: list[Literal["host"]] = Field(min_length=1, description="backends that can run it")
     instances: list[str] = Field(min_length=1, description="units; the first is the default")
     python: list[str] = Field(
         default_factory=list,
         description="words of the command that starts the interpreter which owns torch; empty: the "
         "workflow's own",
     )
-    storage: dict[str, Storage] = Field(description="media; the first is the default")
-    power_modes: dict[str, dict[str, float]] = Field(
-        description="modes: cores, cpu_mhz, gpu_mhz, emc_mhz; the first is the default; an empty "
-        "mode leaves the machine as it is"
+    storage: dict[str, Storage] = Field(min_length=1, description="media; the first is the default")
+    power_modes: dict[str, PowerMode] = Field(
+        min_length=1,
+        description="modes; the first is the default; an empty mode leaves the machine as it is",
     )
     dvfs: list[Literal["on", "off"]] = Field(
-        description="what is possible; the first is the default"
+        min_length=1, description="what is possible; the first is the default"
     )
     torch_threads: int = Field(0, ge=0, description="default of the factor of that name")
+
+
+REFERENCE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$"  # module.name, anywhere on the Python path
 
 
 class WorkloadRow(Closed):
@@ -107,13 +122,34 @@ class WorkloadRow(Closed):
     guess_samples_per_s: float = Field(
         gt=0, description="only for `epochwatt plan`, before anything was measured"
     )
+    build: str = Field(
+        "",
+        pattern=REFERENCE,
+        description="an own network: module.function, which returns it (docs/own-model.md)",
+    )
+    like: str = Field(
+        "", description="with `build`: the network of the package whose input it takes"
+    )
+    transform: str = Field(
+        "",
+        pattern=REFERENCE,
+        description="with `build`: an own module.function, from a raw sample to the input, instead "
+        "of that of `like`",
+    )
+    made_up: str = Field(
+        "",
+        pattern=REFERENCE,
+        description="with `build`: an own module.function, which returns a raw sample for the "
+        "warm-up, instead of that of `like`",
+    )
 
 
 class Flag(Closed):
     """config/flags.yaml: what a flag does to its epoch."""
 
-    effect: Literal["invalidates", "informs"] = Field(
-        description="invalidates: the epoch is left out of every mean; informs: it is only said"
+    effect: Literal["invalidates", "voids_energy", "informs"] = Field(
+        description="invalidates: the epoch is left out of every mean; voids_energy: its energy is "
+        "left empty; informs: it is only said"
     )
 
 
@@ -159,11 +195,15 @@ def read_yaml(path: Path) -> Any:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not text\n  allowed: YAML in UTF-8 ({error})") from error
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
-        problem = getattr(error, "problem", None) or error
-        raise ConfigError(f"{path}{line} is not valid YAML: {problem}") from error
+        problem = getattr(error, "problem", None) or str(error).split("\n")[0]
+        raise ConfigError(
+            f"{path}{line} is not valid YAML\n  the reader says: {problem}"
+        ) from error
 
 
 class _Loader(yaml.SafeLoader):
@@ -172,6 +212,10 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key has to be a word or a number", key_node.start_mark
+                )
             if key_node.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"key {key_node.value!r} stands twice", key_node.start_mark
@@ -204,7 +248,9 @@ def validated(model: type[T], value: Any, path: str, where: str = "") -> T:
 
 def explain(error: ValidationError, model: type[BaseModel], path: str, where: str) -> str:
     """Return two lines: what was found where, and what is allowed."""
-    first = error.errors(include_url=False)[0]
+    # an unknown key first: where a key is misspelt, the right one is missing too
+    errors = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
+    first = errors[0]
     place = ".".join([where] * bool(where) + [str(part) for part in first["loc"]])
     if first["type"] == "extra_forbidden":
         owner = _model_at(model, first["loc"][:-1])
@@ -220,6 +266,8 @@ def _allowed(first: Any) -> str:
     for key, sign in (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<")):
         if key in context:
             return f"a number {sign} {context[key]}"
+    if first["type"] == "model_type":
+        return "a mapping, `key: value`"
     if "expected" in context:
         return str(context["expected"])
     return str(first["msg"]).replace("Input should be ", "")

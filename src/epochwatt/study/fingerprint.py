@@ -9,10 +9,10 @@ Measuring rules carry no fingerprint (docs/decisions/0002).
 import ast
 import functools
 import hashlib
-import importlib.util
 from pathlib import Path
 
 PACKAGE = __name__.split(".")[0]
+ROOT = Path(__file__).parents[2]  # the folder that holds the package
 
 
 def fingerprint(*modules: str) -> str:
@@ -36,10 +36,17 @@ def _closure(modules: tuple[str, ...]) -> set[str]:
 
 @functools.cache
 def _path_of(module: str) -> Path:
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
+    path = _place_of(module)
+    if path is None:
         raise ValueError(f"no module {module!r}")
-    return Path(spec.origin)
+    return path
+
+
+def _place_of(module: str) -> Path | None:
+    """Return the file of a module of ours, found without importing anything."""
+    path = ROOT.joinpath(*module.split("."))
+    places = (path / "__init__.py", path.with_suffix(".py"))
+    return next((place for place in places if place.exists()), None)
 
 
 @functools.cache
@@ -57,12 +64,7 @@ def imports_of(path: Path) -> frozenset[str]:
 
 
 def _is_module(name: str) -> bool:
-    if name.split(".")[0] != PACKAGE:
-        return False
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
+    return name.split(".")[0] == PACKAGE and _place_of(name) is not None
 
 
 @functools.cache

@@ -4,13 +4,13 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 
 from epochwatt.datasets.recipes import n_samples
 from epochwatt.errors import ConfigError, EpochwattError, RecordError
 from epochwatt.records.run_folder import RunFolder
-from epochwatt.study.runs import Run
+from epochwatt.study.runs import EXCLUSIONS, Run
 from epochwatt.study.settings import Settings
+from epochwatt.text import aligned
 
 MEASURED = "measured"
 JOB_S = 3.5  # ASSUME: interpreter, torch and Snakemake around one job; `make bench` measures it
@@ -39,13 +39,6 @@ def plan_lines(settings: Settings) -> list[str]:
         + (f"the rest takes about {_duration(total_s)}" if total_left else "nothing is left to do")
     )
     return lines
-
-
-def aligned(rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return the rows as lines with aligned columns."""
-    rows = list(rows)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
 
 
 def _measured_e2e_s(run: Run) -> float | None:
@@ -95,6 +88,9 @@ def _duration(seconds: float) -> str:
 
 def find_run(settings: Settings, run_id: str) -> Run:
     """Return a run of the table; ConfigError with those there are when it is none."""
+    for run, reason in settings.table.excluded:
+        if run.id == run_id:
+            raise ConfigError(f"run {run_id!r} cannot be had: {reason}\n  said in {EXCLUSIONS}")
     if run_id not in settings.table.runs:
         raise ConfigError(
             f"no run {run_id!r} in the selected studies\n"

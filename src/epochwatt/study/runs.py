@@ -9,6 +9,7 @@ measurement is ever repeated because of a changed parameter (docs/decisions/0002
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -34,6 +35,8 @@ STUDIES = "config/studies.yaml"
 WORKLOADS = "config/workloads.yaml"
 EXCLUSIONS = "config/exclusions.yaml"
 DEVICES = "config/devices"
+
+OWN_KEYS = {"build", "like", "transform", "made_up"}  # of a workload: a network of the user's own
 
 T = TypeVar("T", bound=Closed)
 
@@ -105,6 +108,7 @@ def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
     selected = validated(Config, config, "config/config.yaml").studies
     studies = read_rows(Study, root / STUDIES)
     workloads = read_rows(WorkloadRow, root / WORKLOADS)
+    _check_names(WORKLOADS, workloads)
     exclusions = _exclusions(root / EXCLUSIONS)
     devices: dict[str, Device] = {}
     merged: dict[str, Run] = {}
@@ -130,23 +134,36 @@ def read_rows(model: type[T], path: Path) -> dict[str, T]:
     return {str(k): validated(model, v, shown, str(k)) for k, v in content.items()}
 
 
+def _check_names(where: str, names: Iterable[str]) -> None:
+    """Refuse names that cannot stand in the id of a run, which is also a file name."""
+    for name in names:
+        if not re.fullmatch(r"[a-zA-Z0-9.]+", name):
+            raise ConfigError(f"{where} has a name {name!r}\n  allowed: letters, digits and dots")
+
+
 def _exclusions(path: Path) -> list[Exclusion]:
     content = read_yaml(path) or []
     if not isinstance(content, list):
         raise ConfigError(f"{EXCLUSIONS}: holds no list\n  allowed: entries with where and reason")
     exclusions = [validated(Exclusion, e, EXCLUSIONS, f"[{i}]") for i, e in enumerate(content)]
-    known = fields.names(fields.FACTORS)
+    known = {factor.name: factor.kind for factor in fields.FACTORS}
     for i, exclusion in enumerate(exclusions):
-        for key in exclusion.where:
+        for key, value in exclusion.where.items():
             if key not in known:
                 raise ConfigError(
                     f"{EXCLUSIONS}: unknown factor {key!r} in [{i}].where\n"
                     f"  allowed: {', '.join(known)}"
                 )
+            if isinstance(value, str) != (known[key] == "str"):
+                raise ConfigError(
+                    f"{EXCLUSIONS}: [{i}].where.{key} is {value!r}\n"
+                    f"  allowed: {'a word' if known[key] == 'str' else 'a number'}"
+                )
     return exclusions
 
 
 def _device(root: Path, name: str, where: str) -> Device:
+    _check_names(where, [name])
     path = root / DEVICES / f"{name}.yaml"
     if not path.exists():
         there = sorted(p.stem for p in path.parent.glob("*.yaml"))
@@ -158,11 +175,7 @@ def _device(root: Path, name: str, where: str) -> Device:
         ("storage", device.storage),
         ("power_modes", device.power_modes),
     ):
-        for word in words:
-            if not re.fullmatch(r"[a-zA-Z0-9.]+", word):
-                raise ConfigError(
-                    f"{shown}: {kind} has a name {word!r}\n  allowed: letters, digits and dots"
-                )
+        _check_names(f"{shown}: {kind}", words)
     return device
 
 
@@ -179,6 +192,10 @@ def _expand(
                 raise ConfigError(
                     f"{STUDIES}: unknown key {key!r} in {where} (value {block[key]!r})\n"
                     f"  allowed keys: {', '.join(FactorValues.model_fields)}"
+                )
+            if block[key] == []:
+                raise ConfigError(
+                    f"{STUDIES}: {where}.{key} is []\n  allowed: a value, or a list of at least one"
                 )
         axes = [v if isinstance(v, list) else [v] for v in block.values()]
         for values in product(*axes):
@@ -235,9 +252,24 @@ def _resolve(
         )
     except ConfigError as error:
         raise ConfigError(f"{STUDIES}: {where}.dataset_source\n  {error}") from None
-    if device.power_modes[factors["power_mode"]]:
-        factors["power_mode_settings"] = device.power_modes[factors["power_mode"]]
+    if own := _own_network(row.model, workloads):
+        factors["network"] = own
+    if mode := device.power_modes[factors["power_mode"]].model_dump(exclude_none=True):
+        factors["power_mode_settings"] = mode
     return fields.with_defaults(factors)
+
+
+def _own_network(model: str, workloads: dict[str, WorkloadRow]) -> dict[str, str]:
+    """Return what a row says about a network that is not of this package; it is part of the id."""
+    own = workloads[model].model_dump(include=OWN_KEYS, exclude_defaults=True)
+    ours = [name for name, row in workloads.items() if not row.build]
+    if own and "build" not in own:
+        raise ConfigError(f"{WORKLOADS}: {model} has {', '.join(own)}\n  allowed only beside build")
+    if own and own.get("like") not in ours:
+        raise ConfigError(
+            f"{WORKLOADS}: {model}.like is {own.get('like')!r}\n  allowed: {', '.join(ours)}"
+        )
+    return own
 
 
 def canonical_json(factors: dict[str, Any]) -> str:

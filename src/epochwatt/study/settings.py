@@ -1,6 +1,7 @@
 """All of config/ at once, as the Snakefile and the command line use it."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from epochwatt.study.runs import STUDIES, WORKLOADS, Run, RunTable, load_table, 
 CONFIG = "config/config.yaml"
 FLAGS = "config/flags.yaml"
 PLOTTING = "config/plotting.yaml"
+PANELS = {"fig02": ("fig02a", "fig02b")}  # figure -> the panels that its rule draws
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,9 @@ def _flag_effects(root: Path) -> dict[str, str]:
 
 
 def _check_figures(plotting: Plotting, root: Path) -> None:
+    _check_keys("figures", plotting.figures, PANELS)
+    for name, figure in plotting.figures.items():
+        _check_keys(f"figures.{name}.panels", figure.panels, PANELS[name])
     known = read_yaml(root / STUDIES)
     for name, figure in plotting.figures.items():
         for study in figure.studies:
@@ -91,6 +96,14 @@ def _check_figures(plotting: Plotting, root: Path) -> None:
                     f"{PLOTTING}: figures.{name}.studies names {study!r}\n"
                     f"  {STUDIES} has: {', '.join(known)}"
                 )
+
+
+def _check_keys(where: str, found: Iterable[str], wanted: Iterable[str]) -> None:
+    """Refuse a key that is not wanted and ask for one that is not there."""
+    found, wanted = list(found), list(wanted)
+    for key in [*(k for k in found if k not in wanted), *(k for k in wanted if k not in found)]:
+        problem = "is missing" if key in wanted else "is not one of them"
+        raise ConfigError(f"{PLOTTING}: {where}.{key} {problem}\n  allowed: {', '.join(wanted)}")
 
 
 def working_folder_lock() -> HolderLock:

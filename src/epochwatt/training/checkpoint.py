@@ -2,6 +2,7 @@
 
 import logging
 import os
+from typing import Optional
 
 import torch
 
@@ -21,8 +22,18 @@ def save(path: str, trainer: Trainer) -> None:
         try:
             with open(path, "wb") as handle:
                 torch.save(state, handle)
-        except RuntimeError as error:  # torch's own writer reports a full disk so
-            raise OSError(None, str(error).splitlines()[0]) from error
+        except RuntimeError as error:  # torch's writer stumbles over its own error's clean-up
+            raise _os_error(error) from error
+
+
+def _os_error(error: BaseException) -> OSError:
+    """Return the OSError that an exception came after, or one with its first line."""
+    cause: Optional[BaseException] = error
+    while cause is not None:
+        if isinstance(cause, OSError):
+            return cause
+        cause = cause.__context__
+    return OSError(None, str(error).splitlines()[0])
 
 
 def load(path: str, trainer: Trainer) -> bool:

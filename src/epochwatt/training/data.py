@@ -1,30 +1,34 @@
 """Data sets on disk: the manifest and one reader per format (board side: Python 3.6 grammar).
 
-A data set is a folder with `manifest.json`: its recipe, its format, the number of samples and size
-and SHA-256 of every file. Readers decode one sample at a time: `read(i)` is what the papers call
-fetch.
+A data set is a folder with `manifest.json`: its recipe, the number of samples, size and SHA-256 of
+every file. Readers decode one sample at a time: `read(i)` is what the papers call fetch.
 """
 
 import hashlib
 import os
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
-from epochwatt.errors import DataError, RecordError
+from epochwatt.errors import ConfigError, DataError, RecordError
 from epochwatt.records import files
-from epochwatt.training import idx
+from epochwatt.training import cifar, idx, landmarks
+from epochwatt.training.references import is_reference, resolve
 
 MANIFEST = "manifest.json"
 MNIST_IMAGES = "train-images-idx3-ubyte"
 MNIST_LABELS = "train-labels-idx1-ubyte"
+CIFAR_BATCHES = tuple("data_batch_{}".format(i) for i in range(1, 6))
 
 _MEND = "Remove the folder and start again: it is then made anew"
 
 
 def folder_name(dataset: str, source: str, scale: float) -> str:
     """Return the name of a data set's folder below the root of its storage medium."""
-    return "{}-{}-x{:g}".format(dataset, source, scale)
+    told = "{:g}".format(scale)
+    if float(told) != scale:
+        told = repr(scale)  # all its digits: two scales are two folders
+    return "{}-{}-x{}".format(dataset, source, told)
 
 
 def read_manifest(folder: str, recipe: Dict[str, Any]) -> Dict[str, Any]:
@@ -34,7 +38,7 @@ def read_manifest(folder: str, recipe: Dict[str, Any]) -> Dict[str, Any]:
         raise DataError("no data set at {}: {} is missing. {}".format(folder, MANIFEST, _MEND))
     try:
         manifest = dict(files.read_json(path))
-        found = manifest["recipe"]
+        found, _, _ = (manifest[key] for key in ("recipe", "files", "n_samples"))
     except (RecordError, KeyError, TypeError, ValueError) as error:
         raise DataError("{} is damaged ({}). {}".format(path, error, _MEND)) from error
     if found != recipe:
@@ -46,24 +50,32 @@ def read_manifest(folder: str, recipe: Dict[str, Any]) -> Dict[str, Any]:
     return manifest
 
 
-def read_checked(folder: str, name: str, manifest: Dict[str, Any]) -> bytes:
-    """Read a whole file of a data set and compare it with the manifest."""
+def check_size(folder: str, name: str, manifest: Dict[str, Any]) -> None:
+    """Compare a file's size with the manifest, without reading the file."""
     path = os.path.join(folder, name)
     expected = manifest["files"].get(name)
     if expected is None:
         raise DataError("{} does not list {}".format(os.path.join(folder, MANIFEST), name))
     try:
+        size = os.stat(path).st_size
+    except OSError as error:
+        raise DataError("cannot read {}: {}. {}".format(path, error.strerror, _MEND)) from error
+    if size != expected["bytes"]:
+        raise DataError(
+            "{} has {} bytes, the manifest says {}. {}".format(path, size, expected["bytes"], _MEND)
+        )
+
+
+def read_checked(folder: str, name: str, manifest: Dict[str, Any]) -> bytes:
+    """Read a whole file of a data set and compare it with the manifest."""
+    check_size(folder, name, manifest)
+    path = os.path.join(folder, name)
+    try:
         with open(path, "rb") as handle:
             content = handle.read()
     except OSError as error:
         raise DataError("cannot read {}: {}. {}".format(path, error.strerror, _MEND)) from error
-    if len(content) != expected["bytes"]:
-        raise DataError(
-            "{} has {} bytes, the manifest says {}. {}".format(
-                path, len(content), expected["bytes"], _MEND
-            )
-        )
-    if hashlib.sha256(content).hexdigest() != expected["sha256"]:
+    if hashlib.sha256(content).hexdigest() != manifest["files"][name]["sha256"]:
         raise DataError("{} was altered: its SHA-256 differs. {}".format(path, _MEND))
     return content
 
@@ -93,7 +105,86 @@ class MnistFiles:
         return self.images[index].copy(), int(self.labels[index])
 
 
-READERS = {"mnist": MnistFiles}
+class CifarBatches:
+    """CIFAR-10's training set as five python batches, in memory after construction.
+
+    As in the 2023 scripts; what remains to fetch is one array out of memory.
+    """
+
+    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+        batches = [cifar.decode(read_checked(folder, n, manifest), n) for n in CIFAR_BATCHES]
+        self.images = np.concatenate([images for images, _ in batches])
+        self.labels = np.concatenate([labels for _, labels in batches])
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def read(self, index: int) -> Tuple[np.ndarray, int]:
+        """Return image (3, 32, 32) uint8 and label of one sample."""
+        return self.images[index].copy(), int(self.labels[index])
+
+
+class JpegTree:
+    """GLD-23k's training set: one JPEG per sample, opened and decoded each time it is read.
+
+    When the object is made the pictures are compared with the manifest by name and size only:
+    hashing them would read the whole data set into the page cache, whose state is measured.
+    """
+
+    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+        from PIL import Image
+
+        Image.preinit()  # its decoders, now and not in each worker
+        self._open = Image.open
+        content = read_checked(folder, landmarks.MAP, manifest)
+        rows = landmarks.decode_map(content, os.path.join(folder, landmarks.MAP))
+        names = [landmarks.image_name(row.image_id) for row in rows]
+        for name in names:
+            check_size(folder, name, manifest)
+        self.paths = [os.path.join(folder, name) for name in names]
+        self.labels = [row.label for row in rows]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def read(self, index: int) -> Tuple[Any, int]:
+        """Return picture (PIL, RGB, decoded) and label of one sample."""
+        path = self.paths[index]
+        try:
+            with open(path, "rb") as handle:
+                image = self._open(handle)
+                image.load()
+        except OSError as error:  # PIL's own errors are
+            raise DataError("cannot read {}: {}. {}".format(path, error, _MEND)) from error
+        return (image if image.mode == "RGB" else image.convert("RGB")), self.labels[index]
+
+
+READERS = {"mnist": MnistFiles, "cifar10": CifarBatches, "gld23k": JpegTree}
+
+
+def reader_of(dataset: str) -> Any:
+    """Return the reader class of a data set; one with a dot is a reference to an own class."""
+    if is_reference(dataset):
+        return resolve(dataset, "the data set")
+    if dataset not in READERS:
+        raise ConfigError(
+            "no reader for the data set {!r}\n  allowed: {}, or module.Class".format(
+                dataset, ", ".join(READERS)
+            )
+        )
+    return READERS[dataset]
+
+
+def dataset_folder(root: str, factors: Dict[str, Any]) -> str:
+    """Return the folder of the data set that a run names."""
+    name = folder_name(factors["dataset"], factors["dataset_source"], factors["dataset_scale"])
+    return os.path.join(root, name)
+
+
+def dataset_paths(root: str, factors: Dict[str, Any], manifest: Dict[str, Any]) -> List[str]:
+    """Return the files of the data set that a run names, in the order of the manifest."""
+    folder = dataset_folder(root, factors)
+    return [os.path.join(folder, name) for name in manifest["files"]]
 
 
 def open_dataset(root: str, factors: Dict[str, Any]) -> Tuple[Any, Dict[str, Any]]:
@@ -108,10 +199,9 @@ def open_dataset(root: str, factors: Dict[str, Any]) -> Tuple[Any, Dict[str, Any
     ------
     DataError : the data set is missing, cut short, altered or made by another recipe
     """
-    name = folder_name(factors["dataset"], factors["dataset_source"], factors["dataset_scale"])
-    folder = os.path.join(root, name)
+    folder = dataset_folder(root, factors)
     manifest = read_manifest(folder, factors["recipe"])
-    reader = READERS[factors["dataset"]](folder, manifest)
+    reader = reader_of(factors["dataset"])(folder, manifest)
     if len(reader) != manifest["n_samples"]:
         raise DataError(
             "{} holds {} samples, the manifest says {}. {}".format(

@@ -32,7 +32,10 @@ def decode(content: bytes, where: str) -> np.ndarray:
         raise DataError(
             "{} has {} bytes, its header asks for {}".format(where, len(content), expected)
         )
-    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
+    try:
+        return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
+    except ValueError as error:  # more dimensions or elements than numpy can count
+        raise DataError("{}: {}".format(where, error)) from error
 
 
 def encode(array: np.ndarray) -> bytes:

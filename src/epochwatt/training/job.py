@@ -5,7 +5,7 @@ torch is imported only when there is something to measure.
 
 import logging
 import time
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 from epochwatt.device.locks import machine_lock
 from epochwatt.records.receipt import write_receipt
@@ -29,12 +29,19 @@ def run_part(
     if missing:
         holder = {"run": folder.run, "epoch": missing[0], "folder": folder.root}
         with machine_lock().acquire(holder, on_wait=_say_waiting):
-            from epochwatt.training.session import Session
-
-            session = Session(folder, factors, data_root)
-            for epoch in missing:
-                session.measure(epoch)
+            # a job whose workflow was killed may have gone on while we waited for it
+            _measure(folder, factors, [e for e in missing if not folder.has(e)], data_root)
     write_receipt(receipt, folder, first, last)
+
+
+def _measure(folder: RunFolder, factors: Dict[str, Any], epochs: List[int], data_root: str) -> None:
+    if not epochs:
+        return
+    from epochwatt.training.session import Session
+
+    with Session(folder, factors, data_root) as session:
+        for epoch in epochs:
+            session.measure(epoch)
 
 
 def _say_measured(folder: RunFolder, epoch: int) -> None:

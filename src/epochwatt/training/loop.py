@@ -32,7 +32,7 @@ def run_epoch(
     copy : moves a mini-batch to the device
     step : trains on it and returns its loss
     keep : takes the loss; outside of every interval, so its time is overhead
-    timer : `HostTimer` or `CudaEventTimer`, made for the loader's length
+    timer : made by `timing.make_timer` for the loader's length
 
     Returns
     -------
@@ -50,5 +50,6 @@ def run_epoch(
         stamp()  # done
         keep(loss)
         stamp()  # ask for the next
+    timer.finish()
     t_end_mono_s = time.perf_counter()
     return Bounds(t_start_mono_s, t_end_mono_s, t_start_unix_s, time.time())

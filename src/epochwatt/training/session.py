@@ -7,40 +7,41 @@ import math
 import time
 import uuid
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from types import TracebackType
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Type
 
 import numpy as np
 import torch
 
 from epochwatt import fields
-from epochwatt.device import history, host
+from epochwatt.device import history, host, page_cache
 from epochwatt.errors import TrainingError
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training import checkpoint, timing
-from epochwatt.training.data import open_dataset
+from epochwatt.training.data import dataset_paths, open_dataset
 from epochwatt.training.loaders import TimedMinibatches, make_loader
 from epochwatt.training.loop import Bounds, run_epoch
+from epochwatt.training.observer import Observer
 from epochwatt.training.progress import Progress
-from epochwatt.training.workloads import WORKLOADS, Trainer
+from epochwatt.training.workloads import Trainer, workload_of
 
 log = logging.getLogger(__name__)
 
 WARMUP = -1  # stands for the number of an epoch
-WARMUP_MINIBATCHES = 20
+WARMUP_MINIBATCHES = 3  # enough for context, kernels and allocators
 
 
 class MadeUpSamples:
-    """Random samples in memory, shaped like a workload's: the warm-up must read no disk."""
+    """One raw sample in memory, again and again: the warm-up must read no disk."""
 
-    def __init__(self, raw_shape: Tuple[int, ...], n_samples: int) -> None:
-        random = np.random.RandomState(0)
-        self._raw = random.randint(0, 256, size=raw_shape).astype(np.uint8)
+    def __init__(self, raw: Any, n_samples: int) -> None:
+        self._raw = raw  # an array or a picture
         self._n = n_samples
 
     def __len__(self) -> int:
         return self._n
 
-    def read(self, index: int) -> Tuple[np.ndarray, int]:
+    def read(self, index: int) -> Tuple[Any, int]:
         """Return a raw sample and its label."""
         return self._raw.copy(), 0
 
@@ -68,7 +69,8 @@ class Session:
             torch.set_num_threads(factors["torch_threads"])
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.source, self.manifest = open_dataset(data_root, factors)
-        self.workload = WORKLOADS[factors["model"]]
+        self.observer = Observer(dataset_paths(data_root, factors, self.manifest), factors)
+        self.workload = workload_of(factors)
         self.trainer: Optional[Trainer] = None
         self.trained_epoch = -1  # the epoch after which the trainer's weights stand
         self.first_epoch: Optional[int] = None
@@ -84,14 +86,27 @@ class Session:
         measurement_id = uuid.uuid4().hex
         history.remember(measurement_id, self.folder.run, epoch)
         trainer, weights = self._take_up(epoch)
+        self.observer.begin(epoch, self.folder.attempt_path(epoch))
         bounds, minibatch_s, sums = self._train(trainer, self.source, epoch)
+        observed = self.observer.end()
         self.trainer, self.trained_epoch = trainer, epoch
         checkpoint.save(self.folder.attempt_path(epoch) + "/checkpoint.pt", trainer)
         meta = self._meta(epoch, bounds, minibatch_s, sums)
-        meta.update(measurement_id=measurement_id, weights=weights, resumed=resumed)
-        meta["flags"] = self._flags(epoch, weights, resumed)
+        meta.update(observed, measurement_id=measurement_id, weights=weights, resumed=resumed)
+        meta["flags"] = self._flags(epoch, meta)
         self.folder.finish(epoch, meta, minibatch_s)
         log.info(_told(meta))
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.observer.close()
 
     def _begin(self, epoch: int) -> Optional[Dict[str, Any]]:
         """Open the attempt; return reason and gap when something came in between."""
@@ -128,13 +143,13 @@ class Session:
         """Train a throw-away network on made-up data: context, kernels and workers get warm."""
         start_s = time.perf_counter()
         n_samples = WARMUP_MINIBATCHES * self.factors["batch_size"]
-        made_up = MadeUpSamples(self.workload.raw_shape, n_samples)
+        made_up = MadeUpSamples(self.workload.made_up(), n_samples)
         self._train(self._new_trainer(), made_up, WARMUP)
         self.warmup_s = time.perf_counter() - start_s
 
     def _train(
         self, trainer: Trainer, source: Any, epoch: int
-    ) -> Tuple[Bounds, np.ndarray, Dict[str, float]]:
+    ) -> Tuple[Bounds, np.ndarray, Dict[str, Any]]:
         """Train one pass over `source`; return bounds, (n, 3) seconds and the epoch's sums."""
         seed = epoch_seed(self.factors["seed"], epoch)
         torch.manual_seed(seed)
@@ -142,7 +157,8 @@ class Session:
         generator.manual_seed(seed)
         minibatches = TimedMinibatches(source, self.workload.transform, self.factors["num_workers"])
         loader = make_loader(minibatches, len(source), self.factors, generator)
-        timer = self._timer(len(loader))
+        cuda = torch.cuda if self.device.type == "cuda" else None
+        timer = timing.make_timer(len(loader), self.factors["gpu_timing"], cuda)
         losses: List[torch.Tensor] = []
         with Progress(timer, timing.STAMPS, epoch, len(loader)), _explained(epoch):
             bounds = run_epoch(loader, trainer.copy, trainer.step, losses.append, timer)
@@ -151,16 +167,14 @@ class Session:
             "fetch_s": fetch_s,
             "preprocess_s": preprocess_s,
             "loss": mean_loss(losses, len(source), self.factors["batch_size"]),
+            "timing_method": timer.method,
+            "host_wait_s": timer.host_wait_s(),
+            "tail_s": bounds.t_end_mono_s - timer.asked_s(),  # worker shut-down
         }
         return bounds, timer.minibatch_s(), sums
 
-    def _timer(self, n_minibatches: int) -> Any:
-        if self.device.type == "cuda":
-            return timing.CudaEventTimer(n_minibatches, torch.cuda)
-        return timing.HostTimer(n_minibatches)
-
     def _meta(
-        self, epoch: int, bounds: Bounds, minibatch_s: np.ndarray, sums: Dict[str, float]
+        self, epoch: int, bounds: Bounds, minibatch_s: np.ndarray, sums: Dict[str, Any]
     ) -> Dict[str, Any]:
         """Return the record of an epoch, but for what says how it came about."""
         meta: Dict[str, Any] = {
@@ -172,10 +186,6 @@ class Session:
             "n_minibatches": len(minibatch_s),
             "n_samples": len(self.source),
             "e2e_s": bounds.t_end_mono_s - bounds.t_start_mono_s,
-            "timing_method": self._timer(0).method,
-            "power_scope": None,  # no sensor yet: nothing is known, so nothing is written
-            "energy_method": None,
-            "sampler_period_s": None,
             "cold_process": epoch == self.first_epoch,
             "warmup_s": self.warmup_s,
             "epoch_seed": epoch_seed(self.factors["seed"], epoch),
@@ -198,12 +208,14 @@ class Session:
             meta["software"]["cuda"] = torch.version.cuda
         return meta
 
-    def _flags(self, epoch: int, weights: str, resumed: Optional[Dict[str, Any]]) -> List[str]:
+    def _flags(self, epoch: int, meta: Dict[str, Any]) -> List[str]:
         known = {
             "cold_process": epoch == self.first_epoch,
-            "resumed": resumed is not None,
+            "resumed": meta["resumed"] is not None,
             "warmup_skipped": 0 < epoch == self.first_epoch and self.warmup_s == 0.0,
-            "fresh_weights": weights == "fresh",
+            "fresh_weights": meta["weights"] == "fresh",
+            "cache_advised": meta["cache"]["action"] == page_cache.ADVISED,
+            "sampler_lost": meta["telemetry_lost"],
         }
         return sorted(flag for flag, holds in known.items() if holds)
 

@@ -4,12 +4,14 @@ The loop calls `stamp()` four times per mini-batch and once before the first::
 
     ask | wait | got | copy | copied | compute | done | (other work) | ask ...
 
-A timer keeps what it needs in memory that exists before the epoch starts.
+A timer keeps what it needs in memory that exists before the epoch starts. Which one is used is the
+run's factor `gpu_timing`; without a GPU it is the host's clock.
 """
 
 from array import array
+from collections import deque
 from time import perf_counter
-from typing import Any
+from typing import Any, Deque, List, Optional, Sequence
 
 import numpy as np
 
@@ -35,6 +37,17 @@ class HostTimer:
         n = self.n_stamps // STAMPS
         return np.diff(np.array(self._t_s[: 1 + STAMPS * n])).reshape(n, STAMPS)[:, :3]
 
+    def finish(self) -> None:
+        """Nothing is under way: the work is done when the call returns."""
+
+    def asked_s(self) -> float:
+        """Return when the latest mini-batch was asked for, on the monotonic clock, s."""
+        return self._t_s[STAMPS * (self.n_stamps // STAMPS)]
+
+    def host_wait_s(self) -> Optional[float]:
+        """Not captured: it is the wait."""
+        return None
+
 
 class CudaEventTimer:
     """CUDA events, synchronised at the end of each mini-batch: the papers' way.
@@ -54,19 +67,119 @@ class CudaEventTimer:
         self.n_stamps = 0
         self._events = [cuda.Event(enable_timing=True) for _ in range(STAMPS)]  # ask .. done
         self._seconds = np.zeros((n_minibatches, 3))
+        self._asked_s = 0.0
 
     def stamp(self) -> None:
         """Record an event; after `done` wait for it and read the mini-batch's three intervals."""
         place = self.n_stamps % STAMPS  # 0: ask, 1: got, 2: copied, 3: done
+        if place == 0:
+            self._asked_s = perf_counter()
         self._events[place].record()
         if place == STAMPS - 1:
             self._events[place].synchronize()
-            row = self._seconds[self.n_stamps // STAMPS]
-            for column in range(3):
-                milliseconds = self._events[column].elapsed_time(self._events[column + 1])
-                row[column] = milliseconds / 1000.0
+            self._seconds[self.n_stamps // STAMPS] = intervals_s(self._events)
         self.n_stamps += 1
+
+    def finish(self) -> None:
+        """Nothing is under way: every mini-batch was waited for."""
 
     def minibatch_s(self) -> np.ndarray:
         """Return wait, copy and compute of each finished mini-batch: float64 seconds, (n, 3)."""
         return self._seconds[: self.n_stamps // STAMPS]
+
+    def asked_s(self) -> float:
+        """Return when the latest mini-batch was asked for, on the monotonic clock, s."""
+        return self._asked_s
+
+    def host_wait_s(self) -> Optional[float]:
+        """Not captured: with the GPU idle the host's wait is the wait."""
+        return None
+
+
+class PooledCudaEventTimer:
+    """CUDA events that are read once the GPU has passed them: no synchronisation is added.
+
+    The host may run ahead, so the intervals are those of the GPU's own timeline: its wait
+    is the time it was idle before a mini-batch came. The host's own wait is kept beside it.
+    Events come from a pool that grows with how far the host runs ahead.
+
+    Parameters
+    ----------
+    n_minibatches : mini-batches of the epoch
+    cuda : the module `torch.cuda`, or what stands for it in a test
+    """
+
+    method = "cuda_events_pooled"
+
+    def __init__(self, n_minibatches: int, cuda: Any) -> None:
+        self.n_stamps = 0
+        self._cuda = cuda
+        self._pool: List[Any] = []
+        self._current: List[Any] = []
+        self._under_way: Deque[List[Any]] = deque()  # mini-batches the GPU has not finished
+        self._n_resolved = 0
+        self._seconds = np.zeros((n_minibatches, 3))
+        self._host_wait_s = 0.0
+        self._asked_s = 0.0
+
+    def stamp(self) -> None:
+        """Record an event; after `done` read those mini-batches that the GPU has finished."""
+        place = self.n_stamps % STAMPS  # 0: ask, 1: got, 2: copied, 3: done
+        if place == 0:
+            self._asked_s = perf_counter()
+        elif place == 1:
+            self._host_wait_s += perf_counter() - self._asked_s
+        event = self._pool.pop() if self._pool else self._cuda.Event(enable_timing=True)
+        event.record()
+        self._current.append(event)
+        if place == STAMPS - 1:
+            self._under_way.append(self._current)
+            self._current = []
+            while self._under_way and self._under_way[0][-1].query():
+                self._resolve()
+        self.n_stamps += 1
+
+    def _resolve(self) -> None:
+        events = self._under_way.popleft()
+        self._seconds[self._n_resolved] = intervals_s(events)
+        self._n_resolved += 1
+        self._pool.extend(events)
+
+    def finish(self) -> None:
+        """Wait for the GPU once, at the end of the epoch, and read what is left."""
+        self._cuda.synchronize()
+        while self._under_way:
+            self._resolve()
+
+    def minibatch_s(self) -> np.ndarray:
+        """Return wait, copy and compute on the GPU's timeline: float64 seconds, (n, 3)."""
+        return self._seconds[: self._n_resolved]
+
+    def asked_s(self) -> float:
+        """Return when the latest mini-batch was asked for, on the monotonic clock, s."""
+        return self._asked_s
+
+    def host_wait_s(self) -> Optional[float]:
+        """Return the time the host was blocked on the loader, in seconds."""
+        return self._host_wait_s
+
+
+def intervals_s(events: Sequence[Any]) -> List[float]:
+    """Return the seconds between each two neighbours of events that the GPU has passed."""
+    pairs = zip(events[:-1], events[1:])
+    return [before.elapsed_time(after) / 1000.0 for before, after in pairs]
+
+
+def make_timer(n_minibatches: int, gpu_timing: str, cuda: Any = None) -> Any:
+    """Return the timer of an epoch.
+
+    Parameters
+    ----------
+    n_minibatches : mini-batches of the epoch
+    gpu_timing : `synchronised` or `pooled`
+    cuda : the module `torch.cuda`; None where the network runs on the host
+    """
+    if cuda is None:
+        return HostTimer(n_minibatches)
+    timers = {"synchronised": CudaEventTimer, "pooled": PooledCudaEventTimer}
+    return timers[gpu_timing](n_minibatches, cuda)

@@ -1,14 +1,18 @@
-"""The networks and what they are fed (board side: Python 3.6 grammar; imports torch).
+"""What is trained: networks, what they are fed, optimiser and loss (board side: Python 3.6; torch).
 
 Source: the public scripts of SIGMETRICS 2023 (branch sigmetrics-2023 of edge-train-bench), facts
 only: network, transform, optimiser and loss of each workload.
 """
 
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
-import numpy as np
 import torch
 from torch import nn
+
+from epochwatt.errors import ConfigError
+from epochwatt.training import transforms
+from epochwatt.training.networks import CifarResNet18, lenet5, mobilenet_v3, vgg11
+from epochwatt.training.references import resolve
 
 try:
     from torch.optim.sgd import sgd
@@ -18,46 +22,47 @@ except ImportError:  # torch < 1.12, whose torch.optim imports no compiler
 LEARNING_RATE = 0.01
 MOMENTUM = 0.9
 
-# SOURCE: transform of the MNIST workload (mean and deviation of MNIST's training pixels).
-MNIST_MEAN, MNIST_STD = 0.1307, 0.3081
-
 Workload = NamedTuple(
     "Workload",
     [
         ("build", Callable[[], nn.Module]),
-        ("transform", Callable[[np.ndarray], torch.Tensor]),  # one raw sample -> input tensor
-        ("raw_shape", Tuple[int, ...]),  # of one raw sample, uint8; for the warm-up's made-up data
+        ("transform", Callable[[Any], torch.Tensor]),  # one raw sample -> input tensor
+        ("made_up", Callable[[], Any]),  # a raw sample for the warm-up, which reads no disk
     ],
 )
 
-
-def lenet5() -> nn.Module:
-    """Return LeNet-5 for 1x28x28 inputs and 10 classes: 61,706 parameters."""
-    return nn.Sequential(
-        nn.Conv2d(1, 6, kernel_size=5, padding=2),  # (B, 6, 28, 28)
-        nn.ReLU(),
-        nn.MaxPool2d(2),  # (B, 6, 14, 14)
-        nn.Conv2d(6, 16, kernel_size=5),  # (B, 16, 10, 10)
-        nn.ReLU(),
-        nn.MaxPool2d(2),  # (B, 16, 5, 5)
-        nn.Flatten(),  # (B, 400)
-        nn.Linear(400, 120),
-        nn.ReLU(),
-        nn.Linear(120, 84),
-        nn.ReLU(),
-        nn.Linear(84, 10),
-    )
-
-
-def normalise_mnist(raw: np.ndarray) -> torch.Tensor:
-    """Return a (28, 28) uint8 image as a normalised (1, 28, 28) float32 tensor."""
-    tensor = torch.from_numpy(raw).to(torch.float32).div_(255.0)
-    return tensor.sub_(MNIST_MEAN).div_(MNIST_STD).unsqueeze_(0)
-
-
 WORKLOADS: Dict[str, Workload] = {
-    "lenet": Workload(lenet5, normalise_mnist, (28, 28)),
+    "lenet": Workload(lenet5, transforms.normalise_mnist, transforms.made_up_mnist),
+    "mobilenet": Workload(mobilenet_v3, transforms.augment_landmark, transforms.made_up_landmark),
+    "resnet": Workload(CifarResNet18, transforms.normalise_cifar10, transforms.made_up_cifar10),
+    "vgg11": Workload(vgg11, transforms.normalise_cifar10, transforms.made_up_cifar10),
 }
+
+
+def workload_of(factors: Dict[str, Any]) -> Workload:
+    """Return the workload of a run; one that brings its own network joins `WORKLOADS`.
+
+    Parameters
+    ----------
+    factors : with `model` and, where the row of config/workloads.yaml names functions of its own,
+        `network`: `build`, `like` and perhaps `transform` and `made_up` of that row
+
+    Raises
+    ------
+    ConfigError : a name that is not there
+    """
+    model, own = factors["model"], factors.get("network")
+    if own is not None:
+        where = "config/workloads.yaml: {}.".format(model)
+        changes = {k: resolve(own[k], where + k) for k in Workload._fields if k in own}
+        WORKLOADS[model] = _known(own["like"], where + "like")._replace(**changes)
+    return _known(model, "config/workloads.yaml: a row without build")
+
+
+def _known(model: str, where: str) -> Workload:
+    if model not in WORKLOADS:
+        raise ConfigError("{} is {!r}\n  allowed: {}".format(where, model, ", ".join(WORKLOADS)))
+    return WORKLOADS[model]
 
 
 class MomentumSgd:
@@ -82,11 +87,13 @@ class MomentumSgd:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Move every parameter along its gradient."""
+        """Move every parameter that has a gradient along it."""
+        used = [i for i, parameter in enumerate(self.parameters) if parameter.grad is not None]
+        momenta = [self.momenta[i] for i in used]
         sgd(
-            self.parameters,
-            [parameter.grad for parameter in self.parameters],
-            self.momenta,
+            [self.parameters[i] for i in used],
+            [self.parameters[i].grad for i in used],
+            momenta,
             weight_decay=0.0,
             momentum=MOMENTUM,
             lr=LEARNING_RATE,
@@ -94,6 +101,8 @@ class MomentumSgd:
             nesterov=False,
             maximize=False,
         )
+        for i, momentum in zip(used, momenta):
+            self.momenta[i] = momentum
 
     def state_dict(self) -> Dict[str, Any]:
         """Return what a checkpoint has to hold."""

@@ -1,0 +1,1 @@
+"""What the instrument and the workflow cost, against the project's budgets (README.md here)."""

@@ -1,0 +1,69 @@
+"""`python -m benchmarks [NAME ...]`: measure, print a table, write results/benchmarks.json."""
+
+import argparse
+import importlib
+import os
+import sys
+import time
+
+from benchmarks.results import REPOSITORY, Result, Row, save, table
+from epochwatt.device import host
+from epochwatt.device.locks import machine_lock
+from epochwatt.errors import EpochwattError
+
+NAMES = ("instrument", "planted", "orchestration", "dry_run")  # in the order in which they run
+OUT = REPOSITORY / "results/benchmarks.json"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; return 0 when every benchmark came to an end, within its budget or not."""
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(NAMES)}")
+    parser.add_argument(
+        "--quick", action="store_true", help="only show that they work; nothing is written"
+    )
+    arguments = parser.parse_args(argv)
+    unknown = [name for name in arguments.names if name not in NAMES]
+    if unknown:
+        parser.error(f"no benchmark {unknown[0]!r}; there are: {', '.join(NAMES)}")
+    rows: list[Row] = []
+    failed = []
+    with machine_lock().acquire({"benchmarks of": os.getcwd()}, on_wait=_say_waiting):
+        for name in arguments.names or NAMES:
+            start_s = time.perf_counter()
+            _say(f"{name}: running")
+            try:
+                result: Result = importlib.import_module(f"benchmarks.{name}").run(arguments.quick)
+            except EpochwattError as error:
+                _say(f"error: {name}: {error}")
+                failed.append(name)
+                continue
+            _say(f"{name}: took {time.perf_counter() - start_s:.0f} s")
+            rows += result.rows
+            if not arguments.quick:
+                save(OUT, name, result)
+    _show(rows, arguments.quick)
+    return 1 if failed else 0
+
+
+def _show(rows: list[Row], quick: bool) -> None:
+    print()
+    print("\n".join(table(rows)))
+    machine = host.describe()["machine"]
+    print(f"\non {machine['n_cpus']} x {machine['cpu_model']}, {machine['ram_gib']} GiB")
+    missed = sum(row.met is False for row in rows)
+    judged = sum(row.met is not None for row in rows)
+    print(f"{judged - missed} of {judged} budgets met" + (f", {missed} NOT MET" if missed else ""))
+    print("quick: the numbers mean nothing" if quick else f"all values: {OUT}")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _say_waiting(holder: str) -> None:
+    _say(f"something is being measured on this machine ({holder}); waiting for it to end")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""What timing an epoch costs: instrumented epoch / bare epoch, in interleaved pairs.
+
+Both train the same network from the same weights on the same mini-batches in the same process. The
+instrumented one is the real path: `TimedMinibatches`, `HostTimer`, the `Progress` thread and
+`run_epoch`. The bare one reads, transforms, copies and trains alike and looks at no clock.
+"""
+
+import gc
+import io
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils.data import DataLoader, Dataset, default_collate
+
+from benchmarks.results import Result, Row, at_most, children_cpu_s
+from benchmarks.workplace import Workplace
+from epochwatt.datasets.make import make_dataset
+from epochwatt.errors import EpochwattError
+from epochwatt.training import timing
+from epochwatt.training.data import open_dataset
+from epochwatt.training.loaders import TimedMinibatches, make_loader
+from epochwatt.training.loop import run_epoch
+from epochwatt.training.progress import Progress
+from epochwatt.training.workloads import WORKLOADS, Trainer
+
+BUDGET = at_most(1.005)
+SEED = 0
+SWEEP = {"num_workers": [0, 1], "batch_size": 16, "torch_threads": 1}
+MEASURE_S = 27.0  # for each number of workers; as many pairs as fit
+# Short epochs, so that there are many pairs: the speed of a shared machine drifts, and the two of a
+# pair have to see the same one. What an epoch costs once (a thread) weighs more than in a long one.
+SCALE = 1  # 1,797 digits
+
+
+class Trained(NamedTuple):
+    """One epoch, clocked from outside."""
+
+    wall_s: float
+    cpu_s: float  # of this process and of the loader workers, which have ended
+    loss: float  # sum over the mini-batches
+
+
+Factors = dict[str, Any]
+Epoch = Callable[[Any, Factors], Trained]  # of a reader and a run's factors
+
+
+class BareMinibatches(Dataset):
+    """What `TimedMinibatches` does, without its clocks."""
+
+    def __init__(self, source: Any, transform: Callable[[Any], torch.Tensor]) -> None:
+        self.source = source
+        self.transform = transform
+
+    def __getitem__(self, indices: list[int]) -> Any:
+        """Return inputs (B, ...) and labels (B,) of the samples `indices`."""
+        read, transform = self.source.read, self.transform
+        samples = []
+        for index in indices:
+            raw, label = read(index)
+            samples.append((transform(raw), label))
+        return default_collate(samples)
+
+
+def bare_epoch(source: Any, factors: Factors) -> Trained:
+    """Train one epoch without looking at a clock inside."""
+    minibatches = BareMinibatches(source, WORKLOADS[factors["model"]].transform)
+    loader, trainer = _prepared(minibatches, len(source), factors)
+    losses: list[torch.Tensor] = []
+    start = _now()
+    _bare_loop(loader, trainer.copy, trainer.step, losses.append)
+    return _trained(start, losses)
+
+
+def _bare_loop(loader: DataLoader, copy: Any, step: Any, keep: Any) -> None:
+    """Do what `run_epoch` does, without its stamps."""
+    for minibatch in loader:
+        moved = copy(minibatch)
+        loss = step(moved)
+        keep(loss)
+
+
+def instrumented_epoch(source: Any, factors: Factors) -> Trained:
+    """Train one epoch as a job does.
+
+    Its seconds hold all that the instrument adds: timer, thread, stamps, and reading them out.
+    """
+    transform = WORKLOADS[factors["model"]].transform
+    minibatches = TimedMinibatches(source, transform, factors["num_workers"])
+    loader, trainer = _prepared(minibatches, len(source), factors)
+    losses: list[torch.Tensor] = []
+    start = _now()
+    timer = timing.HostTimer(len(loader))
+    with Progress(timer, timing.STAMPS, 0, len(loader), out=io.StringIO()):
+        run_epoch(loader, trainer.copy, trainer.step, losses.append, timer)
+    minibatches.seconds()
+    timer.minibatch_s()
+    return _trained(start, losses)
+
+
+def _now() -> tuple[float, float]:
+    return perf_counter(), process_time() + children_cpu_s()
+
+
+def _trained(start: tuple[float, float], losses: list[torch.Tensor]) -> Trained:
+    end = _now()
+    return Trained(end[0] - start[0], end[1] - start[1], float(torch.stack(losses).sum()))
+
+
+def _prepared(minibatches: Dataset, n_samples: int, factors: Factors) -> tuple[DataLoader, Trainer]:
+    """Return loader and trainer in the same state for every epoch, the garbage collected."""
+    generator = torch.Generator()
+    generator.manual_seed(SEED)
+    loader = make_loader(minibatches, n_samples, factors, generator)
+    trainer = Trainer(factors["model"], torch.device("cpu"), SEED)
+    gc.collect()
+    return loader, trainer
+
+
+def shuffled_orders(seed: int) -> Iterator[bool]:
+    """Yield for each pair whether the bare epoch comes first.
+
+    Of each two successive pairs one begins bare, in random order: wherever it ends, both orders
+    are there alike.
+    """
+    chance = random.Random(seed)
+    while True:
+        bare_first = chance.random() < 0.5
+        yield bare_first
+        yield not bare_first
+
+
+def measure_pairs(source: Any, factors: Factors, measure_s: float) -> list[dict[str, Any]]:
+    """Return both epochs of as many pairs as fit into `measure_s`, and which came first.
+
+    Raises
+    ------
+    EpochwattError : the two did not do the same arithmetic
+    """
+    epochs: dict[str, Epoch] = {"bare": bare_epoch, "instrumented": instrumented_epoch}
+    for epoch in epochs.values():
+        epoch(source, factors)  # untimed: caches, kernels and clocks get warm
+    pairs = []
+    end_s = perf_counter() + measure_s
+    for bare_first in shuffled_orders(SEED):
+        names = sorted(epochs, reverse=not bare_first)
+        pair = {name: epochs[name](source, factors) for name in names}
+        if pair["bare"].loss != pair["instrumented"].loss:
+            raise EpochwattError(f"bare and instrumented epoch trained differently: {pair}")
+        told = {name: trained._asdict() for name, trained in pair.items()}
+        pairs.append({"bare_first": bare_first, **told})
+        if perf_counter() >= end_s:
+            break
+    return pairs
+
+
+@contextmanager
+def steady() -> Iterator[None]:
+    """Let torch use one thread inside the block, and garbage collections pass over what is there.
+
+    So the collection before each epoch takes no time of the benchmark's.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        torch.set_num_threads(before)
+
+
+def run(quick: bool = False) -> Result:
+    """Measure the ratio with 0 workers and with 1; `quick` only shows that it works."""
+    rows, details = [], {}
+    sweep = {**SWEEP, "dataset_scale": 0.1 if quick else SCALE}
+    with tempfile.TemporaryDirectory() as name, steady():
+        folder = Path(name)
+        for row in Workplace(folder, sweep, epochs=1).settings().table.runs.values():
+            if not (folder / row.data_folder).exists():
+                make_dataset(folder / row.data_folder, row.factors["recipe"])
+            source, _ = open_dataset(str(folder / row.data_root), row.factors)
+            pairs = measure_pairs(source, row.factors, 0.0 if quick else MEASURE_S)
+            place = f"w={row.factors['num_workers']}"
+            rows.append(
+                Row(f"instrumented / bare epoch, {place}", _ratios(pairs, "wall_s"), "", 4, BUDGET)
+            )
+            rows.append(Row("  the same in CPU time", _ratios(pairs, "cpu_s"), "", 4))
+            details[f"pairs, {place}"] = pairs
+    return Result(rows, details)
+
+
+def _ratios(pairs: list[dict[str, Any]], key: str) -> list[float]:
+    return [pair["instrumented"][key] / pair["bare"][key] for pair in pairs]

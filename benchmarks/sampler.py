@@ -1,0 +1,93 @@
+"""What the sampler costs and how far from its plan it samples.
+
+The real process with four rails at 10 Hz (made up, so that no sensor's own time is in it) and the
+host's counters at 1 Hz: alone, and beside as many busy processes as there are CPUs.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import Result, Row, at_most
+from epochwatt.errors import EpochwattError
+from epochwatt.telemetry.client import Sampler
+
+CPU_BUDGET = at_most(0.12)
+DEVIATION_BUDGET = at_most(4.0)
+RAILS = {"rails": 4, "period_s": 0.1}
+N_WINDOWS, WINDOW_S = 4, 20.0  # of each kind, in turn
+N_HOGS = max(2, os.cpu_count() or 2)
+KINDS = {"alone": 0, f"beside {N_HOGS} busy processes": N_HOGS}
+
+
+@contextmanager
+def hogs(n: int) -> Iterator[None]:
+    """Keep `n` processes busy while the block runs."""
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+    try:
+        time.sleep(0.3 if n else 0.0)  # until they are past their start
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def cpu_s(pid: int) -> float:
+    """Return a process's CPU time as the kernel shows it: in ticks, 10 ms as a rule."""
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def window(sampler: Sampler, seconds: float) -> dict[str, Any]:
+    """Sample for some seconds; return the statistics, with the kernel's `stat_cpu_s`."""
+    if sampler.pid is None:
+        raise EpochwattError("the sampler does not run; its message stands above")
+    before_s = cpu_s(sampler.pid)
+    with tempfile.TemporaryDirectory() as folder:
+        sampler.begin(folder)
+        time.sleep(seconds)
+        statistics = sampler.end()
+    if statistics["lost"]:
+        raise EpochwattError(f"the sampler was lost: {statistics['reason']}")
+    statistics["stat_cpu_s"] = cpu_s(sampler.pid) - before_s
+    return statistics
+
+
+def rows(kind: str, windows: list[dict[str, Any]]) -> list[Row]:
+    """Return CPU time and deviation from plan of the windows of one kind."""
+    per_min = [60 * w["cpu_s"] / w["wall_s"] for w in windows]
+    told = 60 * sum(w["stat_cpu_s"] for w in windows) / sum(w["wall_s"] for w in windows)
+    rails = [w["sources"]["synthetic"] for w in windows]
+    deviation_ms = {q: [1000 * r[f"deviation_{q}_s"] for r in rails] for q in ("p50", "p99")}
+    gaps = [float(r["n_gaps"]) for r in rails]
+    return [
+        Row(f"sampler {kind}: CPU time per minute, its own", per_min, "s", 3, CPU_BUDGET),
+        Row(f"sampler {kind}: CPU time per minute, /proc/stat", [told], "s", 3, CPU_BUDGET),
+        Row(f"sampler {kind}: deviation from plan, p50", deviation_ms["p50"], "ms", 2),
+        Row(
+            f"sampler {kind}: deviation from plan, p99",
+            deviation_ms["p99"],
+            "ms",
+            2,
+            DEVIATION_BUDGET,
+        ),
+        Row(f"sampler {kind}: instants missed", gaps, "", 0),
+    ]
+
+
+def run(quick: bool = False) -> Result:
+    """Measure windows with and without load in turn; `quick` only shows that it works."""
+    found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
+    with Sampler.start(os.getpid(), ".", seed=0, synthetic=[RAILS]) as sampler:
+        for _ in range(1 if quick else N_WINDOWS):
+            for kind, n in KINDS.items():
+                with hogs(n):
+                    found[kind].append(window(sampler, 0.3 if quick else WINDOW_S))
+    return Result([row for kind in KINDS for row in rows(kind, found[kind])], {"windows": found})

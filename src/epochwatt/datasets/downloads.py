@@ -1,0 +1,181 @@
+"""Files from the network, compared with a published checksum; or the same files put there by hand.
+
+A download goes to `NAME.part`, continues where an earlier one ended, and gets its name once it is
+whole and its checksum right.
+"""
+
+import hashlib
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http import HTTPStatus
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from epochwatt.errors import DataError
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_S = 30.0  # without a byte
+CHUNK = 1 << 20
+TELL_S = 10.0  # between two lines about the progress
+
+
+class Wanted(NamedTuple):
+    """A file that a data set is made from."""
+
+    name: str
+    md5: str  # as published; empty: none is
+    urls: tuple[str, ...]  # tried in order
+    size: str = ""  # for people, where it matters
+
+
+class UnreachableError(Exception):
+    """A file cannot be had from the network; the message says why."""
+
+
+def obtain(wanted: list[Wanted], folder: Path, title: str) -> list[Path]:
+    """Return the paths of files in `folder`; download those that are not there.
+
+    Parameters
+    ----------
+    wanted : the files
+    folder : where they are kept, and where a person may put them
+    title : of the data set, for messages
+
+    Raises
+    ------
+    DataError : a file there has another checksum; or files are missing and cannot be downloaded,
+        with their names, checksums and addresses
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in wanted:
+        path = folder / file.name
+        if not path.exists():
+            try:
+                download(file, path)
+            except UnreachableError as error:
+                raise missing(wanted, folder, title, str(error)) from error
+        elif file.md5 and (found := md5_of(path)) != file.md5:
+            raise DataError(
+                f"{path} has MD5 {found}, that of {title} has {file.md5}: it is cut short or "
+                "another file. Remove it and start again"
+            )
+    return [folder / file.name for file in wanted]
+
+
+def missing(wanted: list[Wanted], folder: Path, title: str, reason: str) -> DataError:
+    """Return the error that says which files to put where."""
+    lines = [f"{title}: not all its files are here, and they cannot be downloaded ({reason})."]
+    lines.append(f"  Put these into {folder.resolve()} by hand and start again:")
+    for file in wanted:
+        if not (folder / file.name).exists():
+            checksum = f"MD5 {file.md5}" if file.md5 else "no checksum is published"
+            size = f", {file.size}" if file.size else ""
+            lines.append(f"    {file.name}  ({checksum}{size})  from {' or '.join(file.urls)}")
+    lines.append("  Or train on another source of this data set, such as dataset_source: synthetic")
+    return DataError("\n".join(lines))
+
+
+def download(file: Wanted, path: Path) -> None:
+    """Download a file from the first address that gives it, else raise UnreachableError."""
+    part = path.with_name(path.name + ".part")
+    reasons = []
+    for url in file.urls:
+        try:
+            resumed = _fetch(url, part)
+            if resumed and not _is_right(part, file.md5):
+                log.warning("%s continued an earlier attempt and is wrong: from the start", path)
+                part.unlink()
+                _fetch(url, part)
+            if _is_right(part, file.md5):
+                os.replace(part, path)
+                return
+            part.unlink()
+            raise UnreachableError(f"what {url} gives has not the MD5 {file.md5}")
+        except UnreachableError as error:
+            reasons.append(str(error))
+    raise UnreachableError("; ".join(reasons))
+
+
+def _is_right(path: Path, md5: str) -> bool:
+    return not md5 or md5_of(path) == md5
+
+
+def md5_of(path: Path) -> str:
+    """Return the MD5 of a file, as hex: it tells a damaged file, not a forged one."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, partial(hashlib.md5, usedforsecurity=False)).hexdigest()
+
+
+def _fetch(url: str, part: Path) -> bool:
+    """Bring `part` to its full length; return whether it continued an earlier attempt."""
+    start = part.stat().st_size if part.exists() else 0
+    with _network(url):
+        try:
+            response = urlopen(_request(url, start), timeout=TIMEOUT_S)
+        except HTTPError as error:
+            error.close()
+            if start and error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                return True  # nothing is left to give: the file is whole, or wrong
+            raise
+    with response:
+        if response.status != HTTPStatus.PARTIAL_CONTENT:
+            start = 0  # the server gives the whole file
+        length = response.headers.get("Content-Length")
+        total = start + int(length) if length else None
+        _check_space(part, (total or 0) - start)
+        log.info("downloading %s%s", url, f" from byte {start}" if start else "")
+        with open(part, "ab" if start else "wb") as out:
+            for chunk in _chunks(url, response, start, total):
+                out.write(chunk)
+            out.flush()
+            os.fsync(out.fileno())
+    if total is not None and (there := part.stat().st_size) != total:
+        raise UnreachableError(f"{url}: the connection ended after {there} of {total} bytes")
+    return start > 0
+
+
+def _check_space(part: Path, n_bytes: int) -> None:
+    free = shutil.disk_usage(part.parent).free
+    if n_bytes > free:
+        raise DataError(
+            f"{part.parent.resolve()} has room for {free / 1e9:.1f} GB, the download of "
+            f"{part.stem} needs {n_bytes / 1e9:.1f} GB. Make room and start again"
+        )
+
+
+def _request(url: str, start: int) -> Request:
+    return Request(url, headers={"Range": f"bytes={start}-"} if start else {})
+
+
+def _chunks(url: str, response: Any, start: int, total: int | None) -> Iterator[bytes]:
+    """Give what the server sends, and tell from time to time how far it is."""
+    told_s, n_bytes = time.monotonic(), start
+    while True:
+        with _network(url):
+            chunk = response.read(CHUNK)
+        if not chunk:
+            return
+        yield chunk
+        n_bytes += len(chunk)
+        if time.monotonic() - told_s > TELL_S:
+            told_s = time.monotonic()
+            of = f" of {total / 1e6:.0f}" if total else ""
+            log.info("%s: %.0f%s MB", url, n_bytes / 1e6, of)
+
+
+@contextmanager
+def _network(url: str) -> Iterator[None]:
+    """Turn what goes wrong on the network, and nothing else, into UnreachableError."""
+    try:
+        yield
+    except (OSError, HTTPException) as error:
+        raise UnreachableError(f"{url}: {error}") from error

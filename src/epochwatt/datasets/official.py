@@ -1,0 +1,170 @@
+"""The original data sets: downloaded, or from files put by hand beside the data sets.
+
+They lie in `downloads/{data set}` below the root of the storage medium and are kept there, so that
+a data set can be made again without a network; the archives may be removed by hand.
+
+Source: addresses and MD5 sums of MNIST and CIFAR-10: torchvision 0.24.1, `datasets/mnist.py` and
+`datasets/cifar.py`. GLD-23k: address and MD5 sum of the map: TensorFlow Federated, `gldv2.py`;
+address of the pictures: FedML, `data/gld/download_from_aws_s3.sh` (no checksum is published; the
+archive holds a CRC-32 of each picture, and number of pictures and classes are compared).
+"""
+
+import gzip
+import logging
+import os
+import shutil
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from epochwatt.datasets.downloads import Wanted, md5_of, obtain
+from epochwatt.errors import DataError
+from epochwatt.training import landmarks
+from epochwatt.training.data import MNIST_IMAGES, MNIST_LABELS
+
+log = logging.getLogger(__name__)
+
+_MNIST_URLS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "http://yann.lecun.com/exdb/mnist/",
+)
+MNIST = [
+    Wanted(f"{name}.gz", md5, tuple(f"{url}{name}.gz" for url in _MNIST_URLS))
+    for name, md5 in (
+        (MNIST_IMAGES, "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        (MNIST_LABELS, "d53e105ee54ea40749a09fcbcd1e9432"),
+    )
+]
+CIFAR10 = Wanted(
+    "cifar-10-python.tar.gz",
+    "c58f30108f718f92721af3b95e74349a",
+    ("https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",),
+)
+CIFAR10_FOLDER = "cifar-10-batches-py"
+CIFAR10_MD5 = {
+    "data_batch_1": "c99cafc152244af753f735de768cd75f",
+    "data_batch_2": "d4bba439e000b95fd0a9bffe97cbabec",
+    "data_batch_3": "54ebc095f3ab1f0389bbae665268c751",
+    "data_batch_4": "634d18415352ddfa80567beed471001a",
+    "data_batch_5": "482c414d41f54cd18b22e5b47cb7c3cb",
+}
+GLD23K_FOLDER = "images"  # where loose pictures may be put: {image_id}.jpg
+GLD23K_MAP = Wanted(
+    landmarks.MAP,
+    "9fd62cf79a67046fdd673d3a0ac52841",
+    (f"https://storage.googleapis.com/tff-datasets-public/{landmarks.MAP}",),
+)
+GLD23K_IMAGES = Wanted(
+    "images.zip",
+    "",
+    ("https://fedcv.s3-us-west-1.amazonaws.com/landmark/images.zip",),
+    "23 GB: all of GLD-160k; or a folder images/ with the 23,080 files {image_id}.jpg",
+)
+
+
+def downloads_of(folder: Path, dataset: str) -> Path:
+    """Return where the original files of a data set are kept that is made in `folder`."""
+    return folder.parent / "downloads" / dataset
+
+
+def make_mnist(folder: Path, n_samples: int, seed: int) -> list[str]:
+    """Unpack MNIST's training files; return their names."""
+    archives = obtain(MNIST, downloads_of(folder, "mnist"), "MNIST")
+    for archive in archives:
+        with gzip.open(archive) as packed, open(folder / archive.stem, "wb") as out:
+            shutil.copyfileobj(packed, out)
+    return [archive.stem for archive in archives]
+
+
+def make_cifar10(folder: Path, n_samples: int, seed: int) -> list[str]:
+    """Unpack CIFAR-10's five training batches, or copy unpacked ones; return their names."""
+    downloads = downloads_of(folder, "cifar10")
+    unpacked = downloads / CIFAR10_FOLDER
+    if unpacked.is_dir():
+        _check_there(unpacked, CIFAR10_MD5)
+        for name in CIFAR10_MD5:
+            shutil.copyfile(unpacked / name, folder / name)
+    else:
+        (archive,) = obtain([CIFAR10], downloads, "CIFAR-10")
+        with tarfile.open(archive) as tar:
+            for name in CIFAR10_MD5:
+                with open(folder / name, "wb") as out:
+                    shutil.copyfileobj(_member(tar, f"{CIFAR10_FOLDER}/{name}"), out)
+    for name, md5 in CIFAR10_MD5.items():
+        if (found := md5_of(folder / name)) != md5:
+            raise DataError(
+                f"{name} of CIFAR-10 has MD5 {found}, it should be {md5}. Remove {unpacked} and "
+                "start again"
+            )
+    return list(CIFAR10_MD5)
+
+
+def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
+    """Return a file of an archive, opened: no path of the archive is ever used to write."""
+    member = tar.extractfile(name)
+    assert member is not None, "a regular file: the archive's checksum was compared"
+    return member
+
+
+def make_gld23k(folder: Path, n_samples: int, seed: int) -> list[str]:
+    """Gather the map and the pictures of GLD-23k; return the files' names."""
+    downloads = downloads_of(folder, "gld23k")
+    loose = (downloads / GLD23K_FOLDER).is_dir()
+    map_path, *archive = obtain([GLD23K_MAP, *[GLD23K_IMAGES] * (not loose)], downloads, "GLD-23k")
+    content = map_path.read_bytes()
+    rows = landmarks.decode_map(content, str(map_path))
+    n_classes = len({row.label for row in rows})
+    if (len(rows), n_classes) != (n_samples, landmarks.CLASSES):
+        raise DataError(
+            f"{map_path} lists {len(rows)} pictures of {n_classes} classes; GLD-23k has "
+            f"{n_samples} of {landmarks.CLASSES}"
+        )
+    (folder / "train").mkdir()
+    pictures = {f"{row.image_id}.jpg": landmarks.image_name(row.image_id) for row in rows}
+    if archive:
+        _unpack_pictures(archive[0], folder, pictures)
+    else:
+        _link_pictures(downloads / GLD23K_FOLDER, folder, pictures)
+    (folder / landmarks.MAP).write_bytes(content)
+    return [landmarks.MAP, *pictures.values()]
+
+
+def _unpack_pictures(archive: Path, folder: Path, pictures: dict[str, str]) -> None:
+    """Write the pictures that an archive holds, wherever in it; its CRC-32 of each is compared."""
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            members = {PurePosixPath(info.filename).name: info for info in packed.infolist()}
+            _check_all(pictures, members, archive)
+            for n_done, (file, name) in enumerate(pictures.items(), start=1):
+                (folder / name).write_bytes(packed.read(members[file]))
+                if n_done % 1000 == 0:
+                    log.info("%d of %d pictures", n_done, len(pictures))
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"{archive} is damaged ({error}). Remove it and start again") from error
+    log.info("%s is not needed any more and may be removed", archive)
+
+
+def _link_pictures(unpacked: Path, folder: Path, pictures: dict[str, str]) -> None:
+    """Take up pictures that lie in a folder: by hard links where that is possible."""
+    _check_there(unpacked, pictures)
+    for file, name in pictures.items():
+        try:
+            os.link(unpacked / file, folder / name)
+        except OSError:  # another file system, or one without hard links
+            shutil.copyfile(unpacked / file, folder / name)
+
+
+def _check_there(unpacked: Path, names: Collection[str]) -> None:
+    _check_all(names, {path.name for path in unpacked.iterdir()}, unpacked)
+
+
+def _check_all(names: Collection[str], there: Collection[str], where: Path) -> None:
+    lacking = [name for name in names if name not in there]
+    if lacking:
+        raise DataError(
+            f"{where} lacks {len(lacking)} of the {len(names)} files that are needed, the first is "
+            f"{lacking[0]}. Put them there, or remove {where}, and start again"
+        )

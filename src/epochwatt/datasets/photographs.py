@@ -1,0 +1,129 @@
+"""Made-up GLD-23k: as many JPEG files as the original, of the papers' size, made with a seed.
+
+What a JPEG costs to read and to decode follows its bytes and its pixels, so both are those of the
+papers: 800x600 pixels and about 120 kB. A picture is a smooth gradient of colours, textured in
+parts; colours are faintly those of its class, so that training has something to learn. Its pixels
+depend on the seed and on its number alone, so a larger scale begins with the same pictures; its
+bytes depend on Pillow's JPEG encoder, too.
+
+Source: 800x600 and 100 kB: HiPCW 2021; 2,827 MB in 23,080 files: SIGMETRICS 2023, Table 2.
+"""
+
+import hashlib
+import io
+import logging
+import multiprocessing
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from epochwatt.training import landmarks
+
+log = logging.getLogger(__name__)
+
+WIDTH, HEIGHT = 800, 600
+USERS = 233  # as the original has
+QUALITY = 90  # of the JPEG encoder; with the figures below it gives 122 kB on average
+
+COARSE = (5, 6)  # rows and columns of the gradient before it is enlarged
+TEXTURE_SIDE = 2048  # pixels; each picture shows a part of it
+TEXTURE_FALL = 1.2  # amplitude of each octave relative to the next finer one
+TEXTURE_LEVELS = 60.0  # deviation
+TEXTURE_SHARE = (0.25, 0.9)  # of the texture where it is strongest; sizes vary from 60 to 170 kB
+
+FEW = 64  # pictures that are not worth a second process
+
+
+class Painter:
+    """Paints pictures by their number; made once, it holds what they share.
+
+    Parameters
+    ----------
+    seed : of everything
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        random = np.random.default_rng([seed, 1 << 32])  # no picture has this number
+        self.class_colours = random.standard_normal((landmarks.CLASSES, 1, 1, 3))
+        self.class_gradients = random.standard_normal((landmarks.CLASSES, *COARSE, 3))
+        self.texture = _texture(random)
+
+    def row(self, index: int) -> landmarks.Row:
+        """Return user, id and class of a picture."""
+        image_id = hashlib.sha256(f"{self.seed}/{index}".encode("ascii")).hexdigest()[:16]
+        label = int(np.random.default_rng([self.seed, index, 0]).integers(landmarks.CLASSES))
+        return landmarks.Row(str(index % USERS), image_id, label)
+
+    def jpeg(self, index: int) -> bytes:
+        """Return the bytes of a picture."""
+        random = np.random.default_rng([self.seed, index, 1])
+        label = self.row(index).label
+        levels = 0.5 * self.class_colours[label] + 0.5 * self.class_gradients[label]
+        levels = levels + 0.7 * random.standard_normal((*COARSE, 3))
+        smooth = _enlarged(np.clip(128 + 45 * levels, 0, 255))
+        where = _enlarged(random.integers(0, 256, (4, 5)))
+        left = int(random.integers(TEXTURE_SIDE - WIDTH))
+        top = int(random.integers(TEXTURE_SIDE - HEIGHT))
+        part = self.texture.crop((left, top, left + WIDTH, top + HEIGHT))
+        textured = Image.blend(smooth, part.convert("RGB"), float(random.uniform(*TEXTURE_SHARE)))
+        file = io.BytesIO()
+        Image.composite(textured, smooth, where).save(file, "JPEG", quality=QUALITY)
+        return file.getvalue()
+
+
+def _enlarged(levels: np.ndarray) -> Image.Image:
+    picture = Image.fromarray(levels.astype(np.uint8))
+    return picture.resize((WIDTH, HEIGHT), Image.Resampling.BICUBIC)
+
+
+def _texture(random: np.random.Generator) -> Image.Image:
+    """Return grey noise that has structure at every size, as surfaces in photographs have."""
+    total = np.zeros((TEXTURE_SIDE, TEXTURE_SIDE), np.float32)
+    for octave in range(7):
+        side = TEXTURE_SIDE >> octave
+        noise = Image.fromarray(random.standard_normal((side, side), dtype=np.float32))
+        enlarged = noise.resize(total.shape, Image.Resampling.BICUBIC)
+        total += np.float32(TEXTURE_FALL**octave) * np.asarray(enlarged)
+    total *= np.float32(TEXTURE_LEVELS) / total.std()
+    return Image.fromarray(np.clip(128 + total, 0, 255).astype(np.uint8))
+
+
+def make_gld23k(folder: Path, n_samples: int, seed: int) -> list[str]:
+    """Write `n_samples` made-up photographs and their map; return the files' names."""
+    painter = Painter(seed)
+    (folder / "train").mkdir()
+    for n_done, index in enumerate(_painted(painter, folder, n_samples), start=1):
+        if n_done % 1000 == 0:
+            log.info("%d of %d pictures, the last is number %d", n_done, n_samples, index)
+    rows = [painter.row(index) for index in range(n_samples)]
+    (folder / landmarks.MAP).write_bytes(landmarks.encode_map(rows))
+    return [landmarks.MAP, *(landmarks.image_name(row.image_id) for row in rows)]
+
+
+def _painted(painter: Painter, folder: Path, n_samples: int) -> Iterable[int]:
+    """Write the pictures, in several processes when they are many; give the number of each."""
+    n_processes = len(os.sched_getaffinity(0)) if n_samples > FEW else 1
+    if n_processes == 1:
+        _remember(painter, folder)
+        yield from map(_paint, range(n_samples))
+        return
+    # fork: the texture is shared, and a script of Snakemake cannot be imported by a new process
+    context = multiprocessing.get_context("fork")
+    with context.Pool(n_processes, _remember, (painter, folder)) as pool:
+        yield from pool.imap_unordered(_paint, range(n_samples), chunksize=32)
+
+
+def _remember(painter: Painter, folder: Path) -> None:
+    """Give a process what it needs to paint."""
+    _paint.place = painter, folder  # type: ignore[attr-defined]
+
+
+def _paint(index: int) -> int:
+    painter, folder = _paint.place  # type: ignore[attr-defined]
+    path = folder / landmarks.image_name(painter.row(index).image_id)
+    path.write_bytes(painter.jpeg(index))
+    return index

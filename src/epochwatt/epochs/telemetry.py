@@ -1,0 +1,154 @@
+"""From the samples of an epoch to its columns: energy by scope, utilisation, memory, disk."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from epochwatt.epochs.energy import (
+    J_PER_WH,
+    counter_energy_j,
+    mean_power_w,
+    paper_energy_wh,
+    stall_energy_j,
+    stall_intervals,
+    trapezoid,
+)
+from epochwatt.epochs.windows import window_mean, window_median
+from epochwatt.records.run_folder import EpochRecord
+from epochwatt.records.samples import read_samples
+
+# The widest scope stands in epochs.csv; all of them in energy.csv.
+SCOPES = ("module", "socket", "gpu", "cpu_package")
+COUNTER, TRAPEZOID = "counter", "trapezoid"
+
+# Columns of the host that are means since the row before, not readings of an instant.
+RATES = ("cpu_util_pct", "read_iops", "read_mib_s")
+
+STUCK_S = 30.0  # a total that does not move for so long is no reading of a machine at work
+USAGE = {  # column of epochs.csv -> (source, column of its samples)
+    "cpu_util_pct": ("host", "cpu_util_pct"),
+    "gpu_util_pct": ("nvml", "gpu_util_pct"),
+    "ram_used_mib": ("host", "ram_used_mib"),
+    "read_iops": ("host", "read_iops"),
+    "read_mib_s": ("host", "read_mib_s"),
+}
+MEDIANS = ("cpu_util_pct", "gpu_util_pct")
+
+Samples = dict[str, dict[str, np.ndarray]]
+
+
+def read_all(record: EpochRecord) -> Samples:
+    """Return the samples of every source of an epoch; nothing where telemetry was lost."""
+    return {name: read_samples(record.folder, name) for name in record.telemetry.get("sources", {})}
+
+
+def usage(record: EpochRecord, samples: Samples) -> dict[str, float | None]:
+    """Return means over the epoch (and medians of utilisation); None where nothing was read."""
+    window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
+    columns: dict[str, float | None] = {}
+    for name, (source, column) in USAGE.items():
+        table = samples.get(source, {})
+        if column not in table:
+            continue
+        mean = rate_mean if name in RATES else window_mean
+        columns[name] = _known(mean(table["t_mono_s"], table[column], *window))
+        if name in MEDIANS:
+            median = window_median(table["t_mono_s"], table[column], *window)
+            columns[name.replace("_pct", "_median_pct")] = _known(median)
+    return columns
+
+
+def rate_mean(t_s: np.ndarray, rate: np.ndarray, start_s: float, end_s: float) -> float:
+    """Return the mean over a window of a column whose rows are means since the row before.
+
+    Parameters
+    ----------
+    t_s : float (n,), s, ascending
+    rate : float (n,), any unit; NaN: unknown since the row before
+    start_s, end_s : bounds of the window, s
+
+    Returns
+    -------
+    float : NaN where nothing is known inside the window
+    """
+    since_s = np.clip(t_s[:-1], start_s, end_s)
+    weights_s = np.clip(t_s[1:], start_s, end_s) - since_s
+    known = np.isfinite(rate[1:]) & (weights_s > 0)
+    if not known.any():
+        return math.nan
+    return float(np.average(rate[1:][known], weights=weights_s[known]))
+
+
+def energies(record: EpochRecord, samples: Samples) -> list[dict[str, Any]]:
+    """Return one row per power scope that was measured, the widest first, with its `flags`."""
+    sources = record.telemetry.get("sources", {})
+    found = {
+        about["scope"]: energy_row(record, samples[name], about)
+        for name, about in sources.items()
+        if about["scope"] and about["total"]
+    }
+    return [found[scope] for scope in SCOPES if scope in found]
+
+
+def energy_row(
+    record: EpochRecord, table: dict[str, np.ndarray], about: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the energy of one scope.
+
+    Where the sensor counts energy itself (a column `energy_..._j`) the counter's difference is
+    taken, with no error bound; else the trapezoid with its bound. The papers' sum stands beside.
+    """
+    meta = record.meta
+    window = meta["t_start_mono_s"], meta["t_end_mono_s"]
+    t_s, power_w = table["t_mono_s"], table[about["total"]]
+    energy = trapezoid(t_s, power_w, *window)
+    energy_j, error_pct, method = energy.energy_j, energy.error_pct, TRAPEZOID
+    counters = [c for c in table if c.startswith("energy_") and c.endswith("_j")]
+    if counters:
+        counted_j = counter_energy_j(t_s, table[counters[0]], *window)
+        if not math.isnan(counted_j):
+            energy_j, error_pct, method = counted_j, math.nan, COUNTER
+    starts, ends = stall_intervals(
+        record.minibatch_s, window[0], window[1] - window[0], meta["tail_s"]
+    )
+    return {
+        "power_scope": about["scope"],
+        "energy_method": method,
+        "sampler_period_s": about["step_mean_s"],
+        "energy_wh": _known(paper_energy_wh(t_s, power_w, *window)),
+        "energy_trapezoid_wh": _known(energy_j / J_PER_WH),
+        "energy_error_pct": _known(error_pct),
+        "stall_energy_j": _known(stall_energy_j(t_s, power_w, window, starts, ends)),
+        "power_mean_w": _known(mean_power_w(energy_j, window[1] - window[0])),
+        "flags": power_flags(about, energy.flags),
+    }
+
+
+def power_flags(about: dict[str, Any], found: frozenset[str]) -> set[str]:
+    """Return what speaks against a power sensor's readings (names in `fields.FLAGS`)."""
+    flags: set[str] = {
+        name for name in ("power_missing", "power_gap", "power_end_held") if name in found
+    }
+    if about["n_negative"]:
+        flags.add("power_negative")
+    if about["stuck_s"] > STUCK_S:
+        flags.add("power_stuck")
+    return flags
+
+
+def telemetry_flags(record: EpochRecord) -> set[str]:
+    """Return the flags that concern the sampler as a whole."""
+    statistics = record.telemetry
+    flags = set()
+    if statistics.get("clock_jumps"):
+        flags.add("clock_jumped")
+    sources = statistics.get("sources", {}).values()
+    if any(about["rows_dropped"] or about["n_failed"] for about in sources):
+        flags.add("sampler_gap")
+    return flags
+
+
+def _known(value: float) -> float | None:
+    """Return None for what could not be computed: an empty cell, never 0 or nan."""
+    return None if math.isnan(value) else value

@@ -1,0 +1,110 @@
+"""`python -m epochwatt.telemetry`: the sampler process (board side: Python 3.6 grammar).
+
+The trainer starts it and writes one command a line to its stdin; each is answered by one line of
+JSON on stdout: `begin FOLDER`, `end`, `quit`. It never outlives the trainer by more than a second.
+"""
+
+import argparse
+import gc
+import json
+import logging
+import os
+import select
+import signal
+import sys
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from epochwatt.telemetry import process
+from epochwatt.telemetry.discover import sources
+from epochwatt.telemetry.sampler import Clock, Recorder
+from epochwatt.telemetry.source import READ_ERRORS, Source
+from epochwatt.telemetry.synthetic import SyntheticSource
+
+CHECK_S = 1.0  # a parent that died is noticed within that time, whatever else fails
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="epochwatt.telemetry", description=__doc__)
+    parser.add_argument("--parent", type=int, required=True, help="process to end with")
+    parser.add_argument("--pid", type=int, required=True, help="the trainer, whose share is told")
+    parser.add_argument("--data", required=True, help="path on the data set's file system")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sampling instants")
+    parser.add_argument(
+        "--synthetic",
+        action="append",
+        default=[],
+        help="one more source, made up: arguments of SyntheticSource as JSON (for tests)",
+    )
+    return parser
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Serve until `quit`, the end of stdin or the death of the parent."""
+    arguments = _parser().parse_args(argv)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's affair
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
+    made_up = [SyntheticSource(**json.loads(text)) for text in arguments.synthetic]
+    found: List[Source] = sources(arguments.pid, arguments.data)
+    wall: Clock = next((s.unix_s for s in made_up if s.spoils_the_clock), time.time)
+    recorder = Recorder(found + list(made_up), arguments.seed, wall=wall)
+    # what a library prints must not be taken for an answer
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    process.die_with_parent()
+    process.wake_exactly()
+    gc.disable()  # the loop makes no cycles, and a collection would delay a reading
+
+    def answer(message: Dict[str, Any]) -> None:
+        os.write(answers, json.dumps(message, allow_nan=False).encode("ascii") + b"\n")
+
+    try:
+        answer({"ok": True, "sources": {s.name: s.scope for s in found + list(made_up)}})
+        serve(recorder, 0, answer, arguments.parent)
+    except BrokenPipeError:
+        pass  # nobody is left to hear it
+    finally:
+        recorder.close()
+    return 0
+
+
+def serve(
+    recorder: Recorder, commands: int, answer: Callable[[Dict[str, Any]], None], parent: int
+) -> None:
+    """Sample and obey; return at `quit`, at the end of the commands or with another parent.
+
+    The end of the pipe alone would not do: loader workers are forks of the trainer, hold its end
+    of it and outlive it by seconds.
+    """
+    pending = b""
+    while os.getppid() == parent:
+        wait_s = min(recorder.step(), CHECK_S)
+        if not select.select([commands], [], [], wait_s)[0]:
+            continue
+        block = os.read(commands, 65536)
+        if not block:
+            return
+        lines = (pending + block).split(b"\n")
+        pending = lines.pop()
+        for line in lines:
+            if line == b"quit":
+                return
+            answer(_obey(recorder, line))
+
+
+def _obey(recorder: Recorder, line: bytes) -> Dict[str, Any]:
+    command, _, argument = line.partition(b" ")
+    try:
+        if command == b"begin":
+            result = recorder.begin(os.fsdecode(argument))
+        elif command == b"end":
+            result = {"statistics": recorder.end()}
+        else:
+            raise ValueError("no such command: {!r}".format(line))
+    except READ_ERRORS as error:
+        return {"ok": False, "error": "{}: {}".format(type(error).__name__, error)}
+    return dict(result, ok=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

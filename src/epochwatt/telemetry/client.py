@@ -1,0 +1,207 @@
+"""The trainer's side of the sampler: it never harms the training (board side: Python 3.6)."""
+
+import json
+import logging
+import os
+import select
+import subprocess
+import sys
+import time
+from types import TracebackType
+from typing import Any, Dict, Optional, Sequence, Type
+
+import epochwatt
+from epochwatt.records import files
+from epochwatt.telemetry.sampler import SCHEMA_VERSION, STATISTICS
+
+log = logging.getLogger(__name__)
+
+START_S = 30.0  # to be ready; normally 0.2
+TIMEOUT_S = 60.0  # for each answer: to bring the rows to a busy memory card takes its time
+QUIT_S = 2.0  # to end by itself
+
+
+class Sampler:
+    """The sampler process, started, commanded and ended by the trainer.
+
+    No method raises. When the process dies, is silent or refuses, that is logged once, and the
+    statistics of each epoch from then on say `lost` and why.
+
+    Start it from the main thread: the process dies with the thread that started it.
+    """
+
+    def __init__(self, timeout_s: float = TIMEOUT_S) -> None:
+        self.sources: Dict[str, Optional[str]] = {}  # name -> power scope
+        self._timeout_s = timeout_s
+        self._process: Optional[subprocess.Popen] = None
+        self._lost: Optional[str] = None  # why it is lost for good
+        self._missed: Optional[str] = None  # why it is lost for this epoch
+        self._folder: Optional[str] = None
+        self._answers = b""
+
+    @classmethod
+    def start(
+        cls,
+        pid: int,
+        data_path: str,
+        seed: int,
+        synthetic: Sequence[Dict[str, Any]] = (),
+        timeout_s: float = TIMEOUT_S,
+    ) -> "Sampler":
+        """Start the process and wait until it is ready.
+
+        Parameters
+        ----------
+        pid : the trainer, whose process tree is told apart
+        data_path : any path on the file system that holds the data set
+        seed : of the sampling instants
+        synthetic : arguments of a `SyntheticSource` each, for tests and benchmarks
+        timeout_s : for each answer to a command, s
+        """
+        sampler = cls(timeout_s)
+        words = [sys.executable, "-m", "epochwatt.telemetry", "--parent", str(os.getpid())]
+        words += ["--pid", str(pid), "--data", str(data_path), "--seed", str(seed)]
+        for arguments in synthetic:
+            words += ["--synthetic", json.dumps(arguments)]
+        package = os.path.dirname(os.path.dirname(os.path.abspath(epochwatt.__file__)))
+        paths = [package, os.environ.get("PYTHONPATH", "")]
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, paths)))
+        try:
+            sampler._process = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+                close_fds=True,
+                bufsize=0,
+                start_new_session=True,  # Ctrl-C in the terminal is not for it
+            )
+        except OSError as error:
+            sampler._lose("it cannot be started: {}".format(error))
+            return sampler
+        sampler.sources = (sampler._answer(START_S) or {}).get("sources", {})
+        return sampler
+
+    @property
+    def pid(self) -> Optional[int]:
+        """Process id of the sampler; None when it is lost."""
+        return self._process.pid if self._process is not None else None
+
+    def begin(self, folder: str) -> None:
+        """Sample into an epoch's folder from now on: returns once every source has been read."""
+        self._missed = None
+        self._folder = str(folder)
+        answer = self._ask(b"begin " + os.fsencode(self._folder))
+        if answer is not None and not answer["ok"]:
+            self._miss(answer["error"])
+
+    def end(self) -> Dict[str, Any]:
+        """Read every source once more and close the files; return the epoch's statistics."""
+        if self._missed is None:
+            answer = self._ask(b"end")
+            if answer is not None and answer["ok"]:
+                return dict(answer["statistics"])
+            if answer is not None:
+                self._miss(answer["error"])
+        return self._nothing()
+
+    def stop(self) -> None:
+        """End the process; kill it when it does not end by itself."""
+        process, self._process = self._process, None
+        if self._lost is None:
+            self._lost = "it was stopped"
+        if process is None:
+            return
+        try:
+            process.stdin.write(b"quit\n")  # type: ignore[union-attr]
+        except OSError:
+            pass
+        _end(process)
+
+    def _ask(self, command: bytes) -> Optional[Dict[str, Any]]:
+        """Send a command; return its answer, or None when the sampler is lost."""
+        if self._process is None:
+            return None
+        try:
+            self._process.stdin.write(command + b"\n")  # type: ignore[union-attr]
+        except OSError as error:
+            self._lose("it takes no command: {}".format(error))
+            return None
+        return self._answer(self._timeout_s)
+
+    def _answer(self, timeout_s: float) -> Optional[Dict[str, Any]]:
+        """Read one line of JSON within the time allowed; None when there is none."""
+        deadline_s = time.monotonic() + timeout_s
+        fd = self._process.stdout.fileno()  # type: ignore[union-attr]
+        poll = select.poll()  # select() cannot watch a number above 1023
+        poll.register(fd, select.POLLIN)
+        while b"\n" not in self._answers:
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0 or not poll.poll(1000 * left_s):
+                self._lose("no answer within {:g} s".format(timeout_s))
+                return None
+            block = os.read(fd, 65536)
+            if not block:
+                self._lose("the process ended")
+                return None
+            self._answers += block
+        line, _, self._answers = self._answers.partition(b"\n")
+        try:
+            return dict(json.loads(line.decode("utf-8")))
+        except ValueError:
+            self._lose("it answers nonsense: {!r}".format(line[:80]))
+            return None
+
+    def _lose(self, why: str) -> None:
+        """Give the sampler up for good."""
+        self._lost = why
+        log.warning("telemetry is lost, the training goes on without: %s", why)
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            _end(process)
+
+    def _miss(self, why: str) -> None:
+        self._missed = why
+        log.warning("no telemetry of this epoch: %s", why)
+
+    def _nothing(self) -> Dict[str, Any]:
+        """Return, and leave in the epoch's folder, the statistics of an epoch that was lost."""
+        statistics = {
+            "schema_version": SCHEMA_VERSION,
+            "epochwatt": epochwatt.__version__,
+            "lost": True,
+            "reason": self._missed or self._lost or "nothing was begun",
+            "sources": {},
+        }
+        if self._folder is not None:
+            try:
+                files.write_json(os.path.join(self._folder, STATISTICS), statistics)
+            except OSError:
+                pass  # the record says it as well
+        return statistics
+
+    def __enter__(self) -> "Sampler":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.stop()
+
+
+def _end(process: "subprocess.Popen") -> None:
+    """Close the pipes and wait for the process; kill it when that takes too long."""
+    for pipe in (process.stdin, process.stdout):
+        try:
+            pipe.close()  # type: ignore[union-attr]
+        except OSError:
+            pass
+    try:
+        process.wait(QUIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,49 @@
+"""Files of /proc and /sys that stay open between readings (board side: Python 3.6 grammar)."""
+
+import os
+from typing import Optional
+
+
+class Handle:
+    """An open file whose beginning is read anew each time; to open it again would cost more.
+
+    Parameters
+    ----------
+    path : the file
+    size : bytes that are read at most
+    """
+
+    def __init__(self, path: str, size: int = 4096) -> None:
+        self._size = size
+        self._fd = os.open(path, os.O_RDONLY)
+
+    def read(self) -> bytes:
+        """Return what the file holds now; raises OSError."""
+        return os.pread(self._fd, self._size, 0)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+
+def readable(path: str, size: int = 4096) -> Optional[Handle]:
+    """Return an open handle, or None where the file cannot be opened or read."""
+    try:
+        handle = Handle(path, size)
+    except OSError:
+        return None
+    try:
+        handle.read()
+    except OSError:
+        handle.close()
+        return None
+    return handle
+
+
+def text(path: str) -> str:
+    """Return the text of a small file, stripped; empty where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""

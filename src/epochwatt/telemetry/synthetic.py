@@ -1,0 +1,140 @@
+"""A power signal with a known integral, and every way to fail (board side: Python 3.6 grammar).
+
+For tests, benchmarks and fault injection; its settings say `synthetic`, so a record never passes it
+off as measured.
+"""
+
+import errno
+import math
+import time
+from bisect import bisect_right
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+from epochwatt.telemetry.source import NAN, Source
+
+# 350 ms as in a training with 17.2 W on average: 120 ms wait at 8 W, 230 ms compute at 22 W
+TRAINING = ((0.12, 8.0), (0.23, 22.0))
+
+FAULTS = {
+    "die_after": "readings after which each one raises an I/O error",
+    "error_every": "each such reading raises an I/O error, the others are good",
+    "stuck_after": "readings after which the value stays as it is",
+    "nan_after": "readings after which there is no value",
+    "negative_after": "readings after which the sign is wrong",
+    "hang_at": "the reading that takes `hang_s` seconds",
+    "hang_s": "how long that is",
+    "wall_jump_after": "readings after which the wall clock is `wall_jump_s` off",
+    "wall_jump_s": "how far that is, s",
+}
+
+
+class SyntheticSource(Source):
+    """A periodic signal as a function of the monotonic clock, spread over some rails.
+
+    Parameters
+    ----------
+    signal : (duration_s, watt) of each level of a period, in order
+    phase_s : where in its period the signal is at time 0
+    rails : columns: the total, and rails that add up to it
+    faults : names of `FAULTS`, each with its number
+    clock, sleep : seconds of the monotonic clock, and how to let some pass
+    """
+
+    def __init__(
+        self,
+        signal: Sequence[Sequence[float]] = TRAINING,
+        phase_s: float = 0.0,
+        rails: int = 1,
+        name: str = "synthetic",
+        period_s: float = 0.1,
+        scope: Optional[str] = "module",
+        faults: Optional[Dict[str, float]] = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.name, self.period_s, self.scope = name, period_s, scope
+        self.total = "power_total_w"
+        self.columns = (self.total,) + tuple("power_rail{}_w".format(n) for n in range(1, rails))
+        self._signal = tuple((float(d), float(w)) for d, w in signal)
+        self._phase_s = phase_s
+        self._share = 1.0 / max(1, rails - 1)
+        self._clock, self._sleep = clock, sleep
+        self._faults = dict(faults or {})
+        unknown = sorted(set(self._faults) - set(FAULTS))
+        if unknown:
+            raise ValueError(
+                "no such fault: {}; there are {}".format(", ".join(unknown), ", ".join(FAULTS))
+            )
+        self._bounds_s, self._watts, self._joules = _cumulated(self._signal)
+        self._n_reads = 0
+        self._stuck: Optional[List[float]] = None
+
+    def power_w(self, t_s: float) -> float:
+        """Return the power at a moment of the monotonic clock."""
+        place_s = (t_s + self._phase_s) % self._bounds_s[-1]
+        return self._watts[bisect_right(self._bounds_s, place_s, 0, len(self._watts)) - 1]
+
+    def energy_j(self, t0_s: float, t1_s: float) -> float:
+        """Return the exact energy between two moments."""
+        return self._energy_since_0_j(t1_s) - self._energy_since_0_j(t0_s)
+
+    def _energy_since_0_j(self, t_s: float) -> float:
+        n_periods, place_s = divmod(t_s + self._phase_s, self._bounds_s[-1])
+        level = bisect_right(self._bounds_s, place_s, 0, len(self._watts)) - 1
+        part_j = self._joules[level] + self._watts[level] * (place_s - self._bounds_s[level])
+        return math.floor(n_periods) * self._joules[-1] + part_j
+
+    def read(self) -> List[float]:
+        """Return the power now, or what the faults make of it; raises OSError."""
+        self._n_reads += 1
+        power_w = self.power_w(self._clock())
+        values = [power_w] + [power_w * self._share] * (len(self.columns) - 1)
+        return self._spoilt(values) if self._faults else values
+
+    def _spoilt(self, values: List[float]) -> List[float]:
+        n, faults = self._n_reads, self._faults
+        if n == faults.get("hang_at"):
+            self._sleep(faults.get("hang_s", 0.0))
+        every = faults.get("error_every")
+        if self._past("die_after") or (every and n % every == 0):
+            raise OSError(errno.EIO, "the sensor does not answer")
+        if self._past("stuck_after"):
+            if self._stuck is None:
+                self._stuck = values
+            return self._stuck
+        if self._past("nan_after"):
+            return [NAN] * len(values)
+        return [-value for value in values] if self._past("negative_after") else values
+
+    def _past(self, fault: str) -> bool:
+        return fault in self._faults and self._n_reads > self._faults[fault]
+
+    @property
+    def spoils_the_clock(self) -> bool:
+        """Say whether `unix_s` is to stand for the wall clock."""
+        return "wall_jump_after" in self._faults
+
+    def unix_s(self) -> float:
+        """Return the wall clock as the faults have it."""
+        jump_s = self._faults.get("wall_jump_s", 0.0) if self._past("wall_jump_after") else 0.0
+        return time.time() + jump_s
+
+    def settings(self) -> Dict[str, Any]:
+        """Return what is simulated."""
+        return {
+            "synthetic": True,
+            "signal_s_w": [list(level) for level in self._signal],
+            "phase_s": self._phase_s,
+            "faults": self._faults,
+        }
+
+
+def _cumulated(
+    signal: Sequence[Tuple[float, float]],
+) -> Tuple[List[float], List[float], List[float]]:
+    """Return the levels' bounds in s (one more than levels), their watts, joules at the bounds."""
+    bounds_s, joules = [0.0], [0.0]
+    for duration_s, watt in signal:
+        bounds_s.append(bounds_s[-1] + duration_s)
+        joules.append(joules[-1] + duration_s * watt)
+    return bounds_s, [watt for _, watt in signal], joules

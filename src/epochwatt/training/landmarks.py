@@ -1,0 +1,50 @@
+"""The GLD-23k file format, JPEG files and a map (board side: Python 3.6 grammar).
+
+Source: TensorFlow Federated's `gldv2` data set and FedML's copy of it: pictures named by their id,
+and a CSV map with the columns user_id, image_id, class; the 2023 scripts read them as
+`train/<image_id>.jpg`.
+"""
+
+import csv
+import io
+from typing import Iterable, List, NamedTuple
+
+from epochwatt.errors import DataError
+
+MAP = "mini_gld_train_split.csv"
+CLASSES = 203
+COLUMNS = ("user_id", "image_id", "class")
+
+Row = NamedTuple("Row", [("user_id", str), ("image_id", str), ("label", int)])
+
+
+def image_name(image_id: str) -> str:
+    """Return the path of a picture inside the data set's folder."""
+    return "train/{}.jpg".format(image_id)
+
+
+def decode_map(content: bytes, where: str) -> List[Row]:
+    """Return the rows of a map's bytes, in order.
+
+    Raises DataError, naming `where`, for another form or a class that there is not.
+    """
+    try:
+        reader = csv.DictReader(io.StringIO(content.decode("utf-8")))
+        rows = [Row(r["user_id"], r["image_id"], int(r["class"])) for r in reader]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            "{} is not a map with the columns {} ({!r})".format(where, ", ".join(COLUMNS), error)
+        ) from error
+    for row in rows:
+        if not 0 <= row.label < CLASSES or "/" in row.image_id:
+            raise DataError("{} has a row that cannot be: {}".format(where, tuple(row)))
+    return rows
+
+
+def encode_map(rows: Iterable[Row]) -> bytes:
+    """Return the bytes of a map."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(rows)
+    return text.getvalue().encode("utf-8")

@@ -1,0 +1,55 @@
+"""What is watched around a timed epoch: page cache and telemetry (board side: Python 3.6)."""
+
+import logging
+import os
+from typing import Any, Dict, List
+
+from epochwatt.device import page_cache
+from epochwatt.telemetry.client import Sampler
+
+log = logging.getLogger(__name__)
+
+
+class Observer:
+    """Prepares the page cache before an epoch and samples the machine during it.
+
+    Parameters
+    ----------
+    paths : the files of the data set
+    factors : the run's `cache_policy` and `seed`
+    """
+
+    def __init__(self, paths: List[str], factors: Dict[str, Any]) -> None:
+        self._paths = paths
+        self._policy = factors["cache_policy"]
+        self._sampler = Sampler.start(os.getpid(), os.path.dirname(paths[0]), factors["seed"])
+        self._cache: Dict[str, Any] = {}
+
+    def begin(self, epoch: int, folder: str) -> None:
+        """Drop the page cache where the policy says so, then sample into the epoch's folder."""
+        action = None
+        if epoch == 0 or self._policy == "dropped":
+            action = page_cache.drop(self._paths)
+            if action == page_cache.ADVISED:
+                log.info("the page cache cannot be dropped by this user: only the data set's pages")
+        self._cache = {"action": action, "before_pct": page_cache.resident_pct(self._paths)}
+        self._sampler.begin(folder)
+
+    def end(self) -> Dict[str, Any]:
+        """Stop sampling; return `cache` and `telemetry` (its statistics are in the folder)."""
+        statistics = self._sampler.end()
+        self._cache["after_pct"] = page_cache.resident_pct(self._paths)
+        return {
+            "cache": self._cache,
+            "telemetry_lost": statistics["lost"],
+            "power_scopes": sorted(
+                about["scope"] for about in statistics["sources"].values() if about["scope"]
+            ),
+            "sampler_periods_s": {
+                name: about["step_mean_s"] for name, about in statistics["sources"].items()
+            },
+        }
+
+    def close(self) -> None:
+        """End the sampler."""
+        self._sampler.stop()

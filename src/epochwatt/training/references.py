@@ -1,0 +1,45 @@
+"""Functions and classes that the configuration names (board side: Python 3.6 grammar).
+
+A reference is `module.name`; the module is looked for on the Python path, where `src/` of the
+checkout is. So networks and data sets come in that are not part of this package
+(docs/own-model.md).
+"""
+
+import importlib
+from typing import Any
+
+from epochwatt.errors import ConfigError
+
+
+def is_reference(name: str) -> bool:
+    """Tell a reference from the name of something that is part of this package."""
+    return "." in name
+
+
+def resolve(reference: str, where: str) -> Any:
+    """Return what a reference names.
+
+    Parameters
+    ----------
+    reference : `module.name` or `package.module.name`
+    where : the key that holds it, for the message
+
+    Raises
+    ------
+    ConfigError : two lines that say which part of it is not there
+    """
+    module_name, _, name = reference.rpartition(".")
+    problem = "has no module before its last dot"
+    if module_name:
+        try:
+            module = importlib.import_module(module_name)
+        except ImportError as error:
+            problem = "cannot be imported ({})".format(error)
+        else:
+            if hasattr(module, name):
+                return getattr(module, name)
+            problem = "is not there: {} has no {}".format(module.__file__, name)
+    raise ConfigError(
+        "{}: {!r} {}\n  allowed: module.name, of a module on the Python path, such as src/ of the "
+        "checkout (docs/own-model.md)".format(where, reference, problem)
+    )

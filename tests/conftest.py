@@ -1,0 +1,188 @@
+"""What unit, rule and workflow tests share: a small checkout, its measurements, its tables."""
+
+import csv
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from epochwatt import fields
+from epochwatt.device import host
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.study.settings import Settings, load_settings
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+CONFIG = {
+    "config.yaml": "studies: [small]\n",
+    "studies.yaml": """\
+small:
+  title: two numbers of workers, two batch sizes
+  backend: host
+  device: host
+  epochs: 3
+  sweep:
+    - model: lenet
+      dataset_scale: 8
+      num_workers: [0, 2]
+      batch_size: [16, 32]
+""",
+    "devices/host.yaml": """\
+title: a test's machine
+backends: [host]
+instances: [local, second]
+storage:
+  disk: {title: a disk, root: data}
+  flash: {title: a memory card, root: flash/sets}
+power_modes:
+  asis: {}
+  low: {cores: 1, cpu_mhz: 800}
+dvfs: ["on"]
+torch_threads: 1
+""",
+    "workloads.yaml": """\
+lenet:
+  title: LeNet-5
+  dataset: mnist
+  dataset_source: digits
+  guess_samples_per_s: 7188
+""",
+    "exclusions.yaml": "[]\n",
+    "plotting.yaml": """\
+palette:
+  {stall: "#009E73", compute: "#0072B2", overhead: "#BBBBBB", missing: "#777777",
+   epoch_0: "#D55E00", epoch_1_plus: "#009E73"}
+figures:
+  fig02:
+    studies: [small]
+    panels:
+      fig02a: {title: time by workers, width_in: 5.0, height_in: 3.2}
+      fig02b: {title: stall by epoch, width_in: 5.0, height_in: 3.2}
+""",
+}
+
+
+class Checkout:
+    """A folder with the configuration of one small study; a test changes what it is about."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        for name, text in CONFIG.items():
+            self.write(name, text)
+        shutil.copy(REPOSITORY / "config/flags.yaml", path / "config/flags.yaml")
+
+    def write(self, name: str, content: object) -> None:
+        """Write a file of config/, from text or from a value that becomes YAML."""
+        path = self.path / "config" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False)
+        path.write_text(text, encoding="utf-8")
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        """Replace a piece of text that stands in a file of config/."""
+        text = (self.path / "config" / name).read_text(encoding="utf-8")
+        assert old in text, f"{old!r} is not in {name}"
+        self.write(name, text.replace(old, new))
+
+    def sweep(self, *blocks: dict, **study: object) -> None:
+        """Replace the one study by these blocks of factors (LeNet unless they say otherwise)."""
+        named = {"title": "swept by a test", "backend": "host", "device": "host", "epochs": 3}
+        sweep = [{"model": "lenet", **block} for block in blocks]
+        self.write("studies.yaml", {"small": {**named, "sweep": sweep, **study}})
+
+    def settings(self) -> Settings:
+        """Read the configuration as it stands now."""
+        return load_settings(root=self.path)
+
+    @property
+    def runs(self) -> list:
+        """Its runs, in the order in which they are measured."""
+        return list(self.settings().table.runs.values())
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of its runs, in order."""
+        return [run.id for run in self.runs]
+
+
+@pytest.fixture(scope="session")
+def make_checkout():
+    """Return a function that makes a small checkout in an empty folder."""
+    return Checkout
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A small checkout, which is the working folder: 4 runs of 3 epochs, nothing measured."""
+    path = tmp_path / "checkout"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    return Checkout(path)
+
+
+@pytest.fixture(scope="session")
+def measure():
+    """Return a function that puts a record of a `Run` into measured/ of a folder.
+
+    Every epoch takes 4 s: wait 1.0, copy 0.5, compute 2.25, overhead 0.25 s in two mini-batches.
+    """
+
+    def write(run, epoch, root="measured", **changes):
+        minibatch_s = np.array([[0.75, 0.25, 1.0], [0.25, 0.25, 1.25]], dtype=np.float32)
+        meta = {
+            **{"run": run.id, "epoch": epoch, "factors": run.factors, "flags": []},
+            **{"schema_version": fields.SCHEMA_VERSION, "protocol": fields.PROTOCOL},
+            **{"t_start_mono_s": 10.0, "t_end_mono_s": 14.0, "e2e_s": 4.0},
+            **{"t_start_unix_s": 1.75e9 + 10 * epoch, "t_end_unix_s": 1.75e9 + 10 * epoch + 4},
+            **{"wait_s": 1.0, "copy_s": 0.5, "compute_s": 2.25},
+            **{"fetch_s": 0.125, "preprocess_s": 0.5, "n_minibatches": 2, "n_samples": 32},
+            **{"loss": 2.0 - 0.5 * epoch, "timing_method": "host_clock", "cold_process": True},
+            **{"machine": {"cpu_model": "one"}, "software": {"torch": "2.9.1"}},
+            **{"power_scope": None, "energy_method": None, "sampler_period_s": None},
+            **{"measurement_id": f"{run.id}/{epoch}", "boot_id": host.boot_id()},
+            **{"cache": {"before_pct": None, "after_pct": None, "action": None}},
+            **changes,
+        }
+        folder = RunFolder(str(root), run.id)
+        folder.begin(epoch)
+        folder.finish(epoch, meta, minibatch_s)
+        return folder
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def write_epochs():
+    """Return a function that writes results/runs/{run}/epochs.csv of a run; gives its path.
+
+    Each epoch is a dict of what differs from: E2E 4, wait 1, copy 0.5, compute 2.25 s, valid.
+    """
+
+    def write(run_id, factors, *epochs, root="."):
+        rows = []
+        for number, changes in enumerate(epochs):
+            row = {"e2e_s": 4.0, "wait_s": 1.0, "copy_s": 0.5, "compute_s": 2.25, **changes}
+            stall_s = row["wait_s"] + row["copy_s"]
+            rows.append(
+                {
+                    **dict.fromkeys(fields.names(fields.RUN_EPOCH_COLUMNS)),
+                    **{k: factors[k] for k in fields.names(fields.FACTORS)},
+                    **{"run": run_id, "epoch": number, "protocol": 1, "schema_version": 1},
+                    **{"t_start_unix_s": 1.75e9, "t_end_unix_s": 1.75e9 + 4, "loss": 0.5},
+                    **{"n_minibatches": 2, "n_samples": 32, "timing_method": "host_clock"},
+                    **{"stall_s": stall_s, "overhead_s": row["e2e_s"] - stall_s - row["compute_s"]},
+                    **{"cold_process": False, "valid": True, "flags": set(), **row},
+                }
+            )
+            rows[-1]["flags"] = " ".join(sorted(rows[-1]["flags"]))
+        path = Path(root) / "results/runs" / run_id / "epochs.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, fields.names(fields.RUN_EPOCH_COLUMNS))
+            writer.writeheader()
+            writer.writerows(rows)
+        return str(path)
+
+    return write

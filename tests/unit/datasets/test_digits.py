@@ -1,0 +1,119 @@
+"""The digits as MNIST's files: originals first, then shifted copies."""
+
+import numpy as np
+import pytest
+
+from epochwatt.datasets.digits import MAX_SHIFT, enlarge, make_digits
+from epochwatt.training import idx
+
+N_ORIGINALS = 1797
+
+
+def read(folder, n_samples, seed=0):
+    names = make_digits(folder, n_samples, seed)
+    return [idx.decode((folder / name).read_bytes(), name) for name in names]
+
+
+@pytest.fixture(scope="module")
+def two_rounds(tmp_path_factory):
+    """Images and labels of every digit and one shifted copy of each."""
+    return read(tmp_path_factory.mktemp("digits"), 2 * N_ORIGINALS)
+
+
+@pytest.fixture(scope="module")
+def bunch():
+    from sklearn.datasets import load_digits
+
+    return load_digits()
+
+
+def test_files_have_the_names_and_shapes_of_mnist(tmp_path):
+    images, labels = read(tmp_path, 5)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "train-images-idx3-ubyte",
+        "train-labels-idx1-ubyte",
+    ]
+    assert (images.shape, labels.shape) == ((5, 28, 28), (5,))
+
+
+def test_originals_come_first_with_their_labels(two_rounds, bunch):
+    images, labels = two_rounds
+    assert np.array_equal(images[:N_ORIGINALS], enlarge(bunch.images))
+    assert np.array_equal(labels[:N_ORIGINALS], bunch.target)
+
+
+def test_copies_keep_their_labels(two_rounds):
+    _, labels = two_rounds
+    assert np.array_equal(labels[:N_ORIGINALS], labels[N_ORIGINALS:])
+
+
+def test_copies_are_shifted_but_for_a_few(two_rounds):
+    images, _ = two_rounds
+    same = (images[:N_ORIGINALS] == images[N_ORIGINALS:]).all(axis=(1, 2)).mean()
+    assert same < 2 / (2 * MAX_SHIFT + 1) ** 2  # 1 of 49 is expected to be shifted by nothing
+
+
+def test_shift_loses_no_pixel(two_rounds):
+    images, _ = two_rounds
+    pixels = np.sort(images.reshape(2, N_ORIGINALS, -1), axis=2)
+    assert np.array_equal(pixels[0], pixels[1])
+
+
+def test_shift_is_at_most_three_pixels_and_wraps_nothing_around(two_rounds):
+    images, _ = two_rounds
+    assert not images[N_ORIGINALS:, 0].any()  # a margin of 4 pixels, less 3
+    assert not images[N_ORIGINALS:, -1].any()
+    assert not images[N_ORIGINALS:, :, 0].any()
+    assert images[N_ORIGINALS:, 1].any()  # somewhere the shift is 3
+
+
+def test_copies_of_two_rounds_differ(tmp_path):
+    images, _ = read(tmp_path, 3 * N_ORIGINALS)
+    rounds = images.reshape(3, N_ORIGINALS, 28, 28)
+    assert (rounds[1] != rounds[2]).any(axis=(1, 2)).mean() > 0.9  # expected: 48 of 49
+
+
+def test_same_seed_gives_the_same_bytes(tmp_path, two_rounds):
+    images, labels = read(tmp_path, 2 * N_ORIGINALS)
+    assert np.array_equal(images, two_rounds[0])
+    assert np.array_equal(labels, two_rounds[1])
+
+
+def test_other_seed_shifts_otherwise_but_keeps_the_originals(tmp_path, two_rounds):
+    images, _ = read(tmp_path, 2 * N_ORIGINALS, seed=1)
+    assert np.array_equal(images[:N_ORIGINALS], two_rounds[0][:N_ORIGINALS])
+    assert not np.array_equal(images[N_ORIGINALS:], two_rounds[0][N_ORIGINALS:])
+
+
+def test_more_samples_begin_with_the_fewer(tmp_path, two_rounds):
+    images, labels = read(tmp_path, N_ORIGINALS + 100)
+    assert np.array_equal(images, two_rounds[0][: N_ORIGINALS + 100])
+    assert len(labels) == N_ORIGINALS + 100
+
+
+def test_content_is_that_of_recipe_version_1(two_rounds):
+    """A change here is another data set: raise the recipe's version, then these numbers."""
+    images, labels = two_rounds
+    left_edge = images.any(axis=1).argmax(axis=1)  # first column with ink, (n,)
+    assert images.sum(dtype=np.int64) == pytest.approx(121_570_638, rel=1e-6)
+    assert labels.sum(dtype=np.int64) == 16_140
+    assert left_edge[:6].tolist() == [5, 5, 5, 5, 5, 7]
+    assert left_edge[N_ORIGINALS:][:6].tolist() == [6, 3, 2, 2, 7, 10]
+
+
+def test_brightest_level_becomes_255_and_the_margin_stays_empty():
+    image = enlarge(np.full((1, 8, 8), 16.0))[0]
+    assert image.dtype == np.uint8
+    assert (image[4:24, 4:24] == 255).all()
+    image[4:24, 4:24] = 0
+    assert not image.any()
+
+
+def test_enlarging_keeps_corners_and_interpolates_between():
+    levels = np.zeros((1, 8, 8))
+    levels[0, 0, 0] = 16
+    inner = enlarge(levels)[0, 4:24, 4:24]
+    assert inner[0, 0] == 255
+    assert inner[0, 1] == round(255 * (1 - 7 / 19))  # the next pixel lies 7/19 of a level away
+    assert inner[0, 3] == 0
+    assert np.array_equal(inner, inner.T)

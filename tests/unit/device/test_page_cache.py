@@ -1,0 +1,64 @@
+"""The page cache is emptied, and looked at without being filled."""
+
+import os
+
+import pytest
+
+from epochwatt.device import page_cache
+
+PAGES = 64
+
+
+@pytest.fixture
+def cold_file(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(os.urandom(PAGES * 4096))
+    fd = os.open(path, os.O_RDONLY)
+    os.fsync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
+    if page_cache.resident_pct([str(path)]) == 100.0:
+        pytest.skip("this file system keeps its pages whatever is advised (tmpfs)")
+    return path
+
+
+def test_a_forgotten_file_is_not_resident_and_looking_does_not_read_it(cold_file):
+    assert page_cache.resident_pct([str(cold_file)]) == 0.0
+    assert page_cache.resident_pct([str(cold_file)]) == 0.0
+
+
+def test_a_read_file_is_resident(cold_file):
+    cold_file.read_bytes()
+    assert page_cache.resident_pct([str(cold_file)]) == 100.0
+
+
+def test_a_partly_read_file_is_partly_resident(cold_file):
+    fd = os.open(cold_file, os.O_RDONLY)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)  # no read-ahead
+    os.pread(fd, 4096 * PAGES // 4, 0)
+    os.close(fd)
+    assert 20.0 <= page_cache.resident_pct([str(cold_file)]) <= 60.0
+
+
+def test_the_share_is_over_the_pages_of_all_files(cold_file, tmp_path):
+    warm = tmp_path / "warm"
+    warm.write_bytes(bytes(PAGES * 4096))
+    assert page_cache.resident_pct([str(cold_file), str(warm)]) == 50.0
+
+
+def test_an_empty_or_missing_file_has_no_share(tmp_path):
+    (tmp_path / "empty").touch()
+    assert page_cache.resident_pct([str(tmp_path / "empty")]) is None
+    assert page_cache.resident_pct([str(tmp_path / "nowhere")]) is None
+
+
+def test_without_permission_the_data_set_alone_is_forgotten(cold_file, tmp_path):
+    cold_file.read_bytes()
+    assert page_cache.drop([str(cold_file)], drop_caches=str(tmp_path / "no" / "such")) == "advised"
+    assert page_cache.resident_pct([str(cold_file)]) == 0.0
+
+
+def test_with_permission_the_kernel_is_told(cold_file, tmp_path):
+    switch = tmp_path / "drop_caches"
+    assert page_cache.drop([str(cold_file)], drop_caches=str(switch)) == "dropped"
+    assert switch.read_text() == "3\n"

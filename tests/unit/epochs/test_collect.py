@@ -1,0 +1,193 @@
+"""From records to rows: what is derived, flagged, valid, and how the CSV looks."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from epochwatt import fields
+from epochwatt.epochs.collect import collect_run
+from epochwatt.errors import RecordError, RecordWriteError
+
+EFFECTS = {
+    **dict.fromkeys(fields.FLAGS, "informs"),
+    **dict.fromkeys(["warmup_skipped", "fresh_weights"], "invalidates"),
+    **dict.fromkeys(["machine_changed", "overhead_negative"], "invalidates"),
+}
+
+
+@pytest.fixture
+def run(checkout):
+    return checkout.runs[0]
+
+
+@pytest.fixture
+def collect(run, tmp_path):
+    """Return a function that collects epochs 0..n-1 of the run; it gives the rows of epochs.csv."""
+
+    def call(n_epochs, effects=EFFECTS, folder=tmp_path / "out"):
+        outputs = [folder / "epochs.csv", folder / "energy.csv"]
+        collect_run("measured", run.id, n_epochs, effects, *map(str, outputs))
+        with outputs[0].open(newline="", encoding="utf-8") as handle:
+            return list(csv.DictReader(handle))
+
+    return call
+
+
+def test_columns_are_those_of_fields_in_their_order(run, measure, collect):
+    measure(run, 0)
+    assert tuple(collect(1)[0]) == fields.names(fields.RUN_EPOCH_COLUMNS)
+
+
+def test_stall_is_wait_and_copy(run, measure, collect):
+    measure(run, 0)
+    (row,) = collect(1)
+    assert float(row["stall_s"]) == 1.5  # exact: sums of powers of two
+
+
+def test_overhead_is_what_remains_of_e2e(run, measure, collect):
+    measure(run, 0)
+    assert float(collect(1)[0]["overhead_s"]) == 0.25
+
+
+def test_factors_stand_in_every_row(run, measure, collect):
+    measure(run, 0)
+    measure(run, 1)
+    for row in collect(2):
+        assert row["run"] == run.id
+        assert (row["model"], row["batch_size"], row["dvfs"]) == ("lenet", "16", "on")
+
+
+def test_one_row_per_epoch_in_order(run, measure, collect):
+    for epoch in (2, 0, 1):
+        measure(run, epoch)
+    assert [row["epoch"] for row in collect(3)] == ["0", "1", "2"]
+
+
+def test_epochs_beyond_those_asked_for_are_left_alone(run, measure, collect):
+    for epoch in range(3):
+        measure(run, epoch)
+    assert len(collect(2)) == 2
+
+
+def test_what_was_not_measured_is_an_empty_cell(run, measure, collect):
+    measure(run, 0)
+    (row,) = collect(1)
+    absent = ["energy_wh", "gpu_util_pct", "cached_pct", "power_scope", "sampler_period_s"]
+    assert [row[name] for name in absent] == [""] * 5
+
+
+def test_prefetch_factor_is_empty_without_workers(run, measure, collect):
+    measure(run, 0)
+    (row,) = collect(1)
+    assert (row["num_workers"], row["prefetch_factor"]) == ("0", "")
+
+
+@pytest.mark.parametrize("flag", sorted(EFFECTS))
+@pytest.mark.parametrize(("effect", "valid"), [("invalidates", "False"), ("informs", "True")])
+def test_effect_of_a_flag_decides_validity(flag, effect, valid, run, measure, collect):
+    measure(run, 0, flags=[flag])
+    (row,) = collect(1, {**dict.fromkeys(EFFECTS, "informs"), flag: effect})
+    assert (row["flags"], row["valid"]) == (flag, valid)
+
+
+def test_flags_are_sorted_and_stand_once(run, measure, collect):
+    measure(run, 0, flags=["resumed", "cold_process", "resumed"])
+    assert collect(1)[0]["flags"] == "cold_process resumed"
+
+
+def test_epoch_without_flags_is_valid(run, measure, collect):
+    measure(run, 0)
+    (row,) = collect(1)
+    assert (row["flags"], row["valid"]) == ("", "True")
+
+
+# Two mini-batches of 4 s in all: wait, copy and compute make up 3.75 s.
+@pytest.mark.parametrize(
+    ("e2e_s", "flags"),
+    [
+        (3.75, ""),
+        (3.7463, ""),  # 0.0987 % too short: within what the clocks may disagree by
+        (3.7462, "overhead_negative"),  # 0.1014 %
+        (3.0, "overhead_negative"),
+    ],
+)
+def test_parts_may_exceed_e2e_by_a_thousandth(e2e_s, flags, run, measure, collect):
+    measure(run, 0, e2e_s=e2e_s)
+    assert collect(1)[0]["flags"] == flags
+
+
+def test_loss_that_is_no_number_is_flagged_and_empty(run, measure, collect):
+    measure(run, 0, loss=None)
+    (row,) = collect(1)
+    assert (row["flags"], row["loss"]) == ("loss_not_finite", "")
+
+
+@pytest.mark.parametrize(
+    "change", [{"machine": {"cpu_model": "other"}}, {"software": {"torch": "2.10"}}]
+)
+def test_changed_machine_is_flagged_from_the_change_on(change, run, measure, collect):
+    for epoch in range(3):
+        measure(run, epoch, **(change if epoch >= 1 else {}))
+    rows = collect(3)
+    assert [row["flags"] for row in rows] == ["", "machine_changed", "machine_changed"]
+    assert [row["valid"] for row in rows] == ["True", "False", "False"]
+
+
+def test_machine_that_changes_back_stays_flagged(run, measure, collect):
+    for epoch in range(3):
+        measure(run, epoch, **({"software": {"torch": "2.10"}} if epoch == 1 else {}))
+    rows = collect(3)
+    assert [row["flags"] for row in rows] == ["", "machine_changed", "machine_changed"]
+    assert [row["valid"] for row in rows] == ["True", "False", "False"]
+
+
+def test_changed_machine_that_only_informs_stays_valid(run, measure, collect):
+    for epoch in range(3):
+        measure(run, epoch, **({"software": {"torch": "2.10"}} if epoch == 1 else {}))
+    rows = collect(3, {**EFFECTS, "machine_changed": "informs"})
+    assert [row["valid"] for row in rows] == ["True"] * 3
+
+
+def test_change_after_the_epochs_asked_for_is_no_change(run, measure, collect):
+    measure(run, 0)
+    measure(run, 1, machine={"cpu_model": "other"})
+    assert collect(1)[0]["flags"] == ""
+
+
+def test_missing_epoch_is_named(run, measure, collect):
+    measure(run, 0)
+    with pytest.raises(RecordError, match="epoch-1"):
+        collect(2)
+
+
+def test_damaged_record_leaves_no_table(run, measure, collect, tmp_path):
+    folder = measure(run, 0)
+    with open(folder.epoch_path(0) + "/record.json", "a", encoding="utf-8") as handle:
+        handle.write("}")
+    with pytest.raises(RecordError, match=r"record\.json"):
+        collect(1)
+    assert not (tmp_path / "out" / "epochs.csv").exists()
+
+
+def test_flag_that_this_version_does_not_know_is_a_clear_error(run, measure, collect):
+    measure(run, 0, flags=["cold_process", "overheated"])
+    with pytest.raises(RecordError, match="overheated"):
+        collect(1)
+
+
+def test_table_that_cannot_be_written_is_a_clear_error(run, measure, collect, tmp_path):
+    measure(run, 0)
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordWriteError, match="the epochs of a run"):
+        collect(1, folder=tmp_path / "file")
+
+
+def test_record_of_the_first_release_has_an_empty_cache(run, measure, collect):
+    """It has the same schema version and says nothing of the page cache."""
+    folder = measure(run, 0)
+    path = Path(folder.epoch_path(0), "record.json")
+    meta = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({k: v for k, v in meta.items() if k != "cache"}), "utf-8")
+    assert collect(1)[0]["cached_pct"] == ""

@@ -1,0 +1,131 @@
+"""An epoch's columns from its samples: energy by power scope, usage, flags."""
+
+import csv
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from epochwatt import fields
+from epochwatt.epochs import telemetry
+from epochwatt.epochs.collect import collect_run
+from epochwatt.records.run_folder import EpochRecord
+
+EFFECTS = dict.fromkeys(fields.FLAGS, "informs") | {"power_negative": "voids_energy"}
+START, END = 100.0, 110.0
+SOUND = {"step_mean_s": 0.1, "n_negative": 0, "stuck_s": 0.2, "rows_dropped": 0, "n_failed": 0}
+
+
+def source(scope=None, total=None, **counts):
+    return {**SOUND, "scope": scope, "total": total, **counts}
+
+
+def record(sources, wait_s=2.0, compute_s=8.0):
+    meta = {"t_start_mono_s": START, "t_end_mono_s": END, "tail_s": 0.0}
+    minibatch_s = np.array([[wait_s, 0.0, compute_s]], dtype=np.float32)
+    return EpochRecord(meta, minibatch_s, {"sources": sources, "clock_jumps": 0}, "")
+
+
+def steady(watt, column="power_total_w"):
+    t_s = np.arange(START - 0.1, END + 0.15, 0.1)
+    return {"t_mono_s": t_s, column: np.full(t_s.shape, watt)}
+
+
+def test_steady_power_gives_its_energy_and_share_of_the_stall():
+    sources = {"ina": source("module", "power_total_w")}
+    (row,) = telemetry.energies(record(sources), {"ina": steady(36.0)})
+    assert row["energy_trapezoid_wh"] == pytest.approx(0.1)
+    assert row["power_mean_w"] == pytest.approx(36.0)
+    assert row["stall_energy_j"] == pytest.approx(72.0, rel=1e-6)
+    assert (row["power_scope"], row["energy_method"]) == ("module", "trapezoid")
+    assert row["flags"] == set()
+
+
+def test_a_counter_is_believed_before_the_samples_of_power():
+    table = steady(99.0, "power_gpu_w")
+    table["energy_gpu_j"] = 1e6 + 20.0 * table["t_mono_s"]
+    (row,) = telemetry.energies(record({"nvml": source("gpu", "power_gpu_w")}), {"nvml": table})
+    assert row["energy_method"] == "counter"
+    assert row["power_mean_w"] == pytest.approx(20.0)
+    assert row["energy_error_pct"] is None
+
+
+def test_the_widest_scope_comes_first_and_none_is_mixed():
+    sources = {"nvml": source("gpu", "power_gpu_w"), "ina": source("module", "power_total_w")}
+    samples = {"nvml": steady(5.0, "power_gpu_w"), "ina": steady(12.0)}
+    rows = telemetry.energies(record(sources), samples)
+    assert [(r["power_scope"], round(r["power_mean_w"])) for r in rows] == [
+        ("module", 12),
+        ("gpu", 5),
+    ]
+
+
+def test_without_a_power_sensor_there_is_no_energy():
+    assert telemetry.energies(record({"host": source()}), {"host": steady(1.0)}) == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "flag"),
+    [({"n_negative": 3}, "power_negative"), ({"stuck_s": 31.0}, "power_stuck")],
+)
+def test_a_sensor_that_lies_is_flagged(counts, flag):
+    sources = {"ina": source("module", "power_total_w", **counts)}
+    (row,) = telemetry.energies(record(sources), {"ina": steady(12.0)})
+    assert row["flags"] == {flag}
+
+
+def test_a_sensor_without_any_reading_is_missing_not_zero():
+    sources = {"ina": source("module", "power_total_w")}
+    (row,) = telemetry.energies(record(sources), {"ina": steady(np.nan)})
+    assert "power_missing" in row["flags"]
+    assert row["energy_wh"] is row["energy_trapezoid_wh"] is row["stall_energy_j"] is None
+
+
+def test_a_failing_source_and_a_set_clock_are_flagged():
+    failing = record({"host": source(n_failed=2)})
+    failing.telemetry["clock_jumps"] = 1
+    assert telemetry.telemetry_flags(failing) == {"sampler_gap", "clock_jumped"}
+
+
+def test_rates_are_weighted_by_the_time_they_stand_for():
+    t_s = np.array([99.0, 101.0, 110.0])
+    rate = np.array([np.nan, 10.0, 20.0])  # 10 from 99 to 101, 20 from 101 to 110
+    assert telemetry.rate_mean(t_s, rate, START, END) == pytest.approx((1 * 10 + 9 * 20) / 10)
+    assert np.isnan(telemetry.rate_mean(t_s[:2], np.array([np.nan, np.nan]), START, END))
+
+
+def test_usage_leaves_out_what_no_source_tells():
+    host = steady(50.0, "cpu_util_pct")
+    host["ram_used_mib"] = np.full(host["t_mono_s"].shape, 1000.0)
+    usage = telemetry.usage(record({"host": source()}), {"host": host})
+    assert usage == {
+        "cpu_util_pct": pytest.approx(50.0),
+        "cpu_util_median_pct": pytest.approx(50.0),
+        "ram_used_mib": pytest.approx(1000.0),
+    }
+
+
+def test_a_lying_sensor_voids_the_energy_of_its_epoch_and_of_no_other(tmp_path, measure):
+    root, run = tmp_path / "measured", SimpleNamespace(id="run-a", factors={"model": "lenet"})
+    for epoch, n_negative in ((0, 0), (1, 4)):
+        measure(run, epoch, root, tail_s=0.25)
+        folder = root / run.id / f"epoch-{epoch}"
+        meta = json.loads((folder / "record.json").read_text())
+        first, last = meta["t_start_mono_s"] - 0.1, meta["t_end_mono_s"] + 0.1
+        t_s = np.linspace(first, last, 60)
+        lines = ["t_mono_s,t_unix_s,power_total_w", *(f"{t!r},{t!r},10.0" for t in t_s.tolist())]
+        (folder / "samples-ina.csv").write_text("\n".join(lines) + "\n")
+        about = source("module", "power_total_w", n_negative=n_negative)
+        (folder / "telemetry.json").write_text(json.dumps({"sources": {"ina": about}}))
+    out = tmp_path / "out"
+    collect_run(str(root), run.id, 2, EFFECTS, str(out / "epochs.csv"), str(out / "energy.csv"))
+    with open(out / "epochs.csv") as handle:
+        rows = list(csv.DictReader(handle))
+    assert float(rows[0]["power_mean_w"]) == pytest.approx(10.0)
+    assert [row["power_scope"] for row in rows] == ["module", "module"]
+    assert rows[1]["power_mean_w"] == rows[1]["energy_trapezoid_wh"] == ""
+    assert "power_negative" in rows[1]["flags"]
+    assert [row["valid"] for row in rows] == ["True", "True"]
+    with open(out / "energy.csv") as handle:
+        assert [row["epoch"] for row in csv.DictReader(handle)] == ["0", "1"]

@@ -1,0 +1,59 @@
+"""Opening and saving a panel; the palette."""
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pytest
+
+from epochwatt.errors import ConfigError
+from epochwatt.figures import style
+
+SETTINGS = {"title": "a panel", "width_in": 4.0, "height_in": 3.0}
+
+
+@pytest.fixture
+def style_file(tmp_path):
+    path = tmp_path / "a.mplstyle"
+    path.write_text("font.size: 17\nsavefig.dpi: 50\nfigure.dpi: 50\n", "utf-8")
+    return str(path)
+
+
+def test_panel_has_size_title_and_note(style_file):
+    with style.panel(style_file, SETTINGS, "3 epochs") as (figure, axes):
+        assert tuple(figure.get_size_inches()) == (4.0, 3.0)
+        assert axes.get_title(loc="left") == "a panel"
+        assert figure.get_supxlabel() == "3 epochs"
+
+
+def test_style_file_holds_inside_the_panel_only(style_file):
+    before = mpl.rcParams["font.size"]
+    with style.panel(style_file, SETTINGS, ""):
+        assert mpl.rcParams["font.size"] == 17
+    assert mpl.rcParams["font.size"] == before != 17
+
+
+def test_panel_is_closed_after_an_error(style_file):
+    with pytest.raises(RuntimeError), style.panel(style_file, SETTINGS, ""):
+        raise RuntimeError
+    assert plt.get_fignums() == []
+
+
+def test_save_writes_three_files_into_a_new_folder(style_file, tmp_path):
+    with style.panel(style_file, SETTINGS, "") as (figure, _):
+        style.save(figure, str(tmp_path / "new/deep/fig"), ["a", "b"], [[1.5, None], ["x, y", ""]])
+    assert sorted(p.name for p in (tmp_path / "new/deep").iterdir()) == [
+        *("fig.csv", "fig.png", "fig.svg")
+    ]
+    assert (tmp_path / "new/deep/fig.csv").read_text("utf-8") == 'a,b\n1.5,\n"x, y",\n'
+
+
+def test_colours_are_those_of_the_keys_in_their_order():
+    palette = {"a": "red", "b": "blue", "c": "green"}
+    assert list(style.colours(palette, ["c", "a"]).items()) == [("c", "green"), ("a", "red")]
+
+
+def test_every_missing_colour_is_listed():
+    with pytest.raises(ConfigError) as told:
+        style.colours({"a": "red"}, ["b", "a", "c"])
+    assert str(told.value).split("\n")[0] == (
+        "config/plotting.yaml: palette has no colour for b, c"
+    )

@@ -1,0 +1,221 @@
+"""What configuration files may hold; each refusal is two lines: where and what, what is allowed."""
+
+from typing import ClassVar
+
+import pytest
+import yaml
+
+from epochwatt.errors import ConfigError
+from epochwatt.study.config import read_yaml
+
+# (file, text, replaced by): one misspelt key at every level of every file
+MISSPELT = [
+    ("config.yaml", "studies:", "study:"),
+    ("studies.yaml", "epochs:", "epoch:"),
+    ("studies.yaml", "num_workers:", "num_worker:"),
+    ("devices/host.yaml", "torch_threads:", "torch_thread:"),
+    ("devices/host.yaml", "backends:", "backend:"),
+    ("devices/host.yaml", "root: data", "rot: data"),
+    ("devices/host.yaml", "cpu_mhz:", "cpu_mzh:"),
+    ("workloads.yaml", "dataset_source:", "data_source:"),
+    ("flags.yaml", "effect: invalidates", "efect: invalidates"),
+    ("plotting.yaml", "palette:", "pallete:"),
+    ("plotting.yaml", "width_in:", "width_cm:"),
+    ("plotting.yaml", "studies: [small]", "study: [small]"),
+    ("plotting.yaml", "fig02:", "fig2:"),
+    ("plotting.yaml", "fig02a:", "figa:"),
+]
+
+
+@pytest.mark.parametrize(("file", "right", "wrong"), MISSPELT, ids=lambda word: word.strip(":"))
+def test_misspelt_key_is_named_with_its_file(file, right, wrong, checkout, refused):
+    checkout.edit(file, right, wrong)
+    found, _ = refused()
+    assert f"config/{file}" in found
+    assert wrong.split(":")[0] in found
+
+
+def test_misspelt_key_shows_its_place_its_value_and_the_keys_there_are(checkout, refused):
+    checkout.edit("studies.yaml", "batch_size:", "batchsize:")
+    found, allowed = refused()
+    assert found == (
+        "config/studies.yaml: unknown key 'batchsize' in small.sweep[0] (value [16, 32])"
+    )
+    assert allowed.startswith("  allowed keys: instance, model, ")
+    assert "batch_size" in allowed
+
+
+def test_extra_key_of_a_study_shows_the_keys_there_are(checkout, refused):
+    checkout.edit("studies.yaml", "  epochs: 3", "  epochs: 3\n  repeat: 2")
+    found, allowed = refused()
+    assert found == "config/studies.yaml: unknown key 'small.repeat' (value 2)"
+    assert allowed == "  allowed keys: title, setup, backend, device, epochs, sweep"
+
+
+def test_extra_key_deep_in_a_file_shows_the_keys_of_its_own_level(checkout, refused):
+    checkout.edit("plotting.yaml", "fig02a: {", "fig02a: {colour: red, ")
+    found, allowed = refused()
+    assert "'figures.fig02.panels.fig02a.colour' (value 'red')" in found
+    assert allowed == "  allowed keys: title, width_in, height_in"
+
+
+def test_missing_key_is_described(checkout, refused):
+    checkout.edit("studies.yaml", "  epochs: 3\n", "")
+    found, allowed = refused()
+    assert found == "config/studies.yaml: key 'small.epochs' is missing"
+    assert "epochs of each run" in allowed
+
+
+class TestValueOfASweep:
+    """A value that no run can have."""
+
+    CASES: ClassVar = [
+        ("num_workers", -1, "a number >= 0"),
+        ("num_workers", "2", "a valid integer"),
+        ("num_workers", 1.5, "a valid integer"),
+        ("num_workers", 257, "a number <= 256"),
+        ("num_workers", None, "a valid integer"),
+        ("batch_size", 0, "a number >= 1"),
+        ("prefetch_factor", 0, "a number >= 1"),
+        ("torch_threads", -1, "a number >= 0"),
+        ("epochs_per_job", 0, "a number >= 1"),
+        ("seed", -1, "a number >= 0"),
+        ("dataset_scale", 0, "a number > 0"),
+        ("dataset_scale", -2.5, "a number > 0"),
+        ("cache_policy", "flushed", "'kept' or 'dropped'"),
+        ("gpu_timing", "exact", "'synchronised' or 'pooled'"),
+        ("dvfs", "maybe", "'on' or 'off'"),
+        ("dvfs", "off", "on"),  # the device cannot pin its clocks
+        ("power_mode", "maxn", "asis, low"),
+        ("storage", "nvme", "disk, flash"),
+        ("instance", "third", "local, second"),
+        ("model", "resnet18", "lenet"),
+    ]
+
+    @pytest.mark.parametrize(("factor", "value", "allowed"), CASES)
+    def test_is_refused_with_what_is_allowed(self, factor, value, allowed, checkout, refused):
+        checkout.sweep({factor: value})
+        found, told = refused()
+        assert found == f"config/studies.yaml: small.sweep[0].{factor} is {value!r}"
+        assert told.startswith(f"  allowed: {allowed}")
+
+    @pytest.mark.parametrize("value", [float("inf"), float("nan")])
+    def test_that_is_not_finite_is_refused(self, value, checkout, refused):
+        checkout.sweep({"dataset_scale": value})
+        assert f"dataset_scale is {value!r}" in refused()[0]
+
+    def test_that_is_text_is_no_number(self, checkout, refused):
+        checkout.sweep({"dataset_scale": "8"})
+        assert "dataset_scale is '8'" in refused()[0]
+
+    def test_in_the_second_block_is_found_there(self, checkout, refused):
+        checkout.sweep({"batch_size": 16}, {"batch_size": [32, 0]})
+        assert "small.sweep[1].batch_size is 0" in refused()[0]
+
+    def test_of_an_unknown_source_names_those_there_are(self, checkout, refused):
+        checkout.sweep({"dataset_source": "paper"})
+        found, allowed = refused()
+        assert "small.sweep[0].dataset_source" in found
+        assert "'paper'" in allowed
+        assert "mnist from digits" in allowed
+
+    def test_list_without_values_is_refused(self, checkout, refused):
+        checkout.sweep({"num_workers": []})
+        assert "num_workers is []" in refused()[0]
+
+
+class TestValueOfAFile:
+    """Values outside the sweeps."""
+
+    CASES: ClassVar = [
+        ("studies.yaml", "epochs: 3", "epochs: 0", "small.epochs is 0", "a number >= 1"),
+        ("studies.yaml", "device: host", "device: agx", "small.device is 'agx'", "has: host"),
+        ("studies.yaml", "backend: host", "backend: twin", "small.backend is 'twin'", "'host'"),
+        ("config.yaml", "[small]", "[big]", "names 'big'", "config/studies.yaml has: small"),
+        ("plotting.yaml", "[small]", "[big]", "names 'big'", "config/studies.yaml has: small"),
+        ("plotting.yaml", "width_in: 5.0", "width_in: 0", "fig02a.width_in is 0", "a number > 0"),
+        ("flags.yaml", "informs", "warns", ".effect is 'warns'", "'invalidates'"),
+        ("flags.yaml", "resumed:", "restarted:", "'re", "cold_process, resumed, "),
+        ("devices/host.yaml", "disk:", "my_disk:", "'my_disk'", "letters, digits and dots"),
+        ("devices/host.yaml", '["on"]', "[sometimes]", "'sometimes'", "'on' or 'off'"),
+        ("exclusions.yaml", "[]", "{a: 1}", "holds no list", "where and reason"),
+        ("workloads.yaml", "7188", "0", "guess_samples_per_s is 0", "a number > 0"),
+    ]
+
+    @pytest.mark.parametrize(("file", "old", "new", "found", "allowed"), CASES)
+    def test_is_refused_with_what_is_allowed(
+        self, file, old, new, found, allowed, checkout, refused
+    ):
+        checkout.edit(file, old, new)
+        first, second = refused()
+        assert first.startswith(f"config/{file}")
+        assert found in first
+        assert allowed in second
+
+    def test_missing_row_of_a_flag_is_named(self, checkout, refused):
+        rows = yaml.safe_load((checkout.path / "config/flags.yaml").read_text("utf-8"))
+        del rows["overhead_negative"]
+        checkout.write("flags.yaml", rows)
+        assert refused()[0] == "config/flags.yaml: 'overhead_negative' is missing"
+
+    @pytest.mark.parametrize("part", ["storage", "power_modes", "dvfs", "instances", "backends"])
+    def test_device_without_anything_to_choose_is_refused(self, part, checkout, refused):
+        device = yaml.safe_load((checkout.path / "config/devices/host.yaml").read_text("utf-8"))
+        checkout.write("devices/host.yaml", {**device, part: type(device[part])()})
+        assert part in refused()[0]
+
+    def test_name_of_a_workload_has_to_fit_into_an_id(self, checkout, refused):
+        checkout.edit("workloads.yaml", "lenet:", "lenet_5:")
+        checkout.edit("studies.yaml", "model: lenet", "model: lenet_5")
+        assert "lenet_5" in refused()[0]
+
+
+class TestFileItself:
+    """What is wrong before any schema is asked."""
+
+    FILES: ClassVar = ["config.yaml", "studies.yaml", "devices/host.yaml", "plotting.yaml"]
+
+    @pytest.mark.parametrize("file", FILES)
+    def test_that_is_not_yaml_is_named_with_the_line(self, file, checkout, refused):
+        checkout.write(file, "small:\n  epochs: [3\n  device: host\n")
+        found, _ = refused()
+        assert f"config/{file}, line 3 is not valid YAML" in found
+
+    def test_with_a_key_twice_names_it(self, checkout, refused):
+        checkout.edit("studies.yaml", "  epochs: 3\n", "  epochs: 3\n  epochs: 4\n")
+        found, why = refused()
+        assert "config/studies.yaml, line 6 " in found
+        assert "'epochs' stands twice" in found + why
+
+    def test_with_a_list_for_a_key_is_refused(self, checkout, refused):
+        checkout.edit("studies.yaml", "  epochs: 3\n", "  ? [a, b]\n  : 3\n")
+        assert "config/studies.yaml" in refused()[0]
+
+    @pytest.mark.parametrize("file", FILES)
+    def test_that_is_empty_is_refused_in_plain_words(self, file, checkout, refused):
+        checkout.write(file, "")
+        found, allowed = refused()
+        assert f"config/{file}" in found
+        assert "instance of" not in allowed  # the name of a class of ours helps nobody
+
+    @pytest.mark.parametrize("file", [*FILES, "workloads.yaml", "flags.yaml", "exclusions.yaml"])
+    def test_that_is_missing_is_named(self, file, checkout):
+        (checkout.path / "config" / file).unlink()
+        with pytest.raises(ConfigError, match=file.split("/")[-1].removesuffix(".yaml")):
+            checkout.settings()
+
+
+@pytest.mark.parametrize("word", ["on", "off", "yes", "no", "On", "OFF", "true", "false"])
+def test_switches_of_yaml_stay_words(word, tmp_path):
+    (tmp_path / "a.yaml").write_text(f"dvfs: {word}\n{word}: 1\n", "utf-8")
+    assert read_yaml(tmp_path / "a.yaml") == {"dvfs": word, word: 1}
+
+
+def test_numbers_and_nothing_of_yaml_stay_what_they_are(tmp_path):
+    (tmp_path / "a.yaml").write_text("a: 1\nb: 0.5\nc: null\nd: [1, x]\n", "utf-8")
+    assert read_yaml(tmp_path / "a.yaml") == {"a": 1, "b": 0.5, "c": None, "d": [1, "x"]}
+
+
+def test_dvfs_may_be_written_without_quotes(checkout):
+    checkout.edit("studies.yaml", "batch_size: [16, 32]", "batch_size: 16\n      dvfs: on")
+    assert {run.factors["dvfs"] for run in checkout.runs} == {"on"}

@@ -1,0 +1,136 @@
+"""Taking measurements back: into the trash, with the receipts that name them and no others."""
+
+from pathlib import Path
+
+import pytest
+
+from epochwatt.errors import EpochwattError
+from epochwatt.records.receipt import write_receipt
+from epochwatt.study.discard import discard
+
+
+@pytest.fixture
+def run(checkout, measure):
+    """A run with epochs 0..3 measured and receipts 0-1, 2-2, 3-3."""
+    wanted = checkout.runs[0]
+    for epoch in range(4):
+        folder = measure(wanted, epoch)
+    for first, last in ((0, 1), (2, 2), (3, 3)):
+        write_receipt(f"results/runs/{wanted.id}/part-{first}-{last}.json", folder, first, last)
+    Path(f"results/runs/{wanted.id}/epochs.csv").touch()
+    return wanted
+
+
+def receipts(run):
+    return sorted(p.name for p in Path("results/runs", run.id).glob("*.json"))
+
+
+def measured(run):
+    return sorted(p.name for p in Path("measured", run.id).iterdir())
+
+
+def test_epoch_moves_to_the_trash_whole(run):
+    (moved,) = discard("measured", run.id, 2)
+    assert sorted(p.name for p in Path(moved).iterdir()) == ["minibatches.npy", "record.json"]
+    assert Path(moved).is_relative_to("measured/.trash")
+    assert measured(run) == ["epoch-0", "epoch-1", "epoch-3"]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "left"),
+    [
+        (0, ["part-2-2.json", "part-3-3.json"]),
+        (1, ["part-2-2.json", "part-3-3.json"]),
+        (2, ["part-0-1.json", "part-3-3.json"]),
+    ],
+)
+def test_receipts_that_name_the_epoch_go_and_no_others(epoch, left, run):
+    discard("measured", run.id, epoch)
+    assert receipts(run) == left
+
+
+def test_epoch_1_is_not_epoch_10(run, measure):
+    for epoch in range(4, 11):
+        folder = measure(run, epoch)
+    write_receipt(f"results/runs/{run.id}/part-4-10.json", folder, 4, 10)
+    discard("measured", run.id, 1)
+    assert "part-4-10.json" in receipts(run)
+
+
+def test_whole_run_goes_with_all_its_receipts(run):
+    moved = discard("measured", run.id, None)
+    assert [Path(path).name for path in moved] == ["epoch-0", "epoch-1", "epoch-2", "epoch-3"]
+    assert not Path("measured", run.id).exists()
+    assert receipts(run) == []
+
+
+def test_tables_stay(run):
+    discard("measured", run.id, None)
+    assert Path("results/runs", run.id, "epochs.csv").exists()
+
+
+def test_other_runs_stay(run, checkout, measure):
+    other = checkout.runs[1]
+    folder = measure(other, 0)
+    write_receipt(f"results/runs/{other.id}/part-0-0.json", folder, 0, 0)
+    discard("measured", run.id, None)
+    assert (measured(other), receipts(other)) == (["epoch-0"], ["part-0-0.json"])
+
+
+def test_epochs_discarded_in_the_same_second_both_reach_the_trash(run, monkeypatch):
+    monkeypatch.setattr("time.strftime", lambda form: "20260101T000000")
+    paths = discard("measured", run.id, 2) + discard("measured", run.id, 3)
+    assert [Path(path, "record.json").exists() for path in paths] == [True, True]
+
+
+def test_damaged_receipt_goes_too(run):
+    receipt = Path("results/runs", run.id, "part-2-2.json")
+    receipt.write_text("{", "utf-8")
+    discard("measured", run.id, 2)
+    assert "part-2-2.json" not in receipts(run)
+
+
+def test_no_receipt_outlives_its_epoch_if_we_die_in_between(run, monkeypatch):
+    """A receipt without its record would make Snakemake believe that the epoch is measured."""
+
+    def die(source, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.rename", die)
+    with pytest.raises(KeyboardInterrupt):
+        discard("measured", run.id, 2)
+    assert "part-2-2.json" not in receipts(run)
+
+
+def test_run_without_results_can_be_discarded(checkout, measure):
+    measure(checkout.runs[0], 0)
+    assert len(discard("measured", checkout.ids[0], None)) == 1
+
+
+def test_unknown_run_names_the_measured_ones(run):
+    with pytest.raises(EpochwattError) as told:
+        discard("measured", "host-x", None)
+    first, second = str(told.value).split("\n")
+    assert first == "nothing is measured of run 'host-x'"
+    assert second == f"  measured runs: {run.id}"
+
+
+def test_unknown_run_where_nothing_is_measured_says_so(tmp_path):
+    with pytest.raises(EpochwattError, match="measured runs: none"):
+        discard(str(tmp_path / "measured"), "host-x", None)
+
+
+def test_trash_is_no_run(run):
+    discard("measured", run.id, None)
+    with pytest.raises(EpochwattError, match="measured runs: none"):
+        discard("measured", run.id, None)
+
+
+def test_unknown_epoch_names_the_measured_ones_and_moves_nothing(run):
+    with pytest.raises(EpochwattError) as told:
+        discard("measured", run.id, 7)
+    first, second = str(told.value).split("\n")
+    assert first == f"epoch 7 of {run.id} is not measured"
+    assert second == "  measured epochs: 0, 1, 2, 3"
+    assert len(measured(run)) == 4
+    assert len(receipts(run)) == 3

@@ -1,0 +1,231 @@
+"""The plan: what is asked for, what is measured, how long the rest may take and why."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from epochwatt.errors import ConfigError, EpochwattError
+from epochwatt.study import plan
+from epochwatt.study.plan import plan_lines, why_lines
+
+# What `snakemake --dry-run` says (9.27.1), shortened to one job of each kind.
+DRY_RUN = """\
+Building DAG of jobs...
+Job stats:
+job              count
+-------------  -------
+train_epoch          1
+total                3
+
+
+[Fri Nov 20 11:40:49 2026]
+rule train_epoch:
+    input: data/mnist-digits-x8/manifest.json, results/runs/{run}/part-0-0.json
+    output: results/runs/{run}/part-1-1.json
+    jobid: 12
+    reason: Missing output files: results/runs/{run}/part-1-1.json; Code has changed since x
+    wildcards: run={run}, first=1, last=1
+    resources: tmpdir=/tmp
+[Fri Nov 20 11:40:49 2026]
+rule train_epoch:
+    output: results/runs/host-other/part-0-0.json
+    reason: Missing output files: results/runs/host-other/part-0-0.json
+    wildcards: run=host-other, first=0, last=0
+[Fri Nov 20 11:40:49 2026]
+rule collect_run:
+    input: results/runs/{run}/part-0-0.json, results/runs/{run}/part-1-1.json
+    output: results/runs/{run}/epochs.csv
+    reason: Params have changed since last execution
+    wildcards: run={run}
+[Fri Nov 20 11:40:49 2026]
+localrule plot_fig02:
+    input: results/runs/{run}/epochs.csv, results/runs/host-other/epochs.csv
+    output: results/figures/host/fig02a.svg
+    reason: Input files updated by another job: results/runs/host-other/epochs.csv, \
+results/runs/{run}/epochs.csv
+Job stats:
+job              count
+-------------  -------
+train_epoch          1
+total                3
+This was a dry-run (flag -n).
+"""
+
+
+@pytest.fixture
+def one(checkout):
+    """A checkout with one run of 1,797 samples and 2 epochs."""
+    checkout.sweep({}, epochs=2)
+    return checkout
+
+
+@pytest.fixture
+def dry_run(monkeypatch):
+    """Return a function that sets what Snakemake says of a run."""
+
+    def say(run_id):
+        monkeypatch.setattr(plan, "_dry_run", lambda: DRY_RUN.format(run=run_id))
+
+    return say
+
+
+def row(lines, run_id):
+    """Return what the table says of a run: studies, epochs, measured, s per epoch, left."""
+    (line,) = [line for line in lines if line.startswith(run_id)]
+    return re.split(r"  +", line)[1:]
+
+
+def test_table_has_a_line_per_run_in_order(checkout):
+    lines = plan_lines(checkout.settings())
+    assert [line.split()[0] for line in lines[1:-1]] == checkout.ids
+    assert lines[0].split()[:4] == ["run", "studies", "epochs", "measured"]
+
+
+def test_columns_are_aligned(checkout):
+    lines = plan_lines(checkout.settings())[:-1]
+    assert len({line.index("small" if i else "studies") for i, line in enumerate(lines)}) == 1
+
+
+def test_last_line_counts_runs_and_epochs(checkout, measure):
+    measure(checkout.runs[0], 0)
+    measure(checkout.runs[2], 1)
+    last = plan_lines(checkout.settings())[-1]
+    assert last.startswith("4 runs, 12 epochs, 2 of them measured; the rest takes about ")
+
+
+def test_guess_comes_from_samples_and_rate(one):
+    studies, epochs, measured, estimate, _ = row(plan_lines(one.settings()), one.ids[0])
+    assert (studies, epochs, measured) == ("small", "2", "0")
+    assert estimate == "0.25 (a guess)"  # 1797 samples at 7188 a second
+
+
+def test_measured_epochs_give_the_estimate(one, measure):
+    measure(one.runs[0], 0, e2e_s=8.0)
+    assert row(plan_lines(one.settings()), one.ids[0])[3] == "8 (measured)"
+
+
+def test_estimate_is_the_mean_of_what_is_measured(one, measure):
+    measure(one.runs[0], 0, e2e_s=8.0)
+    measure(one.runs[0], 1, e2e_s=5.0)
+    assert row(plan_lines(one.settings()), one.ids[0])[3] == "6.5 (measured)"
+
+
+def test_runs_on_the_same_data_are_better_than_a_guess(checkout, measure):
+    checkout.sweep({"batch_size": [16, 32, 64]})
+    first, second, third = checkout.runs
+    measure(first, 0, e2e_s=8.0)
+    measure(second, 0, e2e_s=5.0)
+    lines = plan_lines(checkout.settings())
+    assert row(lines, first.id)[3] == "8 (measured)"
+    assert row(lines, third.id)[3] == "6.5 (runs like it)"
+
+
+@pytest.mark.parametrize("factor", [{"dataset_scale": [1, 2]}, {"instance": ["local", "second"]}])
+def test_runs_on_other_data_or_machines_say_nothing(factor, checkout, measure):
+    checkout.sweep(factor)
+    measured, other = checkout.runs
+    measure(measured, 0, e2e_s=8.0)
+    assert "(a guess)" in row(plan_lines(checkout.settings()), other.id)[3]
+
+
+def test_damaged_record_does_not_stop_the_plan(one, measure):
+    folder = measure(one.runs[0], 0)
+    Path(folder.epoch_path(0), "record.json").write_text("{", "utf-8")
+    assert "(a guess)" in row(plan_lines(one.settings()), one.ids[0])[3]
+
+
+def test_time_left_is_epochs_and_jobs(one, measure, monkeypatch):
+    monkeypatch.setattr(plan, "JOB_S", 2.0)
+    measure(one.runs[0], 0, e2e_s=8.0)
+    lines = plan_lines(one.settings())
+    assert row(lines, one.ids[0])[4] == "10 s"  # one epoch of 8 s, one job of 2 s
+    assert lines[-1].endswith("the rest takes about 10 s")
+
+
+def test_epochs_of_one_job_start_it_once(checkout, monkeypatch):
+    monkeypatch.setattr(plan, "JOB_S", 10.0)
+    checkout.sweep({"epochs_per_job": 3}, epochs=6)
+    assert row(plan_lines(checkout.settings()), checkout.ids[0])[4] == "22 s"  # 6/4 s and 2 jobs
+
+
+@pytest.mark.parametrize(
+    ("epochs", "left"), [(60, "1 min 00 s"), (61, "1 min 01 s"), (3600, "1 h 00 min")]
+)
+def test_long_times_are_in_minutes_and_hours(epochs, left, one, monkeypatch):
+    monkeypatch.setattr(plan, "JOB_S", 0.0)
+    one.edit("workloads.yaml", "7188", "1797")
+    one.sweep({}, epochs=epochs)
+    assert plan_lines(one.settings())[-1].endswith(f"about {left}")
+
+
+def test_nothing_left_is_said(one, measure):
+    measure(one.runs[0], 0)
+    measure(one.runs[0], 1)
+    lines = plan_lines(one.settings())
+    assert row(lines, one.ids[0])[4] == "-"
+    assert lines[-1].endswith("2 epochs, 2 of them measured; nothing is left to do")
+
+
+def test_epochs_beyond_those_asked_for_do_not_count(one, measure):
+    for epoch in (0, 1, 2):
+        measure(one.runs[0], epoch)
+    assert row(plan_lines(one.settings()), one.ids[0])[2] == "2"
+
+
+def test_excluded_rows_are_listed_with_the_reason(checkout):
+    checkout.write("exclusions.yaml", [{"where": {"batch_size": 32}, "reason": "out of memory"}])
+    lines = [line for line in plan_lines(checkout.settings()) if line.startswith("excluded: ")]
+    assert len(lines) == 2
+    assert all("-bs32-" in line and line.endswith("(out of memory)") for line in lines)
+
+
+def test_plan_without_a_run_says_so(checkout):
+    checkout.write("exclusions.yaml", [{"where": {"model": "lenet"}, "reason": "none today"}])
+    assert plan_lines(checkout.settings())[-1].startswith("0 runs, 0 epochs")
+
+
+def test_why_says_of_each_epoch_whether_it_is_measured(one, measure, dry_run):
+    wanted = one.runs[0]
+    measure(wanted, 0)
+    dry_run(wanted.id)
+    lines = why_lines(one.settings(), wanted.id)
+    assert lines[0] == f"{wanted.id}: 2 epochs asked for by small"
+    assert re.fullmatch(r"  epoch 0: measured 2025-06-1\d .*, will not be measured again", lines[1])
+    assert lines[2] == f"  epoch 1: not in measured/{wanted.id}, will be measured"
+
+
+def test_why_names_jobs_about_the_run_with_what_concerns_it(one, dry_run):
+    wanted = one.ids[0]
+    dry_run(wanted)
+    jobs = why_lines(one.settings(), wanted)[4:]
+    assert jobs == [
+        f"  train_epoch 1-1: Missing output files: results/runs/{wanted}/part-1-1.json",
+        "  collect_run: Params have changed since last execution",
+        f"  plot_fig02: Input files updated by another job: results/runs/{wanted}/epochs.csv",
+    ]
+
+
+def test_why_of_a_finished_run_says_that_nothing_would_run(one, monkeypatch):
+    monkeypatch.setattr(plan, "_dry_run", lambda: "Nothing to be done.\n")
+    assert why_lines(one.settings(), one.ids[0])[-1].startswith("nothing would run")
+
+
+def test_why_of_an_unknown_run_names_those_there_are(one):
+    with pytest.raises(ConfigError) as told:
+        why_lines(one.settings(), "host-x")
+    assert "'host-x'" in str(told.value)
+    assert one.ids[0] in str(told.value)
+
+
+def test_why_of_an_excluded_run_says_why_it_cannot_be_had(one):
+    wanted = one.ids[0]
+    one.write("exclusions.yaml", [{"where": {"model": "lenet"}, "reason": "out of memory"}])
+    with pytest.raises(ConfigError, match="out of memory"):
+        why_lines(one.settings(), wanted)
+
+
+def test_failed_dry_run_is_shown(one):
+    """There is no Snakefile in this checkout."""
+    with pytest.raises(EpochwattError, match="dry-run failed"):
+        why_lines(one.settings(), one.ids[0])

@@ -1,0 +1,107 @@
+"""All of config/ together: what figures draw, what the shipped configuration asks for."""
+
+import re
+
+import pytest
+
+from epochwatt.errors import LockedError
+from epochwatt.study.settings import load_settings, working_folder_lock
+
+
+@pytest.fixture
+def two_studies(checkout):
+    """The small study, drawn by figure 2, and another one, which is not."""
+    checkout.write(
+        "studies.yaml",
+        {
+            name: {
+                **{"title": "t", "backend": "host", "device": "host", "epochs": 2},
+                "sweep": [{"model": "lenet", "seed": seeds, "batch_size": [16, 32]}],
+            }
+            for name, seeds in (("small", [0]), ("other", [0, 1]))
+        },
+    )
+    checkout.write("config.yaml", "studies: [other, small]")
+    return checkout
+
+
+def test_shipped_configuration_is_the_main_job(pytestconfig):
+    settings = load_settings(root=pytestconfig.rootpath)
+    runs = settings.table.runs.values()
+    rows = {tuple(r.factors[k] for k in ("model", "num_workers", "batch_size")) for r in runs}
+    lenet = {row for row in rows if row[0] == "lenet"}
+    assert {workers for _, workers, _ in lenet} == {0, 1, 2}
+    assert len({batch_size for _, _, batch_size in lenet}) == 2
+    assert {row[:2] for row in rows - lenet} == {
+        ("mobilenet", 0),
+        ("mobilenet", 1),
+        ("mobilenet", 2),
+    }
+    assert {(run.factors["model"], run.epochs) for run in runs} == {("lenet", 3), ("mobilenet", 2)}
+
+
+def test_shipped_configuration_draws_all_that_it_measures(pytestconfig):
+    settings = load_settings(root=pytestconfig.rootpath)
+    assert settings.figure_runs("fig02", "host") == list(settings.table.runs.values())
+
+
+def test_config_that_was_read_already_is_taken(checkout):
+    (checkout.path / "config/config.yaml").unlink()
+    assert len(load_settings({"studies": ["small"]}).table.runs) == 4
+
+
+def test_figure_draws_the_runs_of_its_studies_only(two_studies):
+    settings = two_studies.settings()
+    assert len(settings.table.runs) == 4
+    assert {run.factors["seed"] for run in settings.figure_runs("fig02", "host")} == {0}
+
+
+def test_figure_draws_nothing_of_another_backend(checkout):
+    assert checkout.settings().figure_runs("fig02", "twin") == []
+
+
+def test_excluded_rows_come_with_run_factors_and_reason(checkout):
+    checkout.write("exclusions.yaml", [{"where": {"batch_size": 32}, "reason": "out of memory"}])
+    rows = checkout.settings().excluded()
+    assert [(row["num_workers"], row["reason"]) for row in rows] == [
+        (0, "out of memory"),
+        (2, "out of memory"),
+    ]
+    assert all(re.search("-bs32-", row["run"]) for row in rows)
+
+
+def test_excluded_rows_of_a_figure_are_those_it_would_draw(two_studies):
+    two_studies.write("exclusions.yaml", [{"where": {"batch_size": 32}, "reason": "slow"}])
+    settings = two_studies.settings()
+    assert len(settings.excluded()) == 2
+    assert [row["seed"] for row in settings.excluded("fig02", "host")] == [0]
+    assert settings.excluded("fig02", "twin") == []
+
+
+def test_titles_and_panels_are_plain_values(checkout):
+    settings = checkout.settings()
+    assert settings.model_titles == {"lenet": "LeNet-5"}
+    assert settings.panels("fig02")["fig02a"] == {
+        **{"title": "time by workers", "width_in": 5.0, "height_in": 3.2}
+    }
+
+
+def test_second_workflow_in_the_same_folder_is_refused_with_its_holder(checkout):
+    with working_folder_lock(), pytest.raises(LockedError) as told:
+        working_folder_lock()
+    assert "another workflow runs in this folder" in str(told.value)
+    assert re.search(r"pid \d+", str(told.value))
+    assert str(checkout.path) in str(told.value)
+
+
+def test_folder_is_free_again_once_its_holder_is_gone(checkout):
+    working_folder_lock().release()
+    with working_folder_lock() as lock:  # would raise LockedError
+        assert str(checkout.path) in lock.describe()
+
+
+def test_lock_lies_where_clean_does_not_reach(checkout):
+    with working_folder_lock():
+        assert [str(p) for p in checkout.path.rglob("*.lock")] == [
+            str(checkout.path / "measured/.workflow.lock")
+        ]

@@ -1,0 +1,274 @@
+"""The real process: started, commanded, killed, orphaned."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import epochwatt
+from epochwatt.records import files
+from epochwatt.records.samples import read_samples, sources_in
+from epochwatt.telemetry.client import Sampler
+from epochwatt.telemetry.synthetic import SyntheticSource
+
+FAST = 0.02  # s; so that an epoch of a fraction of a second has rows enough
+ORPHAN_S = 2.0  # within that time after its trainer no sampler may be left
+
+
+def gone(pid):
+    """Say whether a process has ended, reaped or not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return True
+    return state in "ZX"
+
+
+def wait_until(holds, seconds):
+    """Wait until something holds; say whether it does in that time."""
+    end_s = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end_s:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Return a function that starts a sampler with one synthetic source."""
+    started = []
+
+    def make(faults=None, **options):
+        synthetic = [{"rails": 4, "period_s": FAST, "faults": faults}]
+        started.append(Sampler.start(os.getpid(), str(tmp_path), 0, synthetic, **options))
+        return started[-1]
+
+    yield make
+    for sampler in started:
+        sampler.stop()
+
+
+def lines(folder, source="synthetic"):
+    return Path(folder, f"samples-{source}.csv").read_text("ascii").count("\n")
+
+
+def run_epoch(sampler, folder, seconds=0.4):
+    """Let an epoch pass; return its statistics."""
+    sampler.begin(folder)
+    time.sleep(seconds)
+    return sampler.end()
+
+
+def test_epochs_are_sampled_one_after_the_other(start, folder, tmp_path):
+    sampler = start()
+    assert sampler.sources["host"] is None
+    assert sampler.sources["synthetic"] == "module"
+    second = tmp_path / "epoch 1"
+    second.mkdir()
+    for path in (folder, str(second)):
+        before_s = time.monotonic()
+        statistics = run_epoch(sampler, path)
+        after_s = time.monotonic()
+        assert statistics == files.read_json(path + "/telemetry.json")
+        assert statistics["lost"] is False
+        assert {"host", "synthetic"} <= set(sources_in(path))
+        rows = read_samples(path, "synthetic")
+        assert before_s <= rows["t_mono_s"][0]
+        assert rows["t_mono_s"][-1] <= after_s
+        assert len(rows["t_mono_s"]) > 10
+        # every row is the signal at its stamp, but for those beside a step of it
+        truth_w = list(map(SyntheticSource().power_w, rows["t_mono_s"].tolist()))
+        assert np.mean(rows["power_total_w"] == truth_w) > 0.9
+
+
+def test_bounds_of_an_epoch_lie_between_samples_of_every_source(start, folder):
+    sampler = start()
+    sampler.begin(folder)
+    start_s = time.perf_counter()
+    end_s = time.perf_counter()
+    sampler.end()
+    for source in sources_in(folder):
+        t_s = read_samples(folder, source)["t_mono_s"]
+        assert t_s[0] <= start_s
+        assert t_s[-1] >= end_s
+
+
+def test_clock_that_jumps_shows(start, folder):
+    statistics = run_epoch(start({"wall_jump_after": 5, "wall_jump_s": -86400}), folder)
+    assert statistics["clock_jumps"] == 1
+    assert np.diff(read_samples(folder, "synthetic")["t_unix_s"]).min() < -80000
+
+
+def test_sensor_that_dies_shows(start, folder):
+    about = run_epoch(start({"die_after": 2}), folder)["sources"]["synthetic"]
+    assert about["n_failed"] == about["n_samples"] - 2
+
+
+@pytest.fixture
+def told(caplog):
+    """Return a function that gives what the client has logged."""
+    caplog.set_level(logging.WARNING)
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+def assert_lost(sampler, folder, told, why):
+    """Nothing is raised, it is told once, and the statistics say it from then on."""
+    for _ in range(2):
+        statistics = run_epoch(sampler, folder, seconds=0)
+        assert statistics["lost"] is True
+        assert why in statistics["reason"]
+        assert statistics["sources"] == {}
+        assert files.read_json(folder + "/telemetry.json") == statistics
+    assert len(told()) == 1
+    assert why in told()[0]
+
+
+def test_sampler_that_was_killed_harms_nothing(start, folder, told):
+    sampler = start()
+    sampler.begin(folder)
+    pid = sampler.pid
+    os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: gone(pid), 5)
+    assert sampler.end()["lost"] is True
+    assert_lost(sampler, folder, told, "it")
+
+
+def test_sampler_that_is_silent_is_given_up_and_killed(start, folder, told):
+    sampler = start({"hang_at": 1, "hang_s": 60}, timeout_s=0.3)
+    pid = sampler.pid
+    assert_lost(sampler, folder, told, "no answer within 0.3 s")
+    assert gone(pid)
+
+
+def test_sampler_that_cannot_start_harms_nothing(folder, told, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
+        assert sampler.pid is None
+        assert_lost(sampler, folder, told, "cannot be started")
+
+
+def test_sampler_that_ends_at_once_harms_nothing(folder, told, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
+        assert_lost(sampler, folder, told, "the process ended")
+
+
+def test_sampler_that_answers_nonsense_harms_nothing(folder, told, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", "/bin/echo")
+    with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
+        assert_lost(sampler, folder, told, "nonsense")
+
+
+def test_epoch_that_cannot_be_sampled_is_lost_and_the_next_is_not(start, folder, told):
+    sampler = start()
+    statistics = run_epoch(sampler, folder + "/missing", seconds=0)
+    assert statistics["lost"] is True
+    assert "FileNotFoundError" in statistics["reason"]
+    assert "no telemetry of this epoch" in told()[0]
+    assert run_epoch(sampler, folder, seconds=0)["lost"] is False
+
+
+def test_end_without_begin_is_lost(start, told):
+    assert "nothing was begun" in start().end()["reason"]
+
+
+def test_stopped_sampler_leaves_no_process(start, folder):
+    sampler = start()
+    pid = sampler.pid
+    sampler.begin(folder)
+    sampler.stop()
+    sampler.stop()
+    assert gone(pid)
+    assert lines(folder) >= 2  # what was sampled is in the file
+    assert run_epoch(sampler, folder, seconds=0)["reason"] == "it was stopped"
+
+
+def test_interrupt_from_the_keyboard_is_not_for_the_sampler(start, folder):
+    sampler = start()
+    sampler.begin(folder)
+    os.kill(sampler.pid, signal.SIGINT)
+    assert sampler.end()["lost"] is False
+    assert os.getsid(sampler.pid) == sampler.pid
+
+
+TRAINER = """
+import os, signal, sys
+from epochwatt.telemetry.client import Sampler
+sampler = Sampler.start(os.getpid(), sys.argv[1], 0, [{"rails": 4}])
+sampler.begin(sys.argv[1])
+worker = os.fork()  # a loader worker: it holds the trainer's ends of the sampler's pipes
+if worker:
+    print(sampler.pid, worker, flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def trainer(folder):
+    """A stand-in trainer with a sampler and a forked worker; gives it and their process ids."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(epochwatt.__file__).parents[1])}
+    words = [sys.executable, "-c", TRAINER, folder]
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE) as process:
+        sampler, worker = map(int, process.stdout.readline().split())
+        yield process, sampler, worker
+        process.kill()
+        os.kill(worker, signal.SIGKILL)
+
+
+def test_killed_trainer_leaves_no_sampler_though_its_workers_live_on(trainer):
+    process, sampler, worker = trainer
+    assert not gone(sampler)
+    process.kill()
+    assert wait_until(lambda: gone(sampler), ORPHAN_S)
+    assert not gone(worker)
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Return a function that starts `python -m epochwatt.telemetry` with this process as parent."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(epochwatt.__file__).parents[1])}
+    started = []
+
+    def make(parent=None):
+        parent = os.getpid() if parent is None else parent
+        words = [sys.executable, "-m", "epochwatt.telemetry", "--data", str(tmp_path)]
+        words += ["--parent", str(parent), "--pid", str(os.getpid())]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        started.append(subprocess.Popen(words, env=environment, **pipes))
+        return started[-1]
+
+    yield make
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_sampler_ends_with_its_commands(command):
+    process = command()
+    assert b'"ok": true' in process.stdout.readline()
+    process.stdin.close()
+    assert process.wait(ORPHAN_S) == 0
+    process.stdin = None
+
+
+def test_sampler_of_another_parent_ends_at_once(command):
+    process = command(parent=1)
+    process.stdout.readline()
+    assert process.wait(ORPHAN_S) == 0
+
+
+def test_sampler_whose_answers_nobody_hears_ends(command):
+    process = command()
+    process.stdout.readline()
+    process.stdout.close()
+    process.stdin.write(b"end\n")
+    process.stdin.flush()
+    assert process.wait(ORPHAN_S) == 0
+    process.stdout = None

@@ -1,0 +1,316 @@
+"""The sampling loop against a simulated clock: rows, bounds, faults, the cap."""
+
+import json
+import logging
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from epochwatt.records.samples import read_samples
+from epochwatt.telemetry import __main__ as process
+from epochwatt.telemetry import sampler
+from epochwatt.telemetry.sampler import Recorder
+from epochwatt.telemetry.source import Source
+from epochwatt.telemetry.synthetic import SyntheticSource
+
+
+@pytest.fixture
+def epoch(clock, folder):
+    """Return a function that samples sources for some seconds; gives statistics and rows."""
+
+    def run(*sources, seconds=10.0, seed=0):
+        recorder = Recorder(list(sources), seed, clock, clock.wall)
+        recorder.begin(folder)
+        end_s = clock.t_s + seconds
+        while clock.t_s < end_s:
+            clock.sleep(recorder.step())
+        statistics = recorder.end()
+        recorder.close()
+        return statistics, {s.name: read_samples(folder, s.name) for s in sources}
+
+    return run
+
+
+@pytest.fixture
+def signal(clock):
+    """Return a function that makes a synthetic source on the simulated clock."""
+
+    def make(**options):
+        faults = options.pop("faults", None)
+        return SyntheticSource(faults=faults, clock=clock, sleep=clock.sleep, **options)
+
+    return make
+
+
+def test_every_stratum_has_a_row_and_so_has_each_bound(epoch, signal, clock):
+    start_s = clock.t_s
+    statistics, rows = epoch(signal(rails=4), seconds=10.0)
+    about = statistics["sources"]["synthetic"]
+    t_s = rows["synthetic"]["t_mono_s"]
+    assert about["n_samples"] == len(t_s)
+    assert about["n_gaps"] == about["n_late"] == about["rows_dropped"] == 0
+    assert t_s[0] == pytest.approx(start_s, abs=1e-3)
+    assert t_s[-1] == pytest.approx(statistics["t_end_mono_s"], abs=1e-3)
+    # strata count from the first row on; the last instant lies before the end, or is the one after
+    counts, _ = np.histogram(t_s[1:-2], np.arange(t_s[0], t_s[-1] - 0.2, 0.1))
+    assert set(counts) == {1}
+
+
+def test_stamps_are_the_middle_of_the_reading(epoch, clock):
+    class Slow(Source):
+        name, columns = "slow", ("t_s",)
+
+        def read(self):
+            clock.sleep(0.25)
+            middle_s = clock.t_s
+            clock.sleep(0.25)
+            return [middle_s % 1000]
+
+    _, rows = epoch(Slow())
+    t_s = rows["slow"]["t_mono_s"]
+    np.testing.assert_allclose(t_s % 1000, rows["slow"]["t_s"], atol=1e-3)
+    np.testing.assert_allclose(rows["slow"]["t_unix_s"] - t_s, clock.wall_ahead_s, atol=1e-5)
+
+
+def test_trapezoid_over_the_rows_gives_the_known_energy(epoch, signal, clock):
+    source = signal()
+    _, rows = epoch(source, seconds=600.0)
+    t_s, power_w = rows["synthetic"]["t_mono_s"], rows["synthetic"]["power_total_w"]
+    energy_j = float(np.sum(np.diff(t_s) * (power_w[1:] + power_w[:-1]) / 2))
+    truth_j = source.energy_j(t_s[0], t_s[-1])
+    assert energy_j == pytest.approx(truth_j, rel=0.0105)  # three times the rms of 0.35 %
+
+
+def test_statistics_are_written_and_say_what_was_sampled(epoch, signal, folder):
+    statistics, _ = epoch(signal(), signal(name="second", period_s=1.0, scope=None))
+    assert json.loads(Path(folder, sampler.STATISTICS).read_text("utf-8")) == statistics
+    about = statistics["sources"]["second"]
+    assert about["period_s"] == 1.0
+    assert about["step_mean_s"] == pytest.approx(0.91, abs=0.1)  # 10 strata and two bounds
+    assert about["scope"] is None
+    assert about["total"] == "power_total_w"
+    assert about["columns"] == ["power_total_w"]
+    assert about["settings"]["synthetic"] is True
+    assert statistics["lost"] is False
+    assert 0 <= statistics["cpu_s"] < statistics["wall_s"]
+
+
+def test_sources_and_epochs_have_instants_of_their_own(epoch, signal, tmp_path, clock):
+    _, rows = epoch(signal(), signal(name="second"))
+    offsets = [rows[name]["t_mono_s"][1:20] for name in ("synthetic", "second")]
+    assert np.abs(np.subtract(*offsets)).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("faults", "count", "least"),
+    [
+        ({"die_after": 20}, "n_failed", 50),
+        ({"die_after": 20}, "n_gaps", 50),
+        ({"die_after": 20}, "n_nan", 50),
+        ({"error_every": 10}, "n_gaps", 8),
+        ({"nan_after": 20}, "n_nan", 50),
+        ({"negative_after": 20}, "n_negative", 50),
+        ({"stuck_after": 20}, "stuck_s", 7.0),
+        ({"hang_at": 20, "hang_s": 5.0}, "n_late", 40),
+        ({"hang_at": 20, "hang_s": 5.0}, "n_gaps", 40),
+        ({"hang_at": 20, "hang_s": 5.0}, "read_max_s", 5.0),
+        ({"hang_at": 20, "hang_s": 5.0}, "step_max_s", 2.4),  # two stamps: the middle is one
+    ],
+)
+def test_each_fault_of_a_sensor_shows_and_rows_go_on(epoch, signal, faults, count, least):
+    healthy, _ = epoch(signal())
+    assert healthy["sources"]["synthetic"][count] < least
+    statistics, rows = epoch(signal(faults=faults))
+    about = statistics["sources"]["synthetic"]
+    assert about[count] >= least
+    assert len(rows["synthetic"]["t_mono_s"]) == about["n_samples"] > 40
+
+
+def test_fault_is_told_in_words(epoch, signal):
+    statistics, rows = epoch(signal(faults={"die_after": 20}))
+    about = statistics["sources"]["synthetic"]
+    assert about["error"] == "OSError: [Errno 5] the sensor does not answer"
+    power_w = rows["synthetic"]["power_total_w"]
+    assert np.isnan(power_w[20:]).all()
+    assert not np.isnan(power_w[:20]).any()
+
+
+def test_fault_of_one_source_leaves_the_others_alone(epoch, signal):
+    statistics, _ = epoch(signal(faults={"die_after": 0}), signal(name="second"))
+    assert statistics["sources"]["second"]["n_gaps"] == 0
+    assert statistics["sources"]["second"]["n_nan"] == 0
+
+
+def test_source_that_cannot_start_or_tell_its_settings_is_sampled_all_the_same(epoch):
+    class Odd(Source):
+        name, columns = "odd", ("a", "b")
+
+        def start(self):
+            raise OSError("not now")
+
+        def settings(self):
+            raise ValueError("unreadable")
+
+        def read(self):
+            return [1.0]
+
+    statistics, rows = epoch(Odd())
+    about = statistics["sources"]["odd"]
+    assert about["settings"] == {"error": "ValueError: unreadable"}
+    assert about["n_failed"] == about["n_samples"]
+    assert about["error"] == "ValueError: 1 values"
+    assert np.isnan(rows["odd"]["a"]).all()
+
+
+def test_jump_of_the_wall_clock_is_counted_and_leaves_the_monotonic_stamps(epoch, clock):
+    class Setter(Source):
+        name, columns = "setter", ("n",)
+        n = 0
+
+        def read(self):
+            self.n += 1
+            if self.n == 5:
+                clock.wall_ahead_s -= 3600
+            return [self.n]
+
+    statistics, rows = epoch(Setter())
+    assert statistics["clock_jumps"] == 1
+    assert np.diff(rows["setter"]["t_mono_s"]).max() < 2.1
+    assert np.diff(rows["setter"]["t_unix_s"]).min() == pytest.approx(-3600, abs=2)
+
+
+def test_rows_beyond_the_cap_are_thinned_then_dropped_and_counted(epoch, signal, monkeypatch):
+    monkeypatch.setattr(sampler, "FULL_ROWS", 50)
+    monkeypatch.setattr(sampler, "MAX_ROWS", 60)
+    statistics, rows = epoch(signal(), seconds=40.0)
+    t_s = rows["synthetic"]["t_mono_s"]
+    about = statistics["sources"]["synthetic"]
+    assert about["n_samples"] == len(t_s) == 60
+    assert t_s[-1] - t_s[0] == pytest.approx(40.0, abs=1.1)  # the last row is always taken
+    assert np.diff(t_s[50:59]).min() > 0.0
+    assert np.diff(t_s[50:59]).mean() == pytest.approx(1.0, abs=0.25)
+    # every instant of the full rate is a row or is counted, to a thinned stratum
+    assert about["n_samples"] + about["rows_dropped"] == pytest.approx(400, abs=11)
+
+
+def test_rows_reach_the_file_while_the_epoch_runs(signal, clock, folder):
+    recorder = Recorder([signal()], 0, clock, clock.wall)
+    recorder.begin(folder)
+    while clock.t_s < 1000.0 + 60.0:
+        clock.sleep(recorder.step())
+    t_s = read_samples(folder, "synthetic", finished=False)["t_mono_s"]
+    assert clock.t_s - t_s[-1] < sampler.FLUSH_S + 1.0
+    recorder.close()
+
+
+def test_epoch_that_was_not_ended_is_left_behind_whole(signal, clock, folder, tmp_path):
+    recorder = Recorder([signal()], 0, clock, clock.wall)
+    recorder.begin(folder)
+    (tmp_path / "next").mkdir()
+    recorder.begin(str(tmp_path / "next"))
+    assert len(read_samples(folder, "synthetic")["t_mono_s"]) == 1
+    assert recorder.end()["sources"]["synthetic"]["n_samples"] == 2
+
+
+def test_nothing_is_sampled_between_two_epochs(signal, clock, folder):
+    source = signal()
+    recorder = Recorder([source], 0, clock, clock.wall)
+    assert recorder.step() == sampler.IDLE_S
+    recorder.begin(folder)
+    recorder.end()
+    clock.sleep(10)
+    assert recorder.step() == sampler.IDLE_S
+    assert source._n_reads == 2
+
+
+def test_folder_that_is_missing_is_an_error_and_the_next_epoch_is_sampled(signal, clock, folder):
+    recorder = Recorder([signal()], 0, clock, clock.wall)
+    with pytest.raises(FileNotFoundError):
+        recorder.begin(folder + "/missing")
+    with pytest.raises(ValueError, match="nothing was begun"):
+        recorder.end()
+    recorder.begin(folder)
+    assert recorder.end()["sources"]["synthetic"]["n_samples"] == 2
+
+
+def test_full_disk_is_told_in_the_statistics(signal, clock, small_disk):
+    recorder = Recorder([signal(rails=4)], 0, clock, clock.wall)
+    recorder.begin(str(small_disk))
+    while clock.t_s < 1000.0 + 600.0:
+        clock.sleep(recorder.step())
+    statistics = recorder.end()
+    about = statistics["sources"]["synthetic"]
+    assert about["write_error"] == "No space left on device"
+    assert 0 < about["rows_dropped"] < about["n_samples"]
+    n_written = len(read_samples(str(small_disk), "synthetic")["t_mono_s"])
+    assert n_written == about["n_samples"] - about["rows_dropped"]
+
+
+class Commands:
+    """The sampler's commands and answers, without a process."""
+
+    def __init__(self, recorder, parent):
+        self.read_end, self.write_end = os.pipe()
+        self.answers = []
+        arguments = (recorder, self.read_end, self.answers.append, parent)
+        self.thread = threading.Thread(target=process.serve, args=arguments)
+        self.thread.start()
+
+    def send(self, text):
+        os.write(self.write_end, text)
+
+    def finish(self):
+        self.thread.join(10)
+        alive = self.thread.is_alive()
+        os.close(self.read_end)
+        return not alive
+
+
+@pytest.fixture
+def commands(signal, clock):
+    made = []
+
+    def make(parent=None):
+        recorder = Recorder([signal()], 0, clock, clock.wall)
+        made.append(Commands(recorder, os.getppid() if parent is None else parent))
+        return made[-1]
+
+    yield make
+    for each in made:
+        os.close(each.write_end)
+
+
+def test_commands_are_obeyed_in_order_however_they_are_cut(commands, folder):
+    served = commands()
+    served.send(b"end\nbegin " + folder.encode()[:5])
+    served.send(folder.encode()[5:] + b"\nend\nwhat\nquit\n")
+    assert served.finish()
+    wrong, begun, ended, unknown = served.answers
+    assert wrong == {"ok": False, "error": "ValueError: nothing was begun"}
+    assert begun["ok"]
+    assert ended["statistics"]["sources"]["synthetic"]["n_samples"] == 2
+    assert "no such command: b'what'" in unknown["error"]
+
+
+def test_serving_ends_when_the_parent_is_another_though_the_pipe_is_open(commands, monkeypatch):
+    parents = iter([7, 7])
+    monkeypatch.setattr(os, "getppid", lambda: next(parents, 1))
+    monkeypatch.setattr(process, "CHECK_S", 0.01)
+    assert commands(parent=7).finish()
+
+
+def test_wall_clock_fault_is_off_after_some_readings(signal):
+    source = signal(faults={"wall_jump_after": 1, "wall_jump_s": 5000.0})
+    before_s = source.unix_s()
+    source.read()
+    source.read()
+    assert source.unix_s() - before_s == pytest.approx(5000.0, abs=10.0)
+
+
+def test_nothing_is_logged_in_the_loop(epoch, signal, caplog):
+    with caplog.at_level(logging.DEBUG):
+        epoch(signal(faults={"die_after": 3}))
+    assert caplog.text == ""

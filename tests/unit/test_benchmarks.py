@@ -1,0 +1,163 @@
+"""The benchmarks: their statistics, and that they run. No time is judged here."""
+
+import itertools
+import json
+import random
+
+import numpy as np
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import dry_run, instrument, orchestration, planted, results
+from benchmarks.results import Result, Row, at_most, near
+from benchmarks.workplace import Workplace
+from epochwatt.errors import EpochwattError
+
+
+def test_budgets_hold_at_their_bounds_and_not_beyond():
+    assert at_most(1.005).met(1.005)
+    assert not at_most(1.005).met(1.0051)
+    assert near(24.0, 1.0).met(23.0)
+    assert near(24.0, 1.0).met(25.0)
+    assert not near(24.0, 1.0).met(22.9)
+    assert near(24.0, 1.0).text == "24 ± 1"
+
+
+def test_planted_limit_is_the_larger_of_1_ms_and_3_percent():
+    assert planted.limit(0.0).high == 1.0
+    assert planted.limit(24.0).high == 25.0
+    assert planted.limit(100.0).low == 97.0
+
+
+def test_quartiles_enclose_the_middle_half():
+    assert results.quartiles([4, 1, 3, 2, 5]) == (2.0, 4.0)
+    assert results.quartiles([7]) == (7.0, 7.0)
+
+
+# Source: tables of the sign test at 5 % (two-sided): ranks of the bounds by sample size.
+@pytest.mark.parametrize(("n", "rank"), [(6, 1), (8, 1), (9, 2), (20, 6), (40, 14), (100, 40)])
+def test_interval_of_the_median_by_its_tabulated_ranks(n, rank):
+    values = random.Random(0).sample(range(1, n + 1), n)
+    assert results.median_interval(values) == (rank, n + 1 - rank)
+
+
+def test_fewer_than_six_values_hold_no_interval():
+    assert results.median_interval([1, 2, 3, 4, 5]) is None
+
+
+def test_interval_covers_the_median_as_often_as_it_says():
+    draws = np.random.default_rng(0).exponential(size=(2000, 25))
+    intervals = [results.median_interval(draw.tolist()) for draw in draws]
+    share = np.mean([low <= np.log(2) <= high for low, high in intervals])
+    assert share >= results.CONFIDENCE - 0.01  # two standard errors of 2,000 trials
+
+
+def test_row_tells_median_spread_and_verdict():
+    row = Row("a job", [1.0, 2.0, 3.0], "s", 1, at_most(1.5))
+    assert row.cells() == ("a job", "2.0 s", "1.5 .. 2.5", "-", "3", "<= 1.5 s", "NOT MET")
+    assert Row("a part of it", [1.0], "s", 1).cells()[-2:] == ("-", "")
+
+
+def test_table_has_aligned_columns():
+    lines = results.table([Row("x", [1.0], "ms", 2, at_most(2)), Row("longer", [10.0], "ms", 2)])
+    assert len(lines) == 3
+    assert lines[1].index("1.00") == lines[2].index("10.00") == lines[0].index("median")
+
+
+def test_saving_one_result_keeps_those_of_others(tmp_path):
+    path = tmp_path / "results/benchmarks.json"
+    first = Result([Row("a", [1.0, 3.0], "s", 1, at_most(4))], {"raw": [1]})
+    results.save(path, "one", first)
+    before = json.loads(path.read_text("utf-8"))["one"]
+    results.save(path, "two", Result([Row("b", [2.0], "", 1)]))
+    saved = json.loads(path.read_text("utf-8"))
+    assert saved["one"] == before
+    assert {"time", "commit", "machine", "software", "details"} <= before.keys()
+    assert before["rows"][0]["values"] == [1.0, 3.0]
+    assert before["rows"][0]["met"] is True
+    assert saved["two"]["rows"][0]["budget"] is None
+
+
+def test_each_two_pairs_have_both_orders():
+    orders = list(itertools.islice(instrument.shuffled_orders(0), 40))
+    assert all(a != b for a, b in zip(orders[::2], orders[1::2], strict=True))
+    assert len(set(orders[::2])) == 2  # the first of the two is not always the same
+    assert orders == list(itertools.islice(instrument.shuffled_orders(0), 40))
+
+
+def test_cost_of_a_job_is_all_but_its_epoch_and_warm_up():
+    jobs = [
+        {"start_s": 100.0, "end_s": 105.0, "e2e_s": 3.0, "warmup_s": 0.0},
+        {"start_s": 105.5, "end_s": 111.0, "e2e_s": 3.0, "warmup_s": 1.0},
+    ]
+    assert orchestration.costs(jobs) == [{"cost_s": 2.0, "between_s": 0.5, "inside_s": 1.5}]
+
+
+def test_start_and_end_of_jobs_come_from_snakemakes_notes(tmp_path):
+    metadata = tmp_path / ".snakemake/metadata"
+    (metadata / "a").mkdir(parents=True)
+    job = {"rule": "train_epoch", "log": ["part-0-0.log"], "starttime": 1.5, "endtime": 4.5}
+    (metadata / "a/b").write_text(json.dumps(job))
+    (metadata / "c").write_text(json.dumps({**job, "rule": "make_dataset"}))
+    assert orchestration.snakemake_times(tmp_path) == {"part-0-0.log": (1.5, 4.5)}
+
+
+@pytest.mark.parametrize(("n_runs", "epochs"), dry_run.SHAPES)
+def test_dry_runs_are_of_about_5000_epoch_jobs(tmp_path, n_runs, epochs):
+    table = Workplace(tmp_path, {"seed": list(range(n_runs))}, epochs).settings().table
+    assert len(table.runs) == n_runs
+    assert sum(len(run.receipts) for run in table.runs.values()) in (4998, 5000)
+
+
+def test_instrumented_and_bare_epoch_train_alike():
+    result = instrument.run(quick=True)  # raises when their losses differ in one bit
+    assert [row.budget for row in result.rows if row.budget] == [at_most(1.005)] * 2
+    assert all(row.median > 0 for row in result.rows)
+
+
+def test_planted_epochs_give_a_row_for_each_value():
+    result = planted.run(quick=True)
+    assert len(result.rows) == 4 * len(planted.TRUE_WAIT_MS)
+    assert all(row.budget for row in result.rows)
+
+
+@pytest.mark.workflow
+def test_dry_run_counts_its_jobs():
+    assert len(dry_run.run(quick=True).rows) == 1
+
+
+@pytest.mark.workflow
+def test_workflow_that_fails_is_an_error_with_its_output(tmp_path):
+    workplace = Workplace(tmp_path, {"batch_size": 0}, 1)
+    with pytest.raises(EpochwattError, match=r"batch_size is 0\s+allowed: a number >= 1"):
+        workplace.snakemake("-n", "--quiet", "all")
+
+
+def test_command_refuses_names_it_does_not_know(capsys):
+    with pytest.raises(SystemExit) as caught:
+        command.main(["planetd"])
+    assert caught.value.code == 2
+    assert f"there are: {', '.join(command.NAMES)}" in capsys.readouterr().err
+
+
+def test_missed_budget_is_said_and_is_no_error(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(command, "OUT", tmp_path / "benchmarks.json")
+    slow = Result([Row("a slow thing", [9.0], "s", 1, at_most(1.0))])
+    monkeypatch.setattr(dry_run, "run", lambda quick: slow)
+    assert command.main(["dry_run"]) == 0
+    assert "1 NOT MET" in capsys.readouterr().out
+    assert json.loads(command.OUT.read_text("utf-8"))["dry_run"]["rows"][0]["met"] is False
+
+
+def test_error_in_one_benchmark_is_said_others_still_run(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(command, "OUT", tmp_path / "benchmarks.json")
+
+    def fail(quick):
+        raise EpochwattError("no such thing")
+
+    monkeypatch.setattr(planted, "run", fail)
+    monkeypatch.setattr(dry_run, "run", lambda quick: Result([Row("a thing", [1.0], "s", 1)]))
+    assert command.main(["planted", "dry_run"]) == 1
+    told = capsys.readouterr()
+    assert "error: planted: no such thing" in told.err
+    assert "a thing" in told.out

@@ -1,0 +1,144 @@
+"""The command line: exit status, what goes to stdout, what to stderr."""
+
+from pathlib import Path
+
+import pytest
+
+from epochwatt import __version__, cli
+from epochwatt.device.locks import HolderLock, machine_lock
+
+
+@pytest.fixture
+def run(capsys):
+    """Return a function that runs a command; it gives status, stdout and stderr."""
+
+    def call(*arguments):
+        status = cli.main(arguments)
+        return (status, *capsys.readouterr())
+
+    return call
+
+
+def test_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"{__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["measure"], ["discard"], ["discard", "run", "last"]])
+def test_wrong_usage_ends_with_status_2(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+    assert "usage: epochwatt" in capsys.readouterr().err
+
+
+def test_known_error_goes_to_stderr_with_status_1(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run("plan")
+    assert (status, out) == (1, "")
+    assert err.startswith("error: cannot read config/config.yaml: No such file")
+
+
+def test_plan_prints_the_table(run, checkout):
+    status, out, err = run("plan")
+    assert (status, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()[1:-1]] == checkout.ids
+
+
+def test_plan_of_a_broken_configuration_shows_both_lines(run, checkout):
+    checkout.edit("studies.yaml", "[0, 2]", "-1")
+    status, out, err = run("plan")
+    assert (status, out) == (1, "")
+    assert err == (
+        "error: config/studies.yaml: small.sweep[0].num_workers is -1\n  allowed: a number >= 0\n"
+    )
+
+
+def test_plan_why_of_an_unknown_run_names_those_there_are(run, checkout):
+    status, _, err = run("plan", "--why", "host-x")
+    assert status == 1
+    assert "'host-x'" in err
+    assert all(run_id in err for run_id in checkout.ids)
+
+
+def test_discard_says_where_it_went_and_what_it_costs(run, checkout, measure):
+    wanted = checkout.runs[0]
+    for epoch in (0, 1):
+        measure(wanted, epoch)
+    status, out, _ = run("discard", wanted.id, "1")
+    first, second = out.splitlines()
+    assert status == 0
+    assert Path(first.removeprefix("moved to ")).is_dir()
+    assert "fresh weights" in second
+    assert f"epochwatt discard {wanted.id}" in second
+
+
+def test_discard_of_the_first_epoch_warns_of_no_flag(run, checkout, measure):
+    """It starts from fresh weights anyway, and is not flagged for that."""
+    measure(checkout.runs[0], 0)
+    _, out, _ = run("discard", checkout.ids[0], "0")
+    assert "flagged" not in out
+
+
+def test_discard_of_a_whole_run_warns_of_nothing(run, checkout, measure):
+    wanted = checkout.runs[0]
+    measure(wanted, 0)
+    measure(wanted, 1)
+    status, out, _ = run("discard", wanted.id)
+    assert status == 0
+    assert [line.split("/")[-1] for line in out.splitlines()] == ["epoch-0", "epoch-1"]
+
+
+def test_discard_of_an_unknown_run_ends_with_status_1(run, checkout):
+    status, out, err = run("discard", "host-x")
+    assert (status, out) == (1, "")
+    assert err.startswith("error: nothing is measured of run 'host-x'")
+
+
+def test_discard_waits_for_a_measurement_and_names_it(run, checkout, measure, monkeypatch):
+    wanted = checkout.runs[0]
+    measure(wanted, 0)
+    other = machine_lock().acquire({"run": "another"})
+
+    def describe_and_end(self):
+        other.release()
+        return "run another"
+
+    monkeypatch.setattr(HolderLock, "describe", describe_and_end)
+    status, out, _ = run("discard", wanted.id)
+    assert status == 0
+    assert out.splitlines()[0] == "waiting: run another is measuring"
+
+
+def test_discard_gives_the_machine_back(run, checkout, measure):
+    measure(checkout.runs[0], 0)
+    run("discard", checkout.ids[0])
+    with machine_lock().acquire({"run": "next"}) as lock:  # would raise LockedError
+        assert "run next" in lock.describe()
+
+
+def test_summary_before_the_first_run_says_how_to_make_it(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run("summary")
+    assert (status, out) == (1, "")
+    assert "make run" in err
+
+
+@pytest.mark.parametrize("has_report", [False, True])
+def test_summary_names_the_report_only_if_there_is_one(has_report, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("results").mkdir()
+    Path("results/summary.txt").write_text("LeNet-5 is bound by input", "utf-8")
+    if has_report:
+        Path("results/report.html").touch()
+    status, out, _ = run("summary")
+    assert status == 0
+    assert out.startswith("LeNet-5 is bound by input\n")
+    assert ("results/report.html" in out) is has_report
+
+
+def test_report_prints_what_was_done(run, monkeypatch):
+    monkeypatch.setattr("epochwatt.study.report.make_report", lambda: "the report is made")
+    assert run("report") == (0, "the report is made\n", "")

@@ -1,0 +1,90 @@
+"""The energy benchmark and the peers' meter: that what they call the truth is the truth."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from benchmarks import energy
+from benchmarks.peers import compare, meter
+from benchmarks.peers.meter import Found
+from epochwatt.telemetry.synthetic import SyntheticSource
+
+
+@pytest.mark.parametrize("name", energy.SIGNALS)
+def test_signal_has_the_integral_it_says(name):
+    window = (0.25, 10.25)
+    signal = energy.SIGNALS[name](random.Random(0), window)
+    n = 200_003  # in step with no period
+    t = window[0] + (np.arange(n) + 0.5) * 10 / n
+    noise_j = 0.05 if "noise" in name else 0.0  # 4.7 standard errors of 3 W in 200,000 looks
+    assert signal.power_w(t).mean() * 10 == pytest.approx(
+        signal.energy_j(window[1]) - signal.energy_j(window[0]), abs=0.02 + 10 * noise_j
+    )
+
+
+def test_instants_are_one_in_each_period_and_the_bounds():
+    t = energy.dithered(random.Random(0), (0.5, 10.5))
+    assert t[0] <= 0.5
+    assert t[-1] >= 10.5
+    assert (np.bincount(((t[1:-1] - t[0]) // 0.1).astype(int))[:-1] == 1).all()
+    regular = energy.exact(0.1)(random.Random(0), (0.5, 10.5))
+    assert regular[0] <= 0.5
+    assert regular[-1] >= 10.5
+    assert np.diff(regular) == pytest.approx(0.1)
+
+
+def test_benchmark_runs():
+    rows = energy.run(quick=True).rows
+    assert sum(row.budget is not None for row in rows) == 2 + 3 + 1
+    assert all(np.isfinite(row.values).all() for row in rows if "bound /" not in row.what)
+
+
+def test_meter_logs_each_reading_of_the_shared_signal(tmp_path, monkeypatch):
+    log = tmp_path / "log"
+    log.touch()
+    monkeypatch.setenv(meter.LOG, str(log))
+    monkeypatch.setenv(meter.PHASE, "0.1")
+    sensor = meter.Meter()
+    watts = [sensor.watts(), sensor.milliwatts() / 1000]
+    stamps = meter.read_log(log)
+    assert watts == [SyntheticSource(phase_s=0.1).power_w(t) for t in stamps]
+
+
+def test_cpu_time_holds_that_of_children():
+    before_s = meter.cpu_s()
+    code = "import time\nwhile time.process_time() < 0.05: pass\nprint(flush=True)\ninput()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    child.stdout.readline()
+    assert meter.process_cpu_s(child.pid) >= 0.05
+    assert meter.cpu_s() - before_s >= 0.05
+    child.communicate(b"\n")
+    assert meter.process_cpu_s(child.pid) == 0.0
+    assert meter.process_cpu_s(os.getpid()) == pytest.approx(time.process_time(), abs=0.1)
+
+
+def test_a_round_is_judged_by_the_signals_own_integral():
+    signal = SyntheticSource(phase_s=0.1)
+    measured = compare.Measured()
+    truth_j = signal.energy_j(5.0, 35.0)
+    stamps_s = [4.9, 5.0, 5.1, 5.3, 35.1]
+    measured.add(Found(1.02 * truth_j, 5.0, 35.0, 0.05), stamps_s, signal)
+    assert measured.error_pct == pytest.approx([2.0])
+    assert measured.interval_ms[0] == pytest.approx([100.0, 200.0])  # those of the window
+    assert measured.cpu_s_per_min == pytest.approx([0.1])
+    assert [row.unit for row in compare.rows_of("x", measured)] == ["%", "ms", "ms", "ms", "s"]
+
+
+def test_a_peer_that_fails_is_said_to_and_not_made_up():
+    with pytest.raises(compare.EpochwattError, match="ModuleNotFoundError"):
+        compare._call([sys.executable, "-c", "import no_such_peer"])
+    with pytest.raises(compare.EpochwattError, match="no end after"):
+        compare._call([sys.executable, "-c", "import time; time.sleep(60)"], timeout_s=0.2)
+    lines = compare.markdown({"perun": compare.Measured(problem="does not run: a reason")})
+    assert lines[2] == "| perun (perun 1.0.0) | does not run: a reason | | |"

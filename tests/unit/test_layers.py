@@ -1,0 +1,232 @@
+"""The shape of the code: who may import whom, what runs on the board, how long things may be."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SOURCE = REPOSITORY / "src"
+FILES = sorted(SOURCE.glob("epochwatt/**/*.py"))
+SCRIPTS = sorted((REPOSITORY / "workflow/scripts").glob("*.py"))
+RULE_FILES = sorted((REPOSITORY / "workflow/rules").glob("*.smk"))
+
+# A layer imports only what stands in its own line or above it (design, section 4).
+LAYERS = (
+    ("", "fields", "errors"),  # "": the package itself
+    ("records",),
+    ("device",),
+    ("telemetry",),
+    ("training",),
+    ("text",),
+    ("epochs",),
+    ("datasets",),
+    ("study",),
+    ("twin",),
+    ("analysis",),
+    ("prediction",),
+    ("claims",),
+    ("figures",),
+    ("cli", "adapters", "__main__"),
+)
+PLACE = {name: place for place, names in enumerate(LAYERS) for name in names}
+
+BOARD_LAYERS = {"", "fields", "errors", "records", "device", "telemetry", "training"}
+BOARD_LIBRARIES = {"torch", "torchvision", "numpy", "PIL", "psutil", "pynvml", "jtop"}
+
+LIMITS = {"function": 50, "module": 400, "adapter": 40, "rule": 25, "rule file": 250}
+
+
+def layer(module):
+    """Return the part of a module's name that says its layer."""
+    return [*module.split("."), ""][1]
+
+
+def module_of(path):
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_module(name):
+    path = SOURCE.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").exists()
+
+
+def imports(path):
+    """Return all modules that a file imports, at its top or inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: the fingerprint of a rule follows no relative import"
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found.update({name for name in names if is_module(name)} or {node.module})
+    return found
+
+
+def shown(path, name=""):
+    return f"{path.relative_to(REPOSITORY)} {name}".strip()
+
+
+BOARD_FILES = [path for path in FILES if layer(module_of(path)) in BOARD_LAYERS]
+
+
+def board_imports():
+    """Return (file, top-level module) of everything board-side files import from elsewhere."""
+    found = [(path, name.split(".")[0]) for path in BOARD_FILES for name in imports(path)]
+    return [(path, name) for path, name in found if name != "epochwatt"]
+
+
+def test_every_folder_of_the_package_is_a_known_layer():
+    assert {layer(module_of(path)) for path in FILES} - set(PLACE) == set()
+
+
+def test_no_layer_imports_one_below_it():
+    wrong = [
+        f"{module_of(path)} imports {name}"
+        for path in FILES
+        for name in imports(path)
+        if name.split(".")[0] == "epochwatt" and PLACE[layer(name)] > PLACE[layer(module_of(path))]
+    ]
+    assert wrong == []
+
+
+def test_the_package_has_never_heard_of_snakemake():
+    assert [
+        shown(p) for p in FILES if any(n.split(".")[0] == "snakemake" for n in imports(p))
+    ] == []
+
+
+def test_rows_of_epochs_need_no_library_but_numpy():
+    files = [path for path in FILES if layer(module_of(path)) == "epochs"]
+    allowed = {"epochwatt", "numpy", *sys.stdlib_module_names}
+    assert {n.split(".")[0] for path in files for n in imports(path)} - allowed == set()
+    assert files
+
+
+def test_board_side_files_say_so_in_their_first_line():
+    first = {path: ast.get_docstring(ast.parse(path.read_text("utf-8"))) for path in BOARD_FILES}
+    assert [
+        shown(p) for p, t in first.items() if "board side" not in t.split("\n")[0].lower()
+    ] == []
+
+
+def test_no_other_file_says_it_runs_on_the_board():
+    first = {path: path.read_text("utf-8").split("\n")[0].lower() for path in FILES}
+    says = {path for path, line in first.items() if "board side" in line}
+    assert says - set(BOARD_FILES) == set()
+
+
+def test_board_side_files_import_only_what_a_board_has():
+    allowed = BOARD_LIBRARIES | set(sys.stdlib_module_names)
+    assert [shown(*found) for found in board_imports() if found[1] not in allowed] == []
+
+
+def test_board_side_files_use_nothing_newer_than_python_3_6():
+    newer = {"dataclasses", "__future__"}  # a backport, and `annotations`, are not on the board
+    assert [shown(*found) for found in board_imports() if found[1] in newer] == []
+
+
+@pytest.mark.parametrize("path", BOARD_FILES, ids=module_of)
+def test_board_side_file_has_the_grammar_of_python_3_6(path):
+    ast.parse(path.read_text("utf-8"), feature_version=(3, 6))
+
+
+@pytest.fixture(scope="module")
+def python36():
+    """A Python 3.6, the board's own; skipped where there is none."""
+    there = [shutil.which("python3.6"), *Path.home().glob(".pyenv/versions/3.6*/bin/python3.6")]
+    for command in filter(None, there):
+        told = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
+        if told.stdout.startswith("Python 3.6."):
+            return command
+    pytest.skip("no Python 3.6 on this machine")
+
+
+def test_board_side_files_compile_with_python_3_6(python36):
+    code = "import sys\nfor p in sys.argv[1:]: compile(open(p, encoding='utf-8').read(), p, 'exec')"
+    done = subprocess.run(
+        [python36, "-c", code, *map(str, BOARD_FILES)], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def test_python_3_6_has_the_standard_library_that_board_side_files_use(python36):
+    names = sorted({name for _, name in board_imports()} - BOARD_LIBRARIES)
+    code = f"import {', '.join(names)}"
+    done = subprocess.run([python36, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert names
+
+
+def code_lines(text):
+    """Count the lines that are neither blank nor comment."""
+    return sum(bool(line.strip()) and not line.strip().startswith("#") for line in text.split("\n"))
+
+
+def test_functions_are_short():
+    sizes = {
+        shown(path, node.name): node.end_lineno - node.lineno + 1
+        for path in FILES + SCRIPTS
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert {name: size for name, size in sizes.items() if size > LIMITS["function"]} == {}
+    assert len(sizes) > 100
+
+
+def test_modules_are_short():
+    sizes = {shown(path): len(path.read_text("utf-8").splitlines()) for path in FILES}
+    assert {name: size for name, size in sizes.items() if size > LIMITS["module"]} == {}
+
+
+def test_snakefile_and_rule_files_are_short():
+    assert len((REPOSITORY / "Snakefile").read_text("utf-8").splitlines()) <= 80
+    sizes = {shown(path): len(path.read_text("utf-8").splitlines()) for path in RULE_FILES}
+    assert {name: size for name, size in sizes.items() if size > LIMITS["rule file"]} == {}
+    assert sizes
+
+
+def rules():
+    """Return name -> text of each rule's body, without its docstring."""
+    pattern = r"^rule (\w+):\n((?:[ \t]+.*\n|\n)+)"
+    found = [m for path in RULE_FILES for m in re.findall(pattern, path.read_text("utf-8"), re.M)]
+    return {name: re.sub(r'^\s*""".*?"""\n', "", body, flags=re.S) for name, body in found}
+
+
+def test_rules_are_short():
+    sizes = {name: code_lines(body) for name, body in rules().items()}
+    assert {name: size for name, size in sizes.items() if size > LIMITS["rule"]} == {}
+
+
+def test_rules_with_a_script_have_a_log_and_an_adapter_of_their_name():
+    scripted = {name: body for name, body in rules().items() if "script:" in body}
+    assert [name for name, body in scripted.items() if f"../scripts/{name}.py" not in body] == []
+    assert [name for name, body in scripted.items() if "log:" not in body] == []
+    assert sorted(scripted) == [path.stem for path in SCRIPTS]
+
+
+def test_analysis_rules_carry_a_fingerprint_and_measuring_rules_none():
+    fingerprinted = {name for name, body in rules().items() if "fingerprint(" in body}
+    analysis = {name for name, body in rules().items() if "script:" in body} - {"make_dataset"}
+    assert fingerprinted == analysis
+
+
+def test_no_rule_runs_python_in_place():
+    assert [name for name, body in rules().items() if re.search(r"^\s+run:", body, re.M)] == []
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_adapter_only_maps(path):
+    assert len(path.read_text("utf-8").splitlines()) <= LIMITS["adapter"]
+    assert "pandas" not in imports(path)
+    branches = (ast.For, ast.While, ast.IfExp, ast.Try, ast.ListComp, ast.DictComp)
+    body = ast.parse(path.read_text("utf-8")).body[:-1]  # the last statement calls main
+    nodes = [node for part in body for node in ast.walk(part)]
+    assert [node for node in nodes if isinstance(node, (ast.If, *branches))] == []

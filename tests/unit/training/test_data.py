@@ -1,0 +1,133 @@
+"""A data set is opened when it is what the run asks for, and refused with the remedy otherwise."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from epochwatt.errors import DataError
+from epochwatt.records import files
+from epochwatt.training import data, idx
+
+IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+
+
+@pytest.fixture
+def root(tmp_path, data_root):
+    """A copy of the tiny data set that may be damaged."""
+    shutil.copytree(data_root, tmp_path / "data")
+    return str(tmp_path / "data")
+
+
+@pytest.fixture
+def damaged(root):
+    """The folder of that copy."""
+    return Path(root, "mnist-digits-x0.02")
+
+
+def test_data_set_is_opened_with_its_manifest(data_root, factors):
+    reader, manifest = data.open_dataset(data_root, factors)
+    assert len(reader) == manifest["n_samples"] == 36
+    image, label = reader.read(35)
+    assert (image.shape, image.dtype) == ((28, 28), np.uint8)
+    assert isinstance(label, int)
+
+
+def test_samples_are_the_digits_in_their_order(data_root, factors):
+    reader, _ = data.open_dataset(data_root, factors)
+    assert [reader.read(i)[1] for i in range(12)] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
+    assert reader.read(0)[0].max() > 200
+
+
+def test_sample_may_be_changed_without_harm_to_the_data_set(data_root, factors):
+    reader, _ = data.open_dataset(data_root, factors)
+    image, _ = reader.read(0)
+    before = image.copy()
+    image[:] = 0
+    np.testing.assert_array_equal(reader.read(0)[0], before)
+
+
+def test_missing_data_set_is_named(tmp_path, factors):
+    with pytest.raises(DataError, match=r"no data set at .*mnist-digits-x0\.02: .* start again"):
+        data.open_dataset(str(tmp_path), factors)
+
+
+@pytest.mark.parametrize("name", [IMAGES, LABELS])
+def test_missing_file_is_named(root, damaged, factors, name):
+    (damaged / name).unlink()
+    with pytest.raises(DataError, match=f"cannot read {damaged / name}: No such file.* Remove the"):
+        data.open_dataset(root, factors)
+
+
+@pytest.mark.parametrize("name", [IMAGES, LABELS])
+@pytest.mark.parametrize("cut", [1, 20])
+def test_file_cut_short_is_named_with_both_sizes(root, damaged, factors, name, cut):
+    size = (damaged / name).stat().st_size
+    os.truncate(damaged / name, size - cut)
+    expected = f"{damaged / name} has {size - cut} bytes, the manifest says {size}"
+    with pytest.raises(DataError, match=expected):
+        data.open_dataset(root, factors)
+
+
+def test_altered_file_of_the_right_size_is_named(root, damaged, factors):
+    content = bytearray((damaged / IMAGES).read_bytes())
+    content[-1] ^= 1
+    (damaged / IMAGES).write_bytes(content)
+    with pytest.raises(DataError, match=f"{damaged / IMAGES} was altered"):
+        data.open_dataset(root, factors)
+
+
+def test_data_set_of_another_recipe_is_refused(data_root, factors):
+    factors["recipe"] = dict(factors["recipe"], seed=7)
+    with pytest.raises(DataError, match=r"made by recipe .*'seed': 0.*asks for .*'seed': 7"):
+        data.open_dataset(data_root, factors)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '"text"'])
+def test_damaged_manifest_is_named(root, damaged, factors, content):
+    (damaged / "manifest.json").write_text(content)
+    with pytest.raises(DataError, match=r"manifest\.json is damaged"):
+        data.open_dataset(root, factors)
+
+
+@pytest.mark.parametrize("key", ["recipe", "files", "n_samples"])
+def test_manifest_that_lacks_a_key_is_damaged(root, damaged, factors, edit_json, key):
+    edit_json(damaged / "manifest.json", lambda manifest: manifest.pop(key))
+    with pytest.raises(DataError, match=rf"manifest\.json is damaged \({key!r}|lacks {key}"):
+        data.open_dataset(root, factors)
+
+
+def test_file_that_the_manifest_does_not_list_is_not_trusted(root, damaged, factors, edit_json):
+    edit_json(damaged / "manifest.json", lambda manifest: manifest["files"].pop(LABELS))
+    with pytest.raises(DataError, match=f"does not list {LABELS}"):
+        data.open_dataset(root, factors)
+
+
+def test_other_number_of_samples_than_promised_is_refused(root, damaged, factors, edit_json):
+    edit_json(damaged / "manifest.json", lambda manifest: manifest.update(n_samples=37))
+    with pytest.raises(DataError, match="holds 36 samples, the manifest says 37"):
+        data.open_dataset(root, factors)
+
+
+def test_images_and_labels_have_to_fit_each_other(root, damaged, factors, edit_json):
+    content = idx.encode(np.zeros(35, dtype=np.uint8))
+    (damaged / LABELS).write_bytes(content)
+    about = {"bytes": len(content), "sha256": files.sha256_of(str(damaged / LABELS))}
+    edit_json(damaged / "manifest.json", lambda m: m["files"].update({LABELS: about}))
+    with pytest.raises(DataError, match=r"\(36, 28, 28\) and labels \(35,\) do not fit"):
+        data.open_dataset(root, factors)
+
+
+def test_file_without_permission_is_named(damaged, factors, as_stranger):
+    (damaged / IMAGES).chmod(0o000)
+    damaged.chmod(0o755)
+    damaged.parent.chmod(0o755)
+    with pytest.raises(DataError, match=f"cannot read .*{IMAGES}: Permission denied"):
+        as_stranger(damaged.parent, data.open_dataset, ".", factors)
+
+
+@pytest.mark.parametrize(("scale", "name"), [(1, "x1"), (40.0, "x40"), (0.25, "x0.25")])
+def test_folder_is_named_after_data_set_source_and_scale(scale, name):
+    assert data.folder_name("mnist", "digits", scale) == f"mnist-digits-{name}"

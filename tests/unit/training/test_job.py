@@ -1,0 +1,203 @@
+"""One job: it measures what is missing, keeps what is finished, and says so."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from epochwatt.device.locks import machine_lock
+from epochwatt.errors import RecordError
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.training import __main__ as command
+from epochwatt.training import job
+from epochwatt.training.job import run_part
+
+ALL_MEASURED = """
+import json, sys
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.training.job import run_part
+root, run, receipt = sys.argv[1:]
+run_part(RunFolder(root, run), {}, 0, 1, "/no-such-data", receipt)
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+
+DIES_IN_EPOCH_2 = """
+import json, os, signal, sys
+from epochwatt.device import history
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.training.job import run_part
+root, run, receipt, data_root, factors = sys.argv[1:]
+remember = history.remember
+def remember_or_die(measurement_id, run, epoch):
+    remember(measurement_id, run, epoch)
+    if epoch == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+history.remember = remember_or_die
+run_part(RunFolder(root, run), json.loads(factors), 0, 2, data_root, receipt)
+"""
+
+
+@pytest.fixture
+def receipt(tmp_path):
+    return tmp_path / "results" / "part.json"
+
+
+def epochs_of(receipt):
+    return [entry["epoch"] for entry in json.loads(receipt.read_text("utf-8"))["epochs"]]
+
+
+# -- nothing to measure --------------------------------------------------------------------------
+
+
+def test_measured_part_imports_no_torch_and_writes_its_receipt_again(
+    folder, add_epoch, receipt, python
+):
+    add_epoch(folder, 0)
+    add_epoch(folder, 1)
+    imported = json.loads(python(ALL_MEASURED, folder.root, folder.run, receipt))
+    assert "epochwatt" in imported
+    assert not {"torch", "torchvision", "pandas"} & set(imported)
+    written = receipt.read_bytes()
+    receipt.unlink()
+    python(ALL_MEASURED, folder.root, folder.run, receipt)
+    assert receipt.read_bytes() == written
+
+
+def test_measured_part_says_when_and_how_to_repeat_it(folder, add_epoch, receipt, caplog):
+    add_epoch(folder, 0)
+    with caplog.at_level("INFO"):
+        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt))
+    assert "epoch 0 was measured on 2023-11-1" in caplog.text  # day 14 or 15: by the time zone
+    assert f"epochwatt discard {folder.run} 0" in caplog.text
+
+
+def test_measured_part_waits_for_nobody(folder, add_epoch, receipt):
+    add_epoch(folder, 0)
+    with machine_lock().acquire({"run": "run-b"}):
+        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt))
+    assert epochs_of(receipt) == [0]
+
+
+def test_damaged_record_is_neither_accepted_nor_measured_over(folder, add_epoch, receipt):
+    add_epoch(folder, 0)
+    os.truncate(os.path.join(folder.epoch_path(0), "minibatches.npy"), 130)
+    with pytest.raises(RecordError, match=r"minibatches\.npy"):
+        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt))
+    assert not receipt.exists()
+
+
+# -- something to measure ------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_only_missing_epochs_are_measured(folder, add_epoch, factors, data_root, receipt):
+    add_epoch(folder, 0)
+    before = folder.read(0).meta
+    run_part(folder, factors, 0, 2, data_root, str(receipt))
+    assert folder.measured() == [0, 1, 2]
+    assert folder.read(0).meta == before
+    assert epochs_of(receipt) == [0, 1, 2]
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_job_waits_for_the_machine_and_names_its_holder(
+    folder, factors, data_root, receipt, monkeypatch, caplog
+):
+    other = machine_lock().acquire({"run": "run-b", "epoch": 4})
+    say = job._say_waiting
+
+    def say_and_end_the_other(holder):
+        say(holder)
+        assert folder.measured() == []
+        other.release()
+
+    monkeypatch.setattr(job, "_say_waiting", say_and_end_the_other)
+    run_part(folder, factors, 0, 0, data_root, str(receipt))
+    assert "run run-b" in caplog.text
+    assert "epoch 4" in caplog.text
+    assert folder.measured() == [0]
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_epoch_that_another_job_measured_while_we_waited_is_not_measured_again(
+    folder, add_epoch, factors, data_root, receipt, monkeypatch
+):
+    other = machine_lock().acquire({"run": folder.run, "epoch": 0})
+
+    def end_the_other(_):
+        add_epoch(folder, 0, loss=1.5)
+        other.release()
+
+    monkeypatch.setattr(job, "_say_waiting", end_the_other)
+    run_part(folder, factors, 0, 1, data_root, str(receipt))
+    assert folder.read(0).meta["loss"] == 1.5
+    assert epochs_of(receipt) == [0, 1]
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_machine_is_free_after_a_job_that_failed(folder, factors, tmp_path, receipt):
+    with pytest.raises(Exception, match="no data set"):
+        run_part(folder, factors, 0, 0, str(tmp_path), str(receipt))
+    machine_lock().acquire({"run": "run-b"}).release()
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_job_that_dies_keeps_its_finished_epochs_and_the_next_one_completes_the_run(
+    folder, factors, data_root, receipt, tmp_path, python
+):
+    arguments = [folder.root, folder.run, receipt, data_root, json.dumps(factors)]
+    python(DIES_IN_EPOCH_2, *arguments, status=-9)
+    assert folder.measured() == [0, 1]
+    assert not receipt.exists()
+    kept = [folder.read(epoch).meta for epoch in range(2)]
+    run_part(folder, factors, 0, 2, data_root, str(receipt))
+    assert [folder.read(epoch).meta for epoch in range(2)] == kept
+    assert epochs_of(receipt) == [0, 1, 2]
+    assert folder.read(2).meta["flags"] == ["cold_process", "resumed"]
+    undisturbed = RunFolder(str(tmp_path / "undisturbed"), folder.run)
+    run_part(undisturbed, factors, 0, 2, data_root, str(tmp_path / "other.json"))
+    losses = [[each.read(k).meta["loss"] for k in range(3)] for each in (folder, undisturbed)]
+    assert losses[0] == losses[1]
+
+
+# -- the command ---------------------------------------------------------------------------------
+
+
+def arguments(folder, factors, data_root, receipt, last):
+    return [
+        *("--run", folder.run, "--factors", json.dumps(factors)),
+        *("--first", "0", "--last", str(last), "--measured", folder.root),
+        *("--data-root", data_root, "--receipt", str(receipt)),
+    ]
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_command_measures_a_part(folder, factors, data_root, receipt):
+    assert command.main(arguments(folder, factors, data_root, receipt, last=1)) == 0
+    assert epochs_of(receipt) == [0, 1]
+    assert folder.read(1).meta["factors"] == factors
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_command_completes_factors_that_equal_their_default(folder, factors, data_root, receipt):
+    del factors["batch_size"], factors["seed"]
+    assert command.main(arguments(folder, factors, data_root, receipt, last=0)) == 0
+    assert folder.read(0).meta["factors"]["batch_size"] == 16
+
+
+@pytest.mark.usefixtures("on_the_cpu")
+def test_command_explains_a_truncated_data_file_and_keeps_nothing(
+    folder, factors, data_root, receipt, tmp_path, capsys
+):
+    root = tmp_path / "data"
+    shutil.copytree(data_root, root)
+    (images,) = Path(root).glob("*/train-images-idx3-ubyte")
+    os.truncate(images, 1000)
+    assert command.main(arguments(folder, factors, str(root), receipt, last=0)) == 1
+    told = capsys.readouterr().err
+    assert f"error: {folder.run}: {images} has 1000 bytes, the manifest says" in told
+    assert "Traceback" not in told
+    assert folder.measured() == []
+    assert not receipt.exists()

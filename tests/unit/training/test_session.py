@@ -1,0 +1,317 @@
+"""Real epochs of LeNet on the tiny data set: what is carried, what is flagged, what is refused."""
+
+import os
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from epochwatt.errors import DataError, RecordError, RecordWriteError, TrainingError
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.training import workloads
+from epochwatt.training.session import Session, epoch_seed, mean_loss
+
+pytestmark = pytest.mark.usefixtures("on_the_cpu")
+
+
+@pytest.fixture
+def session(factors, data_root):
+    """Return a function that makes the session of a new process."""
+    with ExitStack() as open_sessions:
+
+        def start(folder, **changes):
+            one = Session(folder, dict(factors, **changes), data_root)
+            if hasattr(one, "__exit__"):  # with a sampler that has to end
+                open_sessions.push(one)
+            return one
+
+        yield start
+
+
+@pytest.fixture
+def replace_transform(monkeypatch):
+    """Return a function that gives LeNet another transform."""
+
+    def replace(transform):
+        changed = workloads.WORKLOADS["lenet"]._replace(transform=transform)
+        monkeypatch.setitem(workloads.WORKLOADS, "lenet", changed)
+
+    return replace
+
+
+def losses(folder):
+    return [folder.read(epoch).meta["loss"] for epoch in folder.measured()]
+
+
+def flags(folder, epoch):
+    return folder.read(epoch).meta["flags"]
+
+
+# -- a record of what happened -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_epoch_leaves_a_record_whose_parts_fit_the_whole(folder, session, num_workers):
+    one = session(folder, num_workers=num_workers)
+    for epoch in range(2):
+        one.measure(epoch)
+    for epoch in range(2):
+        record = folder.read(epoch)
+        meta, minibatch_s = record.meta, record.minibatch_s
+        assert (meta["n_samples"], meta["n_minibatches"]) == (36, 3)
+        assert minibatch_s.shape == (3, 3)
+        assert (minibatch_s >= 0).all()
+        assert meta["compute_s"] > 0
+        assert meta["fetch_s"] > 0
+        assert meta["preprocess_s"] > 0
+        overhead_s = meta["e2e_s"] - meta["wait_s"] - meta["copy_s"] - meta["compute_s"]
+        assert overhead_s >= -0.001 * meta["e2e_s"]
+        assert meta["t_end_mono_s"] - meta["t_start_mono_s"] == meta["e2e_s"]
+        assert meta["timing_method"] == "host_clock"
+        assert meta["factors"]["num_workers"] == num_workers
+        assert meta["software"]["torch"] == torch.__version__
+
+
+def test_loss_is_the_mean_over_samples_though_the_last_minibatch_is_smaller():
+    per_minibatch = [torch.tensor(1.0), torch.tensor(2.0), torch.tensor(10.0)]
+    assert mean_loss(per_minibatch, n_samples=9, batch_size=4) == (4 * 1 + 4 * 2 + 1 * 10) / 9
+
+
+def test_loss_that_is_no_number_is_recorded_as_unknown(folder, session, replace_transform):
+    replace_transform(lambda raw: torch.full((1, 28, 28), float("nan")))
+    session(folder).measure(0)
+    assert folder.read(0).meta["loss"] is None
+
+
+def test_training_goes_on_from_epoch_to_epoch(folder, session):
+    one = session(folder)
+    for epoch in range(6):
+        one.measure(epoch)
+    assert losses(folder)[-1] < losses(folder)[0]
+
+
+def test_each_epoch_has_a_seed_of_its_own():
+    seeds = {epoch_seed(seed, epoch) for seed in range(20) for epoch in range(20)}
+    assert len(seeds) == 400
+    assert all(0 <= seed < 2**63 for seed in seeds)  # what torch.manual_seed takes
+
+
+# -- one process or several ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_losses_are_bit_identical_however_the_epochs_are_split(
+    folder, tmp_path, session, replace_transform, num_workers
+):
+    normalise = workloads.WORKLOADS["lenet"].transform
+    replace_transform(lambda raw: normalise(raw) + torch.rand(1, 28, 28))  # augments at random
+    one = session(folder, num_workers=num_workers)
+    for epoch in range(3):
+        one.measure(epoch)
+    split = RunFolder(str(tmp_path / "split"), folder.run)
+    for epoch in range(3):
+        session(split, num_workers=num_workers).measure(epoch)
+    assert losses(split) == losses(folder)
+    assert len(set(losses(folder))) == 3
+
+
+def test_order_depends_on_seed_and_epoch_alone(folder, tmp_path, session, monkeypatch):
+    def orders(folder, **changes):
+        one = session(folder, **changes)
+        read = []
+        original = one.source.read
+        monkeypatch.setattr(one.source, "read", lambda i: read.append(i) or original(i))
+        one.measure(0)
+        one.measure(1)
+        return read[:36], read[36:]
+
+    first, second = orders(folder)
+    assert first != second
+    assert orders(RunFolder(str(tmp_path / "again"), folder.run)) == (first, second)
+    assert orders(RunFolder(str(tmp_path / "other"), folder.run), seed=1)[0] != first
+
+
+def test_weights_are_those_of_the_epoch_before_though_another_was_measured_last(folder, session):
+    one = session(folder)
+    for epoch in range(3):
+        one.measure(epoch)
+    undisturbed = losses(folder)
+    folder.discard()
+    one = session(folder)
+    one.measure(0)
+    one.measure(1)
+    folder.discard(0)
+    late = session(folder)
+    late.measure(0)
+    late.measure(2)
+    assert folder.read(2).meta["weights"] == "checkpoint"
+    assert losses(folder) == undisturbed
+
+
+def test_only_the_first_epoch_of_a_process_is_cold(folder, session):
+    one = session(folder)
+    one.measure(0)
+    one.measure(1)
+    session(folder).measure(2)
+    assert [flags(folder, epoch) for epoch in range(3)] == [["cold_process"], [], ["cold_process"]]
+    assert [folder.read(epoch).meta["cold_process"] for epoch in range(3)] == [True, False, True]
+
+
+def test_only_a_process_that_starts_after_epoch_0_warms_up(folder, session):
+    one = session(folder)
+    one.measure(0)
+    one.measure(1)
+    session(folder).measure(2)
+    warmups_s = [folder.read(epoch).meta["warmup_s"] for epoch in range(3)]
+    assert warmups_s[:2] == [0, 0]
+    assert warmups_s[2] > 0
+
+
+def test_warm_up_reads_nothing_of_the_data_set(folder, session, monkeypatch):
+    session(folder).measure(0)
+    late = session(folder)
+    read = []
+    original = late.source.read
+    monkeypatch.setattr(late.source, "read", lambda i: read.append(i) or original(i))
+    late.measure(1)
+    assert sorted(read) == list(range(36))
+
+
+def test_skipped_warm_up_is_flagged(folder, session, monkeypatch):
+    session(folder).measure(0)
+    monkeypatch.setattr(Session, "_warm_up", lambda self: None)
+    session(folder).measure(1)
+    assert flags(folder, 1) == ["cold_process", "warmup_skipped"]
+
+
+def test_checkpoint_is_kept_for_the_latest_epoch_only(folder, session):
+    one = session(folder)
+    one.measure(0)
+    assert os.path.exists(folder.checkpoint_path(0))
+    one.measure(1)
+    assert not os.path.exists(folder.checkpoint_path(0))
+    assert os.path.exists(folder.checkpoint_path(1))
+
+
+# -- what is flagged -----------------------------------------------------------------------------
+
+
+def test_unfinished_attempt_makes_the_epoch_resumed(folder, session):
+    session(folder).measure(0)
+    folder.begin(1)
+    session(folder).measure(1)
+    assert flags(folder, 1) == ["cold_process", "resumed"]
+    resumed = folder.read(1).meta["resumed"]
+    assert resumed["reason"] == "an unfinished attempt of this epoch was found"
+    assert resumed["gap_s"] >= 0
+
+
+def test_other_run_in_between_makes_the_epoch_resumed(folder, tmp_path, session):
+    one = session(folder)
+    one.measure(0)
+    other = RunFolder(str(tmp_path / "measured"), "other-run")
+    session(other, batch_size=8).measure(0)
+    one.measure(1)
+    assert flags(folder, 0) == flags(other, 0) == ["cold_process"]
+    assert flags(folder, 1) == ["resumed"]
+    assert "epoch 0 of other-run" in folder.read(1).meta["resumed"]["reason"]
+
+
+def test_lost_checkpoint_means_fresh_weights(folder, session):
+    session(folder).measure(0)
+    os.unlink(folder.checkpoint_path(0))
+    session(folder).measure(1)
+    assert flags(folder, 1) == ["cold_process", "fresh_weights"]
+    assert folder.read(1).meta["weights"] == "fresh"
+
+
+def test_checkpoint_that_is_half_there_means_the_same_fresh_weights(folder, tmp_path, session):
+    half = RunFolder(str(tmp_path / "half"), folder.run)
+    for each in (folder, half):
+        session(each).measure(0)
+    os.unlink(folder.checkpoint_path(0))
+    state = torch.load(half.checkpoint_path(0))
+    del state["optimiser"]
+    torch.save(state, half.checkpoint_path(0))
+    for each in (folder, half):
+        session(each).measure(1)
+    assert "fresh_weights" in flags(half, 1)
+    assert losses(folder) == losses(half)
+
+
+def test_weights_are_said_to_come_from_where_they_came_from(folder, session):
+    one = session(folder)
+    one.measure(0)
+    one.measure(1)
+    session(folder).measure(2)
+    origins = [folder.read(epoch).meta["weights"] for epoch in range(3)]
+    assert origins == ["initial", "carried", "checkpoint"]
+
+
+def test_epoch_whose_predecessor_was_never_measured_is_flagged(folder, session):
+    session(folder).measure(2)
+    assert flags(folder, 2) == ["cold_process", "fresh_weights", "resumed"]
+
+
+# -- what is refused -----------------------------------------------------------------------------
+
+
+def test_killed_loader_worker_leaves_no_epoch(folder, session, monkeypatch):
+    def kill_worker(raw):
+        assert torch.utils.data.get_worker_info() is not None
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        changed = workloads.WORKLOADS["lenet"]._replace(transform=kill_worker)
+        patch.setitem(workloads.WORKLOADS, "lenet", changed)
+        with pytest.raises(TrainingError, match=r"a loader worker died in epoch 0: .* \(dmesg\)"):
+            session(folder, num_workers=1).measure(0)
+    assert folder.measured() == []
+    session(folder, num_workers=1).measure(0)
+    assert flags(folder, 0) == ["cold_process", "resumed"]
+
+
+def test_failure_of_the_training_itself_is_not_taken_for_a_dead_worker(
+    folder, session, replace_transform
+):
+    replace_transform(lambda raw: torch.zeros(1, 5, 5))
+    with pytest.raises(RuntimeError, match="size"):
+        session(folder).measure(0)
+    assert folder.measured() == []
+
+
+def test_damaged_record_of_the_epoch_before_is_named(folder, session):
+    session(folder).measure(0)
+    Path(folder.epoch_path(0), "record.json").write_text("{")
+    with pytest.raises(RecordError, match=r"epoch-0/record\.json"):
+        session(folder).measure(1)
+    assert folder.measured() == [0]
+
+
+def test_missing_data_set_is_refused_before_anything_is_begun(folder, factors, tmp_path):
+    with pytest.raises(DataError, match="no data set at"):
+        Session(folder, factors, str(tmp_path))
+    assert not os.path.exists(folder.path)
+
+
+def test_full_disk_leaves_no_epoch(small_disk, session):
+    folder = RunFolder(str(small_disk), "r")
+    with pytest.raises(RecordWriteError, match="disk is full"):
+        session(folder).measure(0)
+    assert folder.measured() == []
+
+
+def test_times_are_kept_as_they_were_measured(folder, session, monkeypatch):
+    seen = []
+    finish = RunFolder.finish
+
+    def watched(self, epoch, meta, minibatch_s):
+        seen.append(np.array(minibatch_s))
+        finish(self, epoch, meta, minibatch_s)
+
+    monkeypatch.setattr(RunFolder, "finish", watched)
+    session(folder).measure(0)
+    np.testing.assert_allclose(folder.read(0).minibatch_s, seen[0], rtol=1e-6)

@@ -1,0 +1,152 @@
+"""Bad input and bad luck: a clear error in the job's log and on the screen, nothing recorded."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from typing import NamedTuple
+
+import pytest
+from full_checkout import LONG, FullCheckout, Outcome, block
+
+pytestmark = pytest.mark.workflow
+
+# Each case is a study of one run. What its job has to say:
+TOLD = {
+    "missing": "train-images-idx3-ubyte: No such file or directory. Remove the folder",
+    "truncated": "bytes, the manifest says",
+    "altered": "was altered: its SHA-256 differs. Remove the folder",
+    "limited": "A file size limit was reached (ulimit -f)",
+    "full": "The disk is full; free some space",
+    "forbidden": "Permission denied. This user may not write there",
+    "orphaned": "a loader worker died in epoch 0",
+}
+IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+DROPPED = "-dac_override,-dac_read_search"  # what lets root write into a folder that forbids it
+# mounts a tiny disk that goes away with the command, then starts the command without those rights
+ENCLOSE = (
+    'mount -t tmpfs -o size=96k none "$1" && shift && '
+    f'exec setpriv --bounding-set={DROPPED} --inh-caps={DROPPED} "$@"'
+)
+
+
+class Disaster(NamedTuple):
+    """A checkout after one start in which every run but one had a fault of its own."""
+
+    checkout: FullCheckout
+    outcome: Outcome
+    skipped: dict[str, str]  # cases that this machine cannot bring about, with the reason
+
+
+@pytest.fixture(scope="module")
+def disaster(shop) -> Disaster:
+    checkout = shop.checkout()
+    one = {"epochs": 1}
+    checkout.configure(
+        missing={**one, "sweep": [block(dataset_scale=0.2)]},
+        truncated={**one, "sweep": [block(dataset_scale=0.21)]},
+        altered={**one, "sweep": [block(dataset_scale=0.22)]},
+        limited={**one, "sweep": [block()], "device": "limited"},
+        full={**one, "sweep": [block(seed=1)]},
+        forbidden={**one, "sweep": [block(seed=2)]},
+        orphaned={**one, "sweep": [block(dataset_scale=LONG, num_workers=1)]},
+        healthy={**one, "sweep": [block(seed=3)]},
+    )
+    host = checkout.read_yaml("config/devices/host.yaml")
+    limit = ["bash", "-c", 'ulimit -f 64; exec "$@"', "bash", sys.executable]
+    checkout.write_yaml("config/devices/limited.yaml", {**host, "python": limit})
+    shop.provide_data(checkout)
+    run_of = {case: checkout.run_of(case) for case in TOLD}
+    _damage(checkout, run_of)
+    tiny_disk = checkout.root / "measured" / run_of["full"].id
+    tiny_disk.mkdir()
+    skipped = _enclose(checkout, str(tiny_disk))
+    orphaned = run_of["orphaned"].id
+    with checkout.started("--cores", "1") as first:
+        first.wait_until(lambda: len(checkout.trainers(orphaned)) == 2)
+        _, worker = checkout.trainers(orphaned)
+        os.kill(worker, signal.SIGKILL)
+        outcome = first.end()
+    return Disaster(checkout, outcome, skipped)
+
+
+def _damage(checkout, run_of) -> None:
+    folders = {case: checkout.root / run.data_folder for case, run in run_of.items()}
+    (folders["missing"] / IMAGES).unlink()
+    with open(folders["truncated"] / IMAGES, "r+b") as handle:
+        handle.truncate(1000)
+    content = bytearray((folders["altered"] / LABELS).read_bytes())
+    content[-1] ^= 1
+    (folders["altered"] / LABELS).write_bytes(content)
+    forbidden = checkout.root / "measured" / run_of["forbidden"].id
+    forbidden.mkdir(parents=True)
+    forbidden.chmod(0o555)
+
+
+def _enclose(checkout, tiny_disk: str) -> dict[str, str]:
+    """Arrange for a full disk and for missing rights; return the cases that cannot be had."""
+    user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+    before = ("unshare", *user, "--mount", "sh", "-c", ENCLOSE, "sh", tiny_disk)
+    try:
+        subprocess.run([*before, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = f"needs unshare, mount and setpriv: {error}"
+        return {"full": reason} | ({} if user else {"forbidden": reason})
+    checkout.before = before
+    return {}
+
+
+def skip_if_impossible(disaster, case: str) -> None:
+    if case in disaster.skipped:
+        pytest.skip(disaster.skipped[case])
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_a_fault_is_told_in_log_and_on_screen_and_nothing_is_recorded(disaster, case):
+    skip_if_impossible(disaster, case)
+    checkout = disaster.checkout
+    run = checkout.run_of(case).id
+    log = checkout.job_log(run, 0, 0)
+    (error,) = [line for line in log.splitlines() if line.startswith(f"error: {run}: ")]
+    assert TOLD[case] in error
+    assert error in disaster.outcome.text
+    assert "Traceback" not in log
+    assert not checkout.is_measured(run, 0)
+    assert not (checkout.root / f"results/runs/{run}/part-0-0.json").exists()
+    assert not (checkout.root / f"results/runs/{run}/epochs.csv").exists()
+
+
+def test_the_other_runs_go_on_and_the_workflow_reports_failure(disaster):
+    healthy = disaster.checkout.run_of("healthy").id
+    assert [row["valid"] for row in disaster.checkout.rows(healthy)] == ["True"]
+    assert disaster.outcome.status != 0
+    assert not (disaster.checkout.root / "results/tables/epochs.csv").exists()
+
+
+def test_what_was_mended_as_told_is_measured(shop, disaster):
+    checkout = shop.copy_of(disaster.checkout)
+    altered, orphaned = checkout.run_of("altered"), checkout.run_of("orphaned")
+    shutil.rmtree(checkout.root / altered.data_folder)
+    checkout.make(*altered.receipts, *orphaned.receipts)
+    assert checkout.record(altered.id, 0)["flags"] == ["cold_process"]
+    assert checkout.record(orphaned.id, 0)["flags"] == ["cold_process", "resumed"]
+
+
+@pytest.mark.parametrize("folder", ["measured", "data"])
+def test_an_unwritable_folder_is_called_that(shop, disaster, folder):
+    """Of measured/, too, it is not said that another workflow runs there: none does."""
+    skip_if_impossible(disaster, "forbidden")
+    checkout = shop.checkout()
+    checkout.configure(host_pipeline={"epochs": 1, "sweep": [block()]})
+    closed = checkout.root / folder
+    closed.mkdir()
+    closed.chmod(0o555)
+    checkout.before = (*disaster.checkout.before[:-1], str(checkout.machine))
+    outcome = checkout.snakemake()
+    assert outcome.status != 0
+    assert outcome.measuring == []
+    (told,) = [line for line in outcome.text.splitlines() if "Permission denied" in line]
+    assert f"{folder}/" in told
+    assert "another workflow" not in told
+    assert "Traceback" not in outcome.text

@@ -1,0 +1,159 @@
+"""What runs again after a change, and above all what does not."""
+
+import shutil
+
+import pytest
+from full_checkout import configure_two_studies
+
+pytestmark = pytest.mark.workflow
+
+
+def test_the_first_run_makes_every_table_and_figure(finished):
+    drawn, beside = finished.drawn, finished.beside
+    assert finished.first_run.jobs == [
+        f"collect_run {beside}",
+        f"collect_run {drawn}",
+        "collect_study",
+        "make_dataset data/mnist-digits-x0.5",
+        "plot_fig02 host",
+        "summarise",
+        f"train_epoch {beside} 0 0",
+        f"train_epoch {drawn} 0 0",
+        f"train_epoch {drawn} 1 1",
+    ]
+    figures = [f"figures/host/fig02{p}.{kind}" for p in "ab" for kind in ("svg", "png", "csv")]
+    pages = ["tables/epochs.csv", "tables/runs.csv", "summary.txt", "summary.html"]
+    for path in [*figures, *pages]:
+        assert (finished.checkout.root / "results" / path).stat().st_size > 0, path
+    rows = finished.checkout.table("results/tables/epochs.csv")
+    assert [(row["run"], row["epoch"], row["valid"]) for row in rows] == [
+        (drawn, "0", "True"),
+        (drawn, "1", "True"),
+        (beside, "0", "True"),
+    ]
+
+
+def test_running_again_does_nothing_but_say_so(finished):
+    outcome = finished.checkout.make()
+    assert "Nothing to be done" in outcome.text
+    assert outcome.jobs == []
+
+
+def test_another_batch_size_measures_that_run_and_redraws_what_uses_it(shop, finished):
+    checkout = shop.copy_of(finished.checkout)
+    others = (f"measured/{finished.beside}", f"results/runs/{finished.beside}")
+    before = checkout.state(*others)
+    configure_two_studies(checkout, drawn_batch=32)
+    new = checkout.run_of("host-pipeline").id
+    assert new != finished.drawn
+    assert checkout.make().jobs == [
+        f"collect_run {new}",
+        "collect_study",
+        "plot_fig02 host",
+        "summarise",
+        f"train_epoch {new} 0 0",
+        f"train_epoch {new} 1 1",
+    ]
+    assert checkout.state(*others) == before
+
+
+def test_raising_epochs_continues_the_run(shop, finished):
+    checkout = shop.copy_of(finished.checkout)
+    run = finished.beside
+    others = (f"measured/{finished.drawn}", f"results/runs/{finished.drawn}", "results/figures")
+    receipt = f"results/runs/{run}/part-0-0.json"
+    before, epoch_0 = checkout.state(*others, receipt), checkout.epoch_state(run, 0)
+    configure_two_studies(checkout, beside_epochs=2)
+    assert checkout.make().jobs == [
+        f"collect_run {run}",
+        "collect_study",
+        "summarise",
+        f"train_epoch {run} 1 1",
+    ]
+    assert checkout.state(*others, receipt) == before
+    assert checkout.epoch_state(run, 0) == epoch_0
+    record = checkout.record(run, 1)
+    assert record["weights"] == "checkpoint"
+    assert record["resumed"] is None
+    assert record["flags"] == ["cold_process"]
+
+
+def _other_colour(checkout):
+    plotting = checkout.read_yaml("config/plotting.yaml")
+    plotting["palette"]["stall"] = "#123456"
+    checkout.write_yaml("config/plotting.yaml", plotting)
+
+
+def _other_figure_code(checkout):
+    path = checkout.root / "src/epochwatt/figures/fig02.py"
+    path.write_text(path.read_text().replace("width=0.8", "width=0.7"))
+
+
+def _other_style(checkout):
+    checkout.append("workflow/styles/paper.mplstyle", "axes.linewidth: 2.0")
+
+
+@pytest.mark.parametrize("change", [_other_colour, _other_figure_code, _other_style])
+def test_what_only_figures_show_redraws_figures_only(shop, finished, change):
+    checkout = shop.copy_of(finished.checkout)
+    others = ("measured", "results/runs", "results/tables", "results/summary.txt")
+    before, figures = checkout.state(*others), checkout.state("results/figures")
+    change(checkout)
+    assert checkout.make().jobs == ["plot_fig02 host"]
+    assert checkout.state(*others) == before
+    drawn = checkout.state("results/figures")
+    assert drawn.keys() == figures.keys()
+    assert drawn["results/figures/host/fig02a.svg"] != figures["results/figures/host/fig02a.svg"]
+
+
+def test_editing_measuring_code_reruns_nothing(shop, finished):
+    """A comment does not, nor does code that only measures: `PROTOCOL` says when it should."""
+    checkout = shop.copy_of(finished.checkout)
+    for folder in ("records", "training"):
+        for path in (checkout.root / "src/epochwatt" / folder).glob("*.py"):
+            checkout.append(str(path), "# a comment")
+    checkout.append("src/epochwatt/training/loop.py", "EDITED = True")
+    outcome = checkout.make()
+    assert "Nothing to be done" in outcome.text
+    assert outcome.jobs == []
+
+
+def test_a_newer_receipt_or_manifest_starts_no_measuring_job(shop, finished):
+    checkout = shop.copy_of(finished.checkout)
+    checkout.append(f"results/runs/{finished.drawn}/part-0-0.json", "")
+    checkout.append("data/mnist-digits-x0.5/manifest.json", "")
+    outcome = checkout.make("--dry-run")
+    assert outcome.measuring == []
+    assert f"collect_run {finished.drawn}" in outcome.jobs
+
+
+def test_lost_results_come_back_without_measuring_and_without_torch(shop, finished):
+    checkout = shop.copy_of(finished.checkout)
+    tables = ("results/runs", "results/tables", "results/figures", "results/summary.txt")
+    measured, made = checkout.state("measured"), checkout.state(*tables, content_only=True)
+    shutil.rmtree(checkout.root / "results")
+    (checkout.root / "src/torch.py").write_text("raise SystemExit('torch was imported')\n")
+    outcome = checkout.make()
+    assert outcome.jobs == [job for job in finished.first_run.jobs if "make_dataset" not in job]
+    assert checkout.state("measured") == measured
+    assert checkout.state(*tables, content_only=True) == made
+    log = checkout.job_log(finished.drawn, 1, 1)
+    assert "epoch 1 was measured on" in log
+    assert f"epochwatt discard {finished.drawn} 1" in log
+
+
+def test_a_checkout_that_moved_measures_and_collects_nothing_again(shop, finished):
+    checkout = shop.copy_of(finished.checkout)
+    moved = shop.moved(checkout)
+    outcome = moved.make()
+    assert "Nothing to be done" in outcome.text
+    assert outcome.jobs == []
+    assert not checkout.root.exists()
+
+
+def test_no_epoch_is_shorter_than_its_parts(finished, undisturbed):
+    """Overhead is at least -0.1 % of E2E in every row."""
+    for checkout in (finished.checkout, undisturbed):
+        rows = checkout.table("results/tables/epochs.csv")
+        shares = [float(row["overhead_s"]) / float(row["e2e_s"]) for row in rows]
+        assert min(shares) >= -0.001
