@@ -11,7 +11,8 @@ from epochwatt.device import host
 from epochwatt.device.locks import machine_lock
 from epochwatt.errors import EpochwattError
 
-NAMES = ("instrument", "planted", "orchestration", "dry_run")  # in the order in which they run
+# in the order in which they run
+NAMES = ("instrument", "planted", "sampler", "energy", "orchestration", "dry_run", "peers")
 OUT = REPOSITORY / "results/benchmarks.json"
 
 

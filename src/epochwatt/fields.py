@@ -177,6 +177,8 @@ FLAGS: Dict[str, str] = {
     "power_gap": "power readings are missing for more than three periods",
     "power_end_held": "no power reading at or beyond a bound of the epoch: the nearest was held",
     "power_negative": "a power sensor gave negative readings",
+    "power_sampling_regular": "power was not read at random instants: the bound holds no aliasing",
+    "power_resolution_unknown": "too few different readings to see the sensor's resolution",
     "power_stuck": "a power sensor gave the same value for more than 30 s",
 }
 

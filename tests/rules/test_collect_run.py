@@ -29,6 +29,6 @@ def test_damaged_record_fails_in_a_line_and_leaves_no_table(run, run_rule):
     Path("measured", run.id, "epoch-1", "minibatches.npy").write_bytes(b"\x93NUMPY")
     output = run_rule("collect_run", f"results/runs/{run.id}/epochs.csv", status=1)
     log = Path(f"results/logs/collect_run/{run.id}.log").read_text("utf-8")
-    assert f"error: cannot read measured/{run.id}/epoch-1/minibatches.npy" in output
+    assert f"error: measured/{run.id}/epoch-1/minibatches.npy was altered" in output
     assert "Traceback" in log
     assert not Path(f"results/runs/{run.id}/epochs.csv").exists()

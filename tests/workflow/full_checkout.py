@@ -265,7 +265,7 @@ class FullCheckout:
         """Return what an attempt or a writer that died left under a temporary name."""
         return [
             str(path)
-            for top in ("measured", "results", "data", "tmp")
+            for top in ("measured", "results", "data")
             for path in (self.root / top).rglob("*")
             if path.suffix in (".tmp", ".unfinished")
         ]

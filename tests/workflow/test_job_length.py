@@ -42,9 +42,11 @@ def test_losses_are_identical_to_the_last_bit(undisturbed):
 
 
 def test_the_process_of_each_epoch_is_the_one_asked_for(undisturbed):
-    one, three = ([row["flags"] for row in undisturbed.rows(r.id)] for r in runs_of(undisturbed))
-    assert one == ["cold_process"] * 3
-    assert three == ["cold_process", "", ""]
+    one, three = (
+        [row["cold_process"] for row in undisturbed.rows(run.id)] for run in runs_of(undisturbed)
+    )
+    assert one == ["True"] * 3
+    assert three == ["True", "False", "False"]
 
 
 def test_times_agree_within_30_percent(shop, undisturbed):

@@ -87,7 +87,7 @@ def test_a_training_job_that_outlives_its_workflow_is_waited_for(shop):
     assert outcome.measuring == [f"train_epoch {run.id} 0 2"]
     assert "epoch 2 was measured on" in outcome.text
     assert checkout.leftovers() == []
-    assert [row["flags"] for row in checkout.rows(run.id)] == ["cold_process", "", ""]
+    assert not any("resumed" in row["flags"] for row in checkout.rows(run.id))
 
 
 def test_an_epoch_finished_after_its_workflow_died_is_found(shop):

@@ -80,8 +80,8 @@ def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
     assert record["weights"] == "fresh"
     assert f"epoch 0 of {finished.beside} was measured in between" in record["resumed"]["reason"]
     first, second = checkout.rows(run)
-    assert (first["valid"], first["flags"]) == ("True", "cold_process")
-    assert (second["valid"], second["flags"]) == ("False", "cold_process fresh_weights resumed")
+    assert (first["valid"], second["valid"]) == ("True", "False")
+    assert {"fresh_weights", "resumed"} <= set(second["flags"].split())
 
 
 def test_a_discarded_run_starts_over(shop, finished):

@@ -44,6 +44,6 @@ def test_a_second_workflow_is_refused_in_the_folder_and_waits_on_the_machine(sho
 
     for checkout, outcome in zip((here, elsewhere), outcomes, strict=True):
         assert outcome.status == 0, outcome.text
-        assert [row["flags"] for row in checkout.rows(run.id)] == ["cold_process"]
+        assert [row["valid"] for row in checkout.rows(run.id)] == ["True"]
     starts = [checkout.record(run.id, 0)["t_start_mono_s"] for checkout in (here, elsewhere)]
     assert starts[1] > here.record(run.id, 0)["t_end_mono_s"] > starts[0]

@@ -104,14 +104,16 @@ def energy_row(
     t_s, power_w = table["t_mono_s"], table[about["total"]]
     energy = trapezoid(t_s, power_w, *window)
     energy_j, error_pct, method = energy.energy_j, energy.error_pct, TRAPEZOID
+    starts, ends = stall_intervals(
+        record.minibatch_s, window[0], window[1] - window[0], meta["tail_s"]
+    )
+    stall_j = stall_energy_j(t_s, power_w, window, starts, ends)
     counters = [c for c in table if c.startswith("energy_") and c.endswith("_j")]
     if counters:
         counted_j = counter_energy_j(t_s, table[counters[0]], *window)
         if not math.isnan(counted_j):
+            stall_j *= counted_j / energy_j if energy_j else math.nan  # the same share of it
             energy_j, error_pct, method = counted_j, math.nan, COUNTER
-    starts, ends = stall_intervals(
-        record.minibatch_s, window[0], window[1] - window[0], meta["tail_s"]
-    )
     return {
         "power_scope": about["scope"],
         "energy_method": method,
@@ -119,7 +121,7 @@ def energy_row(
         "energy_wh": _known(paper_energy_wh(t_s, power_w, *window)),
         "energy_trapezoid_wh": _known(energy_j / J_PER_WH),
         "energy_error_pct": _known(error_pct),
-        "stall_energy_j": _known(stall_energy_j(t_s, power_w, window, starts, ends)),
+        "stall_energy_j": _known(stall_j),
         "power_mean_w": _known(mean_power_w(energy_j, window[1] - window[0])),
         "flags": power_flags(about, energy.flags),
     }
@@ -127,9 +129,7 @@ def energy_row(
 
 def power_flags(about: dict[str, Any], found: frozenset[str]) -> set[str]:
     """Return what speaks against a power sensor's readings (names in `fields.FLAGS`)."""
-    flags: set[str] = {
-        name for name in ("power_missing", "power_gap", "power_end_held") if name in found
-    }
+    flags = set(found)
     if about["n_negative"]:
         flags.add("power_negative")
     if about["stuck_s"] > STUCK_S:

@@ -14,6 +14,7 @@ from epochwatt.records.run_folder import EpochRecord
 
 EFFECTS = dict.fromkeys(fields.FLAGS, "informs") | {"power_negative": "voids_energy"}
 START, END = 100.0, 110.0
+REGULAR = {"power_sampling_regular", "power_resolution_unknown"}  # of made-up, steady samples
 SOUND = {"step_mean_s": 0.1, "n_negative": 0, "stuck_s": 0.2, "rows_dropped": 0, "n_failed": 0}
 
 
@@ -39,7 +40,7 @@ def test_steady_power_gives_its_energy_and_share_of_the_stall():
     assert row["power_mean_w"] == pytest.approx(36.0)
     assert row["stall_energy_j"] == pytest.approx(72.0, rel=1e-6)
     assert (row["power_scope"], row["energy_method"]) == ("module", "trapezoid")
-    assert row["flags"] == set()
+    assert row["flags"] == REGULAR
 
 
 def test_a_counter_is_believed_before_the_samples_of_power():
@@ -72,7 +73,7 @@ def test_without_a_power_sensor_there_is_no_energy():
 def test_a_sensor_that_lies_is_flagged(counts, flag):
     sources = {"ina": source("module", "power_total_w", **counts)}
     (row,) = telemetry.energies(record(sources), {"ina": steady(12.0)})
-    assert row["flags"] == {flag}
+    assert row["flags"] == REGULAR | {flag}
 
 
 def test_a_sensor_without_any_reading_is_missing_not_zero():
