@@ -64,6 +64,8 @@ def disaster(shop) -> Disaster:
     skipped = _enclose(checkout, str(tiny_disk))
     orphaned = run_of["orphaned"].id
     with checkout.started("--cores", "1") as first:
+        # not before: every child looks like this process until it has started its own program
+        first.wait_until(lambda: checkout.is_measuring(orphaned, 0))
         first.wait_until(lambda: len(checkout.trainers(orphaned)) == 2)
         _, worker = checkout.trainers(orphaned)
         os.kill(worker, signal.SIGKILL)

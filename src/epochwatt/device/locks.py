@@ -39,6 +39,12 @@ def machine_lock() -> "HolderLock":
     return HolderLock(os.path.join(machine_folder(), "measuring.lock"))
 
 
+def _unusable(verb: str, path: str, error: OSError) -> RecordWriteError:
+    return RecordWriteError(
+        "cannot {} {}: {}. This user has to be able to write it".format(verb, path, error.strerror)
+    )
+
+
 class HolderLock:
     """An exclusive lock on a file that says who holds it.
 
@@ -91,11 +97,11 @@ class HolderLock:
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise LockedError("cannot open {}: {}".format(self.path, error.strerror)) from error
+            raise _unusable("open", self.path, error) from error
         try:
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            raise LockedError("cannot make {}: {}".format(self.path, error.strerror)) from error
+            raise _unusable("make", self.path, error) from error
         if os.fstat(fd).st_uid == os.getuid():
             os.fchmod(fd, stat.S_IMODE(0o666))
         return fd

@@ -84,9 +84,12 @@ def epoch_row(
     return row, scopes
 
 
+_CACHE_UNKNOWN = {"before_pct": None, "after_pct": None, "action": None, "in_memory": False}
+
+
 def _cache(meta: dict[str, Any]) -> dict[str, Any]:
     """Return what a record says of the page cache; None where it says nothing."""
-    return {"before_pct": None, "after_pct": None, "action": None, **(meta.get("cache") or {})}
+    return {**_CACHE_UNKNOWN, **(meta.get("cache") or {})}
 
 
 _VOID = (
@@ -128,8 +131,8 @@ def mark_cache(rows: list[dict[str, Any]], records: list[EpochRecord]) -> None:
     """Flag each resumed epoch that found another share cached than the epoch before it left."""
     for row, before, record in zip(rows[1:], records, records[1:], strict=False):
         cache, left_pct = _cache(record.meta), _cache(before.meta)["after_pct"]
-        if "resumed" not in row["flags"] or cache["action"] is not None:
-            continue  # where the cache was dropped for the epoch, what was left does not matter
+        if "resumed" not in row["flags"] or cache["action"] is not None or cache["in_memory"]:
+            continue  # dropped for this epoch, or not read in it: what was left does not matter
         if None in (left_pct, cache["before_pct"]):
             continue
         if abs(left_pct - cache["before_pct"]) > CACHE_POINTS:

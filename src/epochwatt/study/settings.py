@@ -9,6 +9,7 @@ from typing import Any
 from epochwatt import fields
 from epochwatt.device.locks import HolderLock
 from epochwatt.errors import ConfigError, LockedError
+from epochwatt.records import files
 from epochwatt.study.config import Flag, Plotting, WorkloadRow, read_yaml, validated
 from epochwatt.study.runs import STUDIES, WORKLOADS, Run, RunTable, load_table, read_rows
 
@@ -112,7 +113,8 @@ def working_folder_lock() -> HolderLock:
     The lock lies beside the measurements, where `make clean` does not reach. It is held until the
     process ends, however it ends.
     """
-    os.makedirs("measured", exist_ok=True)
+    with files.writing("measurements", "measured"):
+        os.makedirs("measured", exist_ok=True)
     lock = HolderLock("measured/.workflow.lock")
     try:
         return lock.acquire({"workflow in": os.getcwd()})

@@ -87,6 +87,8 @@ class MnistFiles:
     what remains to fetch is one 28x28 array out of memory.
     """
 
+    in_memory = True  # so the page cache means nothing to an epoch
+
     def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
         self.images = idx.decode(read_checked(folder, MNIST_IMAGES, manifest), MNIST_IMAGES)
         self.labels = idx.decode(read_checked(folder, MNIST_LABELS, manifest), MNIST_LABELS)
@@ -110,6 +112,8 @@ class CifarBatches:
 
     As in the 2023 scripts; what remains to fetch is one array out of memory.
     """
+
+    in_memory = True
 
     def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
         batches = [cifar.decode(read_checked(folder, n, manifest), n) for n in CIFAR_BATCHES]

@@ -4,6 +4,7 @@ torch is imported only when there is something to measure.
 """
 
 import logging
+import os
 import time
 from typing import Any, Dict, List
 
@@ -27,10 +28,13 @@ def run_part(
         if epoch not in missing:
             _say_measured(folder, epoch)
     if missing:
-        holder = {"run": folder.run, "epoch": missing[0], "folder": folder.root}
+        holder = {"run": folder.run, "epoch": missing[0], "folder": os.path.abspath(folder.root)}
         with machine_lock().acquire(holder, on_wait=_say_waiting):
             # a job whose workflow was killed may have gone on while we waited for it
-            _measure(folder, factors, [e for e in missing if not folder.has(e)], data_root)
+            done = [epoch for epoch in missing if folder.has(epoch)]
+            for epoch in done:
+                _say_measured(folder, epoch)
+            _measure(folder, factors, [e for e in missing if e not in done], data_root)
     write_receipt(receipt, folder, first, last)
 
 

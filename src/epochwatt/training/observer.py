@@ -16,11 +16,13 @@ class Observer:
     Parameters
     ----------
     paths : the files of the data set
+    in_memory : they were read when the data set was opened, and no epoch reads them again
     factors : the run's `cache_policy` and `seed`
     """
 
-    def __init__(self, paths: List[str], factors: Dict[str, Any]) -> None:
+    def __init__(self, paths: List[str], in_memory: bool, factors: Dict[str, Any]) -> None:
         self._paths = paths
+        self._in_memory = in_memory
         self._policy = factors["cache_policy"]
         self._sampler = Sampler.start(os.getpid(), os.path.dirname(paths[0]), factors["seed"])
         self._cache: Dict[str, Any] = {}
@@ -32,7 +34,11 @@ class Observer:
             action = page_cache.drop(self._paths)
             if action == page_cache.ADVISED:
                 log.info("the page cache cannot be dropped by this user: only the data set's pages")
-        self._cache = {"action": action, "before_pct": page_cache.resident_pct(self._paths)}
+        self._cache = {
+            "action": action,
+            "in_memory": self._in_memory,
+            "before_pct": page_cache.resident_pct(self._paths),
+        }
         self._sampler.begin(folder)
 
     def end(self) -> Dict[str, Any]:

@@ -69,7 +69,11 @@ class Session:
             torch.set_num_threads(factors["torch_threads"])
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.source, self.manifest = open_dataset(data_root, factors)
-        self.observer = Observer(dataset_paths(data_root, factors, self.manifest), factors)
+        self.observer = Observer(
+            dataset_paths(data_root, factors, self.manifest),
+            getattr(self.source, "in_memory", False),
+            factors,
+        )
         self.workload = workload_of(factors)
         self.trainer: Optional[Trainer] = None
         self.trained_epoch = -1  # the epoch after which the trainer's weights stand
