@@ -10,15 +10,17 @@ import io
 import random
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils.data import DataLoader, Dataset, default_collate
 
-from benchmarks.results import Result, Row, at_most, children_cpu_s
+from benchmarks.results import Result, Row, at_most
+from benchmarks.turns import Loop, Turns, take_turns
 from benchmarks.workplace import Workplace
 from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import EpochwattError
@@ -38,16 +40,14 @@ MEASURE_S = 27.0  # for each number of workers; as many pairs as fit
 SCALE = 1  # 1,797 digits
 
 
-class Trained(NamedTuple):
-    """One epoch, clocked from outside."""
+class Epoch(NamedTuple):
+    """An epoch that is ready to run."""
 
-    wall_s: float
-    cpu_s: float  # of this process and of the loader workers, which have ended
-    loss: float  # sum over the mini-batches
+    loop: Loop
+    losses: list[torch.Tensor]  # of its mini-batches, once it has run
 
 
 Factors = dict[str, Any]
-Epoch = Callable[[Any, Factors], Trained]  # of a reader and a run's factors
 
 
 class BareMinibatches(Dataset):
@@ -67,14 +67,16 @@ class BareMinibatches(Dataset):
         return default_collate(samples)
 
 
-def bare_epoch(source: Any, factors: Factors) -> Trained:
-    """Train one epoch without looking at a clock inside."""
+def bare_epoch(source: Any, factors: Factors) -> Epoch:
+    """Return an epoch that looks at no clock."""
     minibatches = BareMinibatches(source, WORKLOADS[factors["model"]].transform)
     loader, trainer = _prepared(minibatches, len(source), factors)
     losses: list[torch.Tensor] = []
-    start = _now()
-    _bare_loop(loader, trainer.copy, trainer.step, losses.append)
-    return _trained(start, losses)
+
+    def loop(turns: Turns) -> None:
+        _bare_loop(loader, trainer.copy, trainer.step, turns.keeper(losses.append))
+
+    return Epoch(loop, losses)
 
 
 def _bare_loop(loader: DataLoader, copy: Any, step: Any, keep: Any) -> None:
@@ -85,31 +87,24 @@ def _bare_loop(loader: DataLoader, copy: Any, step: Any, keep: Any) -> None:
         keep(loss)
 
 
-def instrumented_epoch(source: Any, factors: Factors) -> Trained:
-    """Train one epoch as a job does.
+def instrumented_epoch(source: Any, factors: Factors) -> Epoch:
+    """Return an epoch as a job trains it.
 
-    Its seconds hold all that the instrument adds: timer, thread, stamps, and reading them out.
+    Its time holds all that the instrument adds: timer, thread, stamps, and reading them out.
     """
     transform = WORKLOADS[factors["model"]].transform
     minibatches = TimedMinibatches(source, transform, factors["num_workers"])
     loader, trainer = _prepared(minibatches, len(source), factors)
     losses: list[torch.Tensor] = []
-    start = _now()
-    timer = timing.HostTimer(len(loader))
-    with Progress(timer, timing.STAMPS, 0, len(loader), out=io.StringIO()):
-        run_epoch(loader, trainer.copy, trainer.step, losses.append, timer)
-    minibatches.seconds()
-    timer.minibatch_s()
-    return _trained(start, losses)
 
+    def loop(turns: Turns) -> None:
+        timer = timing.HostTimer(len(loader))
+        with Progress(timer, timing.STAMPS, 0, len(loader), out=io.StringIO()):
+            run_epoch(loader, trainer.copy, trainer.step, turns.keeper(losses.append), timer)
+        minibatches.seconds()
+        timer.minibatch_s()
 
-def _now() -> tuple[float, float]:
-    return perf_counter(), process_time() + children_cpu_s()
-
-
-def _trained(start: tuple[float, float], losses: list[torch.Tensor]) -> Trained:
-    end = _now()
-    return Trained(end[0] - start[0], end[1] - start[1], float(torch.stack(losses).sum()))
+    return Epoch(loop, losses)
 
 
 def _prepared(minibatches: Dataset, n_samples: int, factors: Factors) -> tuple[DataLoader, Trainer]:
@@ -136,27 +131,30 @@ def shuffled_orders(seed: int) -> Iterator[bool]:
 
 
 def measure_pairs(source: Any, factors: Factors, measure_s: float) -> list[dict[str, Any]]:
-    """Return both epochs of as many pairs as fit into `measure_s`, and which came first.
+    """Return the times of as many pairs of epochs as fit into `measure_s`, and which came first.
 
     Raises
     ------
     EpochwattError : the two did not do the same arithmetic
     """
-    epochs: dict[str, Epoch] = {"bare": bare_epoch, "instrumented": instrumented_epoch}
-    for epoch in epochs.values():
-        epoch(source, factors)  # untimed: caches, kernels and clocks get warm
-    pairs = []
-    end_s = perf_counter() + measure_s
-    for bare_first in shuffled_orders(SEED):
-        names = sorted(epochs, reverse=not bare_first)
-        pair = {name: epochs[name](source, factors) for name in names}
-        if pair["bare"].loss != pair["instrumented"].loss:
-            raise EpochwattError(f"bare and instrumented epoch trained differently: {pair}")
-        told = {name: trained._asdict() for name, trained in pair.items()}
-        pairs.append({"bare_first": bare_first, **told})
-        if perf_counter() >= end_s:
-            break
-    return pairs
+    makers = {"bare": bare_epoch, "instrumented": instrumented_epoch}
+    pairs: list[dict[str, Any]] = []
+    with ThreadPoolExecutor(2) as pool:
+        end_s = perf_counter()
+        for bare_first in shuffled_orders(SEED):
+            names = sorted(makers, reverse=not bare_first)
+            epochs = {name: makers[name](source, factors) for name in names}
+            turns = take_turns(pool, *(epochs[name].loop for name in names))
+            losses = [torch.stack(epochs[name].losses) for name in names]
+            if not torch.equal(*losses):
+                raise EpochwattError(f"bare and instrumented epoch trained differently: {losses}")
+            found = {n: {"wall_s": t.wall_s, "cpu_s": t.cpu_s} for n, t in zip(names, turns)}
+            pairs.append({"bare_first": bare_first, **found})
+            if len(pairs) == 1:  # caches, kernels and clocks get warm: not counted
+                end_s = perf_counter() + measure_s
+            elif perf_counter() >= end_s:
+                return pairs[1:]
+    raise AssertionError("orders have no end")
 
 
 @contextmanager

@@ -272,19 +272,27 @@ class FullCheckout:
 
     # -- who is there --
 
-    def trainers(self, run: str) -> list[int]:
-        """Return the ids of the processes that train a run: the training one, then its workers."""
+    def processes(self) -> dict[int, tuple[int, list[str]]]:
+        """Return parent and words of each process that works in this folder, by its id."""
         found = {}
         for entry in Path("/proc").glob("[0-9]*"):
             try:
-                words = (entry / "cmdline").read_text().split("\0")
-                is_ours = "epochwatt.training" in words and run in words
-                if is_ours and os.readlink(entry / "cwd") == str(self.root):
-                    parent = re.search(r"^PPid:\s*(\d+)", (entry / "status").read_text(), re.M)
-                    found[int(entry.name)] = int(parent[1])
-            except (OSError, TypeError):  # it ended meanwhile
+                if os.readlink(entry / "cwd") == str(self.root):
+                    parent = re.search(rb"^PPid:\s*(\d+)", (entry / "status").read_bytes(), re.M)
+                    words = os.fsdecode((entry / "cmdline").read_bytes()).split("\0")
+                    found[int(entry.name)] = int(parent[1]), words
+            except OSError:  # it ended meanwhile
                 continue
-        return sorted(found, key=lambda pid: (found[pid] in found, pid))
+        return found
+
+    def trainers(self, run: str) -> list[int]:
+        """Return the ids of the processes that train a run: the training one, then its workers."""
+        parents = {
+            pid: parent
+            for pid, (parent, words) in self.processes().items()
+            if "epochwatt.training" in words and run in words
+        }
+        return sorted(parents, key=lambda pid: (parents[pid] in parents, pid))
 
 
 def wait_for(happened: Callable[[], object]) -> None:

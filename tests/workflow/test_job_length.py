@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.workflow
 
-MARGIN = 0.30  # of the longer one: the very same job differs by as much on two busy cores
+MARGIN = 0.50  # of the longer one: two processes of the very same job differ by 30 % here
 
 
 def runs_of(checkout):
@@ -49,7 +49,7 @@ def test_the_process_of_each_epoch_is_the_one_asked_for(undisturbed):
     assert three == ["True", "False", "False"]
 
 
-def test_times_agree_within_30_percent(shop, undisturbed):
+def test_times_agree_within_the_margin(shop, undisturbed):
     """On a machine that somebody else keeps busy all is measured once more before it counts."""
     found = differences(undisturbed)
     if max(found.values()) > MARGIN:
