@@ -1,5 +1,7 @@
 """What timing an epoch costs: instrumented epoch / bare epoch, in interleaved pairs.
 
+The two epochs of a pair take turns (turns.py), so each pair is a comparison on one machine state.
+
 Both train the same network from the same weights on the same mini-batches in the same process. The
 instrumented one is the real path: `TimedMinibatches`, `HostTimer`, the `Progress` thread and
 `run_epoch`. The bare one reads, transforms, copies and trains alike and looks at no clock.
@@ -35,9 +37,7 @@ BUDGET = at_most(1.005)
 SEED = 0
 SWEEP = {"num_workers": [0, 1], "batch_size": 16, "torch_threads": 1}
 MEASURE_S = 27.0  # for each number of workers; as many pairs as fit
-# Short epochs, so that there are many pairs: the speed of a shared machine drifts, and the two of a
-# pair have to see the same one. What an epoch costs once (a thread) weighs more than in a long one.
-SCALE = 1  # 1,797 digits
+SCALE = 2  # 3,594 digits: half a second; a thread per epoch must not weigh more than in a real one
 
 
 class Epoch(NamedTuple):
@@ -148,7 +148,9 @@ def measure_pairs(source: Any, factors: Factors, measure_s: float) -> list[dict[
             losses = [torch.stack(epochs[name].losses) for name in names]
             if not torch.equal(*losses):
                 raise EpochwattError(f"bare and instrumented epoch trained differently: {losses}")
-            found = {n: {"wall_s": t.wall_s, "cpu_s": t.cpu_s} for n, t in zip(names, turns)}
+            found = {
+                n: {"wall_s": t.wall_s, "cpu_s": t.cpu_s} for n, t in zip(names, turns, strict=True)
+            }
             pairs.append({"bare_first": bare_first, **found})
             if len(pairs) == 1:  # caches, kernels and clocks get warm: not counted
                 end_s = perf_counter() + measure_s
