@@ -12,7 +12,16 @@ from epochwatt.device.locks import machine_lock
 from epochwatt.errors import EpochwattError
 
 # in the order in which they run
-NAMES = ("instrument", "planted", "sampler", "energy", "orchestration", "dry_run", "peers")
+NAMES = (
+    "instrument",
+    "planted",
+    "effects",
+    "sampler",
+    "energy",
+    "orchestration",
+    "dry_run",
+    "peers",
+)
 OUT = REPOSITORY / "results/benchmarks.json"
 
 

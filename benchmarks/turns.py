@@ -23,7 +23,8 @@ class Turns:
         self.wall_s = 0.0
         self.cpu_s = 0.0  # of the loop's own thread
         self.other: Turns | None = None  # None: it has ended
-        self._mine = threading.Semaphore(0)
+        self._mine = threading.Lock()  # locked: it is the other's turn
+        self._mine.acquire()
         self._since_s = (0.0, 0.0)
         self._n_minibatches = 0
 

@@ -3,6 +3,8 @@
 import itertools
 import json
 import random
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import dry_run, instrument, orchestration, planted, results
 from benchmarks.results import Result, Row, at_most, near
+from benchmarks.turns import MINIBATCHES, take_turns
 from benchmarks.workplace import Workplace
 from epochwatt.errors import EpochwattError
 
@@ -83,6 +86,47 @@ def test_each_two_pairs_have_both_orders():
     assert all(a != b for a, b in zip(orders[::2], orders[1::2], strict=True))
     assert len(set(orders[::2])) == 2  # the first of the two is not always the same
     assert orders == list(itertools.islice(instrument.shuffled_orders(0), 40))
+
+
+def noted(name, n_minibatches, order):
+    """A loop over mini-batches that notes when each of them is done."""
+
+    def loop(turns):
+        keep = turns.keeper(order.append)
+        for _ in range(n_minibatches):
+            keep(name)
+
+    return loop
+
+
+def test_loops_take_turns_until_both_have_ended():
+    order = []
+    with ThreadPoolExecutor(2) as pool:
+        turns = take_turns(pool, noted("a", 2 * MINIBATCHES, order), noted("b", 1, order))
+    assert order == ["a"] * MINIBATCHES + ["b"] + ["a"] * MINIBATCHES
+    assert all(t.wall_s > 0 for t in turns)
+
+
+def test_waiting_for_a_turn_is_not_counted():
+    order = []
+
+    def slow(turns):
+        time.sleep(0.05)
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = take_turns(pool, noted("a", MINIBATCHES + 1, order), slow)
+    assert second.wall_s >= 0.05 > first.wall_s
+
+
+def test_loop_that_fails_lets_the_other_end_and_is_an_error():
+    order = []
+
+    def fail(turns):
+        raise EpochwattError("no such thing")
+
+    with ThreadPoolExecutor(2) as pool, pytest.raises(EpochwattError, match="no such thing"):
+        take_turns(pool, noted("a", 3 * MINIBATCHES, order), fail)
+    assert len(order) == 3 * MINIBATCHES
 
 
 def test_cost_of_a_job_is_all_but_its_epoch_and_warm_up():
