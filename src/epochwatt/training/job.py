@@ -5,10 +5,12 @@ torch is imported only when there is something to measure.
 
 import logging
 import os
+import sys
 import time
 from typing import Any, Dict, List
 
 from epochwatt.device.locks import machine_lock
+from epochwatt.errors import TrainingError
 from epochwatt.records.receipt import write_receipt
 from epochwatt.records.run_folder import RunFolder
 
@@ -41,8 +43,13 @@ def run_part(
 def _measure(folder: RunFolder, factors: Dict[str, Any], epochs: List[int], data_root: str) -> None:
     if not epochs:
         return
-    from epochwatt.training.session import Session
-
+    try:
+        from epochwatt.training.session import Session
+    except ImportError as error:
+        raise TrainingError(
+            "{} cannot import what training needs ({}); name the interpreter that can under "
+            "`python:` in config/devices/".format(sys.executable, error)
+        ) from error
     with Session(folder, factors, data_root) as session:
         for epoch in epochs:
             session.measure(epoch)

@@ -3,12 +3,13 @@
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from epochwatt.device.locks import machine_lock
-from epochwatt.errors import RecordError
+from epochwatt.errors import RecordError, TrainingError
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training import __main__ as command
 from epochwatt.training import job
@@ -201,3 +202,11 @@ def test_command_explains_a_truncated_data_file_and_keeps_nothing(
     assert "Traceback" not in told
     assert folder.measured() == []
     assert not receipt.exists()
+
+
+def test_an_interpreter_without_torch_is_named(folder, receipt, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it could not be imported
+    monkeypatch.delitem(sys.modules, "epochwatt.training.session", raising=False)
+    with pytest.raises(TrainingError, match=r"cannot import .*torch.*`python:`"):
+        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt))
+    assert folder.measured() == []
