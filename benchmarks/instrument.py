@@ -148,9 +148,7 @@ def measure_pairs(source: Any, factors: Factors, measure_s: float) -> list[dict[
             losses = [torch.stack(epochs[name].losses) for name in names]
             if not torch.equal(*losses):
                 raise EpochwattError(f"bare and instrumented epoch trained differently: {losses}")
-            found = {
-                n: {"wall_s": t.wall_s, "cpu_s": t.cpu_s} for n, t in zip(names, turns, strict=True)
-            }
+            found = {name: _told(turn) for name, turn in zip(names, turns, strict=True)}
             pairs.append({"bare_first": bare_first, **found})
             if len(pairs) == 1:  # caches, kernels and clocks get warm: not counted
                 end_s = perf_counter() + measure_s
@@ -191,6 +189,7 @@ def run(quick: bool = False) -> Result:
             rows.append(
                 Row(f"instrumented / bare epoch, {place}", _ratios(pairs, "wall_s"), "", 4, BUDGET)
             )
+            rows.append(Row("  the same turn by turn", _turn_ratios(pairs), "", 4))
             rows.append(Row("  the same in CPU time", _ratios(pairs, "cpu_s"), "", 4))
             details[f"pairs, {place}"] = pairs
     return Result(rows, details)
@@ -198,3 +197,21 @@ def run(quick: bool = False) -> Result:
 
 def _ratios(pairs: list[dict[str, Any]], key: str) -> list[float]:
     return [pair["instrumented"][key] / pair["bare"][key] for pair in pairs]
+
+
+def _turn_ratios(pairs: list[dict[str, Any]]) -> list[float]:
+    """Return the ratios of turns that followed each other, without the first and last of an epoch.
+
+    They tell nothing of what is paid once per epoch, but there are many of them.
+    """
+    return [
+        instrumented_s / bare_s
+        for pair in pairs
+        for instrumented_s, bare_s in zip(
+            pair["instrumented"]["turns_s"][1:-1], pair["bare"]["turns_s"][1:-1], strict=True
+        )
+    ]
+
+
+def _told(turns: Turns) -> dict[str, Any]:
+    return {"wall_s": turns.wall_s, "cpu_s": turns.cpu_s, "turns_s": turns.turns_s}

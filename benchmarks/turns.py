@@ -20,13 +20,18 @@ class Turns:
     """The turns of one loop, and the time it had."""
 
     def __init__(self) -> None:
-        self.wall_s = 0.0
+        self.turns_s: list[float] = []  # wall time of each turn; the last may be a short one
         self.cpu_s = 0.0  # of the loop's own thread
         self.other: Turns | None = None  # None: it has ended
         self._mine = threading.Lock()  # locked: it is the other's turn
         self._mine.acquire()
         self._since_s = (0.0, 0.0)
         self._n_minibatches = 0
+
+    @property
+    def wall_s(self) -> float:
+        """Wall time of all turns."""
+        return sum(self.turns_s)
 
     def keeper(self, keep: Callable[[Any], Any]) -> Callable[[Any], None]:
         """Return a `keep` for the loop that also passes the turn on, every few mini-batches."""
@@ -62,7 +67,7 @@ class Turns:
 
     def _stop(self) -> None:
         wall_s, cpu_s = self._since_s
-        self.wall_s += perf_counter() - wall_s
+        self.turns_s.append(perf_counter() - wall_s)
         self.cpu_s += thread_time() - cpu_s
 
 
