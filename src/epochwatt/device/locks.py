@@ -67,6 +67,11 @@ class HolderLock:
         holder : what to say of us, a few words each
         on_wait : called once with a description of the present holder, after which we wait;
             without it a held lock raises LockedError.
+
+        Raises
+        ------
+        LockedError : somebody else holds it, and waiting was not asked for
+        RecordWriteError : the file cannot be opened or made by this user
         """
         fd = self._open()
         try:

@@ -117,13 +117,13 @@ def test_lock_file_of_another_without_write_permission_is_explained(tmp_path, pa
     HolderLock(path).acquire({"run": "run-a"}).release()
     os.chmod(path, 0o444)
     tmp_path.chmod(0o755)
-    with pytest.raises(LockedError, match=r"cannot open measuring\.lock: Permission denied"):
+    with pytest.raises(RecordWriteError, match=r"cannot open measuring\.lock: Permission denied"):
         as_stranger(tmp_path, lambda: HolderLock("measuring.lock").acquire({"run": "run-b"}))
 
 
 def test_lock_file_that_cannot_be_made_is_explained(tmp_path, as_stranger):
     tmp_path.chmod(0o555)
-    with pytest.raises(LockedError, match=r"cannot make measuring\.lock: Permission denied"):
+    with pytest.raises(RecordWriteError, match=r"cannot make measuring\.lock: Permission denied"):
         as_stranger(tmp_path, lambda: HolderLock("measuring.lock").acquire({"run": "run-b"}))
 
 
