@@ -9,6 +9,7 @@ instrumented one is the real path: `TimedMinibatches`, `HostTimer`, the `Progres
 
 import gc
 import io
+import os
 import random
 import tempfile
 from collections.abc import Callable, Iterator
@@ -112,6 +113,8 @@ def _prepared(minibatches: Dataset, n_samples: int, factors: Factors) -> tuple[D
     generator = torch.Generator()
     generator.manual_seed(SEED)
     loader = make_loader(minibatches, n_samples, factors, generator)
+    cpus = os.sched_getaffinity(0)
+    loader.worker_init_fn = lambda worker: os.sched_setaffinity(0, cpus)  # not the loop's alone
     trainer = Trainer(factors["model"], torch.device("cpu"), SEED)
     gc.collect()
     return loader, trainer
@@ -139,7 +142,9 @@ def measure_pairs(source: Any, factors: Factors, measure_s: float) -> list[dict[
     """
     makers = {"bare": bare_epoch, "instrumented": instrumented_epoch}
     pairs: list[dict[str, Any]] = []
-    with ThreadPoolExecutor(2) as pool:
+    # both threads on one CPU: two are never equally fast, and a thread keeps to its own
+    cpus = os.sched_getaffinity(0)
+    with ThreadPoolExecutor(2, "turns", os.sched_setaffinity, (0, {max(cpus)})) as pool:
         end_s = perf_counter()
         for bare_first in shuffled_orders(SEED):
             names = sorted(makers, reverse=not bare_first)
