@@ -9,6 +9,8 @@ Each message says what was found, what is allowed, where it came from and what t
     +-- RecordWriteError     a record that cannot be written (full disk, permission)
     +-- LockedError          somebody else holds the working folder
     +-- TrainingError        the measured program itself failed (a loader worker died)
+    +-- BoardError           a setting of the board that cannot be made, verified or put back
+        +-- RebootNeeded     the board has to be restarted before the setting can be made
 """
 
 
@@ -38,3 +40,11 @@ class LockedError(EpochwattError):
 
 class TrainingError(EpochwattError):
     """The training itself failed; nothing of this epoch was recorded as valid."""
+
+
+class BoardError(EpochwattError):
+    """A setting of the board cannot be made, was not met when read back, or cannot be put back."""
+
+
+class RebootNeeded(BoardError):
+    """The board has to be restarted before the setting can be made; nothing was measured."""
