@@ -11,7 +11,7 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run test lint format bench board-env report docs lock clean help
+.PHONY: run test lint format bench board-env setup-jetson remove-jetson report docs lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@$(SNAKEMAKE)
@@ -24,6 +24,12 @@ report: $(VENV)/host-ready ## results/report.html, remade only when something it
 test: $(VENV)/dev-ready ## all tests: unit, rules, end to end
 	@$(PY) -m pytest
 	@echo "tests passed; where they are and how to add one: CONTRIBUTING.md"
+
+setup-jetson: $(VENV)/workflow-ready ## on a Jetson: install the root helper and link the profile (asks for your password)
+	@sudo $(CURDIR)/$(PY) -B -m epochwatt.study.board_setup setup
+
+remove-jetson: $(VENV)/workflow-ready ## put the board's settings back and take the root helper away
+	@sudo $(CURDIR)/$(PY) -B -m epochwatt.study.board_setup remove
 
 board-env: .venv-board/ready ## Python 3.6 with torch 1.8 for the tests of the board side, where a python3.6 is there
 
@@ -51,6 +57,7 @@ lock: ## resolve the locked versions anew
 	echo "uv==$(UV_VERSION)" | $(LOCK) - -o requirements/uv.txt
 	$(LOCK) pyproject.toml -o requirements/workflow.txt
 	$(LOCK) pyproject.toml --extra host -c requirements/workflow.txt -o requirements/host.txt
+	$(LOCK) pyproject.toml --extra jetson -c requirements/workflow.txt -o requirements/jetson.txt
 	$(LOCK) pyproject.toml --extra host --extra dev -c requirements/host.txt -o requirements/dev.txt
 LOCK := .venv/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes
 
@@ -69,7 +76,7 @@ endif
 $(VENV)/path:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "epochwatt needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make run PYTHON=python3.12"; exit 1; }
-	@echo "setting up $(VENV) (once; about 7 GB with torch and its CUDA libraries)"
+	@echo "setting up $(VENV) (once; about 7 GB where torch and its CUDA libraries are wanted)"
 	@$(PYTHON) -m venv --clear $(VENV) || \
 	  { echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt

@@ -27,19 +27,21 @@ report: "workflow/report/workflow.rst"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/datasets.smk"
 include: "workflow/rules/measure.smk"
+include: "workflow/rules/idle.smk"
 include: "workflow/rules/collect.smk"
 include: "workflow/rules/figures.smk"
 
 
 wildcard_constraints:
     run=r"[a-z0-9.-]+",
+    idle=r"idle-[a-z0-9.-]+",
     backend=r"[a-z]+",
     first=r"\d+",
     last=r"\d+",
 
 
 onstart:
-    hold_working_folder()
+    begin()
 
 
 rule all:
@@ -49,3 +51,4 @@ rule all:
         rules.runs.input,
         rules.figures.input,
         rules.tables.input,
+        rules.idle_power.input,

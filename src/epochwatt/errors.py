@@ -46,5 +46,5 @@ class BoardError(EpochwattError):
     """A setting of the board cannot be made, was not met when read back, or cannot be put back."""
 
 
-class RebootNeeded(BoardError):
+class RebootNeeded(BoardError):  # noqa: N818
     """The board has to be restarted before the setting can be made; nothing was measured."""

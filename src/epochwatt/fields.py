@@ -30,7 +30,7 @@ def _f(name: str, kind: str, unit: str, about: str, default: Any = REQUIRED) -> 
 # what equals the default, so a changed default would give an old id a new meaning.
 FACTORS = (
     _f("setup", "str", "", "whose protocol the run follows: own, sigmetrics2023, hipcw2021", "own"),
-    _f("backend", "str", "", "where it runs: host (measured on the machine at hand)"),
+    _f("backend", "str", "", "host or jetson: measured; fake: a board of files, for tests"),
     _f("device", "str", "", "device type, a file of config/devices/"),
     _f("instance", "str", "", "which unit of that device type"),
     _f("model", "str", "", "network, a row of config/workloads.yaml"),
@@ -111,7 +111,12 @@ EPOCH_COLUMNS = (
     _f("n_minibatches", "int", "mini-batches", "mini-batches of the epoch"),
     _f("n_samples", "int", "samples", "samples trained on"),
     _f("loss", "float", "", "mean training loss of the epoch, over samples"),
-    _f("timing_method", "str", "", "host_clock, cuda_events_synchronised or cuda_events_pooled"),
+    _f(
+        "timing_method",
+        "str",
+        "",
+        "host_clock, cuda_events_synchronised, cuda_events_pooled or imported_cuda_events",
+    ),
     _f("host_wait_s", "float", "s", "host blocked on the loader, where that is not the wait"),
     *ENERGY_COLUMNS,
     _f("cpu_util_pct", "float", "%", "mean CPU utilisation"),
@@ -159,9 +164,20 @@ RUNS_COLUMNS = (
     _f("flags", "str", "", "all flags of the set's epochs, separated by spaces"),
 )
 
+# results/tables/idle.csv: what boards draw while they do nothing.
+IDLE_COLUMNS = (
+    *(f for f in FACTORS if f.name in ("backend", "device", "instance", "power_mode", "dvfs")),
+    _f("state", "str", "", "i: monitor on, nothing else; ii to iv: the paper's, from a plug meter"),
+    _f("power_scope", "str", "", "module, or socket for a plug meter"),
+    _f("power_w", "float", "W", "mean power"),
+    _f("power_error_pct", "float", "%", "bound of its error, 95 of 100 cases"),
+    _f("duration_s", "float", "s", "how long it was measured"),
+)
+
 # Every flag there is. config/flags.yaml says of each whether it invalidates or informs.
 FLAGS: Dict[str, str] = {
     "cold_process": "first epoch measured by its process",
+    "imported": "taken over from logs of the 2023 scripts; mode and medium as told, not verified",
     "resumed": "an unfinished attempt was found, or something else was measured in between",
     "warmup_skipped": "the process started here, after epoch 0, without a warm-up",
     "fresh_weights": "the checkpoint of the epoch before was missing or unreadable",
@@ -180,6 +196,16 @@ FLAGS: Dict[str, str] = {
     "power_sampling_regular": "power was not read at random instants: the bound holds no aliasing",
     "power_resolution_unknown": "too few different readings to see the sensor's resolution",
     "power_stuck": "a power sensor gave the same value for more than 30 s",
+    "power_contradicted": "an input rail told less power than a rail below it",
+    "power_total_unknown": "the board's rails are not known well enough to add them up",
+    "power_source_replaced": "the power source asked for could not be used; another was",
+    "clock_below_request": "DVFS off, and a clock's mean was below 95 % of what it was pinned to",
+    "throttled": "the board slowed itself down for heat during the epoch",
+    "over_current": "the board counted over-current events, or a power sensor gave an alarm",
+    "swap_grown": "more memory was swapped out after the epoch than before",
+    "machine_busy": "other programs took more than 10 % of the CPUs before the start",
+    "mode_not_verified": "a setting of the power mode cannot be read back",
+    "settle_timeout": "temperature or power were not steady within the time allowed",
 }
 
 

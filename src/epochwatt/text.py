@@ -8,3 +8,15 @@ def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
     rows = list(rows)
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+
+
+ORIGINS = {
+    "host": "measured on",
+    "jetson": "measured on",
+    "fake": "not measured, from a fake board:",
+}
+
+
+def origin(backends: Iterable[str]) -> str:
+    """Return in words where rows of these backends come from: a fake board measures nothing."""
+    return " and ".join(dict.fromkeys(ORIGINS[backend] for backend in backends))

@@ -57,6 +57,24 @@ def data_root(tmp_path_factory, recipe):
 
 
 @pytest.fixture
+def machine(data_root):
+    """The machine at hand, as a row of the run table describes it."""
+    from epochwatt.device.machine import open_machine
+
+    return open_machine(
+        {
+            "backend": "host",
+            "root": "/",
+            "kind": "",
+            "unit": "",
+            "storage": {"root": data_root, "mount": "", "block_device": ""},
+            "power_source": "none",
+            "settle": None,
+        }
+    )
+
+
+@pytest.fixture
 def factors(recipe):
     """All factors of a run on the tiny data set: LeNet, batch size 16, no workers, one thread."""
     canonical = {

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from board_checkout import BoardCheckout
 from full_checkout import FullCheckout, Outcome, configure_long_runs, configure_two_studies
 
 from epochwatt.datasets.make import make_dataset
@@ -37,6 +38,12 @@ class Shop:
         root = self._new_folder()
         shutil.copytree(self.template, root)
         return FullCheckout(root, machine=machine)
+
+    def board(self, kind: str) -> BoardCheckout:
+        """Return a new checkout with a fake board."""
+        root = self._new_folder()
+        shutil.copytree(self.template, root)
+        return BoardCheckout(root, kind)
 
     def undisturbed(self) -> FullCheckout:
         """Measure both long runs in a folder with nothing but config/.

@@ -24,7 +24,7 @@ import yaml
 from epochwatt.study.runs import Run
 from epochwatt.study.settings import load_settings
 
-PATIENCE_S = 120.0  # before a test gives up waiting; nothing here takes a tenth of it
+PATIENCE_S = 400.0  # before a test gives up waiting; nothing here takes a tenth of it
 TINY = 0.5  # dataset_scale of an epoch of a tenth of a second
 LONG = 5  # dataset_scale of an epoch of more than a second: long enough to be stopped inside
 
@@ -92,6 +92,8 @@ class FullCheckout:
     before : words in front of each command
     """
 
+    profile = "profiles/host"
+
     def __init__(
         self,
         root: Path,
@@ -104,6 +106,7 @@ class FullCheckout:
         self.machine = machine or root / "tmp"
         self.machine.mkdir(exist_ok=True)
         self.before = before
+        self.environment: dict[str, str] = {}  # more variables
 
     # -- configuration --
 
@@ -144,9 +147,9 @@ class FullCheckout:
     def _snakemake(self) -> list[str]:
         words = [sys.executable, "-m", "snakemake"]
         if self.workflow == self.root:
-            return [*words, "--profile", "profiles/host"]
+            return [*words, "--profile", self.profile]
         return [
-            *(*words, "--profile", str(self.workflow / "profiles/host")),
+            *(*words, "--profile", str(self.workflow / self.profile)),
             *("--snakefile", str(self.workflow / "Snakefile"), "--directory", str(self.root)),
         ]
 
@@ -154,6 +157,7 @@ class FullCheckout:
         return os.environ | {
             "PYTHONPATH": str(self.workflow / "src"),
             "TMPDIR": str(self.machine),
+            **self.environment,
         }
 
     def command(self, *words: str) -> Outcome:

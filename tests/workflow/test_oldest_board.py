@@ -12,6 +12,17 @@ from epochwatt.datasets.recipes import recipe
 from epochwatt.records.run_folder import RunFolder
 
 REPOSITORY = Path(__file__).parents[2]
+MACHINE = json.dumps(
+    {
+        "backend": "host",
+        "root": "/",
+        "kind": "",
+        "unit": "",
+        "storage": {"root": ".", "mount": "", "block_device": ""},
+        "power_source": "none",
+        "settle": None,
+    }
+)
 PYTHON = REPOSITORY / ".venv-board" / "bin" / "python"
 
 pytestmark = [
@@ -44,7 +55,7 @@ def test_three_epochs_in_two_processes(tmp_path, num_workers):
         command = [PYTHON, "-m", "epochwatt.training", "--run", "old", "--first", str(first)]
         command += ["--last", str(last), "--factors", json.dumps(factors)]
         command += ["--measured", tmp_path / "measured", "--data-root", tmp_path / "data"]
-        command += ["--receipt", tmp_path / f"part-{first}.json"]
+        command += ["--receipt", tmp_path / f"part-{first}.json", "--machine", MACHINE]
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src"), "TMPDIR": str(tmp_path)}
         result = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr

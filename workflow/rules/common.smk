@@ -9,7 +9,9 @@ from snakemake.exceptions import WorkflowError
 
 from epochwatt.errors import EpochwattError
 from epochwatt.study.fingerprint import fingerprint
-from epochwatt.study.settings import load_settings, working_folder_lock
+from epochwatt.study.idle import idles
+from epochwatt.study.plan import start_lines
+from epochwatt.study.settings import load_settings, refuse_root, working_folder_lock
 
 ENVIRONMENT = "../envs/workflow.yaml"
 
@@ -21,12 +23,14 @@ except EpochwattError as error:
 TABLE = SETTINGS.table
 
 
-def hold_working_folder():
-    """Refuse to start beside another workflow in this folder; the kernel frees a dead one's lock."""
+def begin():
+    """Refuse to start as root on a board or beside another workflow here; say what it will take."""
     try:
-        globals()["_lock"] = working_folder_lock()
+        refuse_root(TABLE)
+        globals()["_lock"] = working_folder_lock()  # the kernel frees a dead one's
     except EpochwattError as error:
         raise WorkflowError(str(error)) from None
+    print("\n".join(start_lines(SETTINGS)), file=sys.stderr)
 
 
 def interpreter(run):
@@ -36,7 +40,7 @@ def interpreter(run):
 
 def epochs_of(runs):
     """Return the `epochs.csv` of each run."""
-    return [f"results/runs/{run.id}/epochs.csv" for run in runs]
+    return [run.epochs_csv for run in runs]
 
 
 def previous_part(wildcards):

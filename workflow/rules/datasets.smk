@@ -3,7 +3,11 @@
 Needs: nothing.  Gives: {storage root}/{dataset}-{source}-x{scale}/manifest.json.
 """
 
-DATASETS = {run.data_folder: run.factors["recipe"] for run in TABLE.runs.values()}
+DATASETS = {
+    run.data_folder: run.factors["recipe"]
+    for run in TABLE.runs.values()
+    if not run.is_imported
+}
 
 
 rule make_dataset:

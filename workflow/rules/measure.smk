@@ -27,12 +27,14 @@ rule train_epoch:
         # strings in resources trigger no rerun: machine paths belong here
         python=lambda wildcards: interpreter(TABLE[wildcards.run]),
         data_root=lambda wildcards: TABLE[wildcards.run].data_root,
+        machine=lambda wildcards: TABLE[wildcards.run].machine,
     params:
         factors=lambda wildcards: TABLE[wildcards.run].canonical,
     shell:
         "{resources.python} -m epochwatt.training --run {wildcards.run} --factors {params.factors:q}"
         " --first {wildcards.first} --last {wildcards.last} --measured measured"
-        " --data-root {resources.data_root:q} --receipt {output.receipt:q} 2>&1 | tee {log:q}"
+        " --data-root {resources.data_root:q} --machine {resources.machine:q}"
+        " --receipt {output.receipt:q} 2>&1 | tee {log:q}"
 
 
 rule runs:

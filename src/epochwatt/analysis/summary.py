@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 
 from epochwatt.analysis.tables import epoch_sets, read_epochs
-from epochwatt.text import aligned
+from epochwatt.text import aligned, origin
 
 HEADER = (
     "model",
+    "mode",
     "workers",
     "batch",
     "epochs",
@@ -20,6 +21,8 @@ HEADER = (
     "compute",
     "overhead",
     "bound by",
+    "energy Wh",
+    "power W",
 )
 
 
@@ -55,7 +58,8 @@ def headline(epochs: pd.DataFrame) -> list[str]:
         return ["No epoch has been measured."]
     places = sorted(set(epochs.device + "/" + epochs.instance))
     lines = [
-        f"Measured on {', '.join(places)}: {epochs.run.nunique()} runs, {len(epochs)} epochs, "
+        f"{origin(epochs.backend).capitalize()} {', '.join(places)}: "
+        f"{epochs.run.nunique()} runs, {len(epochs)} epochs, "
         f"{epochs.e2e_s.sum():.0f} s of training."
     ]
     invalid = epochs[~epochs.valid]
@@ -64,6 +68,10 @@ def headline(epochs: pd.DataFrame) -> list[str]:
         lines.append(
             f"{len(invalid)} epochs are not valid and left out of means: {', '.join(flags)}."
         )
+    imported = epochs[epochs.timing_method == "imported_cuda_events"]
+    if len(imported):
+        n_runs = imported.run.nunique()
+        lines.append(f"{n_runs} of the runs are imported from logs of the 2023 scripts.")
     if (epochs.power_scope == "").all():
         lines.append("No power sensor was found: there is no energy, and its columns are empty.")
     lines.append("Means over the valid epochs after the first (1+); parts in % of E2E.")
@@ -73,14 +81,21 @@ def headline(epochs: pd.DataFrame) -> list[str]:
 def run_row(of_run: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, ...]:
     """Return one run's cells, in the order of `HEADER`."""
     first = of_run.iloc[0]
-    cells = (titles.get(first.model, first.model), str(first.num_workers), str(first.batch_size))
+    place = (titles.get(first.model, first.model), str(first.power_mode))
+    cells = (*place, str(first.num_workers), str(first.batch_size))
     later = epoch_sets(of_run)["1+"]
     valid = later[later.valid]
     if valid.empty:
-        return (*cells, "0", "-", "-", "-", "-", "no valid epoch after the first")
+        return (*cells, "0", "-", "-", "-", "-", "no valid epoch after the first", "-", "-")
     mean = valid[["e2e_s", "stall_s", "compute_s", "overhead_s", "wait_s"]].mean()
     shares = [f"{100 * mean[p] / mean.e2e_s:.1f} %" for p in ("stall_s", "compute_s", "overhead_s")]
-    return (*cells, str(len(valid)), f"{mean.e2e_s:.2f}", *shares, verdict(mean.to_dict()))
+    energy_wh, power_w = valid[["energy_trapezoid_wh", "power_mean_w"]].mean()
+    told = (str(len(valid)), f"{mean.e2e_s:.2f}", *shares, verdict(mean.to_dict()))
+    return (*cells, *told, _known(energy_wh), _known(power_w))
+
+
+def _known(value: float) -> str:
+    return "-" if pd.isna(value) else f"{value:.3g}"
 
 
 def verdict(mean: Mapping[Any, float]) -> str:

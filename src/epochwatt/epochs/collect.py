@@ -6,6 +6,7 @@ from typing import Any
 
 from epochwatt import fields
 from epochwatt.epochs import telemetry
+from epochwatt.epochs.board import board_flags
 from epochwatt.errors import RecordError
 from epochwatt.records import files
 from epochwatt.records.run_folder import EpochRecord, RunFolder
@@ -61,6 +62,7 @@ def epoch_row(
     row: dict[str, Any] = dict.fromkeys(fields.names(fields.RUN_EPOCH_COLUMNS))
     row.update((k, v) for k, v in meta["factors"].items() if k in row)
     row.update((k, v) for k, v in meta.items() if k in row)
+    row["backend"] = meta.get("backend", row["backend"])  # what it really ran on
     row["stall_s"] = stall_s
     row["overhead_s"] = meta["e2e_s"] - stall_s - meta["compute_s"]
     row["cached_pct"] = _cache(meta)["before_pct"]
@@ -77,6 +79,7 @@ def epoch_row(
         set(meta["flags"])
         | derived_flags(meta, row["overhead_s"])
         | telemetry.telemetry_flags(record)
+        | board_flags(record, samples)
         | {flag for scope in scopes for flag in scope["flags"]}
     )
     if changed(meta, first.meta):

@@ -26,13 +26,14 @@ COUNTER, TRAPEZOID = "counter", "trapezoid"
 RATES = ("cpu_util_pct", "read_iops", "read_mib_s")
 
 STUCK_S = 30.0  # a total that does not move for so long is no reading of a machine at work
-USAGE = {  # column of epochs.csv -> (source, column of its samples)
-    "cpu_util_pct": ("host", "cpu_util_pct"),
-    "gpu_util_pct": ("nvml", "gpu_util_pct"),
-    "ram_used_mib": ("host", "ram_used_mib"),
-    "read_iops": ("host", "read_iops"),
-    "read_mib_s": ("host", "read_mib_s"),
-}
+USAGE = (  # column of epochs.csv, source, column of its samples
+    ("cpu_util_pct", "host", "cpu_util_pct"),
+    ("gpu_util_pct", "nvml", "gpu_util_pct"),
+    ("gpu_util_pct", "board", "gpu_util_pct"),
+    ("ram_used_mib", "host", "ram_used_mib"),
+    ("read_iops", "host", "read_iops"),
+    ("read_mib_s", "host", "read_mib_s"),
+)
 MEDIANS = ("cpu_util_pct", "gpu_util_pct")
 
 Samples = dict[str, dict[str, np.ndarray]]
@@ -47,7 +48,7 @@ def usage(record: EpochRecord, samples: Samples) -> dict[str, float | None]:
     """Return means over the epoch (and medians of utilisation); None where nothing was read."""
     window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
     columns: dict[str, float | None] = {}
-    for name, (source, column) in USAGE.items():
+    for name, source, column in USAGE:
         table = samples.get(source, {})
         if column not in table:
             continue
@@ -134,6 +135,8 @@ def power_flags(about: dict[str, Any], found: frozenset[str]) -> set[str]:
         flags.add("power_negative")
     if about["stuck_s"] > STUCK_S:
         flags.add("power_stuck")
+    if about.get("settings", {}).get("contradictions"):
+        flags.add("power_contradicted")
     return flags
 
 
@@ -146,6 +149,10 @@ def telemetry_flags(record: EpochRecord) -> set[str]:
     sources = statistics.get("sources", {}).values()
     if any(about["rows_dropped"] or about["n_failed"] for about in sources):
         flags.add("sampler_gap")
+    if any(about["scope"] and not about["total"] for about in sources):
+        flags.add("power_total_unknown")
+    if any("fallback" in about.get("settings", {}) for about in sources):
+        flags.add("power_source_replaced")
     return flags
 
 

@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from epochwatt import fields
 from epochwatt.analysis.tables import epoch_sets, read_epochs
 from epochwatt.figures import style
+from epochwatt.text import origin
 
 PARTS = ("stall", "compute", "overhead")
 # what a bar of a group differs in; everything else makes another group
@@ -71,6 +72,9 @@ def read(
     factors: list[dict[Any, Any]] = [r.iloc[0][_GROUP_FACTORS].to_dict() for r in per_run]
     factors += [{k: row[k] for k in _GROUP_FACTORS} for row in excluded]
     labels = _group_labels(factors, titles)
+    for i, of_run in enumerate(per_run):
+        if of_run.timing_method.iloc[0] == "imported_cuda_events":
+            labels[i] += "\nimported"
     bars = [_bar(r, labels[i]) for i, r in enumerate(per_run)]
     for label, row in zip(labels[len(per_run) :], excluded, strict=True):
         empty = {"0": None, "1+": None}
@@ -128,7 +132,8 @@ def _note(epochs: pd.DataFrame) -> str:
         return "no epochs"
     places = sorted(set(epochs.device + "/" + epochs.instance))
     left_out = int((~epochs.valid).sum())
-    note = f"measured on {', '.join(places)}; {epochs.run.nunique()} runs, {len(epochs)} epochs"
+    n_runs, origins = epochs.run.nunique(), origin(epochs.backend)
+    note = f"{origins} {', '.join(places)}; {n_runs} runs, {len(epochs)} epochs"
     return note + (f", {left_out} not valid and left out" if left_out else "")
 
 

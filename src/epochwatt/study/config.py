@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from epochwatt import fields
 from epochwatt.errors import ConfigError
@@ -20,10 +20,18 @@ class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+Backend = Literal["host", "jetson"]
+
+
 class Config(Closed):
     """config/config.yaml: what this checkout measures."""
 
-    studies: list[str] = Field(description="names of the studies to run, in order of priority")
+    studies: str | list[str] = Field(
+        description="names of the studies to run, in order of priority; `paper`: all studies of "
+        "the two papers; `imported`: runs taken over by `epochwatt import-2023`; `starter`: made "
+        "for the board at hand; `auto`: `starter` on a Jetson board, "
+        "else `host-pipeline` and `host-photographs`",
+    )
 
 
 Axis = Any  # a scalar or a list of scalars; checked against FactorValues once expanded
@@ -36,8 +44,13 @@ class Study(Closed):
     setup: Literal["own", "sigmetrics2023", "hipcw2021"] = Field(
         "own", description="whose protocol it follows"
     )
-    backend: Literal["host"] = Field(description="where it runs")
-    device: str = Field(description="device type: a file of config/devices/")
+    backend: Backend = Field(
+        description="where it runs: on the machine at hand, or on a Jetson board"
+    )
+    device: str = Field(
+        "",
+        description="device type: a file of config/devices/; a block of `sweep` may name its own",
+    )
     epochs: int = Field(ge=1, description="epochs of each run; raising it continues the runs")
     sweep: list[dict[str, Axis]] = Field(
         min_length=1,
@@ -49,6 +62,7 @@ class Study(Closed):
 class FactorValues(Closed):
     """The factors a sweep may set, with what is allowed."""
 
+    device: str | None = None
     instance: str | None = None
     model: str
     dataset_source: str | None = None
@@ -77,27 +91,82 @@ class Storage(Closed):
     root: str = Field(
         description="folder that holds data sets; relative to the checkout or absolute"
     )
+    mount: str = Field(
+        "", description="mount point that has to be mounted and to hold `root`; none: not looked at"
+    )
+    block_device: str = Field(
+        "",
+        description="how the name of its block device begins, such as nvme or mmcblk1; none: not "
+        "looked at",
+    )
 
 
 class PowerMode(Closed):
-    """Settings of a power mode; what is not named stays as the machine has it."""
+    """Settings of a power mode; what is not named is as in the board's strongest mode."""
 
-    cores: float | None = Field(None, ge=1, description="CPU cores that are on")
-    cpu_mhz: float | None = Field(None, gt=0, description="CPU clock")
-    gpu_mhz: float | None = Field(None, gt=0, description="GPU clock")
-    emc_mhz: float | None = Field(None, gt=0, description="memory clock")
+    nvpmodel: str | None = Field(
+        None,
+        description="name of a mode that the board's nvpmodel knows; then no numbers beside it",
+    )
+    cores: int | None = Field(None, ge=1, strict=True, description="CPU cores that are on")
+    cpu_mhz: float | None = Field(None, gt=0, description="CPU clock, to 2 % a step of the board's")
+    gpu_mhz: float | None = Field(None, gt=0, description="GPU clock, likewise")
+    emc_mhz: float | None = Field(None, gt=0, description="memory clock, likewise")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "PowerMode":
+        if self.nvpmodel and len(self.model_fields_set) > 1:
+            raise ValueError("either the name of an nvpmodel mode or numbers, not both")
+        return self
+
+
+class Settling(Closed):
+    """How long a board may settle before epoch 0 of a run."""
+
+    max_s: float = Field(gt=0, description="time limit, s; a board still restless then is flagged")
+    window_s: float = Field(
+        20, gt=0, description="time over which temperature and power have to be steady, s"
+    )
+    temp_c: float = Field(1.0, gt=0, description="largest change of the hottest sensor in it, K")
+    power_w: float = Field(0.5, gt=0, description="largest change of the module's power in it, W")
 
 
 class Device(Closed):
     """config/devices/{device}.yaml: one device type."""
 
     title: str = Field(description="its name for people")
-    backends: list[Literal["host"]] = Field(min_length=1, description="backends that can run it")
+    backends: list[Backend] = Field(min_length=1, description="backends that can run it")
+    board: Literal["", "nano", "xavier_nx", "agx_xavier", "orin_agx", "orin_nx", "orin_nano"] = (
+        Field("", description="kind of the Jetson board")
+    )
+    sysroot: str = Field(
+        "/",
+        description="where the board's files are; another folder than / is a fake board, and its "
+        "runs are of backend `fake`",
+    )
     instances: list[str] = Field(min_length=1, description="units; the first is the default")
+    units: dict[str, str] = Field(
+        default_factory=dict,
+        description="instance -> serial number or host name of the one machine that may measure it",
+    )
     python: list[str] = Field(
         default_factory=list,
         description="words of the command that starts the interpreter which owns torch; empty: the "
         "workflow's own",
+    )
+    remote: bool = Field(
+        False,
+        description="`python` runs on another machine (over ssh), which checks by itself that it "
+        "is the right board; the checkout has the same path there",
+    )
+    power_source: Literal["jtop", "sysfs", "tegrastats"] = Field(
+        "jtop", description="where a board's power is read"
+    )
+    settle: Settling | None = Field(
+        None, description="what a board waits for before epoch 0 of a run"
+    )
+    idle_s: float = Field(
+        60, ge=0, description="how long a board's idle power is measured in each mode, s; 0: never"
     )
     storage: dict[str, Storage] = Field(min_length=1, description="media; the first is the default")
     power_modes: dict[str, PowerMode] = Field(
@@ -108,6 +177,14 @@ class Device(Closed):
         min_length=1, description="what is possible; the first is the default"
     )
     torch_threads: int = Field(0, ge=0, description="default of the factor of that name")
+    guess_samples_per_s: dict[str, float] = Field(
+        default_factory=dict,
+        description="model -> a guess for `epochwatt plan`, better than the workload's own",
+    )
+    out_of_memory: list[str] = Field(
+        default_factory=list,
+        description="models that ran out of memory on it in the papers: `epochwatt plan` warns",
+    )
 
 
 REFERENCE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$"  # module.name, anywhere on the Python path

@@ -8,7 +8,8 @@ import time
 from epochwatt.datasets.recipes import n_samples
 from epochwatt.errors import ConfigError, EpochwattError, RecordError
 from epochwatt.records.run_folder import RunFolder
-from epochwatt.study.runs import EXCLUSIONS, Run
+from epochwatt.study.expand import EXCLUSIONS
+from epochwatt.study.runs import Run
 from epochwatt.study.settings import Settings
 from epochwatt.text import aligned
 
@@ -24,21 +25,57 @@ def plan_lines(settings: Settings) -> list[str]:
     known = {run.id: _measured_e2e_s(run) for run in runs}
     rows, total_s, total_left = [], 0.0, 0
     for run in runs:
-        done = [k for k in range(run.epochs) if RunFolder(MEASURED, run.id).has(k)]
+        done = _done(run)
         epoch_s, basis = _epoch_estimate_s(run, known, settings)
         left = run.epochs - len(done)
         left_s = left * epoch_s + _jobs_left(run, done) * JOB_S
         total_s, total_left = total_s + left_s, total_left + left
         cells = (run.id, " ".join(run.studies), str(run.epochs), str(len(done)))
-        rows.append((*cells, f"{epoch_s:.3g} ({basis})", _duration(left_s) if left else "-"))
+        said = "imported" if run.is_imported else f"{epoch_s:.3g} ({basis})"
+        rows.append((*cells, said, _duration(left_s) if left else "-"))
     n_epochs = sum(run.epochs for run in runs)
     lines = aligned([_HEADER, *rows])
     lines += [f"excluded: {run.id} ({why})" for run, why in settings.table.excluded]
+    lines += [f"left alone: {line}" for line in left_alone(settings)]
+    lines += [f"warning: {line}" for line in memory_warnings(settings)]
     lines.append(
         f"{len(runs)} runs, {n_epochs} epochs, {n_epochs - total_left} of them measured; "
         + (f"the rest takes about {_duration(total_s)}" if total_left else "nothing is left to do")
     )
     return lines
+
+
+def _done(run: Run) -> list[int]:
+    """Return the epochs that are there."""
+    if run.is_imported:
+        return list(range(run.epochs))
+    return [k for k in range(run.epochs) if RunFolder(MEASURED, run.id).has(k)]
+
+
+def start_lines(settings: Settings) -> list[str]:
+    """Return what is about to run, in a few lines: how long it may take, what is left alone."""
+    return plan_lines(settings)[1 + len(settings.table.runs) :]
+
+
+def left_alone(settings: Settings) -> list[str]:
+    """Return the runs that belong to other machines or media, a line for each reason."""
+    runs_of: dict[str, list[str]] = {}
+    for run, reason in settings.table.elsewhere:
+        runs_of.setdefault(reason, []).append(run.id)
+    return [
+        f"{len(runs)} runs, {reason}: {', '.join(runs[:3])}{', ...' if len(runs) > 3 else ''}"
+        for reason, runs in runs_of.items()
+    ]
+
+
+def memory_warnings(settings: Settings) -> list[str]:
+    """Return a line for each model that ran out of memory on its device in the papers."""
+    pairs = {(run.factors["device"], run.factors["model"]) for run in settings.table.runs.values()}
+    return [
+        f"{model} ran out of memory on {device} in the papers"
+        for device, model in sorted(pairs)
+        if model in settings.devices.get(device, "the run").out_of_memory
+    ]
 
 
 def _measured_e2e_s(run: Run) -> float | None:
@@ -71,7 +108,11 @@ def _epoch_estimate_s(
         return sum(others) / len(others), "runs like it"
     f = run.factors
     samples = n_samples(f["dataset"], f["dataset_source"], f["dataset_scale"])
-    return samples / settings.workloads[f["model"]].guess_samples_per_s, "a guess"
+    device = settings.devices.get(f["device"], "the run")
+    guess = device.guess_samples_per_s.get(
+        f["model"], settings.workloads[f["model"]].guess_samples_per_s
+    )
+    return samples / guess, "a guess"
 
 
 def _jobs_left(run: Run, done: list[int]) -> int:
@@ -102,6 +143,8 @@ def find_run(settings: Settings, run_id: str) -> Run:
 def why_lines(settings: Settings, run_id: str) -> list[str]:
     """Return what would run for a run and why: its epochs, then Snakemake's own word."""
     run = find_run(settings, run_id)
+    if run.is_imported:
+        return [f"{run.id}: {run.epochs} epochs, imported; none is ever measured here"]
     lines = [f"{run.id}: {run.epochs} epochs asked for by {', '.join(run.studies)}"]
     lines += [f"  {_epoch_state(run, epoch)}" for epoch in range(run.epochs)]
     jobs = _jobs_about(run.id, _dry_run())

@@ -23,8 +23,11 @@ BLOCK = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 LEFT_OUT = {
     **dict.fromkeys(("instance", "storage", "power_mode", "dvfs"), "the device's first"),
     "torch_threads": "the device's",
-    **dict.fromkeys(("cores", "cpu_mhz", "gpu_mhz", "emc_mhz"), "as it is"),
+    **dict.fromkeys(("cores", "cpu_mhz", "gpu_mhz", "emc_mhz"), "as in the strongest mode"),
     "dataset_source": "the workload's",
+    "device": "the study's",
+    "nvpmodel": "none",
+    "settle": "no waiting",
 }
 _TYPES = {"str": "text", "string": "text", "int": "integer", "float": "number", "bool": "boolean"}
 _LIMITS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
@@ -55,6 +58,7 @@ def blocks(root: Path) -> dict[str, str]:
         "sets": _columns(f for f in fields.RUNS_COLUMNS if f not in elsewhere),
         "statistics": _listed(fields.STATISTIC_COLUMNS),
         "minibatches": _listed(fields.MINIBATCH_COLUMNS),
+        "idle": _columns(fields.IDLE_COLUMNS),
         "flags": _table(("flag", "effect", "meaning"), flags),
         **{model.__name__: _keys(model) for model in config.Closed.__subclasses__()},
     }
@@ -102,7 +106,7 @@ def _type(schema: dict[str, Any]) -> str:
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "anyOf" in schema:
-        kinds = dict.fromkeys(_type(s) for s in schema["anyOf"] if s["type"] != "null")
+        kinds = dict.fromkeys(_type(s) for s in schema["anyOf"] if s.get("type") != "null")
         return " or ".join(k for k in kinds if k != "integer" or "number" not in kinds)
     if schema["type"] == "array":
         return f"list of {_type(schema['items'])}"

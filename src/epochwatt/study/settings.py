@@ -11,7 +11,9 @@ from epochwatt.device.locks import HolderLock
 from epochwatt.errors import ConfigError, LockedError
 from epochwatt.records import files
 from epochwatt.study.config import Flag, Plotting, WorkloadRow, read_yaml, validated
-from epochwatt.study.runs import STUDIES, WORKLOADS, Run, RunTable, load_table, read_rows
+from epochwatt.study.expand import STARTER, STUDIES, WORKLOADS, Devices, load_table, read_rows
+from epochwatt.study.imported import IMPORTED
+from epochwatt.study.runs import Run, RunTable
 
 CONFIG = "config/config.yaml"
 FLAGS = "config/flags.yaml"
@@ -27,6 +29,7 @@ class Settings:
     plotting: Plotting
     flag_effects: dict[str, str]  # flag -> invalidates or informs
     workloads: dict[str, WorkloadRow]
+    devices: Devices
 
     @property
     def model_titles(self) -> dict[str, str]:
@@ -72,6 +75,7 @@ def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> 
         plotting=validated(Plotting, read_yaml(root / PLOTTING), PLOTTING),
         flag_effects=_flag_effects(root),
         workloads=read_rows(WorkloadRow, root / WORKLOADS),
+        devices=Devices(root),
     )
     _check_figures(settings.plotting, root)
     return settings
@@ -92,7 +96,7 @@ def _check_figures(plotting: Plotting, root: Path) -> None:
     known = read_yaml(root / STUDIES)
     for name, figure in plotting.figures.items():
         for study in figure.studies:
-            if study not in known:
+            if study not in (*known, STARTER, IMPORTED):
                 raise ConfigError(
                     f"{PLOTTING}: figures.{name}.studies names {study!r}\n"
                     f"  {STUDIES} has: {', '.join(known)}"
@@ -105,6 +109,21 @@ def _check_keys(where: str, found: Iterable[str], wanted: Iterable[str]) -> None
     for key in [*(k for k in found if k not in wanted), *(k for k in wanted if k not in found)]:
         problem = "is missing" if key in wanted else "is not one of them"
         raise ConfigError(f"{PLOTTING}: {where}.{key} {problem}\n  allowed: {', '.join(wanted)}")
+
+
+ALLOW_ROOT = "EPOCHWATT_ALLOW_ROOT"  # environment variable; for containers and CI
+
+
+def refuse_root(table: RunTable) -> None:
+    """Refuse to run as root where a board's runs are asked for; ConfigError says why and how."""
+    measured = [run for run in table.runs.values() if not run.is_imported]
+    boards = {run.factors["backend"] for run in measured} & {"jetson", "fake"}
+    if os.geteuid() == 0 and boards and not os.environ.get(ALLOW_ROOT):
+        raise ConfigError(
+            "the workflow does not run as root on a board: a job could change anything on it, and "
+            "its files would be root's\n  run it as an ordinary user; `make setup-jetson` lets it "
+            f"set power modes through one small helper. In a container or CI: {ALLOW_ROOT}=1"
+        )
 
 
 def working_folder_lock() -> HolderLock:

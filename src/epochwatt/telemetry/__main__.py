@@ -16,7 +16,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 from epochwatt.telemetry import process
-from epochwatt.telemetry.discover import sources
+from epochwatt.telemetry.discover import POWER, sources
 from epochwatt.telemetry.sampler import Clock, Recorder
 from epochwatt.telemetry.source import READ_ERRORS, Source
 from epochwatt.telemetry.synthetic import SyntheticSource
@@ -30,6 +30,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--pid", type=int, required=True, help="the trainer, whose share is told")
     parser.add_argument("--data", required=True, help="path on the data set's file system")
     parser.add_argument("--seed", type=int, default=0, help="seed of the sampling instants")
+    parser.add_argument("--root", default="/", help="/, or the folder of a fake board")
+    parser.add_argument("--power", choices=POWER, default="none", help="power source of a board")
     parser.add_argument(
         "--synthetic",
         action="append",
@@ -45,12 +47,12 @@ def main(argv: Optional[List[str]] = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's affair
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
     made_up = [SyntheticSource(**json.loads(text)) for text in arguments.synthetic]
-    found: List[Source] = sources(arguments.pid, arguments.data)
-    wall: Clock = next((s.unix_s for s in made_up if s.spoils_the_clock), time.time)
-    recorder = Recorder(found + list(made_up), arguments.seed, wall=wall)
     # what a library prints must not be taken for an answer
     answers = os.dup(1)
     os.dup2(2, 1)
+    found: List[Source] = sources(arguments.pid, arguments.data, arguments.root, arguments.power)
+    wall: Clock = next((s.unix_s for s in made_up if s.spoils_the_clock), time.time)
+    recorder = Recorder(found + list(made_up), arguments.seed, wall=wall)
     process.die_with_parent()
     process.wake_exactly()
     gc.disable()  # the loop makes no cycles, and a collection would delay a reading

@@ -47,6 +47,8 @@ class Sampler:
         seed: int,
         synthetic: Sequence[Dict[str, Any]] = (),
         timeout_s: float = TIMEOUT_S,
+        root: str = "/",
+        power: str = "none",
     ) -> "Sampler":
         """Start the process and wait until it is ready.
 
@@ -57,10 +59,13 @@ class Sampler:
         seed : of the sampling instants
         synthetic : arguments of a `SyntheticSource` each, for tests and benchmarks
         timeout_s : for each answer to a command, s
+        root : `/`, or the folder of a fake board
+        power : which of a board's power sources is asked for: `discover.POWER`
         """
         sampler = cls(timeout_s)
         words = [sys.executable, "-m", "epochwatt.telemetry", "--parent", str(os.getpid())]
         words += ["--pid", str(pid), "--data", str(data_path), "--seed", str(seed)]
+        words += ["--root", root, "--power", power]
         for arguments in synthetic:
             words += ["--synthetic", json.dumps(arguments)]
         package = os.path.dirname(os.path.dirname(os.path.abspath(epochwatt.__file__)))

@@ -3,28 +3,41 @@
 import logging
 from typing import Callable, List, Optional
 
+from epochwatt.device import reading
+from epochwatt.telemetry.board import BoardSource
 from epochwatt.telemetry.host import HostSource
+from epochwatt.telemetry.ina3221 import Ina3221Source
 from epochwatt.telemetry.nvml import open_gpu
 from epochwatt.telemetry.rapl import RaplSource
 from epochwatt.telemetry.source import READ_ERRORS, Source
+from epochwatt.telemetry.tegrastats import TegrastatsSource
 
 log = logging.getLogger(__name__)
 
+POWER = ("none", "sysfs", "jtop", "tegrastats")  # a board's power sources, by name
+JTOP_S = 1.0
 
-def sources(pid: int, data_path: str, root: str = "/") -> List[Source]:
-    """Return the usable sources: host counters, the GPU, the processor's energy counters.
+
+def sources(pid: int, data_path: str, root: str = "/", power: str = "none") -> List[Source]:
+    """Return the usable sources: host counters, then a board's or a processor's and a GPU's.
 
     Parameters
     ----------
     pid : the trainer
     data_path : any path on the file system that holds the data set
-    root : `/`, or the folder of a made-up system
+    root : `/`, or the folder of a fake board; processes and disks are the real machine's
+    power : one of `POWER`; where it cannot be used, `sysfs` stands for it and says why
     """
+    kind = reading.board_kind(root)
     makers: List[Callable[[], Optional[Source]]] = [
-        lambda: HostSource(root, pid, data_path),
-        open_gpu,
-        lambda: _usable(RaplSource(root)),
+        lambda: HostSource("/", pid, data_path, board_root=root)
     ]
+    if kind:
+        makers.append(lambda: BoardSource(root))
+    else:
+        makers += [open_gpu, lambda: _usable(RaplSource(root))]
+    if power != "none":
+        makers.append(lambda: _power(root, kind, power))
     found = []
     for make in makers:
         try:
@@ -35,6 +48,23 @@ def sources(pid: int, data_path: str, root: str = "/") -> List[Source]:
         if source is not None:
             found.append(source)
     return found
+
+
+def _power(root: str, kind: str, name: str) -> Source:
+    """Return the source of that name, or the sensors' files; raises OSError."""
+    try:
+        if name == "tegrastats":
+            return TegrastatsSource(root, kind)
+        if name == "jtop":
+            # imported where it is wanted: few have jtop
+            from epochwatt.telemetry.jtop_source import open_jtop
+
+            return open_jtop(kind, JTOP_S)
+    except READ_ERRORS as error:
+        why = "{} cannot be used: {}".format(name, error)
+        log.warning("%s; the sensors are read from sysfs", why)
+        return Ina3221Source(root, kind, fallback=why)
+    return Ina3221Source(root, kind)
 
 
 def _usable(rapl: RaplSource) -> Optional[RaplSource]:

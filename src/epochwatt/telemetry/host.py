@@ -36,13 +36,20 @@ class HostSource(Source):
     pid : the trainer; its children are found each second
     data_path : any path on the file system that holds the data set
     clock : seconds of the monotonic clock
+    board_root : where the CPU's clocks and temperature are; None: in `root`. A fake board has some
+        of its own, while the training's processes and disks are the real machine's
     """
 
     name = "host"
     period_s = 1.0
 
     def __init__(
-        self, root: str, pid: int, data_path: str, clock: Callable[[], float] = time.monotonic
+        self,
+        root: str,
+        pid: int,
+        data_path: str,
+        clock: Callable[[], float] = time.monotonic,
+        board_root: Optional[str] = None,
     ) -> None:
         self._clock = clock
         proc = os.path.join(root, "proc")
@@ -52,9 +59,10 @@ class HostSource(Source):
         disk = os.path.join(root, "sys/dev/block", self._device or "none", "stat")
         self._disk = readable(disk)
         self._tree = ProcessTree(proc, pid)
-        clocks = cpu_clocks(root)
+        board_root = root if board_root is None else board_root
+        clocks = cpu_clocks(board_root)
         self._clocks = [handle for _, handle in clocks]
-        self._zone, self._temperature = cpu_thermal_zone(root)
+        self._zone, self._temperature = cpu_thermal_zone(board_root)
         self._n_cpus = os.cpu_count() or 1
         self._ticks_per_s = float(os.sysconf("SC_CLK_TCK"))
         self._before: Optional[Tuple[float, List[float]]] = None

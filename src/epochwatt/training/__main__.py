@@ -7,9 +7,12 @@ import sys
 from typing import List, Optional
 
 from epochwatt import fields
-from epochwatt.errors import EpochwattError
+from epochwatt.device.machine import open_machine
+from epochwatt.errors import EpochwattError, RebootNeeded
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training.job import run_part
+
+REBOOT_NEEDED = 4  # exit status
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -21,19 +24,31 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--measured", required=True, help="folder of all measured runs")
     parser.add_argument("--data-root", required=True, help="folder that holds the data sets")
     parser.add_argument("--receipt", required=True, help="file to write when all are measured")
+    parser.add_argument(
+        "--machine", required=True, help="what to know of the machine (device.machine), as JSON"
+    )
     return parser
 
 
 def main(argv: Optional[List[str]] = None) -> int:
-    """Run the command; return its exit status (1 after an error that was explained)."""
+    """Run the command; return its exit status: 1 after an error, 4 when a restart is needed."""
     arguments = _parser().parse_args(argv)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
     folder = RunFolder(arguments.measured, arguments.run)
     factors = fields.with_defaults(json.loads(arguments.factors))
     try:
         run_part(
-            folder, factors, arguments.first, arguments.last, arguments.data_root, arguments.receipt
+            folder,
+            factors,
+            arguments.first,
+            arguments.last,
+            arguments.data_root,
+            arguments.receipt,
+            open_machine(json.loads(arguments.machine)),
         )
+    except RebootNeeded as error:
+        print("reboot needed: {}: {}".format(arguments.run, error), file=sys.stderr)
+        return REBOOT_NEEDED
     except EpochwattError as error:
         print("error: {}: {}".format(arguments.run, error), file=sys.stderr)
         return 1

@@ -10,15 +10,23 @@ import time
 from typing import Any, Dict, List
 
 from epochwatt.device.locks import machine_lock
+from epochwatt.device.machine import Machine
 from epochwatt.errors import TrainingError
 from epochwatt.records.receipt import write_receipt
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.training.preparation import prepared
 
 log = logging.getLogger(__name__)
 
 
 def run_part(
-    folder: RunFolder, factors: Dict[str, Any], first: int, last: int, data_root: str, receipt: str
+    folder: RunFolder,
+    factors: Dict[str, Any],
+    first: int,
+    last: int,
+    data_root: str,
+    receipt: str,
+    machine: Machine,
 ) -> None:
     """Measure those of the epochs `first`..`last` that are not measured yet; write the receipt.
 
@@ -36,11 +44,18 @@ def run_part(
             done = [epoch for epoch in missing if folder.has(epoch)]
             for epoch in done:
                 _say_measured(folder, epoch)
-            _measure(folder, factors, [e for e in missing if e not in done], data_root)
+            left = [epoch for epoch in missing if epoch not in done]
+            _measure(folder, factors, left, data_root, machine)
     write_receipt(receipt, folder, first, last)
 
 
-def _measure(folder: RunFolder, factors: Dict[str, Any], epochs: List[int], data_root: str) -> None:
+def _measure(
+    folder: RunFolder,
+    factors: Dict[str, Any],
+    epochs: List[int],
+    data_root: str,
+    machine: Machine,
+) -> None:
     if not epochs:
         return
     try:
@@ -50,9 +65,11 @@ def _measure(folder: RunFolder, factors: Dict[str, Any], epochs: List[int], data
             "{} cannot import what training needs ({}); name the interpreter that can under "
             "`python:` in config/devices/".format(sys.executable, error)
         ) from error
-    with Session(folder, factors, data_root) as session:
-        for epoch in epochs:
-            session.measure(epoch)
+    with prepared(machine, factors, epochs[0]) as conditions:
+        session = Session(folder, factors, data_root, machine, conditions)
+        with session:
+            for epoch in epochs:
+                session.measure(epoch)
 
 
 def _say_measured(folder: RunFolder, epoch: int) -> None:

@@ -5,6 +5,7 @@ import os
 from typing import Any, Dict, List
 
 from epochwatt.device import page_cache
+from epochwatt.device.machine import Machine
 from epochwatt.telemetry.client import Sampler
 
 log = logging.getLogger(__name__)
@@ -18,20 +19,31 @@ class Observer:
     paths : the files of the data set
     in_memory : they were read when the data set was opened, and no epoch reads them again
     factors : the run's `cache_policy` and `seed`
+    machine : the machine at hand
     """
 
-    def __init__(self, paths: List[str], in_memory: bool, factors: Dict[str, Any]) -> None:
+    def __init__(
+        self, paths: List[str], in_memory: bool, factors: Dict[str, Any], machine: Machine
+    ) -> None:
         self._paths = paths
         self._in_memory = in_memory
         self._policy = factors["cache_policy"]
-        self._sampler = Sampler.start(os.getpid(), os.path.dirname(paths[0]), factors["seed"])
+        self._machine = machine
+        self._sampler = Sampler.start(
+            os.getpid(),
+            os.path.dirname(paths[0]),
+            factors["seed"],
+            root=machine.root,
+            power=machine.settings["power_source"],
+        )
         self._cache: Dict[str, Any] = {}
+        self._events: Dict[str, int] = {}
 
     def begin(self, epoch: int, folder: str) -> None:
         """Drop the page cache where the policy says so, then sample into the epoch's folder."""
         action = None
         if epoch == 0 or self._policy == "dropped":
-            action = page_cache.drop(self._paths)
+            action = self._machine.drop_page_cache(self._paths)
             if action == page_cache.ADVISED:
                 log.info("the page cache cannot be dropped by this user: only the data set's pages")
         self._cache = {
@@ -39,14 +51,21 @@ class Observer:
             "in_memory": self._in_memory,
             "before_pct": page_cache.resident_pct(self._paths),
         }
+        self._events = self._machine.events()
         self._sampler.begin(folder)
 
     def end(self) -> Dict[str, Any]:
-        """Stop sampling; return `cache` and `telemetry` (its statistics are in the folder)."""
+        """Stop sampling; return `cache`, `events` and what the sampler says of itself.
+
+        Its statistics are in the epoch's folder. `events` has the machine's counters of throttling,
+        over-current and swap before and after the epoch.
+        """
         statistics = self._sampler.end()
+        events = {"before": self._events, "after": self._machine.events()}
         self._cache["after_pct"] = page_cache.resident_pct(self._paths)
         return {
             "cache": self._cache,
+            "events": events,
             "telemetry_lost": statistics["lost"],
             "power_scopes": sorted(
                 about["scope"] for about in statistics["sources"].values() if about["scope"]

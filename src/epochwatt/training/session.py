@@ -15,6 +15,7 @@ import torch
 
 from epochwatt import fields
 from epochwatt.device import history, host, page_cache
+from epochwatt.device.machine import Machine
 from epochwatt.errors import TrainingError
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training import checkpoint, timing
@@ -60,11 +61,22 @@ class Session:
     folder : where the run's epochs are kept
     factors : all of the run's factors, with `recipe`
     data_root : folder of the storage medium that holds the data set
+    machine : the machine at hand, in the run's power mode
+    conditions : how it was made ready, for the records; empty on a host
     """
 
-    def __init__(self, folder: RunFolder, factors: Dict[str, Any], data_root: str) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        factors: Dict[str, Any],
+        data_root: str,
+        machine: Machine,
+        conditions: Dict[str, Any],
+    ) -> None:
         self.folder = folder
         self.factors = factors
+        self.machine = machine
+        self.conditions = conditions
         if factors["torch_threads"]:
             torch.set_num_threads(factors["torch_threads"])
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -73,6 +85,7 @@ class Session:
             dataset_paths(data_root, factors, self.manifest),
             getattr(self.source, "in_memory", False),
             factors,
+            machine,
         )
         self.workload = workload_of(factors)
         self.trainer: Optional[Trainer] = None
@@ -186,6 +199,7 @@ class Session:
             "protocol": fields.PROTOCOL,
             "run": self.folder.run,
             "epoch": epoch,
+            "backend": self.machine.backend,
             "factors": self.factors,
             "n_minibatches": len(minibatch_s),
             "n_samples": len(self.source),
@@ -206,7 +220,9 @@ class Session:
         if not math.isfinite(meta["loss"]):
             meta["loss"] = None  # JSON has no NaN; the flag loss_not_finite says it
         meta.update(bounds._asdict())
-        meta.update(host.describe())
+        meta.update(self.machine.describe())
+        if self.conditions:
+            meta["board"] = dict(self.conditions)
         if self.device.type == "cuda":
             meta["machine"]["gpu"] = torch.cuda.get_device_name(self.device)
             meta["software"]["cuda"] = torch.version.cuda

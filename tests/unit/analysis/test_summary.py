@@ -46,7 +46,8 @@ def test_row_shows_means_of_later_epochs_and_shares(summary):
     """E2E 4 s: stall 1.5, compute 2.25, overhead 0.25 s; the first epoch does not count."""
     lines, _ = summary([{"e2e_s": 100.0}, {}, {}])
     assert table(lines)[1] == [
-        *("LeNet-5", "0", "16", "2", "4.00", "37.5 %", "56.2 %", "6.2 %", "compute")
+        *("LeNet-5", "asis", "0", "16", "2", "4.00", "37.5 %", "56.2 %", "6.2 %", "compute"),
+        *("-", "-"),
     ]
 
 
@@ -54,19 +55,21 @@ def test_table_has_a_row_per_run_below_its_header(summary):
     lines, _ = summary([{}, {}], [{}, {}], [{}, {}])
     header, *rows = table(lines)
     assert header == list(HEADER)
-    assert [row[1:3] for row in rows] == [["0", "16"], ["0", "32"], ["2", "16"]]
+    assert [row[2:4] for row in rows] == [["0", "16"], ["0", "32"], ["2", "16"]]
 
 
 def test_invalid_epochs_are_told_and_left_out(summary):
     bad = {"e2e_s": 1000.0, "valid": False, "flags": {"fresh_weights", "cold_process"}}
     lines, _ = summary([{}, {}, bad, bad])
     assert lines[1] == "2 epochs are not valid and left out of means: cold_process, fresh_weights."
-    assert table(lines)[1][3:5] == ["1", "4.00"]
+    assert table(lines)[1][4:6] == ["1", "4.00"]
 
 
 def test_run_without_a_valid_later_epoch_says_so(summary):
     lines, _ = summary([{}])
-    assert table(lines)[1][3:] == [*("0", "-", "-", "-", "-", "no valid epoch after the first")]
+    assert table(lines)[1][4:] == [
+        *("0", "-", "-", "-", "-", "no valid epoch after the first", "-", "-")
+    ]
 
 
 def test_excluded_rows_are_named_with_their_reason(summary):

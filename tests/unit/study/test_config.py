@@ -41,7 +41,7 @@ def test_misspelt_key_shows_its_place_its_value_and_the_keys_there_are(checkout,
     assert found == (
         "config/studies.yaml: unknown key 'batchsize' in small.sweep[0] (value [16, 32])"
     )
-    assert allowed.startswith("  allowed keys: instance, model, ")
+    assert allowed.startswith("  allowed keys: device, instance, model, ")
     assert "batch_size" in allowed
 
 
@@ -135,7 +135,7 @@ class TestValueOfAFile:
         ("plotting.yaml", "[small]", "[big]", "names 'big'", "config/studies.yaml has: small"),
         ("plotting.yaml", "width_in: 5.0", "width_in: 0", "fig02a.width_in is 0", "a number > 0"),
         ("flags.yaml", "informs", "warns", ".effect is 'warns'", "'invalidates'"),
-        ("flags.yaml", "resumed:", "restarted:", "'re", "cold_process, resumed, "),
+        ("flags.yaml", "resumed:", "restarted:", "'re", "cold_process, imported, resumed"),
         ("devices/host.yaml", "disk:", "my_disk:", "'my_disk'", "letters, digits and dots"),
         ("devices/host.yaml", '["on"]', "[sometimes]", "'sometimes'", "'on' or 'off'"),
         ("exclusions.yaml", "[]", "{a: 1}", "holds no list", "where and reason"),

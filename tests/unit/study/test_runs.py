@@ -9,7 +9,7 @@ import pytest
 from epochwatt import fields
 from epochwatt.datasets import recipes
 from epochwatt.errors import ConfigError
-from epochwatt.study import runs as runs_module
+from epochwatt.study import expand
 from epochwatt.study.runs import canonical_json, receipt_path, run_id
 
 # One row as it is measured today. Who changes this gives every run a new id and every user's
@@ -87,8 +87,8 @@ class TestId:
         assert first.id != second.id
 
     def test_every_factor_of_a_sweep_is_covered_above(self):
-        single = {"model", "dataset_source", "dvfs"}  # one value here
-        assert set(FACTOR_VALUES) | single == set(runs_module.FactorValues.model_fields)
+        single = {"device", "model", "dataset_source", "dvfs"}  # one value here
+        assert set(FACTOR_VALUES) | single == set(expand.FactorValues.model_fields)
 
     def test_changes_with_the_version_of_the_recipe(self, only, monkeypatch):
         before = only().id
@@ -161,7 +161,7 @@ class TestId:
             assert fields.with_defaults(json.loads(run.canonical)) == run.factors
 
     def test_is_refused_to_two_different_runs(self, checkout, refused, monkeypatch):
-        monkeypatch.setattr(runs_module, "run_id", lambda factors, canonical: "host-same")
+        monkeypatch.setattr(expand, "run_id", lambda factors, canonical: "host-same")
         found, advice = refused()
         assert "host-same" in found
         assert "seed" in advice

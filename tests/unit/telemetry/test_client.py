@@ -272,3 +272,28 @@ def test_sampler_whose_answers_nobody_hears_ends(command):
     process.stdin.flush()
     assert process.wait(ORPHAN_S) == 0
     process.stdout = None
+
+
+def test_sensors_of_a_board_are_sampled(root, folder, tmp_path):
+    root.write("proc/device-tree/model", "NVIDIA Jetson Nano Developer Kit\0")
+    chip = "sys/bus/i2c/drivers/ina3221x/6-0040/iio:device0"
+    root.write(f"{chip}/rail_name_0", "POM_5V_IN\n")
+    root.write(f"{chip}/in_power0_input", "2500\n")
+    with Sampler.start(os.getpid(), str(tmp_path), 0, root=str(root), power="sysfs") as sampler:
+        assert sampler.sources == {"host": None, "board": None, "sysfs": "module"}
+        sampler.begin(folder)
+        root.write(f"{chip}/in_power0_input", "")  # the sensor stops
+        statistics = sampler.end()
+    about = statistics["sources"]["sysfs"]
+    assert about["total"] == "power_module_w"
+    assert about["settings"]["total_of"] == ["POM_5V_IN"]
+    assert about["n_failed"] >= 1
+    assert about["n_gaps"] >= about["n_failed"]
+    assert "no rail answers" in about["error"]
+    power_w = read_samples(folder, "sysfs")["power_module_w"]
+    np.testing.assert_array_equal(power_w[[0, -1]], [2.5, np.nan])
+
+
+def test_power_source_that_does_not_exist_is_no_sampler(folder, told, tmp_path):
+    with Sampler.start(os.getpid(), str(tmp_path), 0, power="battery") as sampler:
+        assert_lost(sampler, folder, told, "the process ended")

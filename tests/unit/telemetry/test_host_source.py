@@ -134,3 +134,15 @@ def test_this_machine_can_be_read():
     assert found["ram_used_mib"] > 1
     assert found["tree_read_mib_s"] >= 0
     source.close()
+
+
+def test_clocks_and_temperature_may_be_those_of_a_fake_board(root, clock, tmp_path):
+    root.write("board/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1190400\n")
+    root.write("board/sys/class/thermal/thermal_zone0/type", "CPU-therm\n")
+    root.write("board/sys/class/thermal/thermal_zone0/temp", "41500\n")
+    source = HostSource(str(root), 100, str(tmp_path), clock, str(root.path / "board"))
+    found = row(source)
+    assert found["cpu0_mhz"] == pytest.approx(1190.4)
+    assert found["cpu_temp_c"] == 41.5
+    assert found["ram_used_mib"] == 3.0
+    source.close()

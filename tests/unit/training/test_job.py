@@ -18,9 +18,11 @@ from epochwatt.training.job import run_part
 ALL_MEASURED = """
 import json, sys
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.device.machine import open_machine
 from epochwatt.training.job import run_part
-root, run, receipt = sys.argv[1:]
-run_part(RunFolder(root, run), {}, 0, 1, "/no-such-data", receipt)
+root, run, receipt, machine = sys.argv[1:]
+machine = open_machine(json.loads(machine))
+run_part(RunFolder(root, run), {}, 0, 1, "/no-such-data", receipt, machine)
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 
@@ -28,21 +30,27 @@ DIES_IN_EPOCH_2 = """
 import json, os, signal, sys
 from epochwatt.device import history
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.device.machine import open_machine
 from epochwatt.training.job import run_part
-root, run, receipt, data_root, factors = sys.argv[1:]
+root, run, receipt, data_root, factors, machine = sys.argv[1:]
 remember = history.remember
 def remember_or_die(measurement_id, run, epoch):
     remember(measurement_id, run, epoch)
     if epoch == 2:
         os.kill(os.getpid(), signal.SIGKILL)
 history.remember = remember_or_die
-run_part(RunFolder(root, run), json.loads(factors), 0, 2, data_root, receipt)
+machine = open_machine(json.loads(machine))
+run_part(RunFolder(root, run), json.loads(factors), 0, 2, data_root, receipt, machine)
 """
 
 
 @pytest.fixture
 def receipt(tmp_path):
     return tmp_path / "results" / "part.json"
+
+
+def told(machine):
+    return json.dumps(machine.settings)
 
 
 def epochs_of(receipt):
@@ -53,39 +61,39 @@ def epochs_of(receipt):
 
 
 def test_measured_part_imports_no_torch_and_writes_its_receipt_again(
-    folder, add_epoch, receipt, python
+    folder, add_epoch, receipt, python, machine
 ):
     add_epoch(folder, 0)
     add_epoch(folder, 1)
-    imported = json.loads(python(ALL_MEASURED, folder.root, folder.run, receipt))
+    imported = json.loads(python(ALL_MEASURED, folder.root, folder.run, receipt, told(machine)))
     assert "epochwatt" in imported
     assert not {"torch", "torchvision", "pandas"} & set(imported)
     written = receipt.read_bytes()
     receipt.unlink()
-    python(ALL_MEASURED, folder.root, folder.run, receipt)
+    python(ALL_MEASURED, folder.root, folder.run, receipt, told(machine))
     assert receipt.read_bytes() == written
 
 
-def test_measured_part_says_when_and_how_to_repeat_it(folder, add_epoch, receipt, caplog):
+def test_measured_part_says_when_and_how_to_repeat_it(folder, add_epoch, receipt, caplog, machine):
     add_epoch(folder, 0)
     with caplog.at_level("INFO"):
-        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt))
+        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt), machine)
     assert "epoch 0 was measured on 2023-11-1" in caplog.text  # day 14 or 15: by the time zone
     assert f"epochwatt discard {folder.run} 0" in caplog.text
 
 
-def test_measured_part_waits_for_nobody(folder, add_epoch, receipt):
+def test_measured_part_waits_for_nobody(folder, add_epoch, receipt, machine):
     add_epoch(folder, 0)
     with machine_lock().acquire({"run": "run-b"}):
-        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt))
+        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt), machine)
     assert epochs_of(receipt) == [0]
 
 
-def test_damaged_record_is_neither_accepted_nor_measured_over(folder, add_epoch, receipt):
+def test_damaged_record_is_neither_accepted_nor_measured_over(folder, add_epoch, receipt, machine):
     add_epoch(folder, 0)
     os.truncate(os.path.join(folder.epoch_path(0), "minibatches.npy"), 130)
     with pytest.raises(RecordError, match=r"minibatches\.npy"):
-        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt))
+        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt), machine)
     assert not receipt.exists()
 
 
@@ -93,10 +101,10 @@ def test_damaged_record_is_neither_accepted_nor_measured_over(folder, add_epoch,
 
 
 @pytest.mark.usefixtures("on_the_cpu")
-def test_only_missing_epochs_are_measured(folder, add_epoch, factors, data_root, receipt):
+def test_only_missing_epochs_are_measured(folder, add_epoch, factors, data_root, receipt, machine):
     add_epoch(folder, 0)
     before = folder.read(0).meta
-    run_part(folder, factors, 0, 2, data_root, str(receipt))
+    run_part(folder, factors, 0, 2, data_root, str(receipt), machine)
     assert folder.measured() == [0, 1, 2]
     assert folder.read(0).meta == before
     assert epochs_of(receipt) == [0, 1, 2]
@@ -104,7 +112,7 @@ def test_only_missing_epochs_are_measured(folder, add_epoch, factors, data_root,
 
 @pytest.mark.usefixtures("on_the_cpu")
 def test_job_waits_for_the_machine_and_names_its_holder(
-    folder, factors, data_root, receipt, monkeypatch, caplog
+    folder, factors, data_root, receipt, monkeypatch, caplog, machine
 ):
     other = machine_lock().acquire({"run": "run-b", "epoch": 4})
     say = job._say_waiting
@@ -115,7 +123,7 @@ def test_job_waits_for_the_machine_and_names_its_holder(
         other.release()
 
     monkeypatch.setattr(job, "_say_waiting", say_and_end_the_other)
-    run_part(folder, factors, 0, 0, data_root, str(receipt))
+    run_part(folder, factors, 0, 0, data_root, str(receipt), machine)
     assert "run run-b" in caplog.text
     assert "epoch 4" in caplog.text
     assert folder.measured() == [0]
@@ -123,7 +131,7 @@ def test_job_waits_for_the_machine_and_names_its_holder(
 
 @pytest.mark.usefixtures("on_the_cpu")
 def test_epoch_that_another_job_measured_while_we_waited_is_not_measured_again(
-    folder, add_epoch, factors, data_root, receipt, monkeypatch
+    folder, add_epoch, factors, data_root, receipt, monkeypatch, machine
 ):
     other = machine_lock().acquire({"run": folder.run, "epoch": 0})
 
@@ -132,33 +140,33 @@ def test_epoch_that_another_job_measured_while_we_waited_is_not_measured_again(
         other.release()
 
     monkeypatch.setattr(job, "_say_waiting", end_the_other)
-    run_part(folder, factors, 0, 1, data_root, str(receipt))
+    run_part(folder, factors, 0, 1, data_root, str(receipt), machine)
     assert folder.read(0).meta["loss"] == 1.5
     assert epochs_of(receipt) == [0, 1]
 
 
 @pytest.mark.usefixtures("on_the_cpu")
-def test_machine_is_free_after_a_job_that_failed(folder, factors, tmp_path, receipt):
+def test_machine_is_free_after_a_job_that_failed(folder, factors, tmp_path, receipt, machine):
     with pytest.raises(Exception, match="no data set"):
-        run_part(folder, factors, 0, 0, str(tmp_path), str(receipt))
+        run_part(folder, factors, 0, 0, str(tmp_path), str(receipt), machine)
     machine_lock().acquire({"run": "run-b"}).release()
 
 
 @pytest.mark.usefixtures("on_the_cpu")
 def test_job_that_dies_keeps_its_finished_epochs_and_the_next_one_completes_the_run(
-    folder, factors, data_root, receipt, tmp_path, python
+    folder, factors, data_root, receipt, tmp_path, python, machine
 ):
-    arguments = [folder.root, folder.run, receipt, data_root, json.dumps(factors)]
+    arguments = [folder.root, folder.run, receipt, data_root, json.dumps(factors), told(machine)]
     python(DIES_IN_EPOCH_2, *arguments, status=-9)
     assert folder.measured() == [0, 1]
     assert not receipt.exists()
     kept = [folder.read(epoch).meta for epoch in range(2)]
-    run_part(folder, factors, 0, 2, data_root, str(receipt))
+    run_part(folder, factors, 0, 2, data_root, str(receipt), machine)
     assert [folder.read(epoch).meta for epoch in range(2)] == kept
     assert epochs_of(receipt) == [0, 1, 2]
     assert folder.read(2).meta["flags"] == ["cold_process", "resumed"]
     undisturbed = RunFolder(str(tmp_path / "undisturbed"), folder.run)
-    run_part(undisturbed, factors, 0, 2, data_root, str(tmp_path / "other.json"))
+    run_part(undisturbed, factors, 0, 2, data_root, str(tmp_path / "other.json"), machine)
     losses = [[each.read(k).meta["loss"] for k in range(3)] for each in (folder, undisturbed)]
     assert losses[0] == losses[1]
 
@@ -166,37 +174,39 @@ def test_job_that_dies_keeps_its_finished_epochs_and_the_next_one_completes_the_
 # -- the command ---------------------------------------------------------------------------------
 
 
-def arguments(folder, factors, data_root, receipt, last):
+def arguments(folder, factors, data_root, receipt, machine, last):
     return [
         *("--run", folder.run, "--factors", json.dumps(factors)),
         *("--first", "0", "--last", str(last), "--measured", folder.root),
-        *("--data-root", data_root, "--receipt", str(receipt)),
+        *("--data-root", data_root, "--receipt", str(receipt), "--machine", told(machine)),
     ]
 
 
 @pytest.mark.usefixtures("on_the_cpu")
-def test_command_measures_a_part(folder, factors, data_root, receipt):
-    assert command.main(arguments(folder, factors, data_root, receipt, last=1)) == 0
+def test_command_measures_a_part(folder, factors, data_root, receipt, machine):
+    assert command.main(arguments(folder, factors, data_root, receipt, machine, last=1)) == 0
     assert epochs_of(receipt) == [0, 1]
     assert folder.read(1).meta["factors"] == factors
 
 
 @pytest.mark.usefixtures("on_the_cpu")
-def test_command_completes_factors_that_equal_their_default(folder, factors, data_root, receipt):
+def test_command_completes_factors_that_equal_their_default(
+    folder, factors, data_root, receipt, machine
+):
     del factors["batch_size"], factors["seed"]
-    assert command.main(arguments(folder, factors, data_root, receipt, last=0)) == 0
+    assert command.main(arguments(folder, factors, data_root, receipt, machine, last=0)) == 0
     assert folder.read(0).meta["factors"]["batch_size"] == 16
 
 
 @pytest.mark.usefixtures("on_the_cpu")
 def test_command_explains_a_truncated_data_file_and_keeps_nothing(
-    folder, factors, data_root, receipt, tmp_path, capsys
+    folder, factors, data_root, receipt, tmp_path, capsys, machine
 ):
     root = tmp_path / "data"
     shutil.copytree(data_root, root)
     (images,) = Path(root).glob("*/train-images-idx3-ubyte")
     os.truncate(images, 1000)
-    assert command.main(arguments(folder, factors, str(root), receipt, last=0)) == 1
+    assert command.main(arguments(folder, factors, str(root), receipt, machine, last=0)) == 1
     told = capsys.readouterr().err
     assert f"error: {folder.run}: {images} has 1000 bytes, the manifest says" in told
     assert "Traceback" not in told
@@ -204,9 +214,9 @@ def test_command_explains_a_truncated_data_file_and_keeps_nothing(
     assert not receipt.exists()
 
 
-def test_an_interpreter_without_torch_is_named(folder, receipt, monkeypatch):
+def test_an_interpreter_without_torch_is_named(folder, receipt, monkeypatch, machine):
     monkeypatch.setitem(sys.modules, "torch", None)  # as if it could not be imported
     monkeypatch.delitem(sys.modules, "epochwatt.training.session", raising=False)
     with pytest.raises(TrainingError, match=r"cannot import .*torch.*`python:`"):
-        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt))
+        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt), machine)
     assert folder.measured() == []

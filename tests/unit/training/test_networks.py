@@ -322,13 +322,13 @@ def test_made_up_sample_has_the_form_of_a_real_one(made, model):
     assert WORKLOADS[model].transform(made_up).shape == INPUTS[model]
 
 
-def test_warm_up_of_the_mobilenet_reads_no_data(made, folder, monkeypatch):
+def test_warm_up_of_the_mobilenet_reads_no_data(made, folder, machine, monkeypatch):
     root, named = made("gld23k", "synthetic")
     place = {"backend": "host", "device": "host", "instance": "local", "storage": "ssd"}
     rest = {"power_mode": "asis", "torch_threads": 1, "num_workers": 1, "batch_size": 2}
     factors = fields.with_defaults({**place, **rest, **named, "model": "mobilenet"})
     monkeypatch.setattr("epochwatt.training.session.WARMUP_MINIBATCHES", 1)
-    with Session(folder, factors, root) as session:
+    with Session(folder, factors, root, machine, {}) as session:
         monkeypatch.setattr(session.source, "read", None)
         session._warm_up()
         assert session.warmup_s > 0

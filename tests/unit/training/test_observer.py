@@ -34,7 +34,7 @@ class FakeSampler:
 @pytest.fixture
 def sampler(monkeypatch):
     sampler = FakeSampler()
-    monkeypatch.setattr(observer.Sampler, "start", lambda *_: sampler)
+    monkeypatch.setattr(observer.Sampler, "start", lambda *_, **__: sampler)
     return sampler
 
 
@@ -62,8 +62,8 @@ def epoch(watch, number, paths):
 
 
 @pytest.mark.parametrize(("policy", "second"), [("kept", 100.0), ("dropped", 0.0)])
-def test_the_second_epoch_finds_what_the_policy_leaves(sampler, paths, policy, second):
-    watch = observer.Observer(paths, False, {"cache_policy": policy, "seed": 0})
+def test_the_second_epoch_finds_what_the_policy_leaves(sampler, machine, paths, policy, second):
+    watch = observer.Observer(paths, False, {"cache_policy": policy, "seed": 0}, machine)
     caches = [epoch(watch, number, paths) for number in (0, 1)]
     assert [cache["before_pct"] for cache in caches] == [0.0, second]
     assert [cache["after_pct"] for cache in caches] == [100.0, 100.0]
@@ -71,8 +71,8 @@ def test_the_second_epoch_finds_what_the_policy_leaves(sampler, paths, policy, s
     assert caches[1]["action"] == (None if policy == "kept" else page_cache.ADVISED)
 
 
-def test_the_sampler_runs_between_begin_and_end_and_is_ended(sampler, paths):
-    watch = observer.Observer(paths, True, {"cache_policy": "kept", "seed": 0})
+def test_the_sampler_runs_between_begin_and_end_and_is_ended(sampler, machine, paths):
+    watch = observer.Observer(paths, True, {"cache_policy": "kept", "seed": 0}, machine)
     watch.begin(1, "folder")
     seen = watch.end()
     watch.close()

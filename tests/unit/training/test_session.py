@@ -18,12 +18,12 @@ pytestmark = pytest.mark.usefixtures("on_the_cpu")
 
 
 @pytest.fixture
-def session(factors, data_root):
+def session(factors, data_root, machine):
     """Return a function that makes the session of a new process."""
     with ExitStack() as open_sessions:
 
         def start(folder, **changes):
-            one = Session(folder, dict(factors, **changes), data_root)
+            one = Session(folder, dict(factors, **changes), data_root, machine, {})
             if hasattr(one, "__exit__"):  # with a sampler that has to end
                 open_sessions.push(one)
             return one
@@ -291,9 +291,9 @@ def test_damaged_record_of_the_epoch_before_is_named(folder, session):
     assert folder.measured() == [0]
 
 
-def test_missing_data_set_is_refused_before_anything_is_begun(folder, factors, tmp_path):
+def test_missing_data_set_is_refused_before_anything_is_begun(folder, factors, tmp_path, machine):
     with pytest.raises(DataError, match="no data set at"):
-        Session(folder, factors, str(tmp_path))
+        Session(folder, factors, str(tmp_path), machine, {})
     assert not os.path.exists(folder.path)
 
 

@@ -1,0 +1,97 @@
+"""`results/tables/idle.csv`: what boards draw while they do nothing, by state and power mode.
+
+State (i), the monitor on and nothing else, comes from the board's own sensors. States (ii) to (iv)
+are without a monitor by definition (SIGMETRICS 2023, section 5.6), so they come from a meter at the
+plug and are entered by hand into config/idle_plug.csv.
+"""
+
+import csv
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from epochwatt import fields
+from epochwatt.epochs.energy import trapezoid
+from epochwatt.epochs.telemetry import SCOPES
+from epochwatt.errors import ConfigError
+from epochwatt.records import files
+from epochwatt.records.samples import read_samples
+
+PLUG_STATES = ("ii", "iii", "iv")
+
+
+def write_idle_table(
+    measured: str, idles: Sequence[dict[str, Any]], plug_csv: str, path: str
+) -> None:
+    """Write one row per idle power: the measured ones, then those entered by hand.
+
+    Parameters
+    ----------
+    measured : folder of all measurements
+    idles : `id` and `place` of those that were measured
+    plug_csv : config/idle_plug.csv
+    path : where to write
+
+    Raises
+    ------
+    RecordError : a measurement is missing or damaged
+    ConfigError : a row of `plug_csv` cannot be
+    """
+    rows = [measured_row(measured, idle) for idle in idles] + plug_rows(plug_csv)
+    columns = fields.names(fields.IDLE_COLUMNS)
+    with files.writing("the idle powers", path):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "w", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, columns, restval="", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def measured_row(measured: str, idle: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of one measurement: mean power over its window, of the widest scope."""
+    folder = os.path.join(measured, idle["id"], "idle")
+    record = files.read_json(os.path.join(folder, "record.json"))
+    sources = files.read_json(os.path.join(folder, "telemetry.json"))["sources"]
+    start_s, end_s = record["t_start_mono_s"], record["t_end_mono_s"]
+    row = {**idle["place"], "state": "i", "duration_s": end_s - start_s}
+    told = {about["scope"]: (name, about) for name, about in sources.items() if about["total"]}
+    for scope in SCOPES:
+        if scope in told:
+            name, about = told[scope]
+            table = read_samples(folder, name)
+            energy = trapezoid(table["t_mono_s"], table[about["total"]], start_s, end_s)
+            row["power_scope"] = scope
+            row["power_w"] = energy.energy_j / (end_s - start_s)
+            row["power_error_pct"] = energy.error_pct
+            break
+    return row
+
+
+def plug_rows(path: str) -> list[dict[str, Any]]:
+    """Return what was entered by hand, checked; nothing where the file is missing."""
+    if not os.path.exists(path):
+        return []
+    with open(path, newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(line for line in handle if not line.startswith("#")))
+    return [_plug_row(row, f"{path}, row {n}") for n, row in enumerate(rows, 1)]
+
+
+def _plug_row(row: dict[str, Any], where: str) -> dict[str, Any]:
+    wanted = ("device", "instance", "power_mode", "state", "power_w")
+    missing = [key for key in wanted if not row.get(key)]
+    if missing:
+        raise ConfigError(f"{where}: {missing[0]} is missing\n  it has to be there: {wanted}")
+    if row["state"] not in PLUG_STATES:
+        raise ConfigError(
+            f"{where}: state is {row['state']!r}\n  allowed: {', '.join(PLUG_STATES)}; state i is "
+            "measured by the board itself"
+        )
+    try:
+        power_w = float(row["power_w"])
+    except ValueError:
+        power_w = -1.0
+    if not power_w >= 0:
+        raise ConfigError(f"{where}: power_w is {row['power_w']!r}\n  allowed: a number >= 0, in W")
+    told = {key: row[key] for key in ("device", "instance", "power_mode", "state")}
+    return {**told, "backend": "jetson", "power_scope": "socket", "power_w": power_w}

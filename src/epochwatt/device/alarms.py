@@ -1,0 +1,71 @@
+"""A board's own alarms: heat and current (board side: Python 3.6 grammar).
+
+Source: the kernel's Documentation/ABI/testing/sysfs-class-thermal and hwmon/ina3221.rst; NVIDIA's
+driver of `soctherm_oc`, which counts under-voltage and over-current events (oc1 to oc3, Orin).
+"""
+
+import glob
+import os
+import re
+from typing import List, NamedTuple, Optional
+
+from epochwatt.device.reading import text
+
+Alarm = NamedTuple(
+    "Alarm",
+    [
+        ("events", int),  # counted by the kernel since the start of the board
+        ("active", int),  # states and alarms that stand now
+    ],
+)
+
+# Cooling devices that slow nothing down: fans, the warning that the case is hot, radio cards.
+_HARMLESS = re.compile(r"fan|hot-surface|wifi|wlan|iwl|mt7|ath\d")
+
+
+def throttling(root: str) -> Optional[Alarm]:
+    """Return what the cooling devices that limit clocks tell; None: there are none.
+
+    The states are taken and not the temperatures: the first trip point of many boards only warns of
+    a hot surface.
+    """
+    events, active = [], []
+    for folder in _found(root, "sys/class/thermal/cooling_device*"):
+        state = _number(folder, "cur_state")
+        if state is None or _HARMLESS.search(text(folder, "type").lower()):
+            continue
+        active.append(int(state > 0))
+        events.append(_number(folder, "stats/total_trans") or 0)
+    return Alarm(sum(events), sum(active)) if active else None
+
+
+def over_current(root: str) -> Optional[Alarm]:
+    """Return the counters of `soctherm_oc` and the alarms of the INA3221; None: there are neither.
+
+    An alarm stands until it is read.
+    """
+    events: List[int] = []
+    active: List[int] = []
+    for folder in _found(root, "sys/class/hwmon/hwmon*"):
+        name = text(folder, "name")
+        if name == "soctherm_oc":
+            events += _numbers(folder, "oc*_event_cnt")
+        elif name == "ina3221":
+            active += [int(n > 0) for n in _numbers(folder, "curr*_crit_alarm")]
+            active += [int(n > 0) for n in _numbers(folder, "curr*_max_alarm")]
+    return Alarm(sum(events), sum(active)) if events or active else None
+
+
+def _found(root: str, pattern: str) -> List[str]:
+    return sorted(glob.glob(os.path.join(glob.escape(root), pattern)))
+
+
+def _numbers(folder: str, pattern: str) -> List[int]:
+    numbers = [_number(*os.path.split(path)) for path in _found(folder, pattern)]
+    return [number for number in numbers if number is not None]
+
+
+def _number(folder: str, name: str) -> Optional[int]:
+    """Return the whole number in a file; None: it holds none (an unconnected channel)."""
+    word = text(folder, name)
+    return int(word) if re.match(r"[0-9]+$", word) else None

@@ -1,0 +1,158 @@
+"""What a power mode asks of the clocks, and whether they are so (board side: Python 3.6 grammar).
+
+A mode is told by its keys: `cores` (how many are on), `cpu_mhz`, `gpu_mhz`, `emc_mhz` (memory).
+What is called `clocks` here is the answer of `reading.read_clocks`.
+"""
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from epochwatt.device.reading import Mode
+
+KEYS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
+
+MET = 0.05  # what is read back may differ by this share: the paper counts 95 % as met
+
+
+def limits(mode: Mode, steps_mhz: Dict[str, List[float]]) -> Dict[str, Any]:
+    """Return what a mode of nvpmodel.conf limits its board to.
+
+    Parameters
+    ----------
+    mode : a mode of the configuration; its clocks may be round numbers, which nvpmodel rounds to
+        steps without a word
+    steps_mhz : the board's clocks: what `no limit` (-1; for the memory 0) stands for
+
+    Returns
+    -------
+    dict : those of KEYS that the mode says something of; clusters of CPUs with different limits
+        have no `cpu_mhz`
+    """
+    found: Dict[str, Any] = {}
+    cores = [value for param, _, value in mode.settings if param == "CPU_ONLINE"]
+    if cores:
+        found["cores"] = sum(value != "0" for value in cores)
+    for key, beginning, unit in (
+        ("cpu_mhz", "CPU_", 1e3),
+        ("gpu_mhz", "GPU", 1e6),
+        ("emc_mhz", "EMC", 1e6),
+    ):
+        top = max(steps_mhz[key]) if steps_mhz[key] else None
+        values = {
+            _limit(int(value), unit, top)
+            for param, argument, value in mode.settings
+            if argument == "MAX_FREQ" and param.startswith(beginning)
+        }
+        if len(values) == 1 and None not in values:
+            found[key] = values.pop()
+    return found
+
+
+def _limit(value: int, unit: float, top_mhz: Optional[float]) -> Optional[float]:
+    if value <= 0:
+        return top_mhz
+    return value / unit if top_mhz is None else min(value / unit, top_mhz)
+
+
+def exact(resolved: Dict[str, Any]) -> Tuple[int, int, int, int]:
+    """Return cores, CPU kHz, GPU Hz and EMC Hz as the helper wants them; 0: not asked for."""
+    return (
+        resolved.get("cores", 0),
+        round(resolved.get("cpu_mhz", 0) * 1e3),
+        round(resolved.get("gpu_mhz", 0) * 1e6),
+        round(resolved.get("emc_mhz", 0) * 1e6),
+    )
+
+
+def pinned(clocks: Dict[str, Any]) -> Dict[str, float]:
+    """Return where the clocks are with DVFS off: at the upper limits of the mode."""
+    found = {"cpu_mhz": _highest(clocks["cpu_max_khz"]), "gpu_mhz": _mhz(clocks["gpu_max_hz"])}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _highest(khz: Dict[str, Optional[int]]) -> Optional[float]:
+    known = [value for value in khz.values() if value is not None]
+    return max(known) / 1e3 if known else None
+
+
+def compare(
+    clocks: Dict[str, Any], wanted: Dict[str, Any], dvfs: str, emc_top_mhz: Optional[float]
+) -> Tuple[List[str], List[str]]:
+    """Compare what is read back with what was wanted.
+
+    With DVFS off the clocks themselves are compared; with DVFS on they vary, and their upper limits
+    are.
+
+    Parameters
+    ----------
+    clocks : what was read back
+    wanted : KEYS -> numbers; what is not there is not compared
+    dvfs : `on` or `off`
+    emc_top_mhz : highest memory clock: what no cap (0) stands for
+
+    Returns
+    -------
+    list of str : complaints, one per key that is not met
+    list of str : keys that cannot be read back
+    """
+    complaints, unread = [], []
+    for key in KEYS:
+        if key not in wanted:
+            continue
+        values = _values(key, clocks, dvfs == "off", emc_top_mhz)
+        if not values or None in values:
+            unread.append(key)
+            continue
+        tolerance = 0 if key == "cores" else MET * wanted[key]
+        furthest = max((value for value in values if value is not None), key=_away(wanted[key]))
+        if abs(furthest - wanted[key]) > tolerance:
+            complaints.append("{} is {:g}, wanted {:g}".format(key, furthest, wanted[key]))
+    return complaints, unread
+
+
+def _away(wanted: float) -> Any:
+    return lambda value: abs(value - wanted)
+
+
+def _values(
+    key: str, clocks: Dict[str, Any], is_pinned: bool, emc_top_mhz: Optional[float]
+) -> List[Optional[float]]:
+    """Return the readings that have to be as wanted; None stands for one that cannot be had."""
+    if key == "cores":
+        return [float(len(clocks["cores_online"]))]
+    if key == "cpu_mhz":
+        khz = clocks["cpu_khz" if is_pinned else "cpu_max_khz"]
+        return [None if value is None else value / 1e3 for value in khz.values()]
+    if key == "gpu_mhz":
+        return [_mhz(clocks["gpu_hz" if is_pinned else "gpu_max_hz"])]
+    if is_pinned:
+        return [_mhz(clocks["emc_hz"])]
+    cap_mhz = _mhz(clocks["emc_cap_hz"])
+    if cap_mhz is None or emc_top_mhz is None:
+        return [cap_mhz or None]
+    return [min(cap_mhz or emc_top_mhz, emc_top_mhz)]
+
+
+def _mhz(hz: Optional[int]) -> Optional[float]:
+    return None if hz is None else hz / 1e6
+
+
+def told(clocks: Dict[str, Any]) -> Dict[str, Any]:
+    """Return what was read back for the record, in MHz; None: it cannot be read.
+
+    Of the CPUs that are on it is the lowest clock.
+    """
+    return {
+        "cores": len(clocks["cores_online"]),
+        "cores_online": clocks["cores_online"],
+        "cpu_mhz": _lowest(clocks["cpu_khz"]),
+        "cpu_max_mhz": _lowest(clocks["cpu_max_khz"]),
+        "gpu_mhz": _mhz(clocks["gpu_hz"]),
+        "gpu_max_mhz": _mhz(clocks["gpu_max_hz"]),
+        "emc_mhz": _mhz(clocks["emc_hz"]),
+        "emc_cap_mhz": _mhz(clocks["emc_cap_hz"]),  # 0: no cap
+    }
+
+
+def _lowest(khz: Dict[str, Optional[int]]) -> Optional[float]:
+    known = [value for value in khz.values() if value is not None]
+    return min(known) / 1e3 if known else None

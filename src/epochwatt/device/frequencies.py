@@ -1,0 +1,41 @@
+"""Nominal clocks and the steps a board really has (board side: Python 3.6 grammar).
+
+The papers and NVIDIA's own mode names speak of round numbers: 1200 MHz is the step 1190.4, 2100 is
+2112, 900 is 905.25, 1333 is 1331.2. nvpmodel rounds such a number silently; here it is resolved
+first, and both numbers are recorded.
+"""
+
+from typing import Sequence
+
+from epochwatt.errors import ConfigError
+
+WITHIN = 0.02  # of a step
+
+
+def resolve(what: str, nominal_mhz: float, steps_mhz: Sequence[float]) -> float:
+    """Return the step that a nominal clock stands for, MHz.
+
+    Parameters
+    ----------
+    what : the clock, for the message: `cpu_mhz`
+    nominal_mhz : what the configuration asks for
+    steps_mhz : the clocks the board has, in any order
+
+    Raises
+    ------
+    ConfigError : no step lies within 2 %; names the two nearest
+    """
+    if not steps_mhz:
+        raise ConfigError(
+            "{}: {:g} MHz cannot be checked, the steps of this board's clock are not known\n"
+            "  allowed: leave {} out of the power mode".format(what, nominal_mhz, what)
+        )
+    nearest = sorted(steps_mhz, key=lambda step: abs(step - nominal_mhz))[:2]
+    if abs(nearest[0] - nominal_mhz) <= WITHIN * nearest[0]:
+        return nearest[0]
+    raise ConfigError(
+        "{}: {:g} MHz is no step of this board's clock\n  allowed: what lies within {:.0f} % of a "
+        "step; the nearest are {} MHz".format(
+            what, nominal_mhz, 100 * WITHIN, " and ".join("{:g}".format(s) for s in sorted(nearest))
+        )
+    )

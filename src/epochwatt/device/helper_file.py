@@ -1,0 +1,40 @@
+"""The root helper as one file (board side: Python 3.6 grammar).
+
+The file is a program of Python's own kind, a ZIP archive behind a `#!` line (zipapp, PEP 441), of
+two modules that are stored as they are: `less` shows their text.
+"""
+
+import io
+import os
+import zipfile
+
+_MODULES = ("reading.py", "root_helper.py")
+_MAIN = """import sys
+
+from epochwatt.device.root_helper import main
+
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def helper_file(interpreter: str = "/usr/bin/python3") -> bytes:
+    """Return what is to be installed, executable, as `root_helper.INSTALLED` below the root.
+
+    Parameters
+    ----------
+    interpreter : the board's own Python; it takes modules from nowhere but its standard library
+    """
+    content = io.BytesIO()
+    content.write("#!{} -IS\n".format(interpreter).encode())
+    with zipfile.ZipFile(content, "a") as archive:
+        _add(archive, "__main__.py", _MAIN)
+        _add(archive, "epochwatt/__init__.py", "")
+        _add(archive, "epochwatt/device/__init__.py", "")
+        for name in _MODULES:
+            with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as handle:
+                _add(archive, "epochwatt/device/" + name, handle.read())
+    return content.getvalue()
+
+
+def _add(archive: zipfile.ZipFile, name: str, text: str) -> None:
+    archive.writestr(zipfile.ZipInfo(name), text)  # its date is always the same

@@ -1,0 +1,333 @@
+"""A Jetson board: its power modes, clocks, fan and alarms (board side: Python 3.6 grammar).
+
+All that needs root is asked of the root helper (`root_helper.py`, installed by `make setup-jetson`)
+by fixed verbs. What was set is read back and compared, because exit codes of nvpmodel prove nothing
+and clocks that are in no table are rounded silently (../shared/reference/jetson-facts.md, E).
+"""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import threading
+import time
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Tuple
+
+from epochwatt.device import alarms, boards, clocks, reading
+from epochwatt.device.frequencies import resolve
+from epochwatt.device.machine import Machine, outcome
+from epochwatt.device.root_helper import FOLDER, INSTALLED, REBOOT, REFUSED, STATE
+from epochwatt.errors import BoardError, ConfigError, RebootNeeded
+
+log = logging.getLogger(__name__)
+
+TOOLS = ("usr/sbin/nvpmodel", "usr/bin/jetson_clocks", "usr/bin/tegrastats")
+STAND_IN = b"epochwatt stand-in"  # in the first 512 bytes of a tool of a fake board
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class JetsonBoard(Machine):
+    """A Jetson board, or a folder and stand-in tools that look like one.
+
+    Parameters
+    ----------
+    settings : as in `Machine`
+    """
+
+    patience_s = 5.0  # clocks need a moment to follow
+
+    def __init__(self, settings: Dict[str, Any]) -> None:
+        super().__init__(settings)
+        self.identity = boards.identify(self.root)
+        self.backend = "fake" if self._fake_because() else "jetson"
+        self._seen = {"throttle": 0, "over_current": 0}  # found active at calls of `events`
+
+    def _fake_because(self) -> str:
+        """Return what makes this board a fake one; empty: it is real."""
+        if os.path.realpath(self.root) != "/":
+            return "its files lie in {}".format(self.root)
+        for tool in (os.path.join(self.root, name) for name in TOOLS):
+            try:
+                with open(tool, "rb") as handle:
+                    if STAND_IN in handle.read(512):
+                        return "{} is a stand-in".format(tool)
+            except OSError:
+                pass
+        return ""
+
+    # -- what it is ------------------------------------------------------------------------------
+    def describe(self) -> Dict[str, Any]:
+        """Return what `host.describe` says, and board, software and tables of clocks."""
+        about = super().describe()
+        about["machine"]["n_cpus"] = len(reading.cpus(self.root))  # also those that are offline
+        if self.identity is not None:
+            about["machine"]["board"] = self.identity.kind
+            about["machine"]["model"] = self.identity.model
+            about["machine"]["serial"] = self.identity.serial
+            about["software"]["l4t"] = self.identity.l4t
+            about["software"]["jetpack"] = self.identity.jetpack
+        for key, steps_mhz in self._steps_mhz().items():
+            about["machine"][key.replace("_mhz", "_steps_mhz")] = steps_mhz
+        return about
+
+    def _steps_mhz(self) -> Dict[str, List[float]]:
+        """Return the clocks the board can be set to; empty where its table is not known."""
+        return {
+            "cpu_mhz": [khz / 1e3 for khz in reading.cpu_khz(self.root)],
+            "gpu_mhz": [hz / 1e6 for hz in reading.gpu_hz(self.root)],
+            "emc_mhz": [hz / 1e6 for hz in reading.emc_hz(self.root)],
+        }
+
+    def check(self) -> None:
+        """Check backend, kind of board, unit and storage medium, as `Machine.check` says."""
+        wanted = self.settings["kind"]
+        if self.identity is None:
+            raise BoardError(
+                "no Jetson board is described in {}, but the row is of a board of kind {}. Run it "
+                "on the board; nothing was measured".format(
+                    os.path.join(self.root, "proc/device-tree"), wanted
+                )
+            )
+        if self.backend != self.settings["backend"]:
+            raise BoardError(
+                "the row is of backend {}, but this board is {} ({}). Correct `sysroot` in "
+                "config/devices/; nothing was measured".format(
+                    self.settings["backend"], self.backend, self._fake_because() or "a real one"
+                )
+            )
+        if self.identity.kind != wanted:
+            raise BoardError(
+                "this board is of kind {} ({}), but the row is of a board of kind {} (`board` in "
+                "config/devices/). Measure it there; nothing was measured".format(
+                    self.identity.kind, self.identity.model, wanted
+                )
+            )
+        super().check()
+
+    def _unit_names(self) -> List[str]:
+        serial = self.identity.serial if self.identity is not None else ""
+        return ([serial] if serial else []) + super()._unit_names()
+
+    # -- power mode and clocks -------------------------------------------------------------------
+    def apply(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
+        """Set a power mode and the fan to its maximum, as `Machine.apply` says.
+
+        What was set before and not put back is put back first. A mode as it is with DVFS on touches
+        nothing; with DVFS off the clocks of the mode that the board is in are pinned.
+        """
+        if self.left_over():
+            log.warning("the board still has settings of an earlier process; putting them back")
+            self.restore()
+        if not mode and dvfs == "on":
+            now = clocks.told(reading.read_clocks(self.root))
+            return outcome(mode, dvfs, read_back=now)
+        resolved = self._resolved(mode)
+        if "nvpmodel" in mode:
+            self._helper("named-mode", resolved["nvpmodel_id"])
+            self._check_mode(resolved["nvpmodel_id"])
+        elif mode:
+            self._helper("custom-mode", *clocks.exact(resolved))
+        if dvfs == "off":
+            self._helper("pin-clocks")
+            found = self._helper("read-clocks")
+            resolved = dict(clocks.pinned(found), **resolved)
+        fan = self._fan_to_maximum()
+        read_back, unverified = self._read_back(resolved, dvfs)
+        return outcome(
+            mode, dvfs, resolved=resolved, read_back=read_back, unverified=unverified, fan=fan
+        )
+
+    def _resolved(self, mode: Dict[str, Any]) -> Dict[str, Any]:
+        """Return the steps that a mode's nominal clocks stand for, or a named mode's limits."""
+        if "nvpmodel" in mode:
+            return self._named(mode["nvpmodel"])
+        steps = self._steps_mhz()
+        resolved: Dict[str, Any] = {
+            key: resolve(key, mode[key], steps[key]) for key in steps if key in mode
+        }
+        if "cores" in mode:
+            n_cpus = len(reading.cpus(self.root))
+            if not 1 <= mode["cores"] <= n_cpus:
+                raise ConfigError(
+                    "cores: {} of a board that has {}\n  allowed: 1 to {}".format(
+                        mode["cores"], n_cpus, n_cpus
+                    )
+                )
+            resolved["cores"] = mode["cores"]
+        return resolved
+
+    def _named(self, name: str) -> Dict[str, Any]:
+        """Return id and limits of a mode of the board's own nvpmodel.conf."""
+        path = os.path.join(self.root, reading.NVPMODEL_CONF)
+        try:
+            conf = reading.board_conf(self.root)
+        except ValueError as error:
+            raise BoardError("{}: {}".format(path, error)) from error
+        for mode in conf.modes:
+            if mode.name == name:
+                found = clocks.limits(mode, self._steps_mhz())
+                return dict(found, nvpmodel=name, nvpmodel_id=mode.id)
+        raise ConfigError(
+            "nvpmodel: this board has no power mode {}\n  allowed by {}: {}".format(
+                name, path, ", ".join(mode.name for mode in conf.modes)
+            )
+        )
+
+    def _check_mode(self, wanted: int) -> None:
+        found = self._helper("status")["nvpmodel"]
+        if found["id"] != wanted:
+            raise BoardError(
+                "nvpmodel was asked for mode {} and is in mode {} ({}). Try it by hand: sudo "
+                "nvpmodel -m {}".format(wanted, found["id"], found["name"], wanted)
+            )
+
+    def _fan_to_maximum(self) -> str:
+        """Return `maximum`, or why the fan was left alone: there are boards without one."""
+        try:
+            self._helper("fan-max")
+        except BoardError as error:
+            log.warning("the fan is left as it is: %s", error)
+            return str(error)
+        return "maximum"
+
+    def _read_back(self, wanted: Dict[str, Any], dvfs: str) -> Tuple[Dict[str, Any], List[str]]:
+        """Return what the board says now, and the keys of which it says nothing.
+
+        Raises BoardError when it is not as wanted, also after a moment.
+        """
+        emc_top_mhz = max(self._steps_mhz()["emc_mhz"], default=None)
+        deadline_s = time.monotonic() + self.patience_s
+        while True:
+            found = self._helper("read-clocks")
+            complaints, unread = clocks.compare(found, wanted, dvfs, emc_top_mhz)
+            if not complaints:
+                break
+            if time.monotonic() >= deadline_s:
+                raise BoardError(
+                    "the board did not take the power mode: {}. Look at `sudo nvpmodel -q "
+                    "--verbose` and `sudo jetson_clocks --show`; nothing was measured".format(
+                        "; ".join(complaints)
+                    )
+                )
+            time.sleep(0.5)
+        if unread:
+            log.warning("the board does not let %s be read back", ", ".join(unread))
+        return clocks.told(found), unread
+
+    def restore(self) -> None:
+        """Put back mode, clocks and fan as the first `apply` found them.
+
+        May be called again, and cannot be cut short by SIGINT, SIGTERM or SIGHUP: they arrive when
+        it is done. Raises BoardError, RebootNeeded.
+        """
+        with undisturbed():
+            if self.left_over():
+                self._helper("restore")
+
+    def left_over(self) -> bool:
+        """Return whether the helper keeps settings that are still to be put back."""
+        return os.path.lexists(os.path.join(self.root, FOLDER, STATE))
+
+    def drop_page_cache(self, paths: List[str]) -> str:
+        """Empty the page cache through the helper; without it as any machine does."""
+        try:
+            self._helper("drop-caches")
+        except BoardError as error:
+            log.warning("%s", error)
+            return super().drop_page_cache(paths)
+        return "dropped"
+
+    def _helper(self, verb: str, *numbers: int) -> Dict[str, Any]:
+        """Let the root helper do one thing and return its answer.
+
+        It runs in a session of its own, so that what ends us (Ctrl-C, a lost ssh) does not cut it
+        in the middle of its work; it limits its own time.
+
+        Raises
+        ------
+        BoardError : it is not installed or not allowed, it refused, or it failed
+        RebootNeeded : the board has to be restarted first
+        """
+        helper = os.path.join(self.root, INSTALLED)
+        command = [helper, verb] + [str(number) for number in numbers]
+        if os.path.realpath(self.root) == "/" and os.geteuid() != 0:
+            command = ["sudo", "-n"] + command
+        if not os.path.exists(helper):
+            raise BoardError(
+                "{} is not there, and without it {} cannot be done. Install it once: make "
+                "setup-jetson (docs/root-helper.md says what it may do)".format(helper, verb)
+            )
+        with undisturbed():
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                universal_newlines=True,
+                start_new_session=True,
+                check=False,
+            )
+        answer = _answer(done.stdout)
+        if done.returncode == 0 and answer.get("ok"):
+            return answer
+        told = answer.get("error") or done.stderr.strip() or "it did not say why"
+        if "sudo: " in told:
+            told += ". Allow it to this user once: make setup-jetson"
+        if done.returncode == REBOOT:
+            raise RebootNeeded(
+                "the board has to be restarted first: {}. Then start the same command again; it "
+                "goes on where it stopped".format(told)
+            )
+        how = "was refused" if done.returncode == REFUSED else "failed"
+        raise BoardError("`{}` {}: {}".format(" ".join(command), how, told))
+
+    # -- what happened ---------------------------------------------------------------------------
+    def events(self) -> Dict[str, int]:
+        """Return counters as `Machine.events` says; what is active now counts at each call.
+
+        With what the kernel counts alone, an alarm without a counter would go unseen.
+        """
+        found = super().events()
+        for key, alarm in (
+            ("throttle", alarms.throttling(self.root)),
+            ("over_current", alarms.over_current(self.root)),
+        ):
+            if alarm is not None:
+                self._seen[key] += alarm.active
+                found[key] = alarm.events + self._seen[key]
+        return found
+
+
+def _answer(line: str) -> Dict[str, Any]:
+    """Return the helper's answer; empty when it gave none (sudo asked for a password)."""
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put off SIGINT, SIGTERM and SIGHUP to the end of the block.
+
+    Their handlers are exchanged and no mask is set: a process that trains has threads, and a signal
+    that is masked in this one is given to another.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers run in the main thread only: nothing interrupts this one
+        return
+    came: List[int] = []
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    try:
+        for number in _ENDING:
+            signal.signal(number, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number in _ENDING:
+            signal.signal(number, before[number] or signal.SIG_DFL)
+        for signal_number in sorted(set(came)):
+            os.kill(os.getpid(), signal_number)

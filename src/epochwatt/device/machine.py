@@ -1,0 +1,160 @@
+"""The machine that is measured, seen one way whatever it is (board side: Python 3.6 grammar)."""
+
+import platform
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+from epochwatt.device import host, page_cache, storage
+from epochwatt.device.reading import text
+from epochwatt.errors import BoardError, ConfigError
+
+AS_IT_IS = "as it is"
+
+
+class Machine:
+    """What a measurement asks of its machine.
+
+    Parameters
+    ----------
+    settings : the machine's part of the device's configuration: `backend` (`host`, `jetson` or
+        `fake`), `root` (where a board's files are), `kind` (of board), `unit` (serial number or
+        host name of the one machine that may measure; empty: any), `storage` (`root`, `mount`,
+        `block_device`)
+
+    Attributes
+    ----------
+    backend : what it really is: `host`, `jetson` or `fake`
+    root : `/`, or the folder of a fake board
+    """
+
+    backend = "host"
+
+    def __init__(self, settings: Dict[str, Any]) -> None:
+        self.settings = settings
+        self.root: str = settings["root"]
+
+    def describe(self) -> Dict[str, Any]:
+        """Return `machine`, `software` and `host_state`, as `host.describe` does."""
+        return host.describe()
+
+    def check(self) -> None:
+        """Check that this is the machine the row is bound to, and its data set on the right medium.
+
+        Raises
+        ------
+        BoardError : another backend, kind of board or unit, or a data set that lies elsewhere
+        """
+        unit, names = self.settings["unit"], self._unit_names()
+        if unit and unit not in names:
+            raise BoardError(
+                "this machine is {}, but the row is bound to unit {} (`units` in config/devices/). "
+                "Measure it there, or bind it to this machine; nothing was measured".format(
+                    " or ".join(names), unit
+                )
+            )
+        medium = self.settings["storage"]
+        storage.check_medium(medium["root"], medium["mount"], medium["block_device"])
+
+    def _unit_names(self) -> List[str]:
+        """Return the names by which a row may be bound to this machine."""
+        return [platform.node()]
+
+    def apply(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
+        """Set a power mode, read everything back and compare.
+
+        Whatever this raises, and whatever was set before it did: `restore` puts it back.
+
+        Parameters
+        ----------
+        mode : empty (as the machine is), `nvpmodel` (the name of a mode), or any of `cores`,
+            `cpu_mhz`, `gpu_mhz`, `emc_mhz`
+        dvfs : `on` (the governors choose the clocks) or `off` (they are pinned)
+
+        Returns
+        -------
+        dict : `requested` (the mode), `resolved` (the steps and limits it stands for), `read_back`
+            (what the machine says afterwards; same keys, and more), `verified` (bool: nothing is
+            unverified), `unverified` (keys of `resolved` that cannot be read back), `dvfs`, `fan`
+
+        Raises
+        ------
+        ConfigError : the machine has no such mode or step
+        BoardError : what was read back is not what was asked for
+        RebootNeeded : the board has to be restarted first
+        """
+        if mode or dvfs != "on":
+            raise ConfigError(
+                "this machine is no Jetson board: its power mode and clocks are not set by "
+                "epochwatt, but the run asks for {} with dvfs {}\n  allowed: a power mode with "
+                'nothing in it, dvfs: "on"'.format(mode or "no mode", dvfs)
+            )
+        return outcome(mode, dvfs)
+
+    def restore(self) -> None:
+        """Put back what `apply` found; nothing happens where nothing was set. Raises BoardError."""
+
+    def left_over(self) -> bool:
+        """Return whether settings stand that somebody did not put back (a crashed process)."""
+        return False
+
+    def events(self) -> Dict[str, int]:
+        """Return what has happened so far; a growth between two calls is an event between them.
+
+        `throttle` (clocks were limited because of heat), `over_current`, and `swap_kib` (swap in
+        use, KiB). A key is missing where this machine does not tell.
+        """
+        lines = text(self.root, "proc/meminfo").splitlines()
+        kib = {key: value.split()[0] for key, _, value in (line.partition(":") for line in lines)}
+        if not {"SwapTotal", "SwapFree"} <= set(kib):
+            return {}
+        return {"swap_kib": int(kib["SwapTotal"]) - int(kib["SwapFree"])}
+
+    def busy_pct(self, over_s: float) -> Optional[float]:
+        """Return the CPUs' utilisation during the next `over_s` seconds, in % of all of them.
+
+        None where the machine does not tell.
+        """
+        before = self._cpu_ticks()
+        time.sleep(over_s)
+        busy, total = [now - then for now, then in zip(self._cpu_ticks(), before)]
+        return 100.0 * busy / total if total > 0 else None
+
+    def _cpu_ticks(self) -> Tuple[int, int]:
+        """Return the CPU time spent busy and the whole, in ticks since the machine's start."""
+        line = text(self.root, "proc/stat").partition("\n")[0]
+        ticks = [int(n) for n in line.split()[1:9]]  # guests are in user
+        if len(ticks) < 5:
+            return 0, 0
+        return sum(ticks) - ticks[3] - ticks[4], sum(ticks)  # without idle and iowait
+
+    def drop_page_cache(self, paths: List[str]) -> str:
+        """Empty the page cache, or what it holds of these files: `dropped` or `advised`."""
+        return page_cache.drop(paths)
+
+
+class HostMachine(Machine):
+    """Any machine that is no board: described and watched, never set."""
+
+
+def open_machine(settings: Dict[str, Any]) -> Machine:
+    """Return the machine that a device's settings (see `Machine`) are about."""
+    if settings["backend"] == "host":
+        return HostMachine(settings)
+    from epochwatt.device.jetson import JetsonBoard  # it is made of this module
+
+    return JetsonBoard(settings)
+
+
+def outcome(mode: Dict[str, Any], dvfs: str, **changes: Any) -> Dict[str, Any]:
+    """Return what `Machine.apply` tells when nothing was set, with changes."""
+    nothing: Dict[str, Any] = {
+        "requested": dict(mode),
+        "resolved": {},
+        "read_back": {},
+        "unverified": [],
+        "dvfs": dvfs,
+        "fan": AS_IT_IS,
+    }
+    nothing.update(changes)
+    nothing["verified"] = not nothing["unverified"]
+    return nothing

@@ -1,0 +1,260 @@
+"""What the files of a board say: its kind, its clocks, its power modes (board side: Python 3.6).
+
+The board code and the root helper read through this one module, so it needs nothing but the
+standard library and imports nothing of this package. All functions take the root that the board's
+files are found below: `/`, or the folder of a fake board. Sources: docs/root-helper.md.
+"""
+
+import glob
+import os
+import re
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+NVPMODEL_CONF = "etc/nvpmodel.conf"
+
+_Steps = Tuple[int, ...]
+Param = NamedTuple("Param", [("type", str), ("paths", Dict[str, str])])
+Mode = NamedTuple("Mode", [("id", int), ("name", str), ("settings", List[Tuple[str, str, str]])])
+Conf = NamedTuple(
+    "Conf", [("params", Dict[str, Param]), ("modes", List[Mode]), ("default_id", Optional[int])]
+)
+Tables = NamedTuple("Tables", [("cpu_khz", _Steps), ("gpu_hz", _Steps), ("emc_hz", _Steps)])
+
+# part numbers of the modules in the device tree's `compatible`, and words of its `model`
+_KINDS = (
+    (r"p3668|xavier nx", "xavier_nx"),
+    (r"p3701|agx orin", "orin_agx"),
+    (r"p2888|p2972|agx xavier|jetson-agx", "agx_xavier"),
+    (r"p3767-000[01]|orin nx", "orin_nx"),
+    (r"p3767-000[345]|orin nano", "orin_nano"),
+    (r"p3448|p3450|jetson.nano", "nano"),
+)
+# EMC clocks in MHz: no file of a board lists them. Orin NX and Nano: no complete list is known.
+_EMC_MHZ: Dict[str, Tuple[float, ...]] = {
+    "nano": (204, 408, 665.6, 800, 1065.6, 1331.2, 1600),
+    "xavier_nx": (204, 408, 665.6, 800, 1065.6, 1331.2, 1600, 1866),
+    "agx_xavier": (204, 408, 665.6, 800, 1065.6, 1331.2, 1600, 1866, 2133),
+    "orin_agx": (204, 665.6, 2133, 3199),
+}
+_EMC_RATES = ("bpmp/debug/clk/emc/rate", "clk/emc/clk_rate", "clk/override.emc/clk_rate")
+_GPU_FOLDERS = (
+    "class/devfreq/*",
+    "devices/*/devfreq/*",  # JetPack 4 and 5
+    "devices/*/devfreq_dev",  # the newer kernel of JetPack 5
+    "devices/platform/*/devfreq/*",  # JetPack 6
+    "devices/platform/*/*/devfreq/*",
+)
+_GPU_NAME = re.compile(r"\.(gpu|gp10b|gv11b|ga10b)(/devfreq_dev)?$")
+
+
+def board_kind(root: str) -> str:
+    """Return the kind of board, `unknown` for a Jetson we do not know, empty for any other."""
+    tree = os.path.join(root, "proc/device-tree")
+    words = text(tree, "compatible") + " " + text(tree, "model")
+    words = words.replace("\0", " ").lower()
+    if "nvidia,tegra" not in words and "jetson" not in words:
+        return ""
+    return next((kind for pattern, kind in _KINDS if re.search(pattern, words)), "unknown")
+
+
+def cpus(root: str) -> Tuple[int, ...]:
+    """Return the numbers of the CPUs that are present, online or not."""
+    folders = glob.glob(os.path.join(glob.escape(root), "sys/devices/system/cpu/cpu[0-9]*"))
+    return tuple(sorted(int(os.path.basename(folder)[3:]) for folder in folders))
+
+
+def online(root: str) -> Tuple[int, ...]:
+    """Return the numbers of the CPUs that are online; one without a switch always is."""
+    return tuple(cpu for cpu in cpus(root) if text(cpu_folder(root, cpu), "online") != "0")
+
+
+def cpu_khz(root: str) -> Tuple[int, ...]:
+    """Return the CPU's clocks in kHz, ascending; empty where the board does not list them."""
+    name = "cpufreq/scaling_available_frequencies"
+    tables = (_integers(text(cpu_folder(root, cpu), name)) for cpu in cpus(root))
+    return next((table for table in tables if table), ())
+
+
+def gpu_hz(root: str) -> Tuple[int, ...]:
+    """Return the GPU's clocks in Hz, ascending; empty where the board does not list them."""
+    folder = find_gpu(root)
+    return _integers(text(folder, "available_frequencies")) if folder else ()
+
+
+def emc_hz(root: str) -> Tuple[int, ...]:
+    """Return the memory's clocks in Hz, ascending, as this file has them; empty: not known."""
+    return tuple(round(1e6 * mhz) for mhz in _EMC_MHZ.get(board_kind(root), ()))
+
+
+def tables(root: str) -> Tables:
+    """Return the clocks that the board can be set to."""
+    return Tables(cpu_khz(root), gpu_hz(root), emc_hz(root))
+
+
+def find_gpu(root: str) -> Optional[str]:
+    """Return the GPU's devfreq folder (`available_frequencies`, `cur_freq`, ... in Hz), or None."""
+    for pattern in _GPU_FOLDERS:
+        for folder in sorted(glob.glob(os.path.join(glob.escape(root), "sys", pattern))):
+            if _GPU_NAME.search(folder) and os.path.exists(folder + "/available_frequencies"):
+                return folder
+    return None
+
+
+def read_clocks(root: str) -> Dict[str, Any]:
+    """Return the clocks as they are now; None for each that cannot be read.
+
+    Returns
+    -------
+    dict : `cores_online` (list of int); `cpu_khz`, `cpu_min_khz`, `cpu_max_khz` (CPU online as str
+        -> kHz); `gpu_hz`, `gpu_min_hz`, `gpu_max_hz`; `emc_hz` (only root reads it) and
+        `emc_cap_hz` (the mode's; 0 = none)
+    """
+    cores, gpu = online(root), find_gpu(root) or ""
+    clocks: Dict[str, Any] = {"cores_online": list(cores)}
+    for key, name, more in (
+        ("", "cur", ["cpuinfo_cur_freq"]),
+        ("min_", "min", []),
+        ("max_", "max", []),
+    ):
+        clocks["gpu_{}hz".format(key)] = _number(gpu, name + "_freq")
+        files = ["cpufreq/" + file for file in more + ["scaling_{}_freq".format(name)]]
+        clocks["cpu_{}khz".format(key)] = {
+            str(c): _number(cpu_folder(root, c), *files) for c in cores
+        }
+    clocks["emc_hz"] = _number(os.path.join(root, "sys/kernel/debug"), *_EMC_RATES)
+    clocks["emc_cap_hz"] = _number(os.path.join(root, "sys/kernel/nvpmodel_emc_cap"), "emc_iso_cap")
+    return clocks
+
+
+def parse_conf(text: str) -> Conf:
+    """Return what an nvpmodel configuration says; raises ValueError where it is none.
+
+    `< PARAM TYPE=t NAME=n >` opens a list of `ARG path`, `< POWER_MODEL ID=i NAME=n >` one of
+    `PARAM ARG value`, `< PM_CONFIG DEFAULT=i >` names the mode of a first start.
+    """
+    conf = Conf({}, [], None)
+    section = ""
+    rows: Any = []
+    for line in text.splitlines():
+        words = line.partition("#")[0].split()
+        if line.startswith("<") and len(words) > 1:
+            section, keys = words[1], dict(word.partition("=")[::2] for word in words[2:])
+            if section == "PARAM":
+                rows = {}
+                conf.params[keys.get("NAME", "")] = Param(keys.get("TYPE", ""), rows)
+            elif section == "POWER_MODEL":
+                rows = []
+                conf.modes.append(Mode(int(keys.get("ID", "")), keys.get("NAME", ""), rows))
+            elif section == "PM_CONFIG":
+                conf = conf._replace(default_id=int(keys.get("DEFAULT", "")))
+        elif section == "PARAM" and len(words) == 2:
+            rows[words[0]] = words[1]
+        elif section == "POWER_MODEL" and len(words) == 3:
+            rows.append(tuple(words))
+    if not conf.modes:
+        raise ValueError("the nvpmodel configuration holds no power mode")
+    return conf
+
+
+def strongest(conf: Conf) -> Mode:
+    """Return the mode with the fewest GPU parts gated off, then most cores, memory, GPU, CPU."""
+
+    def power(mode: Mode) -> Tuple[float, ...]:
+        def limit(*names: str) -> float:
+            found = [int(v) for name, arg, v in mode.settings if name in names and arg[:3] == "MAX"]
+            return max([value if value > 0 else float("inf") for value in found or [0]])
+
+        gated = bin(tpc_mask(mode) or 0).count("1")
+        return -gated, _cores(mode), limit("EMC"), limit("GPU"), limit(*_clusters(conf))
+
+    return max(conf.modes, key=power)
+
+
+def custom_conf(
+    conf: Conf, cores: int, cpu_khz: int, gpu_hz: int, emc_hz: int, tables: Tables
+) -> str:
+    """Return an nvpmodel configuration with one mode, made of the strongest mode of `conf`.
+
+    It keeps that mode's id (so that `nvpmodel -q` and the board's next start know it), its TPC mask
+    and whatever else it sets. The numbers are upper limits, cores count from the first; 0 leaves a
+    limit as that mode has it. A cluster that is offline gets no clocks, and the highest memory
+    clock of `tables` is written as 0, no cap. Raises ValueError for what the board does not have.
+    """
+    base, clusters = strongest(conf), _clusters(conf)
+    present = sum(1 for row in base.settings if row[0] == "CPU_ONLINE")
+    limits = dict.fromkeys(clusters, (cpu_khz, tables.cpu_khz))
+    limits.update(GPU=(gpu_hz, tables.gpu_hz), EMC=(emc_hz, tables.emc_hz))
+    limits = {name: limit for name, limit in limits.items() if limit[0]}
+    for name, (number, steps) in sorted(dict(limits, cores=(cores, range(present + 1))).items()):
+        if number not in steps:
+            raise ValueError("{}: {} is none of {}".format(name, number, list(steps)))
+        if name in limits and name not in conf.params:
+            raise ValueError("the nvpmodel of this board cannot limit {}".format(name))
+    cores = cores or _cores(base)
+    rows = []
+    unset = set(limits) - {name for name, arg, _ in base.settings if arg == "MAX_FREQ"}
+    for name, arg, value in base.settings + [(name, "MAX_FREQ", "") for name in sorted(unset)]:
+        number, steps = limits.get(name, (0, ()))
+        if name == "CPU_ONLINE":
+            value = str(int(int(arg.rpartition("_")[2]) < cores))
+        elif number and arg == "MAX_FREQ":
+            value = str(0 if name == "EMC" and number == steps[-1] else number)
+        elif number and arg == "MIN_FREQ" and int(value) > number:
+            value = str(steps[0])
+        rows.append((name, arg, value))
+    lines = []
+    for name, param in conf.params.items():
+        lines.append("< PARAM TYPE={} NAME={} >".format(param.type, name))
+        lines.extend(" ".join(pair) for pair in param.paths.items())
+    lines.append("< POWER_MODEL ID={} NAME=EPOCHWATT >".format(base.id))
+    lines.extend(" ".join(row) for row in rows if clusters.get(row[0], 0) < cores)
+    return "\n".join(lines + ["< PM_CONFIG DEFAULT={} >".format(base.id), ""])
+
+
+def _clusters(conf: Conf) -> Dict[str, int]:
+    """Return the first CPU of each cluster by the name of the cluster's clocks."""
+    paths = ((name, param.paths.get("MAX_FREQ", "")) for name, param in conf.params.items())
+    found = ((name, re.search(r"/cpu([0-9]+)/cpufreq/", path)) for name, path in paths)
+    return {name: int(match.group(1)) for name, match in found if match}
+
+
+def _cores(mode: Mode) -> int:
+    return sum(1 for name, _, value in mode.settings if name == "CPU_ONLINE" and value != "0")
+
+
+def tpc_mask(mode: Mode) -> Optional[int]:
+    """Return which parts of the GPU a mode gates off; None: it does not say."""
+    return next((int(value, 0) for _, arg, value in mode.settings if arg == "TPC_PG_MASK"), None)
+
+
+def board_conf(root: str) -> Conf:
+    """Return the board's own modes; raises ValueError."""
+    return parse_conf(text(root, NVPMODEL_CONF))
+
+
+def boot_id(root: str) -> str:
+    """Return what the kernel calls this start of the board."""
+    return text(root, "proc/sys/kernel/random/boot_id")
+
+
+def cpu_folder(root: str, cpu: int) -> str:
+    """Return the folder of a CPU."""
+    return os.path.join(root, "sys/devices/system/cpu/cpu{}".format(cpu))
+
+
+def text(folder: str, name: str) -> str:
+    """Return what a small file holds, stripped; empty where it cannot be read."""
+    try:
+        with open(os.path.join(folder, name), "rb") as handle:
+            return handle.read(65536).decode("utf-8", "replace").strip(" \n\0")
+    except OSError:
+        return ""
+
+
+def _integers(text: str) -> Tuple[int, ...]:
+    return tuple(sorted({int(word) for word in text.split() if re.match(r"[0-9]+$", word)}))
+
+
+def _number(folder: str, *names: str) -> Optional[int]:
+    """Return the number in the first of the files that holds one."""
+    return next((n for name in names for n in _integers(text(folder, name))), None)

@@ -1,0 +1,399 @@
+"""The root helper: sets a board's clocks by fixed verbs, as root (board side: Python 3.6 grammar).
+
+`make setup-jetson` packs this module and `reading.py` into one file that root owns,
+/usr/local/sbin/epochwatt-helper (`helper_file.py`); nothing else of epochwatt runs as root. It
+takes no path from its caller (its root is where it is installed, so a fake board holds one of its
+own) and checks each number against the board's own tables. It prints one line of JSON. Exit status:
+0 done, 2 refused and nothing changed, 3 failed, 4 the board has to be restarted first. What each
+verb may do and why: docs/root-helper.md.
+"""
+
+import fcntl
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from typing import Any, Callable, Dict, List, Tuple
+
+from epochwatt.device.reading import (
+    NVPMODEL_CONF,
+    Mode,
+    board_conf,
+    board_kind,
+    boot_id,
+    cpu_folder,
+    cpu_khz,
+    cpus,
+    custom_conf,
+    find_gpu,
+    gpu_hz,
+    parse_conf,
+    read_clocks,
+    tables,
+    text,
+    tpc_mask,
+)
+
+VERSION = "1"
+INSTALLED = "usr/local/sbin/epochwatt-helper"
+NVPMODEL, JETSON_CLOCKS = "usr/sbin/nvpmodel", "usr/bin/jetson_clocks"
+FOLDER = "var/lib/epochwatt"  # what was set before: the state, the clocks, and the mode of our own
+STATE, PINS, CONF = "state.json", "l4t_dfs.conf", "nvpmodel.conf"
+REFUSED, FAILED, REBOOT = 2, 3, 4
+PATIENCE_S = 60  # for one tool, and for another helper to end
+
+_STATE = {"boot_id": str, "mode": int, "pinned": bool}
+_STATE.update({"fan": dict, "fan_service": bool, "fan_is_max": bool})
+_USAGE = (
+    "status | named-mode ID | custom-mode CORES CPU_KHZ GPU_HZ EMC_HZ | pin-clocks | fan-max | "
+    "restore | drop-caches | read-clocks"
+)
+_REBOOT = "{}. By hand: `sudo nvpmodel -m {}`, and its question answered with yes"
+
+
+# -- the helper's own folder -----------------------------------------------------------------------
+class HelperError(Exception):
+    """Why a verb ends early: an exit status and a message."""
+
+
+def enter(root: str) -> None:
+    """Go to the folder of what was set before, which nobody else may write, and lock it."""
+    path = os.path.join(root, FOLDER)
+    if not os.path.lexists(path):
+        os.mkdir(path, 0o711)  # nobody else can open it, and so hold its lock
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    about = os.fstat(folder)
+    if about.st_uid != os.geteuid() or about.st_mode & 0o022:
+        raise HelperError(REFUSED, "{} is not ours alone: look into it and remove it".format(path))
+    os.fchdir(folder)
+    os.set_inheritable(folder, True)  # a tool that outlives us goes on holding the lock
+    deadline_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline_s:
+                raise HelperError(REFUSED, "another helper has been at work for a minute") from None
+            time.sleep(0.05)
+
+
+def keep(name: str, content: str) -> None:
+    """Write a file of the folder, whole or not at all."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with os.fdopen(os.open(name + ".new", flags, 0o600), "w") as handle:
+        handle.write(content)
+        handle.flush()
+        os.fsync(handle.fileno())
+    os.rename(name + ".new", name)
+
+
+def stored() -> Dict[str, Any]:
+    """Return what was set before; empty: nothing is to be put back. Raises HelperError."""
+    try:
+        with os.fdopen(os.open(STATE, os.O_RDONLY | os.O_NOFOLLOW)) as handle:
+            state = json.loads(handle.read(65536))
+        if {key: type(state[key]) for key in state} != _STATE:
+            raise ValueError("keys or types")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError) as error:
+        why = "{}/{} is not as this helper writes it ({}): set the mode by hand and remove it"
+        raise HelperError(REFUSED, why.format(FOLDER, STATE, error)) from error
+    return dict(state)
+
+
+def store(state: Dict[str, Any], **changes: bool) -> Dict[str, Any]:
+    """Keep what was set before, with changes; return it."""
+    state = dict(state, **changes)
+    keep(STATE, json.dumps(state))
+    return state
+
+
+def forget() -> None:
+    """Remove what was set before: it is put back."""
+    for name in (STATE, PINS, CONF):
+        if os.path.lexists(name):
+            os.unlink(name)
+
+
+def remember(root: str) -> Tuple[Dict[str, Any], bool]:
+    """Return what was set before the first change, and whether that is to come now."""
+    state = stored()
+    if state:
+        if state["boot_id"] != boot_id(root):
+            raise HelperError(REFUSED, "settings of before the board's start wait for `restore`")
+        return state, False
+    mode = nvpmodel(root)["id"]
+    if mode not in [known.id for known in board_conf(root).modes]:
+        raise HelperError(REFUSED, "nvpmodel -q names no mode; set one: sudo nvpmodel -m ID")
+    forget()  # jetson_clocks asks a question before it overwrites a file
+    said = run(root, JETSON_CLOCKS, "--store", os.path.join(root, FOLDER, PINS))
+    if not os.path.exists(PINS):
+        raise HelperError(FAILED, "jetson_clocks --store wrote no file: " + said[-300:])
+    state = {"boot_id": boot_id(root), "mode": mode, "pinned": False, "fan_is_max": False}
+    state["fan"] = {name: text(folder, name) for folder, name, _ in fan_files(root)}
+    state["fan_service"] = fan_service(root, "is-active").strip() == "active"
+    return store(state), True
+
+
+# -- changing --------------------------------------------------------------------------------------
+def run(root: str, tool: str, *words: str) -> str:
+    """Let a tool of the board work; return what it says, as its exit status proves nothing."""
+    command = [os.path.join(root, tool)] + list(words)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,  # so that each question is answered with nothing
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,  # no terminal either
+        close_fds=False,
+    )
+    try:
+        said = process.communicate(timeout=PATIENCE_S)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        said = process.communicate()[0] + b" (ended: it took too long)"
+    return said.decode("utf-8", "replace")
+
+
+def write(path: str, value: str) -> bool:
+    """Write into a file that is there; return whether that could be done."""
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_TRUNC), "w") as handle:
+            handle.write(value + "\n")
+        return True
+    except OSError:
+        return False
+
+
+def nvpmodel(root: str) -> Dict[str, Any]:
+    """Return `id` and `name` of the power mode; None where nvpmodel does not tell."""
+    said = re.search(r"NV Power Mode: *(\S+)\s+([0-9]+)", run(root, NVPMODEL, "-q"))
+    return {"id": int(said.group(2)) if said else None, "name": said.group(1) if said else None}
+
+
+def fan_files(root: str) -> List[Tuple[str, str, str]]:
+    """Return folder, name and value of what turns the fan up, in the order of writing."""
+    pattern = os.path.join(glob.escape(root), "sys/class/hwmon/hwmon*")
+    fans = [(fan, ("pwm1",)) for fan in glob.glob(pattern) if text(fan, "name") == "pwmfan"]
+    jetpack_4 = (os.path.join(root, "sys/devices/pwm-fan"), ("temp_control", "target_pwm"))
+    return [
+        (folder, name, "0" if name == "temp_control" else "255")
+        for folder, names in [jetpack_4, *fans]
+        for name in names
+        if os.path.exists(os.path.join(folder, name))
+    ]
+
+
+def fan_service(root: str, what: str) -> str:
+    """Ask the service that controls the fan since JetPack 5 for something, where it is."""
+    has_it = os.path.exists(os.path.join(root, "bin/systemctl"))
+    return run(root, "bin/systemctl", what, "nvfancontrol") if has_it else ""
+
+
+def loosen(root: str, state: Dict[str, Any]) -> Dict[str, Any]:
+    """Unpin the clocks, bring all cores online and open all ranges; return the new state.
+
+    A mode that is set under pinned clocks leaves stale minima, and the kernel rejects a minimum
+    above the maximum: from here on nvpmodel and jetson_clocks may write in any order.
+    """
+    if state["pinned"]:
+        run(root, JETSON_CLOCKS, "--restore", os.path.join(root, FOLDER, PINS))
+        state = store(state, pinned=False)
+    for cpu in cpus(root):
+        write(cpu_folder(root, cpu) + "/online", "1")
+    ranges = [(cpu_folder(root, cpu) + "/cpufreq/scaling_", cpu_khz(root)) for cpu in cpus(root)]
+    for beginning, steps in ranges + [((find_gpu(root) or "") + "/", gpu_hz(root))]:
+        if steps:
+            write(beginning + "max_freq", str(steps[-1]))
+            write(beginning + "min_freq", str(steps[0]))
+    return state
+
+
+def set_mode(root: str, mode: Mode, own_conf: str = "") -> str:
+    """Let nvpmodel set a mode of the board's configuration, or of our own; return what it says.
+
+    HelperError with REBOOT when it asks for a new start of the board: nobody ever answers.
+    """
+    conf = NVPMODEL_CONF
+    if own_conf:
+        keep(CONF, own_conf)
+        conf = os.path.join(FOLDER, CONF)
+    said = run(root, NVPMODEL, "-f", os.path.join(root, conf), "-m", str(mode.id))
+    if re.search(r"reboot", said, re.IGNORECASE):
+        raise HelperError(REBOOT, _REBOOT.format("nvpmodel asks for it", mode.id))
+    return said
+
+
+def check_mask(root: str, mode: Mode) -> None:
+    """Check that the mode has the GPU's TPC mask, which changes only when the board starts."""
+    paths = [param.paths.get("TPC_PG_MASK") for param in board_conf(root).params.values()]
+    found = [text(root, path.lstrip("/")) for path in paths if path]
+    wanted = tpc_mask(mode)
+    if found and found[0] and wanted is not None and int(found[0], 0) != wanted:
+        why = "the GPU runs with TPC mask {}, the mode has {}".format(found[0], wanted)
+        raise HelperError(REBOOT, _REBOOT.format(why, mode.id))
+
+
+def switch(root: str, mode: Mode, own_conf: str = "") -> Dict[str, Any]:
+    """Set a mode; what was set before is stored first. The caller reads back what came of it."""
+    check_mask(root, mode)
+    state, is_first = remember(root)
+    state = loosen(root, state)
+    try:
+        said = set_mode(root, mode, own_conf)
+    except HelperError:
+        if is_first:  # nothing must wait for `restore` after the board's start
+            restore(root)
+        raise
+    if state["fan_is_max"]:
+        turn_fan_up(root)  # jetson_clocks --restore knows of the fan, too
+    return {"said": said[-500:], "nvpmodel": nvpmodel(root)}
+
+
+def turn_fan_up(root: str) -> List[str]:
+    """Turn the fan up and end its control; return the files that could not be written."""
+    fan_service(root, "stop")
+    return [
+        name for folder, name, value in fan_files(root) if not write(folder + "/" + name, value)
+    ]
+
+
+# -- the verbs -------------------------------------------------------------------------------------
+def status(root: str) -> Dict[str, Any]:
+    """Tell which board this is, its power mode, and whether something waits for `restore`."""
+    waits = os.path.lexists(os.path.join(root, FOLDER, STATE))
+    about = {"version": VERSION, "stored": waits, "kind": board_kind(root)}
+    return dict(about, nvpmodel=nvpmodel(root))
+
+
+def named_mode(root: str, mode_id: int) -> Dict[str, Any]:
+    """Set a mode of the board's own nvpmodel.conf."""
+    for mode in board_conf(root).modes:
+        if mode.id == mode_id:
+            return switch(root, mode)
+    raise HelperError(REFUSED, "{} has no mode {}".format(NVPMODEL_CONF, mode_id))
+
+
+def custom_mode(root: str, *numbers: int) -> Dict[str, Any]:
+    """Set cores, CPU kHz, GPU Hz and EMC Hz, each of them one that the board has."""
+    conf = board_conf(root)
+    try:
+        cores, cpu, gpu, emc = numbers
+        own_conf = custom_conf(conf, cores, cpu, gpu, emc, tables(root))
+    except ValueError as error:
+        raise HelperError(REFUSED, str(error)) from error
+    return switch(root, parse_conf(own_conf).modes[0], own_conf)
+
+
+def pin_clocks(root: str) -> Dict[str, Any]:
+    """Pin the clocks at the mode's limits."""
+    store(remember(root)[0], pinned=True)
+    return {"said": run(root, JETSON_CLOCKS)[-500:]}
+
+
+def fan_max(root: str) -> Dict[str, Any]:
+    """Turn the fan up."""
+    if not fan_files(root):
+        raise HelperError(REFUSED, "this board has no fan that is known here")
+    store(remember(root)[0], fan_is_max=True)
+    failed = turn_fan_up(root)
+    if failed:
+        raise HelperError(FAILED, "these files of the fan cannot be written: " + ", ".join(failed))
+    return {}
+
+
+def restore(root: str) -> Dict[str, Any]:
+    """Put back what was set before. After a start of the board that is the mode alone."""
+    state = stored()
+    if not state:
+        return {"restored": False}
+    mode = next((mode for mode in board_conf(root).modes if mode.id == state["mode"]), None)
+    if mode is None:
+        raise HelperError(FAILED, "{} has no mode {} any more".format(NVPMODEL_CONF, state["mode"]))
+    same_start = state["boot_id"] == boot_id(root)
+    try:
+        check_mask(root, mode)
+        if same_start:
+            loosen(root, state)
+        said = set_mode(root, mode)
+    except HelperError as stop:
+        if stop.args[0] != REBOOT or same_start:
+            raise
+        forget()  # somebody has started the board in a mode of another mask: that one stays
+        return {"restored": False, "said": stop.args[1]}
+    if nvpmodel(root)["id"] != mode.id:
+        raise HelperError(FAILED, "nvpmodel did not take mode {}: {}".format(mode.id, said[-300:]))
+    if same_start:
+        run(root, JETSON_CLOCKS, "--restore", os.path.join(root, FOLDER, PINS))
+    if same_start and state["fan_is_max"]:
+        for folder, name, _ in reversed(fan_files(root)):
+            if re.match(r"[0-9]{1,3}$", str(state["fan"].get(name))):
+                write(os.path.join(folder, name), state["fan"][name])
+        if state["fan_service"]:
+            fan_service(root, "start")
+    forget()
+    return {"restored": True, "said": said[-500:]}
+
+
+def drop_caches(root: str) -> Dict[str, Any]:
+    """Empty the page cache (proc(5): 3 = pages, dentries and inodes)."""
+    os.sync()
+    if not write(os.path.join(root, "proc/sys/vm/drop_caches"), "3"):
+        raise HelperError(FAILED, "proc/sys/vm/drop_caches cannot be written")
+    return {}
+
+
+# what only looks, what changes something (one at a time), and how many numbers each takes
+_Verbs = Dict[str, Tuple[int, Callable[..., Dict[str, Any]]]]
+_LOOKS: _Verbs = {"status": (0, status), "read-clocks": (0, read_clocks)}
+_CHANGES: _Verbs = {
+    "named-mode": (1, named_mode),
+    "custom-mode": (4, custom_mode),
+    "pin-clocks": (0, pin_clocks),
+    "fan-max": (0, fan_max),
+    "restore": (0, restore),
+    "drop-caches": (0, drop_caches),
+}
+
+
+def act(words: List[str]) -> Dict[str, Any]:
+    """Do what the words say; raises HelperError, OSError and ValueError."""
+    verb, numbers = "".join(words[:1]), words[1:]
+    n_numbers, function = dict(_LOOKS, **_CHANGES).get(verb, (-1, None))
+    if function is None or len(numbers) != n_numbers:
+        raise HelperError(REFUSED, "a verb and its numbers: " + _USAGE)
+    if not all(re.match(r"(0|[1-9][0-9]{0,11})\Z", number) for number in numbers):
+        raise HelperError(REFUSED, "whole numbers in ASCII digits: " + _USAGE)
+    path = os.path.realpath(__file__[: -len("/epochwatt/device/root_helper.py")])
+    root = path[: -len(INSTALLED) - 1] or "/"
+    if path != os.path.join(root, INSTALLED):
+        raise HelperError(REFUSED, "this works only as /{} (make setup-jetson)".format(INSTALLED))
+    if root == "/" and os.geteuid() != 0:
+        raise HelperError(REFUSED, "this works only as root: sudo -n {} ...".format(path))
+    if root == "/" and (os.stat(path).st_uid != 0 or os.stat(path).st_mode & 0o022):
+        raise HelperError(REFUSED, "{} is not root's alone: make setup-jetson".format(path))
+    if verb in _CHANGES:
+        enter(root)
+    return function(root, *[int(number) for number in numbers])
+
+
+def main(words: List[str]) -> int:
+    """Print one line of JSON; return the exit status."""
+    os.umask(0o022)
+    os.environ.clear()
+    os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root", LC_ALL="C")
+    for name in ("SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGTSTP"):
+        signal.signal(getattr(signal, name), signal.SIG_IGN)  # a verb is done whole
+    answer, code = {"ok": True}, 0  # type: Dict[str, Any], int
+    try:
+        answer.update(act(words))
+    except HelperError as stop:
+        code, answer = stop.args[0], {"ok": False, "error": stop.args[1]}
+    except (OSError, ValueError) as error:
+        code, answer = FAILED, {"ok": False, "error": "{}: {}".format(type(error).__name__, error)}
+    print(json.dumps(answer))
+    return code

@@ -1,0 +1,183 @@
+"""`epochwatt bundle`: all that a bug report about a board needs, in one file.
+
+::
+
+    epochwatt-bundle/bundle.json          versions, what the board is, its modes, links, errors
+                    /doctor.txt, .json    what `epochwatt doctor` found
+                    /files/{name}         the value of each file of the board that our code reads
+                    /recording/           some seconds of samples, and the sampler's statistics
+                    /tegrastats.txt       some lines of that tool, where there is one
+
+NVIDIA's nvpmodel.conf may not be passed on, so only the facts that it tells are in it.
+`epochwatt.fakeboard.replay.unpack` makes a board's folder of such a file.
+"""
+
+import getpass
+import io
+import json
+import os
+import platform
+import re
+import subprocess
+import tarfile
+import time
+from pathlib import Path
+from typing import Any
+
+from epochwatt import __version__
+from epochwatt.device import reading
+from epochwatt.device.boards import identify
+from epochwatt.doctor.examine import SECONDS, examine, report_lines
+from epochwatt.doctor.readings import Readings, read_all
+from epochwatt.doctor.subject import Recording, Subject, choose
+from epochwatt.errors import EpochwattError
+
+TOP = "epochwatt-bundle"
+SCHEMA_VERSION = 1
+TEGRASTATS_LINES, TEGRASTATS_S = 5, 10.0
+_WITH_NAMES = ("serial-number", "mountinfo", "cpuinfo", "version")  # readings that may hold names
+
+
+def make_bundle(
+    path: Path | None = None,
+    device: str | None = None,
+    keep_names: bool = False,
+    seconds: float = SECONDS,
+    checkout: Path = Path(),
+) -> list[str]:
+    """Write the file and say what is in it.
+
+    Parameters
+    ----------
+    path : of the file; None: named after the device and the time, in the current folder
+    device : a file of config/devices/; None: the board at hand, else `host`
+    keep_names : leave serial number, host name and user name as they are
+    seconds : how long to sample
+    checkout : the folder that holds config/
+
+    Raises
+    ------
+    EpochwattError : the file is there already or cannot be written
+    LockedError : something is measured on this machine
+    """
+    subject = choose(checkout, device)
+    when = time.strftime("%Y%m%d-%H%M%S")
+    path = path or Path(f"{TOP}-{subject.name}-{when}.tar.gz")
+    if path.exists():
+        raise EpochwattError(f"{path} is there already; name another file")
+    names = {} if keep_names else _names(subject)
+    members = _members(subject, seconds, names)
+    new = path.with_name(f".{path.name}.new")
+    try:
+        with tarfile.open(new, "w:gz") as archive:
+            for name, content in sorted(members.items()):
+                about = tarfile.TarInfo(f"{TOP}/{name}")
+                about.size, about.mtime = len(content), int(time.time())
+                archive.addfile(about, io.BytesIO(content))
+        new.replace(path)
+    except OSError as error:
+        new.unlink(missing_ok=True)
+        raise EpochwattError(f"cannot write {path}: {error.strerror}") from error
+    n_files = sum(name.startswith("files/") for name in members)
+    told = "as they are" if keep_names else "replaced"
+    return [
+        f"{path}  {path.stat().st_size / 1024:.0f} KiB, {n_files} files of the board",
+        f"serial number, host name and user name are {told}",
+        "look through it before you pass it on: it is text",
+    ]
+
+
+def _members(subject: Subject, seconds: float, names: dict[str, str]) -> dict[str, bytes]:
+    """Return name -> content of everything in the bundle."""
+    texts: dict[str, str] = {}
+
+    def keep(recording: Recording) -> None:
+        for file in sorted(recording.folder.iterdir()):
+            texts[f"recording/{file.name}"] = file.read_text("utf-8")
+
+    findings = examine(subject, seconds, and_then=keep)
+    root = subject.machine.root
+    readings = read_all(root)
+    texts["doctor.txt"] = "\n".join([*report_lines(subject, findings), ""])
+    texts["doctor.json"] = json.dumps([f._asdict() for f in findings], indent=1)
+    texts["tegrastats.txt"] = _tegrastats(root)
+    members = {name: disguised(text, names).encode() for name, text in texts.items() if text}
+    for name, value in readings.values.items():
+        members[f"files/{name}"] = _value(name, value, names)
+    about = _about(subject, readings)
+    members["bundle.json"] = json.dumps(about, indent=1, sort_keys=True).encode()
+    return members
+
+
+def _about(subject: Subject, readings: Readings) -> dict[str, Any]:
+    root = subject.machine.root
+    identity = identify(root)
+    board = None if identity is None else {**identity._asdict(), "serial": None}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "epochwatt": __version__,
+        "made_unix_s": time.time(),
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+        "device": subject.name,
+        "backend": subject.machine.backend,
+        "power_source": subject.power,
+        "board": board,
+        "nvpmodel": _nvpmodel(root),
+        "links": readings.links,
+        "errors": readings.errors,
+    }
+
+
+def _nvpmodel(root: str) -> dict[str, Any] | None:
+    """Return what the board's nvpmodel.conf tells; None: there is none that can be read."""
+    try:
+        conf = reading.parse_conf(reading.text(root, reading.NVPMODEL_CONF))
+    except ValueError:
+        return None
+    return {
+        "params": {name: param._asdict() for name, param in conf.params.items()},
+        "modes": [mode._asdict() for mode in conf.modes],
+        "default_id": conf.default_id,
+    }
+
+
+def _tegrastats(root: str) -> str:
+    """Return the first lines of tegrastats; empty where there is none or it says nothing."""
+    tool = os.path.join(root, "usr/bin/tegrastats")
+    command = ["timeout", str(TEGRASTATS_S), tool, "--interval", "500"]
+    if not os.path.exists(tool):
+        return ""
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as child:
+        assert child.stdout is not None
+        lines = [child.stdout.readline() for _ in range(TEGRASTATS_LINES)]
+        child.terminate()
+    return b"".join(lines).decode("utf-8", "replace")
+
+
+def _names(subject: Subject) -> dict[str, str]:
+    """Return what tells this unit, its host and its user from others -> what stands for it."""
+    identity = identify(subject.machine.root)
+    serial = "" if identity is None else identity.serial
+    found = {
+        serial: "0" * len(serial),
+        platform.node(): "host-name",
+        getpass.getuser(): "user-name",
+    }
+    return {name: other for name, other in found.items() if name not in ("", "root", "localhost")}
+
+
+def disguised(text: str, names: dict[str, str]) -> str:
+    """Return a text with each name, where it stands as a word, replaced."""
+    for name, other in names.items():
+        text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", other, text)
+    return text
+
+
+def _value(name: str, value: bytes, names: dict[str, str]) -> bytes:
+    """Return a reading without names; most hold none, and their words are never touched."""
+    if name.rpartition("/")[2] not in _WITH_NAMES:
+        return value
+    return disguised(value.decode("utf-8", "replace"), names).encode()

@@ -1,0 +1,166 @@
+"""A device on the machine at hand, and its interpreter and sampler tried."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import epochwatt
+from epochwatt.device.locks import machine_lock
+from epochwatt.device.machine import Machine, open_machine
+from epochwatt.errors import EpochwattError
+from epochwatt.study.config import Device
+from epochwatt.study.expand import DEVICES, Devices, machine_settings
+from epochwatt.study.place import MEASURED
+
+IMPORTS_S = 30.0  # torch from a memory card
+START_S = 45.0  # the sampler gives its sources 30 s to be ready
+HOST = "host"  # device of a machine that is no board of config/devices/
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A device of the configuration on the machine at hand: what is looked at."""
+
+    checkout: Path
+    name: str
+    device: Device
+    machine: Machine
+
+    @property
+    def python(self) -> list[str]:
+        """Words that start the interpreter which owns torch."""
+        return self.device.python or [sys.executable]
+
+    @property
+    def file(self) -> str:
+        """The device's file, for messages."""
+        return f"{DEVICES}/{self.name}.yaml"
+
+    @property
+    def power(self) -> str:
+        """The power source that is asked for."""
+        return str(self.machine.settings["power_source"])
+
+
+def choose(checkout: Path, name: str | None) -> Subject:
+    """Return the device of that name; without one the board at hand, else the host."""
+    devices = Devices(checkout)
+    if name is None:
+        name = next(iter(devices.here()), HOST)
+    device = devices.get(name, "--device")
+    backend = ("jetson" if device.sysroot == "/" else "fake") if device.board else "host"
+    factors = {
+        "backend": backend,
+        "instance": device.instances[0],
+        "storage": next(iter(device.storage)),
+    }
+    return Subject(checkout, name, device, open_machine(machine_settings(factors, device)))
+
+
+def libraries(subject: Subject) -> dict[str, Any]:
+    """Return what the device's interpreter can import; raises EpochwattError."""
+    return _tried(subject, ["libraries"], IMPORTS_S)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Some seconds of samples."""
+
+    folder: Path  # samples-*.csv and telemetry.json
+    statistics: dict[str, Any]
+    jtop_cpu_s: float  # CPU time of jtop's own service meanwhile; 0: there is none
+
+
+@contextmanager
+def recording(subject: Subject, seconds: float) -> Iterator[Recording]:
+    """Let the sampler of the device run as it does during a training; its files go at the end.
+
+    They lie where measurements lie, so that the disk is the same.
+
+    Raises
+    ------
+    LockedError : something is measured on this machine
+    EpochwattError : the sampler cannot run
+    """
+    measured = subject.checkout / MEASURED
+    try:
+        measured.mkdir(exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".doctor-", dir=measured))
+    except OSError as error:
+        raise EpochwattError(f"nothing can be written into {measured}: {error.strerror}") from error
+    try:
+        with machine_lock().acquire({"self-test in": str(subject.checkout)}):
+            recorded = _record(subject, folder, seconds)
+        yield recorded
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _record(subject: Subject, folder: Path, seconds: float) -> Recording:
+    before_s = cpu_s_of("jtop")
+    words = ["sampler", str(folder.absolute()), str(folder.absolute())]
+    words += [subject.machine.root, subject.power, str(seconds)]
+    statistics = _tried(subject, words, START_S + seconds)
+    if statistics.get("lost"):
+        raise EpochwattError(f"the sampler was lost: {statistics['reason']}")
+    return Recording(folder, statistics, max(0.0, cpu_s_of("jtop") - before_s))
+
+
+def _tried(subject: Subject, words: list[str], timeout_s: float) -> dict[str, Any]:
+    """Run a part of `epochwatt.training.trial` by the device's interpreter; return its answer."""
+    command = [*subject.python, "-m", "epochwatt.training.trial", *words]
+    paths = [str(Path(epochwatt.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    shown = " ".join(subject.python)
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            cwd=subject.checkout,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except OSError as error:
+        raise EpochwattError(f"{shown} cannot be started: {error.strerror}") from error
+    except subprocess.TimeoutExpired:
+        raise EpochwattError(f"{shown} gave no answer within {timeout_s:g} s") from None
+    last = done.stdout.strip().rpartition("\n")[2]
+    if done.returncode != 0 or not last.startswith("{"):
+        why = (done.stderr.strip() or last or f"exit status {done.returncode}").rpartition("\n")[2]
+        raise EpochwattError(f"{shown} failed: {why}")
+    return dict(json.loads(last))
+
+
+def running(names: frozenset[str], proc: Path = Path("/proc")) -> dict[int, str]:
+    """Return the processes of these names: process id -> name."""
+    found = {}
+    for path in proc.glob("[0-9]*/comm"):
+        try:
+            name = path.read_text("utf-8", errors="replace").strip()
+        except OSError:  # it has ended
+            continue
+        if name in names:
+            found[int(path.parent.name)] = name
+    return found
+
+
+def cpu_s_of(name: str, proc: Path = Path("/proc")) -> float:
+    """Return the CPU time of all processes of a name so far, s."""
+    ticks = 0
+    for pid in running(frozenset([name]), proc):
+        try:
+            stat = (proc / str(pid) / "stat").read_text("utf-8", errors="replace")
+        except OSError:
+            continue
+        ticks += sum(map(int, stat.rpartition(")")[2].split()[11:13]))  # user and system
+    return ticks / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,74 @@
+"""What a record says of its board, turned into flags: mode, clocks, throttling, load, swap."""
+
+import math
+from typing import Any
+
+from epochwatt.epochs.windows import window_mean
+from epochwatt.records.run_folder import EpochRecord
+
+MET = 0.95  # of the requested clock: the papers' own margin (SIGMETRICS 2023, section 4.2)
+BUSY_PCT = 10.0  # of all cores, taken by other programs before the start
+SWAP_KIB = 1024  # less than that is somebody else's page
+
+Samples = dict[str, dict[str, Any]]
+
+
+def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
+    """Return the flags of an epoch that was measured on a board; none on a host.
+
+    Parameters
+    ----------
+    record : its `meta` holds `board` and `events` (training.preparation, training.observer)
+    samples : source -> column -> float (n,)
+    """
+    board = record.meta.get("board")
+    if not board:
+        return set()
+    mode = board["power_mode"]
+    known = {
+        "mode_not_verified": not mode["verified"],
+        "clock_below_request": mode["dvfs"] == "off" and clocks_below(record, samples),
+        "machine_busy": (board["busy_pct"] or 0.0) > BUSY_PCT,
+        "settle_timeout": board["settled"] is not None and not board["settled"]["steady"],
+    }
+    return {flag for flag, holds in known.items() if holds} | event_flags(record.meta["events"])
+
+
+def event_flags(events: dict[str, dict[str, int]]) -> set[str]:
+    """Return what happened during the epoch, by the machine's counters before and after it."""
+    grown = {name: count - events["before"].get(name, 0) for name, count in events["after"].items()}
+    known = {
+        "throttled": grown.get("throttle", 0) > 0,
+        "over_current": grown.get("over_current", 0) > 0,
+        "swap_grown": grown.get("swap_kib", 0) > SWAP_KIB,
+    }
+    return {flag for flag, holds in known.items() if holds}
+
+
+def clocks_below(record: EpochRecord, samples: Samples) -> bool:
+    """Say whether a clock's mean over the epoch is below 95 % of what it was pinned to."""
+    wanted = pinned_mhz(record.meta["board"]["power_mode"])
+    found = mean_clocks_mhz(record, samples)
+    return any(found[name] < MET * mhz for name, mhz in wanted.items() if name in found)
+
+
+def pinned_mhz(mode: dict[str, Any]) -> dict[str, float]:
+    """Return what CPU, GPU and memory were pinned to: the resolved request, else what was read."""
+    told = {**(mode["read_back"] or {}), **(mode["resolved"] or {})}
+    return {k: told[k] for k in ("cpu_mhz", "gpu_mhz", "emc_mhz") if told.get(k)}
+
+
+def mean_clocks_mhz(record: EpochRecord, samples: Samples) -> dict[str, float]:
+    """Return the mean clocks over the epoch where they were sampled; of CPUs the slowest's."""
+    window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
+
+    def mean(source: str, column: str) -> float:
+        table = samples[source]
+        return window_mean(table["t_mono_s"], table[column], *window)
+
+    cpus = [c for c in samples.get("host", {}) if c.startswith("cpu") and c.endswith("_mhz")]
+    found = {"cpu_mhz": [mean("host", column) for column in cpus]}
+    for name in ("gpu_mhz", "emc_mhz"):
+        found[name] = [mean("board", name)] if name in samples.get("board", {}) else []
+    known = {k: [v for v in values if not math.isnan(v)] for k, values in found.items()}
+    return {name: min(values) for name, values in known.items() if values}

@@ -1,0 +1,156 @@
+"""A board made of a bundle that somebody sent (`epochwatt bundle`): its files, as they were.
+
+A bundle comes from anywhere, so nothing in it is believed: only ordinary files are taken, and no
+name may lead out of the folder.
+"""
+
+import json
+import os
+import shlex
+import stat
+import tarfile
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from epochwatt.device.reading import NVPMODEL_CONF
+from epochwatt.errors import ConfigError, DataError
+from epochwatt.fakeboard.tree import IO_ERROR
+
+TOP = "epochwatt-bundle"
+SCHEMA_VERSION = 1
+MAX_FILES, MAX_BYTES = 20000, 65536  # in a bundle; of each file of the board
+MAX_ABOUT_BYTES = 10_000_000
+
+_TEGRASTATS = """#!/bin/sh
+# epochwatt stand-in: says again and again what the real one said
+while :; do
+  while read -r line; do
+    echo "$line"
+    sleep 1
+  done < {lines}
+done
+"""
+
+
+def unpack(bundle: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
+    """Make a board's folder of a bundle and return it; it stands for `/` of that board.
+
+    Files hold the values they had; one that could not be read cannot be read here either, by root
+    no more than by anybody. nvpmodel.conf is written anew from the facts in the bundle, tegrastats
+    repeats its lines; there is no nvpmodel, no jetson_clocks and no root helper.
+
+    Parameters
+    ----------
+    bundle : the file
+    folder : missing or empty
+
+    Raises
+    ------
+    ConfigError : there is something in the folder
+    DataError : the file is no bundle, or one that nobody honest made
+    """
+    root = Path(folder).resolve()
+    if root.exists() and any(root.iterdir()):
+        raise ConfigError(f"{root} is not empty: a board needs a folder of its own")
+    members = _members(Path(bundle))
+    about = _about(members)
+    try:
+        _fill(root, members, about)
+    except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise DataError(f"{bundle} is damaged: {error!r}") from error
+    return root
+
+
+def _fill(root: Path, members: dict[str, bytes], about: dict[str, Any]) -> None:
+    """Write files first and links last: nothing is written through a link of the bundle's."""
+    for name, content in members.items():
+        if name.startswith("files/"):
+            _write(root, name.removeprefix("files/"), content)
+    if about["nvpmodel"] is not None:
+        _write(root, NVPMODEL_CONF, _conf(about["nvpmodel"]).encode())
+    if "tegrastats.txt" in members:
+        _write_tegrastats(root, members["tegrastats.txt"])
+    for name, error in about["errors"].items():
+        _spoil(_place(root, name), error)
+    for name, target in about["links"].items():
+        link, aim = _place(root, name), _place(root, target)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(os.path.relpath(aim, link.parent))
+
+
+def _members(bundle: Path) -> dict[str, bytes]:
+    """Return name -> content of the bundle's ordinary files."""
+    found: dict[str, bytes] = {}
+    try:
+        with tarfile.open(bundle, "r:gz") as archive:
+            for member in archive:
+                name = member.name.removeprefix(TOP + "/")
+                limit = MAX_BYTES if name.startswith("files/") else MAX_ABOUT_BYTES
+                if not member.isreg() or name == member.name:
+                    raise DataError(f"{bundle}: {member.name} has no place in a bundle")
+                if member.size > limit or len(found) >= MAX_FILES:
+                    raise DataError(f"{bundle} is larger than any bundle")
+                file = archive.extractfile(member)
+                found[name] = file.read() if file is not None else b""
+    except (OSError, EOFError, tarfile.TarError) as error:
+        raise DataError(f"{bundle} is no bundle of `epochwatt bundle`: {error}") from error
+    return found
+
+
+def _about(members: dict[str, bytes]) -> dict[str, Any]:
+    """Return bundle.json; DataError where it is none of this version."""
+    try:
+        about = json.loads(members["bundle.json"])
+        version = about["schema_version"]
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise DataError(f"the bundle has no bundle.json that can be read: {error!r}") from error
+    if version != SCHEMA_VERSION:
+        raise DataError(f"the bundle is of version {version}, not {SCHEMA_VERSION}")
+    return dict(about)
+
+
+def _place(root: Path, name: str) -> Path:
+    """Return where a file of the board lies; DataError for a name that leads out of the folder."""
+    parts = PurePosixPath(name).parts
+    if not parts or name.startswith("/") or ".." in parts or "\0" in name:
+        raise DataError(f"the bundle names a file {name!r}, which is in no board's folder")
+    return root.joinpath(*parts)
+
+
+def _write(root: Path, name: str, content: bytes) -> None:
+    path = _place(root, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _spoil(path: Path, error: dict[str, Any]) -> None:
+    """Make a file that fails as the board's did: when it is opened, or when it is read.
+
+    A file mode would not keep root out; a socket cannot be opened by anybody.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if error.get("at") == "read":
+        path.symlink_to(IO_ERROR)
+    else:
+        os.mknod(path, stat.S_IFSOCK | 0o600)
+
+
+def _conf(facts: dict[str, Any]) -> str:
+    """Return the facts of an nvpmodel.conf in its grammar."""
+    lines = ["# from a bundle (epochwatt stand-in)"]
+    for name, param in facts["params"].items():
+        lines.append(f"< PARAM TYPE={param['type']} NAME={name} >")
+        lines += [f"{argument} {path}" for argument, path in param["paths"].items()]
+    for mode in facts["modes"]:
+        lines.append(f"< POWER_MODEL ID={mode['id']} NAME={mode['name']} >")
+        lines += [" ".join(row) for row in mode["settings"]]
+    if facts["default_id"] is not None:
+        lines.append(f"< PM_CONFIG DEFAULT={facts['default_id']} >")
+    return "\n".join([*lines, ""])
+
+
+def _write_tegrastats(root: Path, lines: bytes) -> None:
+    _write(root, "usr/lib/epochwatt-stand-in/tegrastats.txt", lines)
+    kept = root / "usr/lib/epochwatt-stand-in/tegrastats.txt"
+    _write(root, "usr/bin/tegrastats", _TEGRASTATS.format(lines=shlex.quote(str(kept))).encode())
+    (root / "usr/bin/tegrastats").chmod(0o755)

@@ -1,0 +1,190 @@
+"""Files of a fake board, for its tools and its process (any Python from 3.6).
+
+epochwatt stand-in
+
+A file is written in place and never shortened (what is left over becomes newlines): a reader never
+sees half a number, and a handle that stays open sees the new one.
+"""
+
+import json
+import os
+import time
+from typing import Any, Dict, List, Sequence, Tuple
+
+FACTS = "etc/epochwatt-stand-in.json"
+CPU = "sys/devices/system/cpu/"
+EMC_CAP = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap"
+NVFANCONTROL = "run/epochwatt-stand-in/nvfancontrol"  # 1 = the service of JetPack 5 and 6 runs
+
+_BPMP, _T210 = "sys/kernel/debug/bpmp/debug/clk/emc/", "sys/kernel/debug/clk/override.emc/"
+_BWMGR = "sys/kernel/debug/tegra_bwmgr/"
+
+# The memory's clock files: bounds, the rate now, the rate wanted, and whether that is enforced.
+EMC = {
+    "bpmp": {
+        "min": _BPMP + "min_rate",
+        "max": _BPMP + "max_rate",
+        "now": _BPMP + "rate",
+        "wanted": _BPMP + "rate",
+        "locked": _BPMP + "mrq_rate_locked",
+    },
+    "t210": {
+        "min": _BWMGR + "emc_min_rate",
+        "max": _BWMGR + "emc_max_rate",
+        "now": _T210 + "clk_rate",
+        "wanted": _T210 + "clk_update_rate",
+        "locked": _T210 + "clk_state",
+    },
+}
+
+
+def root_above(tool: str, depth: int) -> str:
+    """Return the folder `depth` folders above a tool: the root it is installed in."""
+    path = os.path.realpath(tool)
+    for _ in range(depth + 1):
+        path = os.path.dirname(path)
+    return path
+
+
+def nearest(value: float, steps: Sequence[int]) -> int:
+    """Return the step nearest to a value."""
+    return min(steps, key=lambda step: abs(step - value))
+
+
+def cpu_list(cpus: Sequence[int]) -> str:
+    """Return CPUs, ascending, as the kernel lists them: `0-3,6`."""
+    runs = []  # type: List[List[int]]
+    for cpu in cpus:
+        if runs and cpu == runs[-1][1] + 1:
+            runs[-1][1] = cpu
+        else:
+            runs.append([cpu, cpu])
+    return ",".join(str(a) if a == b else "{}-{}".format(a, b) for a, b in runs)
+
+
+class BoardFiles:
+    """Reads and writes the files below a root; names are relative to it, or begin with a slash."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        with open(self.path(FACTS), encoding="utf-8") as file:
+            self.facts: Dict[str, Any] = json.load(file)
+        self.emc = EMC[self.facts["emc_layout"]]
+
+    def path(self, name: str) -> str:
+        """Return the path of a board's file on the machine that plays the board."""
+        return os.path.join(self.root, name.lstrip("/"))
+
+    def exists(self, name: str) -> bool:
+        """Say whether there is such a file."""
+        return os.path.exists(self.path(name))
+
+    def text(self, name: str) -> str:
+        """Return what a file holds, stripped; raises OSError.
+
+        Others empty a file before they write into it: one that is empty is read again.
+        """
+        for _ in range(20):
+            with open(self.path(name), encoding="utf-8", errors="replace") as file:
+                found = file.read().strip()
+            if found:
+                break
+            time.sleep(0.001)
+        return found
+
+    def number(self, name: str) -> int:
+        """Return the number that a file holds; raises OSError and ValueError."""
+        return int(self.text(name))
+
+    def write(self, name: str, value: object) -> None:
+        """Write one line into a file that is there; raises OSError."""
+        data = "{}\n".format(value).encode("utf-8")
+        fd = os.open(self.path(name), os.O_WRONLY)
+        try:
+            os.pwrite(fd, data.ljust(os.fstat(fd).st_size, b"\n"), 0)
+        finally:
+            os.close(fd)
+
+    def clusters(self) -> List[Tuple[str, List[int]]]:
+        """Return cpufreq folder and CPUs of each cluster."""
+        folder = (CPU + "cpufreq/policy{}/").format
+        return [(folder(cpus[0]), list(cpus)) for cpus in self.facts["clusters"]]
+
+    def cpus(self) -> List[int]:
+        """Return all CPUs."""
+        return [cpu for _, cpus in self.clusters() for cpu in cpus]
+
+    def online(self) -> List[int]:
+        """Return the CPUs that are switched on."""
+        return [n for n in self.cpus() if self.text("{}cpu{}/online".format(CPU, n)) == "1"]
+
+    def emc_limit_hz(self) -> int:
+        """Return the memory clock's highest step under the mode's cap; a cap of 0 is none."""
+        cap, steps = self.number(EMC_CAP), self.facts["emc_hz"]
+        allowed = [step for step in steps if not 0 < cap < step]
+        return max(allowed or steps[:1])
+
+    def set_clocks(
+        self, cpu: float = 0.0, gpu: float = 0.0, limit: float = 1.0
+    ) -> Dict[str, float]:
+        """Let the clocks follow the load within their bounds, as governors do.
+
+        Parameters
+        ----------
+        cpu, gpu : load, 0 to 1; the memory is as busy as the busier of the two
+        limit : share of the highest clock that is left when the hardware throttles
+
+        Returns
+        -------
+        `cpu` (mean over the CPUs online), `gpu` and `emc`: the clocks as shares of their highest
+        """
+        online = self.online()
+        self.write(CPU + "online", cpu_list(online))  # the kernel's own lists
+        self.write(CPU + "offline", cpu_list([n for n in self.cpus() if n not in online]))
+        shares = []
+        for folder, cpus in self.clusters():
+            cores = [n for n in cpus if n in online]
+            if cores:
+                shares.extend([self._set_cpu(folder, cpu, limit)] * len(cores))
+        return {
+            "cpu": sum(shares) / len(shares),
+            "gpu": self._set_gpu(gpu, limit),
+            "emc": self._set_emc(max(cpu, gpu)),
+        }
+
+    def _set_cpu(self, folder: str, load: float, limit: float) -> float:
+        steps = self.facts["cpu_khz"]
+        low, high = (self.number(folder + "scaling_{}_freq".format(end)) for end in ("min", "max"))
+        governor = self.text(folder + "scaling_governor")
+        if governor == "userspace":
+            low = high = self.number(folder + "scaling_setspeed")
+        elif governor == "performance":
+            low = high
+        khz = _step(steps, low, high, load, limit)
+        self.write(folder + "scaling_cur_freq", khz)
+        self.write(folder + "cpuinfo_cur_freq", khz - khz // 1000)  # measured: a bit less
+        return khz / float(steps[-1])
+
+    def _set_gpu(self, load: float, limit: float) -> float:
+        folder, steps = self.facts["gpu"] + "/", self.facts["gpu_hz"]
+        low, high = self.number(folder + "min_freq"), self.number(folder + "max_freq")
+        hz = _step(steps, low, high, load, limit)
+        self.write(folder + "cur_freq", hz)
+        return hz / float(steps[-1])
+
+    def _set_emc(self, load: float) -> float:
+        steps = self.facts["emc_hz"]
+        if self.number(self.emc["locked"]):
+            hz = nearest(self.number(self.emc["wanted"]), steps)  # whatever the mode's cap is
+        else:
+            hz = _step(steps, self.number(self.emc["min"]), self.emc_limit_hz(), load, 1.0)
+        self.write(self.emc["now"], hz)
+        return hz / float(steps[-1])
+
+
+def _step(steps: Sequence[int], low: int, high: int, load: float, limit: float) -> int:
+    """Return the lowest step that serves a load, within bounds and below a throttling limit."""
+    wanted = low + (high - low) * min(1.0, 1.25 * load)  # a governor leaves a fifth free
+    ceiling = min(high, int(limit * steps[-1]))
+    allowed = [step for step in steps if step <= ceiling] or list(steps[:1])
+    return next((step for step in allowed if step >= wanted), allowed[-1])

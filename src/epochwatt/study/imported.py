@@ -1,0 +1,38 @@
+"""Runs that were taken over from elsewhere: what `epochwatt import-2023` left in `imported/`."""
+
+from pathlib import Path
+
+from epochwatt import fields
+from epochwatt.errors import RecordError
+from epochwatt.records import files
+from epochwatt.study.runs import Run
+
+IMPORTED = "imported"  # their folder, and the name that selects them in config/config.yaml
+SOURCE = "source.json"
+
+
+def imported_runs(root: Path = Path()) -> dict[str, Run]:
+    """Return the imported runs of a checkout by id; none of them is ever measured here.
+
+    Raises RecordError when one of them says that it is another, or has an older form.
+    """
+    runs = {}
+    for path in sorted((root / IMPORTED).glob(f"[!.]*/{SOURCE}")):
+        source = files.read_json(str(path))
+        told = source.get("run"), source.get("schema_version")
+        if told != (path.parent.name, fields.SCHEMA_VERSION):
+            raise RecordError(
+                f"{path} is that of run {told[0]} in schema version {told[1]}\n"
+                f"  wanted: its folder's name, {fields.SCHEMA_VERSION}; import its logs again"
+            )
+        runs[source["run"]] = Run(
+            id=source["run"],
+            factors=source["factors"],
+            canonical=source["canonical"],
+            epochs=source["epochs"],
+            studies=(IMPORTED,),
+            data_root="",
+            python=(),
+            machine="{}",
+        )
+    return runs

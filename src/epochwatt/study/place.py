@@ -1,0 +1,81 @@
+"""What can be measured here: the board at hand, its unit, the media that are there."""
+
+import os
+import platform
+from functools import lru_cache
+from pathlib import Path
+
+from epochwatt.device.boards import Identity, identify
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.study.config import Device, Storage
+from epochwatt.study.runs import Run
+
+MEASURED = "measured"
+
+
+@lru_cache
+def _identity(sysroot: str) -> Identity | None:
+    return identify(sysroot)
+
+
+def is_board(kind: str, sysroot: str) -> bool:
+    """Say whether the board whose files lie in `sysroot` is of this kind."""
+    identity = _identity(sysroot)
+    return identity is not None and identity.kind == kind
+
+
+def board_at_hand() -> str:
+    """Return in words what this machine is."""
+    identity = _identity("/")
+    return f"this machine is a {identity.model} ({identity.kind})" if identity else _no_board("/")
+
+
+def absence(run: Run, device: Device) -> str | None:
+    """Return why a run cannot be measured on this machine; None: it can."""
+    if device.remote:
+        return None
+    storage = device.storage[run.factors["storage"]]
+    return (
+        _other_board(device)
+        or _other_unit(device, run.factors["instance"])
+        or _no_medium(run.factors["storage"], storage)
+    )
+
+
+def _other_board(device: Device) -> str | None:
+    if not device.board or is_board(device.board, device.sysroot):
+        return None
+    identity = _identity(device.sysroot)
+    found = f"here is a {identity.model}" if identity else _no_board(device.sysroot)
+    return f"it wants a {device.title}: {found}"
+
+
+def _no_board(sysroot: str) -> str:
+    where = "this machine" if sysroot == "/" else sysroot
+    return f"{where} is no Jetson board"
+
+
+def _other_unit(device: Device, instance: str) -> str | None:
+    unit = device.units.get(instance, "")
+    identity = _identity(device.sysroot) if device.board else None
+    here = [platform.node(), *([identity.serial] if identity else [])]
+    if not unit or unit in here:
+        return None
+    return f"unit {instance} is {unit}: this one is {' or '.join(filter(None, here))}"
+
+
+def medium_is_here(storage: Storage) -> bool:
+    """Say whether a medium can be used: what has no mount point of its own always can."""
+    return not storage.mount or os.path.ismount(storage.mount)
+
+
+def _no_medium(name: str, storage: Storage) -> str | None:
+    if medium_is_here(storage):
+        return None
+    return f"medium {name}: nothing is mounted at {storage.mount}"
+
+
+def is_measured(run: Run, root: Path) -> bool:
+    """Say whether every epoch of a run has been measured, on whatever machine."""
+    folder = RunFolder(str(root / MEASURED), run.id)
+    return all(folder.has(epoch) for epoch in range(run.epochs))

@@ -1,0 +1,106 @@
+"""The starter study: made from the board's own tables and the media that are there.
+
+It asks the papers' first questions of a board that nobody has configured: what loader workers and
+the mini-batch size do on each medium, and what each of the four settings of a power mode costs. The
+data set is scaled so that all of it takes about two hours.
+"""
+
+from epochwatt.device.reading import Tables, cpus, tables
+from epochwatt.errors import ConfigError
+from epochwatt.study.config import Device, PowerMode, Study
+from epochwatt.study.place import medium_is_here
+
+MODEL = "mobilenet"
+EPOCHS = 3
+WORKERS = [0, 1, 4]
+BATCH_SIZES = [16, 32]
+TARGET_S = 2 * 3600.0
+SAMPLES = 23080  # of GLD-23k, at scale 1
+SLOWER = 1.8  # ASSUME: an epoch of the study's mean run against one at the guessed speed
+
+
+def starter(name: str, device: Device) -> tuple[Study, dict[str, PowerMode]]:
+    """Return the study for a device that is at hand, and the power modes it sets.
+
+    Parameters
+    ----------
+    name : of the device
+    device : its configuration
+
+    Raises
+    ------
+    ConfigError : no medium of the device is there, or the board does not tell its clocks
+    """
+    media = [key for key, storage in device.storage.items() if medium_is_here(storage)]
+    if not media:
+        raise ConfigError(
+            f"config/devices/{name}.yaml: no medium of storage is there: "
+            f"{', '.join(device.storage)}\n  allowed: one whose mount is mounted, or without mount"
+        )
+    clocks = tables(device.sysroot)
+    if not clocks.cpu_khz or not clocks.gpu_hz:
+        raise ConfigError(
+            f"config/devices/{name}.yaml: the board below {device.sysroot} does not list the "
+            "clocks of its CPU or its GPU\n  without them no power mode can be chosen: see "
+            "`epochwatt doctor`"
+        )
+    modes = power_modes(clocks, len(cpus(device.sysroot)))
+    pipeline = {"num_workers": WORKERS, "batch_size": BATCH_SIZES, "storage": media}
+    n_runs = len(WORKERS) * len(BATCH_SIZES) * len(media) + len(modes) - 1
+    common = {
+        "model": MODEL,
+        "dataset_source": "synthetic",
+        "dataset_scale": _scale(device, n_runs * EPOCHS),
+        "power_mode": "max",
+    }
+    return (
+        Study(
+            setup="own",
+            title=f"First look at a {device.title}",
+            backend="jetson",
+            device=name,
+            epochs=EPOCHS,
+            sweep=[
+                {**common, **pipeline},
+                {**common, "num_workers": 4, "storage": media[0], "power_mode": list(modes)},
+            ],
+        ),
+        modes,
+    )
+
+
+def power_modes(clocks: Tables, n_cores: int) -> dict[str, PowerMode]:
+    """Return the highest mode, one with each setting about halved, and one with all of them.
+
+    Where the memory's clocks are not known they are left alone, and there are five modes, not six.
+    """
+    full = {
+        "cores": n_cores,
+        "cpu_mhz": clocks.cpu_khz[-1] / 1e3,
+        "gpu_mhz": clocks.gpu_hz[-1] / 1e6,
+    }
+    half = {
+        "cores": max(1, n_cores // 2),
+        "cpu_mhz": _half(clocks.cpu_khz) / 1e3,
+        "gpu_mhz": _half(clocks.gpu_hz) / 1e6,
+    }
+    if clocks.emc_hz:
+        full["emc_mhz"] = clocks.emc_hz[-1] / 1e6
+        half["emc_mhz"] = _half(clocks.emc_hz) / 1e6
+    modes = {"max": full}
+    for key in half:
+        modes["half" + key.partition("_")[0]] = {**full, key: half[key]}
+    modes["half"] = half
+    return {name: PowerMode.model_validate(mode) for name, mode in modes.items()}
+
+
+def _half(steps: tuple[int, ...]) -> int:
+    """Return the step nearest to half of the highest."""
+    return min(steps, key=lambda step: abs(step - steps[-1] / 2))
+
+
+def _scale(device: Device, n_epochs: int) -> float:
+    """Return the data set's scale at which so many epochs take about `TARGET_S`."""
+    samples_per_s = device.guess_samples_per_s.get(MODEL, 30.0)
+    scale = TARGET_S / n_epochs * samples_per_s / SLOWER / SAMPLES
+    return min(1.0, max(0.01, float(f"{scale:.2g}")))

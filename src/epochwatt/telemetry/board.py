@@ -1,0 +1,176 @@
+"""Clocks, loads, fan and temperatures of a Jetson board (board side: Python 3.6 grammar).
+
+Everything from files that stay open, once a second. Where only root may read (the memory's clock is
+in debugfs), the value is NaN and the settings say so.
+
+Sources: paths as in `device/reading.py`; jetson_clocks as quoted in rbonghi/jetson_stats issue
+323 (memory of the Nano); Linux Documentation/driver-api/thermal/sysfs-api.rst.
+"""
+
+import glob
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from epochwatt.device import reading
+from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
+from epochwatt.telemetry.handles import Handle, readable, text
+from epochwatt.telemetry.source import NAN, Source
+
+MAX_ZONES = 16
+_HZ_PER_MHZ, _KHZ_PER_MHZ = 1e6, 1e3
+
+_LOADS = (  # of the GPU, from its devfreq folder; 0 to 1000
+    "device/load",
+    "../../load",
+    "../load",
+)
+_EMC_CLOCKS = (  # Hz
+    "sys/kernel/debug/bpmp/debug/clk/emc/rate",
+    "sys/kernel/debug/clk/emc/clk_rate",
+    "sys/kernel/debug/clk/override.emc/clk_rate",
+)
+_EMC_LOADS = (  # kHz of the memory's clock that were of use
+    "sys/kernel/actmon_avg_activity/mc_all",
+    "sys/kernel/debug/cactmon/mc_all",
+)
+_FANS = ("sys/devices/pwm-fan/cur_pwm", "sys/class/hwmon/hwmon*/pwm1")  # 0 to 255
+# cooling devices that make the board slower; others turn the fan or shut the board down
+_THROTTLES = ("throttle", "balanced", "cpufreq", "devfreq")
+
+Reader = NamedTuple("Reader", [("path", str), ("handle", Handle)])
+
+
+class BoardSource(Source):
+    """What a board tells beside power.
+
+    Columns: `gpu_mhz`, `gpu_util_pct`, `emc_mhz`, `emc_util_pct` (of the bandwidth at that clock),
+    `fan_pct` (of its drive, not of its speed), `throttle_state` (the largest state of all cooling
+    devices that make the board slower; 0: none does), `temp_<zone>_c`.
+
+    Parameters
+    ----------
+    root : `/`, or the folder of a fake board
+    """
+
+    name = "board"
+    period_s = 1.0
+
+    def __init__(self, root: str) -> None:
+        gpu = reading.find_gpu(root)
+        self._gpu_clock = _first([os.path.join(gpu, "cur_freq")] if gpu else [])
+        self._gpu_load = _first([os.path.join(gpu, place) for place in _LOADS] if gpu else [])
+        self._emc_clock = _first([os.path.join(root, path) for path in _EMC_CLOCKS])
+        self._emc_load = _first([os.path.join(root, path) for path in _EMC_LOADS])
+        self._fan = _first(_fans(root))
+        self._throttles = _throttles(root)
+        self._zones = _zones(root)
+        self.columns = (
+            "gpu_mhz",
+            "gpu_util_pct",
+            "emc_mhz",
+            "emc_util_pct",
+            "fan_pct",
+            "throttle_state",
+        ) + column_names("temp", [name for name, _ in self._zones], "c")
+
+    def read(self) -> List[float]:
+        """Return one value per column, NaN for what cannot be read."""
+        emc_khz = _number(self._emc_clock) / 1e3
+        states = [_number(reader) for _, reader in self._throttles]
+        known = [state for state in states if state == state]
+        values = [
+            _number(self._gpu_clock) / _HZ_PER_MHZ,
+            _number(self._gpu_load) / 10.0,  # per mille
+            emc_khz / _KHZ_PER_MHZ,
+            100.0 * _number(self._emc_load) / emc_khz if emc_khz > 0 else NAN,
+            _number(self._fan) / 2.55,
+            max(known) if known else NAN,
+        ]
+        for _, reader in self._zones:
+            celsius = _number(reader) / 1e3  # m°C
+            values.append(celsius if celsius > OFFLINE_C else NAN)
+        return values
+
+    def settings(self) -> Dict[str, Any]:
+        """Return which files the values come from; None: there is none that may be read."""
+        return {
+            "files": {
+                "gpu_mhz": _path(self._gpu_clock),
+                "gpu_util_pct": _path(self._gpu_load),
+                "emc_mhz": _path(self._emc_clock),
+                "emc_util_pct": _path(self._emc_load),
+                "fan_pct": _path(self._fan),
+            },
+            "throttle_state": [kind for kind, _ in self._throttles],
+            "thermal_zones": [reader.path for _, reader in self._zones],
+        }
+
+    def close(self) -> None:
+        """Close all files."""
+        single = [self._gpu_clock, self._gpu_load, self._emc_clock, self._emc_load, self._fan]
+        several = [reader for _, reader in self._throttles + self._zones]
+        for reader in single + several:
+            if reader is not None:
+                reader.handle.close()
+
+
+def _first(paths: List[str]) -> Optional[Reader]:
+    """Return the first file that can be read, open."""
+    for path in paths:
+        handle = readable(path, 64)
+        if handle is not None:
+            return Reader(path, handle)
+    return None
+
+
+def _path(reader: Optional[Reader]) -> Optional[str]:
+    return None if reader is None else reader.path
+
+
+def _number(reader: Optional[Reader]) -> float:
+    """Return the number in a file; NaN where there is no file or no number."""
+    if reader is None:
+        return NAN
+    try:
+        return float(reader.handle.read())
+    except (OSError, ValueError):
+        return NAN
+
+
+def _fans(root: str) -> List[str]:
+    """Return the files that may hold the fan's drive."""
+    own, hwmon = [os.path.join(glob.escape(root), pattern) for pattern in _FANS]
+    named = [
+        p for p in glob.glob(hwmon) if text(os.path.join(os.path.dirname(p), "name")) == "pwmfan"
+    ]
+    return glob.glob(own) + sorted(named)
+
+
+def _throttles(root: str) -> List[Tuple[str, Reader]]:
+    """Return type and open state of each cooling device that makes the board slower."""
+    found = []
+    for folder in sorted(
+        glob.glob(os.path.join(glob.escape(root), "sys/class/thermal/cooling_device*"))
+    ):
+        kind = text(os.path.join(folder, "type"))
+        if any(word in kind.lower() for word in _THROTTLES):
+            reader = _first([os.path.join(folder, "cur_state")])
+            if reader is not None:
+                found.append((kind, reader))
+    return found
+
+
+def _zones(root: str) -> List[Tuple[str, Reader]]:
+    """Return name and open file of each thermal zone; zones that are off now may come back."""
+    found = []
+    for n in range(MAX_ZONES):
+        folder = os.path.join(root, "sys/class/thermal/thermal_zone{}".format(n))
+        name = zone_name(text(os.path.join(folder, "type")))
+        path = os.path.join(folder, "temp")
+        if not name or not os.path.exists(path):
+            continue
+        try:
+            found.append((name, Reader(path, Handle(path, 64))))
+        except OSError:
+            continue
+    return found

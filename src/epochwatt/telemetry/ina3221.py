@@ -1,0 +1,179 @@
+"""The module's power sensors through the kernel's files (board side: Python 3.6 grammar).
+
+An INA3221 measures voltage and current of three rails; a board has one or two. JetPack 4 has a
+driver of NVIDIA's own with a file for the power, JetPack 5 and later the kernel's, without one:
+power is voltage times current. An unconnected channel answers with an I/O error.
+
+Sources: Linux Documentation/hwmon/ina3221.rst; GearDVFS@3c50990 configs (paths of JetPack 4);
+alumet-dev/alumet issue 212 (all files of an AGX Orin).
+"""
+
+import glob
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from epochwatt.telemetry.handles import text
+from epochwatt.telemetry.rails import ModulePower, is_connected
+from epochwatt.telemetry.source import NAN, Source
+
+PERIOD_S = 0.1
+_READ_BYTES = 32
+
+# Where a chip's files are, below its address; names of a channel's files; its first number. The
+# number of a hwmon or iio folder changes from boot to boot.
+Layout = NamedTuple(
+    "Layout",
+    [
+        ("folders", str),
+        ("label", str),
+        ("files", Tuple[str, ...]),  # of a reading: the power in mW, or mV and mA
+        ("shunt", str),
+        ("first", int),
+    ],
+)
+_IIO = "sys/bus/i2c/drivers/ina3221x/*-*/iio:device*"
+_HWMON = "sys/bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*"
+_VOLTAGE_CURRENT = ("in_voltage{}_input", "in_current{}_input")
+LAYOUTS = (
+    Layout(_IIO, "rail_name_{}", ("in_power{}_input",), "shunt_resistor_{}", 0),
+    Layout(_IIO, "rail_name_{}", _VOLTAGE_CURRENT, "shunt_resistor_{}", 0),
+    Layout(_HWMON, "in{}_label", ("in{}_input", "curr{}_input"), "shunt{}_resistor", 1),
+)
+CHANNELS = 3
+_ADDRESS = 5  # place of the chip's address in the paths above
+
+
+class Channel:
+    """One rail: its files, open.
+
+    Parameters
+    ----------
+    folder : the chip's
+    layout : how its files are named
+    n : number of the channel, from 0
+
+    Attributes
+    ----------
+    label : the rail
+    fds : the files of a reading, open; none where it is not connected or cannot be opened
+    error : why the latest reading failed; None when it did not
+    """
+
+    def __init__(self, folder: str, layout: Layout, n: int) -> None:
+        number = n + layout.first
+        self.label = text(os.path.join(folder, layout.label.format(number)))
+        self.shunt = text(os.path.join(folder, layout.shunt.format(number))) or None
+        self.error: Optional[str] = None
+        self.fds: List[int] = []
+        if not is_connected(self.label):
+            return
+        try:
+            for name in layout.files:
+                path = os.path.join(folder, name.format(number))
+                self.fds.append(os.open(path, os.O_RDONLY))
+        except OSError as error:
+            self.error = str(error)
+            self.close()
+
+    def watts(self) -> float:
+        """Return the rail's power; NaN where it cannot be read."""
+        try:
+            told = [int(os.pread(fd, _READ_BYTES, 0)) for fd in self.fds]
+        except (OSError, ValueError) as error:
+            self.error = str(error)
+            return NAN
+        return told[0] / 1e3 if len(told) == 1 else told[0] * told[1] / 1e6  # mW, or mV and mA
+
+    def close(self) -> None:
+        """Close the files."""
+        for fd in self.fds:
+            os.close(fd)
+        self.fds = []
+
+
+class Ina3221Source(Source):
+    """All rails of a board, and the module's power out of them.
+
+    Parameters
+    ----------
+    root : `/`, or the folder of a fake board
+    kind : kind of board, which says what the rails add up to
+    fallback : why this source stands for another that was asked for; None: it does not
+    """
+
+    name = "sysfs"
+    period_s = PERIOD_S
+    scope = "module"
+
+    def __init__(self, root: str, kind: str, fallback: Optional[str] = None) -> None:
+        self._root = root
+        self._fallback = fallback
+        self._layout, self._folders = _chips(root)
+        every = [Channel(f, self._layout, n) for f in self._folders for n in range(CHANNELS)]
+        self._channels = [channel for channel in every if channel.fds]
+        self._unread = {c.label: c.error for c in every if c.error is not None}
+        if not self._channels:
+            reason = "; ".join(map(str, self._unread.values())) or "no such sensor"
+            raise OSError("no rail of an INA3221 can be read below {}: {}".format(root, reason))
+        self._fds = [fd for channel in self._channels for fd in channel.fds]
+        self._power = ModulePower(kind, [channel.label for channel in self._channels])
+        self.columns, self.total = self._power.columns, self._power.total
+
+    def start(self) -> None:
+        """Count contradictions from zero."""
+        self._power.start()
+        for channel in self._channels:
+            channel.error = None
+
+    def read(self) -> List[float]:
+        """Return the power of each rail and of the module, W; raises OSError when none answers."""
+        try:
+            told = [int(os.pread(fd, _READ_BYTES, 0)) for fd in self._fds]
+        except (OSError, ValueError):
+            return self._power.row(self._one_by_one())
+        if len(self._layout.files) == 1:
+            return self._power.row([milliwatts / 1e3 for milliwatts in told])
+        return self._power.row([mv * ma / 1e6 for mv, ma in zip(told[::2], told[1::2])])
+
+    def _one_by_one(self) -> List[float]:
+        """Return the power of each rail, W, NaN for those that fail; raises OSError."""
+        watts = [channel.watts() for channel in self._channels]
+        if all(value != value for value in watts):
+            raise OSError("no rail answers: {}".format(self._channels[0].error))
+        return watts
+
+    def settings(self) -> Dict[str, Any]:
+        """Return the sensors' settings and what the total is made of."""
+        about = self._power.settings()
+        about.update(
+            power=" x ".join(self._layout.files),
+            chips=[self._chip(folder) for folder in self._folders],
+            shunt={channel.label: channel.shunt for channel in self._channels},
+            errors={c.label: c.error for c in self._channels if c.error is not None},
+            cannot_be_opened=self._unread,
+        )
+        if self._fallback is not None:
+            about["fallback"] = self._fallback
+        return about
+
+    def _chip(self, folder: str) -> Dict[str, Optional[str]]:
+        """Return what a chip tells of itself; None where the driver does not."""
+        return {
+            "address": os.path.relpath(folder, self._root).split(os.sep)[_ADDRESS],
+            "samples": text(os.path.join(folder, "samples")) or None,
+            "update_interval_ms": text(os.path.join(folder, "update_interval")) or None,
+        }
+
+    def close(self) -> None:
+        """Close all files."""
+        for channel in self._channels:
+            channel.close()
+
+
+def _chips(root: str) -> Tuple[Layout, List[str]]:
+    """Return how a board's files are named, and the folder of each chip."""
+    for layout in LAYOUTS:
+        folders = os.path.join(glob.escape(root), layout.folders)
+        if glob.glob(os.path.join(folders, layout.files[0].format("*"))):
+            return layout, sorted(glob.glob(folders))
+    return LAYOUTS[0], []

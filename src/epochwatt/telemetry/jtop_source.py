@@ -1,0 +1,282 @@
+"""What jtop tells of a board: rails, clocks, loads (board side: Python 3.6 grammar).
+
+jtop (package jetson-stats, versions 3.1, 4.x and 7.x) has a service that runs as root and samples
+the board, once for all its clients. The client is a thread of its own; a reading takes what came
+last and never waits. `jtop` is imported only where it is asked for, and in the sampler's process
+only: 7.x changes how Python starts processes.
+
+Source: the documentation of jetson-stats, and 3.1.4, 4.3.2 and 7.2.2 as they answer.
+"""
+
+import importlib
+import os
+import re
+import sys
+import threading
+import time
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from epochwatt.telemetry.columns import column_names, zone_name
+from epochwatt.telemetry.rails import BOARDS, ModulePower, is_connected
+from epochwatt.telemetry.source import NAN, READ_ERRORS, Source
+
+START_S = 20.0  # to connect; the service may hang, and the client would wait for ever
+STALE = 3  # intervals without a new sample; the client itself waits that long
+OWN_TOTAL = "power_jtop_w"
+AGE = "sample_age_s"
+_OFF_C = -200.0
+_UCSI = "ucsi-source-psy-"  # of USB-C ports; 4.x leaves it away
+
+Reading = NamedTuple(
+    "Reading",
+    [
+        ("rails_w", Dict[str, float]),  # by label
+        ("others", Dict[str, float]),  # by column
+        ("left_out", List[str]),  # what jtop counts as a rail and is none of the module
+    ],
+)
+
+
+def open_jtop(kind: str, interval_s: float = 1.0) -> "JtopSource":
+    """Connect to the service and wait for its first sample.
+
+    The client looks for installed libraries when it is made (it starts `nvcc`, `opencv_version`,
+    `dpkg`): that is waited for as well, so that it disturbs no epoch.
+
+    Parameters
+    ----------
+    kind : kind of board, as `rails.BOARDS` names it
+    interval_s : wished time between samples; the service keeps that of its first client
+
+    Raises
+    ------
+    OSError : with the reason, whatever it is: no package, no service, no permission, other version
+    """
+    made: List[JtopSource] = []
+    failed: List[Exception] = []
+
+    def connect() -> None:
+        try:
+            module: Any = importlib.import_module("jtop")
+            client = module.jtop(interval=interval_s)
+            feed = Feed(client, kind, interval_s)
+            client.start()
+            client.board  # noqa: B018  it is there when the look for libraries has ended
+            made.append(JtopSource(feed, kind, str(module.__version__)))
+        except Exception as error:  # noqa: BLE001  the library raises its own and pickle's
+            failed.append(error)
+
+    thread = threading.Thread(target=connect, name="connect to jtop", daemon=True)
+    thread.start()
+    thread.join(START_S)
+    if made:
+        return made[0]
+    if not failed:
+        raise OSError("no answer from the jtop service within {:g} s".format(START_S))
+    if isinstance(failed[0], ImportError):
+        raise OSError("no jetson-stats for {}: {}".format(sys.executable, failed[0]))
+    raise OSError("jtop: {}".format(_told(failed[0])))
+
+
+class Feed:
+    """The service's newest sample; the client's thread puts it here.
+
+    A client whose wait was in vain shows the sample before once more. The time of the sample tells;
+    3.x has no such time, so there the length of the wait does.
+
+    Parameters
+    ----------
+    client : a `jtop.jtop`, not started, or what stands for it in a test
+    kind : kind of board
+    interval_s : that of the client
+    clock : the monotonic clock, s
+    """
+
+    def __init__(
+        self, client: Any, kind: str, interval_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.client = client
+        self.interval_s = interval_s
+        self._kind = kind
+        self._clock = clock
+        self._called_s = clock()
+        self._uptime: Any = None
+        self._newest: Optional[Tuple[float, Reading]] = None
+        self._odd = ""  # why the last sample could not be understood
+        client.attach(self._take)
+
+    def _take(self, client: Any) -> None:
+        """Keep a new sample. Called by the client, whose thread an exception would end."""
+        now_s = self._clock()
+        waited_s, self._called_s = now_s - self._called_s, now_s
+        try:
+            uptime = client.uptime
+            in_vain = _is_3(client) and waited_s >= STALE * self.interval_s
+            if uptime == self._uptime or in_vain:
+                return
+            self._uptime = uptime
+            self._newest = (now_s, reading(client, self._kind))
+            self._odd = ""
+        except READ_ERRORS as error:
+            self._odd = ": " + _told(error)
+
+    def newest(self) -> Tuple[Reading, float]:
+        """Return the newest sample and its age, s; raises OSError when it is too old."""
+        if self._newest is None:
+            raise OSError("no sample from jtop" + self._why())
+        came_s, sample = self._newest
+        age_s = self._clock() - came_s
+        if age_s > STALE * max(self.interval_s, self.service_interval_s):
+            raise OSError("no new sample from jtop for {:.1f} s{}".format(age_s, self._why()))
+        return sample, age_s
+
+    def _why(self) -> str:
+        """Return what the client says of its end, or what was odd; empty when it waits."""
+        try:
+            self.client.ok(spin=True)
+        except Exception as error:  # noqa: BLE001  whatever has ended its thread
+            return ": " + _told(error)
+        return self._odd
+
+    @property
+    def service_interval_s(self) -> float:
+        """Time between two samples of the service, s."""
+        return float(self.client.interval)
+
+
+class JtopSource(Source):
+    """Rails and the state of the board, as the jtop service tells them.
+
+    The module's power is the sum that `rails` knows to be right. jtop's own total stands beside it:
+    it adds all rails where there is no input rail, also those that hang below another.
+
+    Parameters
+    ----------
+    feed : its client has started
+    kind : kind of board
+    version : of jetson-stats
+    """
+
+    name = "jtop"
+    scope = "module"
+
+    def __init__(self, feed: Feed, kind: str, version: str) -> None:
+        self._feed = feed
+        self._version = version
+        self.period_s = feed.interval_s
+        first = feed.newest()[0]
+        if not first.rails_w:
+            raise OSError("it tells no power rail of this board")
+        self._labels = tuple(first.rails_w)
+        self._others = tuple(first.others)
+        self._left_out = first.left_out
+        self._power = ModulePower(kind, self._labels)
+        self.total = self._power.total
+        self.columns = self._power.columns + self._others + (AGE,)
+
+    def start(self) -> None:
+        """Count contradictions of the rails from zero."""
+        self._power.start()
+
+    def read(self) -> List[float]:
+        """Return the newest sample; what it lacks is NaN. Raises OSError when there is none."""
+        sample, age_s = self._feed.newest()
+        row = self._power.row([sample.rails_w.get(label, NAN) for label in self._labels])
+        return row + [sample.others.get(name, NAN) for name in self._others] + [age_s]
+
+    def settings(self) -> Dict[str, Any]:
+        """Return the versions, the intervals and what the total is made of."""
+        return dict(
+            self._power.settings(),
+            jetson_stats=self._version,
+            interval_s=self._feed.interval_s,
+            service_interval_s=self._feed.service_interval_s,
+            left_out=self._left_out,
+            power="of the service's newest sample; sample_age_s: since it came",
+        )
+
+    def close(self) -> None:
+        """Let the client end with its next sample."""
+        self._feed.client.close()
+
+
+def reading(client: Any, kind: str) -> Reading:
+    """Return what a client shows now; raises `READ_ERRORS` where it is of another shape."""
+    return _of_3(client, kind) if _is_3(client) else _of_4(client)
+
+
+def _is_3(client: Any) -> bool:
+    return isinstance(client.power, tuple)
+
+
+def _of_4(client: Any) -> Reading:
+    """Return a sample of 4.x or 7.x: power in mW, clocks in kHz.
+
+    The input rail, where there is one, stands under `tot` with its name, and not among the rails.
+    Power supplies stand among them, and in the sum: 4.x takes a board's USB-C port for a rail.
+    """
+    power = client.power or {}
+    total = power.get("tot", {})
+    rails = dict(power.get("rail", {}))
+    if "name" in total:
+        rails[total["name"]] = total
+    outside = {name.replace(_UCSI, "") for name in power_supplies()} & set(rails)
+    gpu: Mapping[str, Any] = next(iter(client.gpu.values()), {})
+    emc = client.memory.get("EMC", {})
+    fan: Mapping[str, Any] = next(iter(client.fan.values()), {})
+    others = {
+        OWN_TOTAL: _number(total.get("power"), 1e3) if rails else NAN,
+        "gpu_mhz": _number(gpu.get("freq", {}).get("cur"), 1e3),
+        "gpu_util_pct": _number(gpu.get("status", {}).get("load")),
+        "emc_mhz": _number(emc.get("cur"), 1e3),
+        "emc_util_pct": _number(emc.get("val")),
+        "fan_pct": _number(next(iter(fan.get("speed", ())), None)),
+    }
+    others.update(_zones({zone: told.get("temp") for zone, told in client.temperature.items()}))
+    labels = sorted(label for label in set(rails) - outside if is_connected(label))
+    watts = {label: _number(rails[label].get("power"), 1e3) for label in labels}
+    return Reading(watts, others, sorted(outside))
+
+
+def _of_3(client: Any, kind: str) -> Reading:
+    """Return a sample of 3.x: a part of each label is gone, and the name of the input rail too."""
+    total, rails = client.power
+    roots = {rail.label: rail.parent for rail in BOARDS[kind].rails} if kind in BOARDS else {}
+    labels = {re.sub("VDD_|POM_", "", label).replace("_", " "): label for label in roots}
+    watts = {labels.get(k, k): _number(v["cur"], 1e3) for k, v in rails.items() if is_connected(k)}
+    total_w = _number(total.get("cur"), 1e3) if rails else NAN
+    for label, parent in roots.items():
+        if parent is None and "IN" in label and rails:
+            watts[label] = total_w
+    others = {
+        OWN_TOTAL: total_w,
+        "gpu_mhz": _number(client.gpu.get("frq"), 1e3),
+        "gpu_util_pct": _number(client.gpu.get("val")),
+        "emc_mhz": _number(client.emc.get("frq"), 1e3),
+        "emc_util_pct": _number(client.emc.get("val")),
+        "fan_pct": _number(client.fan.measure),
+    }
+    others.update(_zones(client.temperature))
+    return Reading(dict(sorted(watts.items())), others, [])
+
+
+def power_supplies(folder: str = "/sys/class/power_supply") -> List[str]:
+    """Return the names of the power supplies that Linux knows, which are no rails of the module."""
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def _zones(told: Mapping[str, Any]) -> Dict[str, float]:
+    """Return temperatures, C, by column; NaN for a zone that is off, which tells -256."""
+    names = [zone for zone in told if zone_name(zone)]
+    columns = column_names("temp", [zone_name(zone) for zone in names], "c")
+    values = [_number(told[zone]) for zone in names]
+    return {c: value if value > _OFF_C else NAN for c, value in zip(columns, values)}
+
+
+def _number(told: Any, divisor: float = 1.0) -> float:
+    return float(told) / divisor if isinstance(told, (int, float)) else NAN
+
+
+def _told(error: Exception) -> str:
+    """Return an error in one line; the library's own go over several."""
+    return " ".join("{}: {}".format(type(error).__name__, error).split())

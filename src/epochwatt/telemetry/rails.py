@@ -1,0 +1,198 @@
+"""Which power rail feeds which, on each board (board side: Python 3.6 grammar).
+
+A module's sensors stand on some of its rails, and some rails hang below others: to add all of them
+counts a part twice. The table says for each board what the module's power is made of. A board or a
+rail that it does not know gives no total, and says so.
+
+Sources: energymon@a95cefb jetson/JetsonPowerRails.md, which rests on NVIDIA's developer guides
+32.6.1 and 34.1, the L4T device trees, the AGX Xavier design guide (5.2, 5.6.2) and NVIDIA's answer
+in forum topic 223111 (AGX Orin); forum topic 200883 (Xavier NX: VDD_IN is the module).
+"""
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from epochwatt.telemetry.columns import column_names
+from epochwatt.telemetry.source import NAN
+
+TOTAL = "power_module_w"
+NOT_CONNECTED = "NC"  # the label of a channel that measures nothing
+
+# How far a rail may lie above the one that feeds it. One step of the sensor is up to 0.04 W (40 uV
+# on 5 mOhm at 5 V), and the rails of a reading are not converted at one moment.
+NOISE_W, NOISE_SHARE = 0.2, 0.05
+
+Rail = NamedTuple("Rail", [("label", str), ("parent", Optional[str])])
+Board = NamedTuple(
+    "Board", [("rails", Tuple[Rail, ...]), ("rule", str), ("unseen", str), ("source", str)]
+)
+Total = NamedTuple("Total", [("power_w", float), ("rule", str), ("complaint", Optional[str])])
+
+_GUIDE = "energymon@a95cefb jetson/JetsonPowerRails.md (NVIDIA developer guide and device trees)"
+_CARRIER = "the carrier board and all that is plugged into it (USB, disks, fan, display)"
+
+
+def _input(name: str, *children: str, source: str = _GUIDE) -> Board:
+    rails = (Rail(name, None),) + tuple(Rail(child, name) for child in children)
+    rule = "the input rail {} feeds the whole module; the others hang below it".format(name)
+    return Board(rails, rule, _CARRIER, source)
+
+
+BOARDS: Dict[str, Board] = {
+    "nano": _input("POM_5V_IN", "POM_5V_GPU", "POM_5V_CPU"),
+    "xavier_nx": _input(
+        "VDD_IN",
+        "VDD_CPU_GPU_CV",
+        "VDD_SOC",
+        source=_GUIDE + "; NVIDIA forum topic 200883",
+    ),
+    "agx_xavier": Board(
+        tuple(Rail(name, None) for name in ("GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V")),
+        "the six rails hang side by side below the module's two inputs, which have no sensor: "
+        "their sum",
+        _CARRIER + ", and what the module's inputs feed beside the six rails",
+        _GUIDE + "; AGX Xavier design guide, 5.2 and 5.6.2",
+    ),
+    "orin_agx": Board(
+        (
+            Rail("VDD_GPU_SOC", None),
+            Rail("VDD_CPU_CV", None),
+            Rail("VIN_SYS_5V0", None),
+            Rail("VDDQ_VDD2_1V8AO", "VIN_SYS_5V0"),
+        ),
+        "VDD_GPU_SOC + VDD_CPU_CV + VIN_SYS_5V0; VDDQ_VDD2_1V8AO hangs below VIN_SYS_5V0 and is "
+        "not added again",
+        _CARRIER + ", and what the module's inputs feed beside the three rails",
+        _GUIDE + "; NVIDIA forum topic 223111",
+    ),
+    "orin_nx": _input("VDD_IN", "VDD_CPU_GPU_CV", "VDD_SOC", source="recorded tegrastats lines"),
+    "orin_nano": _input("VDD_IN", "VDD_CPU_GPU_CV", "VDD_SOC", source="recorded tegrastats lines"),
+}
+
+
+def is_connected(label: str) -> bool:
+    """Say whether a channel's label names a rail."""
+    return label.strip().upper() not in ("", NOT_CONNECTED)
+
+
+class ModulePower:
+    """The module's power out of a fixed list of rails; each reading is checked on the way.
+
+    Parameters
+    ----------
+    kind : kind of board
+    labels : the rails in the order in which their readings will come
+
+    Attributes
+    ----------
+    columns : one per rail, and `TOTAL` last where there is a total
+    total : `TOTAL` or None
+    rule : how the total is made, as a sentence; empty where there is none
+    no_total : why there is none; None where there is one
+    n_contradictions : readings in which a rail was below one that it feeds
+    contradiction : the first of them, in words
+    """
+
+    def __init__(self, kind: str, labels: Sequence[str]) -> None:
+        self._labels = tuple(labels)
+        self._board = BOARDS.get(kind)
+        self.no_total = _reason(kind, self._labels)
+        self.total = TOTAL if self.no_total is None else None
+        self.columns = column_names("rail", self._labels, "w") + ((TOTAL,) if self.total else ())
+        self.rule = "" if self._board is None or self.no_total else self._board.rule
+        rails = self._board.rails if self._board is not None else ()
+        place = {label: n for n, label in enumerate(self._labels)}
+        self._parts = tuple(place[rail.label] for rail in rails if self.total and not rail.parent)
+        self._pairs = tuple(
+            (place[rail.parent], place[rail.label])
+            for rail in rails
+            if rail.parent in place and rail.label in place
+        )
+        self.start()
+
+    def start(self) -> None:
+        """Count contradictions from zero."""
+        self.n_contradictions = 0
+        self.contradiction: Optional[str] = None
+
+    def row(self, watts: List[float]) -> List[float]:
+        """Return the rails' readings, W, with the total at the end where there is one.
+
+        A rail without a reading is NaN, and so is a total that needs it.
+        """
+        for above, below in self._pairs:
+            if watts[below] > watts[above] * (1.0 + NOISE_SHARE) + NOISE_W:
+                self._contradict(watts, above, below)
+                break
+        return watts + [sum([watts[n] for n in self._parts])] if self._parts else watts
+
+    def _contradict(self, watts: List[float], above: int, below: int) -> None:
+        self.n_contradictions += 1
+        if self.contradiction is None:
+            self.contradiction = (
+                "{} shows {:.3f} W, and {}, which hangs below it, {:.3f} W: "
+                "the labels may be on the wrong channels".format(
+                    self._labels[above], watts[above], self._labels[below], watts[below]
+                )
+            )
+
+    def settings(self) -> Dict[str, Any]:
+        """Return the rule, its source and what was found wrong, for the record."""
+        board = self._board
+        return {
+            "rails": list(self._labels),
+            "total_rule": self.rule or None,
+            "total_of": [self._labels[n] for n in self._parts],
+            "no_total": self.no_total,
+            "not_seen": board.unseen if board is not None else None,
+            "rule_source": board.source if board is not None else None,
+            "contradictions": self.n_contradictions,
+            "contradiction": self.contradiction,
+        }
+
+
+def module_power(kind: str, watts: Mapping[str, float]) -> Total:
+    """Return the module's power out of one reading of its rails.
+
+    Parameters
+    ----------
+    kind : kind of board
+    watts : reading of each rail by its label, W; channels labelled NC are left out
+
+    Returns
+    -------
+    The power, W, NaN where there is none; the rule; what is wrong: why there is no total, or which
+    rail contradicts the one that feeds it; None when nothing is.
+    """
+    labels = [label for label in watts if is_connected(label)]
+    power = ModulePower(kind, labels)
+    row = power.row([watts[label] for label in labels])
+    power_w = row[-1] if power.total else NAN
+    return Total(power_w, power.rule, power.no_total or power.contradiction)
+
+
+def _reason(kind: str, labels: Tuple[str, ...]) -> Optional[str]:
+    """Return why there can be no total; None when there can.
+
+    A rail that the table does not know matters only where rails are added: it may be a part that is
+    missing from the sum, or one that is in it already. Below an input rail it changes nothing, for
+    whatever it feeds, the input feeds it.
+    """
+    board = BOARDS.get(kind)
+    if board is None:
+        found = ", ".join(labels) or "none"
+        return "the rails of this board ({}) are not known; found: {}".format(kind or "none", found)
+    roots = [rail.label for rail in board.rails if rail.parent is None]
+    missing = [label for label in roots if label not in labels]
+    if missing:
+        return "no reading of {}, which is a part of the {}'s total; found: {}".format(
+            ", ".join(missing), kind, ", ".join(labels) or "none"
+        )
+    twice = sorted({label for label in roots if labels.count(label) > 1})
+    if twice:
+        return "more than one channel is labelled {}".format(", ".join(twice))
+    strange = [label for label in labels if label not in {rail.label for rail in board.rails}]
+    if strange and len(roots) > 1:
+        return "the table of rails does not know {}: it may be a part of the sum or not".format(
+            ", ".join(strange)
+        )
+    return None

@@ -1,0 +1,81 @@
+"""What the measuring interpreter can do, tried for `epochwatt doctor` (board side: Python 3.6).
+
+`python -m epochwatt.training.trial libraries` tells which libraries it has;
+`... sampler FOLDER DATA ROOT POWER SECONDS` lets the sampler fill a folder, as a training does.
+The last line that it prints is JSON.
+"""
+
+import importlib
+import json
+import os
+import platform
+import sys
+import time
+from typing import Any, Dict, List
+
+from epochwatt.telemetry.client import Sampler
+
+LIBRARIES = ("torch", "torchvision", "numpy", "PIL", "pynvml", "jtop")
+
+
+def libraries() -> Dict[str, Any]:
+    """Return versions by library (None: it cannot be imported, `errors` says why) and the GPU.
+
+    `cuda` is the version that torch was built for, `gpu` the name of the GPU that it computed on;
+    None: there is none, or `errors` says under `gpu` why it cannot be used.
+    """
+    about: Dict[str, Any] = {
+        "executable": sys.executable,
+        "python": platform.python_version(),
+        "cuda": None,
+        "gpu": None,
+    }
+    errors: Dict[str, str] = {}
+    for name in LIBRARIES:
+        about[name] = None
+        try:
+            module = importlib.import_module(name)
+            about[name] = str(getattr(module, "__version__", "unknown"))
+        except Exception as error:  # noqa: BLE001  a broken library raises what it likes
+            errors[name] = _told(error)
+    if about["torch"] is not None:
+        try:
+            about.update(_gpu())
+        except Exception as error:  # noqa: BLE001  RuntimeError, and those of the driver
+            errors["gpu"] = _told(error)
+    about["errors"] = errors
+    return about
+
+
+def _gpu() -> Dict[str, Any]:
+    import torch
+
+    if not torch.cuda.is_available():
+        return {"cuda": torch.version.cuda}
+    torch.ones(2, device="cuda").sum().item()  # a build for other GPUs fails here and not before
+    return {"cuda": torch.version.cuda, "gpu": torch.cuda.get_device_name(0)}
+
+
+def sample(folder: str, data_path: str, root: str, power: str, seconds: float) -> Dict[str, Any]:
+    """Let the sampler fill a folder for some seconds; return its statistics."""
+    with Sampler.start(os.getpid(), data_path, seed=0, root=root, power=power) as sampler:
+        sampler.begin(folder)
+        time.sleep(seconds)
+        return sampler.end()
+
+
+def _told(error: Exception) -> str:
+    return " ".join("{}: {}".format(type(error).__name__, error).split())
+
+
+def main(words: List[str]) -> None:
+    """Do what the first word says and print the answer."""
+    if words[0] == "libraries":
+        answer = libraries()
+    else:
+        answer = sample(words[1], words[2], words[3], words[4], float(words[5]))
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,100 @@
+"""Nominal clocks find the step they stand for, or are refused with the nearest named."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epochwatt.device.frequencies import resolve
+from epochwatt.errors import ConfigError
+
+SHARED = Path(__file__).resolve().parents[4] / "shared/data"
+
+# SOURCE: steps of an AGX Xavier (Hazem Abdelhafez, variability; scaling_available_frequencies)
+CPU = [1036.8, 1113.6, 1190.4, 1267.2, 2035.2, 2112.0, 2188.8, 2265.6]
+GPU = [420.75, 522.75, 675.75, 905.25, 1032.75, 1377.0]
+EMC = [204.0, 408.0, 665.6, 800.0, 1065.6, 1331.2, 1600.0, 1866.0, 2133.0]
+
+
+@pytest.mark.parametrize(
+    ("nominal", "steps", "step"),
+    [
+        (1200, CPU, 1190.4),
+        (2100, CPU, 2112.0),
+        (2265, CPU, 2265.6),
+        (900, GPU, 905.25),
+        (670, GPU, 675.75),
+        (1333, EMC, 1331.2),
+        (1066, EMC, 1065.6),
+        (665.6, EMC, 665.6),
+    ],
+)
+def test_the_papers_round_numbers_stand_for_steps(nominal, steps, step):
+    assert resolve("clock", nominal, steps) == step
+
+
+def test_the_order_of_the_steps_does_not_matter():
+    assert resolve("cpu_mhz", 1200, CPU[::-1]) == 1190.4
+
+
+def test_what_lies_between_two_steps_is_refused_with_both_named():
+    with pytest.raises(ConfigError) as raised:
+        resolve("cpu_mhz", 1230, CPU)
+    assert str(raised.value) == (
+        "cpu_mhz: 1230 MHz is no step of this board's clock\n"
+        "  allowed: what lies within 2 % of a step; the nearest are 1190.4 and 1267.2 MHz"
+    )
+
+
+def test_what_lies_above_all_steps_is_refused():
+    with pytest.raises(ConfigError, match=r"2188\.8 and 2265\.6 MHz"):
+        resolve("cpu_mhz", 3000, CPU)
+
+
+def test_a_table_of_one_step_is_named_alone():
+    with pytest.raises(ConfigError, match="the nearest are 204 MHz"):
+        resolve("emc_mhz", 300, [204.0])
+
+
+def test_a_clock_whose_steps_are_not_known_is_refused():
+    with pytest.raises(ConfigError, match="leave emc_mhz out"):
+        resolve("emc_mhz", 2133, [])
+
+
+@given(st.sampled_from(CPU + GPU + EMC), st.floats(-0.0199, 0.0199))
+def test_two_per_cent_of_a_step_that_stands_alone_resolve_to_it(step, share):
+    assert resolve("clock", step * (1 + share), [step]) == step
+
+
+@given(st.floats(1, 5000), st.lists(st.floats(50, 4000), min_size=1))
+def test_an_answer_is_always_a_step_within_two_per_cent_and_none_is_nearer(nominal, steps):
+    try:
+        step = resolve("clock", nominal, steps)
+    except ConfigError:
+        nearest = min(steps, key=lambda step: abs(step - nominal))
+        assert abs(nominal - nearest) > 0.02 * nearest
+    else:
+        assert step in steps
+        assert abs(nominal - step) <= 0.02 * step
+        assert all(abs(nominal - step) <= abs(nominal - other) for other in steps)
+
+
+def test_all_power_modes_of_the_paper_are_steps_of_their_boards():
+    if not SHARED.is_dir():
+        pytest.skip("the recorded tables lie beside the checkout, and are not there")
+    kinds = {"agx": "agx_xavier", "nx": "xavier_nx", "nano": "nano", "orin": "orin_agx"}
+    steps = {}
+    with (SHARED / "frequencies.csv").open(encoding="utf-8") as handle:
+        for row in csv.DictReader(handle):
+            steps.setdefault((row["device"], row["resource"]), []).append(
+                int(row["freq_khz"]) / 1000
+            )
+    with (SHARED / "published/power_modes.csv").open(encoding="utf-8") as handle:
+        modes = list(csv.DictReader(handle))
+    for mode in modes:
+        for resource in ("cpu", "gpu", "emc"):
+            table = steps[kinds[mode["device"]], resource]
+            assert resolve(mode["id"], float(mode[f"{resource}_mhz"]), table) in table
+    assert len(modes) >= 17

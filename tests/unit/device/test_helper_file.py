@@ -1,0 +1,32 @@
+"""The root helper as the one file that is installed."""
+
+import io
+import zipfile
+from pathlib import Path
+
+from epochwatt.device import root_helper
+from epochwatt.device.helper_file import helper_file
+
+
+def test_the_file_names_its_interpreter_and_isolates_it():
+    assert helper_file().startswith(b"#!/usr/bin/python3 -IS\n")
+    assert helper_file("/opt/python").startswith(b"#!/opt/python -IS\n")
+
+
+def test_the_file_is_always_the_same():
+    assert helper_file() == helper_file()
+
+
+def test_the_file_shows_its_text_and_holds_nothing_else():
+    content = helper_file()
+    folder = Path(root_helper.__file__).parent
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.namelist() == [
+            "__main__.py",
+            "epochwatt/__init__.py",
+            "epochwatt/device/__init__.py",
+            "epochwatt/device/reading.py",
+            "epochwatt/device/root_helper.py",
+        ]
+    for name in ("reading.py", "root_helper.py"):
+        assert (folder / name).read_bytes() in content

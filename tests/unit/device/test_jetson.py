@@ -1,0 +1,684 @@
+"""A board is set, read back, compared and put back; what it did not take is never measured."""
+
+import json
+import os
+import platform
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import epochwatt
+from epochwatt.device import jetson, page_cache
+from epochwatt.device.helper_file import helper_file
+from epochwatt.device.jetson import JetsonBoard, undisturbed
+from epochwatt.errors import BoardError, ConfigError, RebootNeeded
+from epochwatt.fakeboard.board import make_board
+
+CPU_KHZ = [115200, 1113600, 1190400, 2112000, 2265600]
+GPU_HZ = [114750000, 675750000, 905250000, 1377000000]
+CPU, GPU = "sys/devices/system/cpu", "sys/devices/17000000.gv11b/devfreq/17000000.gv11b"
+CAP, RATE = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap", "sys/kernel/debug/bpmp/debug/clk/emc/rate"
+SERIAL = "1421120012345"
+
+CONF = """\
+< PARAM TYPE=FILE NAME=CPU_ONLINE >
+CORE_0 /sys/devices/system/cpu/cpu0/online
+CORE_1 /sys/devices/system/cpu/cpu1/online
+< PARAM TYPE=CLOCK NAME=GPU >
+MAX_FREQ /sys/devices/17000000.gv11b/devfreq/17000000.gv11b/max_freq
+< POWER_MODEL ID=0 NAME=MAXN >
+CPU_ONLINE CORE_0 1
+CPU_ONLINE CORE_1 1
+CPU_DENVER_0 MAX_FREQ -1
+GPU MAX_FREQ -1
+EMC MAX_FREQ 0
+< POWER_MODEL ID=2 NAME=MODE_15W >
+CPU_ONLINE CORE_0 1
+CPU_ONLINE CORE_1 0
+CPU_DENVER_0 MAX_FREQ 1200000
+GPU MAX_FREQ 670000000
+EMC MAX_FREQ 1331200000
+< PM_CONFIG DEFAULT=2 >
+"""
+
+# A root helper that believes its caller: it writes the made-up board's files. `behaviour.json` says
+# what goes wrong: a verb with an exit status and an error, or clocks that the board does not take.
+HELPER = """\
+#!{python}
+# epochwatt stand-in
+import json, os, sys
+sys.path.insert(0, {source!r})
+from epochwatt.device import reading
+
+ROOT, CPU, GPU, CAP, RATE = {root!r}, {cpu!r}, {gpu!r}, {cap!r}, {rate!r}
+verb, numbers = sys.argv[1], [int(n) for n in sys.argv[2:]]
+
+
+def at(name):
+    return os.path.join(ROOT, name)
+
+
+def write(name, value):
+    with open(at(name), "w") as handle:
+        handle.write(str(value) + "\\n")
+
+
+def read(name):
+    with open(at(name)) as handle:
+        return handle.read().strip()
+
+
+with open(at("calls"), "a") as handle:
+    handle.write(" ".join(sys.argv[1:]) + "\\n")
+behaviour = json.loads(read("behaviour.json"))
+if verb in behaviour:
+    status, answer = behaviour[verb]
+    print(answer if isinstance(answer, str) else json.dumps(answer))
+    sys.exit(status)
+STATE = "var/lib/epochwatt/state.json"
+if verb in ("named-mode", "custom-mode", "pin-clocks", "fan-max") and not os.path.exists(at(STATE)):
+    names = ["nvpmodel_id", "fan", GPU + "/max_freq", GPU + "/cur_freq", CAP, RATE]
+    for n in range(2):
+        names += [CPU + "/cpu%d/" % n + f for f in ("online", "cpufreq/scaling_max_freq",
+                                                   "cpufreq/scaling_cur_freq")]
+    write(STATE, json.dumps({{name: read(name) for name in names}}))
+
+
+def limits(cores, cpu_khz, gpu_hz, emc_hz):
+    for n in range(2):
+        write(CPU + "/cpu%d/online" % n, int(n < (cores or 2)))
+        write(CPU + "/cpu%d/cpufreq/scaling_max_freq" % n, cpu_khz or 2265600)
+    write(GPU + "/max_freq", gpu_hz or 1377000000)
+    write(CAP, emc_hz)
+    for name, value in behaviour.get("not taken", {{}}).items():
+        write(name, value)
+
+
+answer = {{"ok": True}}
+if verb == "custom-mode":
+    limits(*numbers)
+elif verb == "named-mode":
+    write("nvpmodel_id", numbers[0])
+    limits(*[(2, 0, 0, 0), None, (1, 1190400, 675750000, 1331200000)][numbers[0]])
+elif verb == "pin-clocks":
+    for n in range(2):
+        f = CPU + "/cpu%d/cpufreq/" % n
+        write(f + "scaling_cur_freq", read(f + "scaling_max_freq"))
+    write(GPU + "/cur_freq", read(GPU + "/max_freq"))
+    write(RATE, int(read(CAP)) or 2133000000)
+elif verb == "fan-max":
+    write("fan", 255)
+elif verb == "read-clocks":
+    answer.update(reading.read_clocks(ROOT))
+elif verb == "status":
+    answer["nvpmodel"] = {{"id": int(read("nvpmodel_id")), "name": "AS_READ"}}
+elif verb == "restore":
+    for name, value in json.loads(read(STATE)).items():
+        write(name, value)
+    os.unlink(at(STATE))
+print(json.dumps(answer))
+"""
+
+
+class Board:
+    """The files of a made-up AGX Xavier with two cores, and the stand-in helper's doings."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        tree = "proc/device-tree/"
+        self.write(tree + "model", "Jetson-AGX\0")
+        self.write(tree + "compatible", "nvidia,p2822-0000+p2888-0001\0nvidia,tegra194\0")
+        self.write(tree + "serial-number", SERIAL + "\0")
+        self.write("etc/nv_tegra_release", "# R32 (release), REVISION: 5.1, GCID: 26202423\n")
+        self.write("etc/nvpmodel.conf", CONF)
+        for n in range(2):
+            cpu = f"{CPU}/cpu{n}/"
+            self.write(cpu + "online", 1)
+            self.write(cpu + "cpufreq/scaling_available_frequencies", " ".join(map(str, CPU_KHZ)))
+            self.write(cpu + "cpufreq/scaling_min_freq", 115200)
+            self.write(cpu + "cpufreq/scaling_max_freq", 2265600)
+            self.write(cpu + "cpufreq/scaling_cur_freq", 1113600)
+        self.write(GPU + "/available_frequencies", " ".join(map(str, GPU_HZ)))
+        for name, hz in (("min", GPU_HZ[0]), ("max", GPU_HZ[-1]), ("cur", GPU_HZ[0])):
+            self.write(f"{GPU}/{name}_freq", hz)
+        self.write(CAP, 0)
+        self.write(RATE, 204000000)
+        self.write("nvpmodel_id", 0)
+        self.write("fan", 0)
+        self.write("calls", "")
+        self.behave()
+        (path / "var/lib/epochwatt").mkdir(parents=True)
+        helper = HELPER.format(
+            **{"python": sys.executable, "source": str(Path(epochwatt.__file__).parents[1])},
+            **{"root": str(path), "cpu": CPU, "gpu": GPU, "cap": CAP, "rate": RATE},
+        )
+        self.write(jetson.INSTALLED, helper)
+        (path / jetson.INSTALLED).chmod(0o755)
+        medium = {"root": str(path), "mount": "", "block_device": ""}
+        self.settings = {
+            **{"backend": "fake", "root": str(path), "kind": "agx_xavier", "unit": ""},
+            **{"storage": medium, "power_source": "sysfs", "settle": None},
+        }
+
+    def write(self, name, content):
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(content))
+
+    def read(self, name):
+        return (self.path / name).read_text().strip()
+
+    def behave(self, **behaviour):
+        self.write("behaviour.json", json.dumps(behaviour))
+
+    @property
+    def calls(self):
+        return self.read("calls").splitlines()
+
+    def files(self):
+        """Return what the helper may change."""
+        names = ["nvpmodel_id", "fan", GPU + "/max_freq", GPU + "/cur_freq", CAP, RATE]
+        names += [f"{CPU}/cpu{n}/cpufreq/scaling_max_freq" for n in range(2)]
+        return {name: self.read(name) for name in [*names, f"{CPU}/cpu1/online"]}
+
+    def open(self, **changes):
+        board = JetsonBoard({**self.settings, **changes})
+        board.patience_s = 0.0
+        return board
+
+
+@pytest.fixture
+def files(tmp_path):
+    return Board(tmp_path / "agx")
+
+
+# -- which board it is -------------------------------------------------------------------------
+
+
+def test_board_is_described_with_its_software_and_tables(files):
+    about = json.loads(json.dumps(files.open().describe(), allow_nan=False))
+    machine, software = about["machine"], about["software"]
+    assert (machine["board"], machine["model"], machine["serial"]) == (
+        *("agx_xavier", "Jetson-AGX", SERIAL),
+    )
+    assert (software["l4t"], software["jetpack"]) == ("32.5.1", "4.5.1")
+    assert machine["cpu_steps_mhz"] == [115.2, 1113.6, 1190.4, 2112.0, 2265.6]
+    assert machine["gpu_steps_mhz"] == [114.75, 675.75, 905.25, 1377.0]
+    assert 2133.0 in machine["emc_steps_mhz"]
+    assert software["python"]
+    assert "load_1min" in about["host_state"]
+
+
+def test_description_counts_cores_that_are_off(files):
+    files.write(f"{CPU}/cpu1/online", 0)
+    assert files.open().describe()["machine"]["n_cpus"] == 2
+
+
+def test_folder_or_stand_in_tool_makes_a_fake_board(files, monkeypatch):
+    assert files.open().backend == "fake"
+    # as if its files lay in /
+    real = os.path.realpath
+    monkeypatch.setattr(os.path, "realpath", lambda p: "/" if p == str(files.path) else real(p))
+    assert files.open().backend == "jetson"
+    files.write("usr/bin/tegrastats", "#!/bin/sh\n# epochwatt stand-in\n")
+    assert files.open().backend == "fake"
+    files.write("usr/bin/tegrastats", "#" * 512 + "epochwatt stand-in\n")
+    assert files.open().backend == "jetson"
+
+
+def test_row_that_is_bound_to_this_board_passes(files):
+    files.open().check()
+    files.open(unit=SERIAL).check()
+    files.open(unit=platform.node()).check()
+
+
+def test_row_of_a_real_board_is_refused_on_a_fake_one(files):
+    with pytest.raises(BoardError, match=r"backend jetson, but this board is fake \(its files"):
+        files.open(backend="jetson").check()
+
+
+def test_row_of_another_kind_of_board_is_refused(files):
+    with pytest.raises(BoardError, match=r"kind agx_xavier \(Jetson-AGX\).*kind orin_agx"):
+        files.open(kind="orin_agx").check()
+
+
+def test_row_of_another_unit_is_refused(files):
+    with pytest.raises(BoardError, match=rf"{SERIAL} or {platform.node()}, but.*unit 999"):
+        files.open(unit="999").check()
+
+
+def test_machine_that_is_no_board_is_refused(files):
+    (files.path / "proc/device-tree/model").unlink()
+    (files.path / "proc/device-tree/compatible").unlink()
+    with pytest.raises(BoardError, match=r"no Jetson board is described in .*agx_xavier"):
+        files.open().check()
+    assert "board" not in files.open().describe()["machine"]
+
+
+def test_data_set_on_another_medium_is_refused(files):
+    medium = {"root": str(files.path), "mount": "", "block_device": "no-such-disk"}
+    with pytest.raises(BoardError, match="no-such-disk"):
+        files.open(storage=medium).check()
+
+
+# -- power mode and clocks ------------------------------------------------------------------------
+
+
+def test_board_as_it_is_is_read_and_not_touched(files):
+    applied = files.open().apply({}, "on")
+    assert files.calls == []
+    assert applied["requested"] == applied["resolved"] == {}
+    assert (applied["verified"], applied["fan"]) == (True, "as it is")
+    assert applied["read_back"]["cpu_max_mhz"] == 2265.6
+
+
+def test_board_without_helper_can_be_measured_as_it_is(files):
+    (files.path / jetson.INSTALLED).unlink()
+    assert files.open().apply({}, "on")["verified"]
+
+
+def test_custom_mode_is_resolved_set_pinned_and_read_back(files):
+    mode = {"cores": 1, "cpu_mhz": 1200, "gpu_mhz": 670, "emc_mhz": 1333}
+    applied = files.open().apply(mode, "off")
+    resolved = {"cores": 1, "cpu_mhz": 1190.4, "gpu_mhz": 675.75, "emc_mhz": 1331.2}
+    assert json.loads(json.dumps(applied, allow_nan=False))["requested"] == mode
+    assert applied["resolved"] == resolved
+    assert {key: applied["read_back"][key] for key in resolved} == resolved
+    assert (applied["verified"], applied["unverified"]) == (True, [])
+    assert (applied["dvfs"], applied["fan"]) == ("off", "maximum")
+    assert files.calls == [
+        "custom-mode 1 1190400 675750000 1331200000",
+        *("pin-clocks", "read-clocks", "fan-max", "read-clocks"),
+    ]
+
+
+def test_custom_mode_with_dvfs_on_is_not_pinned(files):
+    applied = files.open().apply({"gpu_mhz": 900}, "on")
+    assert applied["resolved"] == {"gpu_mhz": 905.25}
+    assert applied["read_back"]["gpu_max_mhz"] == 905.25
+    assert applied["read_back"]["gpu_mhz"] == 114.75
+    assert applied["verified"]
+    assert files.calls == ["custom-mode 0 0 905250000 0", "fan-max", "read-clocks"]
+
+
+def test_highest_memory_clock_is_met_where_there_is_no_cap(files):
+    files.behave(**{"not taken": {CAP: 0}})  # the real helper writes the highest as 0
+    assert files.open().apply({"emc_mhz": 2133}, "on")["verified"]
+
+
+@pytest.mark.parametrize("dvfs", ["on", "off"])
+def test_named_mode_is_set_and_its_limits_are_compared(files, dvfs):
+    applied = files.open().apply({"nvpmodel": "MODE_15W"}, dvfs)
+    assert applied["requested"] == {"nvpmodel": "MODE_15W"}
+    assert applied["resolved"] == {
+        **{"nvpmodel": "MODE_15W", "nvpmodel_id": 2, "cores": 1},
+        **{"cpu_mhz": 1200.0, "gpu_mhz": 670.0, "emc_mhz": 1331.2},
+    }
+    assert applied["read_back"]["cpu_max_mhz"] == 1190.4
+    assert applied["verified"]
+    assert files.calls[:2] == ["named-mode 2", "status"]
+
+
+def test_named_mode_without_limits_stands_for_the_highest_clocks(files):
+    applied = files.open().apply({"nvpmodel": "MAXN"}, "off")
+    assert applied["resolved"]["cpu_mhz"] == applied["read_back"]["cpu_mhz"] == 2265.6
+    assert applied["resolved"]["emc_mhz"] == applied["read_back"]["emc_mhz"] == 2133.0
+
+
+def test_dvfs_off_alone_pins_the_clocks_of_the_mode_the_board_is_in(files):
+    applied = files.open().apply({}, "off")
+    assert applied["requested"] == {}
+    assert applied["resolved"] == {"cpu_mhz": 2265.6, "gpu_mhz": 1377.0}
+    assert applied["read_back"]["cpu_mhz"] == 2265.6
+    assert files.calls == ["pin-clocks", "read-clocks", "fan-max", "read-clocks"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [
+        ({"cpu_mhz": 1500}, r"cpu_mhz: 1500 MHz is no step(.|\n)*1113\.6 and 1190\.4"),
+        ({"gpu_mhz": 1000}, r"gpu_mhz: 1000 MHz is no step(.|\n)*675\.75 and 905\.25"),
+        ({"emc_mhz": 1000}, r"emc_mhz: 1000 MHz is no step(.|\n)*800 and 1065\.6"),
+        ({"cores": 3}, r"cores: 3 of a board that has 2\n  allowed: 1 to 2"),
+        (
+            {"nvpmodel": "MAXQ"},
+            r"no power mode MAXQ\n  allowed by .*\.conf: MAXN, MODE_15W",
+        ),
+    ],
+)
+def test_mode_that_the_board_does_not_have_is_refused_before_anything_is_set(files, mode, told):
+    with pytest.raises(ConfigError, match=told):
+        files.open().apply(mode, "off")
+    assert files.calls == []
+
+
+def test_board_without_modes_is_told(files):
+    files.write("etc/nvpmodel.conf", "# nothing\n")
+    with pytest.raises(BoardError, match=r"etc/nvpmodel\.conf: .*no power mode"):
+        files.open().apply({"nvpmodel": "MAXN"}, "on")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        (f"{CPU}/cpu0/cpufreq/scaling_max_freq", 2265600, "cpu_mhz is 2265.6, wanted 1190.4"),
+        (f"{GPU}/max_freq", 114750000, "gpu_mhz is 114.75, wanted 675.75"),
+        (f"{CPU}/cpu1/online", 1, "cores is 2, wanted 1"),
+        (CAP, 800000000, "emc_mhz is 800, wanted 1331.2"),
+    ],
+)
+@pytest.mark.parametrize("dvfs", ["on", "off"])
+def test_clock_that_was_not_taken_is_an_error_and_can_be_put_back(files, name, value, told, dvfs):
+    before = files.files()
+    files.behave(**{"not taken": {name: value}})
+    board = files.open()
+    with pytest.raises(BoardError, match=told):
+        board.apply({"cores": 1, "cpu_mhz": 1200, "gpu_mhz": 670, "emc_mhz": 1333}, dvfs)
+    board.restore()
+    assert files.files() == before
+
+
+def test_clock_that_needs_a_moment_is_waited_for(files, monkeypatch):
+    files.behave(**{"not taken": {f"{GPU}/max_freq": 1377000000}})
+    board = files.open()
+    board.patience_s = 60.0
+    slept = []
+
+    def sleep(s):
+        slept.append(s)
+        files.write(f"{GPU}/max_freq", 675750000)
+
+    monkeypatch.setattr(jetson.time, "sleep", sleep)
+    assert board.apply({"gpu_mhz": 670}, "on")["verified"]
+    assert len(slept) == 1
+
+
+def test_named_mode_that_was_not_taken_is_an_error(files):
+    files.behave(status=[0, {"ok": True, "nvpmodel": {"id": 0, "name": "MAXN"}}])
+    with pytest.raises(BoardError, match=r"asked for mode 2 and is in mode 0 \(MAXN\)"):
+        files.open().apply({"nvpmodel": "MODE_15W"}, "on")
+
+
+def test_clock_that_cannot_be_read_back_is_listed(files):
+    (files.path / RATE).unlink()
+    files.write(GPU + "/cur_freq", 1377000000)
+    for n in range(2):
+        files.write(f"{CPU}/cpu{n}/cpufreq/scaling_cur_freq", 2265600)
+    files.behave(**{verb: [0, {"ok": True}] for verb in ("custom-mode", "pin-clocks", "fan-max")})
+    applied = files.open().apply({"cpu_mhz": 2265, "emc_mhz": 1600}, "off")
+    assert applied["unverified"] == ["emc_mhz"]
+    assert not applied["verified"]
+    assert applied["read_back"]["emc_mhz"] is None
+
+
+def test_fan_that_cannot_be_set_is_recorded_and_no_error(files):
+    files.behave(**{"fan-max": [3, {"ok": False, "error": "this board has no fan"}]})
+    assert "this board has no fan" in files.open().apply({"gpu_mhz": 900}, "on")["fan"]
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "error", "told"),
+    [
+        (2, {"ok": False, "error": "cores 9 is none of"}, BoardError, "was refused: cores 9"),
+        (3, {"ok": False, "error": "nvpmodel timed out"}, BoardError, "failed: nvpmodel timed"),
+        (4, {"ok": False, "error": "TPC mask"}, RebootNeeded, "restarted first: TPC mask"),
+        (1, "", BoardError, "failed: it did not say why"),
+        (0, "no json", BoardError, "failed: it did not say why"),
+        (0, [1], BoardError, "failed: it did not say why"),
+    ],
+)
+def test_answer_of_the_helper_that_is_no_success_is_told(files, status, answer, error, told):
+    files.behave(**{"custom-mode": [status, answer]})
+    with pytest.raises(error, match=told):
+        files.open().apply({"gpu_mhz": 900}, "on")
+
+
+def test_helper_that_is_not_installed_is_told(files):
+    (files.path / jetson.INSTALLED).unlink()
+    with pytest.raises(BoardError, match=r"epochwatt-helper is not there(.|\n)*make setup-jetson"):
+        files.open().apply({"gpu_mhz": 900}, "on")
+
+
+def test_helper_of_a_real_board_is_called_by_sudo_and_by_root_directly(files, monkeypatch):
+    called = []
+
+    def run(command, **options):
+        called.append(command)
+        assert options["start_new_session"]
+        return jetson.subprocess.CompletedProcess(command, 1, "", "sudo: a password is required\n")
+
+    monkeypatch.setattr(jetson.subprocess, "run", run)
+    monkeypatch.setattr(os.path, "exists", lambda path: True)
+    board = files.open()
+    board.root = "/"
+    for uid in (1000, 0):
+        monkeypatch.setattr(os, "geteuid", lambda uid=uid: uid)
+        with pytest.raises(BoardError, match=r"a password is required\. Allow it .* setup-jetson"):
+            board._helper("custom-mode", 1, 0, 0, 0)
+    command = ["/usr/local/sbin/epochwatt-helper", "custom-mode", "1", "0", "0", "0"]
+    assert called == [["sudo", "-n", *command], command]
+
+
+# -- putting back -----------------------------------------------------------------------------
+
+
+def test_everything_is_put_back_once_and_again_is_nothing(files):
+    before = files.files()
+    board = files.open()
+    board.apply({"cores": 1, "cpu_mhz": 1200, "gpu_mhz": 670, "emc_mhz": 1333}, "off")
+    assert board.left_over()
+    assert files.files() != before
+    board.restore()
+    board.restore()
+    assert files.files() == before
+    assert not board.left_over()
+    assert files.calls.count("restore") == 1
+
+
+def test_settings_of_a_crashed_predecessor_are_put_back_first(files):
+    before = files.files()
+    files.open().apply({"cores": 1, "cpu_mhz": 1200}, "off")  # and never comes back
+    files.write("calls", "")
+    board = files.open()
+    assert board.left_over()
+    board.apply({"gpu_mhz": 900}, "on")
+    assert files.calls[:2] == ["restore", "custom-mode 0 0 905250000 0"]
+    board.restore()
+    assert files.files() == before
+
+
+def test_predecessors_settings_are_put_back_also_when_nothing_is_set(files):
+    before = files.files()
+    files.open().apply({"gpu_mhz": 900}, "on")
+    files.open().apply({}, "on")
+    assert files.files() == before
+
+
+def test_what_cannot_be_put_back_is_told(files):
+    board = files.open()
+    board.apply({"gpu_mhz": 900}, "on")
+    files.behave(restore=[3, {"ok": False, "error": "nvpmodel is gone"}])
+    with pytest.raises(BoardError, match="nvpmodel is gone"):
+        board.restore()
+    assert board.left_over()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_second_signal_does_not_cut_putting_back_and_comes_afterwards(files, number, monkeypatch):
+    before = files.files()
+    board = files.open()
+    board.apply({"gpu_mhz": 900}, "on")
+    happened = []
+    run = jetson.subprocess.run
+
+    def run_and_be_hit(*arguments, **options):
+        os.kill(os.getpid(), number)
+        happened.append("restoring")
+        done = run(*arguments, **options)
+        happened.append("restored")
+        return done
+
+    monkeypatch.setattr(jetson.subprocess, "run", run_and_be_hit)
+    handler = signal.signal(number, lambda *_: happened.append("signal"))
+    try:
+        board.restore()
+    finally:
+        signal.signal(number, handler)
+    assert happened == ["restoring", "restored", "signal"]
+    assert files.files() == before
+
+
+def test_interrupt_reaches_its_own_handler_after_the_block():
+    done = []
+
+    def work():
+        with undisturbed(), undisturbed():
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("all of it")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["all of it"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_handlers_are_put_back_after_an_error():
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
+    with pytest.raises(ZeroDivisionError), undisturbed():
+        raise ZeroDivisionError
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def test_thread_other_than_the_main_one_needs_no_handlers():
+    done = []
+
+    def work():
+        with undisturbed():
+            done.append("worked")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == ["worked"]
+
+
+# -- page cache and events --------------------------------------------------------------------
+
+
+def test_page_cache_is_dropped_by_the_helper(files, monkeypatch):
+    monkeypatch.setattr(page_cache, "drop", pytest.fail)
+    assert files.open().drop_page_cache(["a"]) == "dropped"
+    assert files.calls == ["drop-caches"]
+
+
+def test_page_cache_is_advised_where_the_helper_cannot(files, monkeypatch):
+    monkeypatch.setattr(page_cache, "drop", lambda paths: "advised")
+    files.behave(**{"drop-caches": [3, {"ok": False, "error": "no"}]})
+    assert files.open().drop_page_cache(["a"]) == "advised"
+
+
+def test_board_that_tells_no_events_has_none(files):
+    assert files.open().events() == {}
+
+
+def test_events_between_two_calls_are_a_growth(files):
+    oc, ina, cooling = (
+        f"sys/class/{n}/" for n in ("hwmon/hwmon3", "hwmon/hwmon1", "thermal/cooling_device0")
+    )
+    files.write(oc + "name", "soctherm_oc\n")
+    files.write(oc + "oc3_event_cnt", 5)
+    files.write(ina + "name", "ina3221\n")
+    files.write(ina + "curr1_crit_alarm", 0)
+    files.write(cooling + "type", "gpu-throttle-alert\n")
+    files.write(cooling + "cur_state", 0)
+    files.write("proc/meminfo", "SwapTotal: 100 kB\nSwapFree: 90 kB\n")
+    board = files.open()
+    assert board.events() == {"swap_kib": 10, "throttle": 0, "over_current": 5}
+    assert board.events() == {"swap_kib": 10, "throttle": 0, "over_current": 5}
+    files.write(oc + "oc3_event_cnt", 7)
+    files.write(ina + "curr1_crit_alarm", 1)
+    files.write(cooling + "cur_state", 2)
+    assert board.events() == {"swap_kib": 10, "throttle": 1, "over_current": 8}
+    assert board.events() == {"swap_kib": 10, "throttle": 2, "over_current": 9}
+    files.write(ina + "curr1_crit_alarm", 0)
+    files.write(cooling + "cur_state", 0)
+    assert board.events() == {"swap_kib": 10, "throttle": 2, "over_current": 9}
+
+
+# -- with the real helper and tools that behave like NVIDIA's -------------------------------------
+
+
+@pytest.fixture
+def make_real(tmp_path):
+    """Return a function that makes a fake board of a kind with the real helper."""
+
+    def make(name, kind):
+        fake = make_board(tmp_path / name, name)
+        helper = fake.root / jetson.INSTALLED
+        helper.write_bytes(helper_file(sys.executable))
+        helper.chmod(0o755)
+        medium = {"root": str(fake.root), "mount": "", "block_device": ""}
+        settings = {
+            **{"backend": "fake", "root": str(fake.root), "kind": kind, "unit": fake.kind.serial},
+            **{"storage": medium, "power_source": "sysfs", "settle": None},
+        }
+        return fake, JetsonBoard(settings)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "mode", "resolved"),
+    [
+        (
+            *("agx", "agx_xavier", {"cores": 4, "cpu_mhz": 1200, "gpu_mhz": 670, "emc_mhz": 1333}),
+            {"cores": 4, "cpu_mhz": 1190.4, "gpu_mhz": 675.75, "emc_mhz": 1331.2},
+        ),
+        (
+            *("nano", "nano", {"nvpmodel": "5W"}),
+            {"nvpmodel": "5W", "nvpmodel_id": 1, "cores": 2, "cpu_mhz": 918.0, "gpu_mhz": 640.0}
+            | {"emc_mhz": 1600.0},
+        ),
+    ],
+)
+def test_real_helper_sets_what_is_asked_and_a_killed_job_is_put_back(
+    make_real, name, kind, mode, resolved
+):
+    fake, board = make_real(name, kind)
+    before = fake.snapshot()
+    board.check()
+    applied = board.apply(mode, "off")
+    assert applied["resolved"] == resolved
+    assert applied["verified"]
+    assert applied["fan"] == "maximum"
+    assert applied["read_back"]["gpu_mhz"] == applied["read_back"]["gpu_max_mhz"]
+    assert fake.snapshot() != before
+    successor = JetsonBoard(board.settings)  # the first one was killed
+    assert successor.left_over()
+    successor.restore()
+    assert fake.snapshot() == before
+    assert not board.left_over()
+
+
+def test_mode_that_needs_a_restart_is_told_with_what_to_do_and_nothing_waits(make_real):
+    fake, board = make_real("orin-jp6", "orin_agx")
+    before = fake.snapshot()
+    with pytest.raises(RebootNeeded, match=r"restarted first: .*sudo nvpmodel -m 0"):
+        board.apply({"nvpmodel": "MAXN"}, "on")
+    assert not board.left_over()
+    assert fake.snapshot() == before
+
+
+def test_tool_that_does_nothing_and_says_it_did_is_found_out(make_real):
+    fake, board = make_real("agx", "agx_xavier")
+    board.patience_s = 0.0
+    (fake.root / "usr/sbin/nvpmodel").write_text(
+        "#!/bin/sh\n# epochwatt stand-in\necho 'NV Power Mode: MAXN'; echo 0\n"
+    )
+    with pytest.raises(BoardError, match=r"did not take the power mode: gpu_mhz is 1377, wanted"):
+        board.apply({"gpu_mhz": 670}, "on")
+    board.restore()

@@ -1,0 +1,261 @@
+"""What the files of a board say, in all layouts that are known."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_board import CONF, GPU, TinyBoard
+
+from epochwatt.device import reading
+from epochwatt.device.reading import Tables, custom_conf, parse_conf
+
+SHARED = Path(__file__).resolve().parents[4] / "shared/data"
+STEPS = Tables(
+    (115200, 1190400, 2265600), (114750000, 675750000, 1377000000), (204000000, 2133000000)
+)
+
+
+@pytest.fixture
+def board(tmp_path):
+    return TinyBoard(tmp_path / "board [1]")  # glob characters in the path
+
+
+def root_with(folder, files):
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return str(folder)
+
+
+# -- kind ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("model", "compatible", "kind"),
+    [
+        ("NVIDIA Jetson Nano Developer Kit", "nvidia,p3450-0000\0nvidia,tegra210", "nano"),
+        ("a carrier", "nvidia,p3449-0000-b00+p3448-0002-b00\0nvidia,tegra210", "nano"),
+        ("NVIDIA Jetson Nano 2GB Developer Kit", "nvidia,p3542-0000+p3448-0003", "nano"),
+        ("NVIDIA Jetson Xavier NX Developer Kit", "nvidia,p3449-0000+p3668-0000", "xavier_nx"),
+        ("Jetson-AGX", "nvidia,p2972-0000\0nvidia,tegra194", "agx_xavier"),
+        ("a carrier", "nvidia,tegra194\0nvidia,p2888-0001", "agx_xavier"),
+        ("Jetson AGX Orin", "nvidia,p3737-0000+p3701-0000\0nvidia,tegra234", "orin_agx"),
+        ("NVIDIA Orin NX Developer Kit", "nvidia,p3767-0000\0nvidia,tegra234", "orin_nx"),
+        ("NVIDIA Jetson Orin Nano Developer Kit", "nvidia,p3768-0000+p3767-0005", "orin_nano"),
+        ("NVIDIA Jetson Orin Nano Developer Kit Super", "nvidia,tegra234", "orin_nano"),
+        ("quill", "nvidia,p2597-0000+p3310-1000\0nvidia,tegra186", "unknown"),
+        ("Raspberry Pi 4 Model B", "raspberrypi,4-model-b\0brcm,bcm2711", ""),
+    ],
+)
+def test_kind_of_board(tmp_path, model, compatible, kind):
+    tree = "proc/device-tree/"
+    files = {tree + "model": model + "\0", tree + "compatible": compatible + "\0"}
+    assert reading.board_kind(root_with(tmp_path, files)) == kind
+
+
+def test_a_machine_without_a_device_tree_is_no_board(tmp_path):
+    assert reading.board_kind(str(tmp_path)) == ""
+
+
+# -- clocks ----------------------------------------------------------------------------------------
+def test_cpus_and_tables(board):
+    root = str(board.root)
+    board.write("sys/devices/system/cpu/cpufreq/boost", "0\n")
+    assert reading.cpus(root) == (0, 1, 2, 3)
+    assert reading.online(root) == (0, 1)
+    assert reading.cpu_khz(root) == (115200, 1190400, 2265600)
+    assert reading.gpu_hz(root) == (114750000, 675750000, 1377000000)
+    assert reading.tables(root).emc_hz[-1] == 2133000000
+
+
+def test_a_cpu_without_a_switch_is_online(board):
+    (board.root / "sys/devices/system/cpu/cpu0/online").unlink()
+    assert reading.online(str(board.root)) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "sys/devices/gpu.0/devfreq/57000000.gpu",
+        "sys/devices/17000000.gv11b/devfreq/17000000.gv11b",
+        "sys/devices/17000000.ga10b/devfreq/17000000.ga10b",
+        "sys/devices/17000000.ga10b/devfreq_dev",
+        "sys/devices/platform/17000000.gpu/devfreq/17000000.gpu",
+        "sys/devices/platform/bus@0/17000000.gpu/devfreq/17000000.gpu",
+        "sys/class/devfreq/17000000.ga10b",
+    ],
+)
+def test_the_gpu_is_found_in_every_layout_and_not_taken_for_another(tmp_path, folder):
+    other = "sys/class/devfreq/15340000.vic/available_frequencies"
+    files = {folder + "/available_frequencies": "2 1\n", other: "9\n"}
+    root = root_with(tmp_path, files)
+    assert reading.find_gpu(root) == f"{root}/{folder}"
+    assert reading.gpu_hz(root) == (1, 2)
+
+
+def test_a_board_without_the_files_says_nothing(tmp_path):
+    root = str(tmp_path)
+    assert reading.find_gpu(root) is None
+    assert reading.tables(root) == Tables((), (), ())
+    assert reading.cpus(root) == ()
+    clocks = reading.read_clocks(root)
+    assert clocks["gpu_hz"] is clocks["emc_hz"] is clocks["emc_cap_hz"] is None
+    assert clocks["cpu_khz"] == {}
+
+
+def test_read_clocks(board):
+    root = str(board.root)
+    board.write("sys/devices/system/cpu/cpu1/cpufreq/cpuinfo_cur_freq", "1189000\n")  # measured
+    board.write(GPU + "/min_freq", "")
+    assert reading.read_clocks(root) == {
+        "cores_online": [0, 1],
+        "cpu_khz": {"0": 1190400, "1": 1189000},
+        "cpu_min_khz": {"0": 1190400, "1": 1190400},
+        "cpu_max_khz": {"0": 1190400, "1": 1190400},
+        "gpu_hz": 318750000,
+        "gpu_min_hz": None,
+        "gpu_max_hz": 675750000,
+        "emc_hz": 2133000000,
+        "emc_cap_hz": 0,
+    }
+
+
+def test_the_memorys_clock_of_a_nano(tmp_path):
+    rate = "sys/kernel/debug/clk/override.emc/clk_rate"
+    assert reading.read_clocks(root_with(tmp_path, {rate: "1600000000\n"}))["emc_hz"] == 1600000000
+
+
+@pytest.mark.parametrize("kind", ["nano", "xavier_nx", "agx_xavier", "orin_agx"])
+def test_the_memorys_steps_are_those_of_the_collected_table(kind):
+    table = SHARED / "frequencies.csv"
+    if not table.exists():
+        pytest.skip(f"{table} is not there")
+    with table.open() as file:
+        rows = [row for row in csv.DictReader(file) if row["device"] == kind]
+    khz = sorted(int(row["freq_khz"]) for row in rows if row["resource"] == "emc")
+    assert [round(1e3 * mhz) for mhz in reading._EMC_MHZ[kind]] == khz
+
+
+# -- nvpmodel.conf ---------------------------------------------------------------------------------
+def test_a_configuration_is_parsed():
+    conf = parse_conf(CONF)
+    assert [(mode.id, mode.name) for mode in conf.modes] == [
+        (0, "SMALL"),
+        (3, "MAXN"),
+        (7, "GATED"),
+    ]
+    assert conf.default_id == 0
+    assert conf.params["CPU_ONLINE"].type == "FILE"
+    assert conf.params["GPU"].paths["MAX_FREQ"].endswith("17000000.gv11b/max_freq")
+    assert conf.modes[0].settings[-1] == ("EMC", "MAX_FREQ", "1331200000")
+    assert conf.modes[1].settings[0] == ("CPU_ONLINE", "CORE_0", "1")
+
+
+@given(st.text() | st.lists(st.sampled_from([*CONF.splitlines(), "<", "< PARAM >"])).map("\n".join))
+def test_no_text_breaks_the_parser(text):
+    try:
+        conf = parse_conf(text)
+    except ValueError:
+        return
+    assert conf.modes
+    assert all(len(row) == 3 for mode in conf.modes for row in mode.settings)
+
+
+@pytest.mark.parametrize("name", ["xavier_agx", "xavier_nx", "orin"])
+def test_nvidias_own_configurations_are_parsed(name):
+    path = SHARED / f"nvpmodel/nvpmodel_template_{name}.conf.in"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    text = re.sub(r"\{[^}]*\}", "1", path.read_text())
+    conf = parse_conf(text)
+    assert len(conf.modes) == text.count("POWER_MODEL")
+    assert conf.default_id in [mode.id for mode in conf.modes]
+    made = parse_conf(custom_conf(conf, 2, 0, 0, 0, Tables((), (), ())))
+    assert made.params == conf.params
+    lines = {line.strip() for line in text.splitlines()}
+    rows = [" ".join(row) for row in made.modes[0].settings if row[0] != "CPU_ONLINE"]
+    assert rows
+    assert set(rows) <= lines
+
+
+def test_the_strongest_mode_gates_nothing_off_and_has_most_cores():
+    assert reading.strongest(parse_conf(CONF)).name == "MAXN"
+
+
+# -- a mode of our own -----------------------------------------------------------------------------
+def made(cores=0, cpu=0, gpu=0, emc=0, conf=CONF):
+    return parse_conf(custom_conf(parse_conf(conf), cores, cpu, gpu, emc, STEPS))
+
+
+def test_a_mode_as_it_is_keeps_every_setting_of_the_strongest():
+    assert made().modes[0].settings == parse_conf(CONF).modes[1].settings
+    assert (made().modes[0].id, made().default_id) == (3, 3)
+
+
+def test_a_mode_with_numbers():
+    settings = made(3, 1190400, 675750000, 204000000).modes[0].settings
+    assert settings == [
+        ("CPU_ONLINE", "CORE_0", "1"),
+        ("CPU_ONLINE", "CORE_1", "1"),
+        ("CPU_ONLINE", "CORE_2", "1"),
+        ("CPU_ONLINE", "CORE_3", "0"),
+        ("TPC_POWER_GATING", "TPC_PG_MASK", "0"),
+        ("CPU_DENVER_0", "MIN_FREQ", "115200"),  # 1200000 would lie above the maximum
+        ("CPU_DENVER_0", "MAX_FREQ", "1190400"),
+        ("CPU_DENVER_1", "MIN_FREQ", "115200"),
+        ("CPU_DENVER_1", "MAX_FREQ", "1190400"),
+        ("GPU", "MIN_FREQ", "318750000"),
+        ("GPU", "MAX_FREQ", "675750000"),
+        ("EMC", "MAX_FREQ", "204000000"),
+    ]
+
+
+def test_the_highest_memory_clock_is_written_as_no_cap():
+    assert made(emc=2133000000).modes[0].settings[-1] == ("EMC", "MAX_FREQ", "0")
+
+
+def test_a_cluster_that_is_offline_gets_no_clocks():
+    params = {row[0] for row in made(2, 1190400).modes[0].settings}
+    assert "CPU_DENVER_0" in params
+    assert "CPU_DENVER_1" not in params
+
+
+def test_a_limit_that_the_strongest_mode_leaves_out_is_added():
+    conf = CONF.replace("EMC MAX_FREQ 0\n", "")
+    assert made(emc=204000000, conf=conf).modes[0].settings[-1] == ("EMC", "MAX_FREQ", "204000000")
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [(5, 0, 0, 0), (-1, 0, 0, 0), (1, 1200000, 0, 0), (1, 0, 1, 0), (1, 0, 0, 1331200000)],
+)
+def test_a_number_that_the_board_does_not_have_is_refused(numbers):
+    with pytest.raises(ValueError, match="is none of"):
+        made(*numbers)
+
+
+def test_a_memory_that_nvpmodel_cannot_limit_is_refused():
+    conf = re.sub(r"< PARAM TYPE=CLOCK NAME=EMC >\n.*\n", "", CONF).replace("EMC MAX_FREQ 0\n", "")
+    with pytest.raises(ValueError, match="cannot limit EMC"):
+        made(emc=204000000, conf=conf)
+
+
+@given(
+    st.tuples(
+        st.integers(0, 4),
+        st.sampled_from((0, *STEPS.cpu_khz)),
+        st.sampled_from((0, *STEPS.gpu_hz)),
+        st.sampled_from((0, *STEPS.emc_hz)),
+    )
+)
+def test_no_mode_switches_the_first_core_off_or_has_a_minimum_above_its_maximum(numbers):
+    settings = {row[:2]: int(row[2]) for row in made(*numbers).modes[0].settings}
+    assert settings["CPU_ONLINE", "CORE_0"] == 1
+    assert sum(value for (name, _), value in settings.items() if name == "CPU_ONLINE") == (
+        numbers[0] or 4
+    )
+    for (name, arg), value in settings.items():
+        if arg == "MIN_FREQ" and settings[name, "MAX_FREQ"] > 0:
+            assert value <= settings[name, "MAX_FREQ"]

@@ -1,0 +1,170 @@
+"""What a path lies on: by mount point and by block device."""
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epochwatt.device import storage
+from epochwatt.errors import BoardError
+
+# As /proc/self/mountinfo of an AGX Xavier shows them: eMMC, NVMe, microSD, a USB disk.
+MOUNTS = r"""
+22 1 179:1 / / rw,relatime - ext4 /dev/mmcblk0p1 rw,data=ordered
+23 22 0:4 / /proc rw,nosuid - proc proc rw
+24 22 0:5 / /dev/shm rw,nosuid - tmpfs tmpfs rw
+30 22 259:1 / /media/ssd rw,relatime - ext4 /dev/nvme0n1p1 rw
+31 22 179:33 / /media/sd\040card rw,relatime - ext4 /dev/mmcblk1p1 rw
+32 22 8:1 / /media/usb rw,relatime - ext4 /dev/sda1 rw
+33 22 8:17 / /media/sata rw,relatime - ext4 /dev/sdb1 rw
+34 22 0:50 / /mnt/nfs rw,relatime - nfs4 server:/export rw
+35 22 259:2 / /media/old ro,relatime - ext4 /dev/nvme0n1p2 ro
+36 22 7:0 / /snap/core ro,nodev - squashfs /dev/loop0 ro
+37 22 179:2 / /boot/efi rw,relatime - vfat /dev/mmcblk0p2 rw
+38 22 253:0 / /media/zram rw,relatime - ext4 /dev/zram0 rw
+39 22 259:1 /deep /home/deep rw,relatime - ext4 /dev/nvme0n1p1 rw
+40 22 0:60 / /media/btrfs rw,relatime - btrfs /dev/nvme1n1 rw
+41 22 252:0 / /media/crypt rw,relatime - ext4 /dev/mapper/crypt rw
+42 22 0:61 / /media/odd rw,relatime - fuse.something something rw
+"""
+DISKS = {  # name -> (number, where it hangs, turns, files)
+    "mmcblk0": ("179:0", "devices/3460000.sdhci/mmc_host/mmc0", "0", {"device/type": "MMC"}),
+    "mmcblk0/mmcblk0p1": ("179:1", "devices/3460000.sdhci/mmc_host/mmc0", None, {}),
+    "mmcblk0/mmcblk0p2": ("179:2", "devices/3460000.sdhci/mmc_host/mmc0", None, {}),
+    "mmcblk1": ("179:32", "devices/3400000.sdhci/mmc_host/mmc1", "0", {"device/type": "SD"}),
+    "mmcblk1/mmcblk1p1": ("179:33", "devices/3400000.sdhci/mmc_host/mmc1", None, {}),
+    "nvme0n1": ("259:0", "devices/14180000.pcie/nvme/nvme0", "0", {}),
+    "nvme0n1/nvme0n1p1": ("259:1", "devices/14180000.pcie/nvme/nvme0", None, {}),
+    "nvme0n1/nvme0n1p2": ("259:2", "devices/14180000.pcie/nvme/nvme0", None, {}),
+    "nvme1n1": ("259:5", "devices/14180000.pcie/nvme/nvme1", "0", {}),
+    "sda": ("8:0", "devices/3610000.xhci/usb2/2-3/host0/block", "1", {}),
+    "sda/sda1": ("8:1", "devices/3610000.xhci/usb2/2-3/host0/block", None, {}),
+    "sdb": ("8:16", "devices/3507000.ahci/ata1/host1/block", "1", {}),
+    "sdb/sdb1": ("8:17", "devices/3507000.ahci/ata1/host1/block", None, {}),
+    "zram0": ("253:0", "devices/virtual/block", "0", {}),
+    "dm-0": ("252:0", "devices/virtual/block", "0", {}),
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    """The files of a made-up system that tell its storage."""
+    sys = tmp_path / "sys"
+    for folder in ("dev/block", "class/block"):
+        (sys / folder).mkdir(parents=True)
+    for path, (number, where, rotational, files) in DISKS.items():
+        folder, name = sys / where / path, path.split("/")[-1]
+        folder.mkdir(parents=True)
+        if rotational is None:
+            files = {"partition": "1"}
+        else:
+            files = {"queue/rotational": rotational, **files}
+        for file, content in files.items():
+            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).write_text(content + "\n")
+        (sys / "dev/block" / number).symlink_to(folder)
+        (sys / "class/block" / name).symlink_to(folder)
+    (sys / "devices/virtual/block/dm-0/slaves").mkdir()
+    (sys / "devices/virtual/block/dm-0/slaves/sdb1").symlink_to(sys / "class/block/sdb1")
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/mountinfo").write_text(MOUNTS)
+    for mount in ("media/ssd", "media/usb", "media/sata", "media/sd card", "home/deep"):
+        (tmp_path / mount).mkdir(parents=True)
+    return str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "device", "transport", "rotational"),
+    [
+        ("/home/user/data", "mmcblk0p1", "emmc", False),
+        ("/media/ssd", "nvme0n1p1", "nvme", False),
+        ("/media/ssd/data/mnist-digits-x1", "nvme0n1p1", "nvme", False),
+        ("/media/ssd-of-another", "mmcblk0p1", "emmc", False),
+        ("/media/sd card/data", "mmcblk1p1", "sd", False),
+        ("/media/usb/data", "sda1", "usb", True),
+        ("/media/sata/data", "sdb1", "sata", True),
+        ("/dev/shm/data", "", "ram", None),
+        ("/media/zram/data", "zram0", "ram", False),
+        ("/mnt/nfs/data", "", "network", None),
+        ("/media/btrfs/data", "nvme1n1", "nvme", False),
+        ("/media/odd/data", "", "unknown", None),
+    ],
+)
+def test_path_lies_on_a_medium(root, path, device, transport, rotational):
+    found = storage.medium_of(path, root)
+    assert (found.device, found.transport, found.rotational) == (device, transport, rotational)
+    assert transport in storage.TRANSPORTS
+
+
+def test_encrypted_volume_lies_on_the_one_device_below_it(root):
+    # /dev/mapper/crypt has the number of dm-0, which hangs on sdb1
+    assert storage.medium_of("/media/crypt/data", root).device == "sdb1"
+
+
+def test_later_mount_on_the_same_point_hides_the_earlier(root):
+    with open(root + "/proc/self/mountinfo", "a") as handle:
+        handle.write("50 22 8:1 / /media/ssd rw - ext4 /dev/sda1 rw\n")
+    assert storage.medium_of("/media/ssd/data", root).device == "sda1"
+
+
+def test_link_is_followed_to_where_the_data_lies(root, tmp_path):
+    link = tmp_path / "data"
+    link.symlink_to("/media/usb/sets")
+    assert storage.medium_of(str(link), root).device == "sda1"
+
+
+def test_system_that_tells_nothing_has_unknown_media(tmp_path):
+    expected = storage.Medium("", "", "", "unknown", None)
+    assert storage.medium_of("/home", str(tmp_path)) == expected
+    assert storage.media(str(tmp_path)) == []
+
+
+def test_this_machine_tells_what_its_files_lie_on(tmp_path):
+    found = storage.medium_of(str(tmp_path))
+    assert str(tmp_path).startswith(found.mount.rstrip("/"))
+    assert found.source
+    assert found.transport in storage.TRANSPORTS
+
+
+def test_media_are_those_that_can_hold_data_each_once(root):
+    found = {mounted.medium.mount: mounted for mounted in storage.media(root)}
+    assert set(found) == {"/", "/media/sd card", "/media/ssd", "/media/usb", "/media/sata"}
+    free = os.statvfs(root)
+    assert found["/media/ssd"].free_gib == pytest.approx(
+        free.f_bavail * free.f_frsize / 2**30, rel=0.05
+    )
+
+
+def test_data_set_on_the_named_medium_passes(root):
+    storage.check_medium("/media/ssd/data", "/media/ssd", "nvme", root)
+    storage.check_medium("/media/ssd/data", "/media/ssd/", "", root)
+    storage.check_medium("/media/ssd/data", "", "nvme0n1p1", root)
+    storage.check_medium("/anywhere", "", "", root)
+
+
+def test_medium_that_is_not_mounted_is_told_with_where_the_data_lies(root):
+    with pytest.raises(BoardError) as raised:
+        storage.check_medium("/media/hdd/data", "/media/hdd", "", root)
+    assert "/media/hdd/data lies on mmcblk0p1 (emmc, mounted at /)" in str(raised.value)
+    assert "`mount` of its medium in config/devices/ is /media/hdd" in str(raised.value)
+
+
+def test_other_block_device_is_told(root):
+    with pytest.raises(BoardError, match=r"lies on mmcblk1p1 \(sd.*`block_device`.* is nvme"):
+        storage.check_medium("/media/sd card/data", "", "nvme", root)
+
+
+def test_medium_mounted_below_the_named_one_is_another(root):
+    with open(root + "/proc/self/mountinfo", "a") as handle:
+        handle.write("50 30 8:1 / /media/ssd/data rw - ext4 /dev/sda1 rw\n")
+    with pytest.raises(BoardError, match="lies on sda1"):
+        storage.check_medium("/media/ssd/data", "/media/ssd", "", root)
+
+
+@given(st.text(max_size=200))
+def test_no_mount_table_stops_the_search(tmp_path_factory, table):
+    root = tmp_path_factory.mktemp("m")
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/mountinfo").write_text(table, encoding="utf-8", errors="replace")
+    assert storage.medium_of("/home", str(root)).transport in storage.TRANSPORTS

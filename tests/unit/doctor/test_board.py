@@ -1,0 +1,185 @@
+"""The self-test on fake boards: which board, its clocks and modes, helper and alarms."""
+
+import pytest
+from fake_device import DEVICE
+
+from epochwatt.doctor import board as board_checks
+from epochwatt.doctor.subject import choose
+from epochwatt.fakeboard.board import make_board
+from epochwatt.fakeboard.model import Model
+
+KINDS = {
+    "agx": "agx_xavier",
+    "nx": "xavier_nx",
+    "nano": "nano",
+    "orin-jp5": "orin_agx",
+    "orin-jp6": "orin_agx",
+    "orin-nano": "orin_nano",
+}
+
+
+@pytest.fixture
+def make(checkout, tmp_path):
+    """Return a function that makes a fake board and its device; it gives board and subject."""
+
+    def call(kind="agx", board=None, modes="asis: {}"):
+        fake = make_board(tmp_path / "board", kind)
+        text = DEVICE.format(board=board or KINDS[kind], root=fake.root, modes=modes)
+        checkout.write("devices/fake.yaml", text)
+        return fake, choose(checkout.path, "fake")
+
+    return call
+
+
+def told(findings):
+    return [(finding.level, finding.found) for finding in findings]
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_each_board_is_known(make, kind):
+    _, subject = make(kind)
+    first, last = board_checks.identity(subject, subject.machine)
+    assert first.level == "ok"
+    assert KINDS[kind] in first.found
+    assert "never counted as measured" in last.found
+
+
+def test_another_board_is_a_problem(make):
+    _, subject = make("agx", board="nano")
+    levels = [f.level for f in board_checks.identity(subject, subject.machine)]
+    assert levels == ["ok", "problem", "info"]
+
+
+def test_a_machine_without_a_board_is_a_problem(checkout, tmp_path):
+    text = DEVICE.format(board="nano", root=tmp_path / "empty", modes="asis: {}")
+    checkout.write("devices/fake.yaml", text)
+    subject = choose(checkout.path, "fake")
+    (found,) = board_checks.identity(subject, subject.machine)
+    assert found.level == "problem"
+    assert "no Jetson board is described" in found.found
+
+
+@pytest.mark.parametrize(
+    ("units", "level"), [("{}", "info"), ("{d2: SERIAL}", "ok"), ("{d1: x, d2: y}", "warning")]
+)
+def test_the_unit_is_told(make, checkout, units, level):
+    _, subject = make()
+    serial = subject.machine.identity.serial
+    text = f"instances: [d1, d2]\nunits: {units.replace('SERIAL', repr(serial))}"
+    checkout.edit("devices/fake.yaml", "instances: [d1, d2]", text)
+    (found,) = board_checks.unit(choose(checkout.path, "fake"), [serial, "a-host"])
+    assert found.level == level
+    assert f"{serial} or a-host" in found.found
+
+
+def test_clocks_are_told_and_those_not_known_warned_of(make):
+    _, subject = make("orin-nano")
+    found = list(board_checks.tables(subject.machine))
+    assert [f.level for f in found] == ["ok", "ok", "warning"]
+    assert found[0].found == "CPU: 20 steps, 115.2 to 1510.4 MHz"
+    assert "emc_mhz" in found[2].do
+
+
+def test_modes_that_the_board_has_are_well(make):
+    _, subject = make(modes="a: {cores: 4, cpu_mhz: 1200}, b: {nvpmodel: MAXN}")
+    first, last = board_checks.modes(subject, subject.machine)
+    assert first.found.startswith("nvpmodel: MAXN (0), MODE_10W (1)")
+    assert last.found.startswith("2 modes of config/devices/fake.yaml are possible")
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [
+        ("{cpu_mhz: 5000}", "cpu_mhz: 5000 MHz is no step"),
+        ("{cores: 16}", "cores: 16 of a board that has 8"),
+        ("{nvpmodel: TURBO}", "no power mode TURBO"),
+    ],
+)
+def test_a_mode_that_the_board_lacks_is_warned_of(make, mode, why):
+    _, subject = make(modes=f"bad: {mode}")
+    _, found = board_checks.modes(subject, subject.machine)
+    assert found.level == "warning"
+    assert found.found.startswith("bad of config/devices/fake.yaml: ")
+    assert why in found.found
+
+
+def test_a_board_without_nvpmodel_conf_is_a_problem(make):
+    board, subject = make()
+    (board.root / "etc/nvpmodel.conf").unlink()
+    levels = [f.level for f in board_checks.modes(subject, subject.machine)]
+    assert levels == ["problem", "ok"]
+
+
+def test_the_helper_answers(make):
+    board, subject = make("orin-jp5")
+    before = board.snapshot()
+    found = told(board_checks.helper(subject.machine))
+    assert found[0] == ("ok", "it answers without a password: modes, clocks and fan can be set")
+    assert found[1] == ("info", "the board is in mode MAXN (0)")
+    assert found[2][1].startswith("read through the helper: cores 12, cpu_mhz ")
+    assert board.snapshot() == before
+
+
+def test_a_missing_helper_is_a_problem_and_says_how_to_install_it(make):
+    board, subject = make()
+    (board.root / "usr/local/sbin/epochwatt-helper").unlink()
+    found = list(board_checks.helper(subject.machine))
+    assert (found[0].level, found[0].topic) == ("problem", "root helper")
+    assert "is not there" in found[0].found
+    assert "make setup-jetson" in found[0].do
+    assert found[1].found.startswith("read by this user: ")
+
+
+def answers(board, line, status=0):
+    helper = board.root / "usr/local/sbin/epochwatt-helper"
+    helper.write_text(f"#!/bin/sh\necho '{line}' >&2\nexit {status}\n")
+    helper.chmod(0o755)
+
+
+def test_a_helper_that_wants_a_password_is_a_problem(make):
+    board, subject = make()
+    answers(board, "sudo: a password is required", 1)
+    found = next(iter(board_checks.helper(subject.machine)))
+    assert found.level == "problem"
+    assert "as this user" in found.do
+
+
+def test_an_old_helper_is_warned_of(make, monkeypatch):
+    _, subject = make()
+    monkeypatch.setattr(board_checks, "VERSION", "99")
+    levels = [f.level for f in board_checks.helper(subject.machine)]
+    assert levels[:2] == ["ok", "warning"]
+
+
+def test_a_memory_clock_that_cannot_be_read_is_told(make):
+    board, subject = make()
+    (board.root / "sys/kernel/debug/bpmp/debug/clk/emc/rate").unlink()
+    found = list(board_checks.helper(subject.machine))[-1]
+    assert found.found == "cannot be read through the helper: emc_mhz"
+    assert "mode_not_verified" in found.do
+
+
+def test_throttling_now_is_warned_of(make):
+    board, subject = make("orin-jp6")
+    assert [f.level for f in board_checks.alarms_now(subject.machine)] == ["ok", "ok"]
+    board.set_fault("throttling")
+    Model(str(board.root)).step(1.0, 1.0)
+    heat, current = board_checks.alarms_now(subject.machine)
+    assert (heat.topic, heat.level) == ("throttling", "warning")
+    assert (current.topic, current.level) == ("over-current", "warning")
+    assert "cool" in heat.do
+
+
+def test_a_board_without_counters_is_told(make):
+    _, subject = make("nano")
+    heat, current = board_checks.alarms_now(subject.machine)
+    assert (heat.level, current.level) == ("ok", "info")
+
+
+def test_settings_of_a_killed_run_are_warned_of(make):
+    board, subject = make()
+    assert list(board_checks.left_over(subject.machine)) == []
+    done = board.run("usr/local/sbin/epochwatt-helper", "fan-max")
+    assert done.returncode == 0, done.stdout
+    (found,) = board_checks.left_over(subject.machine)
+    assert "restore" in found.do

@@ -1,0 +1,154 @@
+"""The file for a bug report: what is in it, what is not."""
+
+import json
+import platform
+import tarfile
+
+import pytest
+from fake_device import DEVICE, LIBRARIES
+
+from epochwatt.doctor import bundle, examine
+from epochwatt.doctor.bundle import disguised, make_bundle
+from epochwatt.errors import EpochwattError
+from epochwatt.fakeboard.board import make_board
+
+TOP = "epochwatt-bundle/"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(examine, "libraries", lambda subject: LIBRARIES)
+    monkeypatch.setattr("epochwatt.device.machine.Machine.busy_pct", lambda self, over_s: 1.0)
+    monkeypatch.setattr(examine.sensors, "other_sources", lambda *_: iter(()))
+    monkeypatch.setattr(bundle, "TEGRASTATS_LINES", 1)
+    monkeypatch.setattr(platform, "node", lambda: "garden-shed")
+    monkeypatch.setattr(bundle.getpass, "getuser", lambda: "alice")
+
+
+@pytest.fixture
+def board(checkout, tmp_path):
+    """A fake AGX Orin and the device that speaks of it."""
+    fake = make_board(tmp_path / "board", "orin-jp5")
+    text = DEVICE.format(board="orin_agx", root=fake.root, modes="asis: {}")
+    checkout.write("devices/fake.yaml", text)
+    return fake
+
+
+def members(path):
+    with tarfile.open(path) as archive:
+        assert all(member.isreg() for member in archive)
+        return {m.name.removeprefix(TOP): archive.extractfile(m).read() for m in archive}
+
+
+@pytest.fixture
+def made(board, checkout, tmp_path):
+    make_bundle(tmp_path / "made.tar.gz", "fake", seconds=0.3, checkout=checkout.path)
+    return members(tmp_path / "made.tar.gz")
+
+
+def test_it_holds_readings_recording_and_findings(made):
+    assert made["files/proc/device-tree/model"].startswith(b"Jetson AGX Orin")
+    assert b"rail_vdd_gpu_soc_w" in made["recording/samples-sysfs.csv"].split(b"\n")[0]
+    assert "sysfs" in json.loads(made["recording/telemetry.json"])["sources"]
+    assert b"VDD_GPU_SOC " in made["tegrastats.txt"]
+    assert made["doctor.txt"].splitlines()[0].endswith(b"device fake, a fake board")
+    topics = {finding["topic"] for finding in json.loads(made["doctor.json"])}
+    assert {"board", "power", "sampler", "storage"} <= topics
+
+
+def test_it_says_what_the_board_is_and_what_could_not_be_read(made):
+    about = json.loads(made["bundle.json"])
+    assert about["schema_version"] == 1
+    assert about["device"] == "fake"
+    assert about["board"]["kind"] == "orin_agx"
+    assert about["backend"] == "fake"
+    assert {error["text"] for error in about["errors"].values()} == {"Input/output error"}
+    assert about["links"]["sys/class/hwmon/hwmon0"].startswith("sys/devices/platform/pwm-fan")
+
+
+def test_nvpmodel_is_told_by_its_facts_and_not_by_its_text(made):
+    assert "files/etc/nvpmodel.conf" not in made
+    facts = json.loads(made["bundle.json"])["nvpmodel"]
+    assert [mode["name"] for mode in facts["modes"]] == ["MAXN", "MODE_15W", "MODE_30W", "MODE_50W"]
+    assert facts["params"]["EMC"]["paths"]["MAX_FREQ"].endswith("emc_iso_cap")
+
+
+def test_no_name_is_in_it(made, board):
+    everything = b"\n".join(made.values())
+    assert board.kind.serial.encode() not in everything
+    assert b"garden-shed" not in everything
+    assert made["files/proc/device-tree/serial-number"] == b"0" * len(board.kind.serial) + b"\0"
+    assert b"0 or host-name" in b" ".join(made["doctor.txt"].split())
+
+
+def test_names_are_kept_where_that_is_asked_for(board, checkout, tmp_path):
+    path = tmp_path / "named.tar.gz"
+    lines = make_bundle(path, "fake", keep_names=True, seconds=0.1, checkout=checkout.path)
+    found = members(path)
+    assert found["files/proc/device-tree/serial-number"].startswith(board.kind.serial.encode())
+    assert b"garden-shed" in found["doctor.txt"]
+    assert "as they are" in lines[1]
+
+
+def test_names_are_replaced_as_words():
+    names = {"nano": "host-name", "al": "user-name"}
+    text = "at nano: /home/al/x, nanoseconds, alabaster, x/nano-2"
+    assert disguised(text, names) == (
+        "at host-name: /home/user-name/x, nanoseconds, alabaster, x/host-name-2"
+    )
+
+
+@pytest.mark.parametrize("name", ["proc/1234/mountinfo", "proc/version"])
+def test_readings_that_may_hold_names_lose_them(name):
+    assert (
+        bundle._value(name, b"/media/alice/ssd", {"alice": "user-name"}) == b"/media/user-name/ssd"
+    )
+
+
+def test_words_of_a_board_are_never_touched():
+    value = b"nvidia,jetson-nano\0"
+    assert bundle._value("proc/device-tree/compatible", value, {"nano": "host-name"}) == value
+
+
+def test_a_host_has_one_too(checkout, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = make_bundle(seconds=0.1, checkout=checkout.path)
+    (path,) = tmp_path.glob("epochwatt-bundle-host-*.tar.gz")
+    assert lines[0].startswith(path.name)
+    found = members(path)
+    assert json.loads(found["bundle.json"])["nvpmodel"] is None
+    assert "tegrastats.txt" not in found
+    assert b"MemTotal" in found["files/proc/meminfo"]
+
+
+def test_a_recording_that_fails_leaves_the_rest(board, checkout, tmp_path):
+    (checkout.path / "measured").write_text("a file")
+    make_bundle(tmp_path / "made.tar.gz", "fake", seconds=0.1, checkout=checkout.path)
+    found = members(tmp_path / "made.tar.gz")
+    assert not [name for name in found if name.startswith("recording/")]
+    assert b"nothing can be written into" in found["doctor.txt"]
+
+
+def test_a_tegrastats_that_says_nothing_is_left_out(board, checkout, tmp_path, monkeypatch):
+    monkeypatch.setattr(bundle, "TEGRASTATS_S", 0.2)
+    tool = board.root / "usr/bin/tegrastats"
+    tool.write_text("#!/bin/sh\nexec sleep 60\n")
+    assert bundle._tegrastats(str(board.root)) == ""
+
+
+def test_as_many_lines_of_tegrastats_are_kept_as_wanted(board, monkeypatch):
+    monkeypatch.setattr(bundle, "TEGRASTATS_LINES", 2)
+    assert len(bundle._tegrastats(str(board.root)).splitlines()) == 2
+
+
+def test_no_file_is_overwritten(checkout, tmp_path):
+    path = tmp_path / "mine.tar.gz"
+    path.write_text("mine")
+    with pytest.raises(EpochwattError, match="is there already"):
+        make_bundle(path, seconds=0.1, checkout=checkout.path)
+    assert path.read_text() == "mine"
+
+
+def test_a_folder_that_is_not_there_is_told(checkout, tmp_path):
+    with pytest.raises(EpochwattError, match=r"cannot write .*No such file"):
+        make_bundle(tmp_path / "no/made.tar.gz", seconds=0.1, checkout=checkout.path)

@@ -1,0 +1,107 @@
+"""A board's files: values under their real names, links, what cannot be read."""
+
+import os
+
+import pytest
+
+from epochwatt.doctor import readings
+from epochwatt.doctor.readings import read_all
+from epochwatt.fakeboard.tree import IO_ERROR
+
+HWMON = "sys/bus/i2c/drivers/ina3221/1-0040/hwmon/hwmon3"
+
+
+@pytest.fixture
+def root(tmp_path):
+    """The folder of a board, open to strangers."""
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def put(root):
+    """Return a function that writes a file, or a link, below the root."""
+
+    def write(name, content=None, link=None):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if link is not None:
+            path.symlink_to(link)
+        else:
+            path.write_text(content)
+
+    return write
+
+
+def test_a_value_is_kept_once_under_its_real_name(put, root):
+    real = "sys/devices/i2c-1/1-0040"
+    put(real + "/hwmon/hwmon3/in1_label", "VDD_IN\n")
+    put("sys/bus/i2c/drivers/ina3221/1-0040", link="../../../../devices/i2c-1/1-0040")
+    put("sys/class/hwmon/hwmon3", link="../../devices/i2c-1/1-0040/hwmon/hwmon3")
+    put(real + "/hwmon/hwmon3/name", "ina3221\n")
+    found = read_all(str(root))
+    assert found.values == {
+        real + "/hwmon/hwmon3/in1_label": b"VDD_IN\n",
+        real + "/hwmon/hwmon3/name": b"ina3221\n",
+    }
+    assert found.links == {
+        "sys/bus/i2c/drivers/ina3221/1-0040": real,
+        "sys/class/hwmon/hwmon3": real + "/hwmon/hwmon3",
+    }
+    assert found.errors == {}
+
+
+def test_what_cannot_be_read_is_noted_with_its_error(put, root):
+    put(HWMON + "/in1_label", "NC\n")
+    put(HWMON + "/in1_input", link=IO_ERROR)
+    found = read_all(str(root))
+    told = {"errno": 5, "at": "read", "text": "Input/output error"}
+    assert found.errors == {HWMON + "/in1_input": told}
+    assert found.links == {}
+
+
+def test_a_file_that_this_user_may_not_open_is_noted(put, root, as_stranger):
+    put(HWMON + "/in1_input", "5000\n")
+    (root / HWMON / "in1_input").chmod(0)
+    found = as_stranger(root, read_all, ".")
+    assert found.errors[HWMON + "/in1_input"]["at"] == "open"
+    assert found.errors[HWMON + "/in1_input"]["text"] == "Permission denied"
+
+
+def test_a_folder_that_is_closed_to_this_user_is_noted(put, root, as_stranger):
+    put("sys/kernel/debug/cactmon/mc_all", "1\n")
+    (root / "sys/kernel/debug").chmod(0)
+    try:
+        found = as_stranger(root, read_all, ".")
+    finally:
+        (root / "sys/kernel/debug").chmod(0o755)
+    assert "sys/kernel/debug/cactmon/mc_all" in found.errors
+    assert found.values == {}
+
+
+def test_links_without_an_end_and_out_of_the_root_do_no_harm(put, root):
+    put("etc/nv_tegra_release", link="nv_tegra_release")
+    put("proc/meminfo", link="../../../../etc/hostname")
+    put("proc/stat", link="/no/such/file")
+    found = read_all(str(root))
+    assert found.values == {}
+    assert all(not name.startswith(("/", "..")) for name in found.links.values())
+
+
+def test_a_long_file_is_cut(put, root):
+    put("proc/cpuinfo", "x" * (readings.LIMIT_BYTES + 1))
+    assert len(read_all(str(root)).values["proc/cpuinfo"]) == readings.LIMIT_BYTES
+
+
+def test_a_folder_may_hold_signs_of_patterns(tmp_path):
+    root = tmp_path / "a[1]*"
+    (root / "proc").mkdir(parents=True)
+    (root / "proc/stat").write_text("cpu\n")
+    assert list(read_all(str(root)).values) == ["proc/stat"]
+
+
+def test_this_machine_is_read():
+    found = read_all("/")
+    assert b"MemTotal" in found.values["proc/meminfo"]
+    assert b" / " in found.values[f"proc/{os.getpid()}/mountinfo"]
+    assert found.links["proc/self"] == f"proc/{os.getpid()}"

@@ -1,0 +1,94 @@
+"""The device that is looked at, its interpreter and its sampler."""
+
+import json
+import os
+import sys
+
+import pytest
+from fake_device import DEVICE
+
+from epochwatt.doctor.subject import choose, cpu_s_of, libraries, recording, running
+from epochwatt.errors import EpochwattError
+from epochwatt.fakeboard.board import make_board
+
+
+@pytest.fixture
+def interpreter(checkout):
+    """Give the device an interpreter: words of a command."""
+
+    def name(*words):
+        checkout.edit("devices/host.yaml", "torch_threads: 1", f"python: {json.dumps(words)}")
+        return choose(checkout.path, None)
+
+    return name
+
+
+def test_without_a_board_it_is_the_host(checkout):
+    subject = choose(checkout.path, None)
+    assert (subject.name, subject.machine.backend) == ("host", "host")
+    assert subject.python == [sys.executable]
+
+
+def test_a_board_at_hand_is_found(checkout, tmp_path):
+    root = make_board(tmp_path / "agx", "agx").root
+    text = DEVICE.format(board="agx_xavier", root=root, modes="asis: {}")
+    checkout.write("devices/agx.yaml", text)
+    subject = choose(checkout.path, None)
+    assert (subject.name, subject.machine.backend, subject.power) == ("agx", "fake", "sysfs")
+
+
+def test_the_interpreter_of_the_device_is_asked(interpreter):
+    script = 'echo noise; echo \'{"torch": "1.8"}\''
+    assert libraries(interpreter("/bin/sh", "-c", script)) == {"torch": "1.8"}
+
+
+def test_the_package_is_on_its_path(interpreter):
+    script = 'echo "{\\"path\\": \\"$PYTHONPATH\\"}"'
+    path = libraries(interpreter("/bin/sh", "-c", script))["path"]
+    assert os.path.isdir(os.path.join(path.split(":")[0], "epochwatt/training"))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["/no/such/python"], "cannot be started: No such file"),
+        (["/bin/sh", "-c", "echo first >&2; echo last >&2; exit 3"], "failed: last"),
+        (["/bin/sh", "-c", "exit 3"], "failed: exit status 3"),
+        (["/bin/sh", "-c", "echo nonsense"], "failed: nonsense"),
+    ],
+)
+def test_an_interpreter_that_fails_says_why(interpreter, words, told):
+    with pytest.raises(EpochwattError, match=told):
+        libraries(interpreter(*words))
+
+
+def test_an_interpreter_that_hangs_is_given_up(interpreter, monkeypatch):
+    monkeypatch.setattr("epochwatt.doctor.subject.IMPORTS_S", 0.1)
+    with pytest.raises(EpochwattError, match="no answer within"):
+        libraries(interpreter("/bin/sh", "-c", "exec sleep 60"))
+
+
+def test_samples_are_there_and_go(checkout):
+    with recording(choose(checkout.path, None), 0.2) as recorded:
+        assert (recorded.folder / "samples-host.csv").exists()
+        assert recorded.folder.parent == checkout.path / "measured"
+        assert recorded.statistics["sources"]["host"]["n_samples"] >= 2
+        assert recorded.jtop_cpu_s == 0
+    assert not recorded.folder.exists()
+
+
+def test_a_sampler_that_is_lost_is_told(interpreter):
+    subject = interpreter("/bin/sh", "-c", 'echo \'{"lost": true, "reason": "the process ended"}\'')
+    with pytest.raises(EpochwattError, match="lost: the process ended"), recording(subject, 0.1):
+        pass
+    assert list((subject.checkout / "measured").iterdir()) == []
+
+
+def test_processes_are_found_by_name_with_their_time(tmp_path):
+    for pid, name in ((5, "jtop"), (6, "bash"), (7, "jtop")):
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "comm").write_text(name + "\n")
+        stat = f"{pid} (a) b) S 1 1 1 0 -1 0 0 0 0 0 {100 * pid} 50 0 0 20 0"
+        (tmp_path / str(pid) / "stat").write_text(stat)
+    assert running(frozenset(["jtop"]), tmp_path) == {5: "jtop", 7: "jtop"}
+    assert cpu_s_of("jtop", tmp_path) == pytest.approx((500 + 700 + 100) / os.sysconf("SC_CLK_TCK"))

@@ -1,0 +1,215 @@
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from epochwatt.device.root_helper import INSTALLED as HELPER
+from epochwatt.errors import BoardError, ConfigError
+from epochwatt.fakeboard.board import FakeBoard, make_board
+from epochwatt.fakeboard.tree import INSTALLED, IO_ERROR
+
+NVPMODEL = "usr/sbin/nvpmodel"
+
+
+def until(is_so, limit_s=20.0):
+    """Wait for the living process to show something."""
+    end_s = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < end_s, "it did not happen"
+        time.sleep(0.02)
+
+
+def total_mw(board):
+    """Return the module's power as somebody reads it who knows the layout."""
+    total = 0.0
+    for rail in board.files.facts["rails"]:
+        if rail["label"] in board.kind.total:
+            volt, curr = board.files.number(rail["volt"]), board.files.number(rail["curr"])
+            total += board.files.number(rail["power"]) if "power" in rail else volt * curr / 1000.0
+    return total
+
+
+def test_it_is_started_in_its_default_mode(board):
+    default = next(mode for mode in board.kind.modes if mode.id == board.kind.default_mode)
+    assert len(board.files.online()) == default.cores
+    assert board.run(NVPMODEL, "-q").stdout.split()[-1] == str(default.id)
+    assert total_mw(board) > 0
+
+
+def test_every_program_is_there_and_says_what_it_is(board):
+    for name in [*INSTALLED, HELPER]:
+        path = board.root / name
+        assert os.access(path, os.X_OK)
+        beginning = path.read_bytes()[:512]
+        assert (b"epochwatt stand-in" in beginning) == (name != HELPER)
+
+
+def test_a_channel_without_a_wire_answers_with_an_io_error(orin):
+    unwired = [rail for rail in orin.files.facts["rails"] if rail["label"] == "NC"]
+    assert len(unwired) == 2
+    for rail in unwired:
+        fd = os.open(orin.root / rail["volt"], os.O_RDONLY)
+        with pytest.raises(OSError, match="Input/output"):
+            os.pread(fd, 64, 0)
+        os.close(fd)
+        label = (orin.root / rail["volt"]).with_name(f"in{rail['channel']}_label")
+        assert label.read_text() == "NC\n"
+
+
+def test_no_file_leads_out_of_the_board_but_the_unreadable_ones(board):
+    links = [path for path in board.root.rglob("*") if path.is_symlink()]
+    outside = [path for path in links if not path.resolve().is_relative_to(board.root)]
+    assert {str(path.readlink()) for path in outside} <= {IO_ERROR}
+    assert all(not path.readlink().is_absolute() for path in links if path not in outside)
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(ConfigError, match="not empty"):
+        make_board(tmp_path, "nano")
+    with pytest.raises(ConfigError, match="there are nano, nx, agx"):
+        make_board(tmp_path / "new", "tx2")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_board_that_was_made_before_can_be_opened(agx):
+    again = FakeBoard(agx.root)
+    assert again.kind == agx.kind
+    assert again.snapshot() == agx.snapshot()
+
+
+def test_a_snapshot_shows_each_setting_that_a_tool_changes(board):
+    before = board.snapshot()
+    assert board.run("usr/bin/jetson_clocks", "--fan").returncode == 0
+    after = board.snapshot()
+    changed = {name.rpartition("/")[2] for name in after if before.get(name) != after[name]}
+    emc = board.files.emc["locked"].rpartition("/")[2]
+    assert {"min_freq", "disable", "railgate_enable", emc} <= changed
+    assert changed & {"temp_control", "nvfancontrol"}
+    one_clock = board.kind.name == "agx"  # its 15 W mode has one CPU clock anyway
+    assert ("scaling_min_freq" in changed) != one_clock
+
+
+def test_a_snapshot_does_not_move_with_the_load(agx):
+    with agx.live():
+        before = agx.snapshot()
+        agx.set_fault("busy", 1.0)
+        until(lambda: agx.files.text("proc/stat").splitlines()[1].split()[1] > "9")
+        assert agx.snapshot() == before
+
+
+def test_the_root_helper_puts_everything_back(board):
+    steps = board.files.facts
+    words = [4, steps["cpu_khz"][8], steps["gpu_hz"][3], 0]
+    before = board.snapshot()
+    board.run(HELPER, "custom-mode", *map(str, words))  # Orin with JetPack 6 would need a reboot
+    assert board.run(HELPER, "pin-clocks").returncode == 0
+    assert board.run(HELPER, "fan-max").returncode == 0
+    assert board.snapshot() != before
+    assert board.run(HELPER, "restore").returncode == 0
+    assert board.snapshot() == before
+
+
+def test_a_reboot_drops_what_was_pinned_and_keeps_the_mode(agx):
+    agx.run(NVPMODEL, "-m", "3")
+    before, boot_id = agx.snapshot(), agx.files.text("proc/sys/kernel/random/boot_id")
+    agx.run("usr/bin/jetson_clocks", "--fan")
+    assert agx.snapshot() != before
+    agx.reboot()
+    assert agx.snapshot() == before
+    assert agx.files.text("proc/sys/kernel/random/boot_id") != boot_id
+
+
+def test_a_reboot_after_a_made_up_mode_makes_the_default_one(agx):
+    agx.files.write("var/lib/nvpmodel/status", "pmode:0014")
+    agx.reboot()
+    assert agx.run(NVPMODEL, "-q").stdout.split()[-1] == "2"
+
+
+def test_a_board_that_cannot_start_says_why(agx):
+    (agx.root / "etc/nvpmodel.conf").write_text("< PM_CONFIG DEFAULT=0 >\n")
+    with pytest.raises(BoardError, match="names no power model"):
+        agx.reboot()
+
+
+def test_the_living_board_s_energy_is_what_its_rails_show(board):
+    with board.live():
+        board.set_fault("busy", 0.5)
+        begin_s, begin_mw = time.monotonic(), total_mw(board)
+        until(lambda: total_mw(board) > begin_mw)
+        until(lambda: board.energy_j(begin_s, time.monotonic()) > 0)
+        board.set_fault("busy", None)
+    last_s, last_w = (
+        (board.root / "run/epochwatt-stand-in/power.csv").read_text().split()[-1].split(",")
+    )
+    assert float(last_w) == pytest.approx(total_mw(board) / 1e3, abs=1e-6)
+    assert board.energy_j(float(last_s), float(last_s) + 2.0) == pytest.approx(2.0 * float(last_w))
+
+
+def test_it_ends_with_the_process_that_started_it(tmp_path):
+    parent = subprocess.Popen(["sleep", "60"])
+    words = [sys.executable, "-m", "epochwatt.fakeboard", "nano", str(tmp_path / "nano")]
+    with subprocess.Popen([*words, "--parent", str(parent.pid)], stdout=subprocess.PIPE) as living:
+        assert living.stdout.readline().endswith(b"lives\n")
+        assert living.poll() is None
+        parent.kill()
+        parent.wait()
+        assert living.wait(20) == 0
+
+
+def test_nobody_else_can_play_a_living_board(agx):
+    with agx.live(), pytest.raises(BoardError, match="does not live"), agx.live():
+        pass
+
+
+def test_a_rail_that_stops_has_nothing_to_read_and_comes_back(agx):
+    rail = next(rail for rail in agx.files.facts["rails"] if rail["label"] == "GPU")
+    fd = os.open(agx.root / rail["power"], os.O_RDONLY)  # opened before, as the sampler does
+    with agx.live():
+        agx.set_fault("rail_stops", "GPU")
+        until(lambda: not os.pread(fd, 64, 0))
+        assert agx.files.text(rail["curr"]) == ""
+        assert agx.files.number("sys/bus/i2c/drivers/ina3221x/1-0040/iio:device0/in_power1_input")
+        agx.set_fault("rail_stops", None)
+        until(lambda: os.pread(fd, 64, 0))
+        assert int(os.pread(fd, 64, 0)) > 0
+    os.close(fd)
+
+
+def cooling(board):
+    return [board.files.number(name + "cur_state") for name in board.files.facts["throttlers"]]
+
+
+def test_throttling_lowers_the_clocks_and_counts(orin):
+    folder = orin.files.clusters()[0][0]
+    orin.run("usr/bin/jetson_clocks")
+    assert orin.files.number(folder + "scaling_cur_freq") == 2_201_600
+    with orin.live():
+        orin.set_fault("throttling")
+        until(lambda: orin.files.number(orin.files.facts["oc"]) > 0)
+        assert orin.files.number(folder + "scaling_cur_freq") == 1_267_200
+        assert orin.files.number(folder + "scaling_min_freq") == 2_201_600
+        assert cooling(orin) == [3, 3]
+        orin.set_fault("throttling", None)
+        until(lambda: orin.files.number(folder + "scaling_cur_freq") == 2_201_600)
+        assert cooling(orin) == [0, 0]
+        assert orin.files.number(orin.files.facts["oc"]) > 0
+
+
+def test_swap_grows(agx):
+    def used():
+        info = dict(line.split(":") for line in agx.files.text("proc/meminfo").splitlines())
+        return int(info["SwapTotal"].split()[0]) - int(info["SwapFree"].split()[0])
+
+    assert used() == 0
+    with agx.live():
+        agx.set_fault("swap_growth", 100_000)
+        until(lambda: used() > 1000)
+    assert int(agx.files.text("proc/swaps").split()[-2]) >= used() - 1
+
+
+def test_an_unknown_fault_is_refused(agx):
+    with pytest.raises(ConfigError, match="rail_stops, throttling, swap_growth, busy"):
+        agx.set_fault("fire")

@@ -1,0 +1,66 @@
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from epochwatt.fakeboard.kinds import KINDS
+
+SHARED = Path(__file__).resolve().parents[4] / "shared/data"
+VARIANT = {"orin-jp5": "jp5.0", "orin-jp6": "jp5.1+"}
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """(device, resource) -> variant -> kHz, as the project collected them."""
+    if not SHARED.is_dir():
+        pytest.skip("no ../shared/data beside the repository")
+    found = defaultdict(lambda: defaultdict(list))
+    with open(SHARED / "frequencies.csv", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            found[row["device"], row["resource"]][row["variant"]].append(int(row["freq_khz"]))
+    return found
+
+
+def collected(tables, kind, resource):
+    variants = tables[kind.kind, resource]
+    return variants.get(VARIANT.get(kind.name)) or next(iter(variants.values()))
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_clocks_are_those_that_were_collected(tables, kind):
+    assert list(kind.cpu_khz) == collected(tables, kind, "cpu")
+    assert [hz // 1000 for hz in kind.gpu_hz] == collected(tables, kind, "gpu")
+    known = collected(tables, kind, "emc")
+    # Orin Nano's list may be incomplete; `jetson_clocks --show` of one has 204 MHz as its lowest
+    assert set(known) <= {hz // 1000 for hz in kind.emc_hz} <= {*known, 204_000}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_module_s_power_is_one_input_or_the_right_sum(kind):
+    drawn = dict.fromkeys(kind.watts, 0.0)
+    for rail in kind.rails:
+        if rail.label in kind.total:
+            for part, share in rail.parts.items():
+                drawn[part] += share
+    assert len(set(drawn.values())) == 1  # every part once; an input has its losses on top
+    assert 1.0 <= drawn["cpu"] < 1.2
+
+
+def test_modes_are_those_that_were_collected(tables):
+    with open(SHARED / "nvpmodel/nvpmodel_modes.csv", encoding="utf-8") as file:
+        rows = {(r["device"], r["variant"], int(r["mode_id"])): r for r in csv.DictReader(file)}
+    variants = {
+        "nano": ("nano", "JP4 (copyright 2019)"),
+        "nx": ("xavier_nx", "JP4.6 (copyright 2019-2021)"),
+        "agx": ("agx_xavier", "JP4.5 (copyright 2017-2021)"),
+        "orin-jp6": ("orin_agx_64gb", "JP5.1/JP6 (nvpmodel -p --verbose)"),
+    }
+    for name, place in variants.items():
+        for mode in KINDS[name].modes:
+            row = rows[(*place, mode.id)]
+            clocks = [*mode.cpu_khz, *mode.gpu_hz, mode.emc_hz]
+            keys = ("cpu_min_khz", "cpu_max_khz", "gpu_min_hz", "gpu_max_hz", "emc_max_hz")
+            assert [row[key] for key in keys] == list(map(str, clocks)), (name, mode.name)
+            assert (row["mode_name"], int(row["cores_online"])) == (mode.name, mode.cores)
+            assert row["tpc_pg_mask"] == ("" if mode.tpc_mask is None else str(mode.tpc_mask))

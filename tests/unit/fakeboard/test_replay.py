@@ -1,0 +1,210 @@
+"""A board made of a bundle answers as the board that the bundle was made on."""
+
+import contextlib
+import io
+import json
+import os
+import tarfile
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from epochwatt.device import alarms, reading
+from epochwatt.device.boards import identify
+from epochwatt.device.jetson import JetsonBoard
+from epochwatt.device.machine import open_machine
+from epochwatt.doctor.readings import read_all
+from epochwatt.errors import ConfigError, DataError
+from epochwatt.fakeboard.model import Model
+from epochwatt.fakeboard.replay import TOP, unpack
+from epochwatt.study import bundle as study
+from epochwatt.telemetry.board import BoardSource
+from epochwatt.telemetry.ina3221 import Ina3221Source
+from epochwatt.telemetry.tegrastats import TegrastatsSource
+
+ABOUT = {"schema_version": 1, "links": {}, "errors": {}, "nvpmodel": None}
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    """Return a function that writes a bundle of members, and what bundle.json says."""
+
+    def write(members=(), **about):
+        path = tmp_path / "bundle.tar.gz"
+        with tarfile.open(path, "w:gz") as archive:
+            told = json.dumps({**ABOUT, **about}).encode()
+            for name, content in {f"{TOP}/bundle.json": told, **dict(members)}.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def replayed(board, bundle, tmp_path, monkeypatch):
+    """A fake board of each kind, packed and made again: both roots."""
+    monkeypatch.setattr(study, "TEGRASTATS_LINES", 1)
+    Model(str(board.root)).step(5.0, 0.6)
+    found = read_all(str(board.root))
+    members = {f"{TOP}/files/{name}": value for name, value in found.values.items()}
+    members[f"{TOP}/tegrastats.txt"] = study._tegrastats(str(board.root)).encode()
+    facts = study._nvpmodel(str(board.root))
+    path = bundle(members, links=found.links, errors=found.errors, nvpmodel=facts)
+    return str(board.root), str(unpack(path, tmp_path / "replayed"))
+
+
+def read(source):
+    values = dict(zip(source.columns, source.read(), strict=True))
+    source.close()
+    return {name: None if value != value else value for name, value in values.items()}
+
+
+def test_a_replayed_board_is_the_same_board(replayed):
+    there, here = replayed
+    kind = identify(there).kind
+    assert identify(here) == identify(there)
+    assert reading.tables(here) == reading.tables(there)
+    assert reading.cpus(here) == reading.cpus(there)
+    assert reading.read_clocks(here) == reading.read_clocks(there)
+    gpu = reading.find_gpu(there)
+    assert os.path.relpath(reading.find_gpu(here), here) == os.path.relpath(gpu, there)
+    assert alarms.throttling(here) == alarms.throttling(there)
+    assert alarms.over_current(here) == alarms.over_current(there)
+    assert read(Ina3221Source(here, kind)) == read(Ina3221Source(there, kind))
+    assert read(BoardSource(here)) == read(BoardSource(there))
+    assert reading.board_conf(here) == reading.board_conf(there)
+
+
+def test_a_replayed_tegrastats_repeats_its_lines(replayed):
+    here = replayed[1]
+    told = read(TegrastatsSource(here, identify(here).kind))
+    assert told["power_module_w"] > 0
+    assert told["gpu_mhz"] > 0
+
+
+def test_a_replayed_board_is_a_fake_one(replayed):
+    here = replayed[1]
+    board = open_machine(
+        {
+            "backend": "fake",
+            "root": here,
+            "kind": identify(here).kind,
+            "unit": "",
+            "storage": {"root": here, "mount": "", "block_device": ""},
+            "power_source": "sysfs",
+            "settle": None,
+        }
+    )
+    assert isinstance(board, JetsonBoard)
+    assert board.backend == "fake"
+    board.check()
+    assert board.describe()["machine"]["gpu_steps_mhz"]
+
+
+def test_what_could_not_be_read_cannot_be_read_here_either(bundle, tmp_path):
+    errors = {
+        "sys/opened": {"errno": 13, "at": "open", "text": "Permission denied"},
+        "sys/read": {"errno": 5, "at": "read", "text": "Input/output error"},
+    }
+    root = unpack(bundle(errors=errors), tmp_path / "board")
+    for name in errors:
+        assert (root / name).exists()
+        with pytest.raises(OSError, match=r"No such device|Input/output"):
+            (root / name).read_bytes()
+    with open(root / "sys/read", "rb"):
+        pass
+
+
+def test_time_does_not_matter_to_a_bundle(bundle, tmp_path):
+    members = {f"{TOP}/files/proc/stat": b"cpu 1\n", f"{TOP}/recording/samples-host.csv": b"t\n"}
+    root = unpack(bundle(members, made_unix_s=time.time() + 1e9), tmp_path / "board")
+    assert [p.name for p in root.rglob("*") if p.is_file()] == ["stat"]
+
+
+# -- bundles that nobody honest made ---------------------------------------------------------------
+
+
+def refused(path, folder, match):
+    with pytest.raises(DataError, match=match):
+        unpack(path, folder)
+
+
+def test_a_folder_with_something_in_it_is_refused(bundle, tmp_path):
+    with pytest.raises(ConfigError, match="is not empty"):
+        unpack(bundle(), tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08\x00cut"])
+def test_what_is_no_archive_is_refused(tmp_path, content):
+    (tmp_path / "x").write_bytes(content)
+    refused(tmp_path / "x", tmp_path / "board", "is no bundle")
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path):
+    refused(tmp_path / "x", tmp_path / "board", "is no bundle")
+
+
+@pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/../../out", "", "a\0b"])
+def test_names_that_lead_out_are_refused(bundle, tmp_path, name):
+    folder = tmp_path / "board"
+    if "\0" not in name:
+        refused(bundle({f"{TOP}/files/{name}": b"x"}), folder, "in no board's folder|damaged")
+    refused(bundle(links={name: "a"}), tmp_path / "second", "in no board's folder")
+    refused(bundle(links={"a": name}), tmp_path / "third", "in no board's folder")
+    refused(bundle(errors={name: {"at": "open"}}), tmp_path / "fourth", "in no board's folder")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_foreign_member_is_refused(bundle, tmp_path):
+    refused(bundle({"elsewhere/x": b"x"}), tmp_path / "board", "has no place")
+
+
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE]
+)
+def test_links_and_devices_are_refused(tmp_path, kind):
+    with tarfile.open(tmp_path / "x", "w:gz") as archive:
+        member = tarfile.TarInfo(f"{TOP}/files/x")
+        member.type, member.linkname = kind, "/etc/passwd"
+        archive.addfile(member)
+    refused(tmp_path / "x", tmp_path / "board", "has no place")
+
+
+def test_a_huge_file_is_refused(bundle, tmp_path):
+    path = bundle({f"{TOP}/files/x": b"x" * 70000})
+    refused(path, tmp_path / "board", "larger than any bundle")
+
+
+def test_another_version_is_refused(bundle, tmp_path):
+    refused(bundle(schema_version=2), tmp_path / "board", "of version 2")
+
+
+def test_a_file_in_the_way_of_a_folder_is_told(bundle, tmp_path):
+    members = {f"{TOP}/files/a": b"x", f"{TOP}/files/a/b": b"x"}
+    refused(bundle(members), tmp_path / "board", "damaged")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(json_values, json_values, json_values)
+def test_a_strange_bundle_json_is_refused_or_harmless(
+    bundle, tmp_path_factory, links, errors, nvpmodel
+):
+    folder = tmp_path_factory.mktemp("b")
+    with contextlib.suppress(DataError):
+        unpack(bundle(links=links, errors=errors, nvpmodel=nvpmodel), folder / "board")
+    assert [path.name for path in folder.iterdir()] in ([], ["board"])

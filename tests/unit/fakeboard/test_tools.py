@@ -1,0 +1,261 @@
+"""The stand-ins behave as reports say of the real programs."""
+
+import ast
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import epochwatt.fakeboard.tools
+from epochwatt.fakeboard.board import make_board
+from epochwatt.fakeboard.kinds import KINDS
+from epochwatt.fakeboard.tools.board_files import cpu_list, nearest
+
+NVPMODEL, CLOCKS = "usr/sbin/nvpmodel", "usr/bin/jetson_clocks"
+CPU0 = "sys/devices/system/cpu/cpu0/cpufreq/scaling_"
+CAP = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap"
+TOOLS = sorted(Path(epochwatt.fakeboard.tools.__file__).parent.glob("[a-z]*.py"))
+
+
+@pytest.mark.parametrize("path", TOOLS, ids=lambda path: path.stem)
+def test_a_tool_has_the_grammar_of_python_3_6(path):
+    ast.parse(path.read_text("utf-8"), feature_version=(3, 6))
+
+
+def test_cpus_are_listed_as_the_kernel_lists_them():
+    assert cpu_list([0, 1, 2, 3, 6, 8, 9]) == "0-3,6,8-9"
+    assert cpu_list([]) == ""
+
+
+def test_nearest_is_what_was_measured_on_agx_xavier():
+    steps = [khz // 1000 for khz in KINDS["agx"].cpu_khz]
+    assert [nearest(mhz, steps) for mhz in (1200, 1450, 1780, 2100)] == [1190, 1420, 1804, 2112]
+
+
+def custom(board, tmp_path, mode_id=14, name="EPOCHWATT", default=None, **changes):
+    """Write a configuration with one mode, made from the default one; return its path."""
+    text = (board.root / "etc/nvpmodel.conf").read_text()
+    head, *modes, _ = re.split(r"(?m)^(?=< (?:POWER_MODEL|PM_CONFIG) )", text)
+    first = next(m for m in modes if m.startswith(f"< POWER_MODEL ID={board.kind.default_mode} "))
+    rows = first.splitlines()[1:]
+    for key, value in changes.items():
+        param, _, argument = key.partition("__")
+        word = f"{param} {argument} "
+        assert any(row.startswith(word) for row in rows), key
+        rows = [f"{word}{value}" if row.startswith(word) else row for row in rows]
+    end = f"< PM_CONFIG DEFAULT={mode_id if default is None else default} >"
+    path = tmp_path / "custom.conf"
+    path.write_text("\n".join([f"{head}< POWER_MODEL ID={mode_id} NAME={name} >", *rows, end, ""]))
+    return str(path)
+
+
+def test_a_clock_that_is_not_in_the_table_becomes_the_nearest_without_a_word(agx):
+    done = agx.run(NVPMODEL, "-m", "4")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert agx.files.number(CPU0 + "max_freq") == 1_420_800  # of 1450000
+    assert agx.files.number(CPU0 + "min_freq") == 1_190_400  # of 1200000
+    assert agx.files.number("sys/devices/gpu.0/devfreq/17000000.gv11b/max_freq") == 905_250_000
+
+
+def test_no_limit_and_0_are_the_ends_of_the_table(board):
+    mode = board.kind.modes[0]
+    if mode.name != "MAXN" or board.kind.name == "orin-jp6":
+        pytest.skip("its first mode has limits, or needs a reboot")
+    board.run(NVPMODEL, "-m", "0")
+    gpu = board.files.facts["gpu"]
+    assert board.files.number(CPU0 + "max_freq") == board.kind.cpu_khz[-1]
+    assert board.files.number(gpu + "/max_freq") == board.kind.gpu_hz[-1]
+    assert board.files.number(CAP) == 0
+
+
+def test_the_status_is_255_when_cores_were_switched_off_and_all_is_done(agx):
+    assert agx.run(NVPMODEL, "-m", "3").returncode == 0
+    assert len(agx.files.online()) == 8
+    done = agx.run(NVPMODEL, "-m", "6")
+    assert (done.returncode, done.stderr) == (255, "")
+    assert agx.files.online() == [0, 1]
+    assert agx.files.text("sys/devices/system/cpu/online") == "0-1"
+    assert agx.files.text("sys/devices/system/cpu/offline") == "2-7"
+    assert agx.run(NVPMODEL, "-q").stdout.splitlines()[1:] == ["NV Power Mode: MODE_30W_2CORE", "6"]
+
+
+def test_a_made_up_mode_leaves_etc_alone_and_is_unknown_to_it(agx, tmp_path):
+    before = (agx.root / "etc/nvpmodel.conf").read_bytes()
+    changes = {"GPU__MIN_FREQ": 522_750_000, "GPU__MAX_FREQ": 522_750_000}
+    path = custom(agx, tmp_path, EMC__MAX_FREQ=1_600_000_000, **changes)
+    assert agx.run(NVPMODEL, "-f", path, "-m", "14").returncode == 0
+    gpu = agx.files.facts["gpu"]
+    assert {agx.files.number(f"{gpu}/{end}_freq") for end in ("min", "max", "cur")} == {522_750_000}
+    assert agx.files.number(CAP) == 1_600_000_000
+    assert agx.files.text("var/lib/nvpmodel/status") == "pmode:0014"
+    assert (agx.root / "etc/nvpmodel.conf").read_bytes() == before
+    assert agx.run(NVPMODEL, "-q").returncode == 255
+    assert agx.run(NVPMODEL, "-q", "-f", path).stdout.endswith("NV Power Mode: EPOCHWATT\n14\n")
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"GPU__MIN_FREQ": 905_250_000, "GPU__MAX_FREQ": 318_750_000}, "MIN_FREQ is above"),
+        ({"CPU_ONLINE__CORE_0": 0}, "CORE_0"),
+        ({"GPU__MAX_FREQ": "fast"}, "not a clock"),
+        ({"EMC__MAX_FREQ": 2_133_000_000}, "cannot be 2133000000"),
+        ({"default": 3}, "names no power model"),
+    ],
+)
+def test_what_is_refused_changes_nothing(agx, tmp_path, changes, why):
+    before = agx.snapshot()
+    done = agx.run(NVPMODEL, "-f", custom(agx, tmp_path, **changes), "-m", "14")
+    assert done.returncode == 255
+    assert why in done.stderr
+    assert agx.snapshot() == before
+
+
+@pytest.mark.parametrize("text", ["", "<PARAM TYPE=FILE NAME=X >", " < PM_CONFIG DEFAULT=0 >", "x"])
+def test_a_bad_configuration_is_refused(agx, tmp_path, text):
+    (tmp_path / "bad.conf").write_text(text + "\n")
+    done = agx.run(NVPMODEL, "-f", str(tmp_path / "bad.conf"), "-m", "0")
+    assert done.returncode == 255
+    assert "failed to parse file" in done.stderr
+    assert agx.run(NVPMODEL, "-m", "77").returncode == 255
+
+
+def test_a_cluster_that_is_off_takes_no_clock(agx, tmp_path):
+    cores = {f"CPU_ONLINE__CORE_{n}": 0 for n in (2, 3)}  # of the second cluster
+    done = agx.run(NVPMODEL, "-f", custom(agx, tmp_path, **cores), "-m", "14")
+    assert done.returncode == 255
+    assert "Error writing 1190400" in done.stderr
+    assert agx.files.text("var/lib/nvpmodel/status") == "pmode:0002"
+
+
+def test_another_tpc_mask_needs_a_reboot_and_asks_for_it(orin):
+    before = orin.snapshot()
+    done = orin.run(NVPMODEL, "-m", "2")  # nothing on its input
+    assert done.returncode == 255
+    assert "Reboot required" in done.stdout
+    assert orin.snapshot() == before
+    for answer in ("no\n", ""):
+        words = [str(orin.root / NVPMODEL), "-m", "2"]
+        done = subprocess.run(words, input=answer, capture_output=True, text=True, check=False)
+        assert done.returncode == 255
+        assert orin.snapshot() == before
+
+
+def test_the_reboot_makes_the_mode_that_was_asked_for(orin):
+    words = [str(orin.root / NVPMODEL), "-m", "2"]
+    done = subprocess.run(words, input="YES\n", capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert len(orin.files.online()) == 12  # not yet
+    orin.reboot()
+    assert len(orin.files.online()) == 8
+    assert orin.files.text("sys/devices/gpu.0/tpc_pg_mask") == "240"
+
+
+def test_parse_prints_what_a_real_one_printed(board):
+    lines = board.run(NVPMODEL, "-p", "--verbose").stdout.splitlines()
+    assert all(line.startswith("NVPM VERB: ") for line in lines)
+    found = [line for line in lines if "POWER_MODEL: " in line]
+    assert found == [f"NVPM VERB: POWER_MODEL: ID={m.id} NAME={m.name}" for m in board.kind.modes]
+
+
+def test_locked_clocks_are_the_highest_of_the_mode_and_come_back(board, tmp_path):
+    before, path = board.snapshot(), str(tmp_path / "l4t_dfs.conf")
+    assert board.run(CLOCKS, "--store", path).returncode == 0
+    assert board.run(CLOCKS, "--fan").returncode == 0
+    files, gpu = board.files, board.files.facts["gpu"]
+    assert files.number(CPU0 + "cur_freq") == files.number(CPU0 + "max_freq")
+    assert files.number(gpu + "/cur_freq") == files.number(gpu + "/max_freq")
+    assert files.number(files.emc["now"]) == files.emc_limit_hz()
+    assert files.number(files.facts["fan"]["pwm"]) == 255
+    shown = board.run(CLOCKS, "--show").stdout
+    assert "FreqOverride=1" in shown
+    assert len(re.findall(r"(?m)^cpu\d+: Online=1", shown)) == len(files.online())
+    assert board.run(CLOCKS, "--restore", path).returncode == 0
+    assert board.snapshot() == before
+
+
+def test_what_was_stored_is_not_overwritten(agx, tmp_path):
+    path = tmp_path / "l4t_dfs.conf"
+    assert agx.run(CLOCKS, "--restore", str(path)).returncode == 1
+    assert agx.run(CLOCKS, "--store", str(path)).returncode == 0
+    stored = path.read_text()
+    assert re.fullmatch(r"(/[\w./-]+:\d+\n)+", stored)
+    agx.run(CLOCKS)
+    assert agx.run(CLOCKS, "--store", str(path)).returncode == 1
+    assert path.read_text() == stored
+
+
+def test_locked_memory_keeps_its_clock_when_the_mode_changes(agx):
+    agx.run(CLOCKS)
+    assert agx.files.number(agx.files.emc["now"]) == 1_331_200_000
+    agx.run(NVPMODEL, "-m", "3")
+    assert agx.files.number(CAP) == 1_600_000_000
+    assert agx.files.number(agx.files.emc["now"]) == 1_331_200_000
+
+
+def tegrastats_line(board):
+    words = [str(board.root / "usr/bin/tegrastats"), "--interval", "20"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline()
+        process.terminate()
+    return line.rstrip("\n")
+
+
+def test_tegrastats_prints_rails_cpus_and_clocks_as_the_files_have_them(board):
+    line = tegrastats_line(board)
+    rails = {r["label"]: r for r in board.files.facts["rails"] if r["label"] in board.kind.total}
+    unit = "" if board.kind.jetpack == 4 else "mW"
+    for label, rail in rails.items():
+        shown = re.search(rf" {label} (\d+){unit}/(\d+){unit}(?: |$)", line)
+        power = board.files.number(rail["volt"]) * board.files.number(rail["curr"]) // 1000
+        assert [int(mw) for mw in shown.groups()] == [power, power]
+    cpus = re.search(r"CPU \[([^]]*)\]", line).group(1).split(",")
+    assert [n for n, shown in enumerate(cpus) if shown != "off"] == board.files.online()
+    assert len(cpus) == len(board.files.cpus())
+    assert (re.match(r"\d\d-\d\d-\d{4} ", line) is None) == (board.kind.jetpack == 4)
+
+
+def test_a_line_has_the_words_of_the_recorded_ones(board):
+    """Names and order of the tokens are those of the same board's recorded lines (root or not)."""
+    folder = Path(__file__).resolve().parents[4] / "shared/data/tegrastats"
+    name = {"nano": "nano_jp4", "nx": "xavier_nx_jp4", "agx": "agx_xavier_jp4"}
+    name |= {"orin-jp5": "orin_agx_jp5", "orin-jp6": "orin_agx_jp6", "orin-nano": "orin_nano_jp6"}
+    if not folder.is_dir():
+        pytest.skip("no ../shared/data beside the repository")
+
+    def rails(line):
+        temps_and_rails = line.partition("GR3D_FREQ")[2]
+        return re.findall(r"(?<= )([A-Z][A-Z0-9_]*) \d+(?:mW)?/", temps_and_rails)
+
+    recorded = (folder / f"{name[board.kind.name]}.txt").read_text().splitlines()
+    mine = [label for label in rails(tegrastats_line(board)) if label != "NC"]
+    assert mine in [rails(line) for line in recorded]
+
+
+def test_facts_are_plain_json(board):
+    facts = json.loads((board.root / "etc/epochwatt-stand-in.json").read_text())
+    assert facts["name"] == board.kind.name
+
+
+def test_boards_of_one_kind_do_not_disturb_each_other(tmp_path):
+    one, two = (make_board(tmp_path / name, "nano") for name in ("one", "two"))
+    before = two.snapshot()
+    one.run(NVPMODEL, "-m", "1")
+    one.run(CLOCKS, "--fan")
+    assert two.snapshot() == before
+
+
+def test_the_fan_s_service_is_asked_and_stopped(board):
+    asked = board.run("bin/systemctl", "is-active", "nvfancontrol")
+    if board.kind.jetpack == 4:
+        assert (asked.stdout, asked.returncode) == ("inactive\n", 3)
+        assert board.run("bin/systemctl", "stop", "nvfancontrol").returncode == 5
+        return
+    assert (asked.stdout, asked.returncode) == ("active\n", 0)
+    assert board.run("bin/systemctl", "stop", "nvfancontrol").returncode == 0
+    assert board.run("bin/systemctl", "is-active", "nvfancontrol").stdout == "inactive\n"
+    assert board.run("bin/systemctl", "start", "nvfancontrol").returncode == 0
+    assert board.run("bin/systemctl", "is-active", "nvfancontrol").stdout == "active\n"
+    assert board.run("bin/systemctl", "reboot").returncode == 1

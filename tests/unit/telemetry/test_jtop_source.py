@@ -1,0 +1,415 @@
+"""jtop's samples in the shapes of 3.1, 4.x and 7.x, through stand-ins for its client."""
+
+import datetime
+import math
+import subprocess
+import sys
+import threading
+import types
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epochwatt.telemetry import jtop_source
+from epochwatt.telemetry.jtop_source import Feed, JtopSource, open_jtop, reading
+
+ORIN_MW = {"VDD_GPU_SOC": 8000, "VDD_CPU_CV": 4000, "VIN_SYS_5V0": 9000, "VDDQ_VDD2_1V8AO": 2000}
+
+
+def rail(power_mw):
+    return {"volt": 5000, "curr": power_mw // 5, "power": power_mw, "avg": 1, "online": True}
+
+
+class Client:
+    """A client of 4.x or 7.x; a test changes what it shows and lets a sample come by `show`."""
+
+    interval = 1.0
+
+    def __init__(self, interval=1.0):
+        self.uptime = datetime.timedelta(seconds=100)
+        self.power = {
+            "rail": {label: rail(mw) for label, mw in ORIN_MW.items()},
+            "tot": {"power": 23000, "avg": 1},
+        }
+        self.gpu = {"ga10b": {"status": {"load": 62.5}, "freq": {"cur": 918000, "max": 1300500}}}
+        self.memory = {"RAM": {"tot": 1}, "EMC": {"cur": 2133000, "val": 30}}
+        self.fan = {"pwmfan": {"speed": [20.0], "profile": "quiet"}}
+        self.temperature = {
+            "CPU": {"temp": 48.5, "online": True},
+            "CV0": {"temp": -256, "online": False},
+        }
+        self.board = {}
+        self.observers = []
+        self.error = None
+        self.closed = False
+
+    def attach(self, observer):
+        self.observers.append(observer)
+
+    def show(self):
+        for observer in self.observers:
+            observer(self)
+
+    def start(self):
+        self.show()
+
+    def ok(self, spin=False):
+        assert spin, "this would wait for the next sample"
+        if self.error is not None:
+            raise self.error
+        return True
+
+    def close(self):
+        self.closed = True
+
+
+class OldClient(Client):
+    """A client of 3.1: power is a pair, labels lack a part, clocks and loads stand elsewhere."""
+
+    def __init__(self, total, rails):
+        super().__init__()
+        self.power = ({"cur": total, "avg": 1}, {k: {"cur": v, "avg": 1} for k, v in rails.items()})
+        self.gpu = {"val": 17, "frq": 921600, "min_freq": 76800}
+        self.emc = {"val": 6, "frq": 1600000}
+        self.fan = types.SimpleNamespace(measure=33.5)
+        self.temperature = {"CPU": 31.5, "thermal": 30.0}
+
+
+@pytest.fixture(autouse=True)
+def supplies(monkeypatch):
+    """The power supplies that Linux knows: none, unless a test puts some there."""
+    names = []
+    monkeypatch.setattr(jtop_source, "power_supplies", lambda: names)
+    return names
+
+
+@pytest.fixture
+def opened(clock):
+    """Return a function that makes a source of a client and shows it the first sample."""
+
+    def make(client, kind="orin_agx", interval_s=1.0):
+        feed = Feed(client, kind, interval_s, clock)
+        client.start()
+        return JtopSource(feed, kind, "7.2.2")
+
+    return make
+
+
+def row(source):
+    return dict(zip(source.columns, source.read(), strict=True))
+
+
+def next_sample(client, clock, after_s=1.0):
+    clock.sleep(after_s)
+    client.uptime += datetime.timedelta(seconds=after_s)
+    client.show()
+
+
+def test_rails_our_total_and_jtops(opened):
+    source = opened(Client())
+    assert (source.name, source.scope, source.total) == ("jtop", "module", "power_module_w")
+    values = row(source)
+    age_s = values.pop("sample_age_s")
+    assert 0 < age_s < 0.01
+    assert math.isnan(values.pop("temp_cv0_c"))
+    assert values == {
+        "rail_vdd_gpu_soc_w": 8.0,
+        "rail_vdd_cpu_cv_w": 4.0,
+        "rail_vin_sys_5v0_w": 9.0,
+        "rail_vddq_vdd2_1v8ao_w": 2.0,
+        "power_module_w": 21.0,
+        "power_jtop_w": 23.0,
+        "gpu_mhz": 918.0,
+        "gpu_util_pct": 62.5,
+        "emc_mhz": 2133.0,
+        "emc_util_pct": 30.0,
+        "fan_pct": 20.0,
+        "temp_cpu_c": 48.5,
+    }
+
+
+def test_input_rail_comes_back_under_its_name(opened):
+    client = Client()
+    client.power = {
+        "rail": {"VDD_CPU_GPU_CV": rail(2500), "VDD_SOC": rail(1500)},
+        "tot": {**rail(6125), "name": "VDD_IN"},
+    }
+    values = row(opened(client, "orin_nx"))
+    assert values["rail_vdd_in_w"] == values["power_module_w"] == values["power_jtop_w"] == 6.125
+
+
+def test_usb_c_port_is_no_rail(opened, supplies):
+    """4.x puts it among the rails and adds it; 7.x does not."""
+    supplies += ["ucsi-source-psy-1-00081", "battery"]
+    client = Client()
+    client.power["rail"]["1-00081"] = rail(3000)
+    client.power["tot"]["power"] = 26000
+    source = opened(client)
+    values = row(source)
+    assert "rail_1_00081_w" not in values
+    assert (values["power_module_w"], values["power_jtop_w"]) == (21.0, 26.0)
+    assert source.settings()["left_out"] == ["1-00081"]
+
+
+def test_unknown_rail_or_board_has_no_total_and_says_why(opened):
+    client = Client()
+    client.power["rail"]["VDD_NEW"] = rail(100)
+    source = opened(client)
+    assert source.total is None
+    assert "VDD_NEW" in source.settings()["no_total"]
+    assert opened(Client(), "unknown").total is None
+
+
+def test_what_a_board_does_not_have_is_nan(opened):
+    client = Client()
+    client.gpu, client.memory, client.fan, client.temperature = {}, {"RAM": {}}, {}, {}
+    values = row(opened(client))
+    for name in ("gpu_mhz", "gpu_util_pct", "emc_mhz", "emc_util_pct", "fan_pct"):
+        assert math.isnan(values[name])
+    assert values["power_module_w"] == 21.0
+
+
+def test_word_instead_of_a_number_is_nan(opened):
+    client = Client()
+    client.gpu["ga10b"]["status"]["load"] = "OFF"
+    assert math.isnan(row(opened(client))["gpu_util_pct"])
+
+
+def test_rail_that_disappears_takes_our_total_with_it(opened, clock):
+    client = Client()
+    source = opened(client)
+    client.power = {"rail": {"VDD_CPU_CV": rail(4000)}, "tot": {"power": 4000}}
+    next_sample(client, clock)
+    values = row(source)
+    assert math.isnan(values["rail_vdd_gpu_soc_w"])
+    assert math.isnan(values["power_module_w"])
+    assert (values["rail_vdd_cpu_cv_w"], values["power_jtop_w"]) == (4.0, 4.0)
+
+
+def test_contradictions_of_a_window_are_counted(opened):
+    client = Client()
+    client.power["rail"]["VDDQ_VDD2_1V8AO"] = rail(30000)
+    source = opened(client)
+    source.start()
+    source.read()
+    assert source.settings()["contradictions"] == 1
+    source.start()
+    assert source.settings()["contradictions"] == 0
+
+
+def test_3_1_of_a_nano(opened):
+    """It tells the input rail as the total and cuts POM_ and VDD_ off the labels."""
+    client = OldClient(2746, {"5V GPU": 123, "5V CPU": 456})
+    assert row(opened(client, "nano")) == {
+        "rail_pom_5v_in_w": 2.746,
+        "rail_pom_5v_gpu_w": 0.123,
+        "rail_pom_5v_cpu_w": 0.456,
+        "power_module_w": 2.746,
+        "power_jtop_w": 2.746,
+        "gpu_mhz": 921.6,
+        "gpu_util_pct": 17.0,
+        "emc_mhz": 1600.0,
+        "emc_util_pct": 6.0,
+        "fan_pct": 33.5,
+        "temp_cpu_c": 31.5,
+        "temp_thermal_c": 30.0,
+        "sample_age_s": pytest.approx(0, abs=0.01),
+    }
+
+
+def test_3_1_of_boards_with_and_without_an_input_rail(opened):
+    values = row(opened(OldClient(3600, {"CPU GPU CV": 900, "SOC": 1200}), "xavier_nx"))
+    assert (values["rail_vdd_in_w"], values["rail_vdd_soc_w"]) == (3.6, 1.2)
+    six = {"GPU": 1000, "CPU": 2000, "SOC": 3000, "CV": 0, "VDDRQ": 500, "SYS5V": 2500}
+    values = row(opened(OldClient(9000, six), "agx_xavier"))
+    assert values["power_module_w"] == values["power_jtop_w"] == 9.0
+
+
+def test_3_1_of_a_board_that_we_do_not_know(opened):
+    source = opened(OldClient(3600, {"SOC": 1200}), "unknown")
+    assert source.total is None
+    assert (row(source)["rail_soc_w"], row(source)["power_jtop_w"]) == (1.2, 3.6)
+
+
+@pytest.mark.parametrize("client", [OldClient(0, {}), Client()])
+def test_no_power_rail_is_no_source(opened, client):
+    """3.1 understands no power of JetPack 5 and says 0; 4.x without a sensor shows nothing."""
+    if not isinstance(client, OldClient):
+        client.power = {}
+    with pytest.raises(OSError, match="no power rail"):
+        opened(client)
+
+
+def test_reading_is_the_newest_sample(opened, clock):
+    client = Client()
+    source = opened(client)
+    client.power["rail"]["VIN_SYS_5V0"] = rail(10000)
+    assert row(source)["power_module_w"] == 21.0
+    next_sample(client, clock)
+    assert row(source)["power_module_w"] == 22.0
+
+
+def test_sample_that_is_too_old_is_a_failed_reading(opened, clock):
+    source = opened(Client())
+    clock.sleep(2.9)
+    assert 2.9 < row(source)["sample_age_s"] < 3.0
+    clock.sleep(0.2)
+    with pytest.raises(OSError, match=r"no new sample from jtop for 3\.1 s$"):
+        source.read()
+
+
+def test_sample_shown_once_more_is_not_new(opened, clock):
+    """The client shows the last one again when it has waited in vain."""
+    client = Client()
+    source = opened(client)
+    clock.sleep(3.05)
+    client.show()
+    with pytest.raises(OSError, match="no new sample"):
+        source.read()
+
+
+def test_sample_shown_once_more_by_3_1_is_known_by_the_wait(opened, clock):
+    client = OldClient(2746, {"5V GPU": 123, "5V CPU": 456})
+    source = opened(client, "nano")
+    next_sample(client, clock, after_s=3.001)  # its uptime is that of the moment
+    with pytest.raises(OSError, match="no new sample"):
+        source.read()
+    next_sample(client, clock, after_s=0.5)
+    assert row(source)["power_module_w"] == 2.746
+
+
+def test_slow_service_has_its_own_limit(opened, clock):
+    """The service keeps the interval of its first client."""
+    client = Client()
+    client.interval = 5.0
+    source = opened(client)
+    clock.sleep(14.0)
+    assert row(source)["sample_age_s"] > 14.0
+    assert source.settings()["service_interval_s"] == 5.0
+    assert source.settings()["interval_s"] == source.period_s == 1.0
+    clock.sleep(2.0)
+    with pytest.raises(OSError, match="no new sample"):
+        source.read()
+
+
+def test_client_that_has_ended_says_why(opened, clock):
+    client = Client()
+    source = opened(client)
+    client.error = RuntimeError("Lost connection\nwith jtop server")
+    assert row(source)["power_module_w"] == 21.0
+    clock.sleep(4.0)
+    with pytest.raises(OSError, match=r"4\.0 s: RuntimeError: Lost connection with jtop server"):
+        source.read()
+
+
+def test_odd_sample_does_not_end_the_clients_thread(opened, clock):
+    client = Client()
+    source = opened(client)
+    client.gpu = 7
+    next_sample(client, clock)
+    clock.sleep(2.5)
+    with pytest.raises(OSError, match="AttributeError"):
+        source.read()
+    client.gpu = {}
+    next_sample(client, clock)
+    assert row(source)["power_module_w"] == 21.0
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["rail", "tot", "power", "name", "EMC", "cur", "freq", "speed"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    st.sampled_from(["power", "gpu", "memory", "fan", "temperature", "uptime"]),
+    ANYTHING,
+    st.booleans(),
+)
+def test_whatever_the_service_sends_never_raises_in_the_clients_thread(name, sent, old):
+    client = OldClient(1, {"5V GPU": 1}) if old else Client()
+    setattr(client, name, sent)
+    feed = Feed(client, "nano", 1.0, lambda: 0.0)
+    client.show()
+    try:
+        sample, _ = feed.newest()
+    except OSError:
+        return
+    values = list(sample.rails_w.values()) + list(sample.others.values())
+    assert all(isinstance(value, float) for value in values)
+
+
+def test_shape_is_told_by_the_power():
+    assert reading(Client(), "orin_agx").others["gpu_mhz"] == 918.0
+    assert reading(OldClient(1, {"5V GPU": 1}), "nano").others["gpu_mhz"] == 921.6
+
+
+def test_close_ends_the_client(opened):
+    client = Client()
+    opened(client).close()
+    assert client.closed
+
+
+def test_power_supplies_are_those_of_linux(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    assert jtop_source.power_supplies(str(tmp_path / "none")) == []
+    (tmp_path / "battery").mkdir()
+    (tmp_path / "ac").mkdir()
+    assert jtop_source.power_supplies(str(tmp_path)) == ["ac", "battery"]
+
+
+@pytest.fixture
+def package(monkeypatch):
+    """A stand-in for the package `jtop`; a test puts its client there."""
+    module = types.ModuleType("jtop")
+    module.__version__ = "4.3.2"
+    module.jtop = Client
+    monkeypatch.setitem(sys.modules, "jtop", module)
+    return module
+
+
+def test_open_connects_and_waits_for_the_first_sample(package):
+    source = open_jtop("orin_agx", 1.0)
+    assert row(source)["power_module_w"] == 21.0
+    about = source.settings()
+    assert about["jetson_stats"] == "4.3.2"
+    assert about["total_of"] == ["VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0"]
+
+
+def test_open_without_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jtop", None)
+    with pytest.raises(OSError, match=r"no jetson-stats for .*python"):
+        open_jtop("orin_agx")
+
+
+def test_open_without_the_service(package, monkeypatch):
+    def refuse(self):
+        raise RuntimeError("The service is not active. Please run:\nsudo jtop")
+
+    monkeypatch.setattr(Client, "start", refuse)
+    with pytest.raises(OSError, match=r"^jtop: RuntimeError: The service.*run: sudo jtop$"):
+        open_jtop("orin_agx")
+
+
+def test_open_does_not_wait_for_ever(package, monkeypatch):
+    """The client would: it asks for the service's configuration without a time limit."""
+    let_go = threading.Event()
+    monkeypatch.setattr(Client, "start", lambda self: let_go.wait())
+    monkeypatch.setattr(jtop_source, "START_S", 0.05)
+    with pytest.raises(OSError, match=r"no answer from the jtop service within 0\.05 s"):
+        open_jtop("orin_agx")
+    let_go.set()
+
+
+def test_jtop_is_imported_only_where_it_is_asked_for():
+    check = "import sys, epochwatt.telemetry.jtop_source; sys.exit('jtop' in sys.modules)"
+    subprocess.run([sys.executable, "-c", check], check=True)

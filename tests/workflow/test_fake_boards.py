@@ -1,0 +1,235 @@
+"""`--profile jetson` end to end on fake boards: modes set and put back, energy from the rails."""
+
+import itertools
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from board_checkout import MODES, BoardCheckout
+from full_checkout import LONG, block
+
+from epochwatt.study.runs import Run
+
+KINDS = ("agx", "nx", "nano", "orin-jp5")
+
+
+def three_modes(checkout: BoardCheckout, **factors) -> dict:
+    """Return a block of all power modes."""
+    return block(power_mode=list(MODES[checkout.device]), dataset_scale=LONG, **factors)
+
+
+def one_mode(checkout: BoardCheckout, **factors) -> dict:
+    """Return a block of the first power mode, with epochs of more than a second."""
+    return block(power_mode=next(iter(MODES[checkout.device])), dataset_scale=LONG, **factors)
+
+
+@pytest.fixture(params=KINDS, scope="module")
+def ran(request, shop) -> tuple[BoardCheckout, dict[str, str]]:
+    """A study over three power modes and two numbers of workers, and the settings before it."""
+    checkout = shop.board(request.param)
+    checkout.study([three_modes(checkout, num_workers=[0, 1])])
+    shop.provide_data(checkout)
+    before = checkout.board.snapshot()
+    with checkout.living():
+        checkout.make()
+    return checkout, before
+
+
+def row_of(checkout: BoardCheckout, run: Run) -> dict[str, str]:
+    """Return the last row of a run."""
+    return checkout.rows(run.id)[-1]
+
+
+def test_every_mode_is_set_read_back_and_recorded(ran):
+    checkout, _ = ran
+    for run in checkout.runs():
+        mode = checkout.record(run.id, 0)["board"]["power_mode"]
+        assert mode["requested"] == run.factors["power_mode_settings"]
+        for key in ("cpu_mhz", "gpu_mhz", "emc_mhz", "cores"):
+            wanted = mode["requested"].get(key)
+            if wanted is not None:
+                assert mode["resolved"][key] == pytest.approx(wanted, rel=0.02)
+                assert mode["read_back"][key] >= 0.95 * mode["resolved"][key]
+        assert mode["read_back"]["cores"] == mode["resolved"]["cores"]
+        assert mode["verified"]
+        assert mode["dvfs"] == "off"
+
+
+def test_everything_is_put_back_afterwards(ran):
+    checkout, before = ran
+    assert checkout.board.snapshot() == before
+
+
+def test_energy_is_that_of_the_rails(ran):
+    checkout, _ = ran
+    for run in checkout.runs():
+        for epoch, row in enumerate(checkout.rows(run.id)):
+            record = checkout.record(run.id, epoch)
+            bounds_s = record["t_start_mono_s"], record["t_end_mono_s"]
+            joules = 3600 * float(row["energy_trapezoid_wh"])
+            assert row["power_scope"] == "module"
+            assert joules == pytest.approx(checkout.board.energy_j(*bounds_s), rel=0.05)
+
+
+def test_rows_are_of_a_fake_board_and_never_called_measured(ran):
+    checkout, _ = ran
+    assert {row["backend"] for row in checkout.table("results/tables/epochs.csv")} == {"fake"}
+    assert (checkout.root / "results/figures/fake/fig02a.svg").exists()
+    assert not (checkout.root / "results/figures/jetson").exists()
+    summary = checkout.read("results/summary.txt")
+    assert summary.startswith("Not measured, from a fake board: ")
+
+
+def test_each_mode_is_set_for_all_its_runs_before_the_next(ran):
+    checkout, _ = ran
+    assert [mode for mode, _ in itertools.groupby(in_order(checkout, "power_mode"))] == list(
+        MODES[checkout.device]
+    )
+
+
+def in_order(checkout: BoardCheckout, factor: str) -> list:
+    """Return a factor of each epoch that was measured, in order of time."""
+    starts = [
+        (float(row["t_start_unix_s"]), row[factor])
+        for run in checkout.runs()
+        for row in checkout.rows(run.id)
+    ]
+    return [value for _, value in sorted(starts)]
+
+
+def test_modes_differ_in_what_the_board_was(ran):
+    """The clocks that were sampled are those of the mode."""
+    checkout, _ = ran
+    for run in checkout.runs():
+        row = row_of(checkout, run)
+        assert "clock_below_request" not in row["flags"]
+        assert row["valid"] == "True", row["flags"]
+
+
+@pytest.fixture
+def agx(shop) -> BoardCheckout:
+    """A fake AGX Xavier and one run of three epochs of more than a second."""
+    checkout = shop.board("agx")
+    checkout.study([one_mode(checkout)], epochs=2)
+    shop.provide_data(checkout)
+    return checkout
+
+
+def test_chains_of_different_runs_never_interleave(agx):
+    agx.study([one_mode(agx, num_workers=[0, 1])], epochs=2)
+    with agx.living():
+        agx.make()
+    assert in_order(agx, "num_workers") == ["0", "0", "1", "1"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_board_is_put_back_however_the_job_ends(agx, how):
+    """After kill -9 nobody can: the next start does it before anything else."""
+    before = agx.board.snapshot()
+    (run,) = agx.runs()
+    with agx.living():
+        with agx.started() as started:
+            started.wait_until(lambda: agx.is_measuring(run.id, 1))
+            trainer = agx.trainers(run.id)[0]
+            os.kill(trainer, how)
+            assert started.end().status != 0
+        left_over = agx.board.snapshot() != before
+        assert left_over == (how == signal.SIGKILL)
+        outcome = agx.make()
+    assert agx.board.snapshot() == before
+    assert ("its power mode is put back first" in outcome.text) == left_over
+    assert [row["epoch"] for row in agx.rows(run.id)] == ["0", "1"]
+
+
+def test_rail_that_stops_harms_neither_training_nor_the_other_epochs(agx):
+    (run,) = agx.runs()
+    with agx.living() as board:
+        agx.make(f"results/runs/{run.id}/part-0-0.json")
+        board.set_fault("rail_stops", "GPU")
+        agx.make()
+    first, second = agx.rows(run.id)
+    assert float(first["energy_trapezoid_wh"]) > 0
+    assert first["valid"] == "True"
+    assert not second["energy_trapezoid_wh"]
+    assert "sampler_gap" in second["flags"] or "power_missing" in second["flags"]
+    assert float(second["loss"]) < float(first["loss"])
+
+
+def test_a_throttled_epoch_does_not_count(agx):
+    (run,) = agx.runs()
+    with agx.living() as board, agx.started() as started:
+        started.wait_until(lambda: agx.is_measuring(run.id, 1))
+        board.set_fault("throttling")
+        assert started.end().status == 0
+    row = agx.rows(run.id)[1]
+    assert {"throttled", "clock_below_request"} & set(row["flags"].split())
+    assert row["valid"] == "False"
+    assert "not valid and left out of means" in agx.read("results/summary.txt")
+
+
+def test_root_is_refused_on_a_board(agx):
+    if os.geteuid() != 0:
+        pytest.skip("not root")
+    del agx.environment["EPOCHWATT_ALLOW_ROOT"]
+    outcome = agx.snakemake()
+    assert outcome.status != 0
+    assert "does not run as root on a board" in outcome.text
+    assert "EPOCHWATT_ALLOW_ROOT=1" in outcome.text
+    assert not list((agx.root / "measured").glob("fake-*"))
+
+
+def test_run_of_another_unit_is_left_alone_and_named(agx):
+    agx.set_device(units={"d1": "some-other-board"})
+    plan = agx.epochwatt("plan").text
+    assert "left alone: 1 runs, unit d1 is some-other-board" in plan
+    assert "train_epoch" not in agx.make("--dry-run").text
+
+
+def test_clock_that_the_board_lacks_is_refused_with_its_neighbours(agx):
+    agx.set_device(power_modes={"odd": {"gpu_mhz": 1000}})
+    agx.study([block(power_mode="odd")])
+    outcome = agx.snakemake()
+    assert outcome.status != 0
+    assert "gpu_mhz: 1000 MHz is no step of this board's clock" in outcome.text
+    assert "905.25 and 1032.75 MHz" in outcome.text
+
+
+def test_starter_study_is_made_from_the_boards_own_tables(agx):
+    agx.write_yaml("config/config.yaml", {"studies": "starter"})
+    runs = agx.runs()
+    assert {run.factors["num_workers"] for run in runs} == {0, 1, 4}
+    assert {run.factors["batch_size"] for run in runs} == {16, 32}
+    assert {run.factors["power_mode"] for run in runs} == {
+        *("max", "halfcores", "halfcpu", "halfgpu", "halfemc", "half")
+    }
+    plan = agx.epochwatt("plan").text.splitlines()
+    assert plan[-1].startswith("11 runs, 33 epochs, 0 of them measured; the rest takes about")
+
+
+def test_idle_power_is_measured_once_per_mode(agx):
+    agx.set_device(idle_s=1.5)
+    with agx.living():
+        agx.make()
+    (row,) = agx.table("results/tables/idle.csv")
+    assert (row["state"], row["power_scope"], row["power_mode"]) == ("i", "module", "g")
+    assert 1.0 < float(row["power_w"]) < 60.0
+    shutil.rmtree(agx.root / "results")
+    assert "measured before" in agx.make().text
+
+
+def test_profile_works_by_name_once_it_is_linked(agx, tmp_path):
+    folder = tmp_path / "snakemake"
+    folder.mkdir()
+    (folder / "jetson").symlink_to(agx.root / "profiles/jetson")
+    agx.environment["XDG_CONFIG_HOME"] = str(tmp_path)
+    agx.profile = "jetson"
+    assert "train_epoch" in agx.make("--dry-run").text
+
+
+def test_profile_says_why_of_each_of_its_keys(shop):
+    text = Path(shop.template / "profiles/jetson/config.yaml").read_text()
+    keys = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert len(keys) == 3
+    assert all(" # " in line for line in keys)

@@ -1,0 +1,52 @@
+"""Idle power of boards, in each power mode of the selected runs.
+
+Needs: a board that tells its power.  Gives: measured/{idle}/idle/ (kept, not declared), the receipt
+results/idle/{idle}.json and the table results/tables/idle.csv.
+"""
+
+IDLES = idles(SETTINGS)
+
+
+rule measure_idle:
+    """Measure a board with the monitor on and nothing else."""
+    output:
+        receipt="results/idle/{idle}.json",
+    log:
+        "results/logs/measure_idle/{idle}.log",
+    conda:
+        ENVIRONMENT
+    threads: workflow.cores
+    resources:
+        python=lambda wildcards: interpreter(IDLES[wildcards.idle]),
+        machine=lambda wildcards: IDLES[wildcards.idle].machine,
+        settings=lambda wildcards: IDLES[wildcards.idle].settings,
+    params:
+        seconds=lambda wildcards: IDLES[wildcards.idle].seconds,
+    shell:
+        "{resources.python} -m epochwatt.training.idle --idle {wildcards.idle} --measured measured"
+        " --settings {resources.settings:q} --seconds {params.seconds}"
+        " --machine {resources.machine:q} --receipt {output.receipt:q} 2>&1 | tee {log:q}"
+
+
+rule collect_idle:
+    """Put measured idle powers beside those entered from a plug meter."""
+    input:
+        receipts=[idle.receipt for idle in IDLES.values()],
+        plug="config/idle_plug.csv",
+    output:
+        idle="results/tables/idle.csv",
+    log:
+        "results/logs/collect_idle.log",
+    conda:
+        ENVIRONMENT
+    params:
+        idles=[{"id": idle.id, "place": idle.place} for idle in IDLES.values()],
+        code=fingerprint("epochwatt.analysis.idle"),
+    script:
+        "../scripts/collect_idle.py"
+
+
+rule idle_power:
+    """The table of idle powers, where a board is measured."""
+    input:
+        rules.collect_idle.output if IDLES else [],
