@@ -88,6 +88,7 @@ def factors(recipe):
         "storage": "ssd",
         "num_workers": 0,
         "power_mode": "native",
+        "dvfs": "on",
         "torch_threads": 1,
         "recipe": recipe,
     }

@@ -12,6 +12,7 @@ from full_checkout import LONG, block
 
 from epochwatt.study.runs import Run
 
+OLD_PYTHON = Path(__file__).parents[2] / ".venv-board/bin/python"
 KINDS = ("agx", "nx", "nano", "orin-jp5")
 
 
@@ -167,6 +168,25 @@ def test_a_throttled_epoch_does_not_count(agx):
     assert {"throttled", "clock_below_request"} & set(row["flags"].split())
     assert row["valid"] == "False"
     assert "not valid and left out of means" in agx.read("results/summary.txt")
+
+
+def test_board_measures_with_an_interpreter_of_its_own(shop):
+    """Two interpreters for real: the workflow's own, and JetPack 4's Python 3.6 with torch 1.8."""
+    if not OLD_PYTHON.exists():
+        pytest.skip("no .venv-board: `make board-env` makes it from a python3.6")
+    checkout = shop.board("nano")
+    checkout.set_device(python=[str(OLD_PYTHON)])
+    checkout.study([one_mode(checkout, num_workers=1)])
+    shop.provide_data(checkout)
+    before = checkout.board.snapshot()
+    with checkout.living():
+        checkout.make()
+    (run,) = checkout.runs()
+    record = checkout.record(run.id, 0)
+    assert record["software"]["python"].startswith("3.6.")
+    assert record["board"]["power_mode"]["verified"]
+    assert float(checkout.rows(run.id)[0]["energy_trapezoid_wh"]) > 0
+    assert checkout.board.snapshot() == before
 
 
 def test_root_is_refused_on_a_board(agx):

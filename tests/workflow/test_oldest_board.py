@@ -47,6 +47,7 @@ def test_three_epochs_in_two_processes(tmp_path, num_workers):
         "dataset_scale": 0.2,
         "storage": "disk",
         "power_mode": "asis",
+        "dvfs": "on",
         "num_workers": num_workers,
         "torch_threads": 1,
         "recipe": data_recipe,

@@ -43,6 +43,12 @@ def epochs_of(runs):
     return [run.epochs_csv for run in runs]
 
 
+def manifest(wildcards):
+    """Return the manifest of a run's data set; none for a run that was measured elsewhere."""
+    run = TABLE[wildcards.run]
+    return [ancient(f"{run.data_folder}/manifest.json")] if run.here else []
+
+
 def previous_part(wildcards):
     """Return the receipt of the part before (none for the first), so that a run's epochs follow each other."""
     run = TABLE[wildcards.run]

@@ -11,9 +11,7 @@ PRIORITIES = {run: len(TABLE.runs) - place for place, run in enumerate(TABLE.run
 rule train_epoch:
     """Train and measure epochs {wildcards.first} to {wildcards.last} of one run."""
     input:
-        manifest=lambda wildcards: ancient(
-            f"{TABLE[wildcards.run].data_folder}/manifest.json"
-        ),
+        manifest=manifest,
         previous=previous_part,
     output:
         receipt="results/runs/{run}/part-{first}-{last}.json",

@@ -36,7 +36,8 @@ def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
 
 def event_flags(events: dict[str, dict[str, int]]) -> set[str]:
     """Return what happened during the epoch, by the machine's counters before and after it."""
-    grown = {name: count - events["before"].get(name, 0) for name, count in events["after"].items()}
+    before, after = events["before"], events["after"]
+    grown = {name: after[name] - before[name] for name in before.keys() & after.keys()}
     known = {
         "throttled": grown.get("throttle", 0) > 0,
         "over_current": grown.get("over_current", 0) > 0,

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
@@ -367,9 +368,11 @@ def _table(runs: list[Run], exclusions: list[Exclusion], devices: Devices) -> Ru
             excluded.append((run, reason))
             continue
         reason = absence(run, devices.get(run.factors["device"], DEVICES))
-        if reason is not None and not is_measured(run, devices.root):
-            elsewhere.append((run, reason))
-            continue
+        if reason is not None:
+            if not is_measured(run, devices.root):
+                elsewhere.append((run, reason))
+                continue
+            run = replace(run, python=(), here=False)  # receipts need no interpreter of the board
         if run.id in kept:
             raise ConfigError(
                 f"{STUDIES}: two different runs have the id {run.id}\n"

@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from typing import Any
 
 from epochwatt import fields
+from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import Run
 from epochwatt.study.settings import Settings
 
@@ -37,7 +39,8 @@ def idles(settings: Settings) -> dict[str, Idle]:
         seconds = settings.devices.get(run.factors["device"], "the run").idle_s
         if run.factors["backend"] in ("jetson", "fake") and seconds:
             idle = _idle(run, seconds)
-            found.setdefault(idle.id, idle)
+            if run.here or os.path.isdir(f"{MEASURED}/{idle.id}/idle"):
+                found.setdefault(idle.id, idle)
     return found
 
 

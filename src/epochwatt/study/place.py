@@ -57,6 +57,8 @@ def _no_board(sysroot: str) -> str:
 
 def _other_unit(device: Device, instance: str) -> str | None:
     unit = device.units.get(instance, "")
+    if device.board and not unit and instance != device.instances[0]:
+        return f"unit {instance} is not bound to a board: name it under units in config/devices/"
     identity = _identity(device.sysroot) if device.board else None
     here = [platform.node(), *([identity.serial] if identity else [])]
     if not unit or unit in here:

@@ -27,6 +27,7 @@ class Run:
     data_root: str
     python: tuple[str, ...]  # words that start the interpreter owning torch; empty: ours
     machine: str  # JSON that tells the measuring side about its machine: paths, sensors, unit
+    here: bool = True  # False: measured on another machine, all of it; nothing is left to measure
 
     @property
     def data_folder(self) -> str:

@@ -50,6 +50,8 @@ def measure_idle(
         log.info("measured before; to repeat it, remove %s", folder)
         return folder
     with machine_lock().acquire({"idle": idle}, on_wait=_say_waiting):
+        if os.path.isdir(folder):  # another job measured it while we waited
+            return folder
         attempt = folder + ".unfinished"
         shutil.rmtree(attempt, ignore_errors=True)
         with files.writing("the idle power", attempt):

@@ -93,7 +93,8 @@ def _ended_by_exception() -> Iterator[None]:
         log.warning("ended by %s: the board is put back", signal.Signals(number).name)
         raise SystemExit(128 + number)
 
-    before = {number: signal.signal(number, end) for number in ENDING}
+    heard = [n for n in ENDING if signal.getsignal(n) is not signal.SIG_IGN]  # else: nohup
+    before = {number: signal.signal(number, end) for number in heard}
     try:
         yield
     finally:

@@ -275,8 +275,6 @@ def test_a_problem_gives_status_1(checkout, quick, monkeypatch):
         examine,
         "libraries",
         lambda subject: {**LIBRARIES, "numpy": None, "errors": {"numpy": "no"}},
-        "libraries",
-        lambda subject: {**LIBRARIES, "numpy": None, "errors": {"numpy": "no"}},
     )
     assert examine.doctor_lines(None, 0.1, checkout.path)[1] == 1
 

@@ -19,7 +19,7 @@ from epochwatt.doctor.readings import read_all
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.fakeboard.model import Model
 from epochwatt.fakeboard.replay import TOP, unpack
-from epochwatt.study import bundle as study
+from epochwatt.doctor import bundle as writer
 from epochwatt.telemetry.board import BoardSource
 from epochwatt.telemetry.ina3221 import Ina3221Source
 from epochwatt.telemetry.tegrastats import TegrastatsSource
@@ -47,12 +47,12 @@ def bundle(tmp_path):
 @pytest.fixture
 def replayed(board, bundle, tmp_path, monkeypatch):
     """A fake board of each kind, packed and made again: both roots."""
-    monkeypatch.setattr(study, "TEGRASTATS_LINES", 1)
+    monkeypatch.setattr(writer, "TEGRASTATS_LINES", 1)
     Model(str(board.root)).step(5.0, 0.6)
     found = read_all(str(board.root))
     members = {f"{TOP}/files/{name}": value for name, value in found.values.items()}
-    members[f"{TOP}/tegrastats.txt"] = study._tegrastats(str(board.root)).encode()
-    facts = study._nvpmodel(str(board.root))
+    members[f"{TOP}/tegrastats.txt"] = writer._tegrastats(str(board.root)).encode()
+    facts = writer._nvpmodel(str(board.root))
     path = bundle(members, links=found.links, errors=found.errors, nvpmodel=facts)
     return str(board.root), str(unpack(path, tmp_path / "replayed"))
 

@@ -1,0 +1,277 @@
+"""Idle power of a board: what is left behind, when it is measured, and what is said when not."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from epochwatt import fields
+from epochwatt.device.locks import machine_lock
+from epochwatt.device.machine import open_machine
+from epochwatt.errors import BoardError, RebootNeeded, RecordWriteError, TrainingError
+from epochwatt.fakeboard.board import make_board
+from epochwatt.records import files
+from epochwatt.records.samples import read_samples
+from epochwatt.training import idle as module
+from epochwatt.training import preparation
+from epochwatt.training.idle import REBOOT_NEEDED, main, measure_idle
+
+IDLE = "idle-fake-agx-d1-f-dvfsoff-p1-0123abcd"
+SETTINGS = {"power_mode_settings": {"cores": 2}, "dvfs": "off"}
+SOUND = {"lost": False, "sources": {"host": {"scope": None}, "sysfs": {"scope": "module"}}}
+
+
+class FakeSampler:
+    """Writes what is asked of it into the board's own log."""
+
+    def __init__(self, board):
+        self.board = board
+        self.statistics = SOUND
+
+    def start(self, pid, data_path, seed, root, power):
+        self.started = {"pid": pid, "data": data_path, "root": root, "power": power}
+        return self
+
+    def begin(self, folder):
+        self.folder = folder
+        self.board.say("begin")
+
+    def end(self):
+        self.board.say("end")
+        return self.statistics
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.board.say("stop")
+
+
+@pytest.fixture
+def sampler(board, monkeypatch):
+    """A sampler without a process, and a test that does not sleep."""
+    sampler = FakeSampler(board)
+    monkeypatch.setattr(module.Sampler, "start", sampler.start)
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: board.say(f"sleep-{seconds:g}"))
+    return sampler
+
+
+@pytest.fixture
+def measured(tmp_path):
+    return tmp_path / "measured"
+
+
+@pytest.fixture
+def measure(board, measured):
+    """Return a function that measures on the board that only writes down; it gives the folder."""
+
+    def call(seconds=60.0, **settings):
+        return Path(measure_idle(board, IDLE, {**SETTINGS, **settings}, seconds, str(measured)))
+
+    return call
+
+
+@pytest.mark.usefixtures("sampler")
+class TestMeasurement:
+    """What is done, in which order, and what is left."""
+
+    def test_nothing_is_done_between_the_looks_at_counters(self, measure, board):
+        measure(seconds=42.0)
+        wanted = "check busy apply begin events sleep-42 events end stop restore"
+        assert board.calls == wanted.split()
+        assert board.asked == ({"cores": 2}, "off")
+
+    def test_the_board_and_its_power_source_are_sampled(self, measure, board, sampler):
+        measure()
+        assert sampler.started["root"] == board.root
+        assert sampler.started["power"] == "sysfs"
+        assert sampler.started["pid"] == os.getpid()
+        assert sampler.folder == sampler.started["data"]
+
+    def test_the_record_tells_what_and_how(self, measure, board):
+        folder = measure()
+        record = files.read_json(str(folder / "record.json"))
+        assert (record["idle"], record["backend"]) == (IDLE, "fake")
+        assert (record["protocol"], record["schema_version"]) == (
+            fields.PROTOCOL,
+            fields.SCHEMA_VERSION,
+        )
+        assert record["board"]["power_mode"]["requested"] == {"cores": 2}
+        assert record["board"]["busy_pct"] == 2.5
+        assert record["machine"] == {"board": "none"}
+        grown = record["events"]["after"]["throttle"] - record["events"]["before"]["throttle"]
+        assert grown == 2  # the sleep and the second look
+        assert record["t_start_mono_s"] < record["t_end_mono_s"]
+
+    def test_it_lies_whole_in_its_place(self, measure, measured):
+        assert measure() == measured / IDLE / "idle"
+        assert [path.name for path in (measured / IDLE).iterdir()] == ["idle"]
+
+    def test_it_is_measured_once(self, measure, board, caplog):
+        folder = measure()
+        before = (folder / "record.json").read_bytes()
+        board.log.write_text("", "utf-8")
+        with caplog.at_level("INFO"):
+            assert measure() == folder
+        assert board.calls == []
+        assert (folder / "record.json").read_bytes() == before
+        assert f"to repeat it, remove {folder}" in caplog.text
+
+    def test_an_unfinished_one_is_measured_again(self, measure, measured):
+        attempt = measured / IDLE / "idle.unfinished"
+        attempt.mkdir(parents=True)
+        (attempt / "samples-old.csv").touch()
+        assert [path.name for path in measure().iterdir()] == ["record.json"]
+
+    def test_it_waits_for_the_machine_and_names_the_holder(
+        self, measure, board, monkeypatch, caplog
+    ):
+        other = machine_lock().acquire({"run": "run-b", "epoch": 4})
+        say = module._say_waiting
+
+        def say_and_end_the_other(holder):
+            say(holder)
+            assert board.calls == []
+            other.release()
+
+        monkeypatch.setattr(module, "_say_waiting", say_and_end_the_other)
+        measure()
+        assert "run run-b" in caplog.text
+
+    def test_what_another_job_measured_while_we_waited_is_kept(
+        self, measure, board, measured, monkeypatch
+    ):
+        other = machine_lock().acquire({"idle": IDLE})
+        theirs = measured / IDLE / "idle"
+
+        def measured_by_the_other(holder):
+            theirs.mkdir(parents=True)
+            (theirs / "record.json").write_text("{}", "utf-8")
+            other.release()
+
+        monkeypatch.setattr(module, "_say_waiting", measured_by_the_other)
+        assert measure() == theirs
+        assert board.calls == []
+        assert (theirs / "record.json").read_text("utf-8") == "{}"
+
+
+class TestFailure:
+    """Nothing counts as measured, and the board is put back."""
+
+    @pytest.mark.parametrize(
+        ("statistics", "why"),
+        [
+            ({"lost": True, "reason": "it fell silent", "sources": {}}, "it fell silent"),
+            ({"lost": False, "sources": {"host": {"scope": None}}}, "tells no power"),
+        ],
+    )
+    def test_without_power_nothing_was_measured(
+        self, statistics, why, measure, measured, sampler, board
+    ):
+        sampler.statistics = statistics
+        with pytest.raises(TrainingError, match=why):
+            measure()
+        assert not (measured / IDLE / "idle").exists()
+        assert board.calls[-1] == "restore"
+        machine_lock().acquire({"run": "run-b"}).release()
+
+    @pytest.mark.usefixtures("sampler")
+    def test_a_mode_that_cannot_be_set_leaves_nothing(self, measure, measured, board):
+        board.fails["apply"] = BoardError("not met")
+        with pytest.raises(BoardError, match="not met"):
+            measure()
+        assert not (measured / IDLE / "idle").exists()
+        assert "begin" not in board.calls
+
+    @pytest.mark.usefixtures("sampler")
+    def test_a_place_that_cannot_be_written_is_a_clear_error(self, measure, measured):
+        measured.write_text("a file", "utf-8")
+        with pytest.raises(RecordWriteError, match="the idle power"):
+            measure()
+
+
+# -- the command, with a board of files and the real sampler ---------------------------------------
+
+
+@pytest.fixture
+def agx(tmp_path, monkeypatch):
+    monkeypatch.setattr(preparation, "BUSY_S", 0.01)
+    return make_board(tmp_path / "agx", "agx")
+
+
+@pytest.fixture
+def command(agx, measured, tmp_path):
+    """Return a function that runs the command; it gives its exit status and the receipt's path."""
+    receipt = tmp_path / "results" / "idle" / f"{IDLE}.json"
+    receipt.parent.mkdir(parents=True)
+
+    def call(settings=SETTINGS, **changes):
+        machine = {
+            **{"backend": "fake", "root": str(agx.root), "kind": "agx_xavier", "unit": ""},
+            "storage": {"root": str(agx.root), "mount": "", "block_device": ""},
+            **{"power_source": "sysfs", "settle": None, **changes},
+        }
+        words = ["--idle", IDLE, "--settings", json.dumps(settings), "--seconds", "0.5"]
+        words += ["--measured", str(measured), "--machine", json.dumps(machine)]
+        return main([*words, "--receipt", str(receipt)]), receipt
+
+    return call
+
+
+def test_command_measures_a_board_and_puts_it_back(agx, command, measured):
+    before = agx.snapshot()
+    status, receipt = command()
+    assert status == 0
+    assert agx.snapshot() == before
+    folder = measured / IDLE / "idle"
+    record = files.read_json(str(folder / "record.json"))
+    assert record["board"]["power_mode"]["verified"]
+    assert record["board"]["power_mode"]["read_back"]["cores"] == 2
+    assert record["t_end_mono_s"] - record["t_start_mono_s"] >= 0.5
+    samples = read_samples(str(folder), "sysfs")
+    assert samples["t_mono_s"][0] <= record["t_start_mono_s"]
+    assert samples["t_mono_s"][-1] >= record["t_end_mono_s"]
+    assert (samples["power_module_w"] > 0).all()
+    assert json.loads(receipt.read_text("utf-8")) == {
+        "idle": IDLE,
+        "record_sha256": files.sha256_of(str(folder / "record.json")),
+    }
+
+
+def test_command_writes_the_receipt_again_without_a_board(command, agx, measured, tmp_path):
+    folder = measured / IDLE / "idle"
+    folder.mkdir(parents=True)
+    (folder / "record.json").write_text("{}", "utf-8")
+    before = agx.snapshot()
+    status, receipt = command(kind="nano")  # nothing is checked, as nothing is measured
+    assert (status, agx.snapshot()) == (0, before)
+    assert json.loads(receipt.read_text("utf-8"))["idle"] == IDLE
+
+
+def test_command_explains_an_error_in_a_line(command, capsys):
+    status, receipt = command(kind="nano")
+    assert status == 1
+    told = capsys.readouterr().err
+    assert f"error: {IDLE}: this board is of kind agx_xavier" in told
+    assert "Traceback" not in told
+    assert not receipt.exists()
+
+
+def test_command_tells_by_its_status_that_a_restart_is_needed(command, capsys):
+    status, receipt = command({"power_mode_settings": {"nvpmodel": "MODE_10W"}, "dvfs": "off"})
+    assert status == REBOOT_NEEDED == 4
+    assert f"reboot needed: {IDLE}: the board has to be restarted first" in capsys.readouterr().err
+    assert not receipt.exists()
+
+
+def test_a_restart_is_told_as_by_a_training_job():
+    from epochwatt.training import __main__ as training
+
+    assert training.REBOOT_NEEDED == REBOOT_NEEDED
+    assert issubclass(RebootNeeded, BoardError)
+
+
+def test_a_board_opened_for_it_is_a_fake_one(agx):
+    settings = {"backend": "fake", "root": str(agx.root), "kind": "agx_xavier"}
+    assert open_machine(settings).backend == "fake"
