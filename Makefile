@@ -84,7 +84,7 @@ $(VENV)/path:
 
 $(VENV)/%-ready: requirements/%.txt pyproject.toml $(VENV)/path
 	@echo "installing requirements/$*.txt"
-	@$(PY) -m uv pip install --quiet --python $(PY) --require-hashes -r requirements/$*.txt
+	@$(PY) -m uv pip install --quiet --compile-bytecode --python $(PY) --require-hashes -r requirements/$*.txt
 	@$(PY) -m uv pip install --quiet --python $(PY) --no-deps --editable .
 	@touch $@
 

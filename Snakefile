@@ -3,6 +3,7 @@
 #   config/studies.yaml -> run table -> train_epoch (one job per epoch) -> results/runs/{run}/epochs.csv
 #   -> figures, tables, report.     The map: README.md. The contract of the parts: docs/.
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 min_version("9.0")
+
+# 10,000 jobs are much to look through for garbage, and Snakemake leaves hardly any
+gc.set_threshold(100_000, 50, 1000)
 
 # The package is found in the checkout, by this process and by every job's interpreter.
 SRC = str(Path(workflow.basedir) / "src")

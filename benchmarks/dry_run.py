@@ -36,7 +36,7 @@ def run(quick: bool = False) -> Result:
                 raise EpochwattError(f"the dry run has {n_jobs} epoch jobs, not {n_runs * epochs}")
         for _ in range(1 if quick else N_ROUNDS):
             for shape, workplace in workplaces.items():
-                finished = workplace.snakemake("-n", "--quiet", "all")
+                finished = workplace.snakemake("-n", "--quiet", "rules")
                 walls[shape].append(finished.wall_s)
                 cpus.setdefault(f"cpu_s_{shape[0]}x{shape[1]}", []).append(finished.cpu_s)
     rows = [

@@ -4,6 +4,7 @@ import itertools
 import os
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,26 @@ def test_a_throttled_epoch_does_not_count(agx):
     assert "not valid and left out of means" in agx.read("results/summary.txt")
 
 
+def test_goes_on_after_the_restart_that_a_mode_needs(shop):
+    checkout = shop.board("orin-jp6")  # delivered in a mode with another TPC mask
+    checkout.study([one_mode(checkout)])
+    shop.provide_data(checkout)
+    before = checkout.board.snapshot()
+    with checkout.living():
+        outcome = checkout.snakemake()
+    assert outcome.status != 0
+    assert "reboot needed: " in outcome.text
+    assert "`sudo nvpmodel -m 0`" in outcome.text
+    assert checkout.board.snapshot() == before
+    by_hand = [checkout.board.root / "usr/sbin/nvpmodel", "-m", "0"]
+    subprocess.run(by_hand, input="YES\n", text=True, check=False)
+    checkout.board.reboot()
+    with checkout.living():
+        checkout.make()
+    (run,) = checkout.runs()
+    assert checkout.rows(run.id)[0]["valid"] == "True"
+
+
 def test_board_measures_with_an_interpreter_of_its_own(shop):
     """Two interpreters for real: the workflow's own, and JetPack 4's Python 3.6 with torch 1.8."""
     if not OLD_PYTHON.exists():
@@ -205,6 +226,22 @@ def test_run_of_another_unit_is_left_alone_and_named(agx):
     plan = agx.epochwatt("plan").text
     assert "left alone: 1 runs, unit d1 is some-other-board" in plan
     assert "train_epoch" not in agx.make("--dry-run").text
+
+
+def test_runs_that_were_measured_on_a_board_are_drawn_on_a_pc(agx):
+    """`measured/` was copied: no board, no data set and no interpreter of the board is needed."""
+    (run,) = agx.runs()
+    with agx.living():
+        agx.make()
+    drawn = agx.state("results/figures", content_only=True)
+    for name in ("boards", "results", "data"):
+        shutil.rmtree(agx.root / name)
+    agx.set_device(python=["/bin/false"])
+    del agx.environment["EPOCHWATT_ALLOW_ROOT"]
+    agx.make()
+    assert agx.state("results/figures", content_only=True) == drawn
+    assert not (agx.root / "data").exists()
+    assert agx.rows(run.id)
 
 
 def test_clock_that_the_board_lacks_is_refused_with_its_neighbours(agx):

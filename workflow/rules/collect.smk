@@ -16,6 +16,8 @@ rule collect_run:
         "results/logs/collect_run/{run}.log",
     conda:
         ENVIRONMENT
+    resources:
+        tmpdir=tempfile.gettempdir(),  # as in train_epoch
     params:
         n_epochs=lambda wildcards: TABLE[wildcards.run].epochs,
         flag_effects=SETTINGS.flag_effects,

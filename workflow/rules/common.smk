@@ -4,6 +4,7 @@ Needs: config/*.yaml.  Gives: TABLE, PLOTTING, FLAGS, WORKLOADS and the function
 """
 
 import shlex
+import tempfile
 
 from snakemake.exceptions import WorkflowError
 
@@ -34,8 +35,21 @@ def begin():
 
 
 def interpreter(run):
-    """Return the command that starts the interpreter which owns torch."""
-    return shlex.join(run.python or [sys.executable])
+    """Return the words that start the interpreter which owns torch."""
+    return list(run.python or [sys.executable])
+
+
+def training(wildcards):
+    """Return the command that trains: interpreter, where the data lie, what to know of the machine."""
+    run = TABLE[wildcards.run]
+    words = [
+        *interpreter(run),
+        "-m",
+        "epochwatt.training",
+        "--data-root",
+        run.data_root,
+    ]
+    return shlex.join([*words, "--machine", run.machine])
 
 
 def epochs_of(runs):
@@ -43,17 +57,15 @@ def epochs_of(runs):
     return [run.epochs_csv for run in runs]
 
 
-def manifest(wildcards):
-    """Return the manifest of a run's data set; none for a run that was measured elsewhere."""
-    run = TABLE[wildcards.run]
-    return [ancient(f"{run.data_folder}/manifest.json")] if run.here else []
+def before_part(wildcards):
+    """Return the data set, and the receipt of the part before: a run's epochs follow each other.
 
-
-def previous_part(wildcards):
-    """Return the receipt of the part before (none for the first), so that a run's epochs follow each other."""
+    A run that was measured elsewhere needs no data set.
+    """
     run = TABLE[wildcards.run]
     place = run.parts.index((int(wildcards.first), int(wildcards.last)))
-    return [ancient(run.receipts[place - 1])] if place else []
+    manifest = [ancient(f"{run.data_folder}/manifest.json")] if run.here else []
+    return manifest + ([ancient(run.receipts[place - 1])] if place else [])
 
 
 def reported(panel, **labels):

@@ -17,7 +17,7 @@ rule measure_idle:
         ENVIRONMENT
     threads: workflow.cores
     resources:
-        python=lambda wildcards: interpreter(IDLES[wildcards.idle]),
+        python=lambda wildcards: shlex.join(interpreter(IDLES[wildcards.idle])),
         machine=lambda wildcards: IDLES[wildcards.idle].machine,
         settings=lambda wildcards: IDLES[wildcards.idle].settings,
     params:

@@ -11,8 +11,7 @@ PRIORITIES = {run: len(TABLE.runs) - place for place, run in enumerate(TABLE.run
 rule train_epoch:
     """Train and measure epochs {wildcards.first} to {wildcards.last} of one run."""
     input:
-        manifest=manifest,
-        previous=previous_part,
+        before_part,
     output:
         receipt="results/runs/{run}/part-{first}-{last}.json",
     log:
@@ -23,15 +22,13 @@ rule train_epoch:
     threads: workflow.cores
     resources:
         # strings in resources trigger no rerun: machine paths belong here
-        python=lambda wildcards: interpreter(TABLE[wildcards.run]),
-        data_root=lambda wildcards: TABLE[wildcards.run].data_root,
-        machine=lambda wildcards: TABLE[wildcards.run].machine,
+        training=training,
+        tmpdir=tempfile.gettempdir(),  # Snakemake's default, but not evaluated anew for each job
     params:
         factors=lambda wildcards: TABLE[wildcards.run].canonical,
     shell:
-        "{resources.python} -m epochwatt.training --run {wildcards.run} --factors {params.factors:q}"
+        "{resources.training} --run {wildcards.run} --factors {params.factors:q}"
         " --first {wildcards.first} --last {wildcards.last} --measured measured"
-        " --data-root {resources.data_root:q} --machine {resources.machine:q}"
         " --receipt {output.receipt:q} 2>&1 | tee {log:q}"
 
 

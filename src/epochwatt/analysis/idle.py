@@ -6,6 +6,7 @@ plug and are entered by hand into config/idle_plug.csv.
 """
 
 import csv
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -61,9 +62,10 @@ def measured_row(measured: str, idle: dict[str, Any]) -> dict[str, Any]:
             name, about = told[scope]
             table = read_samples(folder, name)
             energy = trapezoid(table["t_mono_s"], table[about["total"]], start_s, end_s)
+            power_w = energy.energy_j / (end_s - start_s)
+            numbers = {"power_w": power_w, "power_error_pct": energy.error_pct}
             row["power_scope"] = scope
-            row["power_w"] = energy.energy_j / (end_s - start_s)
-            row["power_error_pct"] = energy.error_pct
+            row |= {key: value for key, value in numbers.items() if not math.isnan(value)}
             break
     return row
 
@@ -91,7 +93,7 @@ def _plug_row(row: dict[str, Any], where: str) -> dict[str, Any]:
         power_w = float(row["power_w"])
     except ValueError:
         power_w = -1.0
-    if not power_w >= 0:
+    if not 0 <= power_w < math.inf:
         raise ConfigError(f"{where}: power_w is {row['power_w']!r}\n  allowed: a number >= 0, in W")
     told = {key: row[key] for key in ("device", "instance", "power_mode", "state")}
     return {**told, "backend": "jetson", "power_scope": "socket", "power_w": power_w}

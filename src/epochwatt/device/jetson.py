@@ -107,9 +107,9 @@ class JetsonBoard(Machine):
             )
         super().check()
 
-    def _unit_names(self) -> List[str]:
+    def unit_names(self) -> List[str]:
         serial = self.identity.serial if self.identity is not None else ""
-        return ([serial] if serial else []) + super()._unit_names()
+        return ([serial] if serial else []) + super().unit_names()
 
     # -- power mode and clocks -------------------------------------------------------------------
     def apply(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
@@ -126,13 +126,13 @@ class JetsonBoard(Machine):
             return outcome(mode, dvfs, read_back=now)
         resolved = self._resolved(mode)
         if "nvpmodel" in mode:
-            self._helper("named-mode", resolved["nvpmodel_id"])
+            self.ask_helper("named-mode", resolved["nvpmodel_id"])
             self._check_mode(resolved["nvpmodel_id"])
         elif mode:
-            self._helper("custom-mode", *clocks.exact(resolved))
+            self.ask_helper("custom-mode", *clocks.exact(resolved))
         if dvfs == "off":
-            self._helper("pin-clocks")
-            found = self._helper("read-clocks")
+            self.ask_helper("pin-clocks")
+            found = self.ask_helper("read-clocks")
             resolved = dict(clocks.pinned(found), **resolved)
         fan = self._fan_to_maximum()
         read_back, unverified = self._read_back(resolved, dvfs)
@@ -177,7 +177,7 @@ class JetsonBoard(Machine):
         )
 
     def _check_mode(self, wanted: int) -> None:
-        found = self._helper("status")["nvpmodel"]
+        found = self.ask_helper("status")["nvpmodel"]
         if found["id"] != wanted:
             raise BoardError(
                 "nvpmodel was asked for mode {} and is in mode {} ({}). Try it by hand: sudo "
@@ -187,7 +187,7 @@ class JetsonBoard(Machine):
     def _fan_to_maximum(self) -> str:
         """Return `maximum`, or why the fan was left alone: there are boards without one."""
         try:
-            self._helper("fan-max")
+            self.ask_helper("fan-max")
         except BoardError as error:
             log.warning("the fan is left as it is: %s", error)
             return str(error)
@@ -201,7 +201,7 @@ class JetsonBoard(Machine):
         emc_top_mhz = max(self._steps_mhz()["emc_mhz"], default=None)
         deadline_s = time.monotonic() + self.patience_s
         while True:
-            found = self._helper("read-clocks")
+            found = self.ask_helper("read-clocks")
             complaints, unread = clocks.compare(found, wanted, dvfs, emc_top_mhz)
             if not complaints:
                 break
@@ -225,7 +225,7 @@ class JetsonBoard(Machine):
         """
         with undisturbed():
             if self.left_over():
-                self._helper("restore")
+                self.ask_helper("restore")
 
     def left_over(self) -> bool:
         """Return whether the helper keeps settings that are still to be put back."""
@@ -234,13 +234,13 @@ class JetsonBoard(Machine):
     def drop_page_cache(self, paths: List[str]) -> str:
         """Empty the page cache through the helper; without it as any machine does."""
         try:
-            self._helper("drop-caches")
+            self.ask_helper("drop-caches")
         except BoardError as error:
             log.warning("%s", error)
             return super().drop_page_cache(paths)
         return "dropped"
 
-    def _helper(self, verb: str, *numbers: int) -> Dict[str, Any]:
+    def ask_helper(self, verb: str, *numbers: int) -> Dict[str, Any]:
         """Let the root helper do one thing and return its answer.
 
         It runs in a session of its own, so that what ends us (Ctrl-C, a lost ssh) does not cut it

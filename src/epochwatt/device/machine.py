@@ -44,7 +44,7 @@ class Machine:
         ------
         BoardError : another backend, kind of board or unit, or a data set that lies elsewhere
         """
-        unit, names = self.settings["unit"], self._unit_names()
+        unit, names = self.settings["unit"], self.unit_names()
         if unit and unit not in names:
             raise BoardError(
                 "this machine is {}, but the row is bound to unit {} (`units` in config/devices/). "
@@ -55,7 +55,7 @@ class Machine:
         medium = self.settings["storage"]
         storage.check_medium(medium["root"], medium["mount"], medium["block_device"])
 
-    def _unit_names(self) -> List[str]:
+    def unit_names(self) -> List[str]:
         """Return the names by which a row may be bound to this machine."""
         return [platform.node()]
 

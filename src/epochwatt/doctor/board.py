@@ -139,7 +139,7 @@ def _refused(
 def helper(board: JetsonBoard) -> Iterator[Finding]:
     """Whether the root helper can be called, and what it reads of mode and clocks."""
     try:
-        status = board._helper("status")
+        status = board.ask_helper("status")
     except BoardError as error:
         do = _SETUP
         if "password" in str(error):
@@ -158,7 +158,7 @@ def helper(board: JetsonBoard) -> Iterator[Finding]:
         )
     mode = status["nvpmodel"]
     yield Finding("info", _MODES, f"the board is in mode {mode['name']} ({mode['id']})")
-    yield from _readable(clocks.told(board._helper("read-clocks")), "through the helper")
+    yield from _readable(clocks.told(board.ask_helper("read-clocks")), "through the helper")
 
 
 def _readable(found: dict[str, object], how: str) -> Iterator[Finding]:

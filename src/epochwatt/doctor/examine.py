@@ -95,7 +95,7 @@ def _board(subject: Subject, board: JetsonBoard) -> list[Finding]:
     findings = _of("board", lambda: board_checks.identity(subject, board))
     if board.identity is None:
         return findings
-    findings += _of("unit", lambda: board_checks.unit(subject, board._unit_names()))
+    findings += _of("unit", lambda: board_checks.unit(subject, board.unit_names()))
     findings += _of("clocks", lambda: board_checks.tables(board))
     findings += _of("power modes", lambda: board_checks.modes(subject, board))
     findings += _of("root helper", lambda: board_checks.helper(board))

@@ -60,14 +60,20 @@ def pinned_mhz(mode: dict[str, Any]) -> dict[str, float]:
 
 
 def mean_clocks_mhz(record: EpochRecord, samples: Samples) -> dict[str, float]:
-    """Return the mean clocks over the epoch where they were sampled; of CPUs the slowest's."""
+    """Return the mean clocks over the epoch where they were sampled; of online CPUs the slowest's.
+
+    A CPU that is offline may go on to tell the clock that it had.
+    """
     window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
 
     def mean(source: str, column: str) -> float:
         table = samples[source]
         return window_mean(table["t_mono_s"], table[column], *window)
 
+    online = (record.meta["board"]["power_mode"]["read_back"] or {}).get("cores_online")
     cpus = [c for c in samples.get("host", {}) if c.startswith("cpu") and c.endswith("_mhz")]
+    if online is not None:
+        cpus = [column for column in cpus if int(column[3:-4]) in online]
     found = {"cpu_mhz": [mean("host", column) for column in cpus]}
     for name in ("gpu_mhz", "emc_mhz"):
         found[name] = [mean("board", name)] if name in samples.get("board", {}) else []

@@ -34,5 +34,6 @@ def imported_runs(root: Path = Path()) -> dict[str, Run]:
             data_root="",
             python=(),
             machine="{}",
+            here=False,
         )
     return runs

@@ -116,8 +116,8 @@ ALLOW_ROOT = "EPOCHWATT_ALLOW_ROOT"  # environment variable; for containers and 
 
 def refuse_root(table: RunTable) -> None:
     """Refuse to run as root where a board's runs are asked for; ConfigError says why and how."""
-    measured = [run for run in table.runs.values() if not run.is_imported]
-    boards = {run.factors["backend"] for run in measured} & {"jetson", "fake"}
+    backends = {run.factors["backend"] for run in table.runs.values() if run.here}
+    boards = backends & {"jetson", "fake"}
     if os.geteuid() == 0 and boards and not os.environ.get(ALLOW_ROOT):
         raise ConfigError(
             "the workflow does not run as root on a board: a job could change anything on it, and "

@@ -35,21 +35,22 @@ class TimedMinibatches(Dataset):
     ) -> None:
         self.source = source
         self.transform = transform
-        # shared with the forked workers: (fetch, pre-process) seconds of each, one writer a pair
-        self._seconds = multiprocessing.RawArray("d", 2 * max(1, num_workers))
+        # (fetch, pre-process) seconds; with forked workers shared, a pair and one writer for each
+        self._seconds: Any = [0.0, 0.0]  # a shared array would cost 5 us a mini-batch
+        if num_workers:
+            self._seconds = multiprocessing.RawArray("d", 2 * num_workers)
 
     def __getitem__(self, indices: List[int]) -> Any:
         """Return inputs (B, ...) and labels (B,) of the samples `indices`."""
         read, transform = self.source.read, self.transform
         samples = []
         fetch_s = 0.0
-        start = now = perf_counter()
+        start = perf_counter()
         for index in indices:
+            fetch_s -= perf_counter()
             raw, label = read(index)
-            fetched = perf_counter()
-            fetch_s += fetched - now
+            fetch_s += perf_counter()
             samples.append((transform(raw), label))
-            now = perf_counter()
         minibatch = default_collate(samples)
         worker = get_worker_info()
         row = 0 if worker is None else 2 * worker.id

@@ -457,7 +457,7 @@ def test_helper_of_a_real_board_is_called_by_sudo_and_by_root_directly(files, mo
     for uid in (1000, 0):
         monkeypatch.setattr(os, "geteuid", lambda uid=uid: uid)
         with pytest.raises(BoardError, match=r"a password is required\. Allow it .* setup-jetson"):
-            board._helper("custom-mode", 1, 0, 0, 0)
+            board.ask_helper("custom-mode", 1, 0, 0, 0)
     command = ["/usr/local/sbin/epochwatt-helper", "custom-mode", "1", "0", "0", "0"]
     assert called == [["sudo", "-n", *command], command]
 

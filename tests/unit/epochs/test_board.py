@@ -20,7 +20,7 @@ SOUND = {
             "verified": True,
             "dvfs": "off",
             "resolved": {"cores": 2, "cpu_mhz": 1000.0, "gpu_mhz": 500.0, "emc_mhz": 800.0},
-            "read_back": {"cpu_mhz": 1000.0},
+            "read_back": {"cpu_mhz": 1000.0, "cores_online": [0, 1, 2]},
         },
         "busy_pct": 1.0,
         "settled": None,
@@ -91,6 +91,13 @@ class TestClocks:
     def test_of_a_cpu_that_is_off_say_nothing(self):
         assert board_flags(record(), samples(cpu_mhz=(1000.0, float("nan")))) == set()
 
+    @pytest.mark.parametrize(("online", "low"), [([0, 2], False), ([0, 1], True), ([], False)])
+    def test_of_a_cpu_that_is_off_do_not_count_though_it_tells_one(self, online, low):
+        read_back = {"cpu_mhz": 1000.0, "cores_online": online}
+        told = samples(cpu_mhz=(1000.0, 800.0, 1000.0))
+        flags = board_flags(record("power_mode", "read_back", read_back), told)
+        assert flags == ({"clock_below_request"} if low else set())
+
     def test_of_one_slow_cpu_are_enough(self):
         assert board_flags(record(), samples(cpu_mhz=(1000.0, 800.0, 1000.0))) == {
             "clock_below_request"
@@ -115,8 +122,13 @@ class TestClocks:
             "clock_below_request"
         }
 
+    def test_of_cpus_that_are_offline_do_not_count(self):
+        told = samples(cpu_mhz=(1000.0, 100.0))
+        read_back = {"cpu_mhz": 1000.0, "cores_online": [0]}
+        assert board_flags(record("power_mode", "read_back", read_back), told) == set()
+
     def test_that_are_not_known_are_not_compared(self):
-        mode = {"verified": True, "dvfs": "off", "resolved": {"emc_mhz": None}, "read_back": None}
+        mode = {"verified": True, "dvfs": "off", "resolved": {"emc_mhz": None}, "read_back": {}}
         assert board_flags(record("power_mode", mode), samples()) == set()
 
 

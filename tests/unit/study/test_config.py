@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from epochwatt.errors import ConfigError
-from epochwatt.study.config import read_yaml
+from epochwatt.study.config import PowerMode, Settling, read_yaml
 
 # (file, text, replaced by): one misspelt key at every level of every file
 MISSPELT = [
@@ -168,6 +168,56 @@ class TestValueOfAFile:
         checkout.edit("workloads.yaml", "lenet:", "lenet_5:")
         checkout.edit("studies.yaml", "model: lenet", "model: lenet_5")
         assert "lenet_5" in refused()[0]
+
+
+class TestDeviceOfABoard:
+    """What a device's file says about a board."""
+
+    CASES: ClassVar = [
+        ({"board": "tx2"}, "board is 'tx2'", "'agx_xavier'"),
+        ({"power_source": "plug"}, "power_source is 'plug'", "'jtop', 'sysfs' or 'tegrastats'"),
+        ({"idle_s": -1}, "idle_s is -1", "a number >= 0"),
+        ({"settle": {"max_s": 0}}, "settle.max_s is 0", "a number > 0"),
+        ({"settle": {"max_s": 9, "window_s": 0}}, "settle.window_s is 0", "a number > 0"),
+        ({"settle": {"max_s": 9, "temp_c": -1}}, "settle.temp_c is -1", "a number > 0"),
+        ({"settle": {"max_s": 9, "power": 1}}, "key 'settle.power'", "max_s, window_s, temp_c, po"),
+        ({"settle": {}}, "key 'settle.max_s' is missing", "time limit"),
+        ({"power_modes": {"g": {"cores": 0}}}, "power_modes.g.cores is 0", "a number >= 1"),
+        ({"power_modes": {"g": {"cores": "8"}}}, "power_modes.g.cores is '8'", "a valid integer"),
+        ({"power_modes": {"g": {"gpu_mhz": 0}}}, "power_modes.g.gpu_mhz is 0", "a number > 0"),
+        ({"power_modes": {"g_1": {"cores": 8}}}, "has a name 'g_1'", "letters, digits and dots"),
+        ({"backends": ["fake"]}, "backends.0 is 'fake'", "'host' or 'jetson'"),
+        ({"remote": "maybe"}, "remote is 'maybe'", "a valid boolean"),
+    ]
+
+    @pytest.mark.parametrize(("keys", "found", "allowed"), CASES)
+    def test_is_refused_with_what_is_allowed(self, keys, found, allowed, agx, refused):
+        agx.set_device(**keys)
+        first, second = refused()
+        assert first.startswith("config/devices/agx.yaml")
+        assert found in first
+        assert allowed in second
+
+    @pytest.mark.parametrize("number", [{"cores": 4}, {"gpu_mhz": 900}, {"cpu_mhz": 1, "cores": 1}])
+    def test_a_mode_is_a_name_or_numbers_not_both(self, number, agx, refused):
+        agx.set_device(power_modes={"g": {"nvpmodel": "MAXN", **number}})
+        first, second = refused()
+        assert first.startswith("config/devices/agx.yaml: power_modes.g is ")
+        assert "either the name of an nvpmodel mode or numbers, not both" in second
+
+    @pytest.mark.parametrize("mode", [{"nvpmodel": "MAXN"}, {"cores": 4}, {}])
+    def test_a_mode_of_one_way_is_kept_as_it_is(self, mode):
+        assert PowerMode.model_validate(mode).model_dump(exclude_none=True) == mode
+
+    def test_settling_needs_only_its_limit(self):
+        told = Settling.model_validate({"max_s": 60}).model_dump()
+        assert told == {"max_s": 60, "window_s": 20, "temp_c": 1.0, "power_w": 0.5}
+
+    def test_what_is_not_said_is_as_in_the_papers_and_sets_nothing_aside(self, checkout):
+        device = checkout.settings().devices.get("host", "the test")
+        assert (device.board, device.sysroot, device.remote) == ("", "/", False)
+        assert (device.units, device.settle, device.out_of_memory) == ({}, None, [])
+        assert (device.power_source, device.idle_s) == ("jtop", 60)
 
 
 class TestFileItself:

@@ -7,7 +7,7 @@ import pytest
 
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.study import plan
-from epochwatt.study.plan import plan_lines, why_lines
+from epochwatt.study.plan import left_alone, memory_warnings, plan_lines, start_lines, why_lines
 
 # What `snakemake --dry-run` says (9.27.1), shortened to one job of each kind.
 DRY_RUN = """\
@@ -178,6 +178,61 @@ def test_excluded_rows_are_listed_with_the_reason(checkout):
     lines = [line for line in plan_lines(checkout.settings()) if line.startswith("excluded: ")]
     assert len(lines) == 2
     assert all("-bs32-" in line and line.endswith("(out of memory)") for line in lines)
+
+
+@pytest.fixture
+def away(agx):
+    """One run that can be measured, four on a board that is not here, one on a disk that is not."""
+    keys = agx.settings().devices.get("agx", "the test").model_dump()
+    agx.checkout.write("devices/nano.yaml", {**keys, "board": "nano", "title": "Jetson Nano"})
+    disk = {"title": "t", "root": "/mnt/x", "mount": "/no/such"}
+    agx.set_device(storage={"ssd": {"title": "t", "root": "data"}, "hdd": disk})
+    agx.sweep({"device": "nano", "seed": [0, 1, 2, 3]}, {"storage": ["ssd", "hdd"]})
+    return agx
+
+
+def test_rows_of_other_machines_are_named_once_for_each_reason(away):
+    board, medium = left_alone(away.settings())
+    ids = [run_id for run_id, _ in away.elsewhere]
+    assert board == (
+        f"4 runs, it wants a Jetson Nano: here is a Jetson-AGX: {', '.join(ids[:3])}, ..."
+    )
+    assert medium == f"1 runs, medium hdd: nothing is mounted at /no/such: {ids[4]}"
+
+
+def test_rows_of_other_machines_are_not_in_the_table_and_take_no_time(away):
+    lines = plan_lines(away.settings())
+    assert [line.split(":")[0] for line in lines[2:-1]] == ["left alone"] * 2
+    assert lines[-1].startswith("1 runs, 3 epochs, 0 of them measured; ")
+
+
+def test_models_that_ran_out_of_memory_on_their_device_are_warned_of(away):
+    away.set_device("nano", out_of_memory=["lenet"])
+    assert memory_warnings(away.settings()) == []  # no run of it is here
+    away.set_device(out_of_memory=["lenet", "resnet"])
+    assert memory_warnings(away.settings()) == ["lenet ran out of memory on agx in the papers"]
+    assert "warning: lenet ran out of memory on agx in the papers" in plan_lines(away.settings())
+
+
+def test_start_says_what_the_plan_says_below_its_table(away):
+    away.set_device(out_of_memory=["lenet"])
+    away.checkout.write("exclusions.yaml", [{"where": {"seed": 3}, "reason": "slow"}])
+    lines = start_lines(away.settings())
+    assert lines == plan_lines(away.settings())[2:]
+    kinds = ["excluded", "left alone", "left alone", "warning"]
+    assert [line.split(":")[0] for line in lines[:-1]] == kinds
+    assert "the rest takes about" in lines[-1]
+
+
+def test_start_of_a_host_is_one_line(checkout):
+    assert start_lines(checkout.settings()) == plan_lines(checkout.settings())[-1:]
+
+
+def test_guess_of_the_device_is_better_than_that_of_the_workload(agx):
+    (run,) = agx.runs
+    assert row(plan_lines(agx.settings()), run.id)[3] == "18 (a guess)"  # 1797 samples at 100/s
+    agx.set_device(guess_samples_per_s={"mobilenet": 100})
+    assert row(plan_lines(agx.settings()), run.id)[3] == "0.25 (a guess)"
 
 
 def test_plan_without_a_run_says_so(checkout):

@@ -1,11 +1,12 @@
 """All of config/ together: what figures draw, what the shipped configuration asks for."""
 
+import os
 import re
 
 import pytest
 
-from epochwatt.errors import LockedError
-from epochwatt.study.settings import load_settings, working_folder_lock
+from epochwatt.errors import ConfigError, LockedError
+from epochwatt.study.settings import ALLOW_ROOT, load_settings, refuse_root, working_folder_lock
 
 
 @pytest.fixture
@@ -105,3 +106,54 @@ def test_lock_lies_where_clean_does_not_reach(checkout):
         assert [str(p) for p in checkout.path.rglob("*.lock")] == [
             str(checkout.path / "measured/.workflow.lock")
         ]
+
+
+class TestRoot:
+    """The workflow as root: on a board a job could change anything."""
+
+    @pytest.fixture(autouse=True)
+    def root(self, monkeypatch):
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        monkeypatch.delenv(ALLOW_ROOT, raising=False)
+
+    @pytest.mark.parametrize("backend", ["fake", "jetson"])
+    def test_is_refused_with_the_reason_and_the_way_out(self, backend, agx):
+        table = agx.settings().table
+        for run in table.runs.values():
+            run.factors["backend"] = backend
+        with pytest.raises(ConfigError) as told:
+            refuse_root(table)
+        why, what = str(told.value).split("\n")
+        assert "does not run as root on a board" in why
+        assert "make setup-jetson" in what
+        assert what.endswith("EPOCHWATT_ALLOW_ROOT=1")
+
+    def test_is_allowed_where_somebody_says_so(self, agx, monkeypatch):
+        monkeypatch.setenv(ALLOW_ROOT, "1")
+        refuse_root(agx.settings().table)  # would raise ConfigError
+
+    @pytest.mark.parametrize("value", ["", None])
+    def test_is_not_allowed_by_nothing(self, value, agx, monkeypatch):
+        if value is not None:
+            monkeypatch.setenv(ALLOW_ROOT, value)
+        with pytest.raises(ConfigError):
+            refuse_root(agx.settings().table)
+
+    def test_is_no_matter_on_a_host(self, checkout):
+        refuse_root(checkout.settings().table)  # would raise ConfigError
+
+    def test_is_no_matter_where_all_runs_were_measured_elsewhere(self, agx, measure):
+        (run,) = agx.runs
+        for epoch in range(run.epochs):
+            measure(run, epoch)
+        agx.set_device(units={"d1": "42"})
+        assert [run.here for run in agx.runs] == [False]
+        refuse_root(agx.settings().table)  # would raise ConfigError
+
+    def test_is_no_matter_where_all_runs_are_left_to_other_boards(self, agx):
+        agx.set_device(units={"d1": "42"})
+        refuse_root(agx.settings().table)  # would raise ConfigError
+
+    def test_an_ordinary_user_may_do_it_on_a_board(self, agx, monkeypatch):
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+        refuse_root(agx.settings().table)  # would raise ConfigError

@@ -94,6 +94,14 @@ def test_slow_readings_make_a_window_too(wait, clock):
     assert told["waited_s"] == pytest.approx(LIMITS["window_s"], abs=3.0)
 
 
+def test_one_reading_in_a_window_is_no_rest(wait, clock):
+    def slower_than_the_window(s):
+        clock.sleep(6.0)
+        return 40.0
+
+    assert not wait(temp_c=slower_than_the_window, window_s=5.0)["steady"]
+
+
 def test_readings_that_are_not_there_count_as_steady_and_are_told_so(wait):
     told = wait(temp_c=lambda s: NAN, power_w=lambda s: NAN)
     assert told["steady"]

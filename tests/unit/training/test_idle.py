@@ -8,8 +8,7 @@ import pytest
 
 from epochwatt import fields
 from epochwatt.device.locks import machine_lock
-from epochwatt.device.machine import open_machine
-from epochwatt.errors import BoardError, RebootNeeded, RecordWriteError, TrainingError
+from epochwatt.errors import BoardError, RecordWriteError, TrainingError
 from epochwatt.fakeboard.board import make_board
 from epochwatt.records import files
 from epochwatt.records.samples import read_samples
@@ -269,9 +268,3 @@ def test_a_restart_is_told_as_by_a_training_job():
     from epochwatt.training import __main__ as training
 
     assert training.REBOOT_NEEDED == REBOOT_NEEDED
-    assert issubclass(RebootNeeded, BoardError)
-
-
-def test_a_board_opened_for_it_is_a_fake_one(agx):
-    settings = {"backend": "fake", "root": str(agx.root), "kind": "agx_xavier"}
-    assert open_machine(settings).backend == "fake"

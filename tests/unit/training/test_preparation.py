@@ -146,7 +146,7 @@ class TestPutBack:
 
 
 def exitcode_of(function, *arguments):
-    """Call a function in a forked process; return its exit status, or the signal it died of, < 0."""
+    """Call a function in a forked process; return its exit status, or the signal, below 0."""
     process = multiprocessing.get_context("fork").Process(target=function, args=arguments)
     process.start()
     process.join(30)

@@ -1,0 +1,329 @@
+"""Names that stand for studies, devices of boards, and rows that are left to other machines."""
+
+import json
+
+import pytest
+import yaml
+
+from epochwatt.device.boards import Identity
+from epochwatt.errors import ConfigError
+from epochwatt.study.config import PowerMode
+from epochwatt.study.expand import HOST_STUDIES, STARTER, Devices, selected
+
+NANO = Identity("nano", "NVIDIA Jetson Nano Developer Kit", "1421019000001", "32.6.1", "4.6")
+HALF = {"cores": 4, "cpu_mhz": 1113.6, "gpu_mhz": 675.75, "emc_mhz": 1065.6}  # of AGX Xavier
+ROW = {"model": "lenet"}
+STUDY = {"title": "t", "backend": "jetson", "device": "agx", "epochs": 2, "sweep": [ROW]}
+STUDIES = {
+    "host-pipeline": {**STUDY, "backend": "host", "device": "host"},
+    "sig": {**STUDY, "setup": "sigmetrics2023"},
+    "mine": STUDY,
+    "hip": {**STUDY, "setup": "hipcw2021"},
+    "host-photographs": {**STUDY, "backend": "host", "device": "host"},
+}
+
+
+@pytest.fixture
+def names(agx):
+    """Return a function that gives the names of the studies that are selected, in order."""
+    agx.checkout.write("studies.yaml", STUDIES)
+
+    def call(*asked):
+        return [name for name, _ in selected(list(asked), Devices(agx.path))]
+
+    return call
+
+
+class TestSelected:
+    """Names in config.yaml."""
+
+    def test_of_studies_are_these_in_that_order(self, names):
+        assert names("mine", "sig") == ["mine", "sig"]
+
+    def test_paper_is_all_studies_of_a_paper(self, names):
+        assert names("paper") == ["sig", "hip"]
+
+    def test_groups_and_studies_may_be_mixed(self, names):
+        assert names("mine", "paper", "starter") == ["mine", "sig", "hip", STARTER]
+
+    def test_auto_is_the_hosts_studies_where_there_is_no_board(self, names, at_hand):
+        at_hand(None)
+        assert names("auto") == list(HOST_STUDIES)
+
+    def test_auto_is_a_starter_on_a_board(self, names, at_hand):
+        at_hand(NANO)
+        assert names("auto") == [STARTER]  # of the board of files, the only one with a file
+
+    def test_imported_is_no_study(self, names):
+        assert names("imported") == []
+
+    def test_that_are_unknown_show_groups_and_studies(self, names):
+        with pytest.raises(ConfigError) as told:
+            names("sig", "papers")
+        found, allowed = str(told.value).split("\n")
+        assert found == "config/config.yaml: studies names 'papers'"
+        assert "auto, starter, paper, imported; config/studies.yaml has: host-pipe" in allowed
+
+    def test_one_name_needs_no_list(self, agx):
+        agx.checkout.write("config.yaml", "studies: small\n")
+        assert len(agx.runs) == 1
+
+
+class TestStarters:
+    """The studies that are made for boards at hand."""
+
+    def test_there_is_one_for_each_board_that_is_here(self, agx, at_hand):
+        at_hand(None)
+        keys = agx.settings().devices.get("agx", "t").model_dump()
+        agx.checkout.write("devices/real.yaml", {**keys, "sysroot": "/"})
+        agx.checkout.write("devices/second.yaml", keys)
+        studies = selected(["starter"], Devices(agx.path))
+        assert [study.device for _, study in studies] == ["agx", "second"]
+
+    def test_without_a_board_it_is_refused_with_what_this_machine_is(self, checkout, at_hand):
+        at_hand(NANO)
+        with pytest.raises(ConfigError) as told:
+            selected(["starter"], Devices(checkout.path))
+        assert "this machine is a NVIDIA Jetson Nano Developer Kit (nano)" in str(told.value)
+        assert "docs/add-a-board.md" in str(told.value)
+
+    def test_its_modes_become_the_devices_own(self, agx):
+        text = (agx.path / "config/workloads.yaml").read_text("utf-8")
+        mobilenet = {"title": "M", "dataset": "gld23k", "guess_samples_per_s": 10}
+        rows = {**yaml.safe_load(text), "mobilenet": {**mobilenet, "dataset_source": "synthetic"}}
+        agx.checkout.write("workloads.yaml", rows)
+        agx.checkout.write("config.yaml", "studies: starter\n")
+        runs = agx.runs
+        assert len(runs) == 3 * 2 + 6 - 1
+        assert {run.studies for run in runs} == {(STARTER,)}
+        half = next(run for run in runs if run.factors["power_mode"] == "half")
+        assert half.factors["power_mode_settings"] == HALF
+        assert agx.settings().devices.get("agx", "t").power_modes.keys() == {"g", "f", "asis"}
+
+
+class TestDevices:
+    """Files of config/devices/."""
+
+    def test_are_named_in_order(self, agx):
+        assert Devices(agx.path).names() == ["agx", "host"]
+
+    def test_that_are_unknown_show_those_there_are(self, agx):
+        with pytest.raises(ConfigError, match="--device is 'orin'\n  config/devices/ has: agx, h"):
+            Devices(agx.path).get("orin", "--device")
+
+    def test_are_read_when_they_are_asked_for(self, agx):
+        agx.checkout.write("devices/broken.yaml", "title: [")
+        devices = Devices(agx.path)
+        assert devices.get("agx", "t").board == "agx_xavier"
+        with pytest.raises(ConfigError, match=r"broken\.yaml"):
+            devices.get("broken", "t")
+
+    def test_that_are_here_are_boards_of_their_kind(self, agx, at_hand):
+        at_hand(None)
+        keys = agx.settings().devices.get("agx", "t").model_dump()
+        agx.checkout.write("devices/nano.yaml", {**keys, "board": "nano"})
+        agx.checkout.write("devices/real.yaml", {**keys, "sysroot": "/"})
+        assert list(Devices(agx.path).here()) == ["agx"]
+
+    def test_take_modes_beside_their_own(self, agx):
+        devices = Devices(agx.path)
+        devices.get("agx", "t")
+        devices.add_modes("agx", {"low": PowerMode(cores=1)})
+        assert list(devices.get("agx", "t").power_modes) == ["g", "f", "asis", "low"]
+        assert list(Devices(agx.path).get("agx", "t").power_modes) == ["g", "f", "asis"]
+
+    @pytest.mark.parametrize("key", ["board", "units"])
+    def test_of_boards_say_which(self, key, agx, refused):
+        agx.set_device(**{"board": None} if key == "board" else {"units": {"d9": "42"}})
+        found, allowed = refused()
+        if key == "board":
+            assert found == "config/devices/agx.yaml: board is missing"
+        else:
+            assert found == "config/devices/agx.yaml: units names 'd9'"
+            assert allowed == "  allowed: d1, d2"
+
+
+class TestBlock:
+    """A block names its own device."""
+
+    def test_before_that_of_the_study(self, agx):
+        keys = agx.settings().devices.get("agx", "t").model_dump()
+        agx.checkout.write("devices/nx.yaml", keys)
+        agx.sweep({"device": "nx"}, {})
+        assert [run.factors["device"] for run in agx.runs] == ["nx", "agx"]
+
+    def test_and_sweeps_it_with_each_ones_defaults(self, agx):
+        keys = agx.settings().devices.get("agx", "t").model_dump()
+        modes = {"power_modes": {"MAXN": {"cores": 6}}, "dvfs": ["on"]}
+        agx.checkout.write("devices/nx.yaml", {**keys, **modes})
+        agx.sweep({"device": ["agx", "nx"], "num_workers": [0, 1]}, device="")
+        told = [tuple(r.factors[k] for k in ("device", "power_mode", "dvfs")) for r in agx.runs]
+        assert told == [("agx", "g", "off")] * 2 + [("nx", "MAXN", "on")] * 2
+
+    @pytest.mark.parametrize(
+        ("block", "where"), [({"device": "orin"}, "small.sweep[0].device"), ({}, "small.device")]
+    )
+    def test_that_is_unknown_is_refused_where_it_stands(self, block, where, agx, refused):
+        agx.sweep(block, device="orin")
+        assert refused()[0] == f"config/studies.yaml: {where} is 'orin'"
+
+    def test_without_any_device_is_refused(self, agx, refused):
+        agx.sweep({}, device="")
+        assert refused()[0] == "config/studies.yaml: small.device is ''"
+
+    def test_of_a_device_that_cannot_run_the_backend_is_refused(self, agx, refused):
+        agx.sweep({"device": "host"})
+        found, allowed = refused()
+        assert found == "config/studies.yaml: small.backend is 'jetson'"
+        assert allowed == "  allowed: host"
+
+
+class TestBackend:
+    """What is measured and what is not is known when the id is made."""
+
+    def test_of_a_board_of_files_is_fake(self, agx):
+        (run,) = agx.runs
+        assert run.factors["backend"] == "fake"
+        assert run.id.startswith("fake-agx-d1-lenet-")
+        assert agx.settings().table.of_backend("jetson") == []
+
+    def test_of_a_real_board_is_jetson(self, agx, at_hand):
+        at_hand(NANO._replace(kind="agx_xavier"))
+        agx.set_device(sysroot="/")
+        (run,) = agx.runs
+        assert run.factors["backend"] == "jetson"
+        assert run.id.startswith("jetson-agx-d1-lenet-")
+
+
+class TestFactors:
+    """What of a board's device stands in the factors, and therefore in the id."""
+
+    def test_are_the_settings_of_the_mode_as_they_are_written(self, agx):
+        assert agx.only().factors["power_mode_settings"] == {"cores": 8, "cpu_mhz": 2265}
+        assert "power_mode_settings" not in agx.only(power_mode="asis").factors
+
+    def test_are_power_source_and_settling(self, agx):
+        assert agx.only().factors["board_settings"] == {"power_source": "sysfs"}
+        agx.set_device(settle={"max_s": 90})
+        assert agx.only().factors["board_settings"] == {
+            "power_source": "sysfs",
+            "settle": {"max_s": 90, "window_s": 20, "temp_c": 1.0, "power_w": 0.5},
+        }
+
+    def test_are_none_of_a_host(self, checkout):
+        assert not {"board_settings", "power_mode_settings"} & checkout.runs[0].factors.keys()
+
+    @pytest.mark.parametrize(
+        "keys",
+        [
+            {"power_source": "jtop"},
+            {"settle": {"max_s": 90}},
+            {"power_modes": {"g": {"cores": 8, "cpu_mhz": 2200}}},
+            {"power_modes": {"g": {"nvpmodel": "MAXN"}}},
+            {"dvfs": ["on"]},
+        ],
+    )
+    def test_that_change_make_another_run(self, keys, agx):
+        before = agx.only().id
+        agx.set_device(**keys)
+        assert agx.only().id != before
+
+    @pytest.mark.parametrize(
+        "keys",
+        [
+            {"title": "another name"},
+            {"python": ["docker", "run"]},
+            {"idle_s": 5},
+            {"out_of_memory": ["lenet"]},
+            {"storage": {"ssd": {"title": "t", "root": "/x", "block_device": "nvme"}}},
+        ],
+    )
+    def test_that_do_not_matter_leave_the_id_alone(self, keys, agx):
+        before = agx.only().id
+        agx.set_device(**keys)
+        assert agx.only().id == before
+
+    def test_a_unit_that_is_bound_is_the_same_run(self, agx):
+        before = agx.only().id
+        agx.set_device(units={"d1": agx.board.kind.serial})
+        assert agx.only().id == before
+
+
+class TestMachine:
+    """What the measuring side is told beside the factors."""
+
+    def test_of_a_board_is_all_that_it_has_to_know(self, agx):
+        disk = {"title": "t", "root": "data/", "mount": "/", "block_device": "vd"}
+        settle = {"max_s": 90, "window_s": 5, "temp_c": 1.0, "power_w": 0.5}
+        agx.set_device(storage={"ssd": disk}, settle=settle, units={"d1": agx.board.kind.serial})
+        (run,) = agx.runs
+        assert json.loads(run.machine) == {
+            "backend": "fake",
+            "root": str(agx.board.root),
+            "kind": "agx_xavier",
+            "unit": agx.board.kind.serial,
+            "storage": {"root": "data/", "mount": "/", "block_device": "vd"},
+            "power_source": "sysfs",
+            "settle": settle,
+        }
+        assert run.python == ("/usr/bin/python3",)
+        assert run.data_root == "data"
+
+    def test_of_a_host_names_no_board(self, checkout):
+        told = json.loads(checkout.runs[0].machine)
+        assert (told["backend"], told["root"], told["kind"]) == ("host", "/", "")
+        assert (told["power_source"], told["settle"], told["unit"]) == ("none", None, "")
+
+    def test_a_board_beside_the_checkout_is_given_by_its_whole_path(self, agx):
+        agx.set_device(sysroot="boards/agx")
+        (run,) = agx.runs
+        assert json.loads(run.machine)["root"] == str(agx.board.root)
+        assert run.factors["backend"] == "fake"
+
+    def test_each_medium_is_told_to_its_own_rows(self, agx):
+        media = {name: {"title": "t", "root": f"/{name}/sets"} for name in ("ssd", "hdd")}
+        agx.set_device(storage=media)
+        agx.sweep({"storage": ["ssd", "hdd"]})
+        assert [json.loads(r.machine)["storage"]["root"] for r in agx.runs] == [
+            "/ssd/sets",
+            "/hdd/sets",
+        ]
+
+
+class TestElsewhere:
+    """Rows that this machine cannot measure."""
+
+    @pytest.fixture
+    def away(self, agx):
+        """Two rows of another board beside one of this."""
+        keys = agx.settings().devices.get("agx", "t").model_dump()
+        agx.checkout.write("devices/nano.yaml", {**keys, "board": "nano", "title": "Jetson Nano"})
+        agx.sweep({"device": "nano", "seed": [0, 1]}, {})
+        return agx
+
+    def test_are_left_alone_with_the_reason(self, away):
+        assert [run.factors["device"] for run in away.runs] == ["agx"]
+        reasons = {reason for _, reason in away.elsewhere}
+        assert reasons == {"it wants a Jetson Nano: here is a Jetson-AGX"}
+        assert len(away.elsewhere) == 2
+
+    def test_that_are_measured_are_of_the_table_but_no_longer_of_this_machine(self, away, measure):
+        wanted = away.elsewhere[0][0]
+        (run,) = [run for run, _ in away.settings().table.elsewhere if run.id == wanted]
+        for epoch in range(run.epochs):
+            measure(run, epoch)
+        there = {run.id: run for run in away.runs}
+        assert list(there) == [wanted, away.runs[-1].id]
+        assert (there[wanted].here, there[wanted].python) == (False, ())
+        assert away.runs[-1].here
+        assert [run_id for run_id, _ in away.elsewhere] != [wanted]
+
+    def test_that_are_measured_in_part_are_left_alone(self, away, measure):
+        run, _ = away.settings().table.elsewhere[0]
+        measure(run, 0)
+        assert len(away.elsewhere) == 2
+
+    def test_that_are_excluded_are_only_excluded(self, away):
+        away.checkout.write("exclusions.yaml", [{"where": {"device": "nano"}, "reason": "memory"}])
+        assert away.elsewhere == []
+        assert len(away.settings().table.excluded) == 2

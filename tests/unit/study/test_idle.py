@@ -1,0 +1,142 @@
+"""Which idle powers are wanted: one for each board and power mode of a selected run."""
+
+import json
+import re
+
+import pytest
+
+from epochwatt.study.idle import idles
+from epochwatt.study.imported import SOURCE
+
+
+@pytest.fixture
+def wanted(agx):
+    """Return a function that gives the idle powers of the board's study."""
+    return lambda: list(idles(agx.settings()).values())
+
+
+def test_each_mode_is_measured_once_whatever_runs_in_it(agx, wanted):
+    agx.sweep({"num_workers": [0, 1], "batch_size": [16, 32], "power_mode": ["g", "f"]})
+    assert [idle.place["power_mode"] for idle in wanted()] == ["g", "f"]
+
+
+def test_dvfs_and_units_are_places_of_their_own(agx, wanted):
+    agx.set_device(units={"d2": agx.board.kind.serial})
+    agx.sweep({"instance": ["d1", "d2"], "dvfs": ["off", "on"]})
+    assert {(i.place["instance"], i.place["dvfs"]) for i in wanted()} == {
+        *(("d1", "off"), ("d1", "on"), ("d2", "off"), ("d2", "on"))
+    }
+
+
+def test_a_host_has_none(checkout):
+    assert idles(checkout.settings()) == {}
+
+
+def test_a_board_may_leave_it_out(agx, wanted):
+    agx.set_device(idle_s=0)
+    assert wanted() == []
+
+
+def test_it_tells_all_that_the_measurement_needs(agx, wanted):
+    agx.set_device(settle={"max_s": 30}, idle_s=45)
+    agx.sweep({"power_mode": "f"})
+    (idle,) = wanted()
+    (run,) = agx.runs
+    place = {"backend": "fake", "device": "agx", "instance": "d1", "power_mode": "f"}
+    assert idle.place == {**place, "dvfs": "off"}
+    assert json.loads(idle.settings) == {
+        "power_mode_settings": {"cores": 2},
+        "dvfs": "off",
+        "board_settings": run.factors["board_settings"],
+    }
+    assert run.factors["board_settings"]["settle"]["max_s"] == 30
+    assert (idle.seconds, idle.python, idle.machine) == (45, run.python, run.machine)
+    assert idle.receipt == f"results/idle/{idle.id}.json"
+
+
+def test_a_mode_without_settings_has_none(agx, wanted):
+    agx.sweep({"power_mode": "asis", "dvfs": "on"})
+    assert json.loads(wanted()[0].settings).keys() == {"dvfs", "board_settings"}
+
+
+class TestId:
+    """What makes it another measurement."""
+
+    def test_shows_the_place_and_fits_into_the_workflows_constraint(self, agx, wanted):
+        (idle,) = wanted()
+        assert re.fullmatch(r"idle-fake-agx-d1-g-dvfsoff-p1-[0-9a-f]{8}", idle.id)
+        agx.set_device(power_modes={"MAXN.10W": {"cores": 2}})
+        (idle,) = wanted()
+        assert re.fullmatch(r"idle-[a-z0-9.-]+", idle.id)
+        assert list(idles(agx.settings())) == [idle.id]
+
+    @pytest.mark.parametrize(
+        "keys",
+        [
+            {"idle_s": 61},
+            {"power_source": "jtop"},
+            {"settle": {"max_s": 5}},
+            {"power_modes": {"g": {"cores": 7}}},
+            {"instances": ["d3"]},
+            {"dvfs": ["on"]},
+        ],
+    )
+    def test_changes_with_what_is_measured(self, keys, agx, wanted):
+        before = wanted()[0].id
+        agx.set_device(**keys)
+        assert wanted()[0].id != before
+
+    @pytest.mark.parametrize(
+        "keys",
+        [
+            {"python": ["docker"]},
+            {"storage": {"ssd": {"title": "t", "root": "elsewhere"}}},
+            {"title": "t"},
+        ],
+    )
+    def test_does_not_change_with_the_rest(self, keys, agx, wanted):
+        before = wanted()[0].id
+        agx.set_device(**keys)
+        assert wanted()[0].id == before
+
+    def test_does_not_change_with_the_run(self, agx, wanted):
+        before = wanted()[0].id
+        agx.sweep({"seed": 7, "num_workers": 0}, epochs=9)
+        assert wanted()[0].id == before
+
+
+class TestElsewhere:
+    """A board that is not here."""
+
+    @pytest.fixture
+    def away(self, agx, measure):
+        """Its run was measured, on another machine."""
+        (run,) = agx.runs
+        for epoch in range(run.epochs):
+            measure(run, epoch)
+        (idle,) = idles(agx.settings()).values()
+        agx.set_device(units={"d1": "42"})
+        assert not agx.runs[0].here
+        return agx, idle
+
+    def test_is_not_asked_for_its_idle_power(self, away):
+        agx, _ = away
+        assert idles(agx.settings()) == {}
+
+    def test_has_the_one_that_was_measured_there(self, away):
+        agx, idle = away
+        (agx.path / "measured" / idle.id / "idle").mkdir(parents=True)
+        assert list(idles(agx.settings())) == [idle.id]
+
+    def test_of_imported_runs_is_not_asked_for(self, agx):
+        (run,) = agx.runs
+        folder = agx.path / "imported/jetson-agx-imported"
+        folder.mkdir(parents=True)
+        source = {
+            **{"run": folder.name, "schema_version": 1, "canonical": "{}", "epochs": 3},
+            "factors": {**run.factors, "backend": "jetson", "imported": "the logs"},
+        }
+        (folder / SOURCE).write_text(json.dumps(source), "utf-8")
+        agx.checkout.write("config.yaml", "studies: imported\n")
+        assert [run.is_imported for run in agx.runs] == [True]
+        assert idles(agx.settings()) == {}

@@ -1,0 +1,147 @@
+"""The grids of the two papers in config/studies.yaml: row by row, and how many there are."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from epochwatt.study.config import Study
+from epochwatt.study.expand import STUDIES, Devices, load_table, read_rows
+
+PUBLISHED = Path(__file__).resolve().parents[4] / "shared/data/published"
+published = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="no ../shared/data beside us")
+
+# study -> rows of its own, and epochs; rows that two studies share count in both
+ROWS = {
+    "sigmetrics-pipeline": (30, 6),
+    "sigmetrics-storage": (22, 6),
+    "sigmetrics-cache-dropped": (2, 6),
+    "sigmetrics-batch-size": (24, 6),
+    "sigmetrics-variability-agx": (5, 150),
+    "sigmetrics-variability-nx": (5, 95),
+    "sigmetrics-variability-nano": (5, 670),
+    "sigmetrics-dvfs": (6, 6),
+    "sigmetrics-power-modes": (49, 6),
+    "sigmetrics-prediction": (10, 6),
+    "sigmetrics-orin": (3, 6),
+    "hipcw-pipeline": (24, 3),
+    "hipcw-scale": (16, 3),
+}
+# 5397 of SIGMETRICS 2023 with all that it leaves open, less three runs that its variability has
+# too; and 120 of HiPCW 2021
+EPOCHS = 5397 - 3 * 6 + 120
+KEY = (
+    *("setup", "device", "instance", "model", "dataset", "dataset_scale", "storage"),
+    *("num_workers", "prefetch_factor", "batch_size", "power_mode", "dvfs", "cache_policy"),
+)
+MODES = {"custom(gpu_mhz=114.75)": "gpu114"}
+
+
+@pytest.fixture(scope="module")
+def runs(request):
+    """All runs of `studies: paper`, wherever they can be measured."""
+    table = load_table({"studies": "paper"}, request.config.rootpath)
+    assert table.excluded == []
+    return [*table.runs.values(), *(run for run, _ in table.elsewhere)]
+
+
+def read(name):
+    with (PUBLISHED / name).open(newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def test_every_study_has_its_rows_and_epochs(runs, pytestconfig):
+    counts = Counter(study for run in runs for study in run.studies)
+    assert counts == {study: n_rows for study, (n_rows, _) in ROWS.items()}
+    studies = read_rows(Study, pytestconfig.rootpath / STUDIES)
+    assert {name: studies[name].epochs for name in ROWS} == {n: e for n, (_, e) in ROWS.items()}
+
+
+def test_shared_rows_are_one_run(runs):
+    assert len(runs) == len({run.id for run in runs}) == 189
+    shared = [run for run in runs if len(run.studies) > 1]
+    assert sum(len(run.studies) for run in runs) == sum(n for n, _ in ROWS.values()) == 201
+    # each network of the AGX at its defaults: storage, batch size, DVFS, power modes
+    defaults = [run for run in shared if len(run.studies) >= 4]
+    assert {run.factors["model"] for run in defaults} == {"lenet", "mobilenet", "resnet"}
+    assert len(shared) == 5
+
+
+def test_a_paper_is_its_own_setup(runs):
+    assert {(run.studies[0].split("-")[0], run.factors["setup"]) for run in runs} == {
+        ("sigmetrics", "sigmetrics2023"),
+        ("hipcw", "hipcw2021"),
+    }
+
+
+def test_epochs_are_those_of_the_papers(runs):
+    assert sum(run.epochs for run in runs) == EPOCHS
+
+
+def test_data_are_the_official_ones_but_where_they_are_scaled(runs):
+    made_up = [run for run in runs if run.factors["dataset_source"] != "official"]
+    assert {run.studies for run in made_up} == {("hipcw-scale",)}
+    assert {run.factors["dataset_scale"] for run in made_up} == {0.25, 4}
+    assert {run.factors["dataset_scale"] for run in runs} == {0.25, 1, 4}
+
+
+def test_models_that_ran_out_of_memory_are_in_no_study_of_a_paper(runs, pytestconfig):
+    devices = Devices(pytestconfig.rootpath)
+    pairs = {(run.factors["device"], run.factors["model"]) for run in runs}
+    listed = {d: devices.get(d, "the test").out_of_memory for d, _ in pairs}
+    assert {d for d, models in listed.items() if models} == {"nx", "nano"}
+    assert not {(d, m) for d, m in pairs if m in listed[d]}
+
+
+@pytest.mark.parametrize("name", ["agx", "nx", "nano", "orin"])
+def test_defaults_of_the_devices_are_those_of_the_paper(name, pytestconfig):
+    device = Devices(pytestconfig.rootpath).get(name, "the test")
+    modes = {"agx": "g", "nx": "15W", "nano": "MAXN", "orin": "MAXN"}
+    media = {"agx": "ssd", "nx": "ssd", "nano": "sd", "orin": "ssd"}
+    assert next(iter(device.power_modes)) == modes[name]
+    assert next(iter(device.storage)) == media[name]
+    assert device.dvfs[0] == "off"
+    assert device.power_source == "jtop"
+
+
+def as_published(row):
+    """Return the key of a row of grid.csv, in our words."""
+    words = {
+        **row,
+        "setup": row["paper"],
+        "power_mode": MODES.get(row["power_mode"], row["power_mode"]),
+        "cache_policy": {"yes": "dropped", "no": "kept"}[row["drop_cache_each_epoch"]],
+        "dataset_scale": float(row["dataset_scale"]),
+        "prefetch_factor": int(row["prefetch_factor"]) if row["prefetch_factor"] else None,
+        **{key: int(row[key]) for key in ("num_workers", "batch_size")},
+    }
+    return tuple(words[key] for key in KEY)
+
+
+@published
+def test_rows_are_those_of_the_published_grid(runs):
+    wanted = {}
+    for row in read("grid.csv"):
+        key = as_published(row)
+        wanted[key] = max(wanted.get(key, 0), int(row["n_epochs"]))
+    found = {tuple(run.factors[key] for key in KEY): run.epochs for run in runs}
+    assert len(wanted) == 189
+    assert found.keys() - wanted.keys() == set()
+    assert wanted.keys() - found.keys() == set()
+    assert found == wanted
+
+
+@published
+def test_power_modes_are_those_of_the_paper(pytestconfig):
+    devices = Devices(pytestconfig.rootpath)
+    names = {"cores": "cpu_cores", **{f"{n}_mhz": f"{n}_mhz" for n in ("cpu", "gpu", "emc")}}
+    rows = read("power_modes.csv")
+    for row in rows:
+        mode = devices.get(row["device"], "the test").power_modes[
+            MODES.get(row["label"], row["label"])
+        ]
+        told = mode.model_dump(exclude_none=True)
+        assert told == {ours: float(row[theirs]) for ours, theirs in names.items()}, row["id"]
+    listed = Counter(row["device"] for row in rows)
+    assert listed == {d: len(devices.get(d, "the test").power_modes) for d in listed}

@@ -1,0 +1,161 @@
+"""The starter study: what it asks of a board that nobody has configured."""
+
+import pytest
+
+from epochwatt.device.jetson import JetsonBoard
+from epochwatt.device.reading import Tables, cpus, tables
+from epochwatt.errors import ConfigError
+from epochwatt.fakeboard.board import make_board
+from epochwatt.fakeboard.kinds import KINDS
+from epochwatt.study import starter as module
+from epochwatt.study.starter import BATCH_SIZES, EPOCHS, MODEL, WORKERS, power_modes, starter
+
+KHZ, HZ = (400_000, 900_000, 1_100_000, 2_000_000), (100_000_000, 600_000_000, 1_000_000_000)
+EMC = (204_000_000, 800_000_000, 1_600_000_000)
+
+
+def told(modes):
+    """Return each mode's settings as plain values."""
+    return {name: mode.model_dump(exclude_none=True) for name, mode in modes.items()}
+
+
+class TestPowerModes:
+    """One thing at a time, then all of them."""
+
+    def test_are_the_highest_one_and_halves_of_it(self):
+        full = {"cores": 6, "cpu_mhz": 2000.0, "gpu_mhz": 1000.0, "emc_mhz": 1600.0}
+        half = {"cores": 3, "cpu_mhz": 900.0, "gpu_mhz": 600.0, "emc_mhz": 800.0}
+        assert told(power_modes(Tables(KHZ, HZ, EMC), 6)) == {
+            "max": full,
+            "halfcores": {**full, "cores": 3},
+            "halfcpu": {**full, "cpu_mhz": 900.0},
+            "halfgpu": {**full, "gpu_mhz": 600.0},
+            "halfemc": {**full, "emc_mhz": 800.0},
+            "half": half,
+        }
+
+    def test_leave_a_memory_alone_whose_clocks_are_not_known(self):
+        modes = told(power_modes(Tables(KHZ, HZ, ()), 6))
+        assert list(modes) == ["max", "halfcores", "halfcpu", "halfgpu", "half"]
+        assert not any("emc_mhz" in mode for mode in modes.values())
+
+    @pytest.mark.parametrize(("n_cores", "half"), [(1, 1), (2, 1), (5, 2), (12, 6)])
+    def test_keep_at_least_one_core(self, n_cores, half):
+        modes = told(power_modes(Tables(KHZ, HZ, EMC), n_cores))
+        assert (modes["max"]["cores"], modes["half"]["cores"]) == (n_cores, half)
+
+    def test_have_names_that_fit_into_an_id(self):
+        assert all(name.isalnum() for name in power_modes(Tables(KHZ, HZ, EMC), 6))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_are_steps_of_the_board(self, kind, tmp_path):
+        root = str(make_board(tmp_path / "board", kind).root)
+        clocks = tables(root)
+        for mode in told(power_modes(clocks, len(cpus(root)))).values():
+            assert round(mode["cpu_mhz"] * 1e3) in clocks.cpu_khz
+            assert round(mode["gpu_mhz"] * 1e6) in clocks.gpu_hz
+            assert round(mode.get("emc_mhz", 0) * 1e6) in (clocks.emc_hz or (0,))
+
+    def test_are_taken_by_a_board(self, agx):
+        settings = {"root": str(agx.board.root), "kind": "agx_xavier", "backend": "fake"}
+        board = JetsonBoard(settings)
+        before = agx.board.snapshot()
+        n_cores = len(cpus(str(agx.board.root)))
+        for name, mode in told(power_modes(tables(str(agx.board.root)), n_cores)).items():
+            found = board.apply(mode, "off")
+            assert found["resolved"].items() >= mode.items(), name
+            assert found["verified"], name
+        board.restore()
+        assert agx.board.snapshot() == before
+
+
+@pytest.fixture
+def make(agx):
+    """Return a function that gives the study of the board with changed keys, and its modes."""
+
+    def call(**keys):
+        agx.set_device(**keys)
+        return starter("agx", agx.settings().devices.get("agx", "the test"))
+
+    return call
+
+
+class TestStudy:
+    """What is swept."""
+
+    def test_is_of_this_device_and_of_nobodys_paper(self, make):
+        study, _ = make()
+        assert (study.device, study.backend, study.setup) == ("agx", "jetson", "own")
+        assert study.epochs == EPOCHS == 3
+        assert study.title == "First look at a Jetson AGX Xavier"
+
+    def test_asks_for_workers_and_batch_sizes_on_each_medium_that_is_there(self, make):
+        storage = {
+            "ssd": {"title": "t", "root": "data"},
+            "hdd": {"title": "t", "root": "/mnt/x", "mount": "/no/such/mount"},
+            "sd": {"title": "t", "root": "/data", "mount": "/"},
+        }
+        pipeline, modes = make(storage=storage)[0].sweep
+        assert pipeline["num_workers"] == WORKERS == [0, 1, 4]
+        assert pipeline["batch_size"] == BATCH_SIZES
+        assert len(BATCH_SIZES) == 2
+        assert pipeline["storage"] == ["ssd", "sd"]
+        assert pipeline["power_mode"] == "max"
+        assert modes["storage"] == "ssd"
+
+    def test_asks_for_every_power_mode(self, make):
+        study, modes = make()
+        assert study.sweep[1]["power_mode"] == list(modes)
+        assert len(modes) == 6
+
+    def test_all_blocks_use_one_made_up_data_set(self, make):
+        study, _ = make()
+        assert {(b["model"], b["dataset_source"]) for b in study.sweep} == {(MODEL, "synthetic")}
+        assert len({block["dataset_scale"] for block in study.sweep}) == 1
+
+    def test_without_a_medium_is_refused(self, make):
+        gone = {"hdd": {"title": "t", "root": "/mnt/x", "mount": "/no/such/mount"}}
+        with pytest.raises(ConfigError, match=r"agx\.yaml: no medium of storage is there: hdd\n"):
+            make(storage=gone)
+
+    @pytest.mark.parametrize("missing", ["cpu_khz", "gpu_hz"])
+    def test_without_clocks_is_refused(self, missing, make, monkeypatch):
+        clocks = Tables(KHZ, HZ, EMC)._replace(**{missing: ()})
+        monkeypatch.setattr(module, "tables", lambda root: clocks)
+        with pytest.raises(ConfigError, match=r"does not list the clocks.*\n  without them"):
+            make()
+
+
+class TestDuration:
+    """About two hours: the data set is scaled."""
+
+    @staticmethod
+    def epochs(study):
+        pipeline, modes = study.sweep
+        n_runs = len(WORKERS) * len(BATCH_SIZES) * len(pipeline["storage"])
+        return EPOCHS * (n_runs + len(modes["power_mode"]) - 1)  # the highest mode stands in both
+
+    @pytest.mark.parametrize("samples_per_s", [10.0, 77.0, 200.0])
+    def test_follows_the_guess(self, samples_per_s, make):
+        study, _ = make(guess_samples_per_s={MODEL: samples_per_s})
+        samples = self.epochs(study) * study.sweep[0]["dataset_scale"] * module.SAMPLES
+        assert samples / samples_per_s * module.SLOWER == pytest.approx(module.TARGET_S, rel=0.06)
+
+    def test_is_shared_among_the_media(self, make):
+        one, _ = make()
+        media = {name: {"title": "t", "root": f"data/{name}"} for name in ("a", "b", "c")}
+        three, _ = make(storage=media)
+        assert self.epochs(three) > 1.5 * self.epochs(one)
+        scales = [study.sweep[0]["dataset_scale"] for study in (one, three)]
+        wanted = self.epochs(one) / self.epochs(three)
+        assert scales[1] / scales[0] == pytest.approx(wanted, rel=0.1)
+
+    @pytest.mark.parametrize(("samples_per_s", "scale"), [(1e-3, 0.01), (1e6, 1.0)])
+    def test_ends_at_the_whole_data_set_and_at_a_hundredth(self, samples_per_s, scale, make):
+        study, _ = make(guess_samples_per_s={MODEL: samples_per_s})
+        assert study.sweep[0]["dataset_scale"] == scale
+
+    def test_is_guessed_where_the_device_does_not_say(self, make):
+        unknown, _ = make(guess_samples_per_s={})
+        known, _ = make(guess_samples_per_s={MODEL: 30.0})
+        assert unknown.sweep[0]["dataset_scale"] == known.sweep[0]["dataset_scale"]

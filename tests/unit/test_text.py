@@ -1,0 +1,27 @@
+"""Words and tables for the terminal."""
+
+import pytest
+
+from epochwatt.text import aligned, origin
+
+
+@pytest.mark.parametrize(
+    ("backends", "words"),
+    [
+        (["host"], "measured on"),
+        (["jetson", "host", "jetson"], "measured on"),
+        (["fake", "fake"], "not measured, from a fake board:"),
+        (["host", "fake"], "measured on and not measured, from a fake board:"),
+    ],
+)
+def test_origin_says_each_thing_once_and_never_that_a_fake_board_was_measured(backends, words):
+    assert origin(backends) == words
+
+
+def test_origin_of_an_unknown_backend_is_not_made_up():
+    with pytest.raises(KeyError):
+        origin(["twin"])
+
+
+def test_columns_are_as_wide_as_their_widest_cell_and_nothing_trails():
+    assert aligned([("a", "bcd", "e"), ("abc", "b", "")]) == ["a    bcd  e", "abc  b"]
