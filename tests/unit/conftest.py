@@ -172,6 +172,7 @@ def in_child():
 
         process = context.Process(target=report)
         process.start()
+        sender.close()  # else a child that dies without an answer is waited for
         result, error = receiver.recv()
         process.join()
         if error is not None:

@@ -19,7 +19,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.records import files
 from epochwatt.records.samples import read_samples
 
-PLUG_STATES = ("ii", "iii", "iv")
+PLUG_STATES = {"ii": "off", "iii": "on", "iv": ""}  # state -> DVFS; asleep there is none
 
 
 def write_idle_table(
@@ -74,7 +74,7 @@ def plug_rows(path: str) -> list[dict[str, Any]]:
     """Return what was entered by hand, checked; nothing where the file is missing."""
     if not os.path.exists(path):
         return []
-    with open(path, newline="", encoding="utf-8") as handle:
+    with open(path, newline="", encoding="utf-8-sig") as handle:  # a spreadsheet marks it
         rows = list(csv.DictReader(line for line in handle if not line.startswith("#")))
     return [_plug_row(row, f"{path}, row {n}") for n, row in enumerate(rows, 1)]
 
@@ -96,4 +96,5 @@ def _plug_row(row: dict[str, Any], where: str) -> dict[str, Any]:
     if not 0 <= power_w < math.inf:
         raise ConfigError(f"{where}: power_w is {row['power_w']!r}\n  allowed: a number >= 0, in W")
     told = {key: row[key] for key in ("device", "instance", "power_mode", "state")}
+    told["dvfs"] = PLUG_STATES[row["state"]]
     return {**told, "backend": "jetson", "power_scope": "socket", "power_w": power_w}

@@ -108,6 +108,7 @@ class JetsonBoard(Machine):
         super().check()
 
     def unit_names(self) -> List[str]:
+        """Return the names by which a row may be bound to this board: serial number, host name."""
         serial = self.identity.serial if self.identity is not None else ""
         return ([serial] if serial else []) + super().unit_names()
 

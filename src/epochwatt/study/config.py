@@ -130,6 +130,12 @@ class Settling(Closed):
     temp_c: float = Field(1.0, gt=0, description="largest change of the hottest sensor in it, K")
     power_w: float = Field(0.5, gt=0, description="largest change of the module's power in it, W")
 
+    @model_validator(mode="after")
+    def _long_enough(self) -> "Settling":
+        if self.max_s < self.window_s:
+            raise ValueError("max_s has to be at least window_s: nothing is steady before")
+        return self
+
 
 class Device(Closed):
     """config/devices/{device}.yaml: one device type."""
@@ -347,7 +353,7 @@ def _allowed(first: Any) -> str:
         return "a mapping, `key: value`"
     if "expected" in context:
         return str(context["expected"])
-    return str(first["msg"]).replace("Input should be ", "")
+    return str(first["msg"]).replace("Input should be ", "").replace("Value error, ", "")
 
 
 def _about(model: type[BaseModel], first: Any) -> str:

@@ -105,8 +105,8 @@ class TestPlug:
     def test_rows_are_those_of_a_meter_at_the_plug(self, plug):
         rows = plug(f"# by hand\n{HEADER}agx,d1,f,ii,9.5\n# asleep\nnx,d2,15W,iv,0\n")
         socket = {"backend": "jetson", "power_scope": "socket"}
-        agx = {"device": "agx", "instance": "d1", "power_mode": "f", "state": "ii"}
-        nx = {"device": "nx", "instance": "d2", "power_mode": "15W", "state": "iv"}
+        agx = {"device": "agx", "instance": "d1", "power_mode": "f", "state": "ii", "dvfs": "off"}
+        nx = {"device": "nx", "instance": "d2", "power_mode": "15W", "state": "iv", "dvfs": ""}
         assert rows == [{**agx, **socket, "power_w": 9.5}, {**nx, **socket, "power_w": 0.0}]
 
     def test_columns_may_stand_in_any_order(self, plug):
@@ -171,7 +171,7 @@ def test_table_has_the_measured_ones_then_those_entered_by_hand(measured, table)
 
 def test_cells_of_what_nobody_knows_are_empty(measured, table):
     root = measured(sysfs=(MODULE, lambda s: math.nan))
-    silent, entered = table(root, [IDLE], "agx,d1,f,ii,9.5\n")
+    silent, entered = table(root, [IDLE], "agx,d1,f,iv,2.5\n")
     assert (silent["power_w"], silent["power_error_pct"]) == ("", "")
     assert (entered["dvfs"], entered["duration_s"]) == ("", "")
 

@@ -75,7 +75,7 @@ class TestId:
         [
             {"idle_s": 61},
             {"power_source": "jtop"},
-            {"settle": {"max_s": 5}},
+            {"settle": {"max_s": 50}},
             {"power_modes": {"g": {"cores": 7}}},
             {"instances": ["d3"]},
             {"dvfs": ["on"]},
