@@ -57,7 +57,6 @@ lock: ## resolve the locked versions anew
 	echo "uv==$(UV_VERSION)" | $(LOCK) - -o requirements/uv.txt
 	$(LOCK) pyproject.toml -o requirements/workflow.txt
 	$(LOCK) pyproject.toml --extra host -c requirements/workflow.txt -o requirements/host.txt
-	$(LOCK) pyproject.toml --extra jetson -c requirements/workflow.txt -o requirements/jetson.txt
 	$(LOCK) pyproject.toml --extra host --extra dev -c requirements/host.txt -o requirements/dev.txt
 LOCK := .venv/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes
 

@@ -56,7 +56,11 @@ def _plan(arguments: argparse.Namespace) -> None:
     from epochwatt.study.settings import load_settings
 
     settings = load_settings({"studies": arguments.studies} if arguments.studies else None)
-    lines = why_lines(settings, arguments.why) if arguments.why else plan_lines(settings)
+    lines = (
+        why_lines(settings, arguments.why, arguments.studies)
+        if arguments.why
+        else plan_lines(settings)
+    )
     print("\n".join(lines))
 
 
@@ -79,7 +83,10 @@ def _discard(arguments: argparse.Namespace) -> None:
 def _summary(_: argparse.Namespace) -> None:
     path = Path("results/summary.txt")
     if not path.exists():
-        raise EpochwattError("there is no results/summary.txt yet: `make run` makes it")
+        raise EpochwattError(
+            "there is no results/summary.txt yet: the workflow makes it (`make run`; on a "
+            "board: snakemake --profile jetson)"
+        )
     print(path.read_text("utf-8"))
     print("figures  results/figures/     tables  results/tables/")
     if Path("results/report.html").exists():

@@ -196,7 +196,7 @@ FLAGS: Dict[str, str] = {
     "power_sampling_regular": "power was not read at random instants: the bound holds no aliasing",
     "power_resolution_unknown": "too few different readings to see the sensor's resolution",
     "power_stuck": "a power sensor gave the same value for more than 30 s",
-    "power_contradicted": "an input rail told less power than a rail below it",
+    "power_contradicted": "a rail told more than the one above it, in over 5 % of the readings",
     "power_total_unknown": "the board's rails are not known well enough to add them up",
     "power_source_replaced": "the power source asked for could not be used; another was",
     "clock_below_request": "DVFS off, and a clock's mean was below 95 % of what it was pinned to",

@@ -41,7 +41,7 @@ def test_a_run_killed_in_epoch_2_goes_on_there(shop, undisturbed):
     assert checkout.is_measuring(run.id, 2)
     before = checkout.epoch_state(run.id, 0, 1)
     outcome = checkout.make()
-    assert "lock" not in outcome.text.lower()
+    assert "lockexception" not in outcome.text.lower()
     assert outcome.measuring == [f"train_epoch {run.id} 2 2"]
     assert checkout.epoch_state(run.id, 0, 1) == before
     check_completed(checkout, run, undisturbed)

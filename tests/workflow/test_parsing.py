@@ -16,7 +16,7 @@ def _unknown_factor(checkout):
     checkout.configure(host_pipeline={"epochs": 1, "sweep": [block(num_worker=2)]})
     return (
         "config/studies.yaml: unknown key 'num_worker' in host-pipeline.sweep[0] (value 2)",
-        "allowed keys: instance, model,",
+        "allowed keys: device, instance, model,",
     )
 
 
@@ -32,7 +32,7 @@ def _unknown_study(checkout):
     checkout.write_yaml("config/config.yaml", {"studies": ["host-pipelines"]})
     return (
         "config/config.yaml: studies names 'host-pipelines'",
-        "config/studies.yaml has: host-pipeline",
+        "allowed: auto, starter, paper, imported; config/studies.yaml has: host-pipeline",
     )
 
 

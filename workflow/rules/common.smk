@@ -1,6 +1,6 @@
 """What all rules share: configuration, run table, input functions. No rules.
 
-Needs: config/*.yaml.  Gives: TABLE, PLOTTING, FLAGS, WORKLOADS and the functions below.
+Needs: config/*.yaml.  Gives: SETTINGS, TABLE and the functions below.
 """
 
 import shlex

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import fields
+from epochwatt.epochs.board import BUSY_PCT, event_flags
 from epochwatt.epochs.energy import trapezoid
-from epochwatt.epochs.telemetry import SCOPES
+from epochwatt.epochs.telemetry import SCOPES, power_flags
 from epochwatt.errors import ConfigError
 from epochwatt.records import files
 from epochwatt.records.samples import read_samples
 
+DOUBTFUL = {"power_negative", "power_contradicted", "throttled", "over_current"}
 PLUG_STATES = {"ii": "off", "iii": "on", "iv": ""}  # state -> DVFS; asleep there is none
 
 
@@ -63,6 +65,10 @@ def measured_row(measured: str, idle: dict[str, Any]) -> dict[str, Any]:
             table = read_samples(folder, name)
             energy = trapezoid(table["t_mono_s"], table[about["total"]], start_s, end_s)
             power_w = energy.energy_j / (end_s - start_s)
+            flags = power_flags(about, energy.flags) | event_flags(record["events"])
+            busy_pct = record["board"].get("busy_pct") or 0.0
+            if busy_pct > BUSY_PCT or flags & DOUBTFUL:
+                power_w = math.nan  # an empty cell: this was not idle, or not its power
             numbers = {"power_w": power_w, "power_error_pct": energy.error_pct}
             row["power_scope"] = scope
             row |= {key: value for key, value in numbers.items() if not math.isnan(value)}

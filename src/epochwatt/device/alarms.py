@@ -19,8 +19,14 @@ Alarm = NamedTuple(
     ],
 )
 
-# Cooling devices that slow nothing down: fans, the warning that the case is hot, radio cards.
-_HARMLESS = re.compile(r"fan|hot-surface|wifi|wlan|iwl|mt7|ath\d")
+# Cooling devices that slow the board down. Others stand above 0 on a healthy board: fans, warnings,
+# and on the Nano what follows the temperature from 15 degrees on (`gpu_scaling`, `CORE-floor`).
+_SLOWS_DOWN = re.compile(r"throttle|balanced|heavy|cpufreq|devfreq")
+
+
+def slows_down(kind: str) -> bool:
+    """Say whether a cooling device of that type makes the board slower."""
+    return _SLOWS_DOWN.search(kind.lower()) is not None
 
 
 def throttling(root: str) -> Optional[Alarm]:
@@ -32,7 +38,7 @@ def throttling(root: str) -> Optional[Alarm]:
     events, active = [], []
     for folder in _found(root, "sys/class/thermal/cooling_device*"):
         state = _number(folder, "cur_state")
-        if state is None or _HARMLESS.search(text(folder, "type").lower()):
+        if state is None or not slows_down(text(folder, "type")):
             continue
         active.append(int(state > 0))
         events.append(_number(folder, "stats/total_trans") or 0)
@@ -42,7 +48,8 @@ def throttling(root: str) -> Optional[Alarm]:
 def over_current(root: str) -> Optional[Alarm]:
     """Return the counters of `soctherm_oc` and the alarms of the INA3221; None: there are neither.
 
-    An alarm stands until it is read.
+    An alarm stands until any alarm of its chip is read: of all but the first only what holds right
+    now is seen. What has a counter is not missed.
     """
     events: List[int] = []
     active: List[int] = []

@@ -65,13 +65,14 @@ def exact(resolved: Dict[str, Any]) -> Tuple[int, int, int, int]:
 
 def pinned(clocks: Dict[str, Any]) -> Dict[str, float]:
     """Return where the clocks are with DVFS off: at the upper limits of the mode."""
-    found = {"cpu_mhz": _highest(clocks["cpu_max_khz"]), "gpu_mhz": _mhz(clocks["gpu_max_hz"])}
+    found = {"cpu_mhz": _common(clocks["cpu_max_khz"]), "gpu_mhz": _mhz(clocks["gpu_max_hz"])}
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _highest(khz: Dict[str, Optional[int]]) -> Optional[float]:
-    known = [value for value in khz.values() if value is not None]
-    return max(known) / 1e3 if known else None
+def _common(khz: Dict[str, Optional[int]]) -> Optional[float]:
+    """Return the limit of all CPUs; None where they differ, as in `limits`."""
+    known = {value for value in khz.values() if value is not None}
+    return known.pop() / 1e3 if len(known) == 1 else None
 
 
 def compare(

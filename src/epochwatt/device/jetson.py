@@ -75,10 +75,11 @@ class JetsonBoard(Machine):
 
     def _steps_mhz(self) -> Dict[str, List[float]]:
         """Return the clocks the board can be set to; empty where its table is not known."""
+        tables = reading.tables(self.root)
         return {
-            "cpu_mhz": [khz / 1e3 for khz in reading.cpu_khz(self.root)],
-            "gpu_mhz": [hz / 1e6 for hz in reading.gpu_hz(self.root)],
-            "emc_mhz": [hz / 1e6 for hz in reading.emc_hz(self.root)],
+            "cpu_mhz": [khz / 1e3 for khz in tables.cpu_khz],
+            "gpu_mhz": [hz / 1e6 for hz in tables.gpu_hz],
+            "emc_mhz": [hz / 1e6 for hz in tables.emc_hz],
         }
 
     def check(self) -> None:
@@ -261,16 +262,7 @@ class JetsonBoard(Machine):
                 "{} is not there, and without it {} cannot be done. Install it once: make "
                 "setup-jetson (docs/root-helper.md says what it may do)".format(helper, verb)
             )
-        with undisturbed():
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                universal_newlines=True,
-                start_new_session=True,
-                check=False,
-            )
+        done = _run(command)
         answer = _answer(done.stdout)
         if done.returncode == 0 and answer.get("ok"):
             return answer
@@ -300,6 +292,23 @@ class JetsonBoard(Machine):
                 self._seen[key] += alarm.active
                 found[key] = alarm.events + self._seen[key]
         return found
+
+
+def _run(command: List[str]) -> "subprocess.CompletedProcess":
+    """Run the helper, undisturbed by what ends us; BoardError when it cannot be run."""
+    try:
+        with undisturbed():
+            return subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                universal_newlines=True,
+                start_new_session=True,
+                check=False,
+            )
+    except (OSError, UnicodeError) as error:
+        raise BoardError("`{}` cannot be run: {}".format(" ".join(command), error)) from error
 
 
 def _answer(line: str) -> Dict[str, Any]:

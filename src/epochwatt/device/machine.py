@@ -52,8 +52,12 @@ class Machine:
                     " or ".join(names), unit
                 )
             )
+        self.check_medium(self.settings["storage"]["root"])
+
+    def check_medium(self, path: str) -> None:
+        """Check that a path lies on the medium that the row names; raises BoardError."""
         medium = self.settings["storage"]
-        storage.check_medium(medium["root"], medium["mount"], medium["block_device"])
+        storage.check_medium(path, medium["mount"], medium["block_device"])
 
     def unit_names(self) -> List[str]:
         """Return the names by which a row may be bound to this machine."""

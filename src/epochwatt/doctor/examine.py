@@ -20,8 +20,8 @@ from epochwatt.doctor import board as board_checks
 from epochwatt.doctor import sensors
 from epochwatt.doctor.finding import Finding, finding_lines
 from epochwatt.doctor.subject import Recording, Subject, choose, libraries, recording, running
-from epochwatt.errors import BoardError, EpochwattError, LockedError
-from epochwatt.study.place import MEASURED, medium_is_here
+from epochwatt.errors import EpochwattError, LockedError
+from epochwatt.study.place import MEASURED, medium_is_here, no_medium
 from epochwatt.study.settings import ALLOW_ROOT
 
 SECONDS = 10.0  # of samples
@@ -272,23 +272,16 @@ def media(subject: Subject) -> Iterator[Finding]:
     named = set()
     for n, (name, medium) in enumerate(subject.device.storage.items()):
         root = subject.checkout / medium.root
-        if not medium_is_here(medium):
+        if why := no_medium(medium):
             yield Finding(
-                "warning" if n == 0 else "info",
+                "problem" if n == 0 else "info",
                 "storage",
-                f"{name} ({medium.title}): nothing is mounted at {medium.mount}",
+                f"{name} ({medium.title}): {why}",
                 f"mount it, or correct {subject.file}; its runs are left alone meanwhile",
             )
             continue
         found = storage.medium_of(str(root))
         named.add(disk_of(found))
-        try:
-            storage.check_medium(str(root), medium.mount, medium.block_device)
-        except BoardError as error:
-            yield Finding(
-                "warning", "storage", f"{name}: {str(error).removesuffix('; nothing was measured')}"
-            )
-            continue
         yield _space("storage", f"{name}: {root}", found, root, LOW_SPACE_GIB["data"])
     for mounted in storage.media("/"):
         if disk_of(mounted.medium) not in named:

@@ -26,6 +26,8 @@ COUNTER, TRAPEZOID = "counter", "trapezoid"
 RATES = ("cpu_util_pct", "read_iops", "read_mib_s")
 
 STUCK_S = 30.0  # a total that does not move for so long is no reading of a machine at work
+# of the readings; rails are converted one after another, so single ones may contradict each other
+CONTRADICTED = 0.05
 USAGE = (  # column of epochs.csv, source, column of its samples
     ("cpu_util_pct", "host", "cpu_util_pct"),
     ("gpu_util_pct", "nvml", "gpu_util_pct"),
@@ -135,7 +137,8 @@ def power_flags(about: dict[str, Any], found: frozenset[str]) -> set[str]:
         flags.add("power_negative")
     if about["stuck_s"] > STUCK_S:
         flags.add("power_stuck")
-    if about.get("settings", {}).get("contradictions"):
+    contradictions = about.get("settings", {}).get("contradictions") or 0
+    if contradictions and contradictions > CONTRADICTED * about["n_samples"]:
         flags.add("power_contradicted")
     return flags
 
@@ -149,6 +152,9 @@ def telemetry_flags(record: EpochRecord) -> set[str]:
     sources = statistics.get("sources", {}).values()
     if any(about["rows_dropped"] or about["n_failed"] for about in sources):
         flags.add("sampler_gap")
+    wanted = record.meta["factors"].get("board_settings", {}).get("power_source", "none")
+    if wanted != "none" and sources and not any(about["scope"] for about in sources):
+        flags.add("power_missing")
     if any(about["scope"] and not about["total"] for about in sources):
         flags.add("power_total_unknown")
     if any("fallback" in about.get("settings", {}) for about in sources):

@@ -185,7 +185,8 @@ class Device(Closed):
     torch_threads: int = Field(0, ge=0, description="default of the factor of that name")
     guess_samples_per_s: dict[str, float] = Field(
         default_factory=dict,
-        description="model -> a guess for `epochwatt plan`, better than the workload's own",
+        description="model -> a guess for `epochwatt plan`, better than the workload's own; that "
+        "of mobilenet sets how large the starter study's data set is, and so the ids of its runs",
     )
     out_of_memory: list[str] = Field(
         default_factory=list,

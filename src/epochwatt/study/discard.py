@@ -1,5 +1,6 @@
 """Taking a measurement back: the only way by which a finished epoch is measured again."""
 
+import time
 from pathlib import Path
 
 from epochwatt.errors import EpochwattError
@@ -13,6 +14,8 @@ def discard(measured: str, run: str, epoch: int | None) -> list[str]:
 
     Returns the paths it was moved to. Raises EpochwattError when there is nothing of that name.
     """
+    if (Path(measured) / run / "idle").is_dir():
+        return _discard_idle(Path(measured), run)
     folder = RunFolder(measured, run)
     there = folder.measured()
     if not there:
@@ -31,3 +34,12 @@ def discard(measured: str, run: str, epoch: int | None) -> list[str]:
         if epoch is None or first <= epoch <= last:
             receipt.unlink()
     return folder.discard(epoch)
+
+
+def _discard_idle(measured: Path, idle: str) -> list[str]:
+    """Move the idle power of a board in a mode to the trash, with its receipt."""
+    Path(f"results/idle/{idle}.json").unlink(missing_ok=True)
+    trash = measured / ".trash" / time.strftime("%Y%m%dT%H%M%S") / idle
+    trash.parent.mkdir(parents=True, exist_ok=True)
+    (measured / idle).rename(trash)
+    return [str(trash)]

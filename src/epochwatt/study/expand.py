@@ -90,6 +90,10 @@ class Devices:
     def get(self, name: str, where: str) -> Device:
         """Return a device; ConfigError with those there are when it is none."""
         if name not in self._known:
+            if not self.names():
+                raise ConfigError(
+                    f"{self.root.absolute()} has no {DEVICES}/, where {name} should be\n  run it in the checkout"
+                )
             if name not in self.names():
                 raise ConfigError(
                     f"{where} is {name!r}\n  {DEVICES}/ has: {', '.join(self.names())}"
@@ -103,6 +107,11 @@ class Devices:
     def add_modes(self, name: str, modes: dict[str, PowerMode]) -> None:
         """Give a device power modes that its file does not name."""
         device = self._known[name]
+        if taken := device.power_modes.keys() & modes.keys():
+            raise ConfigError(
+                f"{DEVICES}/{name}.yaml: power_modes names {', '.join(sorted(taken))}\n"
+                "  allowed: other names; the starter study has modes of these"
+            )
         self._known[name] = device.model_copy(update={"power_modes": device.power_modes | modes})
 
     def here(self) -> dict[str, Device]:
@@ -290,7 +299,7 @@ def _resolve(
 
 def _board_settings(device: Device) -> dict[str, Any]:
     """Return what else of a board's set-up would change what is measured; it is part of the id."""
-    settle = {"settle": device.settle.model_dump()} if device.settle else {}
+    settle = {"settle": device.settle.model_dump(exclude_defaults=True)} if device.settle else {}
     return {"power_source": device.power_source, **settle}
 
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from epochwatt.device.boards import Identity, identify
+from epochwatt.device.storage import medium_of
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.config import Device, Storage
 from epochwatt.study.runs import Run
@@ -34,11 +35,12 @@ def absence(run: Run, device: Device) -> str | None:
     """Return why a run cannot be measured on this machine; None: it can."""
     if device.remote:
         return None
-    storage = device.storage[run.factors["storage"]]
+    name = run.factors["storage"]
+    missing = no_medium(device.storage[name])
     return (
         _other_board(device)
         or _other_unit(device, run.factors["instance"])
-        or _no_medium(run.factors["storage"], storage)
+        or (f"medium {name}: {missing}" if missing else None)
     )
 
 
@@ -67,14 +69,24 @@ def _other_unit(device: Device, instance: str) -> str | None:
 
 
 def medium_is_here(storage: Storage) -> bool:
-    """Say whether a medium can be used: what has no mount point of its own always can."""
-    return not storage.mount or os.path.ismount(storage.mount)
+    """Say whether a medium can be used: mounted where it has to be, on the device it names."""
+    return no_medium(storage) is None
 
 
-def _no_medium(name: str, storage: Storage) -> str | None:
-    if medium_is_here(storage):
-        return None
-    return f"medium {name}: nothing is mounted at {storage.mount}"
+def no_medium(storage: Storage) -> str | None:
+    """Return why a medium cannot be used; None: it can."""
+    if storage.mount and not os.path.ismount(storage.mount):
+        return f"nothing is mounted at {storage.mount}"
+    device = _block_device(storage.root) if storage.block_device else ""
+    if not device.startswith(storage.block_device):
+        found = device or "no block device"
+        return f"{storage.root} lies on {found}, not on {storage.block_device}"
+    return None
+
+
+@lru_cache
+def _block_device(path: str) -> str:
+    return medium_of(path).device
 
 
 def is_measured(run: Run, root: Path) -> bool:

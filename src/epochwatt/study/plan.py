@@ -1,16 +1,19 @@
 """What the configuration asks for, how much of it is measured, how long the rest may take."""
 
+import json
 import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 
 from epochwatt.datasets.recipes import n_samples
 from epochwatt.errors import ConfigError, EpochwattError, RecordError
 from epochwatt.records.run_folder import RunFolder
-from epochwatt.study.expand import EXCLUSIONS
+from epochwatt.study.expand import EXCLUSIONS, STARTER
 from epochwatt.study.runs import Run
 from epochwatt.study.settings import Settings
+from epochwatt.study.starter import SLOWER
 from epochwatt.text import aligned
 
 MEASURED = "measured"
@@ -40,7 +43,11 @@ def plan_lines(settings: Settings) -> list[str]:
     lines += [f"warning: {line}" for line in memory_warnings(settings)]
     lines.append(
         f"{len(runs)} runs, {n_epochs} epochs, {n_epochs - total_left} of them measured; "
-        + (f"the rest takes about {_duration(total_s)}" if total_left else "nothing is left to do")
+        + (
+            f"the rest takes about {_duration(total_s)}"
+            if total_left
+            else "nothing is left to do" + (" here" if settings.table.elsewhere else "")
+        )
     )
     return lines
 
@@ -112,6 +119,8 @@ def _epoch_estimate_s(
     guess = device.guess_samples_per_s.get(
         f["model"], settings.workloads[f["model"]].guess_samples_per_s
     )
+    if STARTER in run.studies:
+        guess /= SLOWER
     return samples / guess, "a guess"
 
 
@@ -132,6 +141,9 @@ def find_run(settings: Settings, run_id: str) -> Run:
     for run, reason in settings.table.excluded:
         if run.id == run_id:
             raise ConfigError(f"run {run_id!r} cannot be had: {reason}\n  said in {EXCLUSIONS}")
+    for run, reason in settings.table.elsewhere:
+        if run.id == run_id:
+            raise ConfigError(f"run {run_id!r} is left alone here\n  {reason}")
     if run_id not in settings.table.runs:
         raise ConfigError(
             f"no run {run_id!r} in the selected studies\n"
@@ -140,14 +152,14 @@ def find_run(settings: Settings, run_id: str) -> Run:
     return settings.table[run_id]
 
 
-def why_lines(settings: Settings, run_id: str) -> list[str]:
+def why_lines(settings: Settings, run_id: str, studies: Sequence[str] = ()) -> list[str]:
     """Return what would run for a run and why: its epochs, then Snakemake's own word."""
     run = find_run(settings, run_id)
     if run.is_imported:
         return [f"{run.id}: {run.epochs} epochs, imported; none is ever measured here"]
     lines = [f"{run.id}: {run.epochs} epochs asked for by {', '.join(run.studies)}"]
     lines += [f"  {_epoch_state(run, epoch)}" for epoch in range(run.epochs)]
-    jobs = _jobs_about(run.id, _dry_run())
+    jobs = _jobs_about(run.id, _dry_run(studies))
     if not jobs:
         return [*lines, "nothing would run: all that depends on it is there and up to date"]
     return [*lines, "would run, in this order at the latest:", *(f"  {job}" for job in jobs)]
@@ -162,8 +174,10 @@ def _epoch_state(run: Run, epoch: int) -> str:
     return f"epoch {epoch}: not in {folder.path}, will be measured"
 
 
-def _dry_run() -> str:
+def _dry_run(studies: Sequence[str]) -> str:
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all"]
+    if studies:
+        command += ["--config", f"studies={json.dumps(list(studies))}"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         raise EpochwattError(f"snakemake --dry-run failed:\n{result.stderr or result.stdout}")

@@ -27,7 +27,8 @@ def make_report() -> str:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         raise EpochwattError(
-            "the report cannot be made; is everything it shows there (`make run`)?\n"
+            "the report cannot be made: it shows the studies of config/config.yaml, and not all of "
+            "theirs is there. Name under `studies:` what was run, and run the workflow again\n"
             + result.stderr
         )
     return f"{REPORT} is made"

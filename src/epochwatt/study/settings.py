@@ -27,7 +27,7 @@ class Settings:
 
     table: RunTable
     plotting: Plotting
-    flag_effects: dict[str, str]  # flag -> invalidates or informs
+    flag_effects: dict[str, str]  # flag -> invalidates, voids_energy or informs
     workloads: dict[str, WorkloadRow]
     devices: Devices
 

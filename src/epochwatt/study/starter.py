@@ -8,7 +8,7 @@ data set is scaled so that all of it takes about two hours.
 from epochwatt.device.reading import Tables, cpus, tables
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Device, PowerMode, Study
-from epochwatt.study.place import medium_is_here
+from epochwatt.study.place import medium_is_here, no_medium
 
 MODEL = "mobilenet"
 EPOCHS = 3
@@ -35,7 +35,8 @@ def starter(name: str, device: Device) -> tuple[Study, dict[str, PowerMode]]:
     if not media:
         raise ConfigError(
             f"config/devices/{name}.yaml: no medium of storage is there: "
-            f"{', '.join(device.storage)}\n  allowed: one whose mount is mounted, or without mount"
+            + "; ".join(f"{key}: {no_medium(s)}" for key, s in device.storage.items())
+            + "\n  correct storage there: docs/jetson.md"
         )
     clocks = tables(device.sysroot)
     if not clocks.cpu_khz or not clocks.gpu_hz:
@@ -46,7 +47,8 @@ def starter(name: str, device: Device) -> tuple[Study, dict[str, PowerMode]]:
         )
     modes = power_modes(clocks, len(cpus(device.sysroot)))
     pipeline = {"num_workers": WORKERS, "batch_size": BATCH_SIZES, "storage": media}
-    n_runs = len(WORKERS) * len(BATCH_SIZES) * len(media) + len(modes) - 1
+    # not len(media): a disk that is away for a day must not change the data set, and so every id
+    n_runs = len(WORKERS) * len(BATCH_SIZES) * len(device.storage) + len(modes) - 1
     common = {
         "model": MODEL,
         "dataset_source": "synthetic",

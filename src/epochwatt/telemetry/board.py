@@ -11,7 +11,7 @@ import glob
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from epochwatt.device import reading
+from epochwatt.device import alarms, reading
 from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
 from epochwatt.telemetry.handles import Handle, readable, text
 from epochwatt.telemetry.source import NAN, Source
@@ -34,8 +34,6 @@ _EMC_LOADS = (  # kHz of the memory's clock that were of use
     "sys/kernel/debug/cactmon/mc_all",
 )
 _FANS = ("sys/devices/pwm-fan/cur_pwm", "sys/class/hwmon/hwmon*/pwm1")  # 0 to 255
-# cooling devices that make the board slower; others turn the fan or shut the board down
-_THROTTLES = ("throttle", "balanced", "cpufreq", "devfreq")
 
 Reader = NamedTuple("Reader", [("path", str), ("handle", Handle)])
 
@@ -153,7 +151,7 @@ def _throttles(root: str) -> List[Tuple[str, Reader]]:
         glob.glob(os.path.join(glob.escape(root), "sys/class/thermal/cooling_device*"))
     ):
         kind = text(os.path.join(folder, "type"))
-        if any(word in kind.lower() for word in _THROTTLES):
+        if alarms.slows_down(kind):
             reader = _first([os.path.join(folder, "cur_state")])
             if reader is not None:
                 found.append((kind, reader))

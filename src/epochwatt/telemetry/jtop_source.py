@@ -16,7 +16,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from epochwatt.telemetry.columns import column_names, zone_name
+from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
 from epochwatt.telemetry.rails import BOARDS, ModulePower, is_connected
 from epochwatt.telemetry.source import NAN, READ_ERRORS, Source
 
@@ -24,7 +24,6 @@ START_S = 20.0  # to connect; the service may hang, and the client would wait fo
 STALE = 3  # intervals without a new sample; the client itself waits that long
 OWN_TOTAL = "power_jtop_w"
 AGE = "sample_age_s"
-_OFF_C = -200.0
 _UCSI = "ucsi-source-psy-"  # of USB-C ports; 4.x leaves it away
 
 Reading = NamedTuple(
@@ -54,8 +53,10 @@ def open_jtop(kind: str, interval_s: float = 1.0) -> "JtopSource":
     """
     made: List[JtopSource] = []
     failed: List[Exception] = []
+    given_up = threading.Event()
 
     def connect() -> None:
+        client: Any = None
         try:
             module: Any = importlib.import_module("jtop")
             client = module.jtop(interval=interval_s)
@@ -65,12 +66,16 @@ def open_jtop(kind: str, interval_s: float = 1.0) -> "JtopSource":
             made.append(JtopSource(feed, kind, str(module.__version__)))
         except Exception as error:  # noqa: BLE001  the library raises its own and pickle's
             failed.append(error)
+        if client is not None and (failed or given_up.is_set()):
+            client.close()  # else its thread, and the service for it, would go on
 
     thread = threading.Thread(target=connect, name="connect to jtop", daemon=True)
     thread.start()
     thread.join(START_S)
-    if made:
-        return made[0]
+    source = made[0] if made else None
+    if source is not None:
+        return source
+    given_up.set()
     if not failed:
         raise OSError("no answer from the jtop service within {:g} s".format(START_S))
     if isinstance(failed[0], ImportError):
@@ -270,7 +275,7 @@ def _zones(told: Mapping[str, Any]) -> Dict[str, float]:
     names = [zone for zone in told if zone_name(zone)]
     columns = column_names("temp", [zone_name(zone) for zone in names], "c")
     values = [_number(told[zone]) for zone in names]
-    return {c: value if value > _OFF_C else NAN for c, value in zip(columns, values)}
+    return {c: value if value > OFFLINE_C else NAN for c, value in zip(columns, values)}
 
 
 def _number(told: Any, divisor: float = 1.0) -> float:

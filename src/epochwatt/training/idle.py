@@ -47,7 +47,7 @@ def measure_idle(
     """
     folder = os.path.join(measured, idle, "idle")
     if os.path.isdir(folder):
-        log.info("measured before; to repeat it, remove %s", folder)
+        log.info("measured before; to repeat it: epochwatt discard %s", idle)
         return folder
     with machine_lock().acquire({"idle": idle}, on_wait=_say_waiting):
         if os.path.isdir(folder):  # another job measured it while we waited

@@ -58,14 +58,14 @@ def _measure(
 ) -> None:
     if not epochs:
         return
-    try:
-        from epochwatt.training.session import Session
-    except ImportError as error:
-        raise TrainingError(
-            "{} cannot import what training needs ({}); name the interpreter that can under "
-            "`python:` in config/devices/".format(sys.executable, error)
-        ) from error
     with prepared(machine, factors, epochs[0]) as conditions:
+        try:  # not before: OpenMP counts the CPUs that are on once, when torch is loaded
+            from epochwatt.training.session import Session
+        except ImportError as error:
+            raise TrainingError(
+                "{} cannot import what training needs ({}); name the interpreter that can under "
+                "`python:` in config/devices/".format(sys.executable, error)
+            ) from error
         session = Session(folder, factors, data_root, machine, conditions)
         with session:
             for epoch in epochs:

@@ -60,7 +60,7 @@ def _conditions(machine: Machine, factors: Dict[str, Any], first_epoch: int) -> 
         return {}
     busy_pct = _busy_pct(machine)
     mode = machine.apply(settings, factors["dvfs"])
-    limits = factors.get("board_settings", {}).get("settle")
+    limits = machine.settings["settle"]
     settled: Optional[Dict[str, Any]] = None
     if limits is not None and first_epoch == 0:
         settled = settle(machine.root, limits)

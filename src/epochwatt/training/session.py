@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import math
+import os
 import time
 import uuid
 from contextlib import contextmanager
@@ -81,8 +82,11 @@ class Session:
             torch.set_num_threads(factors["torch_threads"])
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.source, self.manifest = open_dataset(data_root, factors)
+        paths = dataset_paths(data_root, factors, self.manifest)
+        for place in {os.path.dirname(os.path.realpath(path)) for path in paths}:
+            machine.check_medium(place)
         self.observer = Observer(
-            dataset_paths(data_root, factors, self.manifest),
+            paths,
             getattr(self.source, "in_memory", False),
             factors,
             machine,

@@ -207,7 +207,7 @@ class TestFactors:
         agx.set_device(settle={"max_s": 90})
         assert agx.only().factors["board_settings"] == {
             "power_source": "sysfs",
-            "settle": {"max_s": 90, "window_s": 20, "temp_c": 1.0, "power_w": 0.5},
+            "settle": {"max_s": 90},  # what has its default would change ids when a key is added
         }
 
     def test_are_none_of_a_host(self, checkout):
@@ -235,7 +235,7 @@ class TestFactors:
             {"python": ["docker", "run"]},
             {"idle_s": 5},
             {"out_of_memory": ["lenet"]},
-            {"storage": {"ssd": {"title": "t", "root": "/x", "block_device": "nvme"}}},
+            {"storage": {"ssd": {"title": "t", "root": "/x"}}},
         ],
     )
     def test_that_do_not_matter_leave_the_id_alone(self, keys, agx):

@@ -65,7 +65,7 @@ def dry_run(monkeypatch):
     """Return a function that sets what Snakemake says of a run."""
 
     def say(run_id):
-        monkeypatch.setattr(plan, "_dry_run", lambda: DRY_RUN.format(run=run_id))
+        monkeypatch.setattr(plan, "_dry_run", lambda _: DRY_RUN.format(run=run_id))
 
     return say
 
@@ -262,7 +262,7 @@ def test_why_names_jobs_about_the_run_with_what_concerns_it(one, dry_run):
 
 
 def test_why_of_a_finished_run_says_that_nothing_would_run(one, monkeypatch):
-    monkeypatch.setattr(plan, "_dry_run", lambda: "Nothing to be done.\n")
+    monkeypatch.setattr(plan, "_dry_run", lambda _: "Nothing to be done.\n")
     assert why_lines(one.settings(), one.ids[0])[-1].startswith("nothing would run")
 
 

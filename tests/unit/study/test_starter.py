@@ -115,7 +115,9 @@ class TestStudy:
 
     def test_without_a_medium_is_refused(self, make):
         gone = {"hdd": {"title": "t", "root": "/mnt/x", "mount": "/no/such/mount"}}
-        with pytest.raises(ConfigError, match=r"agx\.yaml: no medium of storage is there: hdd\n"):
+        with pytest.raises(
+            ConfigError, match=r"agx\.yaml: no medium of storage is there: hdd: nothing is mounted"
+        ):
             make(storage=gone)
 
     @pytest.mark.parametrize("missing", ["cpu_khz", "gpu_hz"])

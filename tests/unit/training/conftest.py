@@ -19,7 +19,7 @@ class RecordingMachine(Machine):
     backend = "fake"
 
     def __init__(self, log: Path, **fails: Exception) -> None:
-        super().__init__({"root": "/no-such-board", "power_source": "sysfs"})
+        super().__init__({"root": "/no-such-board", "power_source": "sysfs", "settle": None})
         self.log = log
         self.fails = fails
         self.left = False

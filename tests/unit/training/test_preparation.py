@@ -16,7 +16,12 @@ from epochwatt.training.preparation import BUSY_LOOKS, CALM_PCT, ENDING, prepare
 MODE = {"cores": 2, "cpu_mhz": 1200.0}
 LIMITS = {"max_s": 5.0, "window_s": 2.0, "temp_c": 1.0, "power_w": 0.5}
 FACTORS = {"power_mode_settings": MODE, "dvfs": "off"}
-SETTLING = {**FACTORS, "board_settings": {"power_source": "sysfs", "settle": LIMITS}}
+
+
+def settling(board):
+    """Give a board limits within which it has to settle."""
+    board.settings["settle"] = LIMITS
+    return board
 
 
 @pytest.fixture
@@ -35,19 +40,18 @@ class TestOrder:
     """What happens when."""
 
     def test_the_load_is_looked_at_before_anything_is_set_and_put_back_comes_last(self, board):
-        with prepared(board, SETTLING, 0):
+        with prepared(settling(board), FACTORS, 0):
             board.say("measuring")
         assert board.calls == ["check", "busy", "apply", "settle", "measuring", "restore"]
 
     def test_only_before_epoch_0_the_board_settles(self, board):
-        with prepared(board, SETTLING, 3) as conditions:
+        with prepared(settling(board), FACTORS, 3) as conditions:
             pass
         assert conditions["settled"] is None
         assert "settle" not in board.calls
 
-    @pytest.mark.parametrize("settings", [{}, {"board_settings": {"power_source": "jtop"}}])
-    def test_without_limits_it_does_not_settle(self, settings, board):
-        with prepared(board, {**FACTORS, **settings}, 0) as conditions:
+    def test_without_limits_it_does_not_settle(self, board):
+        with prepared(board, FACTORS, 0) as conditions:
             pass
         assert conditions["settled"] is None
         assert "settle" not in board.calls
@@ -69,7 +73,7 @@ class TestOrder:
 
 @pytest.mark.usefixtures("settled")
 def test_the_record_tells_mode_load_and_settling(board):
-    with prepared(board, SETTLING, 0) as conditions:
+    with prepared(settling(board), FACTORS, 0) as conditions:
         pass
     assert board.asked == (MODE, "off")
     assert conditions["power_mode"]["requested"] == MODE
@@ -126,7 +130,7 @@ class TestPutBack:
 
     def test_after_settling_that_failed(self, board, monkeypatch):
         monkeypatch.setattr(preparation, "settle", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError), prepared(board, SETTLING, 0):
+        with pytest.raises(ZeroDivisionError), prepared(settling(board), FACTORS, 0):
             pass
         assert board.calls[-1] == "restore"
 
