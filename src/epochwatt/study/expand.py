@@ -92,7 +92,8 @@ class Devices:
         if name not in self._known:
             if not self.names():
                 raise ConfigError(
-                    f"{self.root.absolute()} has no {DEVICES}/, where {name} should be\n  run it in the checkout"
+                    f"{self.root.absolute()} has no {DEVICES}/, where {name} should be\n"
+                    "  run it in the folder of the checkout"
                 )
             if name not in self.names():
                 raise ConfigError(
