@@ -1,7 +1,8 @@
 """What the sampler costs and how far from its plan it samples.
 
 The real process with four rails at 10 Hz (made up, so that no sensor's own time is in it) and the
-host's counters at 1 Hz: alone, and beside as many busy processes as there are CPUs.
+host's counters at 1 Hz: alone, and beside as many busy processes as there are CPUs. Then a board's
+own sources on the files of a fake AGX Orin: rails from sysfs at 10 Hz, or from tegrastats at 1 Hz.
 """
 
 import os
@@ -11,11 +12,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Result, Row, at_most
 from epochwatt.errors import EpochwattError
+from epochwatt.fakeboard.board import make_board
 from epochwatt.telemetry.client import Sampler
 
 CPU_BUDGET = at_most(0.12)
@@ -23,6 +26,7 @@ DEVIATION_BUDGET = at_most(4.0)
 RAILS = {"rails": 4, "period_s": 0.1}
 N_WINDOWS, WINDOW_S = 4, 20.0  # of each kind, in turn
 N_HOGS = max(2, os.cpu_count() or 2)
+BOARD = "orin-jp5"  # four rails, as volts times amperes
 KINDS = {"alone": 0, f"beside {N_HOGS} busy processes": N_HOGS}
 
 
@@ -82,6 +86,30 @@ def rows(kind: str, windows: list[dict[str, Any]]) -> list[Row]:
     ]
 
 
+def board_windows(quick: bool) -> dict[str, list[dict[str, Any]]]:
+    """Return windows on a fake board by power source; its files stand still."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        board = make_board(Path(folder) / "board", BOARD)
+        for power in ("sysfs", "tegrastats"):
+            with Sampler.start(os.getpid(), ".", 0, root=str(board.root), power=power) as sampler:
+                seconds = 0.3 if quick else 3 * WINDOW_S
+                found[power] = [window(sampler, seconds) for _ in range(1 if quick else 2)]
+    return found
+
+
+def board_rows(power: str, windows: list[dict[str, Any]]) -> list[Row]:
+    """Return the CPU time a minute of a board's sources; of tegrastats with that of its child."""
+    settings = [w["sources"].get(power, {}).get("settings", {}) for w in windows]
+    totals = [about.get("child_cpu_s", 0.0) for about in settings]  # since the child's start
+    child_s = [totals[0], *(now - then for then, now in pairwise(totals))]
+    per_min = [60 * (w["cpu_s"] + c) / w["wall_s"] for w, c in zip(windows, child_s, strict=True)]
+    budget = CPU_BUDGET if power == "sysfs" else None
+    note = ", the stand-in's included" if power == "tegrastats" else ""
+    what = f"sampler on a fake board, {power}: CPU time per minute{note}"
+    return [Row(what, per_min, "s", 3, budget)]
+
+
 def run(quick: bool = False) -> Result:
     """Measure windows with and without load in turn; `quick` only shows that it works."""
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
@@ -90,4 +118,7 @@ def run(quick: bool = False) -> Result:
             for kind, n in KINDS.items():
                 with hogs(n):
                     found[kind].append(window(sampler, 0.3 if quick else WINDOW_S))
-    return Result([row for kind in KINDS for row in rows(kind, found[kind])], {"windows": found})
+    told = [row for kind in KINDS for row in rows(kind, found[kind])]
+    on_board = board_windows(quick)
+    told += [row for power, windows in on_board.items() for row in board_rows(power, windows)]
+    return Result(told, {"windows": {**found, **on_board}})

@@ -152,7 +152,7 @@ def telemetry_flags(record: EpochRecord) -> set[str]:
     sources = statistics.get("sources", {}).values()
     if any(about["rows_dropped"] or about["n_failed"] for about in sources):
         flags.add("sampler_gap")
-    wanted = record.meta["factors"].get("board_settings", {}).get("power_source", "none")
+    wanted = record.meta.get("factors", {}).get("board_settings", {}).get("power_source", "none")
     if wanted != "none" and sources and not any(about["scope"] for about in sources):
         flags.add("power_missing")
     if any(about["scope"] and not about["total"] for about in sources):

@@ -17,7 +17,8 @@ PLACE = {
 }
 IDLE = {"id": "idle-fake-agx-d1-f", "place": PLACE}
 START, END = 100.0, 160.0
-MODULE = {"scope": "module", "total": "power_module_w"}
+SOUND = {"n_samples": 800, "n_negative": 0, "stuck_s": 0.0, "settings": {}}
+MODULE = {"scope": "module", "total": "power_module_w", **SOUND}
 HEADER = "device,instance,power_mode,state,power_w\n"
 
 
@@ -25,11 +26,12 @@ HEADER = "device,instance,power_mode,state,power_w\n"
 def measured(tmp_path):
     """Return a function that writes a measurement: source -> what it is, and its power by time."""
 
-    def write(idle=IDLE, **sources):
+    def write(idle=IDLE, board=None, events=None, **sources):
         folder = tmp_path / "measured" / idle["id"] / "idle"
         folder.mkdir(parents=True)
-        bounds = {"t_start_mono_s": START, "t_end_mono_s": END}
-        files.write_json(str(folder / "record.json"), bounds)
+        record = {"t_start_mono_s": START, "t_end_mono_s": END, "board": board or {"busy_pct": 1.0}}
+        record["events"] = {"before": {"throttle": 3}, "after": events or {"throttle": 3}}
+        files.write_json(str(folder / "record.json"), record)
         told = {name: about for name, (about, _) in sources.items()}
         files.write_json(str(folder / "telemetry.json"), {"sources": told})
         for name, (about, power_w) in sources.items():
@@ -57,6 +59,17 @@ class TestMeasured:
         assert (row["state"], row["power_scope"]) == ("i", "module")
         assert {key: row[key] for key in PLACE} == PLACE
 
+    @pytest.mark.parametrize(
+        "fault",
+        [{"board": {"busy_pct": 30.0}}, {"events": {"throttle": 4}}],
+    )
+    def test_what_was_not_idle_is_an_empty_cell(self, fault, measured):
+        assert "power_w" not in measured_row(measured(sysfs=(MODULE, lambda s: 5.0), **fault), IDLE)
+
+    def test_rails_that_contradict_each_other_are_an_empty_cell(self, measured):
+        odd = {**MODULE, "settings": {"contradictions": 100}}
+        assert "power_w" not in measured_row(measured(sysfs=(odd, lambda s: 5.0)), IDLE)
+
     def test_what_lies_outside_does_not_count(self, measured):
         assert measured_row(measured(sysfs=(MODULE, inside)), IDLE)["power_w"] == pytest.approx(6.0)
 
@@ -65,7 +78,7 @@ class TestMeasured:
         assert 0 < measured_row(root, IDLE)["power_error_pct"] < 5
 
     def test_the_widest_scope_is_taken(self, measured):
-        gpu = {"scope": "gpu", "total": "power_gpu_w"}
+        gpu = {"scope": "gpu", "total": "power_gpu_w", **SOUND}
         host = {"scope": None, "total": None}
         row = measured_row(
             measured(

@@ -134,3 +134,17 @@ def test_unknown_epoch_names_the_measured_ones_and_moves_nothing(run):
     assert second == "  measured epochs: 0, 1, 2, 3"
     assert len(measured(run)) == 4
     assert len(receipts(run)) == 3
+
+
+def test_idle_power_goes_with_its_receipt(checkout):
+    idle = "idle-fake-agx-d1-g-dvfsoff-p1-0123abcd"
+    folder = Path("measured", idle, "idle")
+    folder.mkdir(parents=True)
+    (folder / "record.json").write_text("{}", "utf-8")
+    receipt = Path(f"results/idle/{idle}.json")
+    receipt.parent.mkdir(parents=True)
+    receipt.touch()
+    (moved,) = discard("measured", idle, None)
+    assert not receipt.exists()
+    assert not Path("measured", idle).exists()
+    assert (Path(moved) / "idle" / "record.json").read_text("utf-8") == "{}"

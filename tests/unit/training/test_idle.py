@@ -115,7 +115,7 @@ class TestMeasurement:
             assert measure() == folder
         assert board.calls == []
         assert (folder / "record.json").read_bytes() == before
-        assert f"to repeat it, remove {folder}" in caplog.text
+        assert f"to repeat it: epochwatt discard {folder.parent.name}" in caplog.text
 
     def test_an_unfinished_one_is_measured_again(self, measure, measured):
         attempt = measured / IDLE / "idle.unfinished"

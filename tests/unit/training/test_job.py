@@ -214,9 +214,9 @@ def test_command_explains_a_truncated_data_file_and_keeps_nothing(
     assert not receipt.exists()
 
 
-def test_an_interpreter_without_torch_is_named(folder, receipt, monkeypatch, machine):
+def test_an_interpreter_without_torch_is_named(folder, factors, receipt, monkeypatch, machine):
     monkeypatch.setitem(sys.modules, "torch", None)  # as if it could not be imported
     monkeypatch.delitem(sys.modules, "epochwatt.training.session", raising=False)
     with pytest.raises(TrainingError, match=r"cannot import .*torch.*`python:`"):
-        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt), machine)
+        run_part(folder, factors, 0, 0, "/no-such-data", str(receipt), machine)
     assert folder.measured() == []
