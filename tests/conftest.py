@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,11 @@ from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.settings import Settings, load_settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+# Whoever starts the tests in the background (nohup, a CI runner) hands down ignored signals, and
+# what ignores a signal by wish goes on ignoring it.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CONFIG = {
     "config.yaml": "studies: [small]\n",
