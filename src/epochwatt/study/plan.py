@@ -11,12 +11,12 @@ from epochwatt.datasets.recipes import n_samples
 from epochwatt.errors import ConfigError, EpochwattError, RecordError
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.expand import EXCLUSIONS, STARTER
+from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import Run
 from epochwatt.study.settings import Settings
 from epochwatt.study.starter import SLOWER
 from epochwatt.text import aligned
 
-MEASURED = "measured"
 JOB_S = 3.5  # ASSUME: interpreter, torch and Snakemake around one job; `make bench` measures it
 
 _HEADER = ("run", "studies", "epochs", "measured", "s per epoch", "left")

@@ -11,8 +11,7 @@ from epochwatt.device.machine import open_machine
 from epochwatt.errors import EpochwattError, RebootNeeded
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training.job import run_part
-
-REBOOT_NEEDED = 4  # exit status
+from epochwatt.training.preparation import REBOOT_NEEDED
 
 
 def _parser() -> argparse.ArgumentParser:

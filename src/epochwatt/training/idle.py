@@ -19,12 +19,11 @@ from epochwatt.device.machine import Machine, open_machine
 from epochwatt.errors import EpochwattError, RebootNeeded, TrainingError
 from epochwatt.records import files
 from epochwatt.telemetry.client import Sampler
-from epochwatt.training.preparation import prepared
+from epochwatt.training.preparation import REBOOT_NEEDED, prepared
 
 log = logging.getLogger(__name__)
 
 RECORD = "record.json"
-REBOOT_NEEDED = 4  # exit status, as of a training job
 
 
 def measure_idle(
