@@ -1,0 +1,215 @@
+"""The folds of the cross-validation: what a fit must not see of a take-away that it is judged on.
+
+A fold is a take-away by its number; rows without a number are folds by their section. Held out with
+its own rows is every other row that gives them away. `config/twin/folds.csv` has one line for each
+published number: its take-away, whether a simulation can be judged on it, and how.
+`config/twin/leaks.csv` has one line for each set of rows of which one gives away another: a fold
+that holds one of them loses them all.
+
+Judged as `ratio` are times, energies, powers, factors and changes of 20 % or more, as the ratio of
+the two sides; as `points` shares, spreads and smaller changes, since "no change at all" would be
+near them as a ratio; as `bound` what only says where a value lies. Not judged are constants,
+counts, clocks, zeros, 0 and 100 %, what rests on noise put in by hand (5.4) and the errors of
+prediction models (5.7).
+
+Most of the leaks follow from the tables (`derived_leaks`): rows, or ends of relations, with the
+same run and metric; and numbers of one run that add up or multiply. The others were found by hand,
+and the file says the arithmetic.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from epochwatt.errors import ConfigError
+from epochwatt.study.published import (
+    KEYS,
+    SPREADS,
+    Measurement,
+    Published,
+    Relation,
+    read_table,
+    run_key,
+    single,
+)
+
+FOLDS = "folds.csv"
+LEAKS = "leaks.csv"
+
+JUDGED_AS = ("ratio", "points", "bound")
+RULES = ("same run and metric", "identity", "arithmetic")
+
+# Metrics that are another in other words: over mini-batches, over the 15 hours of section 5.4.
+SAME_AS = {
+    "stall_ms_per_minibatch": "stall_s",
+    "compute_ms_per_minibatch": "compute_s",
+    "n_epochs_in_15h": "e2e_s",
+}
+# Metrics of one run of which the last follows from the others.
+IDENTITIES = (
+    ("stall_s", "compute_s", "e2e_s"),
+    ("power_w", "e2e_s", "energy_wh"),
+    ("stall_s", "e2e_s", "stall_s/e2e_s"),
+    ("stall_s", "compute_s", "e2e_s", "(stall_s+compute_s)/e2e_s"),
+)
+
+Point = tuple[object, ...]  # a run and a metric
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One take-away.
+
+    Attributes
+    ----------
+    take_away : its number, or the section of rows without one
+    ids : published numbers that are judged when it is held out
+    removed : published numbers that the fit does not see then; `ids` and what gives them away
+    """
+
+    take_away: str
+    ids: frozenset[str]
+    removed: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Whether and how a simulation is judged on a published number.
+
+    Attributes
+    ----------
+    take_away : fold of the number
+    judged_as : ratio (error |ln|), points (of per cent), bound (met or not); empty: it is not
+    why : why it is not, or what to keep in mind
+    """
+
+    take_away: str
+    judged_as: str
+    why: str
+
+    @property
+    def is_simulable(self) -> bool:
+        """Whether a simulation can be judged on it."""
+        return bool(self.judged_as)
+
+
+@dataclass(frozen=True)
+class Leak:
+    """Published numbers that leave together, by which of `RULES`, and why."""
+
+    ids: frozenset[str]
+    rule: str
+    why: str
+
+
+def folds(folder: Path) -> dict[str, Fold]:
+    """Return the folds by take-away, in the order of the papers.
+
+    Parameters
+    ----------
+    folder : config/twin of the checkout
+
+    Raises
+    ------
+    ConfigError : a file is missing, or a line cannot be: file, line, what is allowed
+    """
+    rows = judged(folder)
+    leaks = load_leaks(folder, rows)
+    own: dict[str, set[str]] = defaultdict(set)
+    for name, row in rows.items():
+        own[row.take_away].add(name)
+    return {name: Fold(name, frozenset(ids), _removed(ids, leaks)) for name, ids in own.items()}
+
+
+def judged(folder: Path) -> dict[str, Judged]:
+    """Return for each published id how it is judged. Parameters and errors as of `folds`."""
+    path = folder / FOLDS
+    found: dict[str, Judged] = {}
+    for line, row in read_table(path):
+        if found.get(row["published_id"]) or not row["take_away"]:
+            raise ConfigError(f"{path}, line {line}: {row['published_id']} needs one take-away")
+        if (row["simulable"], row["judged_as"]) not in (
+            *(("yes", j) for j in JUDGED_AS),
+            ("no", ""),
+        ):
+            raise ConfigError(
+                f"{path}, line {line}: simulable is {row['simulable']!r}, judged_as "
+                f"{row['judged_as']!r}\n  allowed: yes and {', '.join(JUDGED_AS)}; no and nothing"
+            )
+        found[row["published_id"]] = Judged(row["take_away"], row["judged_as"], row["why"])
+    return found
+
+
+def load_leaks(folder: Path, known: Iterable[str]) -> list[Leak]:
+    """Return the sets of numbers that leave together. Errors as of `folds`.
+
+    Parameters
+    ----------
+    folder : config/twin of the checkout
+    known : all published ids
+    """
+    path, leaks, all_ids = folder / LEAKS, [], set(known)
+    for line, row in read_table(path):
+        ids = frozenset(row["published_ids"].split())
+        if unknown := sorted(ids - all_ids):
+            raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
+        if len(ids) < 2 or row["rule"] not in RULES or not row["why"]:
+            raise ConfigError(
+                f"{path}, line {line} is no leak\n  needed: two ids or more, why, "
+                f"and a rule of: {', '.join(RULES)}"
+            )
+        leaks.append(Leak(ids, row["rule"], row["why"]))
+    return leaks
+
+
+def _removed(ids: set[str], leaks: list[Leak]) -> frozenset[str]:
+    return frozenset(ids).union(*(leak.ids for leak in leaks if leak.ids & ids))
+
+
+def derived_leaks(published: Published) -> list[Leak]:
+    """Return the leaks that follow from the tables; those within one take-away are none."""
+    facts = published.facts()
+    touching: dict[Point, set[str]] = defaultdict(set)  # a value of the point, or an end there
+    giving: dict[Point, set[str]] = defaultdict(set)  # its very value, or a share of a run
+    for name, fact in facts.items():
+        for point in points(fact):
+            touching[point].add(name)
+            if "/" in fact.metric or not (isinstance(fact, Relation) or fact.is_bound):
+                giving[point].add(name)
+    found = {frozenset(ids): _words(point) for point, ids in touching.items()}
+    leaks = [Leak(ids, RULES[0], why) for ids, why in found.items()]
+    leaks += [Leak(frozenset(ids), RULES[1], why) for ids, why in _identities(giving)]
+    leaks = [leak for leak in leaks if len({facts[i].take_away for i in leak.ids}) > 1]
+    return [leak for leak in leaks if not any(leak.ids < other.ids for other in leaks)]
+
+
+def points(fact: Measurement | Relation) -> Iterator[Point]:
+    """Yield the runs and metrics that a number says something about, paper first."""
+    sides = fact.sides if isinstance(fact, Relation) else (fact.config,)
+    metric = SAME_AS.get(fact.metric, fact.metric)
+    if isinstance(fact, Relation) and fact.formula in SPREADS:  # says nothing of the level
+        metric = f"{fact.formula} of {metric}"
+    for side in sides:
+        for config in single(side) if "device" in side else ():
+            if config.get("epoch") == "all" and fact.paper == "sigmetrics2023":
+                config["epoch"] = "1+"  # of 15 hours; of HiPCW it is the median of three epochs
+            yield (fact.paper, *run_key(config), metric)
+
+
+def _identities(giving: dict[Point, set[str]]) -> Iterator[tuple[set[str], str]]:
+    for run in dict.fromkeys(point[:-1] for point in giving):
+        for metrics in IDENTITIES:
+            members = [giving.get((*run, metric), set()) for metric in metrics]
+            if all(members):
+                told = f"{', '.join(metrics)} of one run"
+                yield set().union(*members), f"{told}: {_words(run)}"
+
+
+def _words(point: Point) -> str:
+    """Return in words which run a point is of, and what of it."""
+    run = dict(zip(KEYS, point[1:], strict=False))
+    short = {"num_workers": "w={}", "batch_size": "bs={}", "epoch": "epoch {}", "dvfs": "dvfs {}"}
+    left_out = (None, "kept", "d1", 1.0)
+    said = [short.get(k, "{}").format(v) for k, v in run.items() if k in short or v not in left_out]
+    return " ".join([*said, *map(str, point[1 + len(KEYS) :])])
