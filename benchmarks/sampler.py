@@ -2,29 +2,35 @@
 
 The real process with four rails at 10 Hz (made up, so that no sensor's own time is in it) and the
 host's counters at 1 Hz: alone, and beside as many busy processes as there are CPUs. Then a board's
-own sources on the files of a fake AGX Orin: rails from sysfs at 10 Hz, or from tegrastats at 1 Hz.
+own sources on the files of a fake AGX Orin: rails from sysfs at 10 Hz, or from tegrastats at 1 Hz,
+in turn, and at the same time as each a process that wakes as often as the first and does nothing:
+that share is the machine's and Python's.
 """
 
+import gc
 import os
+import select
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Result, Row, at_most
 from epochwatt.errors import EpochwattError
 from epochwatt.fakeboard.board import make_board
+from epochwatt.telemetry import process
 from epochwatt.telemetry.client import Sampler
+from epochwatt.telemetry.schedule import Schedule
 
 CPU_BUDGET = at_most(0.12)
 DEVIATION_BUDGET = at_most(4.0)
 RAILS = {"rails": 4, "period_s": 0.1}
 N_WINDOWS, WINDOW_S = 4, 20.0  # of each kind, in turn
+FLOOR_PERIODS_S = (0.1, 1.0)  # wake-ups of the sysfs source and of all counters together
 N_HOGS = max(2, os.cpu_count() or 2)
 BOARD = "orin-jp5"  # four rails, as volts times amperes
 KINDS = {"alone": 0, f"beside {N_HOGS} busy processes": N_HOGS}
@@ -33,14 +39,14 @@ KINDS = {"alone": 0, f"beside {N_HOGS} busy processes": N_HOGS}
 @contextmanager
 def hogs(n: int) -> Iterator[None]:
     """Keep `n` processes busy while the block runs."""
-    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
     try:
         time.sleep(0.3 if n else 0.0)  # until they are past their start
         yield
     finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+        for each in busy:
+            each.kill()
+            each.wait()
 
 
 def cpu_s(pid: int) -> float:
@@ -86,23 +92,60 @@ def rows(kind: str, windows: list[dict[str, Any]]) -> list[Row]:
     ]
 
 
-def board_windows(quick: bool) -> dict[str, list[dict[str, Any]]]:
-    """Return windows on a fake board by power source; its files stand still."""
-    found = {}
+def wake_only(seconds: float) -> None:
+    """Wake at the sampler's instants, read nothing and print the CPU time a minute, s."""
+    process.wake_exactly()
+    gc.disable()  # as the sampler does
+    start_s = time.monotonic()
+    plan: list[float] = []
+    for period_s in FLOOR_PERIODS_S:
+        schedule = Schedule(period_s, period_s, start_s)
+        while schedule.instant_s < start_s + seconds:
+            plan.append(schedule.take(schedule.instant_s))
+    plan.sort(reverse=True)
+    before_s = time.process_time()
+    while plan:
+        select.select([sys.stdin], [], [], max(0.0, plan.pop() - time.monotonic()))
+    print(60 * (time.process_time() - before_s) / seconds)
+
+
+@contextmanager
+def floor(seconds: float, per_min: list[float]) -> Iterator[None]:
+    """Run `wake_only` beside the block in a process of its own; add its CPU time a minute."""
+    code = f"from benchmarks.sampler import wake_only; wake_only({seconds})"
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,  # open and silent, as the sampler's commands are
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[1],
+        start_new_session=True,
+    ) as waker:
+        yield
+        per_min.append(float(waker.stdout.read()))  # type: ignore[union-attr]
+
+
+def board_windows(quick: bool) -> tuple[dict[str, list[dict[str, Any]]], list[float]]:
+    """Return windows on a fake board by power source, in turn, and the floor beside each.
+
+    The board's files stand still.
+    """
+    seconds = 0.3 if quick else 2 * WINDOW_S
+    found: dict[str, list[dict[str, Any]]] = {"sysfs": [], "tegrastats": []}
+    per_min: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        board = make_board(Path(folder) / "board", BOARD)
-        for power in ("sysfs", "tegrastats"):
-            with Sampler.start(os.getpid(), ".", 0, root=str(board.root), power=power) as sampler:
-                seconds = 0.3 if quick else 3 * WINDOW_S
-                found[power] = [window(sampler, seconds) for _ in range(1 if quick else 2)]
-    return found
+        root = str(make_board(Path(folder) / "board", BOARD).root)
+        for _ in range(1 if quick else N_WINDOWS):
+            for power, windows in found.items():
+                started = Sampler.start(os.getpid(), ".", 0, root=root, power=power)
+                with started as sampler, floor(seconds, per_min):
+                    windows.append(window(sampler, seconds))
+    return found, per_min
 
 
 def board_rows(power: str, windows: list[dict[str, Any]]) -> list[Row]:
     """Return the CPU time a minute of a board's sources; of tegrastats with that of its child."""
     settings = [w["sources"].get(power, {}).get("settings", {}) for w in windows]
-    totals = [about.get("child_cpu_s", 0.0) for about in settings]  # since the child's start
-    child_s = [totals[0], *(now - then for then, now in pairwise(totals))]
+    child_s = [about.get("child_cpu_s", 0.0) for about in settings]  # each has one of its own
     per_min = [60 * (w["cpu_s"] + c) / w["wall_s"] for w, c in zip(windows, child_s, strict=True)]
     budget = CPU_BUDGET if power == "sysfs" else None
     note = ", the stand-in's included" if power == "tegrastats" else ""
@@ -119,6 +162,8 @@ def run(quick: bool = False) -> Result:
                 with hogs(n):
                     found[kind].append(window(sampler, 0.3 if quick else WINDOW_S))
     told = [row for kind in KINDS for row in rows(kind, found[kind])]
-    on_board = board_windows(quick)
+    on_board, floor_per_min = board_windows(quick)
     told += [row for power, windows in on_board.items() for row in board_rows(power, windows)]
-    return Result(told, {"windows": {**found, **on_board}})
+    what = "  beside it the same wake-ups as with sysfs, nothing read"
+    told.append(Row(what, floor_per_min, "s", 3))
+    return Result(told, {"windows": {**found, **on_board}, "floor_s_per_min": floor_per_min})

@@ -8,11 +8,12 @@ import os
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from epochwatt.device import reading
 from epochwatt.telemetry.handles import Handle, readable, text
 from epochwatt.telemetry.process_tree import ProcessTree
 from epochwatt.telemetry.source import NAN, Source
 
-MAX_CLOCKS = 16  # each costs a read a second; a board has at most 12 cores
+MAX_CLOCKS = 16  # each costs a read a second; a board has at most four
 _SECTORS_PER_MIB = 2048.0  # the kernel counts sectors of 512 bytes whatever the disk's are
 _MIB = 2.0**20
 
@@ -29,6 +30,8 @@ _RATES = (
 
 class HostSource(Source):
     """What the kernel counts: one row a second from handles that stay open.
+
+    `cpu{n}_mhz` is the clock of core n and of all cores of its cluster.
 
     Parameters
     ----------
@@ -189,10 +192,21 @@ def block_device(root: str, path: str) -> Optional[str]:
 
 
 def cpu_clocks(root: str) -> List[Tuple[int, Handle]]:
-    """Return the number and the open clock file of each CPU that tells its clock."""
-    pattern = os.path.join(root, "sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq")
-    found = [(n, readable(pattern.format(n), 64)) for n in range(MAX_CLOCKS)]
-    return [(n, handle) for n, handle in found if handle is not None]
+    """Return the open file of each CPU clock, ascending by the number of a core that has it.
+
+    The cores of a cluster have one clock and one folder for it. The number is that of the first of
+    them that is on: readers leave out what a core tells that is off.
+    """
+    found: Dict[str, Tuple[int, Handle]] = {}
+    online = reading.online(root)
+    for cpu in sorted(reading.cpus(root), key=lambda cpu: (cpu not in online, cpu)):
+        folder = os.path.realpath(os.path.join(reading.cpu_folder(root, cpu), "cpufreq"))
+        if folder in found or len(found) == MAX_CLOCKS:
+            continue
+        handle = readable(os.path.join(folder, "scaling_cur_freq"), 64)
+        if handle is not None:
+            found[folder] = (cpu, handle)
+    return [found[folder] for folder in sorted(found, key=lambda folder: found[folder][0])]
 
 
 def cpu_thermal_zone(root: str) -> Tuple[Optional[str], Optional[Handle]]:

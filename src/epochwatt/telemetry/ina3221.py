@@ -75,12 +75,20 @@ class Channel:
             self.error = str(error)
             self.close()
 
-    def watts(self) -> float:
-        """Return the rail's power; NaN where it cannot be read."""
+    def take(self) -> List[bytes]:
+        """Return what each file holds; nothing when one of them cannot be read."""
         try:
-            told = [int(os.pread(fd, _READ_BYTES, 0)) for fd in self.fds]
-        except (OSError, ValueError) as error:
+            return [os.pread(fd, _READ_BYTES, 0) for fd in self.fds]
+        except OSError as error:
             self.error = str(error)
+            return [b""] * len(self.fds)
+
+    def watts(self, taken: List[bytes]) -> float:
+        """Return the rail's power, W; NaN where a file holds no number."""
+        try:
+            told = [int(text) for text in taken]
+        except ValueError as error:
+            self.error = self.error or str(error)
             return NAN
         return told[0] / 1e3 if len(told) == 1 else told[0] * told[1] / 1e6  # mW, or mV and mA
 
@@ -127,20 +135,23 @@ class Ina3221Source(Source):
 
     def read(self) -> List[float]:
         """Return the power of each rail and of the module, W; raises OSError when none answers."""
-        try:
-            told = [int(os.pread(fd, _READ_BYTES, 0)) for fd in self._fds]
-        except (OSError, ValueError):
-            return self._power.row(self._one_by_one())
-        if len(self._layout.files) == 1:
-            return self._power.row([milliwatts / 1e3 for milliwatts in told])
-        return self._power.row([mv * ma / 1e6 for mv, ma in zip(told[::2], told[1::2])])
+        return self.values(self.take())
 
-    def _one_by_one(self) -> List[float]:
-        """Return the power of each rail, W, NaN for those that fail; raises OSError."""
-        watts = [channel.watts() for channel in self._channels]
+    def take(self) -> List[bytes]:
+        """Return what each file holds; nothing for both files of a rail that cannot be read."""
+        pread = os.pread
+        try:
+            return [pread(fd, _READ_BYTES, 0) for fd in self._fds]
+        except OSError:
+            return [text for channel in self._channels for text in channel.take()]
+
+    def values(self, taken: List[bytes]) -> List[float]:
+        """Return what `read` does, of what the files held."""
+        n = len(self._layout.files)
+        watts = [c.watts(taken[k * n : k * n + n]) for k, c in enumerate(self._channels)]
         if all(value != value for value in watts):
             raise OSError("no rail answers: {}".format(self._channels[0].error))
-        return watts
+        return self._power.row(watts)
 
     def settings(self) -> Dict[str, Any]:
         """Return the sensors' settings and what the total is made of."""

@@ -1,6 +1,9 @@
-"""The loop that samples all sources, each at its own instants (board side: Python 3.6 grammar)."""
+"""The loop that samples all sources (board side: Python 3.6 grammar).
 
-import heapq
+Each power source has instants of its own. All that measures no power shares its instants, so that
+one wake-up serves all of it; it is read one after the other.
+"""
+
 import os
 import resource
 import time
@@ -20,19 +23,20 @@ STATISTICS = "telemetry.json"
 # The cap on rows per epoch and source: all instants for 5.5 h at 10 Hz, then one in ten for 55 h,
 # then none but the last.
 FULL_ROWS, MAX_ROWS, THINNING = 200000, 400000, 10
-FLUSH_S = 10.0  # rows wait no longer than that and one period for being written
+FLUSH_S = 10.0  # rows wait no longer than that and one period for being written; plans reach so far
 IDLE_S = 3600.0  # to the next instant when there is none
 
 Clock = Callable[[], float]
-# monotonic clock before and after a reading, wall clock after it, instant (None: a bound), cells
-Reading = Tuple[float, float, float, Optional[float], List[float]]
+# monotonic clock before and after a reading, wall clock after it, instant (None: a bound), what the
+# source took (text: why it failed)
+Reading = Tuple[float, float, float, Optional[float], Any]
 
 
 class Channel:
     """One source during one epoch: its instants, its file, its counts.
 
-    A wake-up finds cold caches, so it only reads and keeps; what can wait is done for many rows at
-    once in `flush`, at a tenth of the cost.
+    A wake-up finds cold caches, so `sample` only reads and keeps; what can wait is done for many
+    rows at once in `ahead` and `flush`, at a tenth of the cost.
 
     Parameters
     ----------
@@ -48,67 +52,79 @@ class Channel:
         self._writer = SampleWriter(folder, source.name, source.columns)
         self._fresh: List[Reading] = []
         self._nothing = [NAN] * len(source.columns)
+        self._n_planned = 1  # the first bound
         self._n_rows = 0
-        self._n_dropped = 0
+        self._thinned_s: Optional[float] = None  # when the cap began to tell
         try:
             source.start()
         except READ_ERRORS as error:
             self._tally.error = _told(error)
 
-    def begin(self, seed: str) -> None:
-        """Take the first row; plan from now on."""
-        self.sample(None)
-        self.schedule = Schedule(self.source.period_s, seed, self._clock())
+    def begin(self, seed: str, start_s: float) -> None:
+        """Plan from `start_s` on."""
+        self.schedule = Schedule(self.source.period_s, seed, start_s)
 
-    def due(self, now_s: float) -> float:
-        """Take the row that is due, within the cap; return the next instant."""
-        planned_s = self.schedule.take(now_s)
-        if self._n_rows < FULL_ROWS:
-            self.sample(planned_s)
-            if self._n_rows == FULL_ROWS:
-                self.schedule.slow_down(THINNING)
-        elif self._n_rows < MAX_ROWS - 1:
-            self._n_dropped += THINNING - 1
-            self.sample(planned_s)
-        else:
-            self._n_dropped += THINNING
-        return self.schedule.instant_s
+    def ahead(self, now_s: float, until_s: float) -> List[float]:
+        """Return the next instants, those before `until_s`, within the cap on rows."""
+        schedule, instants = self.schedule, []
+        while schedule.instant_s < until_s and self._n_planned < MAX_ROWS - 1:
+            instants.append(schedule.take(now_s))
+            self._n_planned += 1
+            if self._n_planned == FULL_ROWS:
+                self._thinned_s = schedule.instant_s
+                schedule.slow_down(THINNING)
+        return instants
 
-    def sample(self, planned_s: Optional[float]) -> None:
+    def sample(self, before_s: float, planned_s: Optional[float]) -> None:
         """Read the source once and keep what it gave."""
-        clock = self._clock
-        before_s = clock()
         try:
-            values = self.source.read()
+            taken = self.source.take()
         except READ_ERRORS as error:
-            values = self._failed(error)
-        self._fresh.append((before_s, clock(), self._wall(), planned_s, values))
-        self._n_rows += 1
-
-    def _failed(self, error: Exception) -> List[float]:
-        self._tally.n_failed += 1
-        self._tally.error = _told(error)
-        return self._nothing
+            taken = _told(error)
+        self._fresh.append((before_s, self._clock(), self._wall(), planned_s, taken))
 
     def flush(self) -> None:
         """Count the rows since the last time and write them."""
         fresh, self._fresh = self._fresh, []
-        for before_s, after_s, unix_s, planned_s, values in fresh:
-            if len(values) != len(self._nothing):
-                values = self._failed(ValueError("{} values".format(len(values))))
+        self._n_rows += len(fresh)
+        for before_s, after_s, unix_s, planned_s, taken in fresh:
+            values = self._values(taken)
             t_s = (before_s + after_s) / 2.0
             ahead_s = unix_s - after_s
             self._writer.add(t_s, t_s + ahead_s, values)
             self._tally.add(t_s, planned_s, after_s - before_s, ahead_s, values)
         self._writer.flush()
 
+    def _values(self, taken: Any) -> List[float]:
+        if isinstance(taken, str):
+            return self._failed(taken)
+        try:
+            values = self.source.values(taken)
+        except READ_ERRORS as error:
+            return self._failed(_told(error))
+        if len(values) != len(self._nothing):
+            return self._failed("ValueError: {} values".format(len(values)))
+        return values
+
+    def _failed(self, why: str) -> List[float]:
+        self._tally.n_failed += 1
+        self._tally.error = why
+        return self._nothing
+
     def end(self) -> None:
         """Bring all rows to the disk and close the file."""
         self.flush()
         self._writer.close()
 
-    def statistics(self) -> Dict[str, Any]:
-        """Return what telemetry.json says of the source."""
+    def _n_dropped(self, end_s: float) -> int:
+        """Return how many instants of the full rate the cap has cost."""
+        if self._thinned_s is None:
+            return 0
+        n_instants = int((end_s - self._thinned_s) / self.source.period_s)
+        return max(0, n_instants - (self._n_rows + self.schedule.n_late - FULL_ROWS))
+
+    def statistics(self, end_s: float) -> Dict[str, Any]:
+        """Return what telemetry.json says of the source, whose last row was taken at `end_s`."""
         source, n_late = self.source, self.schedule.n_late
         about = self._tally.summary()
         about.update(
@@ -120,7 +136,7 @@ class Channel:
             n_samples=self._n_rows,
             n_late=n_late,
             n_gaps=n_late + about["n_failed"],
-            rows_dropped=self._n_dropped + self._writer.n_lost,
+            rows_dropped=self._n_dropped(end_s) + self._writer.n_lost,
             write_error=self._writer.error,
         )
         return about
@@ -147,7 +163,7 @@ class Recorder:
         self._seed = seed
         self._clock, self._wall = clock, wall
         self._channels: List[Channel] = []
-        self._heap: List[Tuple[float, int, Channel]] = []
+        self._plan: List[Tuple[float, Channel]] = []  # the next row is the last of the list
 
     def begin(self, folder: str) -> Dict[str, Any]:
         """Open the folder's sample files and take a row of every source; raises OSError."""
@@ -161,39 +177,64 @@ class Recorder:
             self._abandon()
             raise
         epoch = os.path.basename(os.path.normpath(folder))
-        for n, channel in enumerate(self._channels):
-            channel.begin("{}/{}/{}".format(self._seed, channel.source.name, epoch))
-            self._heap.append((channel.schedule.instant_s, n, channel))
-        heapq.heapify(self._heap)
-        self._flush_at_s = self._clock() + FLUSH_S
+        for channel in self._channels:
+            channel.sample(self._clock(), None)
+        self._until_s = self._clock()
+        for channel in self._channels:
+            name = channel.source.name if channel.source.scope else "counters"
+            channel.begin("{}/{}/{}".format(self._seed, name, epoch), self._until_s)
+        self._look_ahead()
         return {"t_mono_s": self._clock()}
 
     def step(self) -> float:
         """Take the row that is due, if one is; return the time to the next instant, s."""
-        if not self._heap:
+        plan = self._plan
+        if not plan:
+            return self._look_ahead()
+        clock = self._clock
+        now_s = clock()
+        if now_s < plan[-1][0]:
+            return plan[-1][0] - now_s
+        if len(plan) > 1 and plan[-2][0] <= now_s:
+            self._skip(now_s)
+        planned_s, channel = plan.pop()
+        channel.sample(now_s, planned_s)
+        return max(0.0, plan[-1][0] - clock()) if plan else self._look_ahead()
+
+    def _look_ahead(self) -> float:
+        """Write the rows taken so far and plan the next; return the time to the first, s."""
+        if not self._channels:
             return IDLE_S
         now_s = self._clock()
-        instant_s, n, channel = self._heap[0]
-        if now_s < instant_s:
-            return instant_s - now_s
-        heapq.heapreplace(self._heap, (channel.due(now_s), n, channel))
-        if now_s >= self._flush_at_s:
-            self._flush_at_s = now_s + FLUSH_S
-            for each in self._channels:
-                each.flush()
-        return max(0.0, self._heap[0][0] - self._clock())
+        self._until_s = max(now_s, self._until_s) + FLUSH_S
+        for channel in self._channels:
+            channel.flush()
+            self._plan.extend((t_s, channel) for t_s in channel.ahead(now_s, self._until_s))
+        self._plan.sort(key=_instant, reverse=True)
+        return max(0.0, self._plan[-1][0] - self._clock()) if self._plan else FLUSH_S
+
+    def _skip(self, now_s: float) -> None:
+        """Leave of the rows that are due each channel's latest; count the others as late."""
+        due: Dict[Channel, float] = {}
+        while self._plan and self._plan[-1][0] <= now_s:
+            planned_s, channel = self._plan.pop()
+            if channel in due:
+                channel.schedule.n_late += 1
+            due[channel] = planned_s
+        latest = [(planned_s, channel) for channel, planned_s in due.items()]
+        self._plan.extend(sorted(latest, key=_instant, reverse=True))
 
     def end(self) -> Dict[str, Any]:
         """Take the last row of every source, close the files, write and return the statistics."""
         if not self._channels:
             raise ValueError("nothing was begun")
-        channels, self._channels, self._heap = self._channels, [], []
+        channels, self._channels, self._plan = self._channels, [], []
         for channel in channels:
-            channel.sample(None)
+            channel.sample(self._clock(), None)
         for channel in channels:
             channel.end()
         cpu_s, end_s = _cpu_s() - self._cpu_s, self._clock()
-        sources = {channel.source.name: channel.statistics() for channel in channels}
+        sources = {channel.source.name: channel.statistics(end_s) for channel in channels}
         statistics = {
             "schema_version": SCHEMA_VERSION,
             "epochwatt": epochwatt.__version__,
@@ -223,7 +264,11 @@ class Recorder:
         """Forget an epoch that was begun and never ended."""
         for channel in self._channels:
             channel.end()
-        self._channels, self._heap = [], []
+        self._channels, self._plan = [], []
+
+
+def _instant(row: Tuple[float, Channel]) -> float:
+    return row[0]
 
 
 def _cpu_s() -> float:

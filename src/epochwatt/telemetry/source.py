@@ -34,6 +34,17 @@ class Source:
         """Return a new list: one value per column, NaN for none. `READ_ERRORS` count as a gap."""
         raise NotImplementedError
 
+    def take(self) -> Any:
+        """Do of a reading what cannot wait, for `values` to make its values of; fails as `read`.
+
+        After a sleep the caches are cold, and whatever is done then costs several times as much.
+        """
+        return self.read()
+
+    def values(self, taken: Any) -> List[float]:
+        """Return the values of what `take` gave; it may fail as `read` may."""
+        return list(taken)
+
     def settings(self) -> Dict[str, Any]:
         """Return the sensor's own settings for the record: units, averaging, update interval."""
         return {}

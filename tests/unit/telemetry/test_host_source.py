@@ -103,6 +103,21 @@ def test_clocks_and_temperature_are_columns_where_they_can_be_read(root, clock, 
     source.close()
 
 
+def test_cores_of_a_cluster_have_one_clock_named_by_the_first_that_is_on(root, clock, tmp_path):
+    cpu = "sys/devices/system/cpu/"
+    for first, khz in ((0, 1190400), (2, 729600)):
+        root.write(f"{cpu}cpufreq/policy{first}/scaling_cur_freq", f"{khz}\n")
+        for n in (first, first + 1):
+            folder = root.path / cpu / f"cpu{n}"
+            folder.mkdir()
+            (folder / "cpufreq").symlink_to(f"../cpufreq/policy{first}")
+    root.write(f"{cpu}cpu2/online", "0\n")
+    source = HostSource(str(root), 100, str(tmp_path), clock)
+    clocks = {name: value for name, value in row(source).items() if name.endswith("_mhz")}
+    assert clocks == {"cpu0_mhz": 1190.4, "cpu3_mhz": 729.6}
+    source.close()
+
+
 def test_file_system_without_a_block_device_has_no_disk_rates(root, clock, tmp_path):
     source = HostSource(str(root), 100, str(tmp_path), clock)
     source.read()

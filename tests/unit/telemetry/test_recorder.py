@@ -26,7 +26,7 @@ def epoch(clock, folder):
         recorder.begin(folder)
         end_s = clock.t_s + seconds
         while clock.t_s < end_s:
-            clock.sleep(recorder.step())
+            clock.sleep(min(recorder.step(), process.CHECK_S))
         statistics = recorder.end()
         recorder.close()
         return statistics, {s.name: read_samples(folder, s.name) for s in sources}
@@ -102,6 +102,48 @@ def test_sources_and_epochs_have_instants_of_their_own(epoch, signal, tmp_path, 
     _, rows = epoch(signal(), signal(name="second"))
     offsets = [rows[name]["t_mono_s"][1:20] for name in ("synthetic", "second")]
     assert np.abs(np.subtract(*offsets)).max() > 0.01
+
+
+def test_sources_that_measure_no_power_share_their_instants(epoch, signal):
+    counters = [signal(name=name, period_s=1.0, scope=None) for name in ("host", "board")]
+    statistics, rows = epoch(*counters, signal(name="power", period_s=1.0))
+    offsets = [rows[name]["t_mono_s"][1:9] for name in ("host", "board", "power")]
+    np.testing.assert_allclose(offsets[0], offsets[1], atol=1e-3)
+    assert np.abs(np.subtract(offsets[0], offsets[2])).max() > 0.1
+    assert [about["n_gaps"] for about in statistics["sources"].values()] == [0, 0, 0]
+
+
+def test_hang_makes_rows_of_the_other_sources_late_too(epoch, signal):
+    hanging = signal(faults={"hang_at": 20, "hang_s": 5.0})
+    statistics, rows = epoch(hanging, signal(name="second", period_s=1.0), seconds=30.0)
+    about = statistics["sources"]["second"]
+    assert about["n_late"] in (3, 4, 5)  # one row stands for all that have passed
+    assert about["n_samples"] + about["n_late"] == pytest.approx(32, abs=1)
+    assert len(rows["second"]["t_mono_s"]) == about["n_samples"]
+
+
+def test_hang_beyond_the_plan_skips_what_was_not_planned_yet(epoch, signal):
+    statistics, _ = epoch(signal(faults={"hang_at": 50, "hang_s": 25.0}), seconds=60.0)
+    about = statistics["sources"]["synthetic"]
+    assert about["n_samples"] + about["n_late"] == pytest.approx(602, abs=1)
+    assert about["n_late"] == pytest.approx(250, abs=3)
+
+
+def test_what_is_made_of_a_reading_later_may_fail_as_the_reading(epoch):
+    class Later(Source):
+        name, columns = "later", ("a",)
+
+        def take(self):
+            return b"x"
+
+        def values(self, taken):
+            return [float(taken)]
+
+    statistics, rows = epoch(Later())
+    about = statistics["sources"]["later"]
+    assert about["n_failed"] == about["n_gaps"] == about["n_samples"]
+    assert about["error"].startswith("ValueError: could not convert")
+    assert np.isnan(rows["later"]["a"]).all()
 
 
 @pytest.mark.parametrize(
