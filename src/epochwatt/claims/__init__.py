@@ -1,0 +1,1 @@
+"""The papers' take-aways as predicates, and what a table of epochs says about each."""

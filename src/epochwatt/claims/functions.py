@@ -1,0 +1,174 @@
+"""What predicates may call: statistics of numbers, tolerances, the Pareto front.
+
+Percentages are `Points`, so that their margins are in percentage points.
+"""
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from epochwatt.claims.judgement import (
+    Comparison,
+    Judgement,
+    NotEvaluable,
+    Points,
+    all_of,
+    any_of,
+    margin_pct,
+)
+
+
+def pct(a: float, b: float) -> Points:
+    """Return the change from a to b in % of a."""
+    return Points(100.0 * (b - a) / a)
+
+
+def share(part: float, whole: float) -> Points:
+    """Return a part in % of the whole."""
+    return Points(100.0 * part / whole)
+
+
+def spread(values: Sequence[float]) -> Points:
+    """Return the range of values in % of their median; the papers define none."""
+    span = max(values) - min(values)
+    middle = statistics.median(values)
+    return Points(100.0 * span / middle if span else 0.0)
+
+
+def maxdev(values: Sequence[float]) -> Points:
+    """Return the largest distance from the median in % of it."""
+    middle = statistics.median(values)
+    return Points(100.0 * max(abs(value - middle) for value in values) / middle)
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean; of percentages it is one."""
+    kind = Points if any(isinstance(value, Points) for value in values) else float
+    return kind(statistics.fmean(values))
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the median; of percentages it is one."""
+    kind = Points if any(isinstance(value, Points) for value in values) else float
+    return kind(statistics.median(values))
+
+
+def spearman(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return Spearman's rank correlation; equal values share their mean rank."""
+    return statistics.correlation(_ranks(x), _ranks(y))
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
+
+
+def steps(values: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Return each value with the one after it."""
+    return list(pairwise(values))
+
+
+def every(parts: Sequence[Judgement]) -> Judgement:
+    """Return whether all parts hold; over nothing, nothing can be said."""
+    return all_of(_judgements(parts))
+
+
+def some(parts: Sequence[Judgement]) -> Judgement:
+    """Return whether any part holds; over nothing, nothing can be said."""
+    return any_of(_judgements(parts))
+
+
+def _judgements(parts: Sequence[Any]) -> Sequence[Judgement]:
+    if not parts:
+        raise NotEvaluable("two things to compare")
+    if not all(isinstance(part, Judgement) for part in parts):
+        raise TypeError("all and any take comparisons")
+    return parts
+
+
+def tolerant(tolerances: Mapping[str, float]) -> dict[str, Callable[..., Judgement]]:
+    """Return `near`, `near_pp` and `similar` with the tolerances of config/claims.yaml."""
+
+    def near(value: float, published: float) -> Judgement:
+        """Whether a value lies within NEAR % of another."""
+        off_pct = abs(100.0 * (value / published - 1.0))
+        return _judged(value, "near", published, tolerances["NEAR"] - off_pct)
+
+    def near_pp(value: float, published: float) -> Judgement:
+        """Whether a percentage lies within NEAR_PP points of another."""
+        off_pp = abs(float(value) - published)
+        return _judged(value, "near", Points(published), tolerances["NEAR_PP"] - off_pp)
+
+    def similar(*values: Any) -> Judgement:
+        """Whether the range of values is at most SIMILAR % of their median."""
+        given = list(values[0]) if len(values) == 1 else list(values)
+        limit = Points(tolerances["SIMILAR"])
+        return _judged(given, "similar within", limit, limit - spread(given))
+
+    return {"near": near, "near_pp": near_pp, "similar": similar}
+
+
+def _judged(left: Any, words: str, right: Any, margin: float) -> Judgement:
+    holds = margin >= 0
+    return Judgement(holds, margin, (Comparison("", "", left, words, right, holds, margin),))
+
+
+class Front:
+    """The Pareto front of modes in energy and time, by the rule of SIGMETRICS 2023, Fig. 8.
+
+    From the mode of least energy to that of most, a mode is on the front when its epoch is shorter
+    than that of the last mode put there.
+    """
+
+    def __init__(self, energy_wh: Mapping[str, float], e2e_s: Mapping[str, float]) -> None:
+        self.modes: list[str] = []
+        for mode in sorted(energy_wh, key=lambda m: (energy_wh[m], e2e_s[m])):
+            if not self.modes or e2e_s[mode] < e2e_s[self.modes[-1]]:
+                self.modes.append(mode)
+        self._costs = {mode: (energy_wh[mode], e2e_s[mode]) for mode in energy_wh}
+
+    def __contains__(self, mode: object) -> bool:
+        return mode in self.modes
+
+    def __len__(self) -> int:
+        return len(self.modes)
+
+    def __str__(self) -> str:
+        return "front " + " ".join(self.modes)
+
+    def margin_pct(self, mode: str) -> float | None:
+        """Return how far a mode is from changing sides: % of the better of energy and time.
+
+        That is, over all other modes, the least lead it has over one of them (negative: the
+        distance by which the other one beats it in both).
+        """
+        own = self._costs[mode]
+        leads = [
+            max(margin_pct(mine, theirs) or 0.0 for mine, theirs in zip(own, other, strict=True))
+            for name, other in self._costs.items()
+            if name != mode
+        ]
+        return min(leads) if leads else None
+
+
+def collected(wanted: Iterable[str], number: Callable[[str], float]) -> dict[str, float]:
+    """Return `number` of each; NotEvaluable with all that are missing."""
+    found: dict[str, float] = {}
+    missing: list[str] = []
+    for name in wanted:
+        try:
+            found[name] = number(name)
+        except NotEvaluable as error:
+            missing += error.needed
+    if missing:
+        raise NotEvaluable(*missing)
+    return found
+
+
+# Functions that need no data.
+PLAIN: dict[str, Callable[..., Any]] = {
+    **{f.__name__: f for f in (pct, share, spread, maxdev, mean, median, spearman, steps)},
+    **{"all": every, "any": some, "abs": abs, "min": min, "max": max, "sum": sum},
+    **{"len": len, "count": len, "distinct": lambda values: len(set(values))},
+}

@@ -1,0 +1,115 @@
+"""What a comparison says: whether it holds, its two sides, and how far it is from turning.
+
+A margin is positive where the comparison holds and negative where it does not. Between two numbers
+it is their distance in % of the larger one; where one of them is a percentage (`Points`) it is
+their difference in percentage points. A conjunction is as near to turning as its nearest part, a
+disjunction as its farthest. Comparisons of counts and of words have no margin.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+
+class NotEvaluable(Exception):  # noqa: N818
+    """Something that a predicate asks for is not there.
+
+    Parameters
+    ----------
+    needed : what is missing, in words: runs, or a column of theirs
+    """
+
+    def __init__(self, *needed: str) -> None:
+        super().__init__("; ".join(needed))
+        self.needed = needed
+
+
+class Points(float):
+    """A percentage; two of them differ in percentage points."""
+
+    __slots__ = ()
+
+    def __abs__(self) -> "Points":
+        return Points(math.fabs(self))
+
+    def __neg__(self) -> "Points":
+        return Points(-float(self))
+
+
+class Comparison(NamedTuple):
+    """One comparison and its two sides."""
+
+    text: str  # as it is written
+    where: str  # values of the loop variables: "m=lenet"
+    left: Any
+    operator: str
+    right: Any
+    holds: bool
+    margin_pct: float | None
+
+    def __str__(self) -> str:
+        where = f" [{self.where}]" if self.where else ""
+        return f"{self.text}{where}: {shown(self.left)} {self.operator} {shown(self.right)}"
+
+
+class Judgement(NamedTuple):
+    """A truth value with its margin and the comparisons that decide it."""
+
+    holds: bool
+    margin_pct: float | None
+    comparisons: tuple[Comparison, ...] = ()
+
+
+def shown(value: Any) -> str:
+    """Return a side of a comparison for people: numbers with four digits."""
+    if isinstance(value, float):
+        return f"{value:.4g}" + (" %" if isinstance(value, Points) else "")
+    if isinstance(value, list | tuple):
+        return "(" + ", ".join(map(shown, value)) + ")"
+    return str(value)
+
+
+def margin_pct(less: float, more: float) -> float | None:
+    """Return how far `less` is below `more`: % of the larger, or points between percentages."""
+    if isinstance(less, int) and isinstance(more, int):
+        return None
+    if isinstance(less, Points) or isinstance(more, Points):
+        return float(more) - float(less)
+    largest = max(abs(less), abs(more))
+    return 100.0 * (more - less) / largest if largest else 0.0
+
+
+def all_of(parts: Sequence[Judgement]) -> Judgement:
+    """Return whether all parts hold; decided by those that fail, else by the nearest to failing."""
+    failing = [part for part in parts if not part.holds]
+    deciding = failing or [part for part in [_at(min, parts)] if part]
+    return Judgement(not failing, _margin(min, parts), _comparisons(deciding))
+
+
+def any_of(parts: Sequence[Judgement]) -> Judgement:
+    """Return whether any part holds; decided by the one that holds best, else by all."""
+    holding = [part for part in parts if part.holds]
+    deciding = [part for part in [_at(max, holding)] if part] if holding else parts
+    return Judgement(bool(holding), _margin(max, parts), _comparisons(deciding))
+
+
+def negated(part: Judgement) -> Judgement:
+    """Return the opposite, decided by the same comparisons."""
+    margin = None if part.margin_pct is None else -part.margin_pct
+    return Judgement(not part.holds, margin, part.comparisons)
+
+
+def _at(choose: Any, parts: Sequence[Judgement]) -> Judgement | None:
+    known = [part for part in parts if part.margin_pct is not None]
+    if known:
+        return choose(known, key=lambda part: part.margin_pct)
+    return parts[0] if parts else None
+
+
+def _margin(choose: Any, parts: Iterable[Judgement]) -> float | None:
+    known = [part.margin_pct for part in parts if part.margin_pct is not None]
+    return choose(known) if known else None
+
+
+def _comparisons(parts: Iterable[Judgement]) -> tuple[Comparison, ...]:
+    return tuple(comparison for part in parts for comparison in part.comparisons)

@@ -1,0 +1,274 @@
+"""Where the numbers of a predicate come from: epochs of runs, or the papers' printed values.
+
+Both answer the same questions (`Source`), so that a predicate can be judged on either.
+"""
+
+import csv
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from epochwatt import fields
+from epochwatt.claims.judgement import NotEvaluable, Points
+from epochwatt.claims.terms import KEYWORDS, PRINTED
+from epochwatt.study.published import QUALIFIERS, Measurement, single
+
+HIPCW = "hipcw2021"
+MEANT_EPOCHS = {"0": (0, 0), "1+": (1, 5)}  # first and last; the papers' runs have 3 or 6
+JUST_INSIDE = 1e-9
+KEY = ("setup", "device", "instance", "model", *KEYWORDS.values())
+_PRINTED_KEYS = (*(PRINTED.get(name, name) for name in KEY[1:]), "epoch")
+
+Row = Mapping[str, Any]
+
+
+class Source(Protocol):
+    """Something that predicates can be judged on; `inputs` collects the ids of what was read."""
+
+    inputs: set[str]
+
+    def number(self, metric: str, factors: Row, epoch: str) -> float:
+        """Return a metric of the run with these factors over an epoch set (0, 1+, all)."""
+
+    def series(self, metric: str, factors: Row, n_epochs: int) -> list[float]:
+        """Return a metric of each epoch after the first of a run of at least `n_epochs`."""
+
+    def idle_w(self, factors: Row, state: str, scope: str) -> float:
+        """Return the power of an idle board in `state` (i to iv) by `scope`."""
+
+    def predicted(self, metric: str, device: str, model: str, power_mode: str) -> Any:
+        """Return what a prediction model says."""
+
+    def stacks(self, setup: str, device: str) -> list[str]:
+        """Return the software stack of each run of a device."""
+
+
+def _over(numerator: str, denominator: str, factor: float) -> Callable[[Row], float]:
+    return lambda row: factor * _float(row, numerator) / _float(row, denominator)
+
+
+# metric -> what it is of an epoch's row; the others are columns of that name
+DERIVED: dict[str, Callable[[Row], float]] = {
+    "power_w": lambda row: _float(row, "power_mean_w"),
+    "iops": lambda row: _float(row, "read_iops"),
+    "cpu_util_pct": lambda row: _float(row, "cpu_util_median_pct"),  # both papers: median over time
+    "stall_ms_per_minibatch": _over("stall_s", "n_minibatches", 1e3),
+    "compute_ms_per_minibatch": _over("compute_s", "n_minibatches", 1e3),
+    "reads_per_sample": lambda row: (
+        _float(row, "read_iops") * _float(row, "e2e_s") / _float(row, "n_samples")
+    ),
+}
+COLUMNS = ("stall_s", "compute_s", "e2e_s", "preprocess_s", "energy_wh", "cached_pct")
+# From telemetry, not in epochs.csv: whoever has the samples adds them to the rows.
+CLOCKS = ("gpu_freq_mhz", "emc_below_max_time_pct", "cpu_below_peak_time_pct")
+METRICS = (*DERIVED, *COLUMNS, "gpu_util_pct", *CLOCKS)
+ENERGIES = ("energy_wh", "power_w")
+PREDICTED = ("time_mape_pct", "energy_mape_pct")
+
+
+def _float(row: Row, column: str) -> float:
+    value = row.get(column)
+    number = math.nan if value is None or value == "" else float(value)
+    if math.isnan(number):
+        raise NotEvaluable(f"{column} of run {row.get('run', '')}")
+    return number
+
+
+def read_rows(paths: Iterable[str | Path]) -> list[dict[str, Any]]:
+    """Return the rows of several `epochs.csv` (`fields.RUN_EPOCH_COLUMNS`), as types say."""
+    kinds = {field.name: field.kind for field in fields.RUN_EPOCH_COLUMNS}
+    rows = []
+    for path in paths:
+        with open(path, newline="", encoding="utf-8") as handle:
+            rows += [
+                {name: _typed(kinds.get(name, "str"), cell) for name, cell in row.items()}
+                for row in csv.DictReader(handle)
+            ]
+    return rows
+
+
+def _typed(kind: str, cell: str) -> Any:
+    if kind == "str" or cell == "":
+        return cell
+    return (
+        cell.lower() == "true" if kind == "bool" else float(cell) if kind == "float" else int(cell)
+    )
+
+
+def statistic(metric: str, rows: Iterable[Row], epoch: str) -> float:
+    """Return a metric of one run: mean over the valid epochs of a set, their median for `all`.
+
+    NotEvaluable when no epoch of the set is valid, or one of them lacks the metric.
+    """
+    rows = list(rows)
+    chosen = [row for row in rows if _valid(row)]
+    if epoch in MEANT_EPOCHS:
+        first, last = MEANT_EPOCHS[epoch]
+        chosen = [row for row in chosen if first <= int(row["epoch"]) <= last]
+    elif epoch != "all":
+        raise ValueError(f"epoch is {epoch!r}; allowed: 0, 1+, all")
+    if not chosen:
+        raise NotEvaluable(f"a valid epoch of the set {epoch} of {rows[0]['run']}")
+    if metric in ENERGIES and len({row["power_scope"] for row in chosen}) > 1:
+        raise NotEvaluable(f"one power scope in all epochs of {rows[0]['run']}")
+    values = [of_epoch(metric, row) for row in chosen]
+    value = statistics.median(values) if epoch == "all" else statistics.fmean(values)
+    return Points(value) if metric.endswith("_pct") else value
+
+
+def of_epoch(metric: str, row: Row) -> float:
+    """Return a metric of one epoch; NotEvaluable where its row lacks it."""
+    if metric == "gpu_util_pct" and row["setup"] == HIPCW:  # median over time there, mean in the
+        metric = "gpu_util_median_pct"  # main paper
+    return DERIVED[metric](row) if metric in DERIVED else _float(row, metric)
+
+
+class EpochTable:
+    """Epochs of runs of one backend.
+
+    Parameters
+    ----------
+    epochs : rows with `fields.RUN_EPOCH_COLUMNS`; those of `CLOCKS` and `software_stack` may follow
+    idle : rows with `fields.IDLE_COLUMNS`
+    predictions : (metric, device, model, power mode) -> value; (best_mode_set, device, "", "") ->
+        the letters of the best modes in order
+    power_modes : device -> mode -> settings (cores, cpu_mhz, gpu_mhz, emc_mhz)
+    """
+
+    def __init__(
+        self,
+        epochs: Iterable[Row],
+        idle: Iterable[Row] = (),
+        predictions: Mapping[tuple[str, str, str, str], Any] | None = None,
+        power_modes: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None,
+    ) -> None:
+        self.epochs = list(epochs)
+        self.idle = list(idle)
+        self.predictions = dict(predictions or {})
+        self.power_modes = power_modes or {}
+        self.inputs: set[str] = set()  # runs that were asked for and found
+        self._runs: dict[tuple[Any, ...], dict[str, list[Row]]] = defaultdict(dict)
+        for row in self.epochs:
+            self._runs[_key(row)].setdefault(row["run"], []).append(row)
+
+    def number(self, metric: str, factors: Row, epoch: str) -> float:
+        """Return a metric of a run: mean over its valid epochs, their median for `all`."""
+        return statistic(metric, self.run(factors), epoch)
+
+    def series(self, metric: str, factors: Row, n_epochs: int) -> list[float]:
+        """Return a metric of each valid epoch after the first of a run of `n_epochs` or more."""
+        rows = self.run(factors)
+        if len(rows) < n_epochs:
+            raise NotEvaluable(f"{n_epochs - len(rows)} more epochs of {words(factors)}")
+        return [of_epoch(metric, row) for row in rows if _valid(row) and int(row["epoch"]) >= 1]
+
+    def run(self, factors: Row) -> list[Row]:
+        """Return the rows of the one run with these factors; NotEvaluable when there is none."""
+        runs = self._runs.get(_key(factors), {})
+        if len(runs) != 1:
+            found = f" (several are there: {', '.join(sorted(runs))})" if runs else ""
+            raise NotEvaluable(words(factors) + found)
+        ((run, rows),) = runs.items()
+        self.inputs.add(run)
+        return rows
+
+    def idle_w(self, factors: Row, state: str, scope: str) -> float:
+        """Return the mean of the idle powers of a board in a state, by one power scope."""
+        wanted = {k: factors[k] for k in ("device", "instance", "power_mode")}
+        wanted |= {"state": state, "power_scope": scope}
+        found = [r for r in self.idle if all(r[k] == v for k, v in wanted.items())]
+        values = [float(r["power_w"]) for r in found if r["power_w"] not in ("", None)]
+        if not values:
+            raise NotEvaluable("idle power: " + " ".join(map(str, wanted.values())))
+        return statistics.fmean(values)
+
+    def predicted(self, metric: str, device: str, model: str, power_mode: str) -> Any:
+        """Return what a prediction model says; NotEvaluable where none was asked."""
+        try:
+            return self.predictions[metric, device, model, power_mode]
+        except KeyError:
+            told = " ".join(word for word in (metric, device, model, power_mode) if word)
+            raise NotEvaluable(f"prediction: {told}") from None
+
+    def stacks(self, setup: str, device: str) -> list[str]:
+        """Return the software stacks of a device's runs, where the rows tell them."""
+        rows = [r for r in self.epochs if (r["setup"], r["device"]) == (setup, device)]
+        told = [r["software_stack"] for r in rows if r.get("software_stack")]
+        if not rows or len(told) < len(rows):
+            raise NotEvaluable(f"software stacks of the runs of {device}")
+        return told
+
+
+class PublishedTable:
+    """Printed values of the papers, as if they were measured.
+
+    Parameters
+    ----------
+    measurements : those of config/published/measurements.csv
+    """
+
+    def __init__(self, measurements: Iterable[Measurement]) -> None:
+        self.inputs: set[str] = set()
+        self._found: dict[tuple[Any, ...], list[Measurement]] = defaultdict(list)
+        for told in measurements:
+            for config in single(told.config):
+                self._found[self._key(told.paper, told.metric, config)].append(told)
+
+    @staticmethod
+    def _key(paper: str, metric: str, config: Row) -> tuple[Any, ...]:
+        return (paper, metric, *(config.get(key) for key in _PRINTED_KEYS))
+
+    def number(self, metric: str, factors: Row, epoch: str) -> float:
+        """Return the printed value; of several an exact one; of a bound a value just inside it."""
+        config = {PRINTED.get(name, name): value for name, value in factors.items()}
+        config["epoch"] = epoch
+        found = self._found.get(self._key(factors["setup"], metric, config))
+        if not found:
+            raise NotEvaluable(f"a printed {metric} of {words(factors)}, epochs {epoch}")
+        told = min(found, key=lambda one: QUALIFIERS.index(one.qualifier))
+        self.inputs.add(told.id)
+        value = told.value * (1 - JUST_INSIDE if told.qualifier == "less_than" else 1)
+        return Points(value) if metric.endswith("_pct") else value
+
+    def series(self, metric: str, factors: Row, n_epochs: int) -> list[float]:
+        """Single epochs are not printed."""
+        raise NotEvaluable(f"printed single epochs of {words(factors)}")
+
+    def idle_w(self, factors: Row, state: str, scope: str) -> float:
+        """Idle powers are printed as bounds only, but for one."""
+        raise NotEvaluable(f"a printed idle power of {factors['device']}, state {state}, {scope}")
+
+    def predicted(self, metric: str, device: str, model: str, power_mode: str) -> Any:
+        """Single predictions are not printed."""
+        raise NotEvaluable(f"a printed {metric} of {device} {model} {power_mode}")
+
+    def stacks(self, setup: str, device: str) -> list[str]:
+        """Software stacks of single runs are not printed."""
+        raise NotEvaluable(f"printed software stacks of the runs of {device}")
+
+
+def _valid(row: Row) -> bool:
+    return row["valid"] in (True, "true", "True")
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    numbers = ("num_workers", "batch_size", "dataset_scale")
+    return tuple(float(row[name]) if name in numbers else row[name] for name in KEY)
+
+
+def words(factors: Row) -> str:
+    """Return the run with these factors in words."""
+    f: dict[str, Any] = dict(factors)
+    told: Sequence[Any] = (
+        *(f.get("setup"), f.get("device"), f.get("instance"), f.get("model"), f.get("storage")),
+        f"w={f.get('num_workers')}",
+        f"bs={f.get('batch_size')}",
+        f"mode {f.get('power_mode')}",
+        f"dvfs={f.get('dvfs')}",
+        *(["cache dropped"] if f.get("cache_policy") == "dropped" else []),
+        *([f"scale {f['dataset_scale']:g}"] if f.get("dataset_scale", 1) != 1 else []),
+    )
+    return "run " + " ".join(str(word) for word in told if word)

@@ -1,0 +1,210 @@
+"""Which modes to profile: design of experiments on the terms of the physical model of time.
+
+A set of modes is as good as the predictions that it leads to. How unsure a fit will be (but for its
+bound at zero) depends on the modes, on the belief it starts from, and on which term dominates, not
+on the times it will see. So it can be worked out for any board's tables before the first run, as
+the mean over networks of many kinds: shares of the terms drawn at random. Two criteria: `I`, the
+mean variance of predictions over the board's modes (the default: it is what a user meets), and `D`,
+the volume of what is left open about the coefficients. The search exchanges one mode for another
+while that helps (Fedorov), from several starts; it may keep to a limit of board time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.prediction.beliefs import DEVIATION, SHARE_SD, TIME_SHARES
+from epochwatt.prediction.model import Prior
+from epochwatt.prediction.modes import Board, Columns, Mode, Numbers, PredictionError, as_rows
+from epochwatt.prediction.observations import PROCESSES
+from epochwatt.prediction.shapes import TIME, design
+
+CRITERIA = ("I", "D")
+N_STEPS = 6  # of each part of a mode that are candidates: the ends, and evenly between
+N_NETWORKS = 8
+N_STARTS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Modes to profile, what they cost and what they lead to."""
+
+    modes: tuple[Mode, ...]
+    epoch_cost: float  # sum of the expected epoch times, in the unit of the design
+    expected_sd_pct: float  # root mean square of what predictions will be off by, %
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A board as the physical model sees it.
+
+    Attributes
+    ----------
+    board : its tables
+    processes : that want a CPU core
+    expected : modes (n, 4) -> expected time of an epoch (n,); None: in epochs of the strongest mode
+    scale : (k,), what each term is in the strongest mode
+    candidates : (n, 4), modes that may be chosen, and that the mean is over
+    """
+
+    board: Board
+    processes: int
+    expected: Prior | None
+    scale: Numbers
+    candidates: Numbers
+
+    def times(self, modes: Numbers) -> Numbers:
+        """Return the expected time of an epoch in each mode, shape (n,)."""
+        if self.expected is not None:
+            return np.asarray(self.expected(modes), float)
+        return self._terms(modes) @ TIME_SHARES
+
+    def rows(self, modes: Numbers) -> Numbers:
+        """Return each term's part of the time in each mode, per share, shape (networks, n, k)."""
+        shares = np.random.default_rng(0).dirichlet(np.ones(len(TIME)), N_NETWORKS)
+        terms = self._terms(modes)
+        return np.asarray(terms / (terms @ shares.T).T[:, :, None])
+
+    def _terms(self, modes: Numbers) -> Numbers:
+        return design(TIME, modes, self.processes) / self.scale
+
+    def plan(self, modes: Sequence[Mode]) -> Plan:
+        """Return what runs of these modes cost and lead to. Raises EpochwattError: not there."""
+        rows = as_rows([self.board.resolve(mode) for mode in modes])
+        left = _left_open("I", self.rows(rows), self.rows(self.candidates))
+        sd_pct = 100 * float(np.sqrt(left + DEVIATION**2))
+        return Plan(tuple(modes), float(self.times(rows).sum()), sd_pct)
+
+
+def board_design(board: Board, expected: Prior | None = None, processes: int = PROCESSES) -> Design:
+    """Return the design of a board.
+
+    Parameters
+    ----------
+    board : its tables
+    expected : modes (n, 4) -> expected time of an epoch (n,), such as a twin's; None: what the
+        belief of the physical model says, in epochs of the strongest mode
+    processes : that want a CPU core
+    """
+    strongest = board.all_modes()[-1:]
+    short = strongest * [0, 1, 1, 1] + [processes / 2, 0, 0, 0]
+    at_best, at_shortage = (design(TIME, modes, processes)[0] for modes in (strongest, short))
+    steps = Columns(*(_thinned(of) for of in board.steps()))
+    candidates = np.stack(np.meshgrid(*steps, indexing="ij"), -1).reshape(-1, 4)
+    scale = np.where(at_best > 0, at_best, at_shortage)
+    return Design(board, processes, expected, scale, candidates)
+
+
+def _thinned(steps: Numbers) -> Numbers:
+    n_steps = min(N_STEPS, len(steps))
+    return steps[np.linspace(0, len(steps) - 1, n_steps).round().astype(int)]
+
+
+def choose_modes(
+    design: Design,
+    n_modes: int,
+    criterion: str = "I",
+    max_cost: float | None = None,
+    already: Sequence[Mode] = (),
+) -> Plan:
+    """Return the modes to profile next, beside those that are profiled already.
+
+    Parameters
+    ----------
+    design : of the board
+    n_modes : how many further modes
+    criterion : `I` or `D`
+    max_cost : limit of the sum of their expected epoch times, in the unit of the design
+    already : profiled modes, which count but cost nothing
+
+    Raises
+    ------
+    EpochwattError : an unknown criterion, fewer than one mode, a limit that cannot be kept, or a
+        profiled mode that the board lacks
+    """
+    if criterion not in CRITERIA or n_modes < 1:
+        raise PredictionError(
+            f"{n_modes} modes by criterion {criterion!r}; one or more, by {' or '.join(CRITERIA)}"
+        )
+    profiled = as_rows([design.board.resolve(mode) for mode in already])
+    known = (design.candidates[:, None] == profiled).all(-1).any(-1)
+    candidates = design.candidates[~known]
+    cost, limit = design.times(candidates), np.inf if max_cost is None else max_cost
+    order = np.argsort(cost, kind="stable")
+    least = float(cost[order[:n_modes]].sum())
+    if least > limit or len(order) < n_modes:
+        raise PredictionError(
+            f"{n_modes} of {len(order)} candidates within {limit:g}: their shortest epochs alone "
+            f"are expected to take {least:g}; raise the limit or take fewer modes"
+        )
+    n_short = max(n_modes, int((cost <= limit / n_modes).sum()))
+    rng = np.random.default_rng(0)
+    starts = [rng.choice(order[:n_short], n_modes, replace=False) for _ in range(N_STARTS)]
+    search = _Search(criterion, design.rows(profiled), design.rows(candidates), cost, limit)
+    chosen = min((search.exchange(start) for start in starts), key=search.left_open)
+    modes = tuple(Mode(*row) for row in candidates[chosen].tolist())
+    told = design.plan([*already, *modes])
+    return Plan(modes, float(cost[chosen].sum()), told.expected_sd_pct)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    criterion: str
+    fixed: Numbers  # rows of profiled modes
+    rows: Numbers  # of candidates
+    cost: Numbers
+    limit: float
+
+    def left_open(self, chosen: NDArray[np.int64]) -> float:
+        taken = np.concatenate([self.fixed, self.rows[:, chosen]], axis=1)
+        return _left_open(self.criterion, taken, self.rows)
+
+    def exchange(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return modes of which no single one can be exchanged for a better one."""
+        while True:
+            before = chosen.copy()
+            for turn in range(len(chosen)):
+                chosen[turn] = self._best(np.delete(chosen, turn), int(chosen[turn]))
+            if (chosen == before).all():
+                return chosen
+
+    def _best(self, others: NDArray[np.int64], now: int) -> int:
+        """Return what does most beside others within the limit; `now` where none does more.
+
+        One row x more takes v v' / (1 + x' C x) from the covariance C, with v = C x.
+        """
+        covariance = _covariance(np.concatenate([self.fixed, self.rows[:, others]], axis=1))
+        rows = self.rows / DEVIATION
+        shrink = 1 + _variances(rows, covariance)
+        if self.criterion == "D":
+            gain = np.log(shrink).mean(0)
+        else:
+            interest = self.rows.transpose(0, 2, 1) @ self.rows
+            gain = (_variances(rows, covariance @ interest @ covariance) / shrink).mean(0)
+        spare = self.limit - float(self.cost[others].sum())
+        gain = np.where(self.cost <= spare, gain, -np.inf)
+        gain[others] = -np.inf
+        best = int(gain.argmax())
+        return best if gain[best] > gain[now] * (1 + 1e-9) else now
+
+
+def _covariance(taken: Numbers) -> Numbers:
+    """Return that of the coefficients after runs of these rows, shape (networks, k, k)."""
+    rows = taken / DEVIATION
+    information = rows.transpose(0, 2, 1) @ rows + np.eye(rows.shape[2]) / SHARE_SD**2
+    return np.asarray(np.linalg.inv(information), float)
+
+
+def _variances(rows: Numbers, covariance: Numbers) -> Numbers:
+    """Return x' C x of each row x, shape (networks, n)."""
+    return np.asarray(((rows @ covariance) * rows).sum(-1))
+
+
+def _left_open(criterion: str, taken: Numbers, rows: Numbers) -> float:
+    """Return what a criterion says is left open after runs of `taken`; less is better."""
+    covariance = _covariance(taken)
+    if criterion == "D":
+        return float(np.linalg.slogdet(covariance)[1].mean())
+    return float(_variances(rows, covariance).mean())

@@ -1,0 +1,141 @@
+"""Models that know a little physics, at the profiling cost of the paper's: a few modes.
+
+Each is fitted to one value per mode, the mean of its epochs, by relative error, with a weak belief
+about its coefficients (`beliefs`): where modes cannot tell two terms apart, the belief shares out.
+"""
+
+import numpy as np
+
+from epochwatt.prediction.beliefs import (
+    EXPONENT_SD,
+    LEVEL_SD,
+    POWER_SHARES,
+    PRIOR_EXPONENT_SD,
+    SHARE_SD,
+    TIME_SHARES,
+)
+from epochwatt.prediction.intervals import N_DRAWS, fit_and_draw, fit_free, fit_nonnegative
+from epochwatt.prediction.model import FittedModel, Prior
+from epochwatt.prediction.modes import Numbers, PredictionError
+from epochwatt.prediction.observations import Observations
+from epochwatt.prediction.shapes import LOGS, POWER, TIME, design
+
+LEAST_MODES = 2
+
+
+def fit_physical_time(observations: Observations, n_draws: int = N_DRAWS) -> FittedModel:
+    """Return time as a sum of physical shapes with non-negative coefficients.
+
+    Parameters
+    ----------
+    observations : of one workload; the mean of each mode counts
+    n_draws : for intervals; 0 where none are wanted
+
+    Raises
+    ------
+    PredictionError : fewer than two distinct modes
+    """
+    return _fit_shares(observations, "time_s", TIME, TIME_SHARES, n_draws)
+
+
+def fit_power(observations: Observations, n_draws: int = N_DRAWS) -> FittedModel:
+    """Return mean power as a sum of physical shapes with non-negative coefficients.
+
+    Raises
+    ------
+    PredictionError : fewer than two distinct modes, or power that was not measured
+    """
+    observations.need_energy()
+    return _fit_shares(observations, "power_w", POWER, POWER_SHARES, n_draws)
+
+
+def _fit_shares(
+    observations: Observations,
+    target: str,
+    terms: tuple[str, ...],
+    shares: tuple[float, ...],
+    n_draws: int,
+) -> FittedModel:
+    """Fit shares of the whole: in units of the observed value, averaged over the modes."""
+    observations.need_modes(LEAST_MODES)
+    means = observations.per_mode()
+    values: Numbers = getattr(means, target)
+    relative = design(terms, means.modes, means.processes) / values[:, None]
+    seen = relative.any(0)
+    # a shortage that no mode had: its size where half the cores are missing is open, from zero up
+    short = means.modes * [0, 1, 1, 1] + [means.processes / 2, 0, 0, 0]
+    unseen = design(terms, short, means.processes) / values[:, None]
+    scale = np.where(seen, relative.mean(0), unseen.mean(0))
+    mean = np.array(shares)
+    sd = np.full(len(terms), SHARE_SD)
+    fitted = fit_and_draw(
+        fit_nonnegative, relative / scale, np.ones(len(values)), mean, sd, n_draws
+    )
+    coefficients, draws, spread = fitted[0] / scale, fitted[1] / scale, fitted[2]
+    return FittedModel(
+        target, terms, coefficients, means.processes, means.modes, draws=draws, spread=spread
+    )
+
+
+def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> FittedModel:
+    """Return the logarithm of time, linear in the logarithms of cores and clocks.
+
+    Raises
+    ------
+    PredictionError : fewer than two distinct modes
+    """
+    return _fit_log(observations, "", None, EXPONENT_SD, n_draws)
+
+
+def fit_time_on_prior(
+    observations: Observations, name: str, prior: Prior, n_draws: int = N_DRAWS
+) -> FittedModel:
+    """Return the prior times a factor: its logarithm is linear in logarithms, and shrunk.
+
+    With no more than one mode's information the factor is common to all modes; exponents that the
+    modes do not speak for stay near zero, so the prior's shape is kept.
+
+    Parameters
+    ----------
+    observations : of one workload
+    name : what the prior is called where the model is stored
+    prior : modes (n, 4) -> expected time of an epoch (n,), s
+    n_draws : as in `fit_physical_time`
+
+    Raises
+    ------
+    PredictionError : no mode at all, or a prior that is not above zero in one of them
+    """
+    return _fit_log(observations, name, prior, PRIOR_EXPONENT_SD, n_draws)
+
+
+def _fit_log(
+    observations: Observations, name: str, prior: Prior | None, exponent_sd: float, n_draws: int
+) -> FittedModel:
+    observations.need_modes(LEAST_MODES if prior is None else 1)
+    means = observations.per_mode()
+    expected = np.ones(len(means.modes)) if prior is None else np.asarray(prior(means.modes))
+    if not (expected > 0).all():
+        raise PredictionError(f"the prior {name!r} expects a time of {expected.min():g} s")
+    target = np.log(means.time_s / expected)
+    logs = design(LOGS, means.modes, means.processes)
+    centre, level = logs.mean(0), target.mean()
+    rows = np.column_stack([np.ones(len(logs)), logs - centre])
+    sd = np.array([LEVEL_SD, *[exponent_sd] * len(LOGS)])
+    fitted = fit_and_draw(fit_free, rows, target - level, np.zeros(len(sd)), sd, n_draws)
+
+    def plain(of: Numbers) -> Numbers:  # without centre and level
+        return np.column_stack([of[:, 0] + level - of[:, 1:] @ centre, of[:, 1:]])
+
+    return FittedModel(
+        target="time_s",
+        terms=("constant", *LOGS),
+        coefficients=plain(fitted[0][None])[0],
+        processes=means.processes,
+        trained_on=means.modes,
+        log=True,
+        prior=name,
+        draws=plain(fitted[1]),
+        spread=fitted[2],
+        prior_of=prior,
+    )

@@ -1,0 +1,140 @@
+"""How well models predict modes that they have not seen, at the same profiling cost."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from epochwatt.prediction.model import FittedModel
+from epochwatt.prediction.modes import Mode, Numbers, PredictionError
+from epochwatt.prediction.observations import Observations
+from epochwatt.prediction.paper_energy import fit_paper_energy
+from epochwatt.prediction.paper_time import N_EPOCHS, fit_paper_time
+from epochwatt.prediction.physical import fit_log_time, fit_physical_time, fit_power
+from epochwatt.prediction.splits import Split
+
+Predictor = Callable[[Numbers], Numbers]  # modes (n, 4) -> predicted values (n,)
+# observations of each workload, training modes only -> a predictor for each
+Fit = Callable[[Sequence[Observations]], Sequence[Predictor]]
+
+
+class Score(NamedTuple):
+    """Absolute errors of predictions, % of the observed value."""
+
+    n: int
+    median_pct: float
+    p90_pct: float
+    worst_pct: float
+
+
+class Trial(NamedTuple):
+    """One workload predicted from one set of modes."""
+
+    workload: str
+    train: tuple[Mode, ...]
+    board_minutes: float  # what the training modes cost, their first epochs included
+    errors_pct: Numbers  # (m,), of each test mode
+
+
+def absolute_errors_pct(predicted: ArrayLike, observed: ArrayLike) -> Numbers:
+    """Return 100 |predicted - observed| / observed."""
+    truth = np.asarray(observed, float)
+    return 100 * np.abs(np.asarray(predicted, float) - truth) / truth
+
+
+def mape_pct(predicted: ArrayLike, observed: ArrayLike) -> float:
+    """Return the mean absolute percentage error."""
+    return float(absolute_errors_pct(predicted, observed).mean())
+
+
+def score(errors_pct: ArrayLike) -> Score:
+    """Return the median, the 90th percentile and the worst of absolute errors."""
+    errors = np.asarray(errors_pct, float)
+    if not errors.size:
+        raise PredictionError("no prediction to score")
+    median, p90 = np.quantile(errors, [0.5, 0.9])
+    return Score(errors.size, float(median), float(p90), float(errors.max()))
+
+
+def board_minutes(observations: Observations, modes: Iterable[Mode]) -> float:
+    """Return how long a board works for a model: epochs 0 to 2 of each mode, minutes."""
+    rows = observations.only(set(modes))
+    return float(rows.time_s[rows.epoch <= N_EPOCHS].sum() / 60)
+
+
+def try_splits(
+    fit: Fit, observations: Sequence[Observations], splits: Iterable[Split], target: str
+) -> list[Trial]:
+    """Fit to the training modes of each split and predict its test modes, of every workload.
+
+    Parameters
+    ----------
+    fit : a model; it sees epochs 1 and 2 of the training modes and nothing else
+    observations : of each workload, with first epochs where there are any
+    splits : of modes that each workload was observed under
+    target : `time_s`, `power_w` or `energy_wh`; the mean over a mode's later epochs is predicted
+    """
+    trials = []
+    for split in splits:
+        predictors = fit([of.only(split.train).after_first(N_EPOCHS) for of in observations])
+        for of, predict in zip(observations, predictors, strict=True):
+            test = of.only(split.test).after_first().per_mode()
+            errors_pct = absolute_errors_pct(predict(test.modes), getattr(test, target))
+            minutes = board_minutes(of, split.train)
+            trials.append(Trial(of.workload, split.train, minutes, errors_pct))
+    return trials
+
+
+def each(fit: Callable[[Observations], FittedModel]) -> Fit:
+    """Return a fit of several workloads from a fit of one."""
+    return lambda observations: [fit(of).predict for of in observations]
+
+
+def energy_of(
+    fit_time: Callable[[Observations], FittedModel],
+    fit_watts: Callable[[Observations], FittedModel],
+) -> Fit:
+    """Return energy, Wh, as time x power, each from its own model."""
+
+    def one(of: Observations) -> Predictor:
+        time, power = fit_time(of), fit_watts(of)
+        return lambda modes: time.predict(modes) * power.predict(modes) / 3600
+
+    return lambda observations: [one(of) for of in observations]
+
+
+def paper_energy(train_on_predicted: bool) -> Fit:
+    """Return the paper's universal model of energy, fed with the paper's predicted times.
+
+    Parameters
+    ----------
+    train_on_predicted : whether predicted times train it too, or the observed ones
+    """
+
+    def fit(observations: Sequence[Observations]) -> Sequence[Predictor]:
+        times = [fit_paper_time(of) for of in observations]
+        energy = fit_paper_energy(observations, times if train_on_predicted else None)
+
+        def one(time: FittedModel) -> Predictor:
+            return lambda modes: energy.predict(modes, time.predict(modes))
+
+        return [one(time) for time in times]
+
+    return fit
+
+
+# those that need nothing but observations; one on a prior is added by who has the prior
+TIME_FITS: dict[str, Fit] = {
+    "paper": each(fit_paper_time),
+    "log": each(lambda of: fit_log_time(of, n_draws=0)),
+    "physical": each(lambda of: fit_physical_time(of, n_draws=0)),
+}
+POWER_FITS: dict[str, Fit] = {"physical": each(lambda of: fit_power(of, n_draws=0))}
+ENERGY_FITS: dict[str, Fit] = {
+    "paper, trained on observed time": paper_energy(train_on_predicted=False),
+    "paper, trained on predicted time": paper_energy(train_on_predicted=True),
+    "physical time x power": energy_of(
+        lambda of: fit_physical_time(of, n_draws=0), lambda of: fit_power(of, n_draws=0)
+    ),
+}

@@ -1,0 +1,276 @@
+"""Verdicts: of made-up epochs, and of the papers' own numbers."""
+
+import csv
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from epochwatt import fields
+from epochwatt.claims import expression
+from epochwatt.claims.evaluate import ROLES, TAKEAWAYS, evaluate, load_claims, namespace
+from epochwatt.claims.tables import EpochTable, PublishedTable
+from epochwatt.errors import ConfigError
+from epochwatt.study.published import load_published
+from epochwatt.study.settings import load_settings
+
+ROOT = Path(__file__).resolve().parents[3]
+EVALUABLE = 35  # of the 113 predicates, on the printed numbers alone
+
+
+@pytest.fixture(scope="module")
+def printed(claims, measurements, terms):
+    """Verdicts on the printed numbers, by id."""
+    table = PublishedTable(measurements.values())
+    return {v.claim.id: v for v in evaluate(claims.values(), table, terms)}
+
+
+# --- the take-aways as they stand
+
+
+def test_every_predicate_is_of_the_language(claims, terms):
+    names = namespace(EpochTable([]), "sigmetrics2023", terms)
+    for claim in claims.values():
+        expression.parse(claim.predicate, claim.id, names)
+    assert len(claims) == 113
+
+
+def test_take_aways_are_complete(claims):
+    assert len({claim.takeaway for claim in claims.values()}) == 42  # 37 numbered, 5 side notes
+    assert {claim.role for claim in claims.values()} == set(ROLES)
+    numbered = {c.takeaway for c in claims.values() if c.role == "core"}
+    assert len(numbered) == 37
+    assert all(c.claim and c.predicate and c.threshold_source for c in claims.values())
+
+
+def test_folds_are_take_aways_with_printed_numbers_but_for_pure_order(claims, measurements):
+    relations = load_published(ROOT / "config/published").relations
+    folds = {fact.take_away for fact in (*measurements.values(), *relations.values())}
+    without = {claim.fold for claim in claims.values()} - folds
+    assert without == {"5.6.1", "5.7.1", "A.0.1", "A.0.2", "A.0.3", "A.0.4"}
+
+
+@pytest.mark.parametrize("word", ["near", "near_pp", "similar"])
+def test_tolerances_are_those_that_the_predicate_names(claims, terms, word):
+    for claim in claims.values():
+        used = set(re.findall(r"\b[A-Z_]+\b", f"{claim.predicate} {claim.general_form}"))
+        named = used & set(terms.tolerances)
+        if re.search(rf"\b{word}\(", claim.predicate):
+            assert word.upper() in claim.tolerances.split(), claim.id
+        assert named <= set(claim.tolerances.split()), claim.id
+
+
+def test_predicates_name_the_devices_and_models_concerned(claims, terms):
+    for claim in claims.values():
+        words = set(re.findall(r"\b\w+\b", claim.predicate)) & set(terms.words)
+        assert words & {"agx", "nx", "nano", "orin"} <= set(claim.devices.split()), claim.id
+        assert words & {"lenet", "mobilenet", "resnet", "vgg11"} <= set(claim.models.split())
+
+
+def test_ids_and_take_aways_are_those_that_were_handed_over(claims, request):
+    shared = request.config.rootpath.parent / "shared/data/published/takeaways.csv"
+    if not shared.exists():
+        pytest.skip(f"{shared} is not here")
+    with shared.open(newline="", encoding="utf-8") as handle:
+        rows = {row["id"]: row for row in csv.DictReader(handle)}
+    for key in ("takeaway", "paper", "section", "role", "threshold_source"):
+        assert {i: getattr(c, key) for i, c in claims.items()} == {
+            i: row[key] for i, row in rows.items()
+        }
+
+
+# --- the papers' own numbers
+
+
+def test_predicates_agree_with_the_printed_numbers(printed):
+    told = {i: v.sides for i, v in printed.items() if v.status == "does_not_hold"}
+    assert told == {}
+    assert sum(v.status == "holds" for v in printed.values()) == EVALUABLE
+
+
+def test_each_evaluable_predicate_turns_with_a_changed_number(claims, printed, measurements, terms):
+    firm = []
+    for name, verdict in printed.items():
+        if verdict.status != "holds":
+            continue
+        changes = [
+            (read, change)
+            for read in verdict.inputs
+            for change in (lambda x: 100 * x + 100, lambda x: x / 100, lambda x: x - 50)
+        ]
+        if not any(
+            _status(claims[name], measurements, terms, read, change) == "does_not_hold"
+            for read, change in changes
+        ):
+            firm.append(name)
+    assert firm == []
+
+
+def _status(claim, measurements, terms, read, change):
+    other = replace(measurements[read], value=change(measurements[read].value))
+    # of all that is printed only what the claim reads matters
+    table = PublishedTable({**measurements, read: other}.values())
+    return evaluate([claim], table, terms)[0].status
+
+
+def test_verdict_names_the_printed_numbers_it_rests_on(printed):
+    assert printed["T5.1.1a"].inputs == ("S5.1.1-01", "S5.1.1-02")
+    assert printed["T5.1.1a"].margin_pct == pytest.approx(100 * (23.2 - 12.9) / 23.2)
+
+
+def test_what_is_not_printed_is_named(printed):
+    verdict = printed["T5.1.3c"]
+    assert verdict.status == "not_evaluable"
+    assert any("agx d1 resnet hdd w=0" in need for need in verdict.missing)
+
+
+# --- made-up epochs
+
+
+@pytest.fixture
+def verdict(claim, terms):
+    """Return a function that judges one predicate on rows."""
+
+    def of(predicate, rows, paper="sigmetrics2023", **tables):
+        return evaluate([claim(predicate, paper=paper)], EpochTable(rows, **tables), terms)[0]
+
+    return of
+
+
+@pytest.fixture
+def modes(epochs):
+    """Return a function that makes runs of LeNet in all modes: mode -> (Wh, s), else (50, 50)."""
+
+    def make(**costs):
+        rows = []
+        for mode in "abcdefghijklmn":
+            energy_wh, e2e_s = costs.get(mode, (50.0, 50.0))
+            told = {"energy_wh": energy_wh, "e2e_s": e2e_s, "power_mean_w": energy_wh / e2e_s}
+            rows += epochs({"power_mode": mode}, *[told] * 6)
+        return rows
+
+    return make
+
+
+def test_claim_that_holds(verdict, epochs):
+    rows = epochs({"num_workers": 0}, {"stall_s": 9.0}) + epochs({}, {"stall_s": 3.0})
+    found = verdict("stall_s(agx,lenet,w=4,epoch='0') < stall_s(agx,lenet,w=0,epoch='0')", rows)
+    assert (found.status, found.margin_pct) == ("holds", pytest.approx(100 * 6 / 9))
+    assert found.sides.endswith(": 3 < 9")
+    assert len(found.inputs) == 2
+
+
+def test_claim_that_does_not_hold_tells_both_sides(verdict, epochs):
+    rows = epochs({}, {"stall_s": 9.0}, {"stall_s": 3.0})
+    predicate = "stall_s(agx,lenet,epoch='0') < 2 * stall_s(agx,lenet)"
+    found = verdict(predicate, rows)
+    assert (found.status, found.missing) == ("does_not_hold", ())
+    assert found.margin_pct == pytest.approx(-100 * 3 / 9)
+    assert found.sides.endswith(": 9 < 6")
+
+
+def test_claim_without_its_runs_names_all_of_them(verdict):
+    found = verdict("all(e2e_s(d,lenet) < 1 for d in (agx,nx))", [])
+    assert (found.status, found.margin_pct, found.n_cases) == ("not_evaluable", None, 0)
+    assert [need.split()[2] for need in found.missing] == ["agx", "nx"]
+
+
+def test_pareto_of_the_papers_modes(verdict, modes):
+    rows = modes(a=(10.0, 90.0), g=(60.0, 9.9))
+    assert verdict("'g' in pareto(agx,lenet)", rows).status == "holds"
+    found = verdict("'h' in pareto(agx,lenet)", modes(g=(49.0, 49.0)))
+    assert (found.status, found.margin_pct) == ("does_not_hold", pytest.approx(-2.0))
+    missing = verdict("'g' in pareto(agx,lenet)", rows[6:])
+    assert missing.missing[0].endswith("mode a dvfs=off")
+
+
+def test_base_load_is_idle_power_by_the_module_times_the_epoch(verdict, modes):
+    place = {"device": "agx", "instance": "d1", "power_mode": "g", "state": "i"}
+    idle = [{**place, "power_scope": "module", "power_w": 7.2}]
+    rows = modes(g=(0.2, 50.0))
+    found = verdict(
+        "near(share(baseload_wh(agx,lenet,pm='g'), energy_wh(agx,lenet)), 50)", rows, idle=idle
+    )
+    assert (found.status, found.comparisons[0].left) == ("holds", pytest.approx(50.0))
+
+
+def test_idle_power_at_the_plug(verdict):
+    place = {"device": "nx", "instance": "d1", "power_mode": "15W", "power_scope": "socket"}
+    idle = [{**place, "state": s, "power_w": w} for s, w in (("ii", 5.0), ("iv", 1.0))]
+    predicate = "idle_power_w(nx,'iv','socket') < idle_power_w(nx,'ii','socket')"
+    assert verdict(predicate, [], idle=idle).status == "holds"
+
+
+def test_long_runs(verdict, epochs):
+    rows = epochs({}, *[{"e2e_s": 100.0 + n % 2} for n in range(150)])
+    predicate = "maxdev(epoch_values('e2e_s',agx,lenet,'d1')) <= 1"
+    assert verdict(predicate, rows).status == "holds"
+    assert verdict(predicate, rows[:140]).missing[0].startswith("10 more epochs of run")
+
+
+def test_predictions(verdict):
+    predictions = {("time_mape_pct", "agx", "vgg11", p): 9.0 for p in "abc"}
+    predictions["best_mode_set", "agx", "", ""] = "efij"
+    found = verdict(
+        "mean([time_mape_pct(agx,vgg11,pm=p) for p in ('a','b')]) <= 12",
+        [],
+        predictions=predictions,
+    )
+    assert (found.status, found.margin_pct) == ("holds", 3.0)
+    assert verdict("best_mode_set(agx) == 'efij'", [], predictions=predictions).status == "holds"
+
+
+def test_other_software_stacks_are_never_there(verdict):
+    assert verdict("7.8 < software_spread_pct() <= 40", []).status == "not_evaluable"
+
+
+def test_wrong_predicate_names_claim_column_and_character(verdict):
+    with pytest.raises(ConfigError, match=rf"{TAKEAWAYS}, T, predicate, character 5: e2e"):
+        verdict("1 + e2e", [])
+    with pytest.raises(ConfigError, match="workers: allowed are storage, w"):
+        verdict("e2e_s(agx,lenet,workers=2) < 1", [])
+    with pytest.raises(ConfigError, match="neither true nor false"):
+        verdict("1 + 1", [])
+
+
+def test_every_predicate_finds_its_runs_in_the_papers_studies(claims, terms, epochs):
+    """Made-up epochs of all simulated runs: no run is missing but what no study can have."""
+    metrics = ("stall_s", "compute_s", "e2e_s", "energy_wh", "power_mean_w", "cached_pct")
+    rows = [
+        row
+        for run in load_settings({"studies": "simulated"}, ROOT).table.runs.values()
+        for row in epochs(
+            fields.with_defaults(run.factors), *[dict.fromkeys(metrics, 1.0)] * run.epochs
+        )
+    ]
+    found = evaluate(claims.values(), EpochTable(rows), terms)
+    missing = {need for v in found for need in v.missing}
+    lacking = ("run sigmetrics2023 ", "run hipcw2021 ", "more epochs", "valid epoch", "several")
+    assert [need for need in missing if any(word in need for word in lacking)] == []
+    assert "preprocess_s" in " ".join(missing)  # a column that was not made up
+    assert len(rows) > 5000
+
+
+# --- the file
+
+
+@pytest.fixture
+def takeaways(tmp_path, request):
+    path = tmp_path / TAKEAWAYS
+    path.parent.mkdir(parents=True)
+    path.write_text((request.config.rootpath / TAKEAWAYS).read_text("utf-8"), "utf-8")
+    return path
+
+
+def test_damaged_take_aways_are_refused(takeaways, tmp_path):
+    text = takeaways.read_text("utf-8")
+    takeaways.write_text(text + text.splitlines(keepends=True)[1], "utf-8")
+    with pytest.raises(ConfigError, match=r"T5\.1\.1a stands twice"):
+        load_claims(tmp_path)
+    takeaways.write_text(text.replace("predicate,", "", 1), "utf-8")
+    with pytest.raises(ConfigError, match="other columns"):
+        load_claims(tmp_path)
+    takeaways.unlink()
+    with pytest.raises(ConfigError, match="cannot read"):
+        load_claims(tmp_path)

@@ -1,0 +1,265 @@
+"""The language of predicates: as Python where it is allowed, refused where it is not."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from epochwatt.claims import expression
+from epochwatt.claims.functions import PLAIN
+from epochwatt.claims.judgement import Judgement, NotEvaluable
+from epochwatt.errors import ConfigError
+
+NAMES = {**PLAIN, "A": 3, "B": -2.5, "LIST": (4, 1, 7), "WORDS": ("x", "y"), "MAP": {"x": 1}}
+
+
+def value_of(text, names=NAMES):
+    return expression.evaluate(expression.parse(text, "test", names), names).value
+
+
+def missing_of(text, names):
+    return expression.evaluate(expression.parse(text, "test", names), names).missing
+
+
+def plain(value):
+    return value.holds if isinstance(value, Judgement) else value
+
+
+numbers = st.one_of(
+    st.integers(0, 50).map(str),
+    st.floats(0, 50, allow_nan=False).map(lambda x: repr(round(x, 3))),
+    st.sampled_from(["A", "B"]),
+)
+
+
+def larger_numbers(inner):
+    return st.one_of(
+        st.tuples(inner, st.sampled_from("+-*/"), inner).map(lambda p: f"({p[0]} {p[1]} {p[2]})"),
+        inner.map(lambda x: f"-{x}"),
+        inner.map(lambda x: f"abs({x})"),
+        st.lists(inner, min_size=1, max_size=3).map(lambda xs: f"max([{', '.join(xs)}])"),
+        st.tuples(inner, inner).map(lambda p: f"sum([v * {p[0]} for v in LIST if v > {p[1]}])"),
+    )
+
+
+arithmetic = st.recursive(numbers, larger_numbers, max_leaves=8)
+comparisons = st.tuples(
+    arithmetic,
+    st.sampled_from(["<", "<=", ">", ">=", "==", "!="]),
+    arithmetic,
+    st.sampled_from(["", " < 7", " >= A"]),
+).map(lambda p: f"{p[0]} {p[1]} {p[2]}{p[3]}")
+
+
+def larger_truths(inner):
+    return st.one_of(
+        st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(lambda p: f"({' '.join(p)})"),
+        inner.map(lambda x: f"(not ({x}))"),
+        st.tuples(st.sampled_from(["all", "any"]), inner).map(
+            lambda p: f"{p[0]}({p[1]} for u, w in [(1, 2), (3, 4)] for v in LIST if v + u != w)"
+        ),
+    )
+
+
+truths = st.recursive(comparisons, larger_truths, max_leaves=5)
+
+
+def as_python(text):
+    try:
+        python = {"all": all, "any": any, "abs": abs, "max": max, "sum": sum}
+        return eval(text, {**NAMES, **python, "__builtins__": {}})
+    except ZeroDivisionError:
+        return None
+
+
+@given(arithmetic)
+def test_arithmetic_agrees_with_python(text):
+    assume(len(text) <= expression.MAX_CHARACTERS)
+    assert value_of(text) == as_python(text)
+
+
+@given(truths)
+def test_truth_agrees_with_python(text):
+    assume(len(text) <= expression.MAX_CHARACTERS)
+    found = plain(value_of(text))
+    # all parts are evaluated: a division by zero counts even where Python would not reach it
+    assert found is None or found == as_python(text)
+    assert found is not None or "/" in text
+
+
+@given(
+    st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), max_size=5),
+    st.integers(-5, 5),
+)
+def test_comprehensions_agree_with_python(pairs, least):
+    text = f"[(a, b + c) for a, b in {pairs} if a >= {least} if b != 0 for c in [a, b]]"
+    assert value_of(text) == [(a, b + c) for a, b in pairs if a >= least if b != 0 for c in [a, b]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A.real",
+        "WORDS[0].upper()",
+        "(A).__class__",
+        "lambda: A",
+        "min(LIST, key=lambda x: x)",
+        "__import__('os')",
+        "f'{A}'",
+        "A if A > 1 else B",
+        "A ** 9",
+        "A // 2",
+        "A % 2",
+        "A | 2",
+        "~A",
+        "LIST[1:]",
+        "LIST[:]",
+        "(1, 2)[0]",
+        "max(*LIST)",
+        "max(**MAP)",
+        "[*LIST]",
+        "{1, 2}",
+        "{'a': 1}",
+        "{x: 1 for x in LIST}",
+        "{x for x in LIST}",
+        "[x := 1]",
+        "[x for x.real in LIST]",
+        "[x for [x] in LIST]",
+        "[x async for x in LIST]",
+        "(yield)",
+        "await A",
+        "True",
+        "None",
+        "...",
+        "1j",
+        "b'x'",
+        "_A",
+        "__builtins__",
+        "[_ for _ in LIST]",
+        "A is A",
+        "import os",
+        "A = 1",
+        "print(A)",
+        "open('x')",
+        "eval('A')",
+        "A(1)",
+        "abs",
+        "[A for A in LIST]",
+        "[abs for abs in LIST]",
+        "[f(1) for f in LIST]",
+        "max(LIST)(1)",
+        "UNKNOWN",
+        "",
+        "A +",
+        "A\x00",
+    ],
+)
+def test_everything_else_is_refused_with_its_place(text):
+    with pytest.raises(ConfigError, match=r"(?s)^test, character \d+: .*\n  allowed: "):
+        expression.parse(text, "test", NAMES)
+
+
+def test_place_of_what_is_refused_is_told():
+    with pytest.raises(ConfigError, match=r"test, character 9: 'B\.real' is refused"):
+        expression.parse("A + 1 + B.real", "test", NAMES)
+    with pytest.raises(ConfigError, match=r"character 5: C is not known\n  allowed: A, B, LIST"):
+        expression.parse("A + C", "test", NAMES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MAP['__class__']",
+        "MAP['y']",
+        "LIST[9]",
+        "'x' * 9",
+        "LIST * 2",
+        "WORDS + LIST",
+        "-LIST",
+        "'x' < 1",
+        "A and B",
+        "not A",
+        "(A < 1) < 2",
+        "(A < 1) + 1",
+        "all([A, B])",
+        "[x for x in LIST if x]",
+        "[x for x in A]",
+        "[x for x, y in LIST]",
+        "max('x', 1)",
+        "max(LIST, word=1)",
+    ],
+)
+def test_what_cannot_be_computed_is_an_error_with_its_place(text):
+    with pytest.raises(ConfigError, match=r"(?s)^test, character \d+: .*\n  allowed: "):
+        value_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("+".join("1" * 600), "characters"),
+        ("[" * 400 + "1" + "]" * 400, "nested|no expression|parts"),
+        ("-" * 60 + "1", "nested too deeply"),
+        (",".join("1" * 499), "parts"),
+    ],
+)
+def test_size_is_limited(text, told):
+    with pytest.raises(ConfigError, match=told):
+        expression.parse(text, "test", NAMES)
+
+
+def test_time_is_limited():
+    names = {**NAMES, "MANY": tuple(range(100))}
+    with pytest.raises(ConfigError, match="too many steps"):
+        value_of("[a for a in MANY for b in MANY for c in MANY]", names)
+
+
+def test_predicate_that_is_no_truth_is_refused():
+    with pytest.raises(ConfigError, match="neither true nor false"):
+        expression.judge(expression.parse("A + 1", "test", NAMES), NAMES)
+
+
+# --- what is missing
+
+
+@pytest.fixture
+def names():
+    def lacking(name):
+        raise NotEvaluable(f"run {name}")
+
+    return {**NAMES, "lacking": lacking}
+
+
+def test_everything_missing_is_named_once(names):
+    text = "lacking('a') < 1 and all(lacking(x) > 2 for x in WORDS) or lacking('a') > A"
+    assert missing_of(text, names) == ("run a", "run x", "run y")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 > 2 and lacking('a') > 1",
+        "[1, lacking('a')] == [1, 2]",
+        "max([lacking('a')]) < 1",
+        "1 in lacking('a')",
+        "not lacking('a') < 1",
+        "all(x > 1 for x in lacking('a'))",
+        "all(x > 9 for x in LIST if x < lacking('a'))",
+        "MAP[lacking('a')] > 1",
+        "(1, -lacking('a')) == (1, 2)",
+    ],
+)
+def test_nothing_is_said_of_what_rests_on_something_missing(text, names):
+    outcome = expression.evaluate(expression.parse(text, "test", names), names)
+    assert outcome == (None, ("run a",))
+
+
+def test_division_by_zero_and_all_of_nothing_are_missing_not_errors(names):
+    assert missing_of("A / (A - 3) > 1", names) == ("A / (A - 3): division by zero",)
+    assert missing_of("all(x > 1 for x in LIST if x > 99)", names) == ("two things to compare",)
+
+
+def test_comparison_tells_text_loop_variables_and_both_sides():
+    judgement = value_of("all(x * 2 < y for x, y in [(1, 3), (2, 3)])")
+    (comparison,) = judgement.comparisons
+    assert str(comparison) == "x * 2 < y [x=2, y=3]: 4 < 3"
+    assert not judgement.holds

@@ -1,0 +1,235 @@
+"""A metric of a run, of its epochs or as it is printed."""
+
+import csv
+from types import SimpleNamespace
+
+import pytest
+
+from epochwatt import fields
+from epochwatt.claims.judgement import NotEvaluable, Points
+from epochwatt.claims.tables import EpochTable, PublishedTable, read_rows
+from epochwatt.study.published import Measurement
+
+
+@pytest.fixture
+def factors(terms):
+    """Return a function that gives the factors a predicate means by its keys."""
+
+    def of(device="agx", model="lenet", setup="sigmetrics2023", **keys):
+        return {"setup": setup, **terms.factors(device, model, keys)}
+
+    return of
+
+
+@pytest.fixture
+def six(epochs):
+    return epochs({}, *[{"e2e_s": float(x)} for x in (50, 10, 20, 30, 40, 50)])
+
+
+def test_defaults_are_those_of_section_4_4(factors):
+    assert factors() == {
+        **{"setup": "sigmetrics2023", "device": "agx", "model": "lenet", "instance": "d1"},
+        **{"storage": "ssd", "num_workers": 4, "batch_size": 16, "power_mode": "g"},
+        **{"dvfs": "off", "cache_policy": "kept", "dataset_scale": 1.0},
+    }
+    nano = factors("nano")
+    assert (nano["storage"], nano["power_mode"]) == ("sd", "MAXN")
+
+
+def test_unknown_key_is_refused(factors):
+    with pytest.raises(TypeError, match="workers: allowed are storage, w, bs"):
+        factors(workers=2)
+
+
+@pytest.mark.parametrize(("epoch", "value"), [("0", 50.0), ("1+", 30.0), ("all", 35.0)])
+def test_epoch_sets(six, factors, epoch, value):
+    assert EpochTable(six).number("e2e_s", factors(), epoch) == value
+
+
+def test_later_epochs_of_a_long_run_do_not_count_as_1_plus(epochs, factors):
+    rows = epochs({}, *[{"e2e_s": 1.0}] * 6, *[{"e2e_s": 99.0}] * 4)
+    assert EpochTable(rows).number("e2e_s", factors(), "1+") == 1.0
+
+
+def test_invalid_epochs_are_left_out(six, factors):
+    six[5]["valid"] = False
+    assert EpochTable(six).number("e2e_s", factors(), "1+") == 25.0
+
+
+def test_run_without_a_valid_epoch_of_the_set_is_missing(six, factors):
+    six[0]["valid"] = False
+    with pytest.raises(NotEvaluable, match="a valid epoch of the set 0 of"):
+        EpochTable(six).number("e2e_s", factors(), "0")
+
+
+def test_missing_run_is_named(six, factors):
+    with pytest.raises(NotEvaluable) as error:
+        EpochTable(six).number("e2e_s", factors(w=0, cache="dropped", scale=4), "1+")
+    assert error.value.needed == (
+        "run sigmetrics2023 agx d1 lenet ssd w=0 bs=16 mode g dvfs=off cache dropped scale 4",
+    )
+
+
+def test_runs_of_another_setup_are_not_looked_at(six, factors):
+    with pytest.raises(NotEvaluable, match="run hipcw2021 agx"):
+        EpochTable(six).number("e2e_s", factors(setup="hipcw2021"), "1+")
+
+
+def test_two_runs_of_the_same_factors_are_not_mixed(epochs, factors):
+    rows = epochs({}, {"e2e_s": 1.0}) + epochs({"seed": 1}, {"e2e_s": 2.0})
+    with pytest.raises(NotEvaluable, match="several are there"):
+        EpochTable(rows).number("e2e_s", factors(), "0")
+
+
+def test_metric_that_an_epoch_lacks_is_named(six, factors):
+    with pytest.raises(NotEvaluable, match="energy_wh of run sigmetrics2023-twin"):
+        EpochTable(six).number("energy_wh", factors(), "1+")
+
+
+@pytest.mark.parametrize(
+    ("metric", "columns", "value"),
+    [
+        ("power_w", {"power_mean_w": 31.0}, 31.0),
+        ("iops", {"read_iops": 5.0}, 5.0),
+        ("stall_ms_per_minibatch", {"stall_s": 0.5}, 50.0),
+        ("compute_ms_per_minibatch", {"compute_s": 0.2}, 20.0),
+        ("reads_per_sample", {"read_iops": 5.0, "e2e_s": 10.0}, 0.5),
+        ("cpu_util_pct", {"cpu_util_pct": 9.0, "cpu_util_median_pct": 11.0}, 11.0),
+        ("gpu_util_pct", {"gpu_util_pct": 99.0, "gpu_util_median_pct": 100.0}, 99.0),
+        ("gpu_freq_mhz", {"gpu_freq_mhz": 1377.0}, 1377.0),
+    ],
+)
+def test_metrics_of_an_epoch(epochs, factors, metric, columns, value):
+    found = EpochTable(epochs({}, columns)).number(metric, factors(), "0")
+    assert found == pytest.approx(value)
+    assert isinstance(found, Points) == metric.endswith("_pct")
+
+
+def test_hipcw_tells_the_median_gpu_utilisation(epochs, factors):
+    columns = {"gpu_util_pct": 50.0, "gpu_util_median_pct": 61.0}
+    table = EpochTable(epochs({"setup": "hipcw2021"}, columns))
+    assert table.number("gpu_util_pct", factors(setup="hipcw2021"), "all") == 61.0
+
+
+def test_power_scopes_are_not_mixed(epochs, factors):
+    told = ({"energy_wh": 1.0}, {"energy_wh": 1.0, "power_scope": "gpu"})
+    with pytest.raises(NotEvaluable, match="one power scope"):
+        EpochTable(epochs({}, *told)).number("energy_wh", factors(), "all")
+
+
+def test_series_is_every_valid_epoch_after_the_first_of_a_long_enough_run(six, factors):
+    six[2]["valid"] = False
+    table = EpochTable(six)
+    assert table.series("e2e_s", factors(), 6) == [10.0, 30.0, 40.0, 50.0]
+    with pytest.raises(NotEvaluable, match="4 more epochs of run"):
+        table.series("e2e_s", factors(), 10)
+
+
+def test_idle_power_is_that_of_state_mode_and_scope(factors):
+    def row(state, scope, power_w, mode="g"):
+        place = {"device": "agx", "instance": "d1", "power_mode": mode}
+        return {**place, "state": state, "power_scope": scope, "power_w": power_w}
+
+    table = EpochTable([], idle=[row("i", "module", "7.5"), row("i", "socket", 9.0)])
+    assert table.idle_w(factors(), "i", "module") == 7.5
+    with pytest.raises(NotEvaluable, match="idle power: agx d1 g iv socket"):
+        table.idle_w(factors(), "iv", "socket")
+
+
+def test_predictions_and_stacks_come_from_the_caller(epochs):
+    rows = epochs({}, {"software_stack": "A"}, {"software_stack": "A"})
+    table = EpochTable(rows, predictions={("time_mape_pct", "agx", "lenet", "a"): 9.0})
+    assert table.predicted("time_mape_pct", "agx", "lenet", "a") == 9.0
+    assert table.stacks("sigmetrics2023", "agx") == ["A", "A"]
+    with pytest.raises(NotEvaluable, match="prediction: best_mode_set agx"):
+        table.predicted("best_mode_set", "agx", "", "")
+    with pytest.raises(NotEvaluable, match="software stacks"):
+        table.stacks("sigmetrics2023", "nx")
+
+
+def test_what_was_read_is_remembered(six, factors):
+    table = EpochTable(six)
+    table.number("e2e_s", factors(), "1+")
+    assert table.inputs == {six[0]["run"]}
+
+
+def test_rows_are_read_from_the_runs_epochs_csv(six, factors, tmp_path):
+    path = tmp_path / "epochs.csv"
+    with path.open("w", newline="") as handle:
+        writer = csv.DictWriter(handle, fields.names(fields.RUN_EPOCH_COLUMNS))
+        writer.writeheader()
+        writer.writerows(six)
+    rows = read_rows([path, path])
+    assert len(rows) == 12
+    assert (rows[0]["num_workers"], rows[0]["valid"], rows[0]["energy_wh"]) == (4, True, "")
+    assert EpochTable(rows[:6]).number("e2e_s", factors(), "1+") == 30.0
+
+
+# --- printed values
+
+
+@pytest.fixture
+def printed():
+    """Return a function that makes a table of printed values: (id, value, what differs)."""
+
+    def make(*rows):
+        common = dict.fromkeys(Measurement.__dataclass_fields__, "")
+        config = {"device": "agx", "model": "lenet"}
+        return PublishedTable(
+            Measurement(
+                **{
+                    **{**common, "paper": "sigmetrics2023", "metric": "e2e_s", "value_hi": None},
+                    **{"qualifier": "exact", "id": name, "value": value},
+                    **{"config": {**DEFAULT, **config, **told.pop("config", {})}, **told},
+                }
+            )
+            for name, value, told in rows
+        )
+
+    return make
+
+
+DEFAULT = {
+    **{"storage": "ssd", "num_workers": 4, "batch_size": 16, "power_mode": "g", "dvfs": "off"},
+    **{"epoch": "1+", "cache": "kept", "scale": 1.0, "instance": "d1"},
+}
+
+
+def test_printed_value_of_a_run(printed, factors):
+    table = printed(("a", 3.0, {}), ("b", 4.0, {"config": {"num_workers": 0}}))
+    assert table.number("e2e_s", factors(), "1+") == 3.0
+    assert table.number("e2e_s", factors(w=0), "1+") == 4.0
+    assert table.inputs == {"a", "b"}
+    with pytest.raises(NotEvaluable, match=r"a printed e2e_s of run .* w=2 .*, epochs 1"):
+        table.number("e2e_s", factors(w=2), "1+")
+    with pytest.raises(NotEvaluable):
+        table.number("e2e_s", factors(), "0")
+
+
+def test_printed_value_of_several_settings_is_that_of_each(printed, factors):
+    table = printed(("a", 3.0, {"config": {"storage": ("ssd", "hdd")}}))
+    assert table.number("e2e_s", factors(storage="hdd"), "1+") == 3.0
+
+
+def test_exact_value_goes_before_a_rounded_one_and_a_bound(printed, factors):
+    rows = [("a", 9.0, {"qualifier": "less_than"}), ("b", 5.0, {"qualifier": "approx"})]
+    assert printed(*rows).number("e2e_s", factors(), "1+") == 5.0
+    assert printed(*rows, ("c", 5.1, {})).number("e2e_s", factors(), "1+") == 5.1
+
+
+def test_bound_stands_for_a_value_just_inside(printed, factors):
+    value = printed(("a", 6.0, {"qualifier": "less_than"})).number("e2e_s", factors(), "1+")
+    assert 5.99 < value < 6.0
+
+
+def test_single_epochs_idle_powers_predictions_and_stacks_are_not_printed(printed, factors):
+    table = printed()
+    asked = SimpleNamespace(f=factors())
+    for call in (
+        lambda: table.series("e2e_s", asked.f, 6),
+        lambda: table.idle_w(asked.f, "i", "module"),
+        lambda: table.predicted("time_mape_pct", "agx", "lenet", "a"),
+        lambda: table.stacks("sigmetrics2023", "agx"),
+    ):
+        with pytest.raises(NotEvaluable, match="printed"):
+            call()

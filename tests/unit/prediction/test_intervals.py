@@ -1,0 +1,85 @@
+"""Intervals of 90 % hold between 85 and 97 % of new modes in worlds of the believed kind.
+
+By construction: shares are drawn at random, and deviations are as large as the belief has them.
+"""
+
+import numpy as np
+import pytest
+
+from epochwatt.prediction.beliefs import DEVIATION
+from epochwatt.prediction.intervals import coverage, deviations, fit_nonnegative
+from epochwatt.prediction.physical import fit_physical_time, fit_power
+from epochwatt.prediction.shapes import POWER, TIME
+from epochwatt.prediction.splits import leave_one_mode_out, random_subsets, split
+
+
+def held_share(plant, fit, terms, splits, n_worlds, concentration=1.0):
+    """Return the share of new modes that the intervals hold, over many worlds."""
+    rng, held, of = np.random.default_rng(7), 0, 0
+    for seed in range(n_worlds):
+        shares = rng.dirichlet([concentration] * len(terms))
+        world = plant(shares, terms=terms, deviation=DEVIATION, seed=seed)
+        counts = coverage(fit, world, splits(world.distinct(), seed))
+        held, of = held + counts[0], of + counts[1]
+    return held / of
+
+
+@pytest.mark.parametrize("concentration", [1.0, 0.4])
+def test_intervals_of_time_from_the_papers_four_modes_hold(plant, efij, concentration):
+    share = held_share(
+        plant,
+        fit_physical_time,
+        TIME,
+        lambda modes, seed: [split(modes, efij)],
+        100,
+        concentration,
+    )
+    assert 0.85 <= share <= 0.97
+
+
+@pytest.mark.parametrize(("fit", "terms"), [(fit_physical_time, TIME), (fit_power, POWER)])
+def test_intervals_from_four_modes_drawn_at_random_hold(plant, fit, terms):
+    share = held_share(plant, fit, terms, lambda modes, seed: random_subsets(modes, 4, 1, seed), 60)
+    assert 0.85 <= share <= 0.97
+
+
+@pytest.mark.parametrize(("fit", "terms"), [(fit_physical_time, TIME), (fit_power, POWER)])
+def test_intervals_from_all_modes_but_one_hold(plant, fit, terms):
+    share = held_share(
+        plant, fit, terms, lambda modes, seed: leave_one_mode_out(modes)[seed % 3 :: 3], 100
+    )
+    assert 0.85 <= share <= 0.97
+
+
+def test_what_was_not_seen_widens_the_interval(plant, named, modes):
+    """Without a mode of two cores nothing is known of core shortage."""
+    world = plant((0.4, 0.2, 0.2, 0.2, 0))
+    few, all_ = fit_physical_time(world.only(set(modes) - {named["a"], named["f"]})), world
+    widths = []
+    for model in (few, fit_physical_time(all_)):
+        low, high = model.interval([named["f"]])
+        widths.append(high[0] / low[0])
+    assert widths[0] > 1.5 * widths[1]
+
+
+def test_deviation_is_learned_from_many_residuals():
+    rng = np.random.default_rng(0)
+    large = deviations(0.2 * rng.standard_normal(500), 500, 400, rng)
+    assert np.median(large) == pytest.approx(0.2, rel=0.1)
+    believed = deviations(np.zeros(0), 0, 4000, rng)
+    assert np.sqrt(np.mean(believed**2)) == pytest.approx(DEVIATION * 2**0.5, rel=0.3)
+
+
+def test_fit_is_the_least_of_its_own_sum():
+    """Checked against neighbours of the solution."""
+    rng = np.random.default_rng(1)
+    rows, target = rng.random((4, 5)), rng.random(4)
+    mean, sd = np.full(5, 0.2), np.full(5, 0.5)
+
+    def loss(of):
+        return np.sum((rows @ of - target) ** 2) / 0.03**2 + np.sum(((of - mean) / sd) ** 2)
+
+    best = fit_nonnegative(rows, target, mean, sd, 0.03)
+    for _ in range(200):
+        near = np.maximum(best + 0.01 * rng.standard_normal(5), 0)
+        assert loss(best) <= loss(near) + 1e-9

@@ -1,0 +1,201 @@
+"""The best mode of a board within budgets."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from epochwatt.device.reading import parse_conf
+from epochwatt.errors import EpochwattError
+from epochwatt.fakeboard.conf import nvpmodel_conf
+from epochwatt.fakeboard.kinds import KINDS
+from epochwatt.prediction.modes import Mode, PredictionError
+from epochwatt.prediction.physical import fit_log_time, fit_physical_time, fit_power
+from epochwatt.prediction.recommend import nvpmodel_block, pareto_front, recommend
+from epochwatt.prediction.shapes import POWER
+
+STRONGEST = Mode(8, 2265.6, 1377, 2133)
+
+
+@pytest.fixture(scope="module")
+def time(plant):
+    return fit_physical_time(plant((0.5, 0.2, 0.2, 0.1, 0)))
+
+
+@pytest.fixture(scope="module")
+def power(plant):
+    return fit_power(plant((0.1, 0.3, 0.1, 0.1, 0.1, 0.3), terms=POWER, whole=25))
+
+
+@pytest.fixture(scope="module")
+def every(agx, time, power):
+    """Time, power and energy of every mode, worked out here."""
+    epoch_s, power_w = time.predict(agx.all_modes()), power.predict(agx.all_modes())
+    return {"epoch_s": epoch_s, "power_w": power_w, "energy_wh": epoch_s * power_w / 3600}
+
+
+def test_without_a_budget_the_fastest_mode_is_as_fast_as_the_strongest(agx, time, power, every):
+    told = recommend(agx, time, power, "time", {})
+    assert told.estimates["epoch_s"].value == pytest.approx(every["epoch_s"].min())
+    assert told.mode == STRONGEST._replace(cores=5)  # five processes: more cores do nothing
+    assert told.n_within == told.n_modes == 29_232
+    assert told.risks == {}
+
+
+@pytest.mark.parametrize("objective", ["time", "energy", "edp"])
+@pytest.mark.parametrize(
+    "budgets", [{}, {"power_w": 15}, {"epoch_s": 400}, {"energy_wh": 1.6, "power_w": 20}]
+)
+def test_no_other_mode_within_the_budgets_is_better(agx, time, power, every, objective, budgets):
+    told = recommend(agx, time, power, objective, budgets)
+    aim = {
+        "time": every["epoch_s"],
+        "energy": every["energy_wh"],
+        "edp": every["epoch_s"] * every["energy_wh"],
+    }[objective]
+    within = np.all([every[name] <= most for name, most in budgets.items()], axis=0)
+    within = np.broadcast_to(within, aim.shape)
+    place = np.flatnonzero((agx.all_modes() == told.mode).all(1))[0]
+    assert within[place]
+    assert aim[place] <= aim[within].min() * (1 + 1e-6)
+    assert told.n_within == within.sum()
+
+
+def test_estimates_lie_in_their_intervals_and_risk_grows_as_the_budget_shrinks(agx, time, power):
+    told = recommend(agx, time, power, "time", {"power_w": 18})
+    for estimate in told.estimates.values():
+        assert estimate.low < estimate.value < estimate.high
+    assert 0 < told.risks["power_w"] < 1
+    loose = recommend(agx, time, power, "energy", {"power_w": 1000})
+    assert loose.risks == {"power_w": 0}
+
+
+def test_what_lies_outside_the_profiled_modes_is_said(agx, plant, efij, power):
+    time = fit_physical_time(plant((0.5, 0.2, 0.2, 0.1, 0)).only(efij))
+    told = recommend(agx, time, power, "time", {})
+    assert told.extrapolated == ("emc_mhz",)
+
+
+def test_front_is_the_one_of_all_modes(agx, time, power, every):
+    front = recommend(agx, time, power, "time", {}).front
+    assert [of.epoch_s for of in front] == sorted(of.epoch_s for of in front)
+    for of in front[:: max(1, len(front) // 20)]:
+        worse = (every["epoch_s"] >= of.epoch_s) | (every["energy_wh"] >= of.energy_wh)
+        assert worse.all()
+    assert front[-1].energy_wh == pytest.approx(every["energy_wh"].min())
+
+
+@given(
+    st.integers(1, 30).flatmap(
+        lambda n: arrays(float, (2, n), elements=st.integers(0, 5).map(float))
+    )
+)
+def test_front_equals_comparing_each_with_each(points):
+    first, second = points
+    found = pareto_front(first, second)
+    beaten = [
+        any(
+            x <= first[n] and y <= second[n] and (x < first[n] or y < second[n])
+            for x, y in zip(first, second, strict=True)
+        )
+        for n in range(len(first))
+    ]
+    expected = {(first[n], second[n]) for n in range(len(first)) if not beaten[n]}
+    assert {(first[n], second[n]) for n in found} == expected
+    assert len(found) == len(expected)
+    assert (np.diff(first[found]) > 0).all()
+
+
+def test_infeasible_budget_names_the_least_there_is(agx, time, power, every):
+    least = f"{every['power_w'].min():.4g} W"
+    with pytest.raises(
+        PredictionError, match=f"(?s)power_w at or below 1 W.*{least}, expected of 1"
+    ):
+        recommend(agx, time, power, "time", {"power_w": 1})
+
+
+def test_budgets_that_no_mode_keeps_together_are_refused(agx, time, power, every):
+    budgets = {
+        "epoch_s": 1.01 * every["epoch_s"].min(),
+        "power_w": 1.01 * every["power_w"].min(),
+    }
+    with pytest.raises(PredictionError, match=r"no mode keeps epoch_s .* and power_w .* together"):
+        recommend(agx, time, power, "energy", budgets)
+
+
+def test_too_few_profiled_modes_name_those_to_measure_next(agx, plant, named, power):
+    time = fit_physical_time(plant((0.5, 0.2, 0.2, 0.1, 0)).only([named["e"], named["g"]]))
+    with pytest.raises(PredictionError, match="2 power modes of agx_xavier; needed: 4") as stop:
+        recommend(agx, time, power, "time", {})
+    assert str(stop.value).count(" cores, CPU ") == 2
+
+
+@pytest.mark.parametrize(
+    ("objective", "budgets", "named"),
+    [
+        ("speed", {}, "objective 'speed'; allowed: time, energy, edp"),
+        ("time", {"watts": 20}, "a budget of watts 20; allowed: power_w, epoch_s, energy_wh"),
+        ("time", {"power_w": -1}, "above zero"),
+        ("time", {"power_w": float("nan")}, "above zero"),
+    ],
+)
+def test_unknown_objective_or_budget_is_refused(agx, time, power, objective, budgets, named):
+    with pytest.raises(PredictionError, match=named):
+        recommend(agx, time, power, objective, budgets)
+
+
+def test_models_in_the_wrong_place_are_refused(agx, time, power):
+    with pytest.raises(PredictionError, match="models of power_w and time_s; needed: of time_s"):
+        recommend(agx, power, time, "time", {})
+
+
+def test_models_of_another_board_are_refused(agx, time, power):
+    nano = KINDS["nano"]
+    other = agx._replace(
+        kind="nano", tables=agx.tables._replace(gpu_hz=nano.gpu_hz, emc_hz=nano.emc_hz)
+    )
+    with pytest.raises(EpochwattError, match="is no step"):
+        recommend(other, time, power, "time", {})
+
+
+def test_any_model_of_time_with_intervals_will_do(agx, plant, power):
+    time = fit_log_time(plant((0.5, 0.2, 0.2, 0.1, 0)))
+    told = recommend(agx, time, power, "edp", {"power_w": 20})
+    assert told.estimates["power_w"].value <= 20
+
+
+def test_block_sets_the_mode_and_says_where_it_comes_from(agx):
+    conf = parse_conf(nvpmodel_conf(KINDS["agx"]))
+    text = nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1600), "simulated\nnot measured")
+    assert text.startswith("# simulated\n# not measured\n<")
+    (mode,) = parse_conf(text).modes
+    settings = {(name, arg): value for name, arg, value in mode.settings}
+    assert settings["GPU", "MAX_FREQ"] == "905250000"
+    assert settings["EMC", "MAX_FREQ"] == "1600000000"
+    assert sum(v == "1" for (name, _), v in settings.items() if name == "CPU_ONLINE") == 5
+
+
+def test_block_of_a_mode_that_the_board_lacks_is_refused(agx):
+    conf = parse_conf(nvpmodel_conf(KINDS["agx"]))
+    with pytest.raises(EpochwattError, match="emc_mhz: 1000 MHz is no step"):
+        nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1000), "")
+
+
+def test_block_that_the_boards_nvpmodel_cannot_set_is_refused(agx):
+    conf = parse_conf(nvpmodel_conf(KINDS["agx"]))
+    conf.params.pop("EMC")
+    with pytest.raises(PredictionError, match="cannot limit EMC"):
+        nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1600), "")
+
+
+def test_recommending_loads_no_library_for_fitting():
+    code = (
+        "import sys, epochwatt.prediction.recommend\n"
+        "print({'sklearn', 'scipy', 'pandas'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
