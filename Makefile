@@ -11,7 +11,7 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run test lint format bench board-env setup-jetson remove-jetson report docs lock clean help
+.PHONY: run validate test lint format bench board-env setup-jetson remove-jetson report docs lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@$(SNAKEMAKE)
@@ -20,6 +20,12 @@ run: $(VENV)/host-ready ## train for real, make every table, figure and the repo
 
 report: $(VENV)/host-ready ## results/report.html, remade only when something it shows is newer
 	@$(PY) -m epochwatt report
+
+validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take-away (minutes): config/twin/
+	@$(SNAKEMAKE) $(PUBLISHED:%=results/twin/workloads/%.json)
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds
+	@$(SNAKEMAKE) results/twin/validation.csv
+PUBLISHED := lenet mobilenet resnet
 
 test: $(VENV)/dev-ready ## all tests: unit, rules, end to end
 	@$(PY) -m pytest

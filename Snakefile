@@ -32,8 +32,11 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/datasets.smk"
 include: "workflow/rules/measure.smk"
 include: "workflow/rules/idle.smk"
+include: "workflow/rules/twin.smk"
 include: "workflow/rules/collect.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/claims.smk"
 
 
 wildcard_constraints:
@@ -55,4 +58,6 @@ rule all:
         rules.runs.input,
         rules.figures.input,
         rules.tables.input,
+        rules.paper_tables.input,
+        rules.check_claims.output,
         rules.idle_power.input,

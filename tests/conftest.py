@@ -56,16 +56,18 @@ lenet:
   guess_samples_per_s: 7188
 """,
     "exclusions.yaml": "[]\n",
+    "idle_simulated.yaml": "{}\n",
     "plotting.yaml": """\
 palette:
   {stall: "#009E73", compute: "#0072B2", overhead: "#BBBBBB", missing: "#777777",
-   epoch_0: "#D55E00", epoch_1_plus: "#009E73"}
+   epoch_0: "#D55E00", epoch_1_plus: "#009E73", published: "#000000"}
 figures:
   fig02:
     studies: [small]
     panels:
       fig02a: {title: time by workers, width_in: 5.0, height_in: 3.2}
       fig02b: {title: stall by epoch, width_in: 5.0, height_in: 3.2}
+      fig02c: {title: energy by epoch, width_in: 5.0, height_in: 3.2}
 """,
 }
 
@@ -77,7 +79,9 @@ class Checkout:
         self.path = path
         for name, text in CONFIG.items():
             self.write(name, text)
-        shutil.copy(REPOSITORY / "config/flags.yaml", path / "config/flags.yaml")
+        (path / "config/published").mkdir()
+        for name in ("flags.yaml", "claims.yaml", "published/takeaways.csv"):
+            shutil.copy(REPOSITORY / "config" / name, path / "config" / name)
 
     def write(self, name: str, content: object) -> None:
         """Write a file of config/, from text or from a value that becomes YAML."""

@@ -26,6 +26,11 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("report", help="make results/report.html when something it shows is newer")
     _add_doctor_and_bundle(commands)
     _add_import(commands)
+    _add_count(commands)
+    _add_simulate(commands)
+    _add_what_if(commands)
+    _add_compare(commands)
+    _add_calibrate(commands)
     return parser
 
 
@@ -49,6 +54,85 @@ def _add_import(commands: Any) -> None:
     command.add_argument("--batch-size", required=True, type=int)
     command.add_argument("--dvfs", required=True, choices=("on", "off"))
     command.add_argument("--setup", default="sigmetrics2023", help="left out: %(default)s")
+
+
+def _add_count(commands: Any) -> None:
+    about = "what one training mini-batch asks of a GPU, for the simulation; needs none"
+    command = commands.add_parser("count-workload", help=about)
+    command.add_argument("model", metavar="MODEL", help="a row of config/workloads.yaml")
+    command.add_argument("--output", required=True, metavar="PATH", help="a .json to be made")
+
+
+def _add_simulate(commands: Any) -> None:
+    run = commands.add_parser("simulate-run", help="a run on a simulated board, for the workflow")
+    run.add_argument("run", metavar="RUN", help="id of the run")
+    run.add_argument("--factors", required=True, help="its factors, as JSON")
+    run.add_argument("--epochs", required=True, type=int, help="how many")
+    run.add_argument("--workload", required=True, metavar="PATH", help="counts of its network")
+    run.add_argument("--flag-effects", required=True, help="flag -> effect, as JSON")
+    run.add_argument("--tables", required=True, metavar="FOLDER", help="for epochs.csv, energy.csv")
+    idle = commands.add_parser("simulate-idle", help="idle powers of simulated boards, likewise")
+    idle.add_argument("--idles", required=True, help="which, as JSON")
+    for command in (run, idle):
+        command.add_argument("--output", required=True, metavar="FOLDER", help="for the records")
+        command.add_argument("--config", type=Path, default=Path("config/twin"), metavar="FOLDER")
+
+
+def _add_what_if(commands: Any) -> None:
+    about = "a question to a simulated board: time, energy, bottleneck (docs/twin.md)"
+    command = commands.add_parser("what-if", help=about, description=about)
+    command.add_argument("--device", required=True, help="agx, nx, nano or orin")
+    command.add_argument("--model", help="a row of config/workloads.yaml")
+    for option, metavar, kind, what in (
+        ("storage", "MEDIUM", str, "ssd, hdd, sd or emmc"),
+        ("workers", "N", int, "loader workers"),
+        ("batch-size", "N", int, "samples of a mini-batch"),
+        ("power-mode", "MODE", str, "of the device file, or CORES,CPU,GPU,MEMORY in MHz"),
+        ("scale", "X", float, "size of the data set relative to the source"),
+    ):
+        command.add_argument(f"--{option}", metavar=metavar, type=kind, help=what)
+    command.add_argument("--dvfs", choices=("on", "off"), help="on: governors choose the clocks")
+    command.add_argument("--cold", action="store_true", help="the page cache is empty")
+    totals = command.add_argument_group("instead of --model, a network told by all its totals")
+    for option, what in (
+        ("flops", "of training on one sample, a multiply-add is two"),
+        ("bytes", "that kernels read and write in memory to train on one sample"),
+        ("launches", "kernels of one mini-batch"),
+        ("parameters", "trained weights"),
+        ("sample-bytes", "of one sample as it is copied to the GPU"),
+        ("file-bytes", "of one sample's file; 0: all samples are in memory"),
+        ("pixels", "decoded and transformed for one sample"),
+        ("samples", "of an epoch"),
+    ):
+        dest = "moved_bytes" if option == "bytes" else option.replace("-", "_")
+        totals.add_argument(f"--{option}", dest=dest, type=float, metavar="N", help=what)
+
+
+def _add_compare(commands: Any) -> None:
+    about = "two sets of runs: ratios of time and energy, equivalent or not (docs/compare.md)"
+    command = commands.add_parser("compare", help=about, description=about)
+    for name in ("A", "B"):
+        help_ = "id of a run, a pattern of ids in quotes, or a folder of results"
+        command.add_argument(name.lower(), metavar=name, help=help_)
+    command.add_argument(
+        "--margin", type=float, default=5.0, metavar="PCT", help="no difference up to (%(default)s)"
+    )
+    command.add_argument(
+        "--csv", type=Path, metavar="PATH", help="a table of all ratios to be made"
+    )
+
+
+def _add_calibrate(commands: Any) -> None:
+    about = "fit the simulated boards to the main paper's numbers: config/twin/ (make validate)"
+    command = commands.add_parser("calibrate-twin", help=about)
+    command.add_argument("--folds", action="store_true", help="and refit each take-away's fold")
+    command.add_argument(
+        "--workloads",
+        type=Path,
+        default=Path("results/twin/workloads"),
+        metavar="FOLDER",
+        help="counts of the networks (%(default)s)",
+    )
 
 
 def _plan(arguments: argparse.Namespace) -> None:
@@ -121,12 +205,65 @@ def _bundle(arguments: argparse.Namespace) -> None:
     print("\n".join(lines))
 
 
+def _count_workload(arguments: argparse.Namespace) -> None:
+    from epochwatt.study.settings import load_settings
+    from epochwatt.twin.counting import network_factors, write_workload  # imports torch
+
+    factors = network_factors(arguments.model, load_settings().workloads)
+    write_workload(factors, arguments.output)
+
+
+def _simulate_run(arguments: argparse.Namespace) -> None:
+    from epochwatt.twin.job import simulate_run
+
+    simulate_run(
+        arguments.run,
+        arguments.factors,
+        arguments.epochs,
+        arguments.config,
+        arguments.workload,
+        arguments.flag_effects,
+        arguments.output,
+        arguments.tables,
+    )
+
+
+def _simulate_idle(arguments: argparse.Namespace) -> None:
+    from epochwatt.twin.job import simulate_idle
+
+    simulate_idle(arguments.idles, arguments.config, arguments.output)
+
+
+def _what_if(arguments: argparse.Namespace) -> None:
+    from epochwatt.twin.what_if import TOTALS, Asked, what_if_lines
+
+    told = {key: value for key, value in vars(arguments).items() if key != "command"}
+    totals = {name: told.pop(name) for name in TOTALS}
+    print("\n".join(what_if_lines(Asked(totals=totals, **told))))
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    from epochwatt.analysis.compare import compare_lines
+
+    lines = compare_lines(arguments.a, arguments.b, arguments.margin, arguments.csv)
+    print("\n".join(lines))
+
+
+def _calibrate_twin(arguments: argparse.Namespace) -> None:
+    from epochwatt.twin.recalibrate import recalibrate
+
+    recalibrate(arguments.workloads, arguments.folds, lambda line: print(line, flush=True))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status, 1 after an error that was explained."""
     arguments = _parser().parse_args(argv)
     commands: dict[str, Callable[[argparse.Namespace], int | None]] = {
         **{"plan": _plan, "discard": _discard, "summary": _summary, "report": _report},
         **{"doctor": _doctor, "bundle": _bundle, "import-2023": _import_2023},
+        **{"count-workload": _count_workload, "simulate-run": _simulate_run},
+        **{"simulate-idle": _simulate_idle, "what-if": _what_if},
+        **{"compare": _compare, "calibrate-twin": _calibrate_twin},
     }
     try:
         return commands[arguments.command](arguments) or 0

@@ -30,7 +30,7 @@ def _f(name: str, kind: str, unit: str, about: str, default: Any = REQUIRED) -> 
 # what equals the default, so a changed default would give an old id a new meaning.
 FACTORS = (
     _f("setup", "str", "", "whose protocol the run follows: own, sigmetrics2023, hipcw2021", "own"),
-    _f("backend", "str", "", "host or jetson: measured; fake: a board of files, for tests"),
+    _f("backend", "str", "", "host, jetson: measured; twin: simulated; fake: a board of files"),
     _f("device", "str", "", "device type, a file of config/devices/"),
     _f("instance", "str", "", "which unit of that device type"),
     _f("model", "str", "", "network, a row of config/workloads.yaml"),
@@ -110,12 +110,12 @@ EPOCH_COLUMNS = (
     _f("preprocess_s", "float", "s", "transform and collate, summed over the loader workers"),
     _f("n_minibatches", "int", "mini-batches", "mini-batches of the epoch"),
     _f("n_samples", "int", "samples", "samples trained on"),
-    _f("loss", "float", "", "mean training loss of the epoch, over samples"),
+    _f("loss", "float", "", "mean training loss of the epoch, over samples; none where simulated"),
     _f(
         "timing_method",
         "str",
         "",
-        "host_clock, cuda_events_synchronised, cuda_events_pooled or imported_cuda_events",
+        "host_clock, cuda_events_synchronised, cuda_events_pooled, imported_cuda_events, simulated",
     ),
     _f("host_wait_s", "float", "s", "host blocked on the loader, where that is not the wait"),
     *ENERGY_COLUMNS,
@@ -167,8 +167,13 @@ RUNS_COLUMNS = (
 # results/tables/idle.csv: what boards draw while they do nothing.
 IDLE_COLUMNS = (
     *(f for f in FACTORS if f.name in ("backend", "device", "instance", "power_mode", "dvfs")),
-    _f("state", "str", "", "i: monitor on, nothing else; ii to iv: the paper's, from a plug meter"),
-    _f("power_scope", "str", "", "module, or socket for a plug meter"),
+    _f(
+        "state",
+        "str",
+        "",
+        "i: monitor on, nothing else; ii to iv: the paper's, from a plug meter",
+    ),
+    _f("power_scope", "str", "", "module; socket: at the plug"),
     _f("power_w", "float", "W", "mean power"),
     _f("power_error_pct", "float", "%", "bound of its error, 95 of 100 cases"),
     _f("duration_s", "float", "s", "how long it was measured"),

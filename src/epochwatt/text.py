@@ -13,6 +13,7 @@ def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
 ORIGINS = {
     "host": "measured on",
     "jetson": "measured on",
+    "twin": "simulated, not measured:",
     "fake": "not measured, from a fake board:",
 }
 

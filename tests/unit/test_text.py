@@ -11,6 +11,7 @@ from epochwatt.text import aligned, origin
         (["host"], "measured on"),
         (["jetson", "host", "jetson"], "measured on"),
         (["fake", "fake"], "not measured, from a fake board:"),
+        (["twin"], "simulated, not measured:"),
         (["host", "fake"], "measured on and not measured, from a fake board:"),
     ],
 )
@@ -20,7 +21,7 @@ def test_origin_says_each_thing_once_and_never_that_a_fake_board_was_measured(ba
 
 def test_origin_of_an_unknown_backend_is_not_made_up():
     with pytest.raises(KeyError):
-        origin(["twin"])
+        origin(["guess"])
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_nothing_trails():

@@ -120,7 +120,9 @@ class FullCheckout:
         self.write_yaml("config/studies.yaml", named)
         self.write_yaml("config/config.yaml", {"studies": list(named)})
         plotting = self.read_yaml("config/plotting.yaml")
-        plotting["figures"]["fig02"]["studies"] = [name for name in drawn if name in named]
+        figure = plotting["figures"]["fig02"]
+        figure["studies"] = [name for name in drawn if name in named]
+        plotting["figures"] = {"fig02": figure}
         self.write_yaml("config/plotting.yaml", plotting)
 
     def read_yaml(self, path: str):

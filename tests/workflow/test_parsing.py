@@ -32,7 +32,7 @@ def _unknown_study(checkout):
     checkout.write_yaml("config/config.yaml", {"studies": ["host-pipelines"]})
     return (
         "config/config.yaml: studies names 'host-pipelines'",
-        "allowed: auto, starter, paper, imported; config/studies.yaml has: host-pipeline",
+        "allowed: auto, starter, paper, simulated, imported; config/studies.yaml has: host",
     )
 
 
@@ -75,11 +75,12 @@ def test_a_study_of_5000_epochs_dry_runs(fresh):
     counts = dict(re.findall(r"^(\w+) +(\d+)$", outcome.text, re.M))
     assert counts == {
         "all": "1",
+        "check_claims": "1",
         "collect_run": "833",
         "collect_study": "1",
         "make_dataset": "1",
         "plot_fig02": "1",
         "summarise": "1",
-        "total": str(833 * 7 + 5),
+        "total": str(833 * 7 + 6),
         "train_epoch": str(833 * 6),
     }

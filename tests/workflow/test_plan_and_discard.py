@@ -69,6 +69,7 @@ def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
 
     outcome = checkout.make()
     assert outcome.jobs == [
+        "check_claims",
         f"collect_run {run}",
         "collect_study",
         "plot_fig02 host",

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.workflow
 def test_the_first_run_makes_every_table_and_figure(finished):
     drawn, beside = finished.drawn, finished.beside
     assert finished.first_run.jobs == [
+        "check_claims",
         f"collect_run {beside}",
         f"collect_run {drawn}",
         "collect_study",
@@ -21,8 +22,8 @@ def test_the_first_run_makes_every_table_and_figure(finished):
         f"train_epoch {drawn} 0 0",
         f"train_epoch {drawn} 1 1",
     ]
-    figures = [f"figures/host/fig02{p}.{kind}" for p in "ab" for kind in ("svg", "png", "csv")]
-    pages = ["tables/epochs.csv", "tables/runs.csv", "summary.txt", "summary.html"]
+    figures = [f"figures/host/fig02{p}.{kind}" for p in "abc" for kind in ("svg", "png", "csv")]
+    pages = ["tables/epochs.csv", "tables/runs.csv", "summary.txt", "summary.html", "claims.csv"]
     for path in [*figures, *pages]:
         assert (finished.checkout.root / "results" / path).stat().st_size > 0, path
     rows = finished.checkout.table("results/tables/epochs.csv")
@@ -47,6 +48,7 @@ def test_another_batch_size_measures_that_run_and_redraws_what_uses_it(shop, fin
     new = checkout.run_of("host-pipeline").id
     assert new != finished.drawn
     assert checkout.make().jobs == [
+        "check_claims",
         f"collect_run {new}",
         "collect_study",
         "plot_fig02 host",
@@ -65,6 +67,7 @@ def test_raising_epochs_continues_the_run(shop, finished):
     before, epoch_0 = checkout.state(*others, receipt), checkout.epoch_state(run, 0)
     configure_two_studies(checkout, beside_epochs=2)
     assert checkout.make().jobs == [
+        "check_claims",
         f"collect_run {run}",
         "collect_study",
         "summarise",
@@ -85,7 +88,7 @@ def _other_colour(checkout):
 
 
 def _other_figure_code(checkout):
-    path = checkout.root / "src/epochwatt/figures/fig02.py"
+    path = checkout.root / "src/epochwatt/figures/bars.py"
     path.write_text(path.read_text().replace("width=0.8", "width=0.7"))
 
 

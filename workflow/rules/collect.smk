@@ -14,6 +14,8 @@ rule collect_run:
         energy="results/runs/{run}/energy.csv",
     log:
         "results/logs/collect_run/{run}.log",
+    wildcard_constraints:
+        run=f"(?!{TWIN}-).+",  # a simulated run collects itself
     conda:
         ENVIRONMENT
     resources:

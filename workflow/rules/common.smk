@@ -3,6 +3,7 @@
 Needs: config/*.yaml.  Gives: SETTINGS, TABLE and the functions below.
 """
 
+import json
 import shlex
 import tempfile
 
@@ -11,10 +12,13 @@ from snakemake.exceptions import WorkflowError
 from epochwatt.errors import EpochwattError
 from epochwatt.study.fingerprint import fingerprint
 from epochwatt.study.idle import idles
+from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.plan import start_lines
+from epochwatt.study.runs import TWIN
 from epochwatt.study.settings import load_settings, refuse_root, working_folder_lock
 
 ENVIRONMENT = "../envs/workflow.yaml"
+PAPERS = {"sigmetrics2023": "SIGMETRICS 2023", "hipcw2021": "HiPCW 2021"}
 
 try:
     SETTINGS = load_settings(config)
@@ -52,6 +56,18 @@ def training(wildcards):
     return shlex.join([*words, "--machine", run.machine])
 
 
+def simulation(wildcards):
+    """Return what to simulate, as options."""
+    run = TABLE[wildcards.run]
+    words = ["--factors", run.canonical, "--epochs", str(run.epochs)]
+    return shlex.join([*words, "--flag-effects", json.dumps(SETTINGS.flag_effects)])
+
+
+def workload(wildcards):
+    """Return the counts of a simulated run's network."""
+    return f"results/twin/workloads/{TABLE[wildcards.run].factors['model']}.json"
+
+
 def epochs_of(runs):
     """Return the `epochs.csv` of each run."""
     return [run.epochs_csv for run in runs]
@@ -68,11 +84,41 @@ def before_part(wildcards):
     return manifest + ([ancient(run.receipts[place - 1])] if place else [])
 
 
-def reported(panel, **labels):
-    """Return a panel's SVG as the report shows it, with its caption."""
+def epochs_drawn(figure):
+    """Return the input function of a figure's tables of epochs."""
+    return lambda wildcards: epochs_of(SETTINGS.figure_runs(figure, wildcards.backend))
+
+
+def records_drawn(figure):
+    """Return the same of simulated records; those of measured epochs are never declared."""
+    return lambda wildcards: [
+        run.records
+        for run in SETTINGS.figure_runs(figure, wildcards.backend)
+        if run.is_simulated
+    ]
+
+
+def idle_drawn(wildcards):
+    """Return the table of idle powers, where the backend has any."""
+    return rules.collect_idle.output if wildcards.backend in IDLE_BACKENDS else []
+
+
+def drawing(figure):
+    """Return what the job has to know of a figure."""
+    return lambda wildcards: SETTINGS.drawing(figure, wildcards.backend)
+
+
+def reported(figure, panel):
+    """Return a panel's SVG as the report shows it, by paper and section, with its caption."""
+    about = SETTINGS.plotting.figures[figure]
     return report(
         f"results/figures/{{backend}}/{panel}.svg",
         caption=f"../report/{panel}.rst",
-        category="Figures",
-        labels=labels,
+        category=PAPERS[about.paper],
+        subcategory=about.section,
+        labels={
+            "figure": panel.rpartition("fig")[2].lstrip("0"),
+            "shows": about.panels[panel].title,
+            "backend": "{backend}",
+        },
     )

@@ -4,9 +4,7 @@ Needs: nothing.  Gives: {storage root}/{dataset}-{source}-x{scale}/manifest.json
 """
 
 DATASETS = {
-    run.data_folder: run.factors["recipe"]
-    for run in TABLE.runs.values()
-    if not run.is_imported
+    run.data_folder: run.factors["recipe"] for run in TABLE.runs.values() if run.parts
 }
 
 

@@ -1,37 +1,51 @@
-"""Figures: one rule and one job per figure number, all its panels.
+"""Figures: one rule and one job per figure number, all its panels. docs/figures.md: how to add one.
 
-Needs: the `epochs.csv` of exactly the runs a figure draws; the style file.
+Needs: the `epochs.csv` of exactly the runs a figure draws, and their records or the idle powers where
+config/plotting.yaml says that it reads them; the published numbers; the style file.
 Gives: results/figures/{backend}/{panel}.{svg,png,csv}.
 """
 
-STYLE = os.path.relpath(f"{workflow.basedir}/workflow/styles/paper.mplstyle")
-BACKENDS = sorted({run.factors["backend"] for run in TABLE.runs.values()})
+PROJECT = os.path.relpath(workflow.basedir)
+STYLE = os.path.normpath(f"{PROJECT}/workflow/styles/paper.mplstyle")
+PUBLISHED = [
+    os.path.normpath(f"{PROJECT}/config/{path}")
+    for path in (
+        "published/measurements.csv",
+        "published/relations.csv",
+        "twin/folds.csv",
+    )
+]
+IDLE_BACKENDS = {idle.place["backend"] for idle in IDLES.values()}
+IDLE_BACKENDS |= {TWIN} if SIMULATED_IDLES else set()
+BACKENDS = sorted(
+    {run.factors["backend"] for run in TABLE.runs.values()} | IDLE_BACKENDS
+)
 
 
-rule plot_fig02:
-    """Draw an epoch's time by number of loader workers, and its stall by epoch."""
-    input:
-        epochs=lambda wildcards: epochs_of(
-            SETTINGS.figure_runs("fig02", wildcards.backend)
-        ),
-        style=STYLE,
-    output:
-        csv=multiext("results/figures/{backend}/fig02", "a.csv", "b.csv"),
-        png=multiext("results/figures/{backend}/fig02", "a.png", "b.png"),
-        a=reported("fig02a", figure="2a", shows="epoch time by loader workers"),
-        b=reported("fig02b", figure="2b", shows="stall, first and later epochs"),
-    log:
-        "results/logs/plot_fig02/{backend}.log",
-    conda:
-        ENVIRONMENT
-    params:
-        excluded=lambda wildcards: SETTINGS.excluded("fig02", wildcards.backend),
-        titles=SETTINGS.model_titles,
-        palette=SETTINGS.plotting.palette,
-        panels=SETTINGS.panels("fig02"),
-        code=fingerprint("epochwatt.figures.fig02"),
-    script:
-        "../scripts/plot_fig02.py"
+for FIGURE, ABOUT in SETTINGS.plotting.figures.items():
+
+    rule:
+        name:
+            f"plot_{FIGURE}"
+        input:
+            epochs=epochs_drawn(FIGURE),
+            records=records_drawn(FIGURE) if "records" in ABOUT.reads else [],
+            idle=idle_drawn if "idle" in ABOUT.reads else [],
+            style=STYLE,
+            published=PUBLISHED,
+        output:
+            svg=[reported(FIGURE, panel) for panel in ABOUT.panels],
+            png=[f"results/figures/{{backend}}/{panel}.png" for panel in ABOUT.panels],
+            csv=[f"results/figures/{{backend}}/{panel}.csv" for panel in ABOUT.panels],
+        log:
+            f"results/logs/plot_{FIGURE}/{{backend}}.log",
+        conda:
+            ENVIRONMENT
+        params:
+            drawing=drawing(FIGURE),
+            code=fingerprint(f"epochwatt.figures.{FIGURE}"),
+        script:
+            "../scripts/plot_figure.py"
 
 
 rule figures:
@@ -40,6 +54,6 @@ rule figures:
         [
             f"results/figures/{backend}/{panel}.svg"
             for backend in BACKENDS
-            for panel in SETTINGS.panels("fig02")
-            if SETTINGS.figure_runs("fig02", backend)
+            for figure in SETTINGS.figures(backend, idle=backend in IDLE_BACKENDS)
+            for panel in SETTINGS.panels(figure)
         ],

@@ -1,10 +1,11 @@
-"""Idle power of boards, in each power mode of the selected runs.
+"""Idle power of boards: measured in each power mode of the selected runs, or simulated.
 
-Needs: a board that tells its power.  Gives: measured/{idle}/idle/ (kept, not declared), the receipt
-results/idle/{idle}.json and the table results/tables/idle.csv.
+Needs: a board that tells its power, or results/simulated/idle.  Gives: measured/{idle}/idle/ (kept,
+not declared), the receipt results/idle/{idle}.json and the table results/tables/idle.csv.
 """
 
 IDLES = idles(SETTINGS)
+SIMULATED_IDLES = simulated_idles(SETTINGS.idle_studies, SETTINGS.devices)
 
 
 rule measure_idle:
@@ -29,9 +30,10 @@ rule measure_idle:
 
 
 rule collect_idle:
-    """Put measured idle powers beside those entered from a plug meter."""
+    """Put measured and simulated idle powers beside those entered from a plug meter."""
     input:
         receipts=[idle.receipt for idle in IDLES.values()],
+        simulated="results/simulated/idle" if SIMULATED_IDLES else [],
         plug="config/idle_plug.csv",
     output:
         idle="results/tables/idle.csv",
@@ -40,13 +42,19 @@ rule collect_idle:
     conda:
         ENVIRONMENT
     params:
-        idles=[{"id": idle.id, "place": idle.place} for idle in IDLES.values()],
+        idles=[
+            *(
+                {"root": "measured", "id": i.id, "place": i.place}
+                for i in IDLES.values()
+            ),
+            *({"root": "results/simulated/idle", **i} for i in SIMULATED_IDLES),
+        ],
         code=fingerprint("epochwatt.analysis.idle"),
     script:
         "../scripts/collect_idle.py"
 
 
 rule idle_power:
-    """The table of idle powers, where a board is measured."""
+    """The table of idle powers, where a board is measured or simulated."""
     input:
-        rules.collect_idle.output if IDLES else [],
+        rules.collect_idle.output if IDLES or SIMULATED_IDLES else [],

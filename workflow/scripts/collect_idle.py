@@ -7,7 +7,6 @@ from epochwatt.analysis.idle import write_idle_table
 def main(snakemake):
     with job_log(snakemake.log[0]):
         write_idle_table(
-            measured="measured",
             idles=snakemake.params.idles,
             plug_csv=snakemake.input.plug,
             path=snakemake.output.idle,

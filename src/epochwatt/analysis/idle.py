@@ -2,7 +2,7 @@
 
 State (i), the monitor on and nothing else, comes from the board's own sensors. States (ii) to (iv)
 are without a monitor by definition (SIGMETRICS 2023, section 5.6), so they come from a meter at the
-plug and are entered by hand into config/idle_plug.csv.
+plug and are entered by hand into config/idle_plug.csv. Simulated boards tell any state.
 """
 
 import csv
@@ -24,15 +24,12 @@ DOUBTFUL = {"power_negative", "power_contradicted", "throttled", "over_current"}
 PLUG_STATES = {"ii": "off", "iii": "on", "iv": ""}  # state -> DVFS; asleep there is none
 
 
-def write_idle_table(
-    measured: str, idles: Sequence[dict[str, Any]], plug_csv: str, path: str
-) -> None:
-    """Write one row per idle power: the measured ones, then those entered by hand.
+def write_idle_table(idles: Sequence[dict[str, Any]], plug_csv: str, path: str) -> None:
+    """Write one row per idle power: measured ones, simulated ones, then those entered by hand.
 
     Parameters
     ----------
-    measured : folder of all measurements
-    idles : `id` and `place` of those that were measured
+    idles : `root`, `id` and `place` of those that have a record, in `{root}/{id}/idle/`
     plug_csv : config/idle_plug.csv
     path : where to write
 
@@ -41,7 +38,7 @@ def write_idle_table(
     RecordError : a measurement is missing or damaged
     ConfigError : a row of `plug_csv` cannot be
     """
-    rows = [measured_row(measured, idle) for idle in idles] + plug_rows(plug_csv)
+    rows = [recorded_row(idle["root"], idle) for idle in idles] + plug_rows(plug_csv)
     columns = fields.names(fields.IDLE_COLUMNS)
     with files.writing("the idle powers", path):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -51,13 +48,16 @@ def write_idle_table(
             writer.writerows(rows)
 
 
-def measured_row(measured: str, idle: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of one measurement: mean power over its window, of the widest scope."""
-    folder = os.path.join(measured, idle["id"], "idle")
+def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of one record: mean power over its window, of the widest scope.
+
+    A board can be measured in state i only, so its `place` does not name the state.
+    """
+    folder = os.path.join(root, idle["id"], "idle")
     record = files.read_json(os.path.join(folder, "record.json"))
     sources = files.read_json(os.path.join(folder, "telemetry.json"))["sources"]
     start_s, end_s = record["t_start_mono_s"], record["t_end_mono_s"]
-    row = {**idle["place"], "state": "i", "duration_s": end_s - start_s}
+    row = {"state": "i", **idle["place"], "duration_s": end_s - start_s}
     told = {about["scope"]: (name, about) for name, about in sources.items() if about["total"]}
     for scope in SCOPES:
         if scope in told:

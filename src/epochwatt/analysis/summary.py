@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from epochwatt.analysis.tables import epoch_sets, read_epochs
+from epochwatt.study.runs import TWIN
 from epochwatt.text import aligned, origin
 
 HEADER = (
@@ -43,10 +44,10 @@ def write_summary(
     text, page : where to write
     """
     epochs = read_epochs(paths)
-    head, rows = (
-        headline(epochs),
-        [run_row(r, titles) for _, r in epochs.groupby("run", sort=False)],
-    )
+    simulated = epochs[epochs.backend == TWIN]
+    measured = epochs[epochs.backend != TWIN]
+    head = headline(measured) + simulated_lines(simulated)
+    rows = [run_row(r, titles) for _, r in measured.groupby("run", sort=False)]
     notes = [f"missing: {row['run']} ({row['reason']})" for row in excluded]
     Path(text).write_text("\n".join([*head, "", *aligned([HEADER, *rows]), *notes, ""]), "utf-8")
     Path(page).write_text(as_page(head, rows, notes), "utf-8")
@@ -76,6 +77,18 @@ def headline(epochs: pd.DataFrame) -> list[str]:
         lines.append("No power sensor was found: there is no energy, and its columns are empty.")
     lines.append("Means over the valid epochs after the first (1+); parts in % of E2E.")
     return lines
+
+
+def simulated_lines(epochs: pd.DataFrame) -> list[str]:
+    """Return what was simulated, in a line: its rows are many, and no measurement."""
+    if epochs.empty:
+        return []
+    return [
+        f"{origin(epochs.backend).capitalize()} {', '.join(sorted(set(epochs.device)))}: "
+        f"{epochs.run.nunique()} runs, {len(epochs)} epochs, {epochs.e2e_s.sum():.0f} s of "
+        f"training, {(~epochs.valid).sum()} epochs not valid; rows of backend {TWIN} in "
+        "results/tables/."
+    ]
 
 
 def run_row(of_run: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, ...]:

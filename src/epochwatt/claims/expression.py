@@ -12,6 +12,7 @@ rests on them unknown. And `all` and `any` of nothing are unknown.
 """
 
 import ast
+import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from statistics import StatisticsError
@@ -97,6 +98,14 @@ def parse(text: str, where: str, names: Mapping[str, Any]) -> Expression:
     ------
     ConfigError : it is too long, or holds something that is not allowed; says where
     """
+    expression = _parsed(text, where)
+    _check_names(expression, names)
+    return expression
+
+
+@functools.cache  # a claim is judged many times
+def _parsed(text: str, where: str) -> Expression:
+    """Return an expression whose names are yet to be checked; ConfigError as `parse`."""
     if len(text) > MAX_CHARACTERS:
         raise _refused(where, 0, f"{len(text)} characters", f"at most {MAX_CHARACTERS}")
     try:
@@ -104,12 +113,11 @@ def parse(text: str, where: str, names: Mapping[str, Any]) -> Expression:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         place = getattr(error, "offset", None) or 1
         raise _refused(where, place - 1, "no expression", ALLOWED) from None
-    nodes = list(ast.walk(tree))
-    if len(nodes) > MAX_NODES:
-        raise _refused(where, 0, f"{len(nodes)} parts", f"at most {MAX_NODES}")
+    n_nodes = sum(1 for _ in ast.walk(tree))
+    if n_nodes > MAX_NODES:
+        raise _refused(where, 0, f"{n_nodes} parts", f"at most {MAX_NODES}")
     expression = Expression(text, tree, where)
     _check(expression, tree, 1)
-    _check_names(expression, nodes, names)
     return expression
 
 
@@ -158,8 +166,9 @@ def _at(expression: Expression, node: ast.AST, found: str, allowed: str) -> Conf
     return _refused(expression.where, getattr(node, "col_offset", 0), found, allowed)
 
 
-def _check_names(expression: Expression, nodes: list[ast.AST], names: Mapping[str, Any]) -> None:
+def _check_names(expression: Expression, names: Mapping[str, Any]) -> None:
     """Refuse unknown names, calls of what is no function, and loop variables that hide a name."""
+    nodes = list(ast.walk(expression.tree))
     used = [node for node in nodes if isinstance(node, ast.Name)]
     bound = {node.id for node in used if isinstance(node.ctx, ast.Store)}
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
@@ -191,6 +200,11 @@ def evaluate(expression: Expression, names: Mapping[str, Any]) -> Outcome:
     value = evaluation.value(expression.tree, {})
     missing = tuple(dict.fromkeys(evaluation.missing))
     return Outcome(None if missing else value, missing)
+
+
+@functools.cache  # in a loop it is the same each time
+def _text(node: ast.expr) -> str:
+    return ast.unparse(node)
 
 
 def judge(
@@ -277,7 +291,7 @@ class _Evaluation:
         sides = [self.value(side, loop) for side in (node.left, *node.comparators)]
         if UNKNOWN in sides:
             return UNKNOWN
-        text = ast.unparse(node)
+        text = _text(node)
         where = ", ".join(f"{name}={value}" for name, value in loop.items())
         return all_of(
             [
@@ -296,7 +310,7 @@ class _Evaluation:
         if isinstance(value, Judgement):  # of a helper, which knows no text
             where = ", ".join(f"{key}={val}" for key, val in loop.items())
             told = [
-                c._replace(text=c.text or ast.unparse(node), where=c.where or where)
+                c._replace(text=c.text or _text(node), where=c.where or where)
                 for c in value.comparisons
             ]
             return value._replace(comparisons=tuple(told))

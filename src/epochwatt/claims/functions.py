@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from epochwatt.analysis.pareto import pareto_front
 from epochwatt.claims.judgement import (
     Comparison,
     Judgement,
@@ -122,10 +125,9 @@ class Front:
     """
 
     def __init__(self, energy_wh: Mapping[str, float], e2e_s: Mapping[str, float]) -> None:
-        self.modes: list[str] = []
-        for mode in sorted(energy_wh, key=lambda m: (energy_wh[m], e2e_s[m])):
-            if not self.modes or e2e_s[mode] < e2e_s[self.modes[-1]]:
-                self.modes.append(mode)
+        names = list(energy_wh)
+        costs = np.array([(energy_wh[mode], e2e_s[mode]) for mode in names]).reshape(-1, 2)
+        self.modes = [names[place] for place in pareto_front(costs[:, 0], costs[:, 1])]
         self._costs = {mode: (energy_wh[mode], e2e_s[mode]) for mode in energy_wh}
 
     def __contains__(self, mode: object) -> bool:

@@ -152,7 +152,7 @@ class EpochTable:
         self.inputs: set[str] = set()  # runs that were asked for and found
         self._runs: dict[tuple[Any, ...], dict[str, list[Row]]] = defaultdict(dict)
         for row in self.epochs:
-            self._runs[_key(row)].setdefault(row["run"], []).append(row)
+            self._runs[key_of(row)].setdefault(row["run"], []).append(row)
 
     def number(self, metric: str, factors: Row, epoch: str) -> float:
         """Return a metric of a run: mean over its valid epochs, their median for `all`."""
@@ -167,7 +167,7 @@ class EpochTable:
 
     def run(self, factors: Row) -> list[Row]:
         """Return the rows of the one run with these factors; NotEvaluable when there is none."""
-        runs = self._runs.get(_key(factors), {})
+        runs = self._runs.get(key_of(factors), {})
         if len(runs) != 1:
             found = f" (several are there: {', '.join(sorted(runs))})" if runs else ""
             raise NotEvaluable(words(factors) + found)
@@ -254,7 +254,8 @@ def _valid(row: Row) -> bool:
     return row["valid"] in (True, "true", "True")
 
 
-def _key(row: Row) -> tuple[Any, ...]:
+def key_of(row: Row) -> tuple[Any, ...]:
+    """Return what tells the run of a row, or with these factors, from others."""
     numbers = ("num_workers", "batch_size", "dataset_scale")
     return tuple(float(row[name]) if name in numbers else row[name] for name in KEY)
 

@@ -17,7 +17,8 @@ from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine, open_machine
 from epochwatt.errors import EpochwattError
 from epochwatt.study.config import Device
-from epochwatt.study.expand import DEVICES, Devices, machine_settings
+from epochwatt.study.devices import DEVICES, Devices
+from epochwatt.study.expand import machine_settings
 from epochwatt.study.place import MEASURED
 
 IMPORTS_S = 30.0  # torch from a memory card

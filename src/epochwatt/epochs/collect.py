@@ -1,6 +1,7 @@
 """`results/runs/{run}/epochs.csv` and `energy.csv`: records validated, flagged, made rows."""
 
 import csv
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from epochwatt.errors import RecordError
 from epochwatt.records import files
 from epochwatt.records.run_folder import EpochRecord, RunFolder
 
+SIMULATED = "twin"  # backend of records in which nothing was learned, so there is no loss
 CACHE_POINTS = 5.0  # a resumed epoch may find so much more or less of the data set cached
 OVERHEAD_TOLERANCE = 0.001  # of E2E: the clocks of two sources may disagree by that much
 
@@ -40,12 +42,34 @@ def collect_run(
     """
     folder = RunFolder(measured, run)
     records = [folder.read(epoch) for epoch in range(n_epochs)]
-    rows, energy_rows = [], []
-    for record in records:
-        row, scopes = epoch_row(record, records[0], flag_effects)
+    observed = ((record, telemetry.read_all(record)) for record in records)
+    write_tables(run, observed, flag_effects, epochs_csv, energy_csv)
+
+
+def write_tables(
+    run: str,
+    observed: Iterable[tuple[EpochRecord, telemetry.Samples]],
+    flag_effects: dict[str, str],
+    epochs_csv: str,
+    energy_csv: str,
+) -> None:
+    """Write the rows of a run's epochs, and their energies by power scope.
+
+    Parameters
+    ----------
+    run : its id
+    observed : each epoch's record, checked, and its samples: source -> column -> float (n,)
+    flag_effects, epochs_csv, energy_csv : as for `collect_run`
+    """
+    rows: list[dict[str, Any]] = []
+    energy_rows: list[dict[str, Any]] = []
+    metas: list[dict[str, Any]] = []
+    for record, samples in observed:
+        metas.append(record.meta)
+        row, scopes = epoch_row(record, samples, metas[0], flag_effects)
         rows.append(row)
         energy_rows += [dict(scope, run=run, epoch=row["epoch"]) for scope in scopes]
-    mark_cache(rows, records)
+    mark_cache(rows, metas)
     mark_from_change(rows)
     for row in rows:
         row["valid"] = is_valid(row["flags"], flag_effects)
@@ -54,9 +78,15 @@ def collect_run(
 
 
 def epoch_row(
-    record: EpochRecord, first: EpochRecord, flag_effects: dict[str, str]
+    record: EpochRecord,
+    samples: telemetry.Samples,
+    first: dict[str, Any],
+    flag_effects: dict[str, str],
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return an epoch's row (validity apart) and one row per power scope that was measured."""
+    """Return an epoch's row (validity apart) and one row per power scope that was measured.
+
+    `first` is the record of the run's first epoch.
+    """
     meta = record.meta
     stall_s = meta["wait_s"] + meta["copy_s"]
     row: dict[str, Any] = dict.fromkeys(fields.names(fields.RUN_EPOCH_COLUMNS))
@@ -67,7 +97,6 @@ def epoch_row(
     row["overhead_s"] = meta["e2e_s"] - stall_s - meta["compute_s"]
     row["cached_pct"] = _cache(meta)["before_pct"]
     row["cached_after_pct"] = _cache(meta)["after_pct"]
-    samples = telemetry.read_all(record)
     row.update(telemetry.usage(record, samples))
     scopes = telemetry.energies(record, samples)
     for scope in scopes:
@@ -82,7 +111,7 @@ def epoch_row(
         | board_flags(record, samples)
         | {flag for scope in scopes for flag in scope["flags"]}
     )
-    if changed(meta, first.meta):
+    if changed(meta, first):
         row["flags"].add("machine_changed")
     return row, scopes
 
@@ -109,7 +138,7 @@ def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
     flags = set()
     if overhead_s < -OVERHEAD_TOLERANCE * meta["e2e_s"]:
         flags.add("overhead_negative")
-    if meta["loss"] is None:
+    if meta["loss"] is None and meta.get("backend") != SIMULATED:
         flags.add("loss_not_finite")
     return flags
 
@@ -130,10 +159,10 @@ def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:
     return not any(flag_effects[flag] == "invalidates" for flag in flags)
 
 
-def mark_cache(rows: list[dict[str, Any]], records: list[EpochRecord]) -> None:
+def mark_cache(rows: list[dict[str, Any]], metas: list[dict[str, Any]]) -> None:
     """Flag each resumed epoch that found another share cached than the epoch before it left."""
-    for row, before, record in zip(rows[1:], records, records[1:], strict=False):
-        cache, left_pct = _cache(record.meta), _cache(before.meta)["after_pct"]
+    for row, before, meta in zip(rows[1:], metas, metas[1:], strict=False):
+        cache, left_pct = _cache(meta), _cache(before)["after_pct"]
         if "resumed" not in row["flags"] or cache["action"] is not None or cache["in_memory"]:
             continue  # dropped for this epoch, or not read in it: what was left does not matter
         if None in (left_pct, cache["before_pct"]):

@@ -18,6 +18,7 @@ from epochwatt.epochs.windows import (
     around,
     check_window,
     cleaned,
+    distinct,
     integral_to,
     weights_s,
 )
@@ -119,7 +120,7 @@ def _negative(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float) 
 
 def _period_s(t_s: ArrayLike) -> float:
     """Return the typical step of the sampling, rows without a reading included; 0 for one row."""
-    stamps = np.unique(np.asarray(t_s, dtype=np.float64))
+    stamps = distinct(np.asarray(t_s, dtype=np.float64))
     return float(np.median(np.diff(stamps))) if stamps.size > 1 else 0.0
 
 
@@ -170,7 +171,8 @@ def paper_energy_wh(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: f
     tick_s = np.arange(math.ceil(start_s / TICK_S), math.floor(end_s / TICK_S) + 1) * TICK_S
     later = np.clip(np.searchsorted(t, tick_s), 1, t.size - 1)
     nearest = np.where(tick_s - t[later - 1] <= t[later] - tick_s, later - 1, later)
-    picked = np.unique(nearest[np.abs(t[nearest] - tick_s) <= TICK_S / 2])
+    close = nearest[np.abs(t[nearest] - tick_s) <= TICK_S / 2]  # ascending
+    picked = close[np.diff(close, prepend=-1) > 0]
     if picked.size < 2:
         return math.nan
     return float(power[picked[1:]] @ np.diff(t[picked])) / J_PER_WH

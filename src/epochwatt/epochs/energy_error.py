@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt.epochs.windows import Array, held_s
+from epochwatt.epochs.windows import Array, distinct, held_s
 
 GAP_PERIODS = 3.0  # a dithered schedule leaves up to two periods between samples
 REGULAR = 0.35  # sd / mean of the steps; full dither has 0.41, 86 % of it 0.35
@@ -119,7 +119,7 @@ def student(n: float) -> float:
 
 def smallest_step_w(power: Array) -> float | None:
     """Return the smallest step between different values; None where too few say nothing."""
-    levels = np.unique(power)
+    levels = distinct(power)
     return float(np.diff(levels).min()) if levels.size >= MIN_DISTINCT else None
 
 

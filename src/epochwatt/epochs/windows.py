@@ -81,6 +81,12 @@ def cleaned(t_s: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
     return stamps, np.add.reduceat(x, first) / counts
 
 
+def distinct(values: Array) -> Array:
+    """Return the different values, ascending, (m,); np.unique would load numpy.ma: 20 ms a job."""
+    ordered = np.sort(values)
+    return ordered[np.diff(ordered, prepend=-math.inf) > 0]
+
+
 def check_window(start_s: float, end_s: float) -> None:
     """Raise RecordError unless the window has a length."""
     if not start_s < end_s:

@@ -1,6 +1,7 @@
 """The one way to open and to save a figure: style file in, SVG + PNG + CSV out, byte-stable."""
 
 import csv
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,11 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+
+NOTE_CHARACTERS_PER_IN = 19  # of the corner note's small letters
 
 
 @contextmanager
@@ -31,22 +36,42 @@ def panel(style: str, settings: Mapping[str, Any], note: str) -> Iterator[tuple[
         size = (settings["width_in"], settings["height_in"])
         figure, axes = plt.subplots(figsize=size, layout="constrained")
         axes.set_title(settings["title"], loc="left")
-        figure.supxlabel(note, x=1.0, ha="right", fontsize="x-small", color="#555555")
+        add_to_note(figure, note)
         try:
             yield figure, axes
         finally:
             plt.close(figure)
 
 
-def save(figure: Figure, stem: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def side_by_side(figure: Figure, axes: Axes, n: int) -> list[Axes]:
+    """Return `n` axes in a row instead of the panel's one; its title stands above all of them."""
+    figure.suptitle(axes.get_title("left"), x=0.0, ha="left", fontsize="medium")
+    axes.remove()
+    return list(figure.subplots(1, n, squeeze=False)[0])
+
+
+def add_to_note(figure: Figure, told: str) -> None:
+    """Add to the corner note of a panel, broken into lines that fit."""
+    text = figure.get_supxlabel().replace("\n", " ") + told
+    width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
+    figure.supxlabel(
+        textwrap.fill(text, width), x=1.0, ha="right", fontsize="x-small", color="#555555"
+    )
+
+
+def save(figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write `stem`.svg, .png and .csv (the plotted numbers); same input, same bytes."""
     Path(stem).parent.mkdir(parents=True, exist_ok=True)
+    figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
+    FigureCanvasAgg(figure).print_png(f"{stem}.png", metadata={"Software": "epochwatt"})
+    figure.set_layout_engine("none")  # what was laid out stays; `savefig` draws each file twice
+    about = {"Date": None, "Creator": "epochwatt"}
     with matplotlib.rc_context({"svg.hashsalt": "epochwatt"}):
-        figure.savefig(f"{stem}.svg", metadata={"Date": None, "Creator": "epochwatt"})
-    figure.savefig(f"{stem}.png", metadata={"Software": "epochwatt"})
+        FigureCanvasSVG(figure).print_svg(f"{stem}.svg", metadata=about)
+    columns = list(dict.fromkeys(name for row in rows for name in row))
     with open(f"{stem}.csv", "w", newline="", encoding="utf-8") as handle:
-        writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(columns)
+        writer = csv.DictWriter(handle, columns, restval="", lineterminator="\n")
+        writer.writeheader()
         writer.writerows(rows)
 
 

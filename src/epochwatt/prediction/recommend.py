@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from epochwatt.analysis.pareto import pareto_front
 from epochwatt.device.reading import Conf, custom_conf
 from epochwatt.prediction.choose_modes import board_design, choose_modes
 from epochwatt.prediction.model import FittedModel, bounds
@@ -177,16 +178,6 @@ def _within(
             f"each budget is kept by some mode, but no mode keeps {told} together; raise one"
         )
     return both
-
-
-def pareto_front(first: Numbers, second: Numbers) -> NDArray[np.int64]:
-    """Return the places that none beats in both (less is better), ascending in `first`.
-
-    Of equal points the first counts.
-    """
-    order = np.lexsort((second, first))
-    best_before = np.minimum.accumulate(np.concatenate([[np.inf], second[order][:-1]]))
-    return order[second[order] < best_before]
 
 
 def nvpmodel_block(conf: Conf, board: Board, mode: Mode, says: str) -> str:

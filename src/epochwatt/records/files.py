@@ -46,8 +46,16 @@ def sync_file(path: str, drop_from_cache: bool = False) -> None:
         os.close(fd)
 
 
-def write_bytes(path: str, content: bytes) -> None:
-    """Write a whole file or none: temporary name beside it, fsync, rename."""
+def write_bytes(path: str, content: bytes, durable: bool = True) -> None:
+    """Write a whole file or none: temporary name beside it, fsync, rename.
+
+    Not `durable`: just write it, where its folder counts as written only once it is renamed, and
+    where what is lost can be had again.
+    """
+    if not durable:
+        with open(path, "wb") as handle:
+            handle.write(content)
+        return
     temporary = "{}.{}.tmp".format(path, os.getpid())
     try:
         with open(temporary, "wb") as handle:
@@ -61,10 +69,10 @@ def write_bytes(path: str, content: bytes) -> None:
         raise
 
 
-def write_json(path: str, value: Any) -> None:
-    """Write a value as readable JSON (sorted keys, NaN refused), whole or not at all."""
+def write_json(path: str, value: Any, durable: bool = True) -> None:
+    """Write a value as readable JSON (sorted keys, NaN refused), as `write_bytes` does."""
     text = json.dumps(value, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False)
-    write_bytes(path, (text + "\n").encode("utf-8"))
+    write_bytes(path, (text + "\n").encode("utf-8"), durable)
 
 
 def read_json(path: str) -> Any:

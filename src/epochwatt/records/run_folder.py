@@ -138,12 +138,7 @@ class RunFolder:
         """
         attempt = self.attempt_path(epoch)
         with files.writing("the record of epoch {}".format(epoch), attempt):
-            array_path = os.path.join(attempt, MINIBATCHES)
-            buffer = io.BytesIO()  # numpy's own writer drops the errno of a full disk
-            np.save(buffer, minibatch_s.astype(np.float32), allow_pickle=False)
-            files.write_bytes(array_path, buffer.getvalue())
-            meta = dict(meta, minibatches_sha256=files.sha256_of(array_path))
-            files.write_json(os.path.join(attempt, RECORD), meta)
+            write_record(attempt, meta, minibatch_s)
             checkpoint = os.path.join(attempt, CHECKPOINT)
             if os.path.exists(checkpoint):
                 files.sync_file(checkpoint, drop_from_cache=True)
@@ -171,7 +166,7 @@ class RunFolder:
 
     def _read(self, path: str, epoch: int) -> EpochRecord:
         meta = files.read_json(os.path.join(path, RECORD))
-        _check_meta(meta, os.path.join(path, RECORD), self.run, epoch)
+        check_meta(meta, os.path.join(path, RECORD), self.run, epoch)
         array_path = os.path.join(path, MINIBATCHES)
         try:
             with open(array_path, "rb") as handle:
@@ -184,7 +179,7 @@ class RunFolder:
             minibatch_s = np.load(io.BytesIO(content), allow_pickle=False)
         except (ValueError, EOFError) as error:
             raise RecordError("cannot read {}: {}".format(array_path, error)) from error
-        _check_minibatches(minibatch_s, meta, array_path)
+        check_minibatches(minibatch_s, meta, array_path)
         telemetry_path = os.path.join(path, TELEMETRY)
         telemetry = files.read_json(telemetry_path) if os.path.exists(telemetry_path) else {}
         return EpochRecord(meta, minibatch_s, telemetry, path)
@@ -210,7 +205,29 @@ class RunFolder:
         return moved
 
 
-def _check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
+def write_record(
+    folder: str, meta: Dict[str, Any], minibatch_s: np.ndarray, durable: bool = True
+) -> Dict[str, Any]:
+    """Write an epoch's record and mini-batch times into a folder; return the record as written.
+
+    Parameters
+    ----------
+    folder : where
+    meta : the record, but for the checksum
+    minibatch_s : (n, 3), s
+    durable : as for `files.write_bytes`
+    """
+    buffer = io.BytesIO()  # numpy's own writer drops the errno of a full disk
+    np.save(buffer, minibatch_s.astype(np.float32), allow_pickle=False)
+    content = buffer.getvalue()
+    files.write_bytes(os.path.join(folder, MINIBATCHES), content, durable)
+    meta = dict(meta, minibatches_sha256=hashlib.sha256(content).hexdigest())
+    files.write_json(os.path.join(folder, RECORD), meta, durable)
+    return meta
+
+
+def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
+    """Refuse what is no record of that epoch of that run; RecordError says why."""
     if not isinstance(meta, dict):
         raise RecordError("{} holds no record".format(path))
     version = meta.get("schema_version")
@@ -233,7 +250,8 @@ def _check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
         raise RecordError("{}: {} must be a number >= 0".format(path, ", ".join(odd)))
 
 
-def _check_minibatches(minibatch_s: np.ndarray, meta: Dict[str, Any], path: str) -> None:
+def check_minibatches(minibatch_s: np.ndarray, meta: Dict[str, Any], path: str) -> None:
+    """Refuse times that do not fit their record; RecordError says why."""
     shape = (meta["n_minibatches"], len(fields.MINIBATCH_COLUMNS))
     if minibatch_s.shape != shape or minibatch_s.dtype != np.float32:
         raise RecordError(

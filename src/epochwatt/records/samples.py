@@ -113,6 +113,31 @@ class SampleWriter:
         os.close(self._fd)
 
 
+def write_samples(
+    folder: str,
+    source: str,
+    columns: Sequence[str],
+    t_mono_s: "np.ndarray",
+    t_unix_s: "np.ndarray",
+    values: "np.ndarray",
+) -> None:
+    """Write all samples of a source at once, as `SampleWriter` would; raises OSError.
+
+    Parameters
+    ----------
+    folder, source, columns : as for `SampleWriter`
+    t_mono_s, t_unix_s : float (n,), s
+    values : float (n, c)
+    """
+    import numpy as np
+
+    rows = np.column_stack([t_mono_s, t_unix_s, values])
+    header = ",".join(STAMPS + tuple(columns)) + "\n"
+    text = header + row_format(columns) * len(rows) % tuple(rows.ravel().tolist())
+    with open(samples_path(folder, source), "w", encoding="ascii") as handle:
+        handle.write(text)
+
+
 def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, np.ndarray]":
     """Read the samples of one source: float64 arrays (n,) by column, in order; NaN: no reading.
 

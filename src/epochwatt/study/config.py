@@ -20,7 +20,7 @@ class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-Backend = Literal["host", "jetson"]
+Backend = Literal["host", "jetson", "twin"]
 
 
 class Config(Closed):
@@ -28,9 +28,10 @@ class Config(Closed):
 
     studies: str | list[str] = Field(
         description="names of the studies to run, in order of priority; `paper`: all studies of "
-        "the two papers; `imported`: runs taken over by `epochwatt import-2023`; `starter`: made "
-        "for the board at hand; `auto`: `starter` on a Jetson board, "
-        "else `host-pipeline` and `host-photographs`",
+        "the two papers; `simulated`: all studies that the twin may run, on the twin; `imported`: "
+        "runs taken over by `epochwatt import-2023`; `starter`: made for the board at hand; "
+        "`auto`: `starter` on a Jetson board, else `host-pipeline`, `host-photographs` and "
+        "`simulated`",
     )
 
 
@@ -45,7 +46,10 @@ class Study(Closed):
         "own", description="whose protocol it follows"
     )
     backend: Backend = Field(
-        description="where it runs: on the machine at hand, or on a Jetson board"
+        description="where it runs: on the machine at hand, on a Jetson board, or simulated"
+    )
+    twin: bool = Field(
+        default=False, description="`simulated` in config.yaml runs the same rows on the twin"
     )
     device: str = Field(
         "",
@@ -118,6 +122,9 @@ class PowerMode(Closed):
         if self.nvpmodel and len(self.model_fields_set) > 1:
             raise ValueError("either the name of an nvpmodel mode or numbers, not both")
         return self
+
+
+MODE_NUMBERS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # the twin needs all of them
 
 
 class Settling(Closed):
@@ -255,9 +262,22 @@ class Panel(Closed):
 
 
 class Figure(Closed):
-    """Settings of one figure."""
+    """What one figure draws, and how."""
 
+    paper: Literal["sigmetrics2023", "hipcw2021"] = Field(
+        "sigmetrics2023", description="whose figure it is: its printed numbers are the marks"
+    )
+    section: str = Field("", description="section of the paper that tells of it")
+    reads: list[Literal["epochs", "records", "idle"]] = Field(
+        ["epochs"],
+        description="what it is drawn from: tables of its runs' epochs, the records of these "
+        "epochs (telemetry, mini-batches), the table of idle powers",
+    )
     studies: list[str] = Field(description="studies whose runs it draws, where they are selected")
+    where: dict[str, list[str | int | float]] = Field(
+        default_factory=dict,
+        description="factor -> the values that it draws; other runs of its studies are left out",
+    )
     panels: dict[str, Panel] = Field(
         description="panel, which is also its file name -> its settings"
     )

@@ -7,6 +7,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.records.run_folder import RunFolder
 
 RUNS = Path("results/runs")
+SIMULATED = Path("results/simulated")
 
 
 def discard(measured: str, run: str, epoch: int | None) -> list[str]:
@@ -16,6 +17,12 @@ def discard(measured: str, run: str, epoch: int | None) -> list[str]:
     """
     if (Path(measured) / run / "idle").is_dir():
         return _discard_idle(Path(measured), run)
+    if (SIMULATED / run).is_dir() or (SIMULATED / "idle" / run).is_dir():
+        raise EpochwattError(
+            f"{run} is simulated: nothing is measured of it\n"
+            "  it is simulated again when anything that it rests on changes, or when it is gone "
+            f"from {SIMULATED}"
+        )
     folder = RunFolder(measured, run)
     there = folder.measured()
     if not there:

@@ -1,46 +1,34 @@
 """Studies expanded to the run table: every block a product of its lists, equal rows one run."""
 
 import json
-import os
-import re
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from epochwatt import fields
 from epochwatt.datasets.recipes import recipe
-from epochwatt.device.boards import identify
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import (
-    Closed,
-    Config,
+    MODE_NUMBERS,
     Device,
     Exclusion,
     FactorValues,
-    PowerMode,
     Study,
     WorkloadRow,
     read_yaml,
     validated,
 )
+from epochwatt.study.devices import DEVICES, Devices, check_names, read_rows
 from epochwatt.study.imported import IMPORTED, imported_runs
-from epochwatt.study.place import absence, board_at_hand, is_board, is_measured
-from epochwatt.study.runs import Run, RunTable, canonical_json, run_id
-from epochwatt.study.starter import starter
+from epochwatt.study.place import absence, is_measured
+from epochwatt.study.runs import TWIN, Run, RunTable, canonical_json, run_id
+from epochwatt.study.selection import STUDIES, asked_names, selected
 
-STUDIES = "config/studies.yaml"
 WORKLOADS = "config/workloads.yaml"
 EXCLUSIONS = "config/exclusions.yaml"
-DEVICES = "config/devices"
-HOST_STUDIES = ("host-pipeline", "host-photographs")  # what `auto` is where there is no board
-STARTER = "starter"
-GROUPS = ("auto", STARTER, "paper", IMPORTED)  # names in config.yaml that stand for several studies
 
 OWN_KEYS = {"build", "like", "transform", "made_up"}  # of a workload: a network of the user's own
-
-T = TypeVar("T", bound=Closed)
 
 
 def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
@@ -55,13 +43,12 @@ def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
     ------
     ConfigError : two lines that name file, key, value and what is allowed
     """
-    asked = validated(Config, config, "config/config.yaml").studies
+    names = asked_names(config)
     workloads = read_rows(WorkloadRow, root / WORKLOADS)
-    _check_names(WORKLOADS, workloads)
+    check_names(WORKLOADS, workloads)
     exclusions = _exclusions(root / EXCLUSIONS)
     devices = Devices(root)
     merged: dict[str, Run] = {}
-    names = [asked] if isinstance(asked, str) else asked
     for name, study in selected(names, devices):
         for run in _expand(name, study, devices, workloads):
             merged[run.canonical] = _merge(merged.get(run.canonical), run)
@@ -69,108 +56,6 @@ def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
     if IMPORTED in names:
         table.runs.update(imported_runs(root))
     return table
-
-
-class Devices:
-    """The devices of config/devices/, each read when it is first asked for.
-
-    Parameters
-    ----------
-    root : the checkout
-    """
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self._known: dict[str, Device] = {}
-
-    def names(self) -> list[str]:
-        """Return the names of all device files."""
-        return sorted(path.stem for path in (self.root / DEVICES).glob("*.yaml"))
-
-    def get(self, name: str, where: str) -> Device:
-        """Return a device; ConfigError with those there are when it is none."""
-        if name not in self._known:
-            if not self.names():
-                raise ConfigError(
-                    f"{self.root.absolute()} has no {DEVICES}/, where {name} should be\n"
-                    "  run it in the folder of the checkout"
-                )
-            if name not in self.names():
-                raise ConfigError(
-                    f"{where} is {name!r}\n  {DEVICES}/ has: {', '.join(self.names())}"
-                )
-            _check_names(where, [name])
-            device = _read_device(self.root, name)
-            sysroot = os.path.abspath(self.root / device.sysroot)
-            self._known[name] = device.model_copy(update={"sysroot": sysroot})
-        return self._known[name]
-
-    def add_modes(self, name: str, modes: dict[str, PowerMode]) -> None:
-        """Give a device power modes that its file does not name."""
-        device = self._known[name]
-        if taken := device.power_modes.keys() & modes.keys():
-            raise ConfigError(
-                f"{DEVICES}/{name}.yaml: power_modes names {', '.join(sorted(taken))}\n"
-                "  allowed: other names; the starter study has modes of these"
-            )
-        self._known[name] = device.model_copy(update={"power_modes": device.power_modes | modes})
-
-    def here(self) -> dict[str, Device]:
-        """Return the devices whose board is the one at hand (or a fake one that is there)."""
-        found = {name: self.get(name, DEVICES) for name in self.names()}
-        return {name: d for name, d in found.items() if d.board and is_board(d.board, d.sysroot)}
-
-
-def selected(asked: list[str], devices: Devices) -> list[tuple[str, Study]]:
-    """Return the studies that the names stand for, in order: their own or those of a group."""
-    studies = read_rows(Study, devices.root / STUDIES)
-    chosen: list[tuple[str, Study]] = []
-    for name in asked:
-        if name == "starter" or (name == "auto" and identify("/")):
-            chosen += [(STARTER, study) for study in _starters(devices)]
-        elif name == "auto":
-            chosen += [(host, studies[host]) for host in HOST_STUDIES]
-        elif name == "paper":
-            chosen += [(own, study) for own, study in studies.items() if study.setup != "own"]
-        elif name in studies:
-            chosen.append((name, studies[name]))
-        elif name != IMPORTED:  # whose runs are no rows of a study
-            raise ConfigError(
-                f"config/config.yaml: studies names {name!r}\n"
-                f"  allowed: {', '.join(GROUPS)}; {STUDIES} has: {', '.join(studies)}"
-            )
-    return chosen
-
-
-def _starters(devices: Devices) -> list[Study]:
-    chosen = []
-    for name, device in devices.here().items():
-        study, modes = starter(name, device)
-        devices.add_modes(name, modes)
-        chosen.append(study)
-    if not chosen:
-        raise ConfigError(
-            "config/config.yaml: studies names 'starter', and no device is at hand: "
-            f"{board_at_hand()}\n  a starter study is made for a Jetson board with a file in "
-            f"{DEVICES}/ (docs/add-a-board.md)"
-        )
-    return chosen
-
-
-def read_rows(model: type[T], path: Path) -> dict[str, T]:
-    """Read a YAML file that maps names to entries of one schema."""
-    content = read_yaml(path)
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path}: holds no mapping\n  allowed: one key per entry")
-    shown = str(Path(*path.parts[-2:]))
-    return {str(k): validated(model, v, shown, str(k)) for k, v in content.items()}
-
-
-def _check_names(where: str, names: Iterable[str]) -> None:
-    """Refuse names that cannot stand in the id of a run, which is also a file name."""
-    for name in names:
-        if not re.fullmatch(r"[a-zA-Z0-9.]+", name):
-            raise ConfigError(f"{where} has a name {name!r}\n  allowed: letters, digits and dots")
 
 
 def _exclusions(path: Path) -> list[Exclusion]:
@@ -192,24 +77,6 @@ def _exclusions(path: Path) -> list[Exclusion]:
                     f"  allowed: {'a word' if known[key] == 'str' else 'a number'}"
                 )
     return exclusions
-
-
-def _read_device(root: Path, name: str) -> Device:
-    shown = f"{DEVICES}/{name}.yaml"
-    device = validated(Device, read_yaml(root / shown), shown)
-    for kind, words in (
-        ("instances", device.instances),
-        ("storage", device.storage),
-        ("power_modes", device.power_modes),
-    ):
-        _check_names(f"{shown}: {kind}", words)
-    for instance in device.units.keys() - set(device.instances):
-        raise ConfigError(
-            f"{shown}: units names {instance!r}\n  allowed: {', '.join(device.instances)}"
-        )
-    if "jetson" in device.backends and not device.board:
-        raise ConfigError(f"{shown}: board is missing\n  it has to be there for backend jetson")
-    return device
 
 
 def _expand(
@@ -261,7 +128,7 @@ def _resolve(
     workload = workloads[row.model]
     factors: dict[str, Any] = row.model_dump() | {
         "setup": study.setup,
-        "backend": study.backend if device.sysroot == "/" else "fake",
+        "backend": _backend(study.backend, device),
         "device": device_name,
         "dataset": workload.dataset,
     }
@@ -291,11 +158,23 @@ def _resolve(
         raise ConfigError(f"{STUDIES}: {where}.dataset_source\n  {error}") from None
     if own := _own_network(row.model, workloads):
         factors["network"] = own
-    if mode := device.power_modes[factors["power_mode"]].model_dump(exclude_none=True):
-        factors["power_mode_settings"] = mode
-    if device.board:
-        factors["board_settings"] = _board_settings(device)
+    factors |= _settings(factors, device, where)
     return fields.with_defaults(factors)
+
+
+def _backend(asked: str, device: Device) -> str:
+    """Return what a run really is of: a board whose files lie in a folder is a fake one."""
+    return asked if asked == TWIN or device.sysroot == "/" else "fake"
+
+
+def _settings(factors: dict[str, Any], device: Device, where: str) -> dict[str, Any]:
+    """Return the factors that say what a power mode and a board are, where there is anything."""
+    mode = device.power_modes[factors["power_mode"]].model_dump(exclude_none=True)
+    if factors["backend"] == TWIN and not mode.keys() >= set(MODE_NUMBERS):
+        numeric = f"on the twin: a mode with all of {', '.join(MODE_NUMBERS)}"
+        raise _not_allowed(f"{where}.power_mode", factors["power_mode"], [numeric])
+    board = {"board_settings": _board_settings(device)} if device.board else {}
+    return ({"power_mode_settings": mode} if mode else {}) | board
 
 
 def _board_settings(device: Device) -> dict[str, Any]:
@@ -377,7 +256,8 @@ def _table(runs: list[Run], exclusions: list[Exclusion], devices: Devices) -> Ru
         if reason is not None:
             excluded.append((run, reason))
             continue
-        reason = absence(run, devices.get(run.factors["device"], DEVICES))
+        device = devices.get(run.factors["device"], DEVICES)
+        reason = None if run.is_simulated else absence(run, device)
         if reason is not None:
             if not is_measured(run, devices.root):
                 elsewhere.append((run, reason))

@@ -1,6 +1,7 @@
 """What the configuration asks for, how much of it is measured, how long the rest may take."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,9 +11,10 @@ from collections.abc import Sequence
 from epochwatt.datasets.recipes import n_samples
 from epochwatt.errors import ConfigError, EpochwattError, RecordError
 from epochwatt.records.run_folder import RunFolder
-from epochwatt.study.expand import EXCLUSIONS, STARTER
+from epochwatt.study.expand import EXCLUSIONS
 from epochwatt.study.place import MEASURED
-from epochwatt.study.runs import Run
+from epochwatt.study.runs import TWIN, Run
+from epochwatt.study.selection import STARTER
 from epochwatt.study.settings import Settings
 from epochwatt.study.starter import SLOWER
 from epochwatt.text import aligned
@@ -23,8 +25,12 @@ _HEADER = ("run", "studies", "epochs", "measured", "s per epoch", "left")
 
 
 def plan_lines(settings: Settings) -> list[str]:
-    """Return the run table as lines: epochs, how many are measured, estimate of what is left."""
-    runs = list(settings.table.runs.values())
+    """Return the run table as lines: epochs, how many are measured, estimate of what is left.
+
+    Simulated runs are told apart: they take no time of a board, and nothing of them is measured.
+    """
+    simulated = settings.table.of_backend(TWIN)
+    runs = [run for run in settings.table.runs.values() if not run.is_simulated]
     known = {run.id: _measured_e2e_s(run) for run in runs}
     rows, total_s, total_left = [], 0.0, 0
     for run in runs:
@@ -36,20 +42,30 @@ def plan_lines(settings: Settings) -> list[str]:
         cells = (run.id, " ".join(run.studies), str(run.epochs), str(len(done)))
         said = "imported" if run.is_imported else f"{epoch_s:.3g} ({basis})"
         rows.append((*cells, said, _duration(left_s) if left else "-"))
-    n_epochs = sum(run.epochs for run in runs)
+    rows += [_simulated_row(run) for run in simulated]
     lines = aligned([_HEADER, *rows])
     lines += [f"excluded: {run.id} ({why})" for run, why in settings.table.excluded]
     lines += [f"left alone: {line}" for line in left_alone(settings)]
     lines += [f"warning: {line}" for line in memory_warnings(settings)]
-    lines.append(
-        f"{len(runs)} runs, {n_epochs} epochs, {n_epochs - total_left} of them measured; "
-        + (
-            f"the rest takes about {_duration(total_s)}"
-            if total_left
-            else "nothing is left to do" + (" here" if settings.table.elsewhere else "")
+    if runs or not simulated:
+        n_epochs = sum(run.epochs for run in runs)
+        lines.append(
+            f"{len(runs)} runs, {n_epochs} epochs, {n_epochs - total_left} of them measured; "
+            + (
+                f"the rest takes about {_duration(total_s)}"
+                if total_left
+                else "nothing is left to do" + (" here" if settings.table.elsewhere else "")
+            )
         )
-    )
+    if simulated:
+        n_epochs = sum(run.epochs for run in simulated)
+        lines.append(f"{len(simulated)} runs, {n_epochs} epochs, simulated: no time of a board")
     return lines
+
+
+def _simulated_row(run: Run) -> tuple[str, str, str, str, str, str]:
+    left = "-" if os.path.exists(run.epochs_csv) else "no time of a board"
+    return (run.id, " ".join(run.studies), str(run.epochs), "-", "simulated", left)
 
 
 def _done(run: Run) -> list[int]:
@@ -108,7 +124,7 @@ def _epoch_estimate_s(
     others = [
         e2e_s
         for other in settings.table.runs.values()
-        if (e2e_s := known[other.id]) is not None
+        if (e2e_s := known.get(other.id)) is not None
         and all(other.factors[k] == run.factors[k] for k in alike)
     ]
     if others:
@@ -158,7 +174,10 @@ def why_lines(settings: Settings, run_id: str, studies: Sequence[str] = ()) -> l
     if run.is_imported:
         return [f"{run.id}: {run.epochs} epochs, imported; none is ever measured here"]
     lines = [f"{run.id}: {run.epochs} epochs asked for by {', '.join(run.studies)}"]
-    lines += [f"  {_epoch_state(run, epoch)}" for epoch in range(run.epochs)]
+    if run.is_simulated:
+        lines.append("  simulated on the twin, all at once: no epoch is ever measured")
+    else:
+        lines += [f"  {_epoch_state(run, epoch)}" for epoch in range(run.epochs)]
     jobs = _jobs_about(run.id, _dry_run(studies))
     if not jobs:
         return [*lines, "nothing would run: all that depends on it is there and up to date"]

@@ -14,6 +14,8 @@ from typing import Any
 from epochwatt import fields
 from epochwatt.training.data import folder_name
 
+TWIN = "twin"  # the backend whose runs are simulated
+
 
 @dataclass(frozen=True)
 class Run:
@@ -43,14 +45,24 @@ class Run:
         return "imported" in self.factors
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether the twin makes it: nothing is measured for it anywhere."""
+        return bool(self.factors["backend"] == TWIN)
+
+    @property
     def epochs_csv(self) -> str:
         """Path of the table of its epochs."""
         return f"{'imported' if self.is_imported else 'results/runs'}/{self.id}/epochs.csv"
 
     @property
+    def records(self) -> str:
+        """Folder with the records of its epochs; a run that was taken over has none."""
+        return f"{'results/simulated' if self.is_simulated else 'measured'}/{self.id}"
+
+    @property
     def parts(self) -> list[tuple[int, int]]:
-        """First and last epoch of each job, in order; none for an imported run."""
-        if self.is_imported:
+        """First and last epoch of each job that measures, in order; none where none does."""
+        if self.is_imported or self.is_simulated:
             return []
         step = self.factors["epochs_per_job"]
         return [(k, min(k + step, self.epochs) - 1) for k in range(0, self.epochs, step)]

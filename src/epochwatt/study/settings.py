@@ -1,7 +1,8 @@
 """All of config/ at once, as the Snakefile and the command line use it."""
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,17 @@ from epochwatt.device.locks import HolderLock
 from epochwatt.errors import ConfigError, LockedError
 from epochwatt.records import files
 from epochwatt.study.config import Flag, Plotting, WorkloadRow, read_yaml, validated
-from epochwatt.study.expand import STARTER, STUDIES, WORKLOADS, Devices, load_table, read_rows
+from epochwatt.study.devices import Devices, read_rows
+from epochwatt.study.expand import WORKLOADS, load_table
+from epochwatt.study.idle_studies import FILE, IdleStudy
 from epochwatt.study.imported import IMPORTED
 from epochwatt.study.runs import Run, RunTable
+from epochwatt.study.selection import SIMULATED, STARTER, STUDIES, asked_names
 
 CONFIG = "config/config.yaml"
 FLAGS = "config/flags.yaml"
 PLOTTING = "config/plotting.yaml"
-PANELS = {"fig02": ("fig02a", "fig02b")}  # figure -> the panels that its rule draws
+FIGURES = Path(__file__).parents[1] / "figures"  # a module for each figure
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class Settings:
     flag_effects: dict[str, str]  # flag -> invalidates, voids_energy or informs
     workloads: dict[str, WorkloadRow]
     devices: Devices
+    idle_studies: dict[str, IdleStudy]  # those that are selected
+    paper_studies: frozenset[str]  # names of the studies that follow a paper
 
     @property
     def model_titles(self) -> dict[str, str]:
@@ -41,7 +47,60 @@ class Settings:
         return [run for run in self.table.of_backend(backend) if self._draws(figure, run)]
 
     def _draws(self, figure: str, run: Run) -> bool:
-        return bool(set(run.studies) & set(self.plotting.figures[figure].studies))
+        about = self.plotting.figures[figure]
+        return bool(set(run.studies) & set(about.studies)) and all(
+            run.factors[factor] in values for factor, values in about.where.items()
+        )
+
+    def figures(self, backend: str, idle: bool) -> list[str]:
+        """Return the figures that a backend has something for.
+
+        Parameters
+        ----------
+        idle : whether it has idle powers
+        """
+        return [
+            name
+            for name, about in self.plotting.figures.items()
+            if (self.figure_runs(name, backend) if about.studies else idle)
+        ]
+
+    def drawing(self, figure: str, backend: str) -> dict[str, Any]:
+        """Return what a figure's job has to know, as plain values."""
+        about, runs = self.plotting.figures[figure], self.figure_runs(figure, backend)
+        return {
+            "figure": figure,
+            "backend": backend,
+            "paper": about.paper,
+            "panels": self.panels(figure),
+            "palette": self.plotting.palette,
+            "titles": self.model_titles | self._device_titles(),
+            "missing": self.excluded(figure, backend) + self._elsewhere(figure, backend),
+            "lacking": self.lacking(figure, backend),
+            "records": {run.id: run.records for run in runs if "records" in about.reads},
+        }
+
+    def lacking(self, figure: str, backend: str) -> list[str]:
+        """Return the papers' studies of a figure without a run, where another of them has one."""
+        there = {study for run in self.figure_runs(figure, backend) for study in run.studies}
+        wanted = [s for s in self.plotting.figures[figure].studies if s in self.paper_studies]
+        return [s for s in wanted if s not in there] if there & set(wanted) else []
+
+    def _elsewhere(self, figure: str, backend: str) -> list[dict[str, Any]]:
+        """Return the runs of a figure that only another machine can measure."""
+        return [
+            {**run.factors, "run": run.id, "reason": reason}
+            for run, reason in self.table.elsewhere
+            if self._draws(figure, run) and run.factors["backend"] == backend
+        ]
+
+    def _device_titles(self) -> dict[str, str]:
+        """Return device -> its name for people, without the word that all boards share."""
+        blocks = [block for study in self.idle_studies.values() for block in study.sweep]
+        names = {run.factors["device"] for run in self.table.runs.values()}
+        names = names.union(*(block.device for block in blocks)) & set(self.devices.names())
+        titles = {name: self.devices.get(name, "device").title for name in sorted(names)}
+        return {name: title.removeprefix("Jetson ") for name, title in titles.items()}
 
     def excluded(self, figure: str = "", backend: str = "") -> list[dict[str, Any]]:
         """Return factors, `run` and `reason` of the excluded rows (of a figure, of a backend)."""
@@ -70,14 +129,17 @@ def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> 
     """
     if config is None:
         config = read_yaml(root / CONFIG)
+    studies = read_yaml(root / STUDIES)
     settings = Settings(
         table=load_table(config, root),
         plotting=validated(Plotting, read_yaml(root / PLOTTING), PLOTTING),
         flag_effects=_flag_effects(root),
         workloads=read_rows(WorkloadRow, root / WORKLOADS),
         devices=Devices(root),
+        idle_studies=read_rows(IdleStudy, root / FILE) if SIMULATED in asked_names(config) else {},
+        paper_studies=frozenset(s for s in studies if studies[s].get("setup", "own") != "own"),
     )
-    _check_figures(settings.plotting, root)
+    _check_figures(settings.plotting, studies)
     return settings
 
 
@@ -89,26 +151,29 @@ def _flag_effects(root: Path) -> dict[str, str]:
     return {flag: rows[flag].effect for flag in fields.FLAGS}
 
 
-def _check_figures(plotting: Plotting, root: Path) -> None:
-    _check_keys("figures", plotting.figures, PANELS)
+def _check_figures(plotting: Plotting, studies: Mapping[str, Any]) -> None:
+    modules = sorted(path.stem for path in FIGURES.glob("*fig[0-9]*.py"))
     for name, figure in plotting.figures.items():
-        _check_keys(f"figures.{name}.panels", figure.panels, PANELS[name])
-    known = read_yaml(root / STUDIES)
-    for name, figure in plotting.figures.items():
+        _check_key("figures", name, modules)
+        for panel in figure.panels:
+            if not re.fullmatch(f"{name}[a-z]?", panel):
+                _check_key(f"figures.{name}.panels", panel, [name, f"{name}a", f"{name}b", "..."])
+        for factor in figure.where:
+            _check_key(f"figures.{name}.where", factor, fields.names(fields.FACTORS))
         for study in figure.studies:
-            if study not in (*known, STARTER, IMPORTED):
+            if study not in (*studies, STARTER, IMPORTED):
                 raise ConfigError(
                     f"{PLOTTING}: figures.{name}.studies names {study!r}\n"
-                    f"  {STUDIES} has: {', '.join(known)}"
+                    f"  {STUDIES} has: {', '.join(studies)}"
                 )
 
 
-def _check_keys(where: str, found: Iterable[str], wanted: Iterable[str]) -> None:
-    """Refuse a key that is not wanted and ask for one that is not there."""
-    found, wanted = list(found), list(wanted)
-    for key in [*(k for k in found if k not in wanted), *(k for k in wanted if k not in found)]:
-        problem = "is missing" if key in wanted else "is not one of them"
-        raise ConfigError(f"{PLOTTING}: {where}.{key} {problem}\n  allowed: {', '.join(wanted)}")
+def _check_key(where: str, found: str, allowed: Iterable[str]) -> None:
+    """Refuse a key that is not one of those there are."""
+    if found not in allowed:
+        raise ConfigError(
+            f"{PLOTTING}: {where}.{found} is not one of them\n  allowed: {', '.join(allowed)}"
+        )
 
 
 ALLOW_ROOT = "EPOCHWATT_ALLOW_ROOT"  # environment variable; for containers and CI

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from epochwatt import fields
-from epochwatt.analysis.idle import measured_row, plug_rows, write_idle_table
+from epochwatt.analysis.idle import plug_rows, recorded_row, write_idle_table
 from epochwatt.errors import ConfigError, RecordError, RecordWriteError
 from epochwatt.records import files
 from epochwatt.records.samples import SampleWriter
@@ -53,7 +53,7 @@ class TestMeasured:
 
     def test_power_is_the_mean_between_the_bounds(self, measured):
         root = measured(sysfs=(MODULE, lambda s: 5.0 + (s - START) / 60 if s >= START else 99.0))
-        row = measured_row(root, IDLE)
+        row = recorded_row(root, IDLE)
         assert row["power_w"] == pytest.approx(5.5, rel=1e-4)
         assert row["duration_s"] == 60.0
         assert (row["state"], row["power_scope"]) == ("i", "module")
@@ -64,23 +64,23 @@ class TestMeasured:
         [{"board": {"busy_pct": 30.0}}, {"events": {"throttle": 4}}],
     )
     def test_what_was_not_idle_is_an_empty_cell(self, fault, measured):
-        assert "power_w" not in measured_row(measured(sysfs=(MODULE, lambda s: 5.0), **fault), IDLE)
+        assert "power_w" not in recorded_row(measured(sysfs=(MODULE, lambda s: 5.0), **fault), IDLE)
 
     def test_rails_that_contradict_each_other_are_an_empty_cell(self, measured):
         odd = {**MODULE, "settings": {"contradictions": 100}}
-        assert "power_w" not in measured_row(measured(sysfs=(odd, lambda s: 5.0)), IDLE)
+        assert "power_w" not in recorded_row(measured(sysfs=(odd, lambda s: 5.0)), IDLE)
 
     def test_what_lies_outside_does_not_count(self, measured):
-        assert measured_row(measured(sysfs=(MODULE, inside)), IDLE)["power_w"] == pytest.approx(6.0)
+        assert recorded_row(measured(sysfs=(MODULE, inside)), IDLE)["power_w"] == pytest.approx(6.0)
 
     def test_its_error_is_told(self, measured):
         root = measured(sysfs=(MODULE, lambda s: 5.0 + 0.5 * math.sin(7 * s)))
-        assert 0 < measured_row(root, IDLE)["power_error_pct"] < 5
+        assert 0 < recorded_row(root, IDLE)["power_error_pct"] < 5
 
     def test_the_widest_scope_is_taken(self, measured):
         gpu = {"scope": "gpu", "total": "power_gpu_w", **SOUND}
         host = {"scope": None, "total": None}
-        row = measured_row(
+        row = recorded_row(
             measured(
                 host=(host, lambda s: 1.0), nvml=(gpu, lambda s: 3.0), sysfs=(MODULE, lambda s: 8.0)
             ),
@@ -90,15 +90,15 @@ class TestMeasured:
 
     def test_rails_without_a_total_are_no_power(self, measured):
         root = measured(sysfs=({"scope": "module", "total": None}, inside))
-        assert not {"power_w", "power_scope"} & measured_row(root, IDLE).keys()
+        assert not {"power_w", "power_scope"} & recorded_row(root, IDLE).keys()
 
     def test_a_sensor_without_a_reading_is_an_empty_cell(self, measured):
-        row = measured_row(measured(sysfs=(MODULE, lambda s: math.nan)), IDLE)
+        row = recorded_row(measured(sysfs=(MODULE, lambda s: math.nan)), IDLE)
         assert not {"power_w", "power_error_pct"} & row.keys()
 
     def test_one_that_is_not_there_is_named(self, tmp_path):
         with pytest.raises(RecordError, match=r"record\.json"):
-            measured_row(str(tmp_path), IDLE)
+            recorded_row(str(tmp_path), IDLE)
 
 
 class TestPlug:
@@ -165,7 +165,7 @@ def table(tmp_path):
     def write(root, idles, plug="", path=tmp_path / "results" / "idle.csv"):
         entered = tmp_path / "idle_plug.csv"
         entered.write_text(HEADER + plug, "utf-8")
-        write_idle_table(root, idles, str(entered), str(path))
+        write_idle_table([{**idle, "root": root} for idle in idles], str(entered), str(path))
         with path.open(newline="", encoding="utf-8") as handle:
             return list(csv.DictReader(handle))
 
@@ -180,6 +180,16 @@ def test_table_has_the_measured_ones_then_those_entered_by_hand(measured, table)
     told = [(row["power_mode"], row["state"], round(float(row["power_w"]), 3)) for row in rows]
     assert told == [("a", "i", 3.0), ("f", "i", 6.0), ("f", "ii", 9.5)]
     assert tuple(rows[0]) == fields.names(fields.IDLE_COLUMNS)
+
+
+def test_simulated_ones_name_their_state(measured, table):
+    place = {**PLACE, "backend": "twin", "state": "iii", "dvfs": "on"}
+    simulated = {"id": "idle-twin-agx-d1-f-iii", "place": place}
+    plug = {**MODULE, "scope": "socket", "total": "power_socket_w"}
+    (row,) = table(measured(simulated, plug=(plug, lambda s: 4.0)), [simulated])
+    told = [row[key] for key in ("backend", "state", "dvfs", "power_scope")]
+    assert told == ["twin", "iii", "on", "socket"]
+    assert float(row["power_w"]) == 4.0
 
 
 def test_cells_of_what_nobody_knows_are_empty(measured, table):

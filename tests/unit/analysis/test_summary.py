@@ -78,6 +78,24 @@ def test_excluded_rows_are_named_with_their_reason(summary):
     assert "missing: host-x (out of memory)" in page
 
 
+def test_what_is_simulated_stands_apart(checkout, write_epochs):
+    """It is said in a line of its own, and in no mean and no row of what was measured."""
+    measured, other = checkout.runs[:2]
+    simulated = {**other.factors, "backend": "twin", "device": "agx"}
+    paths = [
+        write_epochs(measured.id, measured.factors, {}, {}),
+        write_epochs("twin-x", simulated, {"e2e_s": 3600.0}, {"valid": False, "e2e_s": 0.5}),
+    ]
+    write_summary(paths, (), TITLES, "summary.txt", "summary.html")
+    lines = Path("summary.txt").read_text("utf-8").split("\n")
+    assert lines[0] == "Measured on host/local: 1 runs, 2 epochs, 8 s of training."
+    assert (
+        "Simulated, not measured: agx: 1 runs, 2 epochs, 3600 s of training, 1 epochs not valid; "
+        "rows of backend twin in results/tables/."
+    ) in lines
+    assert len(table(lines)) == 2
+
+
 def test_nothing_measured_is_said(summary):
     lines, page = summary()
     assert lines[0] == "No epoch has been measured."

@@ -38,12 +38,28 @@ def test_panel_is_closed_after_an_error(style_file):
 
 
 def test_save_writes_three_files_into_a_new_folder(style_file, tmp_path):
+    rows = [{"a": 1.5, "b": None}, {"a": "x, y", "c": 2}]
     with style.panel(style_file, SETTINGS, "") as (figure, _):
-        style.save(figure, str(tmp_path / "new/deep/fig"), ["a", "b"], [[1.5, None], ["x, y", ""]])
+        style.save(figure, str(tmp_path / "new/deep/fig"), rows)
     assert sorted(p.name for p in (tmp_path / "new/deep").iterdir()) == [
         *("fig.csv", "fig.png", "fig.svg")
     ]
-    assert (tmp_path / "new/deep/fig.csv").read_text("utf-8") == 'a,b\n1.5,\n"x, y",\n'
+    assert (tmp_path / "new/deep/fig.csv").read_text("utf-8") == 'a,b,c\n1.5,,\n"x, y",,2\n'
+
+
+def test_note_grows_and_breaks_into_lines_that_fit(style_file):
+    with style.panel(style_file, SETTINGS, "many words " * 7) as (figure, _):
+        style.add_to_note(figure, "; and more")
+        lines = figure.get_supxlabel().split("\n")
+    assert len(lines) == 2
+    assert " ".join(lines).endswith("many words; and more")
+    assert max(map(len, lines)) <= 4 * style.NOTE_CHARACTERS_PER_IN
+
+
+def test_side_by_side_axes_share_the_panels_title(style_file):
+    with style.panel(style_file, SETTINGS, "") as (figure, axes):
+        assert len(style.side_by_side(figure, axes, 3)) == len(figure.axes) == 3
+        assert figure.get_suptitle() == "a panel"
 
 
 def test_colours_are_those_of_the_keys_in_their_order():

@@ -5,9 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from epochwatt.device.reading import parse_conf
 from epochwatt.errors import EpochwattError
@@ -15,7 +12,7 @@ from epochwatt.fakeboard.conf import nvpmodel_conf
 from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.prediction.modes import Mode, PredictionError
 from epochwatt.prediction.physical import fit_log_time, fit_physical_time, fit_power
-from epochwatt.prediction.recommend import nvpmodel_block, pareto_front, recommend
+from epochwatt.prediction.recommend import nvpmodel_block, recommend
 from epochwatt.prediction.shapes import POWER
 
 STRONGEST = Mode(8, 2265.6, 1377, 2133)
@@ -87,27 +84,6 @@ def test_front_is_the_one_of_all_modes(agx, time, power, every):
         worse = (every["epoch_s"] >= of.epoch_s) | (every["energy_wh"] >= of.energy_wh)
         assert worse.all()
     assert front[-1].energy_wh == pytest.approx(every["energy_wh"].min())
-
-
-@given(
-    st.integers(1, 30).flatmap(
-        lambda n: arrays(float, (2, n), elements=st.integers(0, 5).map(float))
-    )
-)
-def test_front_equals_comparing_each_with_each(points):
-    first, second = points
-    found = pareto_front(first, second)
-    beaten = [
-        any(
-            x <= first[n] and y <= second[n] and (x < first[n] or y < second[n])
-            for x, y in zip(first, second, strict=True)
-        )
-        for n in range(len(first))
-    ]
-    expected = {(first[n], second[n]) for n in range(len(first)) if not beaten[n]}
-    assert {(first[n], second[n]) for n in found} == expected
-    assert len(found) == len(expected)
-    assert (np.diff(first[found]) > 0).all()
 
 
 def test_infeasible_budget_names_the_least_there_is(agx, time, power, every):

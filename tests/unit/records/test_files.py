@@ -56,6 +56,13 @@ def test_write_bytes_is_on_the_disk_before_it_bears_its_name(path, monkeypatch):
     assert path.read_bytes() == b"new"
 
 
+def test_what_can_be_had_again_is_not_waited_for(path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda fd: pytest.fail("it was flushed to the disk"))
+    files.write_json(path, {"a": 1}, durable=False)
+    assert files.read_json(path) == {"a": 1}
+    assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)]
+
+
 def test_write_json_is_read_back(path):
     value = {"flags": ["resumed"], "loss": None, "cpu_model": "Zürich µ", "e2e_s": 0.1 + 0.2}
     files.write_json(str(path), value)

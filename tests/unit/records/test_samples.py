@@ -15,6 +15,7 @@ from epochwatt.records.samples import (
     row_format,
     samples_path,
     sources_in,
+    write_samples,
 )
 
 HEADER = "t_mono_s,t_unix_s,power_gpu_w\n"
@@ -48,6 +49,19 @@ def test_what_was_written_is_read_back(tmp_path_factory, rows):
     np.testing.assert_allclose(found["t_unix_s"], t_s + 1.7e9, rtol=0, atol=1e-6)
     np.testing.assert_allclose(found["power_w"], power_w, rtol=5.1e-6)  # six digits
     np.testing.assert_allclose(found["energy_j"], energy_j, rtol=0, atol=1e-6)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e7), numbers, numbers), max_size=20))
+def test_all_at_once_is_the_file_that_row_by_row_gives(tmp_path_factory, rows):
+    folder, columns = str(tmp_path_factory.mktemp("samples")), ["power_w", "energy_j"]
+    writer = SampleWriter(folder, "single", columns)
+    for t_s, *values in rows:
+        writer.add(t_s, t_s + 1.7e9, values)
+    writer.close()
+    table = np.array(rows).reshape(-1, 3)
+    write_samples(folder, "whole", columns, table[:, 0], table[:, 0] + 1.7e9, table[:, 1:])
+    single, whole = (Path(samples_path(folder, name)).read_bytes() for name in ("single", "whole"))
+    assert single == whole
 
 
 def test_bit_masks_and_energy_counters_keep_every_digit():

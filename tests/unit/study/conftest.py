@@ -76,7 +76,7 @@ def at_hand(monkeypatch):
         real = place.identify
         told = lambda root: identity if root == "/" else real(root)  # noqa: E731
         monkeypatch.setattr(place, "identify", told)
-        monkeypatch.setattr("epochwatt.study.expand.identify", told)
+        monkeypatch.setattr("epochwatt.study.selection.identify", told)
         place._identity.cache_clear()
 
     yield be

@@ -49,7 +49,7 @@ def test_extra_key_of_a_study_shows_the_keys_there_are(checkout, refused):
     checkout.edit("studies.yaml", "  epochs: 3", "  epochs: 3\n  repeat: 2")
     found, allowed = refused()
     assert found == "config/studies.yaml: unknown key 'small.repeat' (value 2)"
-    assert allowed == "  allowed keys: title, setup, backend, device, epochs, sweep"
+    assert allowed == "  allowed keys: title, setup, backend, twin, device, epochs, sweep"
 
 
 def test_extra_key_deep_in_a_file_shows_the_keys_of_its_own_level(checkout, refused):
@@ -130,10 +130,18 @@ class TestValueOfAFile:
     CASES: ClassVar = [
         ("studies.yaml", "epochs: 3", "epochs: 0", "small.epochs is 0", "a number >= 1"),
         ("studies.yaml", "device: host", "device: agx", "small.device is 'agx'", "has: host"),
-        ("studies.yaml", "backend: host", "backend: twin", "small.backend is 'twin'", "'host'"),
+        ("studies.yaml", "backend: host", "backend: gpu", "small.backend is 'gpu'", "'host'"),
         ("config.yaml", "[small]", "[big]", "names 'big'", "config/studies.yaml has: small"),
         ("plotting.yaml", "[small]", "[big]", "names 'big'", "config/studies.yaml has: small"),
         ("plotting.yaml", "width_in: 5.0", "width_in: 0", "fig02a.width_in is 0", "a number > 0"),
+        ("plotting.yaml", "fig02a:", "fig03a:", "panels.fig03a", "fig02, fig02a, fig02b"),
+        (
+            "plotting.yaml",
+            "[small]",
+            "[small]\n    where: {w: [1]}",
+            "fig02.where.w",
+            "num_workers",
+        ),
         ("flags.yaml", "informs", "warns", ".effect is 'warns'", "'invalidates'"),
         ("flags.yaml", "resumed:", "restarted:", "'re", "cold_process, imported, resumed"),
         ("devices/host.yaml", "disk:", "my_disk:", "'my_disk'", "letters, digits and dots"),
@@ -186,7 +194,7 @@ class TestDeviceOfABoard:
         ({"power_modes": {"g": {"cores": "8"}}}, "power_modes.g.cores is '8'", "a valid integer"),
         ({"power_modes": {"g": {"gpu_mhz": 0}}}, "power_modes.g.gpu_mhz is 0", "a number > 0"),
         ({"power_modes": {"g_1": {"cores": 8}}}, "has a name 'g_1'", "letters, digits and dots"),
-        ({"backends": ["fake"]}, "backends.0 is 'fake'", "'host' or 'jetson'"),
+        ({"backends": ["fake"]}, "backends.0 is 'fake'", "'host', 'jetson' or 'twin'"),
         ({"remote": "maybe"}, "remote is 'maybe'", "a valid boolean"),
     ]
 

@@ -8,7 +8,8 @@ import yaml
 from epochwatt.device.boards import Identity
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import PowerMode
-from epochwatt.study.expand import HOST_STUDIES, STARTER, Devices, selected
+from epochwatt.study.devices import Devices
+from epochwatt.study.selection import HOST_STUDIES, STARTER, asked_names, selected
 
 NANO = Identity("nano", "NVIDIA Jetson Nano Developer Kit", "1421019000001", "32.6.1", "4.6")
 HALF = {"cores": 4, "cpu_mhz": 1113.6, "gpu_mhz": 675.75, "emc_mhz": 1065.6}  # of AGX Xavier
@@ -16,7 +17,7 @@ ROW = {"model": "lenet"}
 STUDY = {"title": "t", "backend": "jetson", "device": "agx", "epochs": 2, "sweep": [ROW]}
 STUDIES = {
     "host-pipeline": {**STUDY, "backend": "host", "device": "host"},
-    "sig": {**STUDY, "setup": "sigmetrics2023"},
+    "sig": {**STUDY, "setup": "sigmetrics2023", "twin": "true"},
     "mine": STUDY,
     "hip": {**STUDY, "setup": "hipcw2021"},
     "host-photographs": {**STUDY, "backend": "host", "device": "host"},
@@ -29,7 +30,8 @@ def names(agx):
     agx.checkout.write("studies.yaml", STUDIES)
 
     def call(*asked):
-        return [name for name, _ in selected(list(asked), Devices(agx.path))]
+        config = {"studies": list(asked)}
+        return [name for name, _ in selected(asked_names(config), Devices(agx.path))]
 
     return call
 
@@ -48,7 +50,7 @@ class TestSelected:
 
     def test_auto_is_the_hosts_studies_where_there_is_no_board(self, names, at_hand):
         at_hand(None)
-        assert names("auto") == list(HOST_STUDIES)
+        assert names("auto") == [*HOST_STUDIES, "sig"]  # which the twin may run
 
     def test_auto_is_a_starter_on_a_board(self, names, at_hand):
         at_hand(NANO)
@@ -62,7 +64,7 @@ class TestSelected:
             names("sig", "papers")
         found, allowed = str(told.value).split("\n")
         assert found == "config/config.yaml: studies names 'papers'"
-        assert "auto, starter, paper, imported; config/studies.yaml has: host-pipe" in allowed
+        assert "auto, starter, paper, simulated, imported; config/studies.yaml has: ho" in allowed
 
     def test_one_name_needs_no_list(self, agx):
         agx.checkout.write("config.yaml", "studies: small\n")

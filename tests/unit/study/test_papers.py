@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from epochwatt.study.config import Study
-from epochwatt.study.expand import STUDIES, Devices, load_table, read_rows
+from epochwatt.study.devices import Devices, read_rows
+from epochwatt.study.expand import load_table
+from epochwatt.study.selection import STUDIES
 
 PUBLISHED = Path(__file__).resolve().parents[4] / "shared/data/published"
 published = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="no ../shared/data beside us")
@@ -44,6 +46,14 @@ def runs(request):
     table = load_table({"studies": "paper"}, request.config.rootpath)
     assert table.excluded == []
     return [*table.runs.values(), *(run for run, _ in table.elsewhere)]
+
+
+@pytest.fixture(scope="module")
+def simulated(request):
+    """All runs of `studies: simulated`."""
+    table = load_table({"studies": "simulated"}, request.config.rootpath)
+    assert (table.excluded, table.elsewhere) == ([], [])
+    return list(table.runs.values())
 
 
 def read(name):
@@ -117,6 +127,57 @@ def as_published(row):
         **{key: int(row[key]) for key in ("num_workers", "batch_size")},
     }
     return tuple(words[key] for key in KEY)
+
+
+def test_the_twin_has_the_same_rows(runs, simulated):
+    """Factors, epochs and studies are those of the measured runs; ids and hashes are its own."""
+    assert [(run.epochs, run.studies) for run in simulated] == [
+        (run.epochs, run.studies) for run in runs
+    ]
+    for ours, measured in zip(simulated, runs, strict=True):
+        assert ours.factors == {**measured.factors, "backend": "twin"}
+        assert ours.id.startswith("twin-")
+        assert (ours.parts, ours.receipts, ours.here) == ([], [], True)
+    assert not {run.id for run in simulated} & {run.id for run in runs}
+
+
+def test_the_twin_has_the_epochs_of_the_main_paper(simulated):
+    """5,241, and 5,181 without VGG-11: plotted runs and variability (the page's own recount)."""
+    plotted = [
+        run
+        for run in simulated
+        if run.factors["setup"] == "sigmetrics2023" and not is_text_only(run.factors)
+    ]
+    # the variability of unit d1 is a run of the other studies too, with 6 of its epochs
+    n_epochs = sum(run.epochs for run in plotted) + 3 * 6
+    vgg = sum(run.epochs for run in plotted if run.factors["model"] == "vgg11")
+    assert (n_epochs, n_epochs - vgg) == (5241, 5181)
+
+
+def is_text_only(factors):
+    """Whether the main paper has a run in its text only, or leaves open whether it was made."""
+    late = factors["power_mode"] in ("k", "l", "m", "n") and factors["model"] != "lenet"
+    in_line = factors["num_workers"] == 0 and factors["power_mode"] in ("e", "f")
+    return (
+        late
+        or in_line
+        or factors["power_mode"] == "gpu114"
+        or factors["num_workers"] == 8
+        or factors["cache_policy"] == "dropped"
+        or factors["device"] == "orin"
+    )
+
+
+@published
+def test_simulated_rows_are_those_of_the_published_grid(simulated):
+    found = {tuple(run.factors[key] for key in KEY): run.epochs for run in simulated}
+    rows = read("grid.csv")
+    assert found.keys() == {as_published(row) for row in rows}
+    assert all(found[as_published(row)] >= int(row["n_epochs"]) for row in rows)
+    core = [row for row in rows if row["tier"] in ("core", "variability")]
+    epochs = sum(int(row["n_epochs"]) for row in core)
+    vgg = sum(int(row["n_epochs"]) for row in core if row["model"] == "vgg11")
+    assert (len(rows), epochs, epochs - vgg) == (192, 5241, 5181)
 
 
 @published

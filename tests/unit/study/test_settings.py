@@ -28,7 +28,7 @@ def two_studies(checkout):
 
 def test_shipped_configuration_is_the_main_job(pytestconfig):
     settings = load_settings(root=pytestconfig.rootpath)
-    runs = settings.table.runs.values()
+    runs = settings.table.of_backend("host")
     rows = {tuple(r.factors[k] for k in ("model", "num_workers", "batch_size")) for r in runs}
     lenet = {row for row in rows if row[0] == "lenet"}
     assert {workers for _, workers, _ in lenet} == {0, 1, 2}
@@ -43,7 +43,13 @@ def test_shipped_configuration_is_the_main_job(pytestconfig):
 
 def test_shipped_configuration_draws_all_that_it_measures(pytestconfig):
     settings = load_settings(root=pytestconfig.rootpath)
-    assert settings.figure_runs("fig02", "host") == list(settings.table.runs.values())
+    assert settings.figure_runs("fig02", "host") == settings.table.of_backend("host")
+
+
+def test_shipped_configuration_simulates_the_papers(pytestconfig):
+    settings = load_settings(root=pytestconfig.rootpath)
+    assert len(settings.table.of_backend("twin")) == len(settings.table.runs) - 9 == 189
+    assert settings.idle_studies.keys() == {"plug", "power-modes"}
 
 
 def test_config_that_was_read_already_is_taken(checkout):
@@ -77,6 +83,50 @@ def test_excluded_rows_of_a_figure_are_those_it_would_draw(two_studies):
     assert len(settings.excluded()) == 2
     assert [row["seed"] for row in settings.excluded("fig02", "host")] == [0]
     assert settings.excluded("fig02", "twin") == []
+
+
+def test_where_leaves_out_other_runs_of_the_studies(checkout):
+    checkout.edit(
+        "plotting.yaml", "studies: [small]", "studies: [small]\n    where: {batch_size: [32]}"
+    )
+    runs = checkout.settings().figure_runs("fig02", "host")
+    assert {run.factors["batch_size"] for run in runs} == {32}
+
+
+def test_backend_has_the_figures_of_its_runs_and_of_its_idle_powers(checkout):
+    checkout.edit("plotting.yaml", "figures:", "figures:\n  fig07: {studies: [], panels: {}}")
+    settings = checkout.settings()
+    assert settings.figures("host", idle=False) == ["fig02"]
+    assert settings.figures("host", idle=True) == ["fig07", "fig02"]
+    assert settings.figures("jetson", idle=True) == ["fig07"]
+
+
+def test_records_are_named_where_a_figure_reads_them(checkout):
+    assert checkout.settings().drawing("fig02", "host")["records"] == {}
+    checkout.edit("plotting.yaml", "studies: [small]", "studies: [small]\n    reads: [records]")
+    assert checkout.settings().drawing("fig02", "host")["records"] == {
+        name: f"measured/{name}" for name in checkout.ids
+    }
+
+
+def test_run_of_another_board_is_missing_in_the_figure_with_the_reason(agx):
+    agx.set_device(units={"d1": "42"})
+    (row,) = agx.settings().drawing("fig02", "fake")["missing"]
+    assert row["device"] == "agx"
+    assert "unit d1 is 42" in row["reason"]
+
+
+def test_figure_lacks_the_papers_studies_that_are_not_selected(two_studies):
+    rows = two_studies.settings()
+    assert rows.lacking("fig02", "host") == []
+    text = (two_studies.path / "config/studies.yaml").read_text("utf-8")
+    two_studies.write("studies.yaml", text.replace("title: t", "title: t\n  setup: sigmetrics2023"))
+    two_studies.edit("plotting.yaml", "studies: [small]", "studies: [small, other]")
+    two_studies.write("config.yaml", "studies: [other]")
+    assert two_studies.settings().lacking("fig02", "host") == ["small"]
+    two_studies.write("config.yaml", "studies: [small]")
+    assert two_studies.settings().lacking("fig02", "host") == ["other"]
+    assert two_studies.settings().lacking("fig02", "jetson") == []
 
 
 def test_titles_and_panels_are_plain_values(checkout):

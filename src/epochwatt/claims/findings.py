@@ -1,0 +1,64 @@
+"""`results/claims.csv`: one row per claim and backend, or per claim, backend and board."""
+
+import csv
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from epochwatt.records import files
+
+PAPER, GENERAL = "paper", "general"  # forms of a claim
+
+
+class Finding(NamedTuple):
+    """One row of claims.csv: what one backend says about one claim; cells as they are written.
+
+    Attributes
+    ----------
+    form : paper: about the papers' runs; general: on a board of one's own
+    board : of a general form: setup, device, instance
+    sides : of the comparisons that decide
+    status_held_out : simulated only: on the twin that has not seen the take-away
+    rests_on : simulated only: mechanism, fitted or assumed
+    fragile : simulated only: it turns within the spread of the fitted parameters
+    draws_holding_pct : share of the draws of fitted parameters in which it holds
+    draws_turning_pct : share of the draws of assumed parameters that turn it
+    mechanisms : simulated only: what carries it
+    why : of a simulated one that does not hold, what is missing or contradicts it
+    """
+
+    claim: str
+    take_away: str
+    paper: str
+    role: str
+    wording: str
+    backend: str
+    form: str
+    board: str
+    status: str
+    sides: str
+    missing: str
+    margin_pct: str
+    status_held_out: str
+    rests_on: str
+    fragile: str
+    draws_holding_pct: str
+    draws_turning_pct: str
+    mechanisms: str
+    why: str
+    threshold_source: str
+    n_cases: str
+    runs: str
+
+
+def write_findings(path: str, findings: Iterable[Finding]) -> None:
+    """Write claims.csv."""
+    with files.writing("the claims", path), open(path, "w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle, lineterminator="\n")
+        writer.writerow(Finding._fields)
+        writer.writerows(findings)
+
+
+def read_findings(path: str) -> list[Finding]:
+    """Return the rows of claims.csv."""
+    with open(path, newline="", encoding="utf-8") as handle:
+        return [Finding(**row) for row in csv.DictReader(handle)]

@@ -1,0 +1,181 @@
+"""Simulated claims judged again: without having seen their take-away, and within what is not known.
+
+In closed form (`twin/table.py`), in which a whole grid takes milliseconds, with other parameters:
+
+* those of the fit that saw neither the take-away nor what gives it away (`twin/refits.py`);
+* draws around the fitted ones, as they spread over the folds: a claim that turns is fragile;
+* draws of the assumed ones, each within a factor either way: a claim that turns rests on them.
+
+Each draw of fitted ones has a spread of its own between epochs, so that a tie is seen to be one.
+
+Where the closed form does not say what the simulated epochs say, it cannot judge a claim.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from epochwatt.claims.clocks import in_closed_form
+from epochwatt.claims.evaluate import Claim, Status, Verdict, evaluate
+from epochwatt.claims.tables import EpochTable, Row, key_of
+from epochwatt.claims.terms import Terms
+from epochwatt.claims.used import asked_of
+from epochwatt.twin.load import Twin
+from epochwatt.twin.observe import Modes, mode_clocks
+from epochwatt.twin.parameters import Parameters
+from epochwatt.twin.refits import Refits, held_out, parameter_draws
+from epochwatt.twin.table import epoch_rows, idle_rows, runs_of
+
+N_DRAWS, SEED = 20, 0
+TURNED_PCT = 5.0  # of the draws: a claim that turns in more of them does not stand fast
+ASSUMED_FACTOR = 1.5  # how many times more or less an assumed number may be
+BY_HAND = "noise"  # group of parameters that is no part of any mechanism
+N_DRAWN_EPOCHS = 3  # the first and two later ones
+
+
+class Simulation(NamedTuple):
+    """Simulated runs and what they come of.
+
+    Attributes
+    ----------
+    epochs : their rows of `epochs.csv`
+    idle : simulated idle powers, rows of `idle.csv`
+    modes : clocks of the power modes
+    refits : fitted values by take-away held out
+    """
+
+    epochs: Sequence[Row]
+    idle: Sequence[Row]
+    twin: Twin
+    modes: Modes
+    refits: Refits
+
+
+class Again(NamedTuple):
+    """What the second judgement of a claim says.
+
+    Attributes
+    ----------
+    closed_form : status with the parameters as they are
+    held_out : status on the twin refitted without the take-away
+    holding_pct : share of the draws of fitted parameters in which it holds
+    turned_pct : share of the draws of assumed parameters that turn it
+    """
+
+    closed_form: Status
+    held_out: Status
+    holding_pct: float | None  # None: it cannot be evaluated
+    turned_pct: float | None
+
+    @property
+    def is_fragile(self) -> bool:
+        """Whether it turns within the spread of the fitted parameters."""
+        holding_pct = 0.0 if self.holding_pct is None else self.holding_pct
+        turned_pct = 100.0 - holding_pct if self.closed_form == "holds" else holding_pct
+        return self.holding_pct is not None and turned_pct > TURNED_PCT
+
+    @property
+    def rests_on_assumed(self) -> bool:
+        """Whether it turns with assumed parameters."""
+        return self.turned_pct is not None and self.turned_pct > TURNED_PCT
+
+
+def judged_again(
+    verdicts: Iterable[Verdict], simulation: Simulation, terms: Terms, n_draws: int = N_DRAWS
+) -> dict[str, Again]:
+    """Return by claim id what the closed form says.
+
+    Parameters
+    ----------
+    verdicts : on the simulated epochs
+    n_draws : of each kind of parameters
+    """
+    told = {v.claim.id: v for v in verdicts}
+    claims = [v.claim for v in told.values()]
+    p, refits = simulation.twin.parameters, simulation.refits
+    closed = _Closed(claims, simulation, terms)
+    as_it_is = closed.statuses(p)
+    without = as_it_is | _held_out(claims, simulation, terms)
+    fitted = [
+        closed.statuses(drawn, N_DRAWN_EPOCHS, seed)
+        for seed, drawn in enumerate(parameter_draws(p, refits, n_draws, SEED), 1)
+    ]
+    assumed = [closed.statuses(drawn, N_DRAWN_EPOCHS) for drawn in assumed_draws(p, n_draws, SEED)]
+    few = closed.statuses(p, N_DRAWN_EPOCHS)
+    return {
+        name: Again(
+            as_it_is[name],
+            without[name] if as_it_is[name] == verdict.status else "not_evaluable",
+            _share_pct([each[name] for each in fitted], lambda status: status == "holds"),
+            _share_pct([each[name] for each in assumed], few[name].__ne__),
+        )
+        for name, verdict in told.items()
+    }
+
+
+def _share_pct(found: Sequence[Status], is_counted: Callable[[Status], bool]) -> float | None:
+    """Return the share of statuses that count, %; None where one is not evaluable."""
+    if not found or "not_evaluable" in found:
+        return None
+    return 100.0 * sum(map(is_counted, found)) / len(found)
+
+
+def assumed_draws(parameters: Parameters, n: int, seed: int) -> list[Parameters]:
+    """Return parameters of which the assumed ones are drawn within `ASSUMED_FACTOR`.
+
+    A share stays at most 1. Noise put in by hand stays as it is.
+    """
+    known = parameters.described
+    names = [k for k, p in known.items() if p.source == "assumed" and p.group != BY_HAND]
+    factors = ASSUMED_FACTOR ** np.random.default_rng(seed).uniform(-1, 1, (n, len(names)))
+    most = {k: 1.0 if not known[k].unit and known[k].value <= 1 else np.inf for k in names}
+    return [
+        parameters.moved(
+            {k: min(parameters[k] * f, most[k]) for k, f in zip(names, row, strict=True)}
+        )
+        for row in factors
+    ]
+
+
+def _held_out(claims: Iterable[Claim], simulation: Simulation, terms: Terms) -> dict[str, Status]:
+    """Return the status, without its take-away, of each claim whose take-away a fit has seen."""
+    found: dict[str, Status] = {}
+    by_fold: dict[str, list[Claim]] = defaultdict(list)
+    for claim in claims:
+        by_fold[claim.fold].append(claim)
+    for fold, own in by_fold.items():
+        if fold in simulation.refits:
+            p = held_out(simulation.twin.parameters, simulation.refits, fold)
+            found |= _Closed(own, simulation, terms).statuses(p)
+    return found
+
+
+class _Closed:
+    """Claims on the simulated runs that they ask for, in closed form."""
+
+    def __init__(self, claims: Sequence[Claim], simulation: Simulation, terms: Terms) -> None:
+        asked = asked_of(claims, terms)
+        runs = [run for run in runs_of(simulation.epochs) if key_of(run[0]) in asked.runs]
+        self.claims = claims
+        self.simulation = simulation
+        self.terms = terms
+        self.runs = runs
+        self.top_mhz = {
+            run[0]["run"]: mode_clocks(simulation.modes, run[0]["device"], run[0]["power_mode"])
+            for run in runs
+            if key_of(run[0]) in asked.clocks
+        }
+
+    def statuses(
+        self, p: Parameters, n_epochs: int | None = None, seed: int = 0
+    ) -> dict[str, Status]:
+        """Return the status of each claim with some parameters, on the first epochs or on all."""
+        _, idle, twin, modes, _ = self.simulation
+        rows = epoch_rows([run[:n_epochs] for run in self.runs], twin, modes, p, seed)
+        for row in rows:
+            if row["run"] in self.top_mhz:
+                row |= in_closed_form(row, self.top_mhz[row["run"]]._asdict())
+        table = EpochTable(rows, idle_rows(idle, twin, modes, p))
+        return {v.claim.id: v.status for v in evaluate(self.claims, table, self.terms)}

@@ -1,0 +1,72 @@
+"""`config/twin/mechanisms.csv`: what of the simulated boards carries a claim, and what they lack.
+
+A line is about a take-away, or about one claim of it by its id, which then counts.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from epochwatt.claims.evaluate import Claim
+from epochwatt.errors import ConfigError
+from epochwatt.study.published import read_table
+
+FILE = "mechanisms.csv"
+RESTS_ON = ("mechanism", "fitted", "assumed")  # each weaker evidence than the one before
+
+
+class Mechanisms(NamedTuple):
+    """What a take-away rests on where the boards are simulated.
+
+    Attributes
+    ----------
+    mechanisms : by name, separated by semicolons
+    rests_on : at best; one of `RESTS_ON`: on how the boards are made up, whatever their numbers; on
+        fitted numbers; on assumed ones
+    lacks : what the boards do not have, or have as an assumption, that may turn it
+    contradiction : with which other numbers of the papers it does not go
+    """
+
+    mechanisms: str
+    rests_on: str
+    lacks: str
+    contradiction: str
+
+    @property
+    def why(self) -> str:
+        """Why a claim may fail: what is missing, what the papers contradict."""
+        told = {"missing": self.lacks, "contradiction": self.contradiction}
+        return "; ".join(f"{name}: {text}" for name, text in told.items() if text)
+
+
+def load_mechanisms(folder: Path, claims: Sequence[Claim]) -> dict[str, Mechanisms]:
+    """Return what each claim rests on, by its id.
+
+    Parameters
+    ----------
+    folder : config/twin
+
+    Raises
+    ------
+    ConfigError : the file is missing, a line cannot be, or is about no claim, or a claim has none
+    """
+    path, found = folder / FILE, dict[str, Mechanisms]()
+    for line, row in read_table(path):
+        about = row.pop("claims", "")
+        if row.keys() != set(Mechanisms._fields) or row["rests_on"] not in RESTS_ON:
+            raise ConfigError(
+                f"{path}, line {line} is {row!r}\n  needed: claims, "
+                f"{', '.join(Mechanisms._fields)}; rests_on is one of {', '.join(RESTS_ON)}"
+            )
+        found[about] = Mechanisms(**row)
+    known = {claim.id: {claim.id, claim.takeaway} for claim in claims}
+    for about in found.keys() - set().union(*known.values()):
+        raise ConfigError(f"{path} tells of {about!r}\n  needed: a take-away, or a claim's id")
+    for claim in (name for name, told in known.items() if not told & found.keys()):
+        raise ConfigError(f"{path} does not tell of {claim}\n  needed: a line for its take-away")
+    return {c.id: found.get(c.id) or found[c.takeaway] for c in claims}
+
+
+def weakest(*rests_on: str) -> str:
+    """Return the weakest of several kinds of evidence."""
+    return max(rests_on, key=RESTS_ON.index)

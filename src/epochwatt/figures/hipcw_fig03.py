@@ -1,0 +1,12 @@
+"""HiPCW 2021, figure 3: E2E time of an epoch by loader workers and storage medium, on NX.
+
+Source: sections III.A to III.C.
+"""
+
+from epochwatt.figures.hipcw import draw_workers
+from epochwatt.figures.job import Job
+
+
+def draw(job: Job) -> None:
+    """Draw the panel."""
+    draw_workers(job, "e2e_s", "E2E per epoch, median (s)")

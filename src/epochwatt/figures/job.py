@@ -1,0 +1,105 @@
+"""What a figure is drawn from, and the way its panels are opened and saved."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from epochwatt.errors import ConfigError
+from epochwatt.figures import style
+from epochwatt.figures.published import BOUNDS, RANGE, Marks, is_marked, published_marks
+from epochwatt.figures.runs import RunData, note, read_runs
+from epochwatt.study.runs import TWIN
+
+
+@dataclass(frozen=True)
+class Job:
+    """One figure of one backend, as its rule gives it.
+
+    Attributes
+    ----------
+    figure, backend : which
+    folder : where its panels go
+    style : matplotlib style file
+    epochs : `epochs.csv` of each of its runs
+    published, twin : folders config/published and config/twin
+    paper : whose figure it is
+    panels : panel -> `title`, `width_in`, `height_in`
+    palette : thing -> colour
+    titles : model or device -> name for people
+    missing : factors, `run` and `reason` of runs that cannot be had
+    lacking : studies of the paper that would belong to it and are not selected
+    records : run -> folder with the records of its epochs
+    idle : table of idle powers
+    """
+
+    figure: str
+    backend: str
+    folder: str
+    style: str
+    epochs: Sequence[str]
+    published: str
+    twin: str
+    paper: str
+    panels: Mapping[str, Mapping[str, Any]]
+    palette: Mapping[str, str]
+    titles: Mapping[str, str]
+    missing: Sequence[Mapping[str, Any]] = ()
+    lacking: Sequence[str] = ()
+    records: Mapping[str, str] = field(default_factory=dict)
+    idle: str = ""
+
+    @cached_property
+    def runs(self) -> list[RunData]:
+        """Its runs, read once."""
+        return read_runs(self.epochs, self.missing)
+
+    @cached_property
+    def marks(self) -> Marks:
+        """What its paper printed."""
+        return published_marks(self.published, self.twin, self.paper, self.backend)
+
+    def title(self, name: str) -> str:
+        """Return the name for people of a model or a device."""
+        return self.titles.get(name, name)
+
+    def colours(self, *keys: str) -> dict[str, str]:
+        """Return the colours of things; ConfigError lists those the palette lacks."""
+        return style.colours(self.palette, keys)
+
+    @contextmanager
+    def panel(
+        self, name: str, runs: Sequence[RunData] | None = None, told: str = ""
+    ) -> Iterator[tuple[Figure, Axes]]:
+        """Open a panel with title and corner note; close it afterwards.
+
+        Parameters
+        ----------
+        name : of the panel
+        runs : that it draws, for the note; None: all of the figure
+        told : another note, where no runs are drawn
+        """
+        if name not in self.panels:
+            raise ConfigError(
+                f"config/plotting.yaml: figures.{self.figure}.panels.{name} is missing\n"
+                "  it has to be there: title, width_in, height_in"
+            )
+        told = told or note(self.runs if runs is None else runs, self.lacking)
+        with style.panel(self.style, self.panels[name], told) as opened:
+            yield opened
+
+    def save(self, figure: Figure, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write a panel and the numbers in it: SVG, PNG and CSV.
+
+        Where the rows tell of published numbers the corner note says how they are drawn.
+        """
+        if marked := [row for row in rows if is_marked(row)]:
+            told = "; marks: published"
+            told += ", filled where the fit has seen them" if self.backend == TWIN else ""
+            bounds = any(row["published_qualifier"] in (*BOUNDS, RANGE) for row in marked)
+            style.add_to_note(figure, told + (", arrows: bounds" if bounds else ""))
+        style.save(figure, f"{self.folder}/{name}", rows)

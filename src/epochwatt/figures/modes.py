@@ -1,0 +1,296 @@
+"""Power modes in the plane of time and energy, or of time and power: Figs. 8 and 11 to 16.
+
+Source: SIGMETRICS 2023, section 5.6 and appendix. A point is the mean of a run's epochs 1+. The
+letter beside it is the power mode, which the paper tells by the marker. The line is the Pareto
+front of each network. LeNet-5 is an order of magnitude below the others and has axes of its own.
+"""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
+
+from epochwatt.analysis.pareto import pareto_front
+from epochwatt.figures.bars import group_labels, marked_row
+from epochwatt.figures.job import Job
+from epochwatt.figures.published import draw_mark
+from epochwatt.figures.runs import RunData
+from epochwatt.records import files
+
+SMALL = "lenet"  # on the secondary axes
+STRONGEST = "g"  # AGX's MAXN: a diamond
+SAID = {"energy_wh": "energy per epoch (mWh)", "power_mean_w": "average power (W)"}
+TOLD = {"cores": "{:g} cores", "cpu_mhz": "CPU {:g} MHz", "gpu_mhz": "GPU {:g} MHz",
+        "emc_mhz": "memory {:g} MHz"}  # fmt: skip
+SOLID, TRIANGLE, HOLLOW, LINE = ("o", True), ("^", True), ("s", False), ("x", False)
+NOT_TOLD = ("*", False)  # of a run whose records are gone
+NEAR_PT = (7.5, 11.0, 16.0)  # how far from its point a letter stands, in points
+CLEAR_PT = 8.0  # free of any other point or letter
+MISSING_SHOWN = 6  # in the panel; the CSV has all
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Runs that differ in their power mode only.
+
+    Attributes
+    ----------
+    label, model : whose they are
+    runs : one per power mode
+    x : quantity on the x axis; E2E is on the other
+    """
+
+    label: str
+    model: str
+    runs: Sequence[RunData]
+    x: str
+
+    @cached_property
+    def points(self) -> list[tuple[float, float] | None]:
+        """Return x and E2E of each run, mean of epochs 1+; None: one of them is missing."""
+        pairs = [(run.number(self.x).value, run.number("e2e_s").value) for run in self.runs]
+        return [None if x is None or y is None else (x, y) for x, y in pairs]
+
+    @cached_property
+    def front(self) -> list[int]:
+        """Return places of the runs on the Pareto front, from left to right."""
+        there = [n for n, point in enumerate(self.points) if point]
+        xy = np.array([self.points[n] for n in there], dtype=float).reshape(-1, 2)
+        return [there[n] for n in pareto_front(xy[:, 0], xy[:, 1])]
+
+
+def clouds(job: Job, x: str) -> list[Cloud]:
+    """Return the figure's runs, together what differs in the power mode only.
+
+    A single run is no comparison and left out.
+    """
+    labels = group_labels([run.factors for run in job.runs], job, ("power_mode",))
+    groups: dict[str, list[RunData]] = {label: [] for label in labels}
+    for run, label in zip(job.runs, labels, strict=True):
+        groups[label].append(run)
+    return [
+        Cloud(label.replace("\n", ", "), runs[0].factors["model"], runs, x)
+        for label, runs in groups.items()
+        if len(runs) > 1
+    ]
+
+
+def draw(job: Job, panel: str, x: str, by: str = "") -> None:
+    """Draw the panel.
+
+    Parameters
+    ----------
+    x : column on the x axis, `energy_wh` or `power_mean_w`
+    by : setting of the power modes that the markers tell; empty: none
+    """
+    found = clouds(job, x)
+    runs = [run for cloud in found for run in cloud.runs]
+    settings = {run.id: mode_setting(run, job.records[run.id], by) for run in runs} if by else {}
+    styles = marker_styles({value for value in settings.values() if value is not None})
+    with job.panel(panel, runs) as (figure, axes):
+        planes = _planes(axes, found, x)
+        colour = job.colours(*{c.model for c in found}, "pareto", "missing", "published")
+        rows: list[dict[str, Any]] = []
+        for cloud in found:
+            plane = planes[cloud.model == SMALL]
+            on = [cloud.points[n] for n in cloud.front]
+            plane.plot(*zip(*on, strict=True), color=colour["pareto"], linewidth=2.5, zorder=1)
+            for n, run in enumerate(cloud.runs):
+                marker = styles.get(settings.get(run.id), NOT_TOLD) if by else _own(run)
+                _draw_point(plane, cloud.points[n], marker, colour[cloud.model])
+                rows += _rows(cloud, n, job, {by: settings[run.id]} if by else {})
+        _say_missing(axes, found, colour["missing"])
+        _legend(figure, found, planes, styles, by, rows, colour)
+        _finish(figure, found, planes, rows, colour)
+        job.save(figure, panel, rows)
+
+
+def mode_setting(run: RunData, folder: str, name: str) -> float | None:
+    """Return a setting of the run's power mode, from the record of an epoch; None: none is there.
+
+    Parameters
+    ----------
+    folder : with the records of the run's epochs
+    name : cores, cpu_mhz, gpu_mhz or emc_mhz
+    """
+    for row in run.valid("all"):
+        path = os.path.join(folder, f"epoch-{row['epoch']}", "record.json")
+        if os.path.exists(path):
+            return files.read_json(path)["factors"]["power_mode_settings"].get(name)
+    return None
+
+
+def marker_styles(values: set[float]) -> dict[Any, tuple[str, bool]]:
+    """Return marker, and whether it is filled, of each value of a setting, from high to low."""
+    kinds = (SOLID, HOLLOW, LINE) if len(values) <= 3 else (SOLID, TRIANGLE, HOLLOW, LINE)
+    ordered = sorted(values, reverse=True)
+    return {value: kinds[min(n, len(kinds) - 1)] for n, value in enumerate(ordered)}
+
+
+def _own(run: RunData) -> tuple[str, bool]:
+    return ("D", True) if run.factors["power_mode"] == STRONGEST else SOLID
+
+
+def _planes(axes: Axes, found: Sequence[Cloud], x: str) -> tuple[Axes, Axes]:
+    """Return the primary axes, and those of LeNet-5: the same where it is alone or not there."""
+    planes = (axes, axes)
+    if len({cloud.model == SMALL for cloud in found}) == 2:
+        right = axes.twinx()
+        top = right.twiny()
+        right.spines["right"].set_visible(True)
+        top.spines["top"].set_visible(True)
+        right.set_ylabel("E2E per epoch (s), LeNet-5")
+        top.set_xlabel(f"{SAID[x]}, LeNet-5")
+        right.grid(visible=False)
+        planes = (axes, top)
+    for plane in planes:
+        plane.grid(visible=plane is axes, axis="both")
+        if x == "energy_wh":  # the paper's unit; the CSV stays in Wh
+            plane.xaxis.set_major_formatter(FuncFormatter(lambda wh, _: f"{1e3 * wh:g}"))
+    axes.set_xlabel(SAID[x])
+    axes.set_ylabel("E2E per epoch, epochs 1+ (s)")
+    return planes
+
+
+def _draw_point(
+    plane: Axes, point: tuple[float, float] | None, marker: tuple[str, bool], colour: str
+) -> None:
+    if point:
+        plane.plot(*[[each] for each in point], linestyle="none", **_look(marker, colour))
+
+
+def _look(marker: tuple[str, bool], colour: str) -> dict[str, Any]:
+    shape, is_filled = marker
+    return {
+        **{"marker": shape, "markersize": 6.5 if is_filled else 5.5},
+        "markerfacecolor": colour if is_filled else "white",
+        "markeredgecolor": "white" if is_filled else colour,  # what lies over another is seen
+        "markeredgewidth": 1.6 if shape == LINE[0] else 0.8,
+    }
+
+
+def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str, Any]]:
+    run, is_small = cloud.runs[n], cloud.model == SMALL
+    about = {"axes": "secondary" if is_small else "primary", "on_front": n in cloud.front, **more}
+    about["on_front"] = about["on_front"] if cloud.points[n] else None
+    return [
+        marked_row(run, quantity, run.number(quantity), job, **about)
+        for quantity in (cloud.x, "e2e_s")
+    ]
+
+
+def _say_missing(axes: Axes, found: Sequence[Cloud], colour: str) -> None:
+    told = [
+        f"missing: {cloud.label}, {run.factors['power_mode']} "
+        f"({run.number(cloud.x).missing or run.number('e2e_s').missing})"
+        for cloud in found
+        for run, point in zip(cloud.runs, cloud.points, strict=True)
+        if point is None
+    ]
+    if len(told) > MISSING_SHOWN:
+        told = [*told[:MISSING_SHOWN], f"and {len(told) - MISSING_SHOWN} more: see the CSV"]
+    axes.text(0.02, 0.02, "\n".join(told), transform=axes.transAxes, color=colour,
+              fontsize="x-small", va="bottom")  # fmt: skip
+
+
+def _legend(
+    figure: Figure,
+    found: Sequence[Cloud],
+    planes: tuple[Axes, Axes],
+    styles: dict[Any, tuple[str, bool]],
+    by: str,
+    rows: Sequence[dict[str, Any]],
+    colour: dict[str, str],
+) -> None:
+    def handle(label: str, marker: tuple[str, bool], own: str) -> Line2D:
+        return Line2D([], [], linestyle="none", label=label, **_look(marker, own))
+
+    other = "\n(right, top)" if planes[0] is not planes[1] else ""
+    handles = [
+        handle(c.label + (other if c.model == SMALL else ""), SOLID, colour[c.model]) for c in found
+    ]
+    handles += [handle(TOLD[by].format(v), m, colour["missing"]) for v, m in styles.items()]
+    handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
+    if any(told["quantity"] == "e2e_s" and told["published"] is not None for told in rows):
+        own = colour["published"]
+        handles.append(
+            Line2D([], [], linestyle="none", marker="D", markersize=4.5, label="published",
+                   markeredgecolor=own, markerfacecolor="white")
+        )  # fmt: skip
+    figure.legend(handles=handles, loc="outside right upper", labelspacing=0.7)
+
+
+def _finish(
+    figure: Figure,
+    found: Sequence[Cloud],
+    planes: tuple[Axes, Axes],
+    rows: Sequence[dict[str, Any]],
+    colour: dict[str, str],
+) -> None:
+    """Draw what needs the axes as they will be: published numbers, letters beside the points."""
+    for plane in planes:
+        plane.margins(0.08)
+    figure.draw_without_rendering()
+    told = iter(rows)
+    taken: list[tuple[float, float]] = []
+    letters: list[tuple[Axes, tuple[float, float], str, str]] = []
+    for cloud in found:
+        plane = planes[cloud.model == SMALL]
+        for run, point in zip(cloud.runs, cloud.points, strict=True):
+            if published := _draw_published(plane, next(told), next(told), colour["published"]):
+                taken.append(_pt(plane, published))
+            if point:
+                letters.append((plane, point, run.factors["power_mode"], colour[cloud.model]))
+                taken.append(_pt(plane, point))
+    for plane, point, letter, own in letters:
+        offset = free_place(_pt(plane, point), taken)
+        taken.append(tuple(np.add(_pt(plane, point), offset)))
+        plane.annotate(letter, point, offset, textcoords="offset points", color=own,
+                       ha="center", va="center", fontsize="small")  # fmt: skip
+
+
+def _pt(plane: Axes, point: tuple[float, float]) -> tuple[float, float]:
+    """Return a place of the plane in points of the page."""
+    to_points = plane.transData + plane.figure.dpi_scale_trans.inverted()
+    x, y = 72.0 * to_points.transform(point)
+    return float(x), float(y)
+
+
+def free_place(
+    point: tuple[float, float], taken: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    """Return where a letter stands, from its point, so that it is clear of all else; points.
+
+    The first of the places around that is clear, else the clearest.
+    """
+    places = [
+        (r * math.cos(turn * math.pi / 4), r * math.sin(turn * math.pi / 4))
+        for r in NEAR_PT
+        for turn in (0, 2, 4, 6, 1, 3, 5, 7)
+    ]
+    others = [other for other in taken if other != point]
+
+    def clear(place: tuple[float, float]) -> float:
+        at = np.add(point, place)
+        return min((*(math.dist(at, other) for other in others), CLEAR_PT))
+
+    return max(places, key=clear)
+
+
+def _draw_published(
+    plane: Axes, x: dict[str, Any], y: dict[str, Any], colour: str
+) -> tuple[float, float] | None:
+    """Draw what is published of a run, of E2E alone above or below our point; return where."""
+    if y["published"] is None or x["value"] is None:
+        return None
+    at = x["published"] if x["published"] is not None else x["value"]
+    draw_mark(plane, at, y, colour)
+    return at, y["published"]

@@ -1,0 +1,149 @@
+"""The published numbers that a figure shows as marks on top of its own."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+
+from epochwatt.study.folds import judged
+from epochwatt.study.published import (
+    KEYS,
+    Measurement,
+    Published,
+    load_published,
+    run_key,
+    single,
+)
+from epochwatt.study.runs import TWIN
+from epochwatt.twin.seen import seen_by_fit
+
+METRICS = {"power_mean_w": "power_w", "read_iops": "iops"}  # our column -> name in the tables
+ON_BOARD = "i"  # the idle state that the module's own sensors were read in
+BOUNDS = {"less_than": "v", "at_most": "v", "at_least": "^"}  # qualifier -> marker
+RANGE = "range"  # qualifier of a lower and an upper bound of one run
+SHAPES = {  # quantity -> marker of its values, name in a legend; of others a diamond
+    "stall_s": ("s", "published stall"),
+    "e2e_s": ("D", "published E2E"),
+    "compute_s": ("P", "published compute"),
+    "stall_ms_per_minibatch": ("h", "published, of a mini-batch"),
+    "compute_ms_per_minibatch": ("h", "published, of a mini-batch"),
+}
+
+
+class Mark(NamedTuple):
+    """One published number.
+
+    Attributes
+    ----------
+    value, value_hi : in the unit of its metric; value_hi is the upper end of a range
+    id : of its row in config/published/measurements.csv, of a range of both rows
+    qualifier : exact, approx, range, or a bound: less_than, at_most, at_least
+    seen_by_fit : whether the simulated boards were fitted to it
+    """
+
+    value: float
+    value_hi: float | None
+    id: str
+    qualifier: str
+    seen_by_fit: bool
+
+
+Marks = Mapping[tuple[Any, ...], Mark]  # key of a run and epoch set, metric -> mark
+
+
+def published_marks(published: str, twin: str, paper: str, backend: str) -> Marks:
+    """Return the published numbers of one paper, to be found with `mark`.
+
+    Parameters
+    ----------
+    published, twin : folders config/published and config/twin
+    paper : sigmetrics2023 or hipcw2021; the papers are not pooled
+    backend : of the figure; nothing was fitted to what is measured
+    """
+    facts = load_published(Path(published))
+    seen = seen_ids(facts, twin, backend)
+    marks: dict[tuple[Any, ...], Mark] = {}
+    for bounds in (False, True):  # a value counts more than a bound
+        for fact in facts.measurements.values():
+            if fact.paper == paper and fact.is_bound == bounds:
+                for key in _keys(fact):
+                    new = Mark(fact.value, None, fact.id, fact.qualifier, fact.id in seen)
+                    marks[key] = _joined(marks[key], new) if key in marks else new
+    return marks
+
+
+def seen_ids(facts: Published, twin: str, backend: str) -> set[str]:
+    """Return what the simulated boards were fitted to; of a measured backend nothing."""
+    rows = judged(Path(twin)) if backend == TWIN else {}
+    return {fact.id for fact in seen_by_fit(facts, rows)} if rows else set()
+
+
+def _joined(known: Mark, new: Mark) -> Mark:
+    """Return the range that a lower bound and the upper one after it make; else what is known."""
+    if (known.qualifier, new.qualifier) != ("at_least", "at_most"):
+        return known
+    ids = f"{known.id} {new.id}"
+    return Mark(known.value, new.value, ids, RANGE, known.seen_by_fit and new.seen_by_fit)
+
+
+def _keys(fact: Measurement) -> list[tuple[Any, ...]]:
+    if fact.kind not in ("run", "idle"):
+        return []
+    return [(*run_key(config), fact.metric) for config in single(fact.config)]
+
+
+def mark(
+    marks: Marks, factors: Mapping[str, Any], quantity: str, epoch_set: str = "1+"
+) -> Mark | None:
+    """Return what is published of a run; None: nothing.
+
+    Parameters
+    ----------
+    factors : of the run (`fields.FACTORS`)
+    quantity : a column of epochs.csv, or a metric of measurements.csv
+    epoch_set : 0, 1+ or all
+    """
+    config = {key: factors[key] for key in KEYS if key in factors}
+    config |= {"cache": factors["cache_policy"], "scale": factors["dataset_scale"]}
+    return marks.get((*run_key({**config, "epoch": epoch_set}), METRICS.get(quantity, quantity)))
+
+
+def idle_mark(marks: Marks, device: str, power_mode: str, state: str, scope: str) -> Mark | None:
+    """Return what is published of an idle board: state i by its sensors, the others at the plug."""
+    if (scope == "module") != (state == ON_BOARD):
+        return None
+    config = {"device": device, "power_mode": power_mode, "state": state}
+    config |= {"dvfs": "off"} if state == ON_BOARD else {}
+    return marks.get((*run_key(config), "idle_power_w"))
+
+
+def cells(found: Mark | None) -> dict[str, Any]:
+    """Return the columns of the CSV that tell of a mark."""
+    names = ("published", "published_hi", "published_id", "published_qualifier", "seen_by_fit")
+    return dict(zip(names, found or (None,) * len(names), strict=True))
+
+
+def is_marked(told: Mapping[str, Any]) -> bool:
+    """Say whether a row of the CSV has a published number."""
+    return told.get("published") is not None
+
+
+def draw_mark(axes: Axes, x: float, told: Mapping[str, Any], colour: str) -> None:
+    """Draw what is published of a row of the CSV; nothing where nothing is.
+
+    Filled where the fit has seen the value, open where not; a bound is an arrow, a range two.
+    """
+    shape, _ = SHAPES.get(told.get("quantity", ""), ("D", ""))
+    qualifier = told["published_qualifier"]
+    ends = {
+        told["published"]: "^" if qualifier == RANGE else BOUNDS.get(qualifier, shape),
+        told["published_hi"]: "v",
+    }
+    for value, marker in ends.items():
+        if value is not None:
+            face = colour if told["seen_by_fit"] else "white"
+            axes.plot(
+                x, value, marker, markersize=4.5, markeredgewidth=0.9, markeredgecolor=colour,
+                markerfacecolor=face, zorder=5, clip_on=False,
+            )  # fmt: skip

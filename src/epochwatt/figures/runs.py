@@ -1,0 +1,158 @@
+"""The runs that a figure draws: their epochs, and the reasons of those that are not there.
+
+Tables are read without pandas, whose import takes longer than to draw a panel.
+"""
+
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt import fields
+from epochwatt.errors import EpochwattError
+from epochwatt.text import origin
+
+FACTORS = fields.names(fields.FACTORS)
+SHOWN = (  # factors in the CSV beside a panel
+    *("backend", "device", "instance", "model", "storage", "num_workers", "prefetch_factor"),
+    *("batch_size", "power_mode", "dvfs", "cache_policy"),
+)
+NO_EPOCH = {
+    "0": "no valid first epoch",
+    "1+": "no valid epoch after the first",
+    "all": "no valid epoch",
+}
+_PARSE: dict[str, Callable[[str], Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": lambda cell: cell == "True",
+}
+
+
+class Number(NamedTuple):
+    """One number of a run: mean or median over valid epochs, or the reason why there is none."""
+
+    value: float | None
+    n_epochs: int
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class RunData:
+    """One run.
+
+    Attributes
+    ----------
+    id : of the run
+    factors : all of `fields.FACTORS`; those that hold nothing are None
+    epochs : a row per epoch, columns of `epochs.csv`; empty cells are None. No rows where the run
+        cannot be had
+    reason : why it cannot be had
+    """
+
+    id: str
+    factors: Mapping[str, Any]
+    epochs: Sequence[Mapping[str, Any]]
+    reason: str = ""
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether the 2023 scripts measured it."""
+        return any(row["timing_method"] == "imported_cuda_events" for row in self.epochs)
+
+    def valid(self, epoch_set: str) -> list[Mapping[str, Any]]:
+        """Return the valid epochs of a set: `0` the first, `1+` those after it, `all`."""
+        inside = {"0": lambda k: k == 0, "1+": lambda k: k >= 1, "all": lambda k: True}[epoch_set]
+        return [row for row in self.epochs if row["valid"] and inside(row["epoch"])]
+
+    def values(self, column: str, epoch_set: str = "1+") -> NDArray[np.floating]:
+        """Return a column over the valid epochs of a set; what was not measured is left out."""
+        cells = (row[column] for row in self.valid(epoch_set))
+        return np.array([cell for cell in cells if cell is not None], dtype=float)
+
+    def number(self, column: str, epoch_set: str = "1+", statistic: str = "mean") -> Number:
+        """Return mean or median of a column over the valid epochs of a set."""
+        values = self.values(column, epoch_set)
+        if values.size:
+            return Number(float(getattr(np, statistic)(values)), values.size)
+        told = "not measured" if self.valid(epoch_set) else NO_EPOCH[epoch_set]
+        return Number(None, 0, self.reason or told)
+
+
+def read_runs(paths: Iterable[str], missing: Iterable[Mapping[str, Any]]) -> list[RunData]:
+    """Read the runs of a figure: those with epochs, in order, then those that cannot be had.
+
+    Parameters
+    ----------
+    paths : one `epochs.csv` per run
+    missing : factors, `run` and `reason` of runs that cannot be had
+
+    Raises
+    ------
+    EpochwattError : runs of several backends
+    """
+    tables = [rows for rows in map(_read, paths) if rows]
+    runs = [RunData(t[0]["run"], {name: t[0][name] for name in FACTORS}, t) for t in tables]
+    runs += [RunData(row["run"], row, (), row["reason"]) for row in missing]
+    if len(backends := {run.factors["backend"] for run in runs}) > 1:
+        raise EpochwattError(f"a figure of several backends: {', '.join(sorted(backends))}")
+    return runs
+
+
+def _read(path: str) -> list[dict[str, Any]]:
+    """Read an `epochs.csv`."""
+    parse = {field.name: _PARSE[field.kind] for field in fields.RUN_EPOCH_COLUMNS}
+    with open(path, newline="", encoding="utf-8") as handle:
+        return [
+            {name: parse[name](cell) if cell else None for name, cell in row.items()}
+            for row in csv.DictReader(handle)
+        ]
+
+
+def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
+    """Return the corner note: where from, which boards, how many epochs, what is left out.
+
+    Parameters
+    ----------
+    runs : that are drawn
+    lacking : studies that would belong to the figure and are not selected
+    """
+    there = [run for run in runs if run.epochs]
+    if not there:
+        return "no epochs"
+    units: dict[str, set[str]] = {}
+    for run in there:
+        units.setdefault(run.factors["device"], set()).add(run.factors["instance"])
+    places = [f"{device}/{'+'.join(sorted(names))}" for device, names in sorted(units.items())]
+    n_epochs = sum(len(run.epochs) for run in there)
+    left_out = n_epochs - sum(len(run.valid("all")) for run in there)
+    told = f"{origin([there[0].factors['backend']])} {', '.join(places)}; "
+    told += f"{len(there)} runs, {n_epochs} epochs"
+    told += f", {left_out} not valid and left out" if left_out else ""
+    return told + (f"; lacks {', '.join(lacking)}" if lacking else "")
+
+
+def row(
+    run: RunData, quantity: str, number: Number, epoch_set: str = "1+", **more: Any
+) -> dict[str, Any]:
+    """Return a plotted number as a row of the CSV beside its panel.
+
+    Parameters
+    ----------
+    run, quantity, number, epoch_set : what was drawn; the unit ends the quantity's name
+    more : columns of this figure alone
+    """
+    return {
+        "run": run.id,
+        **{name: run.factors[name] for name in SHOWN},
+        "epoch_set": epoch_set,
+        "n_epochs": number.n_epochs,
+        **more,
+        "quantity": quantity,
+        "value": number.value,
+        "missing": number.missing,
+    }

@@ -1,0 +1,99 @@
+"""The devices of config/devices/, and what reads any of the files that map names to entries."""
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from epochwatt.errors import ConfigError
+from epochwatt.study.config import Closed, Device, PowerMode, read_yaml, validated
+from epochwatt.study.place import is_board
+
+DEVICES = "config/devices"
+
+T = TypeVar("T", bound=Closed)
+
+
+class Devices:
+    """The devices of config/devices/, each read when it is first asked for.
+
+    Parameters
+    ----------
+    root : the checkout
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._known: dict[str, Device] = {}
+
+    def names(self) -> list[str]:
+        """Return the names of all device files."""
+        return sorted(path.stem for path in (self.root / DEVICES).glob("*.yaml"))
+
+    def get(self, name: str, where: str) -> Device:
+        """Return a device; ConfigError with those there are when it is none."""
+        if name not in self._known:
+            if not self.names():
+                raise ConfigError(
+                    f"{self.root.absolute()} has no {DEVICES}/, where {name} should be\n"
+                    "  run it in the folder of the checkout"
+                )
+            if name not in self.names():
+                raise ConfigError(
+                    f"{where} is {name!r}\n  {DEVICES}/ has: {', '.join(self.names())}"
+                )
+            check_names(where, [name])
+            device = _read_device(self.root, name)
+            sysroot = os.path.abspath(self.root / device.sysroot)
+            self._known[name] = device.model_copy(update={"sysroot": sysroot})
+        return self._known[name]
+
+    def add_modes(self, name: str, modes: dict[str, PowerMode]) -> None:
+        """Give a device power modes that its file does not name."""
+        device = self._known[name]
+        if taken := device.power_modes.keys() & modes.keys():
+            raise ConfigError(
+                f"{DEVICES}/{name}.yaml: power_modes names {', '.join(sorted(taken))}\n"
+                "  allowed: other names; the starter study has modes of these"
+            )
+        self._known[name] = device.model_copy(update={"power_modes": device.power_modes | modes})
+
+    def here(self) -> dict[str, Device]:
+        """Return the devices whose board is the one at hand (or a fake one that is there)."""
+        found = {name: self.get(name, DEVICES) for name in self.names()}
+        return {name: d for name, d in found.items() if d.board and is_board(d.board, d.sysroot)}
+
+
+def read_rows(model: type[T], path: Path) -> dict[str, T]:
+    """Read a YAML file that maps names to entries of one schema."""
+    content = read_yaml(path)
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: holds no mapping\n  allowed: one key per entry")
+    shown = str(Path(*path.parts[-2:]))
+    return {str(k): validated(model, v, shown, str(k)) for k, v in content.items()}
+
+
+def check_names(where: str, names: Iterable[str]) -> None:
+    """Refuse names that cannot stand in the id of a run, which is also a file name."""
+    for name in names:
+        if not re.fullmatch(r"[a-zA-Z0-9.]+", name):
+            raise ConfigError(f"{where} has a name {name!r}\n  allowed: letters, digits and dots")
+
+
+def _read_device(root: Path, name: str) -> Device:
+    shown = f"{DEVICES}/{name}.yaml"
+    device = validated(Device, read_yaml(root / shown), shown)
+    for kind, words in (
+        ("instances", device.instances),
+        ("storage", device.storage),
+        ("power_modes", device.power_modes),
+    ):
+        check_names(f"{shown}: {kind}", words)
+    for instance in device.units.keys() - set(device.instances):
+        raise ConfigError(
+            f"{shown}: units names {instance!r}\n  allowed: {', '.join(device.instances)}"
+        )
+    if "jetson" in device.backends and not device.board:
+        raise ConfigError(f"{shown}: board is missing\n  it has to be there for backend jetson")
+    return device

@@ -1,0 +1,105 @@
+"""The idle powers that the twin tells: config/idle_simulated.yaml."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any, Literal
+
+from pydantic import Field
+
+from epochwatt import fields
+from epochwatt.errors import ConfigError
+from epochwatt.study.config import MODE_NUMBERS, Closed, Device
+from epochwatt.study.devices import Devices
+from epochwatt.study.runs import TWIN
+
+FILE = "config/idle_simulated.yaml"
+_DVFS = {"i": "off", "ii": "off", "iii": "on", "iv": ""}  # by state; asleep there is none
+
+
+class IdleBlock(Closed):
+    """Idle powers: the product of the lists."""
+
+    device: list[str] = Field(min_length=1, description="device types, files of config/devices/")
+    state: list[Literal["i", "ii", "iii", "iv"]] = Field(
+        min_length=1,
+        description="the paper's: i: monitor on, DVFS off; ii: monitor off; iii: and DVFS on; iv: "
+        "asleep, Wake-on-LAN",
+    )
+    power_mode: list[str] = Field(
+        default_factory=list, description="modes, named by the device; empty: its first"
+    )
+
+
+class IdleStudy(Closed):
+    """config/idle_simulated.yaml: idle powers that the twin tells."""
+
+    title: str = Field(description="what it is about, in a line")
+    power_scope: Literal["module", "socket"] = Field(
+        description="whose power: the module's own sensors', or a meter's at the plug"
+    )
+    seconds: float = Field(gt=0, description="how long each is, s")
+    sweep: list[IdleBlock] = Field(min_length=1, description="what is simulated")
+
+
+@dataclass(frozen=True)
+class SimulatedIdle:
+    """One idle power that the twin tells."""
+
+    id: str
+    place: dict[str, Any]  # backend, device, instance, power_mode, dvfs, state
+    mode: dict[str, Any]  # numbers of the power mode
+    power_scope: str
+    seconds: float
+
+
+def simulated_idles(studies: dict[str, IdleStudy], devices: Devices) -> list[dict[str, Any]]:
+    """Return the idle powers of these studies, each a `SimulatedIdle` as a dict.
+
+    Raises ConfigError for a device or a power mode that cannot be simulated.
+    """
+    return [
+        asdict(idle) for name, study in studies.items() for idle in _expanded(name, study, devices)
+    ]
+
+
+def _expanded(name: str, study: IdleStudy, devices: Devices) -> Iterator[SimulatedIdle]:
+    for n, block in enumerate(study.sweep):
+        where = f"{FILE}: {name}.sweep[{n}]"
+        for device_name, state in product(block.device, block.state):
+            device = devices.get(device_name, f"{where}.device")
+            if TWIN not in device.backends:
+                raise ConfigError(
+                    f"{where}.device is {device_name!r}\n"
+                    f"  allowed: a device with {TWIN} among its backends"
+                )
+            for mode in block.power_mode or list(device.power_modes)[:1]:
+                place = {
+                    **{"backend": TWIN, "device": device_name, "instance": device.instances[0]},
+                    **{"power_mode": mode, "dvfs": _DVFS[state], "state": state},
+                }
+                yield _simulated_idle(place, _numbers(device, mode, where), study)
+
+
+def _numbers(device: Device, mode: str, where: str) -> dict[str, Any]:
+    """Return cores and clocks of a device's power mode."""
+    found = device.power_modes.get(mode)
+    numbers = found.model_dump(exclude_none=True) if found else {}
+    if not numbers.keys() >= set(MODE_NUMBERS):
+        raise ConfigError(
+            f"{where}.power_mode is {mode!r}\n  allowed: a mode of the device with all of "
+            f"{', '.join(MODE_NUMBERS)}: {', '.join(device.power_modes)}"
+        )
+    return numbers
+
+
+def _simulated_idle(place: dict[str, Any], mode: dict[str, Any], study: IdleStudy) -> SimulatedIdle:
+    told = {"place": place, "mode": mode, "scope": study.power_scope, "seconds": study.seconds}
+    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode("utf-8")).hexdigest()[:8]
+    words = [
+        *("idle", TWIN, place["device"], place["instance"], place["power_mode"], place["state"]),
+        *(study.power_scope, f"p{fields.PROTOCOL}", digest),
+    ]
+    return SimulatedIdle("-".join(words).lower(), place, mode, study.power_scope, study.seconds)

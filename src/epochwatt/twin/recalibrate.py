@@ -1,0 +1,149 @@
+"""`epochwatt calibrate-twin`: fit the parameters, refit the folds, write `config/twin/`.
+
+Reads `config/published/`, the clocks of `config/devices/` and the counts of the networks.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from epochwatt.study.folds import Fold, Judged, Leak, folds, judged, load_leaks
+from epochwatt.study.published import Published, load_published
+from epochwatt.twin.calibrate import Fit, misfits, visible
+from epochwatt.twin.compare import Fact, predict
+from epochwatt.twin.evidence import fit_with_evidence
+from epochwatt.twin.load import Twin, load_twin
+from epochwatt.twin.modes import load_modes
+from epochwatt.twin.observe import Modes
+from epochwatt.twin.parameters import Parameter, write_parameters
+from epochwatt.twin.refits import ALL, load_refits, refit, spreads, write_refits
+from epochwatt.twin.validate import Row, summary_lines, validate, write_rows
+
+MODELS = ("lenet", "mobilenet", "resnet")  # that published numbers are of which can be simulated
+N_WORST = 15
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The published numbers and the simulated boards that they are held against.
+
+    Attributes
+    ----------
+    folder : config/twin
+    facts : published numbers that a fit may see
+    """
+
+    folder: Path
+    published: Published
+    rows: dict[str, Judged]
+    folds: dict[str, Fold]
+    leaks: list[Leak]
+    twin: Twin
+    modes: Modes
+    facts: list[Fact]
+
+
+def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
+    """Read everything that a calibration needs.
+
+    Parameters
+    ----------
+    workloads : paths of the counts of `MODELS`
+    root : of the checkout
+    """
+    folder = root / "config/twin"
+    published, rows = load_published(root / "config/published"), judged(folder)
+    twin = load_twin(folder, {Path(path).stem: path for path in workloads})
+    modes = load_modes(list(twin.boards), root)
+    facts = visible(published, rows, twin, modes)
+    leaks = load_leaks(folder, rows)
+    return Evidence(folder, published, rows, folds(folder), leaks, twin, modes, facts)
+
+
+def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -> None:
+    """Fit, and write `parameters.yaml`; with folds, refit them, and write `refits.csv`.
+
+    Parameters
+    ----------
+    workloads : folder of the counts of the networks
+    say : is told how it goes, line by line
+    """
+    known = load_evidence([str(workloads / f"{model}.json") for model in MODELS])
+    fit = fit_with_evidence(known.facts, known.leaks, known.twin, known.modes, say)
+    twin = replace(known.twin, parameters=fit.parameters)
+    if with_folds:
+        fits = {ALL: fit, **refit(known.folds, known.facts, twin, known.modes, say)}
+        write_refits(known.folder, fits)
+        refits = load_refits(known.folder, fit.parameters)
+        told = {name: {"spread": spread} for name, spread in spreads(refits).items()}
+        twin = replace(twin, parameters=fit.parameters.told(told))
+    write_parameters(known.folder, twin.parameters)
+    known = replace(known, twin=twin)
+    for line in fit_lines(fit, known):
+        say(line)
+    if with_folds:
+        for line in ["", *accuracy_lines(known, validation(known))]:
+            say(line)
+
+
+def fit_lines(fit: Fit, known: Evidence) -> list[str]:
+    """Return the fitted parameters as a table, and the numbers that fit worst."""
+    p = known.twin.parameters
+    lines = [f"{'':24s} {'prior':>9s} {'fitted':>9s} {'widths':>7s} {'spread':>7s} serves"]
+    for name in p.fitted:
+        each = p.described[name]
+        only = f"  only {each.private_to}" if each.private_to else ""
+        lines.append(
+            f"{name:24s} {each.prior:9.4g} {each.value:9.4g} {widths(each):+7.2f} "
+            f"{each.spread:7.3f} {len(each.serves):3d}{only}"
+        )
+    told = predict(known.facts, known.twin, known.modes, p)
+    off = misfits(known.facts, told)
+    lines.append(f"{len(p.fitted)} parameters, {fit.n_facts} numbers, objective {fit.cost:.2f}")
+    lines.append(f"worst of {fit.n_facts}, in tolerances:")
+    for i in np.argsort(-np.abs(off), kind="stable")[:N_WORST]:
+        fact, found = known.facts[i], "..".join(f"{value:.4g}" for value in told[known.facts[i].id])
+        lines.append(
+            f"  {fact.id:13s} {fact.metric:25s} {fact.value:8g} {fact.unit:3s} predicted "
+            f"{found:>8s}  {off[i]:+5.1f}"
+        )
+    return lines
+
+
+def widths(each: Parameter) -> float:
+    """Return how many of its prior's widths a fitted value lies from the prior."""
+    return math.log(each.value / each.prior) / math.log(each.factor)
+
+
+def validation(known: Evidence) -> list[Row]:
+    """Return each published number beside its predictions, by the committed refits."""
+    refits = load_refits(known.folder, known.twin.parameters)
+    return validate(known.published, known.rows, known.twin, known.modes, refits)
+
+
+def write_validation(workloads: Iterable[str], table: str, text: str) -> None:
+    """Write `validation.csv`, and in words and tables `validation.txt`, by the committed refits.
+
+    Parameters
+    ----------
+    workloads : paths of the counts of `MODELS`
+    table, text : paths of what is written
+    """
+    known = load_evidence(workloads)
+    rows = validation(known)
+    write_rows(table, rows)
+    Path(text).write_text("\n".join(accuracy_lines(known, rows)) + "\n", "utf-8")
+
+
+def accuracy_lines(known: Evidence, rows: Sequence[Row]) -> list[str]:
+    """Return how accurate the simulated boards are, for people (`validate.summary_lines`)."""
+    said = {row.published_id for row in rows}
+    unsaid = [
+        fact
+        for fact in known.published.facts().values()
+        if known.rows[fact.id].is_simulable and fact.id not in said
+    ]
+    return summary_lines(rows, len(known.twin.parameters.fitted), unsaid)

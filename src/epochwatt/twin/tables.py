@@ -1,0 +1,51 @@
+"""Reads the tables of `config/twin/`: YAML files that map names to entries of one kind."""
+
+import math
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from epochwatt.errors import ConfigError
+
+T = TypeVar("T")
+
+
+def read_rows(path: Path) -> dict[str, Any]:
+    """Return the entries of a file by name, unchecked; ConfigError names the file."""
+    try:
+        rows = yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.Loader))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    if not isinstance(rows, dict):
+        raise ConfigError(f"{path} holds no table\n  needed: one key per entry")
+    return rows
+
+
+def entry(kind: type[T], path: Path, name: str, row: Any) -> T:
+    """Return one entry; ConfigError names the file, the entry and what is wrong with it.
+
+    Parameters
+    ----------
+    kind : the dataclass that it becomes; its lists become tuples, its numbers are 0 or more
+    path, name : where it stands, for the message
+    row : as it was read
+    """
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    needed = {key for key, field in known.items() if field.default is MISSING}
+    where = f"{path}: {name}"
+    if not isinstance(row, dict) or not needed <= row.keys() <= known.keys():
+        raise ConfigError(
+            f"{where} is {row!r}\n  needed: {', '.join(sorted(needed))}; "
+            f"allowed beside: {', '.join(sorted(known.keys() - needed)) or 'nothing'}"
+        )
+    for key, value in row.items():
+        if known[key].type in (int, float) and not _is_number(value):
+            raise ConfigError(f"{where}: {key} is {value!r}\n  allowed: a number, 0 or more")
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()})
+
+
+def _is_number(value: Any) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0

@@ -1,0 +1,248 @@
+"""Two sets of runs: pairs, ratios, intervals, verdicts."""
+
+import csv
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from epochwatt import fields
+from epochwatt.analysis.compare import (
+    compare,
+    compare_lines,
+    compared_factors,
+    find_runs,
+    interval,
+    verdict_of,
+)
+from epochwatt.cli import main
+from epochwatt.errors import EpochwattError
+
+FACTORS = {
+    **{"device": "nx", "instance": "d1", "model": "lenet", "dataset": "mnist"},
+    **{"dataset_source": "official", "storage": "ssd", "power_mode": "15W"},
+}
+E2E = [{"e2e_s": 9.0}, {"e2e_s": 4.0}, {"e2e_s": 4.2}, {"e2e_s": 4.4}]
+
+
+@pytest.fixture
+def put(tmp_path, monkeypatch, write_epochs):
+    """Return a function that writes a run into the working folder or another one."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(run, *epochs, root=".", **factors):
+        told = fields.with_defaults({"backend": "jetson", **FACTORS, **factors})
+        return write_epochs(run, told, *(epochs or E2E), root=root)
+
+    return write
+
+
+def ratios(a, b, margin=0.05):
+    """Return part -> its row of the only pair."""
+    return {row.part: row for row in compare(find_runs(a), find_runs(b), margin) if row.part}
+
+
+class TestPairs:
+    """Who is compared with whom."""
+
+    def test_simulated_and_measured_runs_meet_where_all_else_agrees(self, put):
+        put("jetson-w0", num_workers=0, prefetch_factor=None)
+        put("jetson-w2", num_workers=2)
+        put("twin-w2", backend="twin", num_workers=2)
+        put("twin-w4", backend="twin", num_workers=4)
+        a, b = find_runs("jetson-*"), find_runs("twin-*")
+        assert compared_factors(a, b) == {"backend": ("jetson", "twin")}
+        rows = compare(a, b, 0.05)
+        assert {(row.run_a, row.run_b) for row in rows if row.part} == {("jetson-w2", "twin-w2")}
+        assert [(row.run_a, row.run_b, row.reason) for row in rows if not row.part] == [
+            ("jetson-w0", "", "only in A"),
+            ("", "twin-w4", "only in B"),
+        ]
+
+    def test_runs_of_two_boards_meet(self, put):
+        for board in ("d1", "d2"):
+            for workers in (1, 2):
+                put(f"jetson-{board}-w{workers}", instance=board, num_workers=workers)
+        rows = compare(find_runs("*-d1-*"), find_runs("*-d2-*"), 0.05)
+        assert {(row.run_a, row.run_b) for row in rows} == {
+            ("jetson-d1-w1", "jetson-d2-w1"),
+            ("jetson-d1-w2", "jetson-d2-w2"),
+        }
+
+    def test_runs_of_two_folders_meet_their_namesakes(self, put):
+        put("one", *E2E, root="before")
+        put("one", *({"e2e_s": 2 * row["e2e_s"]} for row in E2E))
+        assert compared_factors(find_runs("before/results"), find_runs("results")) == {}
+        assert ratios("before/results", "results")["e2e"].ratio == pytest.approx(2.0)
+
+    def test_runs_that_follow_different_papers_do_not_meet(self, put):
+        put("one-a", setup="sigmetrics2023")
+        put("two-a", setup="hipcw2021")
+        put("two-b", setup="own")
+        assert {row.part for row in compare(find_runs("one-*"), find_runs("two-*"), 0.05)} == {""}
+
+    def test_a_run_with_two_partners_is_refused(self, put):
+        put("one")
+        put("two-a")
+        put("two-b")
+        with pytest.raises(EpochwattError, match="two runs of B have the same factors"):
+            compare(find_runs("one"), find_runs("two-*"), 0.05)
+
+    def test_a_set_without_runs_is_refused(self, put):
+        put("one")
+        with pytest.raises(EpochwattError, match="no run is called 'two-\\*'"):
+            find_runs("two-*")
+
+    def test_runs_that_were_taken_over_are_found(self, put, tmp_path):
+        put("one")
+        (tmp_path / "imported").symlink_to("results/runs")
+        assert find_runs("one").shape[0] == 2 * len(E2E)
+
+
+class TestRatios:
+    """What a pair says."""
+
+    def test_means_are_over_the_valid_epochs_after_the_first(self, put):
+        put("a", {"e2e_s": 90.0}, {"e2e_s": 4.0}, {"e2e_s": 6.0}, {"e2e_s": 99.0, "valid": False})
+        put("b", {"e2e_s": 90.0}, {"e2e_s": 10.0}, {"e2e_s": 10.0})
+        row = ratios("a", "b")["e2e"]
+        assert (row.a, row.b, row.ratio, row.n_epochs_a, row.n_epochs_b) == (5.0, 10.0, 2.0, 2, 2)
+
+    def test_every_part_has_its_own_ratio(self, put):
+        put("a", *([{"energy_trapezoid_wh": 2.0}] * 3))
+        slow = {"wait_s": 2.5, "compute_s": 4.5, "e2e_s": 8.0, "energy_trapezoid_wh": 3.0}
+        put("b", *([slow] * 3))
+        told = {part: row.ratio for part, row in ratios("a", "b").items()}
+        wanted = {"e2e": 2.0, "stall": 2.0, "compute": 2.0, "overhead": 2.0, "energy": 1.5}
+        assert told == pytest.approx(wanted)
+
+    def test_one_epoch_after_the_first_is_not_enough(self, put):
+        put("a", {}, {})
+        put("b")
+        row = ratios("a", "b")["e2e"]
+        assert (row.verdict, row.reason) == ("not enough epochs", "one epoch has no spread")
+        assert (row.low, row.ratio) == (None, pytest.approx(4.2 / 4.0))
+
+    def test_none_after_the_first_is_not_enough_either(self, put):
+        put("a", {})
+        put("b")
+        assert {(row.verdict, row.ratio) for row in ratios("a", "b").values()} == {
+            ("not enough epochs", None)
+        }
+
+    def test_what_was_not_measured_has_no_ratio(self, put):
+        put("a")
+        put("b")
+        row = ratios("a", "b")["energy"]
+        assert (row.verdict, row.reason, row.ratio) == ("not comparable", "no value in A", None)
+
+    def test_energies_of_different_scopes_have_no_ratio(self, put):
+        put("a", *([{"energy_trapezoid_wh": 2.0, "power_scope": "module"}] * 3))
+        put("b", *([{"energy_trapezoid_wh": 3.0, "power_scope": "socket"}] * 3))
+        row = ratios("a", "b")["energy"]
+        assert (row.verdict, row.reason) == ("not comparable", "energy of module against socket")
+
+    def test_a_part_that_is_not_above_0_has_no_ratio(self, put):
+        put("a", *([{"e2e_s": 3.75}] * 3))
+        put("b")
+        assert ratios("a", "b")["overhead"].reason == "not above 0 in A"
+
+
+class TestInterval:
+    """The ratio's interval, and what it says."""
+
+    def test_is_that_of_a_golden_case(self):
+        a, b = np.array([4.0, 4.2, 4.4]), np.array([5.0, 5.1, 5.3, 5.4])
+        low, high = interval(a, b)
+        assert (low, high) == pytest.approx((1.12582, 1.36156), abs=1e-5)
+
+    def test_is_welchs_where_spreads_are_small(self):
+        rng = np.random.default_rng(1)
+        a, b = 1 + 1e-4 * rng.standard_normal(5), 1 + 3e-4 * rng.standard_normal(9)
+        told = stats.ttest_ind(b, a, equal_var=False).confidence_interval()
+        assert np.log(interval(a, b)) == pytest.approx([told.low, told.high], rel=1e-3)
+
+    def test_of_epochs_that_do_not_differ_has_no_width(self):
+        assert interval(np.full(3, 2.0), np.full(2, 3.0)) == (1.5, 1.5)
+
+    @given(
+        st.lists(st.floats(0.5, 2.0), min_size=2, max_size=8).map(np.array),
+        st.lists(st.floats(0.5, 2.0), min_size=2, max_size=8).map(np.array),
+    )
+    def test_holds_the_ratio_and_turns_over_with_the_sides(self, a, b):
+        low, high = interval(a, b)
+        assert low <= b.mean() / a.mean() * (1 + 1e-12)
+        assert high >= b.mean() / a.mean() * (1 - 1e-12)
+        turned = interval(b, a)
+        assert math.isclose(turned[0] * high, 1.0, rel_tol=1e-9) or high == math.inf
+        assert math.isclose(turned[1] * low, 1.0, rel_tol=1e-9) or low == 0.0
+
+    def test_covers_the_true_ratio_about_as_often_as_it_says(self):
+        rng = np.random.default_rng(7)
+        draws = [(rng.normal(10, 0.5, 5), rng.normal(12, 0.2, 4)) for _ in range(2000)]
+        inside = [low <= 1.2 <= high for low, high in (interval(a, b) for a, b in draws)]
+        assert 0.93 < np.mean(inside) < 0.98
+
+    @pytest.mark.parametrize(
+        ("low", "high", "verdict"),
+        [
+            (0.96, 1.04, "equivalent"),
+            (1 / 1.05, 1.05, "equivalent"),
+            (1.06, 1.2, "different"),
+            (0.5, 0.95, "different"),
+            (1.01, 1.06, "not enough epochs"),
+            (0.5, 2.0, "not enough epochs"),
+        ],
+    )
+    def test_verdict_is_where_it_lies(self, low, high, verdict):
+        assert verdict_of(low, high, 0.05) == verdict
+
+
+class TestText:
+    """What is printed and written."""
+
+    def test_first_line_names_what_is_simulated(self, put):
+        put("a")
+        put("b", backend="twin")
+        first, second, *_ = compare_lines("a", "b", 5.0)
+        assert first == ("A: measured on nx/d1, 1 runs; B: simulated, not measured: nx/d1, 1 runs")
+        assert second == "compared: backend (jetson, twin)"
+
+    def test_table_counts_and_runs_without_a_partner(self, put):
+        put("a-1")
+        for scale in range(2, 9):
+            put(f"a-{scale}", dataset_scale=scale)
+        put("b", backend="twin")
+        lines = compare_lines("a-*", "b", 5.0)
+        (e2e,) = [line.split() for line in lines if line.startswith("a-1 ")]
+        assert e2e[1:] == [
+            *("e2e", "4.2", "s", "4.2", "s", "3,", "3", "1.000"),
+            *("0.898-1.114", "not", "enough", "epochs"),
+        ]
+        assert "compute: 1 equivalent" in lines
+        assert "energy: 1 not comparable" in lines
+        assert lines[-1] == "only in A: a-2, a-3, a-4, a-5, a-6, and 2 more"
+
+    def test_sets_without_a_pair_say_so(self, put):
+        put("a-1", dataset_scale=2)
+        put("a-2", dataset_scale=3)
+        put("b-1", dataset_scale=4)
+        assert "no two runs agree" in compare_lines("a-*", "b-*", 5.0)
+
+    def test_command_prints_the_table_and_writes_all_ratios(self, put, tmp_path, capsys):
+        put("a")
+        put("b", {}, *([{"e2e_s": 8.0, "compute_s": 6.25}] * 3), backend="twin")
+        assert main(["compare", "a", "b", "--margin", "20", "--csv", "ratios.csv"]) == 0
+        assert "margin: 20 %" in capsys.readouterr().out
+        with open(tmp_path / "ratios.csv", newline="", encoding="utf-8") as handle:
+            rows = list(csv.DictReader(handle))
+        assert [(row["part"], row["quantity"], row["verdict"]) for row in rows] == [
+            ("e2e", "e2e_s", "different"),
+            ("stall", "stall_s", "equivalent"),
+            ("compute", "compute_s", "different"),
+            ("overhead", "overhead_s", rows[3]["verdict"]),
+            ("energy", "energy_trapezoid_wh", "not comparable"),
+        ]

@@ -1,0 +1,103 @@
+"""The claims in a few lines."""
+
+import pytest
+
+from epochwatt.claims.findings import Finding, read_findings, write_findings
+from epochwatt.claims.headline import headline
+
+
+@pytest.fixture
+def finding():
+    """Return a function that makes a row of claims.csv."""
+
+    def make(**cells):
+        told = {
+            **dict.fromkeys(Finding._fields, ""),
+            **{"claim": "T1", "paper": "sigmetrics2023", "role": "core", "backend": "twin"},
+            **{"form": "paper", "status": "holds", "status_held_out": "holds"},
+            "rests_on": "mechanism",
+        }
+        return Finding(**told | cells)
+
+    return make
+
+
+def test_a_table_is_read_as_it_was_written(finding, tmp_path):
+    rows = [finding(), finding(claim="T2", sides="a, b: 1 < 2", n_cases="1")]
+    write_findings(str(tmp_path / "claims.csv"), rows)
+    assert read_findings(str(tmp_path / "claims.csv")) == rows
+
+
+def test_held_out_claims_that_rest_on_a_mechanism_come_first(finding):
+    rows = [
+        finding(),
+        finding(claim="T2", status_held_out="does_not_hold"),
+        finding(claim="T3", status_held_out="not_evaluable"),
+        finding(claim="T4", rests_on="assumed"),
+        finding(claim="T5", role="quant"),
+    ]
+    lines = headline(rows)
+    assert lines[:4] == [
+        "Simulated, not measured: SIGMETRICS 2023",
+        "  Held out, 1 of 2 core claims hold that rest on a mechanism (1 more cannot be judged).",
+        "  Held out, 0 of 0 core claims hold that rest on fitted numbers "
+        "(0 more cannot be judged).",
+        "  Held out, 1 of 1 core claims hold that rest on assumed numbers "
+        "(0 more cannot be judged).",
+    ]
+    assert (
+        "  As it is simulated, of 4 core claims 4 hold, 0 do not, 0 cannot be evaluated." in lines
+    )
+
+
+def test_what_cannot_be_evaluated_is_grouped_by_what_is_missing(finding):
+    none = {"status": "not_evaluable", "status_held_out": "not_evaluable"}
+    rows = [
+        finding(claim="T1", missing="prediction: best_mode_set agx", **none),
+        finding(claim="T2", missing="prediction: time_mape_pct agx", role="quant", **none),
+        finding(claim="T3", missing="run sigmetrics2023 agx; run b", **none),
+        finding(claim="T4", missing="a meter", **none),
+    ]
+    lines = headline(rows)
+    assert "  For want of the prediction models: 2 (T1, T2)." in lines
+    assert "  For want of runs that were not made: 1 (T3)." in lines
+    assert "  For want of a meter: 1 (T4)." in lines
+
+
+def test_a_core_claim_that_fails_says_why(finding):
+    fails = {"status": "does_not_hold", "wording": "a is less", "sides": "a < b: 2 < 1"}
+    rows = [
+        finding(**fails, why="missing: x"),
+        finding(claim="T2", status_held_out="does_not_hold", wording="b", why="missing: y"),
+        finding(claim="T3", role="quant", status="does_not_hold"),
+    ]
+    lines = headline(rows)
+    start = lines.index("  T1 does not hold: a is less")
+    assert lines[start : start + 5] == [
+        *("  T1 does not hold: a is less", "    a < b: 2 < 1", "    missing: x"),
+        *("  T2 does not hold held out: b", "    missing: y"),
+    ]
+    assert not any("T3" in line for line in lines)
+
+
+def test_each_measured_board_is_told_of_apart(finding):
+    none = {"backend": "jetson", "status": "not_evaluable"}
+    general = {"backend": "jetson", "form": "general"}
+    rows = [
+        finding(**none, missing="run a"),
+        finding(**general, board="own orin d1"),
+        finding(**general, board="own orin d2", claim="T2", status="does_not_hold", sides="2 < 1"),
+        finding(**general | none, board="own nano d1"),
+    ]
+    assert headline(rows) == [
+        "Measured on jetson",
+        "  Of 1 claims about the papers' own runs 0 hold, 0 do not, 1 cannot be evaluated.",
+        "  own orin d1: of 1 claims about any board 1 hold, 0 do not, 0 cannot be evaluated.",
+        "  own orin d2: of 1 claims about any board 0 hold, 1 do not, 0 cannot be evaluated.",
+        "  T2 does not hold: ",
+        "    2 < 1",
+    ]
+
+
+def test_without_runs_there_is_nothing_to_say():
+    assert headline([]) == ["No runs, so no claim can be evaluated."]

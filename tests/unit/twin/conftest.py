@@ -1,0 +1,90 @@
+"""The published numbers and the simulated boards, as the checkout has them."""
+
+from dataclasses import replace
+
+import pytest
+from made_up import FACTORS
+
+from epochwatt.twin.counting import write_workload
+from epochwatt.twin.observe import DATASETS
+from epochwatt.twin.recalibrate import MODELS, load_evidence
+from epochwatt.twin.steady import Setting
+
+
+@pytest.fixture(scope="session")
+def workloads(tmp_path_factory):
+    """Paths of the counts of the networks that the papers print numbers of."""
+    folder = tmp_path_factory.mktemp("workloads")
+    for model in MODELS:
+        write_workload({"model": model}, str(folder / f"{model}.json"))
+    return [str(folder / f"{model}.json") for model in MODELS]
+
+
+@pytest.fixture(scope="session")
+def evidence(workloads, request):
+    """What a calibration of the committed configuration reads."""
+    return load_evidence(workloads, request.config.rootpath)
+
+
+@pytest.fixture(scope="session")
+def only():
+    """Return a function that gives a twin of which only some parameters are fitted."""
+
+    def call(twin, *names):
+        known = twin.parameters
+        fixed = [name for name in known.fitted if name not in names]
+        return replace(twin, parameters=known.assumed(fixed))
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def twin(evidence):
+    """The simulated boards, with the papers' networks counted anew."""
+    return evidence.twin
+
+
+@pytest.fixture(scope="session")
+def modes(evidence):
+    """The boards' power modes."""
+    return evidence.modes
+
+
+@pytest.fixture(scope="session")
+def quiet(twin):
+    """The parameters without any spread between mini-batches, epochs and boards."""
+    return twin.parameters.moved({n: 0.0 for n in twin.parameters if n.startswith("noise_")})
+
+
+@pytest.fixture(scope="session")
+def setting(twin, modes):
+    """Return a function that makes a configuration: the papers' default, but for what is told."""
+
+    def make(device="agx", model="lenet", mode=None, clocks=None, **changes):
+        own = modes[device]
+        told = {"medium": "ssd", "batch_size": 16, "num_workers": 4, **changes}
+        return Setting(
+            board=twin.boards[device],
+            work=twin.works[model],
+            samples=twin.samples[DATASETS[model]],
+            clocks=own[mode or next(iter(own))]._replace(**clocks or {}),
+            **told,
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def factors_of(modes):
+    """Return a function that makes a run's factors: LeNet on AGX Xavier, but for what is told."""
+
+    def make(device="agx", model="lenet", mode=None, **changes):
+        mode = mode or next(iter(modes[device]))
+        return {
+            **FACTORS,
+            **{"device": device, "model": model, "dataset": DATASETS[model]},
+            **{"power_mode": mode, "power_mode_settings": modes[device][mode]._asdict()},
+            **changes,
+        }
+
+    return make

@@ -1,0 +1,58 @@
+"""`epochwatt calibrate-twin`: what it writes, and that a second time it writes the same."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from epochwatt import cli
+from epochwatt.twin.parameters import load_parameters, write_parameters
+from epochwatt.twin.recalibrate import write_validation
+from epochwatt.twin.refits import ALL, load_refits
+
+FITTED = ("sample_kcycles", "gpu_mw_per_ghz_v2")
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch, request):
+    """The configuration, of which two parameters are fitted and the others assumed."""
+    for folder in ("published", "twin", "devices"):
+        shutil.copytree(request.config.rootpath / "config" / folder, tmp_path / "config" / folder)
+    monkeypatch.chdir(tmp_path)
+    twin = Path("config/twin")
+    known = load_parameters(twin)
+    write_parameters(twin, known.assumed([n for n in known.fitted if n not in FITTED]))
+    return twin
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_fit_refits_and_writes_the_same_again(checkout, workloads, capsys):
+    before = contents(checkout)
+    command = ["calibrate-twin", "--workloads", str(Path(workloads[0]).parent)]
+    assert cli.main([*command, "--folds"]) == 0
+    told = capsys.readouterr().out
+    after = contents(checkout)
+    assert {n for n in after if after[n] != before[n]} == {"parameters.yaml", "refits.csv"}
+    known = load_parameters(checkout)
+    assert known.fitted == ("sample_kcycles", "gpu_mw_per_ghz_v2")
+    assert all(
+        each.spread > 0 and each.serves for n, each in known.described.items() if n in FITTED
+    )
+    assert load_refits(checkout, known).keys() > {ALL, "5.1.1", "5.6.7"}
+    for line in ("2 parameters, ", "sample_kcycles ", "time: median held-out error ", "(21 of 21)"):
+        assert line in told
+
+    assert cli.main(command) == 0
+    assert contents(checkout) == after
+
+    write_validation(workloads, "validation.csv", "validation.txt")
+    assert Path("validation.txt").read_text("utf-8").strip() in told
+    assert Path("validation.csv").read_text("utf-8").count("\n") > 150
+
+
+def test_counts_that_are_not_there(checkout, capsys):
+    assert cli.main(["calibrate-twin"]) == 1
+    assert "results/twin/workloads/lenet.json" in capsys.readouterr().err

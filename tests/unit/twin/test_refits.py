@@ -1,0 +1,149 @@
+"""Folds refitted: what is left out, their file, their spread, and one fold fitted anew."""
+
+import math
+
+import numpy as np
+import pytest
+
+from epochwatt.errors import ConfigError
+from epochwatt.twin.calibrate import Fit, calibrate
+from epochwatt.twin.refits import (
+    ALL,
+    FILE,
+    held_out,
+    load_refits,
+    parameter_draws,
+    refit,
+    spreads,
+    without,
+    write_refits,
+)
+
+REFITTED = "5.1.5"  # by the test; the committed file has the others
+WIDTHS = 0.05  # of the prior: what another machine's rounding may change
+
+
+@pytest.fixture(scope="module")
+def committed(evidence):
+    return load_refits(evidence.folder, evidence.twin.parameters)
+
+
+def test_fold_takes_its_take_away_and_what_gives_it_away(evidence):
+    fold = evidence.folds["5.1.5"]
+    left = {fact.id for fact in without(evidence.facts, fold)}
+    seen = {fact.id for fact in evidence.facts}
+    assert seen - left == seen & fold.removed
+    assert {"S5.1.5-01", "S5.1.3-01", "RS5.1.3-01", "S5.1.6-05"} <= seen - left
+
+
+def test_every_fold_that_takes_a_number_is_committed(evidence, committed):
+    taking = [
+        name
+        for name, fold in evidence.folds.items()
+        if len(without(evidence.facts, fold)) < len(evidence.facts)
+    ]
+    assert list(committed) == [ALL, *taking]
+
+
+def test_committed_fold_is_what_a_refit_gives(evidence, committed):
+    fold = evidence.folds[REFITTED]
+    found = calibrate(without(evidence.facts, fold), evidence.twin, evidence.modes).parameters
+    off = {
+        name: math.log(found[name] / committed[REFITTED][name]) / math.log(known.factor)
+        for name, known in found.described.items()
+        if known.source == "fitted"
+    }
+    assert {name: by for name, by in off.items() if abs(by) > WIDTHS} == {}
+
+
+def test_committed_spread_is_that_of_the_folds(evidence, committed):
+    known = evidence.twin.parameters.described
+    assert spreads(committed) == {n: known[n].spread for n in evidence.twin.parameters.fitted}
+
+
+def test_folds_are_fitted_side_by_side(evidence, only):
+    twin = only(evidence.twin, "sample_kcycles")
+    some = [fact for fact in evidence.facts if fact.id[:6] in ("S5.1.3", "S5.1.5", "S5.6-0")]
+    folds = {name: evidence.folds[name] for name in ("5.1.3", "5.2.1", "5.6")}
+    lines = []
+    found = refit(folds, some, twin, evidence.modes, lines.append)
+    assert list(found) == ["5.1.3", "5.6"]  # 5.2.1 takes none of these numbers
+    assert len(lines) == 2
+    alone = calibrate(without(some, folds["5.6"]), twin, evidence.modes)
+    assert dict(found["5.6"].parameters) == dict(alone.parameters)
+
+
+class TestFile:
+    """refits.csv."""
+
+    @pytest.fixture
+    def fits(self, evidence, only):
+        p = only(evidence.twin, "sample_kcycles", "agx_soc_w").parameters
+        moved = {ALL: (470.0, 3.5), "5.1.1": (450.5, 3.25), "5.6": (500.0, 4.0)}
+        return {
+            name: Fit(p.moved({"sample_kcycles": a, "agx_soc_w": b}), 12.345, 99)
+            for name, (a, b) in moved.items()
+        }
+
+    def test_is_read_back(self, fits, tmp_path):
+        write_refits(tmp_path, fits)
+        found = load_refits(tmp_path, fits[ALL].parameters)
+        assert found["5.1.1"] == {"sample_kcycles": 450.5, "agx_soc_w": 3.25}
+        assert list(found) == [ALL, "5.1.1", "5.6"]
+        assert (
+            (tmp_path / FILE)
+            .read_text("utf-8")
+            .startswith("take_away,n_facts,objective,sample_kcycles,agx_soc_w\nall,99,")
+        )
+
+    def test_of_other_fitted_values_is_refused(self, fits, tmp_path):
+        write_refits(tmp_path, fits)
+        with pytest.raises(ConfigError, match=r"other fitted values(.|\n)*make validate"):
+            load_refits(tmp_path, fits["5.6"].parameters)
+
+    def test_damaged_is_refused_with_its_line(self, fits, tmp_path):
+        write_refits(tmp_path, fits)
+        text = (tmp_path / FILE).read_text("utf-8")
+        (tmp_path / FILE).write_text(text.replace("450.5", "much"), "utf-8")
+        with pytest.raises(ConfigError, match=r"line 3(.|\n)*make validate"):
+            load_refits(tmp_path, fits[ALL].parameters)
+
+
+def test_take_away_that_no_fit_saw_is_predicted_by_the_fit_of_all(evidence, committed):
+    p = evidence.twin.parameters
+    assert dict(held_out(p, committed, "H-III.A")) == dict(p)
+    assert dict(held_out(p, committed, "5.1.5")) == {**p, **committed["5.1.5"]}
+
+
+class TestDraws:
+    """Parameters drawn as the folds spread."""
+
+    def test_same_seed_gives_the_same(self, evidence, committed):
+        p = evidence.twin.parameters
+        first, again, other = (parameter_draws(p, committed, 3, seed) for seed in (1, 1, 2))
+        assert [dict(draw) for draw in first] == [dict(draw) for draw in again]
+        assert dict(first[0]) != dict(other[0])
+        assert len(first) == 3
+
+    def test_only_fitted_parameters_move_and_all_stay_positive(self, evidence, committed):
+        p = evidence.twin.parameters
+        for draw in parameter_draws(p, committed, 20, 0):
+            assert {n for n in p if draw[n] != p[n]} <= set(p.fitted)
+            assert all(draw[name] > 0 for name in p.fitted)
+
+    def test_draws_lie_around_the_fit_with_the_spread_and_correlation_of_the_folds(self, evidence):
+        p = evidence.twin.parameters
+        names = ["sample_kcycles", "agx_soc_w"]
+        logs = np.random.default_rng(5).normal(0, [0.02, 0.1], (12, 2)) @ [[1, 0], [0.5, 1]]
+        refits = {
+            str(i): {n: p[n] * math.exp(x) for n, x in zip(names, row, strict=True)}
+            for i, row in enumerate(logs)
+        }
+        refits[ALL] = {name: p[name] for name in names}
+        draws = parameter_draws(p, refits, 20_000, 0)
+        found = np.log([[draw[name] / p[name] for name in names] for draw in draws])
+        assert found.mean(axis=0) == pytest.approx([0, 0], abs=0.003)
+        assert np.cov(found.T) == pytest.approx(np.cov(logs.T), rel=0.05)
+        assert spreads(refits) == pytest.approx(
+            dict(zip(names, logs.std(axis=0, ddof=1), strict=True)), rel=1e-3
+        )

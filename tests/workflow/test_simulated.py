@@ -1,0 +1,102 @@
+"""The twin in the workflow: what it makes, and what a change makes again."""
+
+import shutil
+
+import pytest
+
+TWO = {"model": "lenet", "storage": ["ssd", "hdd"]}
+
+
+@pytest.fixture(scope="module")
+def simulated(shop):
+    """A checkout in which two runs and the papers' idle powers were simulated."""
+    checkout = shop.checkout()
+    study = {"backend": "jetson", "twin": "true", "device": "agx", "epochs": 2, "sweep": [TWO]}
+    checkout.configure(drawn=("grid",), grid=study)
+    checkout.write_yaml("config/config.yaml", {"studies": ["simulated"]})
+    return checkout, checkout.make()
+
+
+@pytest.fixture
+def checkout(shop, simulated):
+    """A copy of it, to be changed."""
+    return shop.copy_of(simulated[0])
+
+
+def runs(checkout):
+    return [run.id for run in checkout.runs()]
+
+
+def test_runs_idle_powers_tables_and_figures_are_made_without_measuring(simulated):
+    checkout, outcome = simulated
+    first, second = runs(checkout)
+    assert outcome.jobs == sorted(
+        [
+            *("check_claims", "collect_idle", "collect_study", "count_workload lenet"),
+            "plot_fig02 twin",
+            *("simulate_idle", f"simulate_run {first}", f"simulate_run {second}", "summarise"),
+        ]
+    )
+    assert not (checkout.root / "data").exists()
+    assert [p.name for p in (checkout.root / "measured").iterdir()] == [".workflow.lock"]
+
+
+def test_every_row_says_that_it_is_simulated(simulated):
+    checkout, _ = simulated
+    rows = checkout.table("results/tables/epochs.csv")
+    assert [(row["backend"], row["timing_method"]) for row in rows] == [("twin", "simulated")] * 4
+    idle = checkout.table("results/tables/idle.csv")
+    assert [row["backend"] for row in idle] == ["twin"] * 29
+    assert all(float(row["power_w"]) > 0 for row in idle)
+    assert "Simulated, not measured" in (checkout.root / "results/summary.txt").read_text()
+    svg = (checkout.root / "results/figures/twin/fig02a.csv").read_text()
+    assert "twin" in svg
+
+
+def test_nothing_is_done_twice(checkout):
+    assert checkout.make().jobs == []
+
+
+def test_a_changed_parameter_simulates_all_again_and_counts_nothing(checkout):
+    checkout.append("config/twin/parameters.yaml", "# looked at again")
+    jobs = checkout.make().jobs
+    assert [job.split()[0] for job in jobs if job.startswith(("count", "simulate"))] == [
+        *("simulate_idle", "simulate_run", "simulate_run")
+    ]
+
+
+def test_changed_code_of_the_twin_simulates_again_and_a_comment_does_not(checkout):
+    checkout.append("src/epochwatt/twin/write.py", "# a comment")
+    assert checkout.make("--dry-run").jobs == []
+    checkout.append("src/epochwatt/twin/write.py", "EDITED = True")
+    jobs = checkout.make("--dry-run").jobs
+    assert len([job for job in jobs if job.startswith("simulate_run")]) == 2
+    assert not [job for job in jobs if job.startswith("count_workload")]
+
+
+def test_more_epochs_are_simulated_from_the_start(checkout):
+    studies = checkout.read_yaml("config/studies.yaml")
+    studies["grid"]["epochs"] = 3
+    checkout.write_yaml("config/studies.yaml", studies)
+    checkout.make()
+    assert len(checkout.table("results/tables/epochs.csv")) == 6
+
+
+def test_lost_results_come_back_the_same(checkout):
+    before = checkout.state("results/runs", "results/simulated", content_only=True)
+    shutil.rmtree(checkout.root / "results")
+    checkout.make()
+    assert checkout.state("results/runs", "results/simulated", content_only=True) == before
+
+
+def test_discard_says_that_nothing_was_measured(checkout):
+    outcome = checkout.epochwatt("discard", runs(checkout)[0])
+    assert outcome.status == 1
+    assert "is simulated: nothing is measured of it" in outcome.text
+
+
+def test_why_names_the_job(checkout):
+    run = runs(checkout)[0]
+    told = checkout.epochwatt("plan", "--why", run)
+    assert "simulated on the twin" in told.text
+    assert "nothing would run" in told.text

@@ -1,0 +1,117 @@
+"""Simulated boards: what each network asks of a GPU, counted once, then runs and idle powers.
+
+Needs: a network; config/twin/.  Gives: results/twin/workloads/{model}.json, results/simulated/ in the
+form of measured/, and the tables of each simulated run, which no other job has to collect.
+"""
+
+from epochwatt.study.expand import OWN_KEYS
+
+TWIN_CONFIG = sorted(str(path) for path in Path("config/twin").glob("*.yaml"))
+PUBLISHED_MODELS = ("lenet", "mobilenet", "resnet")  # that the papers print numbers of
+VALIDATED = sorted(
+    str(path)
+    for files in ("twin/*.*", "published/*.csv", "devices/*.yaml")
+    for path in Path("config").glob(files)
+)
+
+
+rule count_workload:
+    """Count the kernels of one training mini-batch; the one rule of the twin that needs torch."""
+    output:
+        workload="results/twin/workloads/{model}.json",
+    log:
+        "results/logs/count_workload/{model}.log",
+    wildcard_constraints:
+        model="|".join(map(re.escape, sorted(SETTINGS.workloads))),
+    conda:
+        ENVIRONMENT
+    resources:
+        python=sys.executable,
+        tmpdir=tempfile.gettempdir(),
+    params:
+        network=lambda wildcards: SETTINGS.workloads[wildcards.model].model_dump_json(
+            include=OWN_KEYS
+        ),
+        code=fingerprint("epochwatt.twin.counting"),
+    shell:
+        "{resources.python:q} -m epochwatt count-workload {wildcards.model}"
+        " --output {output.workload:q} >{log:q} 2>&1"
+
+
+rule simulate_run:
+    """Simulate all epochs of one run: records as a board leaves them, and its tables."""
+    input:
+        config=TWIN_CONFIG,
+        workload=workload,
+    output:
+        records=directory("results/simulated/{run}"),
+        epochs="results/runs/{run}/epochs.csv",
+        energy="results/runs/{run}/energy.csv",
+    log:
+        "results/logs/simulate_run/{run}.log",
+    wildcard_constraints:
+        run=f"{TWIN}-.+",
+    conda:
+        ENVIRONMENT
+    resources:
+        python=sys.executable,
+        tmpdir=tempfile.gettempdir(),
+    params:
+        simulation=simulation,
+        code=fingerprint("epochwatt.twin.job"),
+    shell:  # numpy's threads take 0.05 s to start, and a job has one core
+        "OPENBLAS_NUM_THREADS=1 {resources.python:q} -m epochwatt simulate-run {wildcards.run}"
+        " {params.simulation} --workload {input.workload:q} --output {output.records:q}"
+        " --tables results/runs/{wildcards.run} >{log:q} 2>&1"
+
+
+rule simulate_idle:
+    """Simulate all idle powers, in one job: each is one number."""
+    input:
+        config=TWIN_CONFIG,
+    output:
+        records=directory("results/simulated/idle"),
+    log:
+        "results/logs/simulate_idle.log",
+    conda:
+        ENVIRONMENT
+    resources:
+        python=sys.executable,
+        tmpdir=tempfile.gettempdir(),
+    params:
+        idles=json.dumps(SIMULATED_IDLES),
+        code=fingerprint("epochwatt.twin.job"),
+    shell:
+        "OPENBLAS_NUM_THREADS=1 {resources.python:q} -m epochwatt simulate-idle --idles {params.idles:q}"
+        " --output {output.records:q} >{log:q} 2>&1"
+
+
+rule validate_twin:
+    """Hold the simulation, fitted without each take-away in turn, against the published numbers.
+
+    `make validate` refits; this evaluates the refits of config/twin/refits.csv.
+    """
+    input:
+        config=VALIDATED,
+        workloads=expand("results/twin/workloads/{model}.json", model=PUBLISHED_MODELS),
+        style=lambda wildcards: STYLE,
+    output:
+        table="results/twin/validation.csv",
+        text="results/twin/validation.txt",
+        png="results/figures/twin/validation.png",
+        csv="results/figures/twin/validation.csv",
+        figure=report(
+            "results/figures/twin/validation.svg",
+            caption="../report/validation.rst",
+            category="Simulated boards",
+            labels={"shows": "held-out predictions"},
+        ),
+    log:
+        "results/logs/validate_twin.log",
+    conda:
+        ENVIRONMENT
+    params:
+        palette=SETTINGS.plotting.palette,
+        code=fingerprint("epochwatt.twin.recalibrate", "epochwatt.figures.validation"),
+    script:
+        "../scripts/validate_twin.py"

@@ -1,0 +1,22 @@
+"""Adapter of rule check_claims."""
+
+from epochwatt.adapters import job_log
+from epochwatt.claims.check import check_claims
+
+
+def main(snakemake):
+    with job_log(snakemake.log[0]):
+        check_claims(
+            epochs=snakemake.input.epochs,
+            idle="".join(snakemake.input.idle),
+            backends=snakemake.params.backends,
+            records=snakemake.params.records,
+            power_modes=snakemake.params.power_modes,
+            workloads=snakemake.input.workloads,
+            path=snakemake.output.table,
+            text=snakemake.output.text,
+        )
+
+
+if "snakemake" in globals():
+    main(snakemake)  # noqa: F821

@@ -1,0 +1,22 @@
+"""Adapter of rule tabulate_text_only."""
+
+from os.path import dirname
+
+from epochwatt.adapters import job_log
+from epochwatt.figures.text_only import write
+
+
+def main(snakemake):
+    with job_log(snakemake.log[0]):
+        write(
+            epochs=snakemake.input.epochs,
+            missing=snakemake.params.missing,
+            backend=snakemake.wildcards.backend,
+            published=dirname(snakemake.input.published[0]),
+            twin=dirname(snakemake.input.published[-1]),
+            stem=snakemake.output.table.removesuffix(".csv"),
+        )
+
+
+if "snakemake" in globals():
+    main(snakemake)  # noqa: F821

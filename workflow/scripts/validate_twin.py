@@ -1,0 +1,24 @@
+"""Adapter of rule validate_twin."""
+
+from epochwatt.adapters import job_log
+from epochwatt.figures.validation import plot
+from epochwatt.twin.recalibrate import write_validation
+
+
+def main(snakemake):
+    with job_log(snakemake.log[0]):
+        write_validation(
+            workloads=snakemake.input.workloads,
+            table=snakemake.output.table,
+            text=snakemake.output.text,
+        )
+        plot(
+            path=snakemake.output.table,
+            style_file=snakemake.input.style,
+            palette=snakemake.params.palette,
+            stem=snakemake.output.figure.removesuffix(".svg"),
+        )
+
+
+if "snakemake" in globals():
+    main(snakemake)  # noqa: F821
