@@ -60,4 +60,5 @@ rule all:
         rules.tables.input,
         rules.paper_tables.input,
         rules.check_claims.output,
+        rules.validation.input,
         rules.idle_power.input,

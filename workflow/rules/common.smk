@@ -122,3 +122,14 @@ def reported(figure, panel):
             "backend": "{backend}",
         },
     )
+
+
+def tabulated(path, table, title, **labels):
+    """Return a table's page as the report shows it, with its caption."""
+    return report(
+        path,
+        caption=f"../report/{table}.rst",
+        category=PAPERS["sigmetrics2023"],
+        subcategory="tables",
+        labels={"shows": title, **labels},
+    )

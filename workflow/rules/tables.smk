@@ -21,17 +21,6 @@ PAPER_TABLES = {
 }
 
 
-def tabulated(path, table, title, **labels):
-    """Return a table's page as the report shows it, with its caption."""
-    return report(
-        path,
-        caption=f"../report/{table}.rst",
-        category=PAPERS["sigmetrics2023"],
-        subcategory="tables",
-        labels={"shows": title, **labels},
-    )
-
-
 rule tabulate_setup:
     """Put boards, networks and power modes of the paper beside those that are here."""
     input:
@@ -48,7 +37,6 @@ rule tabulate_setup:
     conda:
         ENVIRONMENT
     params:
-        config="config",
         code=fingerprint("epochwatt.figures.setup_tables"),
     script:
         "../scripts/tabulate_setup.py"

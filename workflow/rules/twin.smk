@@ -8,6 +8,7 @@ from epochwatt.study.expand import OWN_KEYS
 
 TWIN_CONFIG = sorted(str(path) for path in Path("config/twin").glob("*.yaml"))
 PUBLISHED_MODELS = ("lenet", "mobilenet", "resnet")  # that the papers print numbers of
+SIMULATED_MODELS = {run.factors["model"] for run in TABLE.of_backend(TWIN)}
 VALIDATED = sorted(
     str(path)
     for files in ("twin/*.*", "published/*.csv", "devices/*.yaml")
@@ -115,3 +116,13 @@ rule validate_twin:
         code=fingerprint("epochwatt.twin.recalibrate", "epochwatt.figures.validation"),
     script:
         "../scripts/validate_twin.py"
+
+
+rule validation:
+    """What the simulation is worth, where all networks are simulated that numbers are printed of."""
+    input:
+        (
+            rules.validate_twin.output
+            if SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
+            else []
+        ),

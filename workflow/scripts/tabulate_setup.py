@@ -9,7 +9,7 @@ from epochwatt.figures.setup_tables import write
 def main(snakemake):
     with job_log(snakemake.log[0]):
         write(
-            config=snakemake.params.config,
+            config="config",
             workloads=snakemake.input.workloads,
             folder=dirname(snakemake.output[0]),
         )
