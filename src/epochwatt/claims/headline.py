@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from epochwatt.claims.findings import GENERAL, Finding
+from epochwatt.claims.held_out import NOT_HELD_OUT
 from epochwatt.claims.mechanisms import RESTS_ON
 from epochwatt.study.runs import TWIN
 from epochwatt.text import origin
@@ -53,10 +54,11 @@ def _simulated(own: Sequence[Finding]) -> list[str]:
 def _held_out(core: Iterable[Finding], rests_on: str) -> str:
     """Return how many core claims hold held out, of those with one kind of evidence."""
     known = [each.status_held_out for each in core if each.rests_on == rests_on]
-    told = [status for status in known if status != "not_evaluable"]
+    told = [status for status in known if status not in ("not_evaluable", NOT_HELD_OUT)]
+    unjudged, whole = known.count("not_evaluable"), known.count(NOT_HELD_OUT)
     return (
         f"  Held out, {told.count('holds')} of {len(told)} core claims hold {RESTING[rests_on]} "
-        f"({len(known) - len(told)} more cannot be judged)."
+        f"({unjudged} more cannot be judged, {whole} print no number to leave out)."
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from epochwatt.errors import EpochwattError
 
 REPORT = Path("results/report.html")
-_SHOWN = ("figures/**/*.svg", "tables/**/*.csv", "summary.html")
+_SHOWN = ("figures/**/*.svg", "tables/**/*.*", "summary.html", "claims.csv")
 
 
 def shown() -> list[Path]:

@@ -9,8 +9,9 @@ The difference is, by what a number is (`difference`):
 * a share, in points; of a range, of its nearer end;
 * a bound: nothing where it is met.
 
-The loss is linear far out (soft l1), so that a number the paper itself contradicts does not pull. A
-first pass with the plain square leads away from minima that give up whole groups of numbers.
+The loss, of numbers and priors alike, is linear far out (soft l1), so that a number which the paper
+itself contradicts does not pull; no parameter leaves three widths of its prior. A first pass with
+the plain square leads away from minima that give up whole groups of numbers.
 """
 
 import math

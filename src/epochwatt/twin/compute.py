@@ -2,10 +2,11 @@
 
 Equations. Kernel i of a mini-batch does `flops` operations on `bytes` of memory and takes
 
-    exec_i = max(flops / (efficiency rate occupancy), bytes / (efficiency bandwidth)) + gap / f_gpu
+    exec_i = max(flops / (share rate occupancy), traffic bytes / (share bandwidth)) + gap / f_gpu
 
-a roofline (Williams, Waterman, Patterson, CACM 52(4) 2009) of the GPU's and the memory's clock. The
-CPU launches without waiting (a queue), and the GPU's front end fetches each launch from memory, so
+a roofline (Williams, Waterman, Patterson, CACM 52(4) 2009) of the GPU's and the memory's clock; a
+dense convolution reads its tiles again (`traffic`, else 1). The CPU launches without waiting (a
+queue), and the GPU's front end fetches each launch from memory, so
 
     launched_i = launched_(i-1) + launch_i
     ready_i    = max(ready_(i-1), launched_i) + front
@@ -78,8 +79,7 @@ def kernels_s(
     per_clock = _FLOP_PER_CORE_CLOCK * board.cuda_cores * efficiency * occupancy
     arithmetic_s = work.flops(batch_size) / per_clock / gpu_hz
     bandwidth = p["memory_efficiency"] * board.emc_bytes_per_clock
-    traffic = np.where(work.kind == "convolution", p["convolution_traffic"], 1.0)
-    memory_s = traffic * work.bytes(batch_size) / bandwidth / emc_hz
+    memory_s = moved_bytes(work, batch_size, p) / bandwidth / emc_hz
     gap_s = 1e3 * p["kernel_gap_kcycles"] / gpu_hz
     return np.asarray(np.maximum(arithmetic_s, memory_s) + gap_s)
 
@@ -115,8 +115,14 @@ def compute(
         end_s + sync_s,
         launch_s.sum(axis=1),
         exec_s.sum(axis=1),
-        float(work.bytes(batch_size).sum()),
+        float(moved_bytes(work, batch_size, p).sum()),
     )
+
+
+def moved_bytes(work: Workload, batch_size: int, p: Mapping[str, float]) -> NDArray[np.floating]:
+    """Return what each kernel reads and writes, bytes; tiles of a convolution are read again."""
+    traffic = np.where(work.kind == "convolution", p["convolution_traffic"], 1.0)
+    return np.asarray(traffic * work.bytes(batch_size))
 
 
 def last_end_s(

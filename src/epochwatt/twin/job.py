@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import fields
+from epochwatt.errors import ConfigError
 from epochwatt.twin.idle import write_idles
 from epochwatt.twin.load import load_twin
 from epochwatt.twin.simulate import simulate
@@ -39,7 +40,10 @@ def simulate_run(
     ConfigError, EpochwattError : the twin lacks a part of the run
     RecordError, RecordWriteError : as `write_run`
     """
-    factors = fields.with_defaults(json.loads(canonical))
+    try:
+        factors = fields.with_defaults(json.loads(canonical))
+    except ValueError as error:
+        raise ConfigError(f"--factors: {error}\n  needed: a run's factors, as JSON") from None
     twin = load_twin(config, {factors["model"]: workload})
     epochs = simulate(factors, n_epochs, twin)
     write_run(run, output, factors, epochs, json.loads(effects), tables)

@@ -132,7 +132,11 @@ def _checked(path: Path, name: str, found: Parameter) -> Parameter:
 
 
 def write_parameters(folder: Path, parameters: Parameters) -> None:
-    """Write `parameters.yaml`, whole or not at all; the same parameters give the same bytes."""
+    """Write `parameters.yaml`, whole or not at all.
+
+    The same parameters give the same bytes, and a file that has them is left alone: else all that
+    is made of it would be made again.
+    """
     groups: dict[str, dict[str, Any]] = {}
     for name, each in parameters.described.items():
         groups.setdefault(each.group, {})[name] = {
@@ -141,9 +145,10 @@ def write_parameters(folder: Path, parameters: Parameters) -> None:
             if field.name != "group" and getattr(each, field.name) != field.default
         }
     parts = [HEADER, *(_dump({group: rows}) for group, rows in groups.items())]
-    path = str(folder / FILE)
-    with files.writing("the parameters", path):
-        files.write_bytes(path, "\n".join(parts).encode())
+    path, told = folder / FILE, "\n".join(parts).encode()
+    with files.writing("the parameters", str(path)):
+        if not path.exists() or path.read_bytes() != told:
+            files.write_bytes(str(path), told)
 
 
 def _plain(value: Any) -> Any:

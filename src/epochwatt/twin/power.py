@@ -24,7 +24,6 @@ from epochwatt.twin.numbers import Array
 
 STATES = ("logging_on_dvfs_off", "logging_off_dvfs_off", "logging_off_dvfs_on", "wol")
 SCOPES = ("module", "socket")
-IDLE_EMC_SHARE = 0.0  # of the bandwidth, by an idle system
 
 
 class Clocks(NamedTuple):
@@ -59,13 +58,11 @@ class Load(NamedTuple):
     ----------
     busy_cores : CPU cores at work, 0 to cores
     gpu_util : share of the time in which kernels execute, 0 to 1
-    gpu_active : share of the GPU's cores at work while they do, 0 to 1
     bytes_per_s : moved in memory
     """
 
     busy_cores: Array
     gpu_util: Array
-    gpu_active: Array
     bytes_per_s: Array
 
 
@@ -105,7 +102,7 @@ def parts(board: Board, clocks: Clocks, load: Load, p: Mapping[str, float]) -> P
     return Parts(
         np.asarray(p[f"{board.power}_soc_w"]) + 0.0 * clocks.emc_mhz,
         core_w * (idle * clocks.cores + (1.0 - idle) * load.busy_cores),
-        gpu_w * (gpu_idle + (1.0 - gpu_idle) * load.gpu_util * load.gpu_active),
+        gpu_w * (gpu_idle + (1.0 - gpu_idle) * load.gpu_util),
         1e-3 * p["emc_w_per_ghz"] * clocks.emc_mhz * board.emc_bytes_per_clock / 64.0
         + 1e-12 * p["memory_pj_per_byte"] * load.bytes_per_s,
     )
@@ -141,5 +138,5 @@ def idle_w(board: Board, state: str, clocks: Clocks, scope: str, p: Mapping[str,
     if state == "logging_off_dvfs_on":
         clocks = Clocks(clocks.cores, board.cpu_mhz[0], board.gpu_mhz[0], board.emc_mhz[0])
     busy = p["monitor_cores"] / board.ipc if state == "logging_on_dvfs_off" else 0.0
-    module_w = parts(board, clocks, Load(busy, 0.0, 1.0, 0.0), p).module_w
+    module_w = parts(board, clocks, Load(busy, 0.0, 0.0), p).module_w
     return module_w if scope == "module" else socket_w(board, module_w, p)

@@ -21,6 +21,7 @@ from epochwatt.twin.power import Load
 from epochwatt.twin.steady import Epoch, Setting
 
 PERIOD_S = 1.0  # of the 2023 logger, jtop's
+MAX_ROWS = 1000  # of a source and epoch: a longer epoch is read less often
 COMPUTE = 2  # place of compute among a mini-batch's intervals
 PARTS = ("soc", "cpu", "gpu", "memory")
 _MIB = 2.0**20
@@ -75,8 +76,8 @@ def timeline(
     busy = mean.cpu_busy_s / mean.e2e_s
     moved = mean.moved_bytes / mean.e2e_s / share
     util = np.minimum(mean.gpu_busy_s / mean.compute_s, 1.0)
-    outside = power.parts(setting.board, mean.clocks, Load(busy, 0.0, 1.0, 0.0), p)
-    inside = power.parts(setting.board, mean.clocks, Load(busy, util, 1.0, moved), p)
+    outside = power.parts(setting.board, mean.clocks, Load(busy, 0.0, 0.0), p)
+    inside = power.parts(setting.board, mean.clocks, Load(busy, util, moved), p)
     parts_w = np.array([[_number(w) for w in each] for each in (outside, inside)])
     return Timeline(bounds_s, factor * parts_w, computing.ravel())
 
@@ -102,8 +103,14 @@ def sources(
 
 def _instants_s(end_s: float, random: np.random.Generator) -> NDArray[np.floating]:
     """Return one random instant per period, and both bounds."""
-    n = int(end_s / PERIOD_S)
-    return np.concatenate([[0.0], PERIOD_S * (np.arange(n) + random.random(n)), [end_s]])
+    period_s = _period_s(end_s)
+    n = int(end_s / period_s)
+    return np.concatenate([[0.0], period_s * (np.arange(n) + random.random(n)), [end_s]])
+
+
+def _period_s(end_s: float) -> float:
+    """Return the period of an epoch's readings: its work does not grow with simulated seconds."""
+    return max(PERIOD_S, end_s / MAX_ROWS)
 
 
 def _rails(
@@ -120,7 +127,9 @@ def _rails(
     module = ModulePower(setting.board.kind, list(rails))
     watts = line.at(t_s) * (1.0 + spread * random.standard_normal((t_s.size, len(PARTS))))
     values = np.column_stack([watts @ shares.T, watts.sum(axis=1)])
-    return Samples("twin", "module", PERIOD_S, module.columns, module.total, t_s + start_s, values)
+    return Samples(
+        "twin", "module", _period_s(t_s[-1]), module.columns, module.total, t_s + start_s, values
+    )
 
 
 def _host(
@@ -146,7 +155,7 @@ def _host(
     values[0, :3] = np.nan
     if setting.dvfs:
         values[:, -1] = _first_cluster_mhz(setting, mean, len(t_s), random)
-    return Samples("host", "", PERIOD_S, tuple(told), None, t_s + start_s, values)
+    return Samples("host", "", _period_s(t_s[-1]), tuple(told), None, t_s + start_s, values)
 
 
 def _first_cluster_mhz(
@@ -181,7 +190,7 @@ def _board(setting: Setting, mean: Epoch, t_s: NDArray[np.floating], start_s: fl
         "emc_util_pct": 100.0 * _number(mean.moved_bytes / mean.e2e_s) / bandwidth,
     }
     values = np.tile(list(told.values()), (len(t_s), 1))
-    return Samples("board", "", PERIOD_S, tuple(told), None, t_s + start_s, values)
+    return Samples("board", "", _period_s(t_s[-1]), tuple(told), None, t_s + start_s, values)
 
 
 def _number(value: Array) -> float:

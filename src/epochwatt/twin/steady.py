@@ -136,6 +136,7 @@ def epoch(setting: Setting, p: Mapping[str, float]) -> Epoch:
 def _at(setting: Setting, clocks: Clocks, p: Mapping[str, float]) -> Epoch:
     """Return an epoch at given clocks."""
     stages, work, read_share = stage_times(setting, clocks, p)
+    slow = slowdown(np.asarray(setting.num_workers) + MAIN_OTHERS, clocks.cores, p)
     n, workers = setting.n_minibatches, np.asarray(setting.num_workers)
     wait_s = steady_wait_s(stages, workers)
     start_s = np.where(workers > 0, first_s(workers, p), 0.0)
@@ -146,12 +147,12 @@ def _at(setting: Setting, clocks: Clocks, p: Mapping[str, float]) -> Epoch:
     # the training process polls while the GPU works and sleeps while the loader makes it wait
     late_s = n * np.maximum(wait_s - stages.handover_s, 0.0)
     main_s = e2e_s - np.where(workers > 0, late_s, n * stages.fetch_s)
-    beside_s = np.where(workers > 0, decode_s, 0.0)
+    beside_s = np.where(workers > 0, decode_s / slow, 0.0)  # without the time off the core
     busy_s = main_s + beside_s + p["monitor_cores"] / setting.board.ipc * e2e_s
     busy_cores = np.minimum(busy_s / e2e_s, clocks.cores)
     gpu_busy_s = n * work.gpu_busy_s
     moved = n * (work.moved_bytes + 2.0 * _batch_bytes(setting))
-    load = Load(busy_cores, gpu_busy_s / e2e_s, 1.0, moved / e2e_s)
+    load = Load(busy_cores, gpu_busy_s / e2e_s, moved / e2e_s)
     parts = power.parts(setting.board, clocks, load, p)
     return Epoch(
         e2e_s, stall_s, compute_s, overhead_s, n * stages.fetch_s, decode_s, gpu_busy_s,
@@ -160,8 +161,8 @@ def _at(setting: Setting, clocks: Clocks, p: Mapping[str, float]) -> Epoch:
 
 
 def first_s(num_workers: Array, p: Mapping[str, float]) -> Array:
-    """Return how long the loader's workers, at least one, take to begin, s: they do so together."""
-    return 1e-3 * p["worker_start_ms"] * np.sqrt(np.maximum(num_workers, 1))
+    """Return how long the loader's workers, at least one, take to begin, s: one after the other."""
+    return 1e-3 * p["worker_start_ms"] * np.maximum(num_workers, 1)
 
 
 def _batch_bytes(setting: Setting) -> float:
@@ -222,6 +223,7 @@ def _read_share(setting: Setting, workers: Array, p: Mapping[str, float]) -> Arr
 def cached_share(setting: Setting, p: Mapping[str, float]) -> Array:
     """Return the share of the data set that the page cache has room for, 0 to 1."""
     work, b = setting.work, setting.n_first
-    model_mib = (3 * FLOAT_BYTES * work.parameters + FLOAT_BYTES * work.elements(b).sum()) / 2.0**20
+    activations = work.elements(b)[work.phase == "forward"].sum()  # kept for the way back
+    model_mib = FLOAT_BYTES * (3 * work.parameters + activations) / 2.0**20
     room = page_cache.capacity_mib(setting.board, setting.num_workers, model_mib, p)
     return np.minimum(1.0, room / (setting.samples.mib * setting.scale))

@@ -205,6 +205,7 @@ def network_of(asked: Asked, twin: Twin, root: Path) -> Network:
     return Network(_counted(asked.model, rows), twin.samples[dataset], source)
 
 
+WHOLE, MOST = ("launches", "parameters", "sample_bytes", "samples"), 1e12
 _ALIKE = "totals: kernels taken as alike and each launched as a convolution, which is too slow"
 
 
@@ -217,6 +218,8 @@ def _by_totals(told: Mapping[str, float]) -> Network:
         least = "0 or more" if name in MAY_BE_ZERO else "above 0"
         if not (0 <= told[name] < float("inf")) or (not told[name] and name not in MAY_BE_ZERO):
             raise _wrong(option, told[name], f"a number {least}")
+        if name in WHOLE and (told[name] != int(told[name]) or told[name] > MOST):
+            raise _wrong(option, told[name], f"a whole number, at most {MOST:.0e}")
     whole = {name: int(told[name]) for name in ("launches", "parameters", "sample_bytes")}
     work = generic_workload(told["flops"], told["moved_bytes"], **whole)
     n_samples, file_bytes = int(told["samples"]), told["file_bytes"]

@@ -4,6 +4,7 @@ import pytest
 
 from epochwatt.claims.findings import Finding, read_findings, write_findings
 from epochwatt.claims.headline import headline
+from epochwatt.claims.held_out import NOT_HELD_OUT
 
 
 @pytest.fixture
@@ -35,18 +36,20 @@ def test_held_out_claims_that_rest_on_a_mechanism_come_first(finding):
         finding(claim="T3", status_held_out="not_evaluable"),
         finding(claim="T4", rests_on="assumed"),
         finding(claim="T5", role="quant"),
+        finding(claim="T6", status_held_out=NOT_HELD_OUT),
     ]
     lines = headline(rows)
     assert lines[:4] == [
         "Simulated, not measured: SIGMETRICS 2023",
-        "  Held out, 1 of 2 core claims hold that rest on a mechanism (1 more cannot be judged).",
+        "  Held out, 1 of 2 core claims hold that rest on a mechanism (1 more cannot be judged, "
+        "1 print no number to leave out).",
         "  Held out, 0 of 0 core claims hold that rest on fitted numbers "
-        "(0 more cannot be judged).",
+        "(0 more cannot be judged, 0 print no number to leave out).",
         "  Held out, 1 of 1 core claims hold that rest on assumed numbers "
-        "(0 more cannot be judged).",
+        "(0 more cannot be judged, 0 print no number to leave out).",
     ]
     assert (
-        "  As it is simulated, of 4 core claims 4 hold, 0 do not, 0 cannot be evaluated." in lines
+        "  As it is simulated, of 5 core claims 5 hold, 0 do not, 0 cannot be evaluated." in lines
     )
 
 

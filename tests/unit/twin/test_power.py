@@ -18,7 +18,7 @@ from epochwatt.twin.power import (
 )
 
 BOARDS = ("agx", "nx", "nano", "orin")
-NOTHING = Load(0.0, 0.0, 1.0, 0.0)
+NOTHING = Load(0.0, 0.0, 0.0)
 
 
 def top(board):
@@ -49,7 +49,7 @@ def test_each_load_adds_to_its_own_part_only(twin, name):
 
 def test_a_module_with_all_cores_busy_takes_the_power_of_its_equation(twin):
     board, p = twin.boards["agx"], twin.parameters
-    found = parts(board, top(board), Load(8.0, 1.0, 1.0, 1e9), p)
+    found = parts(board, top(board), Load(8.0, 1.0, 1e9), p)
     assert found.cpu_w == pytest.approx(8 * p["agx_core_w_per_ghz_v2"] * 2.2656 * 1.06**2)
     assert found.gpu_w == pytest.approx(512e-3 * p["gpu_mw_per_ghz_v2"] * 1.377 * 1.0**2)
     moved_w = 1e-3 * p["memory_pj_per_byte"]
@@ -66,7 +66,7 @@ def test_a_module_with_all_cores_busy_takes_the_power_of_its_equation(twin):
 def test_a_higher_clock_under_the_same_load_never_takes_less(twin, name, clock, shares, load):
     board = twin.boards[name]
     low, high = getattr(board, clock)
-    told = Load(load[0], load[1], 1.0, load[2])
+    told = Load(load[0], load[1], load[2])
     slow_w, fast_w = (
         parts(board, top(board)._replace(**{clock: low + s * (high - low)}), told, twin.parameters)
         for s in sorted(shares)
