@@ -20,6 +20,7 @@ NAMES = (
     "energy",
     "orchestration",
     "dry_run",
+    "papers",
     "peers",
 )
 OUT = REPOSITORY / "results/benchmarks.json"

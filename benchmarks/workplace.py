@@ -29,45 +29,18 @@ class Finished:
     output: str
 
 
-class Workplace:
-    """A working folder with a copy of config/ whose one study is the benchmark's.
+class WorkingFolder:
+    """A working folder with a copy of config/.
 
     Parameters
     ----------
     path : an empty folder
-    sweep : factors of the study, lists are swept
-    epochs : of each run
     """
 
-    def __init__(self, path: Path, sweep: dict[str, Any], epochs: int) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         shutil.copytree(REPOSITORY / "config", path / "config")
-        study = {
-            "title": "what the workflow itself costs",
-            "backend": "host",
-            "device": "host",
-            "epochs": epochs,
-            "sweep": [{"model": "lenet", **sweep}],
-        }
-        self._write("studies.yaml", {STUDY: study})
-        self._write("exclusions.yaml", [])
-        self._write("config.yaml", read_yaml(REPOSITORY / "config/config.yaml") | _SELECTED)
-        device = read_yaml(REPOSITORY / "config/devices/host.yaml")
-        for medium in device["storage"].values():
-            medium["root"] = "data"  # of this folder, wherever the user's data sets lie
-        self._write("devices/host.yaml", device)
-        plotting = read_yaml(REPOSITORY / "config/plotting.yaml")
-        for figure in plotting["figures"].values():
-            figure.update(_SELECTED)
-        self._write("plotting.yaml", plotting)
         (path / "tmp").mkdir()
-
-    def _write(self, name: str, content: Any) -> None:
-        (self.path / "config" / name).write_text(yaml.safe_dump(content), encoding="utf-8")
-
-    def settings(self) -> Settings:
-        """Return the validated configuration."""
-        return load_settings(root=self.path)
 
     def snakemake(self, *words: str) -> Finished:
         """Run the checkout's workflow here to its end; EpochwattError with its output if it fails.
@@ -94,3 +67,42 @@ class Workplace:
         if done.returncode:
             raise EpochwattError(f"{' '.join(command)} failed:\n{done.stdout}")
         return Finished(wall_s, children_cpu_s() - cpu_before_s, done.stdout)
+
+
+class Workplace(WorkingFolder):
+    """A working folder whose one study is the benchmark's.
+
+    Parameters
+    ----------
+    path : an empty folder
+    sweep : factors of the study, lists are swept
+    epochs : of each run
+    """
+
+    def __init__(self, path: Path, sweep: dict[str, Any], epochs: int) -> None:
+        super().__init__(path)
+        study = {
+            "title": "what the workflow itself costs",
+            "backend": "host",
+            "device": "host",
+            "epochs": epochs,
+            "sweep": [{"model": "lenet", **sweep}],
+        }
+        self._write("studies.yaml", {STUDY: study})
+        self._write("exclusions.yaml", [])
+        self._write("config.yaml", read_yaml(REPOSITORY / "config/config.yaml") | _SELECTED)
+        device = read_yaml(REPOSITORY / "config/devices/host.yaml")
+        for medium in device["storage"].values():
+            medium["root"] = "data"  # of this folder, wherever the user's data sets lie
+        self._write("devices/host.yaml", device)
+        plotting = read_yaml(REPOSITORY / "config/plotting.yaml")
+        for figure in plotting["figures"].values():
+            figure.update(_SELECTED)
+        self._write("plotting.yaml", plotting)
+
+    def _write(self, name: str, content: Any) -> None:
+        (self.path / "config" / name).write_text(yaml.safe_dump(content), encoding="utf-8")
+
+    def settings(self) -> Settings:
+        """Return the validated configuration."""
+        return load_settings(root=self.path)
