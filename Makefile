@@ -22,10 +22,9 @@ report: $(VENV)/host-ready ## results/report.html, remade only when something it
 	@$(PY) -m epochwatt report
 
 validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take-away (minutes): config/twin/
-	@$(SNAKEMAKE) $(PUBLISHED:%=results/twin/workloads/%.json)
+	@$(SNAKEMAKE) count_workloads
 	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds
 	@$(SNAKEMAKE) results/twin/validation.csv
-PUBLISHED := lenet mobilenet resnet
 
 test: $(VENV)/dev-ready ## all tests: unit, rules, end to end
 	@$(PY) -m pytest

@@ -11,6 +11,7 @@ Source of the definitions: SIGMETRICS 2023 paper (doi 10.1145/3570604), sections
 from typing import Any, Dict, NamedTuple, Tuple
 
 SCHEMA_VERSION = 1  # of a record's files; an older one is read or refused, never guessed
+TWIN = "twin"  # the backend whose runs are simulated
 PROTOCOL = 1  # of the measuring procedure; part of every run id (docs/decisions/0002)
 
 # A factor without a default: it stands in every hash and has to be resolved for every run.

@@ -39,6 +39,12 @@ rule count_workload:
         " --output {output.workload:q} >{log:q} 2>&1"
 
 
+rule count_workloads:
+    """The networks that the papers print numbers of, counted: what `make validate` starts from."""
+    input:
+        expand("results/twin/workloads/{model}.json", model=PUBLISHED_MODELS),
+
+
 rule simulate_run:
     """Simulate all epochs of one run: records as a board leaves them, and its tables."""
     input:
@@ -94,7 +100,7 @@ rule validate_twin:
     """
     input:
         config=VALIDATED,
-        workloads=expand("results/twin/workloads/{model}.json", model=PUBLISHED_MODELS),
+        workloads=rules.count_workloads.input,
         style=lambda wildcards: STYLE,
     output:
         table="results/twin/validation.csv",

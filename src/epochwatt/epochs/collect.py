@@ -12,7 +12,6 @@ from epochwatt.errors import RecordError
 from epochwatt.records import files
 from epochwatt.records.run_folder import EpochRecord, RunFolder
 
-SIMULATED = "twin"  # backend of records in which nothing was learned, so there is no loss
 CACHE_POINTS = 5.0  # a resumed epoch may find so much more or less of the data set cached
 OVERHEAD_TOLERANCE = 0.001  # of E2E: the clocks of two sources may disagree by that much
 
@@ -138,7 +137,7 @@ def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
     flags = set()
     if overhead_s < -OVERHEAD_TOLERANCE * meta["e2e_s"]:
         flags.add("overhead_negative")
-    if meta["loss"] is None and meta.get("backend") != SIMULATED:
+    if meta["loss"] is None and meta.get("backend") != fields.TWIN:  # the twin learns nothing
         flags.add("loss_not_finite")
     return flags
 

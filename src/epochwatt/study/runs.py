@@ -14,7 +14,7 @@ from typing import Any
 from epochwatt import fields
 from epochwatt.training.data import folder_name
 
-TWIN = "twin"  # the backend whose runs are simulated
+TWIN = fields.TWIN
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
+from epochwatt.twin.numbers import number
 from epochwatt.twin.parameters import Parameters
 from epochwatt.twin.steady import Setting, epoch
 
@@ -110,8 +109,3 @@ def assumed_in_play(setting: Setting, p: Parameters) -> dict[str, tuple[float, f
             found[name] = (100.0 * (number(ratios[0]) - 1.0), 100.0 * (number(ratios[1]) - 1.0))
     size = {name: max(map(abs, changes)) for name, changes in found.items()}
     return {n: found[n] for n in sorted(found, key=lambda n: -size[n]) if size[n] >= IN_PLAY_PCT}
-
-
-def number(value: np.ndarray | float) -> float:
-    """Return the one number of an array of one."""
-    return float(np.squeeze(np.asarray(value, dtype=float)))

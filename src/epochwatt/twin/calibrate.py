@@ -112,7 +112,7 @@ def _misfit(fact: Fact, told: tuple[float, ...]) -> float:
         return _outside(fact, told)
     if is_share(fact):
         return (told[0] - fact.value) / POINTS_TOLERANCE
-    return log_error(fact, told[0]) / RATIO_TOLERANCE.get(fact.qualifier, 0.05)
+    return log_error(fact, told[0]) / RATIO_TOLERANCE[fact.qualifier]
 
 
 def is_share(fact: Fact) -> bool:

@@ -5,18 +5,16 @@ from collections.abc import Iterable, Mapping
 from statistics import mean
 from typing import Any
 
-import numpy as np
-
 from epochwatt.study.published import Measurement, Relation, single
 from epochwatt.twin.load import Twin
+from epochwatt.twin.numbers import number
 from epochwatt.twin.observe import QUANTITIES, Modes, Question, answer, mode_clocks
-from epochwatt.twin.power import STATES, idle_w
+from epochwatt.twin.power import STATE, idle_w
 
 Fact = Measurement | Relation
 Answers = Mapping[Question, Mapping[str, float]]
 
 _SWEPT = ("device", "model", "storage", "num_workers", "batch_size", "power_mode", "dvfs")
-_STATES = dict(zip(("i", "ii", "iii", "iv"), STATES, strict=True))
 _ON_BOARD = "i"  # the one idle state that the module's sensors are read in
 
 
@@ -97,4 +95,4 @@ def _idle(fact: Measurement, twin: Twin, modes: Modes, p: Mapping[str, float]) -
     device, state = fact.config["device"], fact.config["state"]
     scope = "module" if state == _ON_BOARD else "socket"
     clocks = mode_clocks(modes, device, fact.config["power_mode"])
-    return (float(np.squeeze(idle_w(twin.boards[device], _STATES[state], clocks, scope, p))),)
+    return (number(idle_w(twin.boards[device], STATE[state], clocks, scope, p)),)

@@ -15,21 +15,15 @@ import numpy as np
 
 import epochwatt
 from epochwatt import fields
-from epochwatt.epochs.collect import SIMULATED
 from epochwatt.errors import EpochwattError
 from epochwatt.records import files
 from epochwatt.records.samples import write_samples
 from epochwatt.twin.epochs import Samples
 from epochwatt.twin.load import Twin
-from epochwatt.twin.power import Clocks, idle_w
+from epochwatt.twin.numbers import number
+from epochwatt.twin.power import STATE, Clocks, idle_w
 from epochwatt.twin.write import epoch_telemetry
 
-STATE = {  # the paper's name -> the model's
-    "i": "logging_on_dvfs_off",
-    "ii": "logging_off_dvfs_off",
-    "iii": "logging_off_dvfs_on",
-    "iv": "wol",
-}
 SOURCE = {"module": "twin", "socket": "plug"}  # scope -> name of what tells it
 PERIOD_S = {"module": 1.0, "socket": 20.0}  # of jtop; of the papers' meter
 
@@ -68,7 +62,7 @@ def idle_power_w(idle: dict[str, Any], twin: Twin) -> float:
         )
     board = twin.boards[place["device"]]
     power_w = idle_w(board, STATE[place["state"]], clocks, idle["power_scope"], twin.parameters)
-    return float(np.squeeze(power_w))
+    return number(power_w)
 
 
 def _write(folder: str, idle: dict[str, Any], power_w: float) -> None:
@@ -81,7 +75,7 @@ def _write(folder: str, idle: dict[str, Any], power_w: float) -> None:
     record = {
         "schema_version": fields.SCHEMA_VERSION,
         "protocol": fields.PROTOCOL,
-        "backend": SIMULATED,
+        "backend": fields.TWIN,
         "idle": idle["id"],
         "t_start_mono_s": 0.0,
         "t_end_mono_s": seconds,

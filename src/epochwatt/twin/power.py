@@ -23,6 +23,7 @@ from epochwatt.twin.boards import Board
 from epochwatt.twin.numbers import Array
 
 STATES = ("logging_on_dvfs_off", "logging_off_dvfs_off", "logging_off_dvfs_on", "wol")
+STATE = dict(zip(("i", "ii", "iii", "iv"), STATES, strict=True))  # by the papers' number (5.6)
 SCOPES = ("module", "socket")
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from epochwatt.telemetry.rails import ModulePower
 from epochwatt.twin import governor, power
 from epochwatt.twin.epochs import Samples
-from epochwatt.twin.numbers import Array
+from epochwatt.twin.numbers import Array, number
 from epochwatt.twin.power import Load
 from epochwatt.twin.steady import Epoch, Setting
 
@@ -78,7 +78,7 @@ def timeline(
     util = np.minimum(mean.gpu_busy_s / mean.compute_s, 1.0)
     outside = power.parts(setting.board, mean.clocks, Load(busy, 0.0, 0.0), p)
     inside = power.parts(setting.board, mean.clocks, Load(busy, util, moved), p)
-    parts_w = np.array([[_number(w) for w in each] for each in (outside, inside)])
+    parts_w = np.array([[number(w) for w in each] for each in (outside, inside)])
     return Timeline(bounds_s, factor * parts_w, computing.ravel())
 
 
@@ -141,15 +141,15 @@ def _host(
     random: np.random.Generator,
 ) -> Samples:
     """Return the host's counters: means of the epoch, none in the first row, as a real one."""
-    e2e_s, workers = _number(mean.e2e_s), _number(setting.num_workers)
-    read_bytes = _number(mean.read_share) * setting.n_samples * setting.samples.file_bytes
+    e2e_s, workers = number(mean.e2e_s), number(setting.num_workers)
+    read_bytes = number(mean.read_share) * setting.n_samples * setting.samples.file_bytes
     used_mib = p["system_mib"] + p["cuda_mib"] + p["worker_mib"] * workers
     told = {
-        "cpu_util_pct": 100.0 * _number(mean.cpu_busy_s / mean.e2e_s / mean.clocks.cores),
+        "cpu_util_pct": 100.0 * number(mean.cpu_busy_s / mean.e2e_s / mean.clocks.cores),
         "read_iops": read_bytes / BLOCK_BYTES / e2e_s,
         "read_mib_s": read_bytes / _MIB / e2e_s,
         "ram_used_mib": min(used_mib, setting.board.ram_mib),
-        "cpu0_mhz": _number(mean.clocks.cpu_mhz),
+        "cpu0_mhz": number(mean.clocks.cpu_mhz),
     }
     values = np.tile(list(told.values()), (len(t_s), 1))
     values[0, :3] = np.nan
@@ -163,8 +163,8 @@ def _first_cluster_mhz(
 ) -> NDArray[np.floating]:
     """Return the clock of the first cluster at `n` instants when the governors choose, MHz."""
     share, rest_mhz = first_cluster(setting, mean)
-    here = random.random(n) < _number(share)
-    return np.where(here, _number(mean.clocks.cpu_mhz), _number(rest_mhz))
+    here = random.random(n) < number(share)
+    return np.where(here, number(mean.clocks.cpu_mhz), number(rest_mhz))
 
 
 def first_cluster(setting: Setting, mean: Epoch) -> tuple[Array, Array]:
@@ -181,18 +181,13 @@ def first_cluster(setting: Setting, mean: Epoch) -> tuple[Array, Array]:
 
 def _board(setting: Setting, mean: Epoch, t_s: NDArray[np.floating], start_s: float) -> Samples:
     """Return clocks and loads; loads are means over a sensor's own window of many kernels."""
-    emc_mhz = _number(mean.clocks.emc_mhz)
+    emc_mhz = number(mean.clocks.emc_mhz)
     bandwidth = 1e6 * emc_mhz * setting.board.emc_bytes_per_clock
     told = {
-        "gpu_mhz": _number(mean.clocks.gpu_mhz),
-        "gpu_util_pct": 100.0 * _number(mean.gpu_busy_s / mean.e2e_s),
+        "gpu_mhz": number(mean.clocks.gpu_mhz),
+        "gpu_util_pct": 100.0 * number(mean.gpu_busy_s / mean.e2e_s),
         "emc_mhz": emc_mhz,
-        "emc_util_pct": 100.0 * _number(mean.moved_bytes / mean.e2e_s) / bandwidth,
+        "emc_util_pct": 100.0 * number(mean.moved_bytes / mean.e2e_s) / bandwidth,
     }
     values = np.tile(list(told.values()), (len(t_s), 1))
     return Samples("board", "", _period_s(t_s[-1]), tuple(told), None, t_s + start_s, values)
-
-
-def _number(value: Array) -> float:
-    """Return the number of the one configuration that there is."""
-    return float(np.squeeze(value))

@@ -20,6 +20,7 @@ from epochwatt.twin import sensors
 from epochwatt.twin.epochs import SimulatedEpoch
 from epochwatt.twin.load import Twin
 from epochwatt.twin.loader import Stages, waits_s
+from epochwatt.twin.numbers import number
 from epochwatt.twin.power import Clocks
 from epochwatt.twin.steady import Epoch, Setting, cached_share, epoch, first_s, stage_times
 
@@ -146,8 +147,8 @@ def _played(
 
     def drawn(name: str, sigma: float) -> NDArray[np.floating]:
         mean_s = np.empty((n, len(means)))
-        mean_s[:-1] = [float(np.squeeze(getattr(mean.epoch.stages, name))) for mean in means]
-        mean_s[-1] = [float(np.squeeze(getattr(mean.last, name))) for mean in means]
+        mean_s[:-1] = [number(getattr(mean.epoch.stages, name)) for mean in means]
+        mean_s[-1] = [number(getattr(mean.last, name)) for mean in means]
         noise = np.exp(sigma * random.standard_normal(mean_s.shape) - 0.5 * sigma**2)
         return mean_s * spread.time * noise
 
@@ -168,7 +169,7 @@ def _played(
 
 
 def _epoch(
-    number: int,
+    place: int,
     start_s: float,
     mean: Mean,
     played: Played,
@@ -177,16 +178,16 @@ def _epoch(
     p: Mapping[str, float],
 ) -> SimulatedEpoch:
     """Return one epoch with what its sensors told."""
-    setting, times_s = mean.setting, played.times_s[:, :, number]
+    setting, times_s = mean.setting, played.times_s[:, :, place]
     reads = setting.samples.file_bytes > 0
-    cached_pct = 100.0 * float(np.squeeze(cached_share(setting, p))) if reads else 100.0
+    cached_pct = 100.0 * number(cached_share(setting, p)) if reads else 100.0
     return SimulatedEpoch(
-        number,
+        place,
         start_s,
         float(times_s.ravel().cumsum()[-1]),  # where the sensors' time line ends, to the last digit
         times_s[:, :3],
-        float(played.fetch_s[number]),
-        float(played.preprocess_s[number]),
+        float(played.fetch_s[place]),
+        float(played.preprocess_s[place]),
         setting.n_samples,
         0.0 if setting.cold and reads else cached_pct,
         cached_pct,

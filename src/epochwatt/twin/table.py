@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from epochwatt import fields
-from epochwatt.twin.idle import STATE
 from epochwatt.twin.load import Twin
-from epochwatt.twin.numbers import Array
+from epochwatt.twin.numbers import Array, number
 from epochwatt.twin.observe import QUANTITIES, Modes, Quantity, Question, answer, mode_clocks
-from epochwatt.twin.power import idle_w
+from epochwatt.twin.power import STATE, idle_w
 from epochwatt.twin.sensors import first_cluster
 from epochwatt.twin.simulate import spread_of
 from epochwatt.twin.steady import Epoch, Setting
@@ -140,4 +139,4 @@ def idle_rows(
 def _idle_w(row: Row, twin: Twin, modes: Modes, p: Mapping[str, float]) -> float:
     clocks = mode_clocks(modes, row["device"], row["power_mode"])
     board = twin.boards[row["device"]]
-    return float(np.squeeze(idle_w(board, STATE[row["state"]], clocks, row["power_scope"], p)))
+    return number(idle_w(board, STATE[row["state"]], clocks, row["power_scope"], p))

@@ -10,9 +10,9 @@ from epochwatt.errors import ConfigError
 from epochwatt.study.published import Relation
 from epochwatt.text import aligned
 from epochwatt.twin import bottleneck, nearest
-from epochwatt.twin.bottleneck import number
 from epochwatt.twin.compare import predict
 from epochwatt.twin.load import Twin
+from epochwatt.twin.numbers import number
 from epochwatt.twin.observe import Modes, Question
 from epochwatt.twin.parameters import Parameters
 from epochwatt.twin.power import Clocks

@@ -25,7 +25,7 @@ import epochwatt
 from epochwatt import fields
 from epochwatt.device.machine import outcome
 from epochwatt.epochs import telemetry
-from epochwatt.epochs.collect import SIMULATED, write_tables
+from epochwatt.epochs.collect import write_tables
 from epochwatt.records import files
 from epochwatt.records.run_folder import (
     TELEMETRY,
@@ -126,7 +126,7 @@ def epoch_meta(
         "protocol": fields.PROTOCOL,
         "run": run,
         "epoch": epoch.epoch,
-        "backend": SIMULATED,
+        "backend": fields.TWIN,
         "factors": factors,
         "t_start_mono_s": start_s,
         "t_end_mono_s": end_s,
@@ -154,7 +154,7 @@ def epoch_meta(
             "after_pct": epoch.cached_after_pct,
         },
         "measurement_id": f"{run}/{epoch.epoch}",
-        "boot_id": SIMULATED,
+        "boot_id": fields.TWIN,
     }
 
 
