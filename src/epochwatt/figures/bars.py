@@ -1,5 +1,6 @@
 """Bars in groups, one run each: groups, stacks, what is missing, labels below."""
 
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -7,16 +8,20 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from epochwatt.figures import published, style
 from epochwatt.figures.job import Job
-from epochwatt.figures.published import BOUNDS, SHAPES, cells, draw_mark, is_marked, mark
+from epochwatt.figures.published import cells, draw_mark, mark
 from epochwatt.figures.runs import FACTORS, Number, RunData, row
 
 PARTS = ("stall", "compute", "overhead")
-MARKED = ("stall_s", "e2e_s")  # of a stack: marks at the heights of both
-REASON_CHARACTERS = 32  # of a missing bar; the CSV has all of it
+STACK = (*(f"{part}_s" for part in PARTS), "e2e_s")  # rows of a stack
+REASON_CHARACTERS = 24  # of a missing bar; the CSV has all of it
+SENTENCE_CHARACTERS = 30  # in a line of what is missing where nothing is there
+REASONS_SHOWN = 3  # where nothing is there; the CSV has all
+LINE_PT = 10.0  # height of a tick's line
+NEAR = 0.5  # bars that are so close and miss for one reason say so once
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,10 @@ def positions(groups: Sequence[str]) -> NDArray[np.floating]:
 
 
 def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> list[dict[str, Any]]:
-    """Draw stall, compute and overhead stacked, with published marks; return the CSV's rows."""
+    """Draw stall, compute and overhead stacked, with published marks; return the CSV's rows.
+
+    What is published of the compute time stands on top of our stall, as the bars do.
+    """
     colour = job.colours(*PARTS, "missing", "published")
     x, bottom = positions([bar.group for bar in bars]), np.zeros(len(bars))
     for part in PARTS:
@@ -97,13 +105,17 @@ def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> li
     rows = [
         marked_row(bar.run, quantity, bar.run.number(quantity, epoch_set), job, epoch_set)
         for bar in bars
-        for quantity in (*(f"{part}_s" for part in PARTS), "e2e_s")
+        for quantity in STACK
     ]
     for n, at in enumerate(x):
-        for told in rows[4 * n : 4 * n + 4]:
-            if told["quantity"] in MARKED:
-                draw_mark(axes, at, told, colour["published"])
-    draw_missing([told["missing"] for told in rows[::4]], x, axes, colour["missing"])
+        stall, compute, _, e2e = rows[len(STACK) * n : len(STACK) * (n + 1)]
+        draw_mark(axes, at, stall, colour["published"])
+        if compute["published"] is not None:
+            raised = {**compute, "published": (stall["value"] or 0.0) + compute["published"]}
+            draw_mark(axes, at, raised, colour["published"])
+        draw_mark(axes, at, e2e, colour["published"])
+    missing = [told["missing"] for told in rows[:: len(STACK)]]
+    draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])
     return rows
 
 
@@ -116,36 +128,51 @@ def marked_row(
 
 
 def legend(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str) -> None:
-    """Draw the legend of what was drawn, with an entry for each kind of published value."""
-    handles = legend_handles(axes, rows, colour)
-    axes.legend(handles=handles, ncols=len(handles))
+    """Draw the panel's legend: what was drawn, and each kind of published value."""
+    drawn, _ = axes.get_legend_handles_labels()
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    style.legend(figure, [*drawn, *published.handles(rows, colour)])
 
 
-def legend_handles(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str) -> list[Any]:
-    """Return the entries of a legend: what was drawn, and each kind of published value."""
-    handles, _ = axes.get_legend_handles_labels()
-    marked = [
-        told for told in rows if is_marked(told) and told["published_qualifier"] not in BOUNDS
-    ]
-    kinds = dict.fromkeys(SHAPES[told["quantity"]] for told in marked if told["quantity"] in SHAPES)
-    for shape, label in kinds:
-        handles.append(
-            Line2D([], [], linestyle="none", marker=shape, markersize=4.5, label=label,
-                   markeredgecolor=colour, markerfacecolor="white")
-        )  # fmt: skip
-    return handles
+def draw_missing(missing: Iterable[tuple[float, str]], axes: Axes, colour: str) -> None:
+    """Write where bars are missing, and why; one sentence where all are.
 
-
-def draw_missing(reasons: Sequence[str], x: Iterable[float], axes: Axes, colour: str) -> None:
-    """Write where a bar is missing, and why."""
-    for reason, at in zip(reasons, x, strict=True):
+    Parameters
+    ----------
+    missing : x and reason of each bar; the reason of those that are there is empty
+    """
+    told = sorted(missing, key=lambda each: each[0])
+    if told and all(reason for _, reason in told):
+        _say_missing(list(dict.fromkeys(reason for _, reason in told)), axes, colour)
+        return
+    spans: list[tuple[str, float, float]] = []
+    for at, reason in told:
+        before, start, end = spans[-1] if spans else ("", 0.0, 0.0)
+        if reason and reason == before and at - end < NEAR:
+            spans[-1] = (reason, start, at)
+        else:
+            spans.append((reason, at, at))
+    for reason, start, end in spans:
         if reason:
             cut = reason[:REASON_CHARACTERS].rstrip()
             short = reason if len(reason) <= REASON_CHARACTERS else f"{cut}…"
             axes.annotate(
-                f"missing: {short}", (at, 0), xytext=(0, 3), textcoords="offset points",
-                rotation=90, ha="center", va="bottom", fontsize="x-small", color=colour,
+                f"missing: {short}", ((start + end) / 2, 0.0), xytext=(0, 3),
+                xycoords=axes.get_xaxis_transform(),
+                textcoords="offset points", rotation=90, ha="center", va="bottom",
+                fontsize="x-small", color=colour,
             )  # fmt: skip
+
+
+def _say_missing(reasons: Sequence[str], axes: Axes, colour: str) -> None:
+    """Write instead of bars why none is there."""
+    told = [textwrap.fill(f"missing: {r}", SENTENCE_CHARACTERS) for r in reasons[:REASONS_SHOWN]]
+    if len(reasons) > REASONS_SHOWN:
+        told.append("and other reasons: see the CSV")
+    axes.text(0.5, 0.5, "\n".join(told), transform=axes.transAxes, ha="center", va="center",
+              fontsize="x-small", color=colour)  # fmt: skip
+    axes.set_yticks([])
 
 
 def label_axes(bars: Sequence[Bar], axes: Axes, label: str) -> None:
@@ -153,16 +180,14 @@ def label_axes(bars: Sequence[Bar], axes: Axes, label: str) -> None:
     x = positions([bar.group for bar in bars])
     axes.set_xticks(x, [bar.tick for bar in bars])
     axes.grid(visible=False, axis="x")
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high * 1.15)  # room for the legend
     groups = list(dict.fromkeys(bar.group for bar in bars))
     middles = [
         float(np.mean([at for bar, at in zip(bars, x, strict=True) if bar.group == group]))
         for group in groups
     ]
-    lines = max((bar.tick.count("\n") for bar in bars), default=0) + 1
     below = axes.secondary_xaxis("bottom")
-    below.set_xticks(middles, ["\n" * lines + group for group in groups])
-    below.tick_params("x", length=0, pad=7)
+    below.set_xticks(middles, groups)
+    n_lines = max((bar.tick.count("\n") for bar in bars), default=0) + 1
+    below.tick_params("x", length=0, pad=7 + LINE_PT * n_lines)
     below.spines["bottom"].set_visible(False)
     below.set_xlabel(label)

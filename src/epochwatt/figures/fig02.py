@@ -2,8 +2,8 @@
 
 Source: SIGMETRICS 2023, section 5.1. Panel a is the mean of epochs 1+, stacked stall, compute and
 overhead; panel b the stall of epoch 0 beside that of epochs 1+; panel c the energy of an epoch. The
-paper shows panel b for four workers and panel c for none and four; here every number of workers
-that the figure's runs have is drawn.
+paper shows panel b for four workers and panel c for none and four; where no run has four every
+number of workers is drawn. Panel a has eight workers, too: section 5.1.6 tells of them.
 """
 
 from typing import Any
@@ -25,6 +25,7 @@ from epochwatt.figures.published import draw_mark
 from epochwatt.figures.runs import RunData
 
 WITHIN = ("num_workers", "prefetch_factor")
+FOUR = 4  # workers
 SETS = (("0", "epoch_0", "epoch 0"), ("1+", "epoch_1_plus", "epochs 1+"))
 
 
@@ -37,15 +38,16 @@ def draw(job: Job) -> None:
         label_axes(bars, axes, label)
         legend(axes, rows, job.palette["published"])
         job.save(figure, "fig02a", rows)
-    for panel, quantity, said in (
-        ("fig02b", "stall_s", "stall per epoch (s)"),
-        ("fig02c", "energy_wh", "energy per epoch (Wh)"),
+    for panel, quantity, said, workers in (
+        ("fig02b", "stall_s", "stall per epoch (s)", (FOUR,)),
+        ("fig02c", "energy_wh", "energy per epoch (Wh)", (0, FOUR)),
     ):
-        with job.panel(panel) as (figure, axes):
-            rows = draw_pairs(bars, axes, job, quantity)
+        shown = of_paper(bars, workers)
+        with job.panel(panel, [bar.run for bar in shown]) as (figure, axes):
+            rows = draw_pairs(shown, axes, job, quantity)
             axes.set_ylabel(said)
-            label_axes(bars, axes, label)
-            axes.legend(ncols=2)
+            label_axes(shown, axes, label)
+            legend(axes, rows, job.palette["published"])
             job.save(figure, panel, rows)
 
 
@@ -66,16 +68,25 @@ def bars_of(job: Job) -> tuple[list[Bar], str]:
     return bars, "loader workers" + (" × prefetch factor" if several else "")
 
 
+def of_paper(bars: list[Bar], workers: tuple[int, ...]) -> list[Bar]:
+    """Return the bars with these numbers of workers; all of them where none has four."""
+    if all(bar.run.factors["num_workers"] != FOUR for bar in bars):
+        return bars
+    return [bar for bar in bars if bar.run.factors["num_workers"] in workers]
+
+
 def draw_pairs(bars: list[Bar], axes: Axes, job: Job, quantity: str) -> list[dict[str, Any]]:
     """Draw a quantity of epoch 0 beside its mean over epochs 1+; return the CSV's rows."""
     colour = job.colours("epoch_0", "epoch_1_plus", "missing", "published")
     x, rows = positions([bar.group for bar in bars]), []
+    missing: list[tuple[float, str]] = []
     for offset, (epoch_set, key, label) in zip((-0.2, 0.2), SETS, strict=True):
         numbers = [bar.run.number(quantity, epoch_set) for bar in bars]
         height = [number.value or 0.0 for number in numbers]
         axes.bar(x + offset, height, width=0.4, color=colour[key], label=label)
-        draw_missing([number.missing for number in numbers], x + offset, axes, colour["missing"])
         for bar, number, at in zip(bars, numbers, x + offset, strict=True):
             rows.append(marked_row(bar.run, quantity, number, job, epoch_set))
             draw_mark(axes, at, rows[-1], colour["published"])
+            missing.append((at, number.missing))
+    draw_missing(missing, axes, colour["missing"])
     return rows

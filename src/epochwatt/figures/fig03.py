@@ -40,6 +40,7 @@ def draw(job: Job) -> None:
         rows = draw_energy(four, axes, job)
         axes.set_ylabel("energy per epoch, epochs 1+ (Wh)")
         label_axes(four, axes, "storage medium")
+        legend(axes, rows, job.palette["published"])
         job.save(figure, "fig03c", rows)
 
 
@@ -66,7 +67,9 @@ def draw_energy(bars: list[Bar], axes: Axes, job: Job) -> list[dict[str, object]
     numbers = [bar.run.number("energy_wh") for bar in bars]
     colours = [colour[bar.run.factors["storage"]] for bar in bars]
     axes.bar(x, [number.value or 0.0 for number in numbers], width=0.8, color=colours)
-    draw_missing([number.missing for number in numbers], x, axes, colour["missing"])
+    draw_missing(
+        [(at, n.missing) for at, n in zip(x, numbers, strict=True)], axes, colour["missing"]
+    )
     rows = []
     for bar, number, at in zip(bars, numbers, x, strict=True):
         rows.append(marked_row(bar.run, "energy_wh", number, job))

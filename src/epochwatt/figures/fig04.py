@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from epochwatt.figures import style
 from epochwatt.figures.bars import draw_missing, legend, marked_row
 from epochwatt.figures.job import Job
 from epochwatt.figures.published import draw_mark
@@ -35,6 +36,7 @@ def draw_sizes(axes: Axes, right: Axes, job: Job, part: str) -> list[dict[str, A
     models = list(dict.fromkeys(run.factors["model"] for run in job.runs))
     sizes = sorted({run.factors["batch_size"] for run in job.runs})
     colour, rows = job.colours(*models, "missing", "published"), []
+    missing: list[tuple[float, str]] = []
     width = GROUP_WIDTH / max(len(models), 1)
     for n, model in enumerate(models):
         runs = [run for run in job.runs if run.factors["model"] == model]
@@ -47,16 +49,16 @@ def draw_sizes(axes: Axes, right: Axes, job: Job, part: str) -> list[dict[str, A
             marked_row(r, f"{part}_ms_per_minibatch", per_minibatch(r, part), job) for r in runs
         ]
         heights = [told["value"] or 0.0 for told in epoch]
-        axes.bar(x, heights, width, color=colour[model], label=job.title(model))
-        draw_missing([told["missing"] for told in epoch], x, axes, colour["missing"])
-        dots = [told["value"] or np.nan for told in batch]
-        right.plot(
-            x, dots, "o", markersize=4.5, markerfacecolor=colour[model], markeredgecolor="white"
-        )
+        axes.bar(x, heights, width, color=style.pale(colour[model]))
+        dots = [np.nan if told["value"] is None else told["value"] for told in batch]
+        right.plot(x, dots, "o", markersize=4.5, color=colour[model], markeredgewidth=0)
+        axes.plot([], [], "s", markersize=6, color=colour[model], label=job.title(model))
+        missing += [(at, told["missing"]) for at, told in zip(x, epoch, strict=True)]
         for at, told, per_batch in zip(x, epoch, batch, strict=True):
             draw_mark(axes, at - width / 3, told, colour["published"])  # beside the dot
             draw_mark(right, at, per_batch, colour["published"])
         rows += epoch + batch
+    draw_missing(missing, axes, colour["missing"])
     _finish(axes, right, sizes)
     legend(axes, rows, colour["published"])
     return rows
@@ -78,4 +80,4 @@ def _finish(axes: Axes, right: Axes, sizes: list[int]) -> None:
     right.grid(visible=False)
     right.spines["right"].set_visible(True)
     for each in (axes, right):
-        each.set_ylim(0, each.get_ylim()[1] * 1.15)  # room for the legend
+        each.set_ylim(bottom=0)

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from epochwatt.figures import style
-from epochwatt.figures.bars import draw_missing, marked_row
+from epochwatt.figures.bars import draw_missing, legend, marked_row
 from epochwatt.figures.job import Job
 from epochwatt.figures.published import cells, draw_mark
 from epochwatt.figures.runs import Number, RunData, row
@@ -39,6 +39,7 @@ def draw(job: Job) -> None:
                 facet.set_title(f"{job.title(first['device'])}\n{job.title(first['model'])}")
             facets[0].set_ylabel(said)
             right.set_ylabel("epochs in 15 h, dots")
+            legend(facets[0], rows, job.palette["published"])
             job.save(figure, panel, rows)
 
 
@@ -52,7 +53,7 @@ def draw_units(
     """Draw the boards of one type, a violin and a dot each; return the CSV's rows."""
     runs = sorted(runs, key=lambda run: run.factors["instance"])
     colour = job.colours("missing", "published", "violin_median", runs[0].factors["model"])
-    rows = []
+    rows, missing = [], []
     for at, run in enumerate(runs):
         values = run.values(quantity)
         _violin(values, at, axes, colour[run.factors["model"]], colour["violin_median"])
@@ -60,11 +61,14 @@ def draw_units(
             {**row(run, quantity, Number(value, 1), "1+", epoch=epoch), **cells(None)}
             for epoch, value in _by_epoch(run, quantity)
         ]
-        draw_missing([run.number(quantity).missing], [at], axes, colour["missing"])
+        missing.append((at, run.number(quantity).missing))
         rows.append(_count(run, job))
         if rows[-1]["value"] is not None:
-            right.plot(at, rows[-1]["value"], "o", markersize=4, color=colour["missing"])
+            dot = colour[run.factors["model"]]
+            right.plot(at, rows[-1]["value"], "o", markersize=4.5, color=dot, markeredgewidth=0)
         draw_mark(right, at + 0.25, rows[-1], colour["published"])
+    draw_missing(missing, axes, colour["missing"])
+    axes.set_xlim(-0.6, len(runs) - 0.3)
     axes.set_xticks(range(len(runs)), [run.factors["instance"] for run in runs])
     axes.grid(visible=False, axis="x")
     low, high = axes.get_ylim()

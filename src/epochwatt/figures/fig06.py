@@ -14,7 +14,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from epochwatt.figures import style
-from epochwatt.figures.bars import draw_missing, marked_row
+from epochwatt.figures.bars import draw_missing, legend, marked_row
 from epochwatt.figures.job import Job
 from epochwatt.figures.published import cells, draw_mark, mark
 from epochwatt.figures.runs import Number, RunData, row
@@ -27,6 +27,7 @@ LINE: dict[str, dict[str, Any]] = {
     "off": {"linewidth": 4.0, "alpha": 0.35},
     "on": {"linewidth": 1.2},
 }
+BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "zorder": 1.5}  # behind what is told of the run
 LONG = 12  # characters of a name that is broken
 CLASSES = ((0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 9.0))  # of the mode's CPU clock
 BELOW_PEAK = 0.9  # of it: the class border that the paper tells of
@@ -38,11 +39,11 @@ def draw(job: Job) -> None:
         left, right = style.side_by_side(figure, axes, 2)
         rows = draw_bars(left, job, "e2e_s", "E2E per epoch (s)")
         rows += draw_bars(right, job, "energy_wh", "energy per epoch (Wh)")
-        left.legend(ncols=2)
+        legend(left, rows, job.palette["published"])
         job.save(figure, "fig06a", rows)
     with job.panel("fig06b") as (figure, axes):
         rows = draw_bars(axes, job, "gpu_util_pct", "GPU utilisation (%)")
-        axes.legend(ncols=2)
+        legend(axes, rows, job.palette["published"])
         job.save(figure, "fig06b", rows)
     drawn = as_long(job.runs)
     with job.panel("fig06c", drawn) as (figure, axes):
@@ -61,6 +62,7 @@ def models_of(job: Job) -> list[str]:
 def draw_bars(axes: Axes, job: Job, quantity: str, said: str) -> list[dict[str, Any]]:
     """Draw a quantity with DVFS off and on for each model; return the CSV's rows."""
     models, rows = models_of(job), []
+    missing: list[tuple[float, str]] = []
     colour = job.colours(*models, "missing", "published")
     for run in job.runs:
         model, dvfs = run.factors["model"], run.factors["dvfs"]
@@ -68,13 +70,14 @@ def draw_bars(axes: Axes, job: Job, quantity: str, said: str) -> list[dict[str, 
         rows.append(marked_row(run, quantity, run.number(quantity), job))
         axes.bar(at, rows[-1]["value"] or 0.0, width=0.38, color=colour[model],
                  hatch=HATCH[dvfs], edgecolor="white", linewidth=0)  # fmt: skip
-        draw_missing([rows[-1]["missing"]], [at], axes, colour["missing"])
+        missing.append((at, rows[-1]["missing"]))
         draw_mark(axes, at, rows[-1], colour["published"])
     for dvfs in DVFS:  # the legend tells of hatches, not of colours
         axes.bar(0, 0, color=colour["missing"], hatch=HATCH[dvfs], edgecolor="white",
                  linewidth=0, label=f"DVFS {dvfs}")  # fmt: skip
+    draw_missing(missing, axes, colour["missing"])
     _name_models(axes, models, job)
-    axes.set_ylim(0, axes.get_ylim()[1] * 1.15)
+    axes.set_ylim(bottom=0)
     axes.set_ylabel(said)
     return rows
 
@@ -105,18 +108,16 @@ def draw_gpu_clock(
     models, rows = models_of(job), []
     colour = job.colours(*models, "missing", "published", "epoch_bound")
     for axes, model in zip(facets, models, strict=True):
+        missing = []
         for run in (run for run in drawn if run.factors["model"] == model):
             dvfs = run.factors["dvfs"]
             folder = job.records.get(run.id, "")
             told = series(run, folder, "board", "gpu_mhz")
-            axes.plot(
-                told.t_s / 60, told.values, color=colour[model], label=f"DVFS {dvfs}", **LINE[dvfs]
-            )
-            if told.missing:
-                draw_missing([told.missing], [0.0], axes, colour["missing"])
+            axes.plot(told.t_s / 60, told.values, color=colour[model], **LINE[dvfs])
+            missing.append((0.0, told.missing))
             if dvfs == "on":
                 for bound_s in told.bounds_s:
-                    axes.axvline(bound_s / 60, color=colour["epoch_bound"], linewidth=0.6)
+                    axes.axvline(bound_s / 60, color=colour["epoch_bound"], **BOUND_LINE)
             found = cells(mark(job.marks, run.factors, "gpu_freq_mhz"))
             end = told.bounds_s[-1] / 60 if told.bounds_s else 0.0
             draw_mark(axes, end, found, colour["published"])
@@ -124,11 +125,15 @@ def draw_gpu_clock(
                 {**row(run, "gpu_mhz", Number(mhz, 1), "all", epoch=k, t_s=t), **found}
                 for t, mhz, k in zip(told.t_s, told.values, told.epoch, strict=True)
             ]
+        draw_missing(missing, axes, colour["missing"])
         axes.set_title(job.title(model))
-        axes.set_ylim(0, max(1.25 * axes.get_ylim()[1], 1.0))
+        axes.set_ylim(bottom=0)
         axes.set_xlabel("training time (min)")
-        axes.legend(loc="upper center", ncols=2)
+    for dvfs in DVFS:  # the legend tells of lines, not of colours
+        facets[0].plot([], [], color=colour["missing"], label=f"DVFS {dvfs}", **LINE[dvfs])
+    facets[0].plot([], [], color=colour["epoch_bound"], label="end of an epoch", **BOUND_LINE)
     facets[0].set_ylabel("GPU clock (MHz)")
+    legend(facets[0], rows, colour["published"])
     return rows
 
 
@@ -136,6 +141,7 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
     """Draw which share of the time the CPU ran at classes of its clock; return the CSV's rows."""
     keys = [f"clock_class_{n}" for n in range(len(CLASSES))]
     colour, rows = job.colours(*keys, "missing", "published"), []
+    missing = []
     for at, run in enumerate(runs):
         folder, bottom = job.records.get(run.id, ""), 0.0
         told = series(run, folder, "host", "cpu*_mhz")
@@ -147,22 +153,20 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
             bottom += percent or 0.0
             number = Number(percent, len(told.bounds_s), told.missing)
             rows.append(row(run, "time_share_pct", number, "all", clock=_class(low, high)))
-        draw_missing([told.missing], [at], axes, colour["missing"])
+        missing.append((at, told.missing))
         found = cells(mark(job.marks, run.factors, "cpu_below_peak_time_pct"))
         draw_mark(axes, at, found, colour["published"])
         below = 100.0 * float((shares < BELOW_PEAK).mean()) if shares.size else None
         number = Number(below, len(told.bounds_s), told.missing)
         rows.append({**row(run, "cpu_below_peak_time_pct", number, "all"), **found})
+    draw_missing(missing, axes, colour["missing"])
     for key, (low, high) in zip(keys, CLASSES, strict=True):
-        axes.bar(0, 0, color=colour[key], label=_class(low, high))
+        axes.bar(0, 0, color=colour[key], label=f"{_class(low, high)} of peak")
     axes.set_xticks(range(len(runs)), [job.title(run.factors["model"]) for run in runs])
     axes.grid(visible=False, axis="x")
-    axes.set_ylim(0, 140)
-    axes.set_yticks(range(0, 101, 20))
+    axes.set_ylim(0, 100)
     axes.set_ylabel("share of training time (%)")
-    axes.plot([], [], "D", color="white", markeredgecolor=colour["published"], markersize=4.5,
-              label="published: below 90%")  # fmt: skip
-    axes.legend(ncols=3, title="CPU clock, of its highest")
+    legend(axes, rows, colour["published"])
     return rows
 
 

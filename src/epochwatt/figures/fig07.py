@@ -9,7 +9,7 @@ import csv
 from collections.abc import Mapping
 from typing import Any
 
-from epochwatt.figures.bars import draw_missing
+from epochwatt.figures.bars import draw_missing, legend
 from epochwatt.figures.job import Job
 from epochwatt.figures.published import cells, draw_mark, idle_mark
 from epochwatt.study.runs import TWIN
@@ -24,6 +24,7 @@ SAID = {
 }
 SCOPES = {"socket": "power at the plug (W)", "module": "power of the module (W)"}
 NOT_THERE = {TWIN: "not simulated"}
+UNSUPPORTED = {("orin", "iv"): "no Wake-on-LAN"}  # section 5.6
 PLACE = ("device", "instance", "power_mode")
 
 
@@ -32,7 +33,7 @@ def draw(job: Job) -> None:
     scope, idles = read(job.idle, job.backend)
     places = list(dict.fromkeys(tuple(row[key] for key in PLACE) for row in idles))
     colour = job.colours(*(f"state_{state}" for state in STATES), "missing", "published")
-    rows = []
+    rows, missing = [], []
     with job.panel("fig07", told=note(job.backend, places)) as (figure, axes):
         for n, state in enumerate(STATES):
             of_state = [row for row in idles if row["state"] == state]
@@ -41,15 +42,15 @@ def draw(job: Job) -> None:
             told = [_row(heights.get(place), place, state, scope, job) for place in places]
             axes.bar(x, [row["value"] or 0.0 for row in told], 0.2,
                      color=colour[f"state_{state}"], label=SAID[state])  # fmt: skip
-            draw_missing([row["missing"] for row in told], x, axes, colour["missing"])
+            missing += [(at, row["missing"]) for at, row in zip(x, told, strict=True)]
             for at, row in zip(x, told, strict=True):
                 draw_mark(axes, at, row, colour["published"])
             rows += told
         axes.set_xticks(range(len(places)), [name(place, places, job) for place in places])
         axes.grid(visible=False, axis="x")
-        axes.set_ylim(0, axes.get_ylim()[1] * 1.25)
         axes.set_ylabel(SCOPES[scope])
-        axes.legend(ncols=2)
+        draw_missing(missing, axes, colour["missing"])
+        legend(axes, rows, colour["published"])
         job.save(figure, "fig07", rows)
 
 
@@ -82,6 +83,7 @@ def _row(
 ) -> dict[str, Any]:
     """Return the CSV's row of a board in a state; the paper's state (i) is of the module."""
     there = idle is not None and idle["power_w"] != ""
+    not_there = NOT_THERE.get(job.backend, "not measured")
     about = dict(zip(PLACE, place, strict=True))
     found = idle_mark(job.marks, place[0], place[2], state, scope)
     return {
@@ -91,6 +93,6 @@ def _row(
         "power_scope": scope,
         "quantity": "idle_power_w",
         "value": float(idle["power_w"]) if idle is not None and there else None,
-        "missing": "" if there else NOT_THERE.get(job.backend, "not measured"),
+        "missing": "" if there else UNSUPPORTED.get((place[0], state), not_there),
         **cells(found),
     }

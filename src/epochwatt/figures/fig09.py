@@ -19,7 +19,7 @@ from epochwatt.figures.bars import (
     draw_missing,
     draw_stacks,
     grouped,
-    legend_handles,
+    legend,
     marked_row,
     positions,
 )
@@ -27,6 +27,7 @@ from epochwatt.figures.job import Job
 from epochwatt.figures.published import ON_BOARD, draw_mark
 from epochwatt.figures.runs import Number, RunData
 
+STRONGEST = ("max", "MAXN")
 PLACE = ("device", "instance", "power_mode")
 NO_BASELOAD = "no idle power of this mode"
 ENERGY = ("energy_wh", "baseload_wh", "baseload_pct")  # rows of a bar in panel b
@@ -51,10 +52,15 @@ def groups_of(job: Job) -> list[list[Bar]]:
     def mode(run: RunData) -> str:
         return str(run.factors["power_mode"])
 
-    bars = grouped(job.runs, job, ("power_mode",), mode, mode)
+    bars = grouped(job.runs, job, ("power_mode",), mode, lambda run: mode_order(mode(run)))
     names = dict.fromkeys(bar.group for bar in bars)
     groups = [[bar for bar in bars if bar.group == name] for name in names]
     return [group for group in groups if len(group) > 1]
+
+
+def mode_order(mode: str) -> tuple[bool, bool, str]:
+    """Return what sorts power modes: the paper's letters, then the strongest, then the others."""
+    return len(mode) > 1, mode not in STRONGEST, mode
 
 
 def baseloads(path: str, backend: str) -> BaseLoads:
@@ -93,8 +99,7 @@ def _draw_facets(
             facet.grid(visible=False, axis="x")
         facets[0].set_ylabel(said)
         facets[len(facets) // 2].set_xlabel("power mode")
-        handles = legend_handles(facets[0], rows, job.palette["published"])
-        figure.legend(handles=handles, ncols=3, loc="outside upper right")
+        legend(facets[0], rows, job.palette["published"])
         job.save(figure, panel, rows)
 
 
@@ -103,19 +108,8 @@ def _width(bar: Bar) -> int:
 
 
 def draw_times(bars: Sequence[Bar], axes: Axes, job: Job) -> Rows:
-    """Draw stall, compute and overhead stacked; return the CSV's rows.
-
-    What is published of the compute time stands on top of our stall, as the bars do.
-    """
-    rows = draw_stacks(bars, axes, job, "1+")
-    stall_s = 0.0
-    for n, told in enumerate(rows):
-        stall_s = told["value"] or 0.0 if told["quantity"] == "stall_s" else stall_s
-        if told["quantity"] == "compute_s" and told["published"] is not None:
-            at = positions([bar.group for bar in bars])[n // (len(rows) // len(bars))]
-            raised = {**told, "published": stall_s + told["published"]}
-            draw_mark(axes, at, raised, job.palette["published"])
-    return rows
+    """Draw stall, compute and overhead stacked; return the CSV's rows."""
+    return draw_stacks(bars, axes, job, "1+")
 
 
 def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) -> Rows:
@@ -128,7 +122,9 @@ def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) 
     axes.bar(x, height, width=0.8, color=colour["above_baseload"], label="above the base load")
     part = np.array([told["value"] or 0.0 for told in base])
     axes.bar(x, part, width=0.8, color=colour["baseload"], label="base load")
-    draw_missing([told["missing"] for told in whole], x, axes, colour["missing"])
+    draw_missing(
+        [(at, t["missing"]) for at, t in zip(x, whole, strict=True)], axes, colour["missing"]
+    )
     unknown = (height > 0) & (part == 0)
     if unknown.any():
         grey = colour["missing"]

@@ -1,6 +1,7 @@
 """What the figures of HiPCW 2021 share: bars of the median epoch, and series over the epochs.
 
-Its numbers are medians over all epochs of a run, three in the paper. Marks are those of this paper
+Its numbers are medians over all epochs of a run, three in the paper, which tells of some first
+epochs, too. Marks are those of this paper
 alone: it contradicts the main paper, and the simulated boards were not fitted to it.
 """
 
@@ -10,24 +11,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from epochwatt.figures import style
 from epochwatt.figures.bars import (
     Bar,
-    draw_mark,
     draw_missing,
     label_axes,
-    legend,
     marked_row,
     positions,
 )
 from epochwatt.figures.job import Job
+from epochwatt.figures.published import draw_mark, handles
 from epochwatt.figures.runs import FACTORS, Number, RunData, row
 
 ALONG = {"num_workers": {"prefetch_factor"}, "dataset_scale": {"dataset_source"}}  # follow a factor
 PANELS = tuple(zip("abcdef", product(("ssd", "hdd"), (0.25, 1.0, 4.0)), strict=True))
 N_BINS = 60  # of an epoch
+MEDIA = ("hdd", "sd", "ssd", "emmc")  # in the paper's order
+WIDE, NARROW = 0.9, 0.5  # bars of the first epoch, and of the median before them
+BESIDE = (WIDE + NARROW) / 4  # where the first epoch's mark stands, left of the median's
+CUT = 1.5  # an epoch's start that is higher than all else by this factor is cut off
+LINE: dict[str, Any] = {"linewidth": 1.2}
+BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "zorder": 1.5}
 
 
 def bars_of(runs: Sequence[RunData], group: str, tick: str) -> list[Bar]:
@@ -42,7 +51,9 @@ def bars_of(runs: Sequence[RunData], group: str, tick: str) -> list[Bar]:
         return "\n".join([f"{run.factors[group]:g}", *(f"{f} {run.factors[f]}" for f in others)])
 
     def order(run: RunData) -> tuple[Any, ...]:
-        return run.factors[group], *(str(run.factors[f]) for f in others), run.factors[tick]
+        last = run.factors[tick]
+        place = MEDIA.index(last) if last in MEDIA else len(MEDIA)
+        return run.factors[group], *(str(run.factors[f]) for f in others), place, last
 
     return [Bar(run, name(run), str(run.factors[tick])) for run in sorted(runs, key=order)]
 
@@ -56,33 +67,51 @@ def draw_medians(
     ----------
     label : what the groups are
     """
-    media = {bar.run.factors["storage"] for bar in bars}
-    colour = job.colours("missing", "published", *sorted(media))
+    colour = job.colours("missing", "published", *{bar.run.factors["storage"] for bar in bars})
     x = positions([bar.group for bar in bars])
-    numbers = [bar.run.number(quantity, "all", "median") for bar in bars]
-    colours = [colour[bar.run.factors["storage"]] for bar in bars]
-    axes.bar(x, [number.value or 0.0 for number in numbers], width=0.8, color=colours)
-    draw_missing([number.missing for number in numbers], x, axes, colour["missing"])
-    rows = []
-    for bar, number, at in zip(bars, numbers, x, strict=True):
-        scale = bar.run.factors["dataset_scale"]
-        more = {"statistic": "median", "dataset_scale": scale}
-        rows.append(marked_row(bar.run, quantity, number, job, "all", **more))
-        draw_mark(axes, at, rows[-1], colour["published"])
-        if number.value == 0:  # told from what is missing
-            axes.annotate("0", (at, 0), xytext=(0, 2), textcoords="offset points", ha="center")
+    rows = [_told(bar.run, quantity, job, "all") for bar in bars]
+    for bar, told, at in zip(bars, rows, x, strict=True):
+        axes.bar(at, told["value"] or 0.0, NARROW, color=colour[bar.run.factors["storage"]])
+        draw_mark(axes, at, told, colour["published"])
+        if told["value"] == 0:  # told from what is missing
+            axes.annotate("0", (at, 0), xytext=(0, 2), textcoords="offset points", ha="center",
+                          fontsize="small")  # fmt: skip
+    missing = [told["missing"] for told in rows]
+    draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])
     label_axes(bars, axes, label)
-    legend(axes, rows, colour["published"])
     return rows
+
+
+def draw_first(bars: Sequence[Bar], axes: Axes, job: Job, quantity: str) -> list[dict[str, Any]]:
+    """Draw the first epoch of each run, wide and pale behind the median; return the CSV's rows."""
+    colour = job.colours("missing", "published", *{bar.run.factors["storage"] for bar in bars})
+    x = positions([bar.group for bar in bars])
+    rows = [_told(bar.run, quantity, job, "0") for bar in bars]
+    for bar, told, at in zip(bars, rows, x, strict=True):
+        own = style.pale(colour[bar.run.factors["storage"]])
+        axes.bar(at, told["value"] or 0.0, WIDE, color=own)
+        draw_mark(axes, at - BESIDE, told, colour["published"])
+    return rows
+
+
+def _told(run: RunData, quantity: str, job: Job, epoch_set: str) -> dict[str, Any]:
+    number = run.number(quantity, epoch_set, "median")
+    more = {"statistic": "median", "dataset_scale": run.factors["dataset_scale"]}
+    return marked_row(run, quantity, number, job, epoch_set, **more)
 
 
 def draw_workers(job: Job, quantity: str, said: str) -> None:
     """Draw a figure of one panel: a quantity by number of workers and storage medium."""
+    bars, grey = bars_of(job.runs, "num_workers", "storage"), job.colours("missing")["missing"]
     with job.panel(job.figure) as (figure, axes):
-        rows = draw_medians(
-            bars_of(job.runs, "num_workers", "storage"), axes, job, quantity, "loader workers"
-        )
+        first = draw_first(bars, axes, job, quantity)
+        rows = draw_medians(bars, axes, job, quantity, "loader workers") + first
         axes.set_ylabel(said)
+        drawn = [
+            Patch(color=grey, label="median of all epochs"),
+            Patch(color=style.pale(grey), label="first epoch"),
+        ]
+        style.legend(figure, [*drawn, *handles(rows, job.palette["published"])])
         job.save(figure, job.figure, rows)
 
 
@@ -157,13 +186,23 @@ def draw_series(
                 points = points_of(run, job.records.get(run.id, ""))
                 rows += _draw_run(run, points, facet, job, quantity, along[0])
                 facet.set_xlabel(along[1])
-                facet.set_title(f"{run.factors['num_workers']} workers")
             if not runs:
                 told = f"lacks {', '.join(job.lacking)}" if job.lacking else "no such run"
-                draw_missing([told], [0.0], facets[0], job.palette["missing"])
+                draw_missing([(0.0, told)], facets[0], job.palette["missing"])
             else:
                 style.add_to_note(figure, f"; mean and range of 1/{N_BINS} of an epoch each")
+                _series_legend(figure, storage, rows, job)
             job.save(figure, f"{job.figure}{letter}", rows)
+
+
+def _series_legend(figure: Figure, medium: str, rows: Sequence[dict[str, Any]], job: Job) -> None:
+    colour = job.colours(medium, "epoch_bound", "published")
+    drawn = [
+        Line2D([], [], color=colour[medium], label="mean", **LINE),
+        Patch(color=style.pale(colour[medium]), label="range"),
+        Line2D([], [], color=colour["epoch_bound"], label="end of an epoch", **BOUND_LINE),
+    ]
+    style.legend(figure, [*drawn, *handles(rows, colour["published"])])
 
 
 def _draw_run(
@@ -175,11 +214,11 @@ def _draw_run(
     bins = list(binned(points))
     x = [each.x for each in bins]
     low, high = [each.low for each in bins], [each.high for each in bins]
-    axes.fill_between(x, low, high, color=colour[medium], alpha=0.4, linewidth=0)
-    axes.plot(x, [each.mean for each in bins], color=colour[medium], linewidth=1.2)
+    axes.fill_between(x, low, high, color=style.pale(colour[medium]), linewidth=0)
+    axes.plot(x, [each.mean for each in bins], color=colour[medium], **LINE)
     for bound in points.bounds:
-        axes.axvline(bound, color=colour["epoch_bound"], linewidth=0.8)
-    draw_missing([points.missing], [0.0], axes, colour["missing"])
+        axes.axvline(bound, color=colour["epoch_bound"], **BOUND_LINE)
+    draw_missing([(0.0, points.missing)], axes, colour["missing"])
     scale = {"dataset_scale": run.factors["dataset_scale"]}
     rows = [
         row(run, quantity, Number(each.mean, 1), "all", **scale, epoch=each.epoch,
@@ -195,7 +234,21 @@ def _draw_run(
         if told["published"] is not None:
             draw_mark(axes, sum(ends) / 2, told, colour["published"])
             rows.append(told)
-    marks = [told.get("published") or 0.0 for told in rows]
-    axes.set_ylim(0, 1.1 * max([*high, *marks, 1e-9]))
-    axes.set_xlim(0, max([*points.bounds, 1e-9]))
+    start = _limit(axes, bins, [told.get("published") or 0.0 for told in rows])
+    cut = f" (starts of epochs: up to {start:.0f})" if start else ""
+    axes.set_title(f"{run.factors['num_workers']} workers{cut}", fontsize="small")
+    if points.bounds:
+        axes.set_xlim(-0.01 * points.bounds[-1], 1.01 * points.bounds[-1])
+    else:
+        axes.set_xticks([])
     return rows
+
+
+def _limit(axes: Axes, bins: Sequence[Bin], marks: Sequence[float]) -> float:
+    """Show the axis up to the highest value; return the epochs' starts where they are cut off."""
+    firsts = [n for n, b in enumerate(bins) if n == 0 or b.epoch != bins[n - 1].epoch]
+    start = max([bins[n].high for n in firsts], default=0.0)
+    rest = max((*(b.high for n, b in enumerate(bins) if n not in firsts), *marks), default=0.0)
+    is_cut = start > CUT * rest > 0
+    axes.set_ylim(0, 1.1 * (rest if is_cut else max(rest, start)) or 1.0)
+    return start if is_cut else 0.0

@@ -9,4 +9,4 @@ from epochwatt.figures.job import Job
 
 def draw(job: Job) -> None:
     """Draw the panel."""
-    draw_workers(job, "stall_s", "stall per epoch, median (s)")
+    draw_workers(job, "stall_s", "stall per epoch (s)")

@@ -11,7 +11,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from epochwatt.figures.bars import Bar, positions
+from epochwatt.figures.bars import Bar, legend, positions
 from epochwatt.figures.hipcw import bars_of, draw_medians
 from epochwatt.figures.job import Job
 from epochwatt.figures.runs import Number, row
@@ -31,11 +31,12 @@ def draw(job: Job) -> None:
         runs = [run for run in job.runs if run.factors["storage"] == storage]
         bars = bars_of(runs, "dataset_scale", "num_workers")
         with job.panel(panel, runs) as (figure, axes):
-            linear = draw_linear(bars, axes, job) if quantity == "e2e_s" else []
             rows = draw_medians(bars, axes, job, quantity, ALONG)
+            linear = draw_linear(bars, axes, job) if quantity == "e2e_s" else []
+            legend(axes, rows, job.palette["published"])
             axes.set_ylabel(said)
             if quantity == "cached_after_pct":
-                axes.set_ylim(0, 109)
+                axes.set_ylim(0, 105)
             job.save(figure, panel, rows + linear)
 
 

@@ -15,6 +15,8 @@ from epochwatt.figures.published import BOUNDS, RANGE, Marks, is_marked, publish
 from epochwatt.figures.runs import RunData, note, read_runs
 from epochwatt.study.runs import TWIN
 
+DEVICES = ("agx", "nx", "nano")  # in the order of the paper's figures
+
 
 @dataclass(frozen=True)
 class Job:
@@ -35,6 +37,7 @@ class Job:
     lacking : studies of the paper that would belong to it and are not selected
     records : run -> folder with the records of its epochs
     idle : table of idle powers
+    predictions : table of predictions
     """
 
     figure: str
@@ -52,11 +55,18 @@ class Job:
     lacking: Sequence[str] = ()
     records: Mapping[str, str] = field(default_factory=dict)
     idle: str = ""
+    predictions: str = ""
 
     @cached_property
     def runs(self) -> list[RunData]:
-        """Its runs, read once."""
-        return read_runs(self.epochs, self.missing)
+        """Its runs, read once: boards in the paper's order, then models in that of the titles."""
+        order = [*DEVICES, *self.titles]
+
+        def place(name: str) -> int:
+            return order.index(name) if name in order else len(order)
+
+        runs = read_runs(self.epochs, self.missing)
+        return sorted(runs, key=lambda r: (place(r.factors["device"]), place(r.factors["model"])))
 
     @cached_property
     def marks(self) -> Marks:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from epochwatt.analysis.pareto import pareto_front
+from epochwatt.figures import published, style
 from epochwatt.figures.bars import group_labels, marked_row
 from epochwatt.figures.job import Job
-from epochwatt.figures.published import draw_mark
 from epochwatt.figures.runs import RunData
 from epochwatt.records import files
 
@@ -32,9 +33,12 @@ TOLD = {"cores": "{:g} cores", "cpu_mhz": "CPU {:g} MHz", "gpu_mhz": "GPU {:g} M
         "emc_mhz": "memory {:g} MHz"}  # fmt: skip
 SOLID, TRIANGLE, HOLLOW, LINE = ("o", True), ("^", True), ("s", False), ("x", False)
 NOT_TOLD = ("*", False)  # of a run whose records are gone
-NEAR_PT = (7.5, 11.0, 16.0)  # how far from its point a letter stands, in points
-CLEAR_PT = 8.0  # free of any other point or letter
-MISSING_SHOWN = 6  # in the panel; the CSV has all
+NEAR_PT = (8.0, 11.0, 15.0, 20.0, 26.0)  # how far from its point a letter stands, in points
+TURNS = 16  # places around a point at one distance
+POINT_PT, LETTER_PT, LINE_PT = 8.0, 9.5, 5.5  # how far from others' points, letters, fronts
+FAR_PT = 12.0  # a letter as far as that is tied to its point by a line
+STEP_PT = 3.0  # between the places on a front that letters keep away from
+MISSING_SHOWN = 3  # in the corner note; the CSV has all
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,13 @@ def draw(job: Job, panel: str, x: str, by: str = "") -> None:
                 marker = styles.get(settings.get(run.id), NOT_TOLD) if by else _own(run)
                 _draw_point(plane, cloud.points[n], marker, colour[cloud.model])
                 rows += _rows(cloud, n, job, {by: settings[run.id]} if by else {})
-        _say_missing(axes, found, colour["missing"])
+        _say_missing(figure, found)
         _legend(figure, found, planes, styles, by, rows, colour)
-        _finish(figure, found, planes, rows, colour)
+        marks = _draw_published(found, planes, rows, colour["published"])
+        for plane in planes:
+            plane.margins(0.08)
+        figure.draw_without_rendering()  # from here on the axes are as they will be
+        _draw_letters(found, planes, marks, colour)
         job.save(figure, panel, rows)
 
 
@@ -170,7 +178,7 @@ def _draw_point(
 def _look(marker: tuple[str, bool], colour: str) -> dict[str, Any]:
     shape, is_filled = marker
     return {
-        **{"marker": shape, "markersize": 6.5 if is_filled else 5.5},
+        **{"marker": shape, "markersize": {"D": 9.0, "s": 5.5}.get(shape, 6.5)},
         "markerfacecolor": colour if is_filled else "white",
         "markeredgecolor": "white" if is_filled else colour,  # what lies over another is seen
         "markeredgewidth": 1.6 if shape == LINE[0] else 0.8,
@@ -187,18 +195,19 @@ def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str
     ]
 
 
-def _say_missing(axes: Axes, found: Sequence[Cloud], colour: str) -> None:
+def _say_missing(figure: Figure, found: Sequence[Cloud]) -> None:
+    """Add to the corner note what is missing: the points leave no free place in the panel."""
     told = [
-        f"missing: {cloud.label}, {run.factors['power_mode']} "
+        f"{cloud.label}, {run.factors['power_mode']} "
         f"({run.number(cloud.x).missing or run.number('e2e_s').missing})"
         for cloud in found
         for run, point in zip(cloud.runs, cloud.points, strict=True)
         if point is None
     ]
     if len(told) > MISSING_SHOWN:
-        told = [*told[:MISSING_SHOWN], f"and {len(told) - MISSING_SHOWN} more: see the CSV"]
-    axes.text(0.02, 0.02, "\n".join(told), transform=axes.transAxes, color=colour,
-              fontsize="x-small", va="bottom")  # fmt: skip
+        told = [*told[:MISSING_SHOWN], f"and {len(told) - MISSING_SHOWN} more, see the CSV"]
+    if told:
+        style.add_to_note(figure, f"; missing: {', '.join(told)}")
 
 
 def _legend(
@@ -213,48 +222,71 @@ def _legend(
     def handle(label: str, marker: tuple[str, bool], own: str) -> Line2D:
         return Line2D([], [], linestyle="none", label=label, **_look(marker, own))
 
-    other = "\n(right, top)" if planes[0] is not planes[1] else ""
+    other = " (right, top)" if planes[0] is not planes[1] else ""
     handles = [
         handle(c.label + (other if c.model == SMALL else ""), SOLID, colour[c.model]) for c in found
     ]
     handles += [handle(TOLD[by].format(v), m, colour["missing"]) for v, m in styles.items()]
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
-    if any(told["quantity"] == "e2e_s" and told["published"] is not None for told in rows):
-        own = colour["published"]
-        handles.append(
-            Line2D([], [], linestyle="none", marker="D", markersize=4.5, label="published",
-                   markeredgecolor=own, markerfacecolor="white")
-        )  # fmt: skip
-    figure.legend(handles=handles, loc="outside right upper", labelspacing=0.7)
+    times = [told for told in rows if told["quantity"] == "e2e_s"]
+    style.legend(figure, [*handles, *published.handles(times, colour["published"])])
 
 
-def _finish(
-    figure: Figure,
+def _draw_published(
     found: Sequence[Cloud],
     planes: tuple[Axes, Axes],
     rows: Sequence[dict[str, Any]],
-    colour: dict[str, str],
-) -> None:
-    """Draw what needs the axes as they will be: published numbers, letters beside the points."""
-    for plane in planes:
-        plane.margins(0.08)
-    figure.draw_without_rendering()
-    told = iter(rows)
-    taken: list[tuple[float, float]] = []
-    letters: list[tuple[Axes, tuple[float, float], str, str]] = []
+    colour: str,
+) -> list[tuple[Axes, tuple[float, float]]]:
+    """Draw what is published, of E2E alone above or below our point; return plane and place."""
+    marks, told = [], iter(rows)
     for cloud in found:
         plane = planes[cloud.model == SMALL]
+        for _ in cloud.runs:
+            x, y = next(told), next(told)
+            at = x["published"] if x["published"] is not None else x["value"]
+            if at is not None and y["published"] is not None:
+                published.draw_mark(plane, at, y, colour)
+                marks.append((plane, (at, y["published"])))
+    return marks
+
+
+def _draw_letters(
+    found: Sequence[Cloud],
+    planes: tuple[Axes, Axes],
+    marks: Sequence[tuple[Axes, tuple[float, float]]],
+    colour: dict[str, str],
+) -> None:
+    """Write each point's power mode beside it, clear of what is drawn."""
+    taken = [(*_pt(plane, place), POINT_PT) for plane, place in marks]
+    letters = []
+    for cloud in found:
+        plane = planes[cloud.model == SMALL]
+        front = [_pt(plane, point) for n in cloud.front if (point := cloud.points[n])]
+        taken += [(*place, LINE_PT) for place in along(front)]
         for run, point in zip(cloud.runs, cloud.points, strict=True):
-            if published := _draw_published(plane, next(told), next(told), colour["published"]):
-                taken.append(_pt(plane, published))
             if point:
                 letters.append((plane, point, run.factors["power_mode"], colour[cloud.model]))
-                taken.append(_pt(plane, point))
+                taken.append((*_pt(plane, point), POINT_PT))
     for plane, point, letter, own in letters:
-        offset = free_place(_pt(plane, point), taken)
-        taken.append(tuple(np.add(_pt(plane, point), offset)))
-        plane.annotate(letter, point, offset, textcoords="offset points", color=own,
-                       ha="center", va="center", fontsize="small")  # fmt: skip
+        at = _pt(plane, point)
+        offset = free_place(at, taken)
+        taken.append((at[0] + offset[0], at[1] + offset[1], LETTER_PT))
+        is_far = math.hypot(*offset) > FAR_PT
+        tie = {"arrowstyle": "-", "color": own, "linewidth": 0.6, "shrinkA": 3.0, "shrinkB": 3.0}
+        plane.annotate(
+            letter, point, offset, textcoords="offset points", ha="center", va="center",
+            color=own, fontsize="small", arrowprops=tie if is_far else None,
+        )  # fmt: skip
+
+
+def along(line: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return places on a line, `STEP_PT` apart."""
+    places: list[tuple[float, float]] = []
+    for start, end in pairwise(line):
+        n = max(int(math.dist(start, end) / STEP_PT), 1)
+        places += [tuple(p) for p in np.linspace(start, end, n, endpoint=False).tolist()]
+    return places
 
 
 def _pt(plane: Axes, point: tuple[float, float]) -> tuple[float, float]:
@@ -265,32 +297,19 @@ def _pt(plane: Axes, point: tuple[float, float]) -> tuple[float, float]:
 
 
 def free_place(
-    point: tuple[float, float], taken: Sequence[tuple[float, float]]
+    point: tuple[float, float], taken: Sequence[tuple[float, float, float]]
 ) -> tuple[float, float]:
     """Return where a letter stands, from its point, so that it is clear of all else; points.
 
     The first of the places around that is clear, else the clearest.
+
+    Parameters
+    ----------
+    taken : x, y, and how far a letter has to keep away
     """
-    places = [
-        (r * math.cos(turn * math.pi / 4), r * math.sin(turn * math.pi / 4))
-        for r in NEAR_PT
-        for turn in (0, 2, 4, 6, 1, 3, 5, 7)
-    ]
-    others = [other for other in taken if other != point]
-
-    def clear(place: tuple[float, float]) -> float:
-        at = np.add(point, place)
-        return min((*(math.dist(at, other) for other in others), CLEAR_PT))
-
-    return max(places, key=clear)
-
-
-def _draw_published(
-    plane: Axes, x: dict[str, Any], y: dict[str, Any], colour: str
-) -> tuple[float, float] | None:
-    """Draw what is published of a run, of E2E alone above or below our point; return where."""
-    if y["published"] is None or x["value"] is None:
-        return None
-    at = x["published"] if x["published"] is not None else x["value"]
-    draw_mark(plane, at, y, colour)
-    return at, y["published"]
+    turns = [2 * math.pi * n / TURNS for n in range(TURNS)]
+    places = [(r * math.cos(turn), r * math.sin(turn)) for r in NEAR_PT for turn in turns]
+    at = np.add(point, places)[:, None, :]
+    others = np.array([*taken, (math.inf, math.inf, 0.0)])
+    room = np.hypot(*np.moveaxis(at - others[:, :2], -1, 0)) - others[:, 2]
+    return places[int(np.argmax(np.minimum(room.min(axis=1), -0.01)))]

@@ -1,10 +1,12 @@
 """The published numbers that a figure shows as marks on top of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from epochwatt.study.folds import judged
 from epochwatt.study.published import (
@@ -22,12 +24,16 @@ METRICS = {"power_mean_w": "power_w", "read_iops": "iops"}  # our column -> name
 ON_BOARD = "i"  # the idle state that the module's own sensors were read in
 BOUNDS = {"less_than": "v", "at_most": "v", "at_least": "^"}  # qualifier -> marker
 RANGE = "range"  # qualifier of a lower and an upper bound of one run
-SHAPES = {  # quantity -> marker of its values, name in a legend; of others a diamond
+BOUND = ("v", "published bound")
+OTHER = ("D", "published")
+SHAPES = {  # quantity -> marker of its values, name in a legend; of others as OTHER
     "stall_s": ("s", "published stall"),
-    "e2e_s": ("D", "published E2E"),
+    "e2e_s": ("d", "published E2E"),
     "compute_s": ("P", "published compute"),
     "stall_ms_per_minibatch": ("h", "published, of a mini-batch"),
     "compute_ms_per_minibatch": ("h", "published, of a mini-batch"),
+    "cpu_below_peak_time_pct": ("D", "published: below 90 %"),
+    "n_epochs_in_15h": ("D", "published, epochs in 15 h"),
 }
 
 
@@ -134,7 +140,7 @@ def draw_mark(axes: Axes, x: float, told: Mapping[str, Any], colour: str) -> Non
 
     Filled where the fit has seen the value, open where not; a bound is an arrow, a range two.
     """
-    shape, _ = SHAPES.get(told.get("quantity", ""), ("D", ""))
+    shape, _ = SHAPES.get(told.get("quantity", ""), OTHER)
     qualifier = told["published_qualifier"]
     ends = {
         told["published"]: "^" if qualifier == RANGE else BOUNDS.get(qualifier, shape),
@@ -142,8 +148,29 @@ def draw_mark(axes: Axes, x: float, told: Mapping[str, Any], colour: str) -> Non
     }
     for value, marker in ends.items():
         if value is not None:
-            face = colour if told["seen_by_fit"] else "white"
-            axes.plot(
-                x, value, marker, markersize=4.5, markeredgewidth=0.9, markeredgecolor=colour,
-                markerfacecolor=face, zorder=5, clip_on=False,
-            )  # fmt: skip
+            look = _look(marker, bool(told["seen_by_fit"]), colour)
+            axes.plot(x, value, **look, zorder=5, clip_on=False)
+
+
+def handles(rows: Iterable[Mapping[str, Any]], colour: str) -> list[Line2D]:
+    """Return a legend's entry for each kind of mark: filled where the fit has seen all of it."""
+    labels: dict[str, str] = {}
+    is_seen: dict[str, bool] = {}
+    for told in filter(is_marked, rows):
+        is_bound = told["published_qualifier"] in (*BOUNDS, RANGE)
+        shape, label = BOUND if is_bound else SHAPES.get(told.get("quantity", ""), OTHER)
+        labels[shape] = label if labels.get(shape, label) == label else OTHER[1]
+        is_seen[shape] = is_seen.get(shape, True) and bool(told["seen_by_fit"])
+    return [
+        Line2D([], [], label=label, **_look(shape, is_seen[shape], colour))
+        for shape, label in labels.items()
+    ]
+
+
+def _look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:
+    return {
+        **{"marker": marker, "markersize": 6.0 if marker == "d" else 4.5},
+        **{"markeredgewidth": 0.9, "linestyle": "none"},
+        **{"markeredgecolor": colour, "markerfacecolor": colour if is_seen else "white"},
+        "path_effects": [withStroke(linewidth=2.0, foreground="white")],  # seen on dark bars
+    }

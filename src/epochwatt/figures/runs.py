@@ -127,7 +127,7 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
     units: dict[str, set[str]] = {}
     for run in there:
         units.setdefault(run.factors["device"], set()).add(run.factors["instance"])
-    places = [f"{device}/{'+'.join(sorted(names))}" for device, names in sorted(units.items())]
+    places = [f"{device}/{'+'.join(sorted(names))}" for device, names in units.items()]
     n_epochs = sum(len(run.epochs) for run in there)
     left_out = n_epochs - sum(len(run.valid("all")) for run in there)
     told = f"{origin([there[0].factors['backend']])} {', '.join(places)}; "

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 
 from epochwatt.errors import ConfigError
 
@@ -17,9 +18,13 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 NOTE_CHARACTERS_PER_IN = 19  # of the corner note's small letters
+LETTER_IN = 0.066  # a letter of a legend is at most this wide, on average
+ENTRY_IN = 0.36  # of a legend's entry beside its letters: handle, gaps
+PALE = 0.55  # share of white in a pale colour
 
 
 @contextmanager
@@ -35,7 +40,7 @@ def panel(style: str, settings: Mapping[str, Any], note: str) -> Iterator[tuple[
     with plt.style.context(style):
         size = (settings["width_in"], settings["height_in"])
         figure, axes = plt.subplots(figsize=size, layout="constrained")
-        axes.set_title(settings["title"], loc="left")
+        _head(figure, settings["title"], [])
         add_to_note(figure, note)
         try:
             yield figure, axes
@@ -43,11 +48,44 @@ def panel(style: str, settings: Mapping[str, Any], note: str) -> Iterator[tuple[
             plt.close(figure)
 
 
+def legend(figure: Figure, handles: Sequence[Any]) -> None:
+    """Draw a legend between the panel's title and its axes, in as few rows as it needs."""
+    title = ""
+    for old in figure.legends:
+        title = old.get_title().get_text()
+        old.remove()
+    _head(figure, title, handles)
+
+
+def _head(figure: Figure, title: str, handles: Sequence[Any]) -> None:
+    """Draw title and legend as one, for which the layout makes room."""
+    widths = [ENTRY_IN + LETTER_IN * len(handle.get_label()) for handle in handles]
+    figure.legend(
+        handles=handles, ncols=n_columns(widths, figure.get_figwidth()), title=title,
+        loc="outside upper left", alignment="left", title_fontsize="medium",
+    )  # fmt: skip
+
+
+def n_columns(widths: Sequence[float], available: float) -> int:
+    """Return in how many columns entries fit, filled from top to bottom; at least one."""
+    fits = (
+        n
+        for n in range(len(widths), 1, -1)
+        if sum(float(column.max()) for column in np.array_split(widths, n)) <= available
+    )
+    return next(fits, 1)
+
+
 def side_by_side(figure: Figure, axes: Axes, n: int) -> list[Axes]:
-    """Return `n` axes in a row instead of the panel's one; its title stands above all of them."""
-    figure.suptitle(axes.get_title("left"), x=0.0, ha="left", fontsize="medium")
+    """Return `n` axes in a row instead of the panel's one."""
     axes.remove()
     return list(figure.subplots(1, n, squeeze=False)[0])
+
+
+def pale(colour: str) -> str:
+    """Return a colour mixed with white."""
+    red, green, blue = (PALE + (1.0 - PALE) * part for part in to_rgb(colour))
+    return to_hex((red, green, blue))
 
 
 def add_to_note(figure: Figure, told: str) -> None:
@@ -55,7 +93,7 @@ def add_to_note(figure: Figure, told: str) -> None:
     text = figure.get_supxlabel().replace("\n", " ") + told
     width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
     figure.supxlabel(
-        textwrap.fill(text, width), x=1.0, ha="right", fontsize="x-small", color="#555555"
+        textwrap.fill(text, width), x=0.99, ha="right", fontsize="x-small", color="#555555"
     )
 
 

@@ -29,7 +29,11 @@ EXPERIMENTS = (  # in the order of the text
 )
 QUANTITIES = ("e2e_s", "stall_s", "compute_s", "energy_wh", "power_mean_w")
 COLUMNS = {"power_w": "power_mean_w"}  # metric of the published tables -> ours
-SHOWN = ("device", "model", "storage", "num_workers", "power_mode", "cache_policy")
+HEADS = dict(  # of the page's columns
+    zip(
+        QUANTITIES, ("E2E (s)", "stall (s)", "compute (s)", "energy (Wh)", "power (W)"), strict=True
+    )
+)
 SHORT = 4  # figures of a number on the page
 
 Rows = list[dict[str, Any]]
@@ -154,15 +158,17 @@ def _by_run(runs: Sequence[RunData], numbers: Rows) -> Rows:
     shown = []
     for n, run in enumerate(runs):
         own = numbers[n * len(QUANTITIES) : (n + 1) * len(QUANTITIES)]
-        factors = {name: run.factors[name] for name in SHOWN}
-        values = {told["quantity"]: _beside(told) for told in own}
-        shown.append({"about": about(run.factors), **factors, **values})
+        f = run.factors
+        which = f"{f['device']} {f['model']} {f['storage']}, {f['num_workers']} workers"
+        values = {HEADS[told["quantity"]]: _beside(told) for told in own}
+        shown.append({"about": about(f), "run": f"{which}, mode {f['power_mode']}", **values})
     return shown
 
 
 def _said(pair: Mapping[str, Any]) -> dict[str, Any]:
     names = ("about", "model", "a", "b", "quantity")
-    return {**{name: pair[name] for name in names}, "value": _beside(pair)}
+    told = {name: str(pair[name]).replace("_", " ") for name in names}
+    return {**told, "value": _beside(pair)}
 
 
 def _beside(told: Mapping[str, Any]) -> str:

@@ -3,7 +3,14 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from epochwatt.figures.bars import draw_stacks, grouped, label_axes, legend, positions
+from epochwatt.figures.bars import (
+    draw_missing,
+    draw_stacks,
+    grouped,
+    label_axes,
+    legend,
+    positions,
+)
 
 
 @pytest.fixture
@@ -80,14 +87,58 @@ def test_missing_bar_says_why_and_a_long_reason_is_cut(bars, made_up, gone, axes
     rows = draw_stacks(found, axes, job, "1+")
     assert {row["missing"] for row in rows} == {"", "out of memory", missing[1]["reason"]}
     assert sorted(text.get_text() for text in axes.texts) == [
-        *("missing: it wants another board it wants…", "missing: out of memory")
+        *("missing: it wants another board i…", "missing: out of memory")
+    ]
+
+
+def told(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_bars_close_together_that_miss_for_one_reason_say_so_once(axes):
+    draw_missing([(0.2, "a"), (-0.2, "a"), (1.0, ""), (1.8, "a"), (2.0, "b")], axes, "black")
+    assert told(axes) == ["missing: a", "missing: a", "missing: b"]
+    assert [text.xy[0] for text in axes.texts] == [0.0, 1.8, 2.0]
+
+
+def test_one_sentence_where_nothing_is_there(axes):
+    draw_missing([(x, "not measured") for x in range(18)], axes, "black")
+    assert told(axes) == ["missing: not measured"]
+
+
+def test_reason_stands_in_the_axes_where_these_do_not_begin_at_zero(axes):
+    axes.plot([1.0, 2.0], [575.0, 605.0])
+    draw_missing([(1.0, ""), (2.0, "a")], axes, "black")
+    axes.figure.draw_without_rendering()
+    place = axes.texts[0].get_window_extent()
+    assert axes.bbox.y0 <= place.y0 < place.y1 <= axes.bbox.y1
+
+
+def test_runs_keep_the_papers_order_where_one_is_missing(job_of, made_up, gone):
+    there = [made_up(device=d, model=m) for d, m in (("nano", "lenet"), ("agx", "resnet"))]
+    missing = [gone(device="nx"), gone(device="agx", model="lenet"), gone(device="other")]
+    titles = {"lenet": "LeNet-5", "resnet": "ResNet-18"}
+    job = job_of("fig02", *there, missing=missing, titles=titles)
+    assert [(run.factors["device"], run.factors["model"]) for run in job.runs] == [
+        *(("agx", "lenet"), ("agx", "resnet"), ("nx", "lenet"), ("nano", "lenet")),
+        ("other", "lenet"),
+    ]
+
+
+def test_many_reasons_where_nothing_is_there_are_cut(axes):
+    draw_missing([(x, f"reason {x}") for x in range(9)], axes, "black")
+    (text,) = told(axes)
+    assert text.split("\n") == [
+        *("missing: reason 0", "missing: reason 1", "missing: reason 2"),
+        "and other reasons: see the CSV",
     ]
 
 
 def test_legend_has_an_entry_for_each_kind_of_published_value(bars, made_up, axes):
     found, job = bars(made_up(model="mobilenet", storage="hdd"), made_up(model="resnet"))
     legend(axes, draw_stacks(found, axes, job, "1+"), "#000000")
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+    (drawn,) = axes.figure.legends
+    assert [text.get_text() for text in drawn.get_texts()] == [
         *("stall", "compute", "overhead", "published stall", "published E2E")
     ]
 
@@ -99,6 +150,6 @@ def test_ticks_stand_below_bars_and_groups_below_ticks(bars, made_up, axes):
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "2", "0", "2"]
     below = axes.child_axes[0]
     assert [t.get_text() for t in below.get_xticklabels()] == [
-        *("\nLeNet-5\nbatch 16", "\nLeNet-5\nbatch 32")
+        *("LeNet-5\nbatch 16", "LeNet-5\nbatch 32")
     ]
     assert below.get_xlabel() == "loader workers"

@@ -36,7 +36,7 @@ def test_bars_are_the_power_at_the_plug_where_a_meter_was_read(draw_of, numbers)
         *((*agx, "i", "socket", "13.0", ""), (*orin, "i", "socket", "19.0", "")),
         *((*agx, "ii", "socket", "12.0", ""), (*orin, "ii", "socket", "", "not simulated")),
         *((*agx, "iii", "socket", "8.0", ""), (*orin, "iii", "socket", "", "not simulated")),
-        *((*agx, "iv", "socket", "3.0", ""), (*orin, "iv", "socket", "", "not simulated")),
+        *((*agx, "iv", "socket", "3.0", ""), (*orin, "iv", "socket", "", "no Wake-on-LAN")),
     ]
     told = numbers("fig07", "device", "state", "published", "published_qualifier")
     assert [row for row in told if row[2]] == [("agx", "iv", "4.0", "less_than")]

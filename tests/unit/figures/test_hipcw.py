@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from epochwatt.figures import hipcw_fig02, hipcw_fig06, hipcw_fig07, hipcw_fig08
-from epochwatt.figures.hipcw import Points, binned
+from epochwatt.figures import hipcw_fig02, hipcw_fig04, hipcw_fig06, hipcw_fig07, hipcw_fig08
+from epochwatt.figures.hipcw import Points, binned, draw_series
 from epochwatt.records.samples import write_samples
 
 NX = {
@@ -51,13 +51,21 @@ class TestBars:
         assert numbers("hipcw_fig02", *columns, "published", "seen_by_fit") == [
             ("0", "hdd", "3.0", "3", "median", "all", "704.0", "False"),
             ("1", "ssd", "3.0", "3", "median", "all", "18.6", "False"),
+            ("0", "hdd", "10.0", "1", "median", "0", "", ""),
+            ("1", "ssd", "10.0", "1", "median", "0", "", ""),
         ]
+
+    def test_first_epochs_stand_beside_what_is_published_of_them(self, job_of, made_up, numbers):
+        agx = {**NX, "device": "agx", "power_mode": "g"}
+        hipcw_fig04.draw(job_of("hipcw_fig04", made_up(**agx, storage="sd", num_workers=2)))
+        told = numbers("hipcw_fig04", "epoch_set", "value", "published", "published_id")
+        assert told[1] == ("0", "1.5", "12.3", "H-III.B-04")
 
     def test_are_in_order_of_workers_and_name_what_is_missing(self, job_of, nx, gone, numbers):
         runs = [nx(storage="ssd", num_workers=4), nx(storage="hdd", num_workers=2)]
         missing = [gone(**NX, storage="sd", num_workers=2)]
         hipcw_fig02.draw(job_of("hipcw_fig02", *runs, missing=missing))
-        assert numbers("hipcw_fig02", "num_workers", "storage", "value", "missing") == [
+        assert numbers("hipcw_fig02", "num_workers", "storage", "value", "missing")[:3] == [
             ("2", "hdd", "1.5", ""),
             ("2", "sd", "", "out of memory"),
             ("4", "ssd", "1.5", ""),
@@ -113,6 +121,19 @@ class TestSeries:
     def test_bins_without_a_point_are_none(self):
         points = Points(np.array([0.1, 4.0]), np.array([1.0, 2.0]), [4.0], [0])
         assert [(told.n, told.mean) for told in binned(points, n_bins=4)] == [(1, 1.0), (1, 2.0)]
+
+    @pytest.mark.parametrize(
+        ("start", "title"), [(40.0, "4 workers (starts of epochs: up to 40)"), (2.5, "4 workers")]
+    )
+    def test_starts_of_epochs_that_tower_above_the_rest_are_cut_off_and_told(
+        self, job_of, nx, tmp_path, start, title
+    ):
+        values = np.array([start, *([2.0] * 199)])
+        told = Points(np.arange(200) + 0.5, values, [200.0], [0])
+        job = job_of("hipcw_fig07", nx(storage="ssd"))
+        draw_series(job, "stall_ms_per_minibatch", "said", ("n", "n"), lambda run, folder: told)
+        svg = (tmp_path / "figures/hipcw_fig07b.svg").read_text("utf-8")
+        assert f">{title}<" in svg
 
     def test_reads_are_over_training_time(self, job_of, nx, with_records, numbers):
         path = nx(storage="ssd")

@@ -179,12 +179,19 @@ def test_markers_go_from_high_to_low(values, expected):
 
 
 def test_letter_stands_right_of_a_lone_point():
-    assert free_place((100.0, 100.0), [(100.0, 100.0)]) == pytest.approx((modes.NEAR_PT[0], 0.0))
+    place = free_place((100.0, 100.0), [(100.0, 100.0, modes.POINT_PT)])
+    assert place == pytest.approx((modes.NEAR_PT[0], 0.0))
 
 
 @given(st.lists(st.tuples(st.floats(80, 120), st.floats(80, 120)), max_size=3))
 def test_letter_is_clear_of_few_other_points(others):
-    x, y = free_place((100.0, 100.0), [(100.0, 100.0), *others])
+    taken = [(x, y, modes.POINT_PT) for x, y in [(100.0, 100.0), *others]]
+    x, y = free_place((100.0, 100.0), taken)
     assert math.hypot(x, y) <= modes.NEAR_PT[-1] + 1e-9
-    near = [o for o in others if o != (100.0, 100.0)]
-    assert all(math.dist((100.0 + x, 100.0 + y), other) >= 5.0 for other in near)
+    assert all(math.dist((100.0 + x, 100.0 + y), (o[0], o[1])) >= 5.0 for o in taken)
+
+
+def test_letters_keep_away_from_the_whole_front():
+    places = modes.along([(0.0, 0.0), (9.0, 0.0), (9.0, 6.0)])
+    assert places == [(0, 0), (3, 0), (6, 0), (9, 0), (9, 3)]
+    assert modes.along([(0.0, 0.0)]) == []

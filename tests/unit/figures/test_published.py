@@ -3,7 +3,14 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from epochwatt.figures.published import cells, draw_mark, idle_mark, mark, published_marks
+from epochwatt.figures.published import (
+    cells,
+    draw_mark,
+    handles,
+    idle_mark,
+    mark,
+    published_marks,
+)
 from epochwatt.figures.runs import read_runs
 
 
@@ -75,7 +82,7 @@ def test_idle_state_i_is_of_the_module_and_the_others_at_the_plug(marks):
 @pytest.mark.parametrize(
     ("about", "drawn"),
     [
-        ({"quantity": "e2e_s", "published_qualifier": "exact"}, [("D", 3.0)]),
+        ({"quantity": "e2e_s", "published_qualifier": "exact"}, [("d", 3.0)]),
         ({"quantity": "stall_s", "published_qualifier": "approx"}, [("s", 3.0)]),
         ({"quantity": "stall_s", "published_qualifier": "less_than"}, [("v", 3.0)]),
         ({"published_qualifier": "range", "published_hi": 5.0}, [("^", 3.0), ("v", 5.0)]),
@@ -88,6 +95,26 @@ def test_mark_is_filled_where_seen_and_an_arrow_where_a_bound(about, drawn, seen
     assert [(line.get_marker(), float(line.get_ydata()[0])) for line in axes.lines] == drawn
     assert {line.get_markerfacecolor() for line in axes.lines} == {"#000000" if seen else "white"}
     plt.close(figure)
+
+
+def test_legend_has_an_entry_per_shape_filled_where_the_fit_has_seen_all_of_it():
+    told = {**cells(None), "published": 3.0, "published_qualifier": "exact", "seen_by_fit": True}
+    rows = [
+        {**told, "quantity": "stall_s"},
+        {**told, "quantity": "e2e_s"},
+        {**told, "quantity": "e2e_s", "seen_by_fit": False},
+        {**told, "quantity": "energy_wh"},
+        {**told, "quantity": "n_epochs_in_15h"},
+        {**told, "published_qualifier": "at_least"},
+        {**cells(None), "quantity": "compute_s"},
+    ]
+    found = handles(rows, "#000000")
+    assert [(line.get_label(), line.get_markerfacecolor()) for line in found] == [
+        ("published stall", "#000000"),
+        ("published E2E", "white"),
+        ("published", "#000000"),
+        ("published bound", "#000000"),
+    ]
 
 
 def test_nothing_is_drawn_where_nothing_is_published():

@@ -18,9 +18,9 @@ def style_file(tmp_path):
 
 
 def test_panel_has_size_title_and_note(style_file):
-    with style.panel(style_file, SETTINGS, "3 epochs") as (figure, axes):
+    with style.panel(style_file, SETTINGS, "3 epochs") as (figure, _):
         assert tuple(figure.get_size_inches()) == (4.0, 3.0)
-        assert axes.get_title(loc="left") == "a panel"
+        assert figure.legends[0].get_title().get_text() == "a panel"
         assert figure.get_supxlabel() == "3 epochs"
 
 
@@ -59,7 +59,27 @@ def test_note_grows_and_breaks_into_lines_that_fit(style_file):
 def test_side_by_side_axes_share_the_panels_title(style_file):
     with style.panel(style_file, SETTINGS, "") as (figure, axes):
         assert len(style.side_by_side(figure, axes, 3)) == len(figure.axes) == 3
-        assert figure.get_suptitle() == "a panel"
+        assert figure.legends[0].get_title().get_text() == "a panel"
+
+
+def test_legend_stands_below_the_panels_title(style_file):
+    with style.panel(style_file, SETTINGS, "") as (figure, axes):
+        style.legend(figure, axes.plot([0], [0], label="what"))
+        (drawn,) = figure.legends
+    assert drawn.get_title().get_text() == "a panel"
+    assert [text.get_text() for text in drawn.get_texts()] == ["what"]
+
+
+@pytest.mark.parametrize(
+    ("available", "columns"), [(9.0, 4), (7.0, 3), (6.9, 2), (4.9, 1), (0.1, 1)]
+)
+def test_legend_has_as_many_columns_as_fit(available, columns):
+    assert style.n_columns([1.0, 2.0, 3.0, 2.0], available) == columns
+
+
+def test_pale_colours_are_nearer_to_white():
+    assert style.pale("#000000") == "#8c8c8c"
+    assert style.pale("#ffffff") == "#ffffff"
 
 
 def test_colours_are_those_of_the_keys_in_their_order():

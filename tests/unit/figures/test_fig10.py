@@ -1,0 +1,63 @@
+"""Figure 10: observed beside predicted, with the error of each mode."""
+
+import csv
+
+import pytest
+
+from epochwatt.figures.fig10 import draw
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Return a function that writes predictions of LeNet: mode -> value, whether it trains."""
+
+    def write(**modes):
+        about = {"setup": "own", "device": "agx", "instance": "d1", "model": "lenet"}
+        about |= {"storage": "ssd", "num_workers": 4, "batch_size": 16}
+        rows = [
+            {**about, "target": target, "fit": fit, "power_mode": mode, "predicted": value,
+             "trains": trains, "mape_pct": 100 * abs(value - 4) / 4}
+            for mode, (value, trains) in modes.items()
+            for target, fit in (("time_s", "paper"), ("energy_wh", "paper"), ("time_s", "log"))
+        ]  # fmt: skip
+        with open(tmp_path / "predictions.csv", "w", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        return str(tmp_path / "predictions.csv")
+
+    return write
+
+
+def test_observed_predicted_and_error_stand_side_by_side(made_up, job_of, numbers, table):
+    runs = [made_up({}, {"energy_wh": 4.0}, power_mode=mode) for mode in "ab"]
+    draw(job_of("fig10", *runs, predictions=table(a=(5.0, True), b=(3.0, False))))
+    assert numbers("fig10a", "power_mode", "quantity", "value", "trains") == [
+        ("a", "e2e_s", "4.0", "True"),
+        ("a", "predicted_e2e_s", "5.0", "True"),
+        ("a", "mape_pct", "25.0", "True"),
+        ("b", "e2e_s", "4.0", "False"),
+        ("b", "predicted_e2e_s", "3.0", "False"),
+        ("b", "mape_pct", "25.0", "False"),
+    ]
+    assert numbers("fig10b", "quantity", "value")[:2] == [
+        ("energy_wh", "4.0"),
+        ("predicted_energy_wh", "5.0"),
+    ]
+
+
+def test_modes_without_a_prediction_say_so(made_up, job_of, numbers):
+    draw(job_of("fig10", *(made_up(power_mode=mode) for mode in "ab")))
+    assert set(numbers("fig10a", "quantity", "missing")) == {
+        ("e2e_s", ""),
+        ("predicted_e2e_s", "no model was fitted"),
+        ("mape_pct", "no model was fitted"),
+    }
+    assert ("energy_wh", "not measured") in numbers("fig10b", "quantity", "missing")
+
+
+def test_vgg_is_no_part_of_energy(made_up, job_of, numbers):
+    runs = [made_up(model=model, power_mode=mode) for model in ("lenet", "vgg11") for mode in "ab"]
+    draw(job_of("fig10", *runs))
+    assert {model for (model,) in numbers("fig10a", "model")} == {"lenet", "vgg11"}
+    assert {model for (model,) in numbers("fig10b", "model")} == {"lenet"}
