@@ -5,7 +5,9 @@ import importlib
 import os
 import sys
 import time
+from pathlib import Path
 
+from benchmarks.measured import FOLDER
 from benchmarks.results import REPOSITORY, Result, Row, save, table
 from epochwatt.device import host
 from epochwatt.device.locks import machine_lock
@@ -22,6 +24,8 @@ NAMES = (
     "dry_run",
     "papers",
     "peers",
+    "prediction",
+    "recommend",
 )
 OUT = REPOSITORY / "results/benchmarks.json"
 
@@ -32,6 +36,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(NAMES)}")
     parser.add_argument(
         "--quick", action="store_true", help="only show that they work; nothing is written"
+    )
+    parser.add_argument(
+        "--measured",
+        type=Path,
+        default=FOLDER,
+        metavar="FOLDER",
+        help="power modes that others measured, for prediction; skipped where absent",
     )
     arguments = parser.parse_args(argv)
     unknown = [name for name in arguments.names if name not in NAMES]
@@ -44,7 +55,9 @@ def main(argv: list[str] | None = None) -> int:
             start_s = time.perf_counter()
             _say(f"{name}: running")
             try:
-                result: Result = importlib.import_module(f"benchmarks.{name}").run(arguments.quick)
+                options = {"folder": arguments.measured} if name == "prediction" else {}
+                module = importlib.import_module(f"benchmarks.{name}")
+                result: Result = module.run(arguments.quick, **options)
             except EpochwattError as error:
                 _say(f"error: {name}: {error}")
                 failed.append(name)

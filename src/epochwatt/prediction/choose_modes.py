@@ -1,12 +1,13 @@
-"""Which modes to profile: design of experiments on the terms of the physical model of time.
+"""Which modes to profile: design of experiments on the terms of the models of time and power.
 
 A set of modes is as good as the predictions that it leads to. How unsure a fit will be (but for its
 bound at zero) depends on the modes, on the belief it starts from, and on which term dominates, not
-on the times it will see. So it can be worked out for any board's tables before the first run, as
-the mean over networks of many kinds: shares of the terms drawn at random. Two criteria: `I`, the
-mean variance of predictions over the board's modes (the default: it is what a user meets), and `D`,
-the volume of what is left open about the coefficients. The search exchanges one mode for another
-while that helps (Fedorov), from several starts; it may keep to a limit of board time.
+on the values it will see. So it can be worked out for any board's tables before the first run, as
+the mean over networks of many kinds: shares of the terms drawn at random, of time and of power
+alike. Two criteria: `I`, the mean variance of predictions over the board's modes, with what the
+models bend away far from all that was profiled (the default: it is what a user meets), and `D`, the
+volume of what is left open about the coefficients. The search exchanges one mode for another while
+that helps (Fedorov), from several starts; it may keep to a limit of board time.
 """
 
 from collections.abc import Sequence
@@ -15,16 +16,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt.prediction.beliefs import DEVIATION, SHARE_SD, TIME_SHARES
-from epochwatt.prediction.model import Prior
+from epochwatt.prediction.beliefs import CURVATURES, DEVIATION, SHARE_SD, TIME_SHARES
+from epochwatt.prediction.model import Prior, distances
 from epochwatt.prediction.modes import Board, Columns, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.observations import PROCESSES
-from epochwatt.prediction.shapes import TIME, design
+from epochwatt.prediction.shapes import POWER, TIME, design
 
 CRITERIA = ("I", "D")
 N_STEPS = 6  # of each part of a mode that are candidates: the ends, and evenly between
-N_NETWORKS = 8
-N_STARTS = 20
+N_NETWORKS = 8  # for time, and as many for power
+N_STARTS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,19 +34,19 @@ class Plan:
 
     modes: tuple[Mode, ...]
     epoch_cost: float  # sum of the expected epoch times, in the unit of the design
-    expected_sd_pct: float  # root mean square of what predictions will be off by, %
+    expected_sd_pct: float  # root mean square of what predictions of both will be off by, %
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A board as the physical model sees it.
+    """A board as the physical models see it.
 
     Attributes
     ----------
     board : its tables
     processes : that want a CPU core
     expected : modes (n, 4) -> expected time of an epoch (n,); None: in epochs of the strongest mode
-    scale : (k,), what each term is in the strongest mode
+    scale, power_scale : (k,), what each term of time and of power is in the strongest mode
     candidates : (n, 4), modes that may be chosen, and that the mean is over
     """
 
@@ -53,6 +54,7 @@ class Design:
     processes: int
     expected: Prior | None
     scale: Numbers
+    power_scale: Numbers
     candidates: Numbers
 
     def times(self, modes: Numbers) -> Numbers:
@@ -62,10 +64,19 @@ class Design:
         return self._terms(modes) @ TIME_SHARES
 
     def rows(self, modes: Numbers) -> Numbers:
-        """Return each term's part of the time in each mode, per share, shape (networks, n, k)."""
-        shares = np.random.default_rng(0).dirichlet(np.ones(len(TIME)), N_NETWORKS)
-        terms = self._terms(modes)
-        return np.asarray(terms / (terms @ shares.T).T[:, :, None])
+        """Return each term's part of the whole in each mode, per share, shape (networks, n, k).
+
+        The whole is the time for one half of the networks and the power for the other; the shorter
+        rows end with zeros.
+        """
+        rng, found = np.random.default_rng(0), []
+        watts = design(POWER, modes, self.processes) / self.power_scale
+        for terms in (self._terms(modes), watts):
+            shares = rng.dirichlet(np.ones(terms.shape[1]), N_NETWORKS)
+            parts = terms / (terms @ shares.T).T[:, :, None]
+            short = max(len(TIME), len(POWER)) - terms.shape[1]
+            found.append(np.pad(parts, [(0, 0), (0, 0), (0, short)]))
+        return np.concatenate(found)
 
     def _terms(self, modes: Numbers) -> Numbers:
         return design(TIME, modes, self.processes) / self.scale
@@ -74,6 +85,7 @@ class Design:
         """Return what runs of these modes cost and lead to. Raises EpochwattError: not there."""
         rows = as_rows([self.board.resolve(mode) for mode in modes])
         left = _left_open("I", self.rows(rows), self.rows(self.candidates))
+        left += float(_bends(distances(self.candidates, rows)).mean())
         sd_pct = 100 * float(np.sqrt(left + DEVIATION**2))
         return Plan(tuple(modes), float(self.times(rows).sum()), sd_pct)
 
@@ -94,7 +106,8 @@ def board_design(board: Board, expected: Prior | None = None, processes: int = P
     steps = Columns(*(_thinned(of) for of in board.steps()))
     candidates = np.stack(np.meshgrid(*steps, indexing="ij"), -1).reshape(-1, 4)
     scale = np.where(at_best > 0, at_best, at_shortage)
-    return Design(board, processes, expected, scale, candidates)
+    power_scale = design(POWER, strongest, processes)[0]
+    return Design(board, processes, expected, scale, power_scale, candidates)
 
 
 def _thinned(steps: Numbers) -> Numbers:
@@ -142,7 +155,10 @@ def choose_modes(
     n_short = max(n_modes, int((cost <= limit / n_modes).sum()))
     rng = np.random.default_rng(0)
     starts = [rng.choice(order[:n_short], n_modes, replace=False) for _ in range(N_STARTS)]
-    search = _Search(criterion, design.rows(profiled), design.rows(candidates), cost, limit)
+    bends = np.stack([_bends(distances(candidates, each[None])) for each in candidates])
+    before = _bends(distances(candidates, profiled)) if already else np.full_like(cost, bends.max())
+    rows = design.rows(profiled), design.rows(candidates)
+    search = _Search(criterion, *rows, bends, before, cost, limit)
     chosen = min((search.exchange(start) for start in starts), key=search.left_open)
     modes = tuple(Mode(*row) for row in candidates[chosen].tolist())
     told = design.plan([*already, *modes])
@@ -154,12 +170,19 @@ class _Search:
     criterion: str
     fixed: Numbers  # rows of profiled modes
     rows: Numbers  # of candidates
+    bends: Numbers  # (n, n), squares of how far models bend from one candidate to another
+    before: Numbers  # (n,), from what is profiled to each candidate
     cost: Numbers
     limit: float
 
     def left_open(self, chosen: NDArray[np.int64]) -> float:
         taken = np.concatenate([self.fixed, self.rows[:, chosen]], axis=1)
-        return _left_open(self.criterion, taken, self.rows)
+        left = _left_open(self.criterion, taken, self.rows)
+        return left + (float(self._bent(chosen).mean()) if self.criterion == "I" else 0.0)
+
+    def _bent(self, chosen: NDArray[np.int64]) -> Numbers:
+        """Return the square of how far models bend from the nearest of these to each candidate."""
+        return np.asarray(np.minimum(self.before, self.bends[chosen].min(0, initial=np.inf)))
 
     def exchange(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return modes of which no single one can be exchanged for a better one."""
@@ -182,12 +205,19 @@ class _Search:
             gain = np.log(shrink).mean(0)
         else:
             interest = self.rows.transpose(0, 2, 1) @ self.rows
-            gain = (_variances(rows, covariance @ interest @ covariance) / shrink).mean(0)
+            narrowed = _variances(rows, covariance @ interest @ covariance) / shrink
+            unbent = np.maximum(self._bent(others) - self.bends, 0.0).mean(1)
+            gain = narrowed.mean(0) / self.rows.shape[1] + unbent
         spare = self.limit - float(self.cost[others].sum())
         gain = np.where(self.cost <= spare, gain, -np.inf)
         gain[others] = -np.inf
         best = int(gain.argmax())
         return best if gain[best] > gain[now] * (1 + 1e-9) else now
+
+
+def _bends(apart: Numbers) -> Numbers:
+    """Return the mean square of what time and power bend over these distances."""
+    return np.asarray(np.mean([c**2 for c in CURVATURES.values()]) * apart**4)
 
 
 def _covariance(taken: Numbers) -> Numbers:

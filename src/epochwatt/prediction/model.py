@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from epochwatt.prediction.beliefs import CURVATURES, PRIOR_CURVATURE
 from epochwatt.prediction.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.shapes import design
 
@@ -60,7 +61,9 @@ class FittedModel:
         rows = as_rows(modes)
         values = self._values(rows, self.draws.T).T
         noise = np.random.default_rng(0).standard_normal(values.shape)
-        return values * np.exp(self.spread[:, None] * noise)
+        curvature = PRIOR_CURVATURE if self.prior else CURVATURES[self.target]
+        bend = curvature * distances(rows, self.trained_on) ** 2
+        return values * np.exp(np.hypot(self.spread[:, None], bend) * noise)
 
     def interval(self, modes: ArrayLike, level: float = 0.9) -> tuple[Numbers, Numbers]:
         """Return lower and upper bound that hold an observation with probability `level`."""
@@ -134,6 +137,12 @@ def from_json(data: Mapping[str, Any], priors: Mapping[str, Prior] | None = None
         spread=np.array(data["spread"], float),
         prior_of=known.get(name),
     )
+
+
+def distances(modes: Numbers, profiled: Numbers) -> Numbers:
+    """Return how far each mode is from the nearest profiled one, in logarithms, shape (n,)."""
+    apart = np.log(modes)[:, None] - np.log(profiled)
+    return np.asarray(np.sqrt((apart**2).sum(-1).min(1)))
 
 
 def bounds(sample: Numbers, level: float) -> tuple[Numbers, Numbers]:

@@ -4,6 +4,7 @@ import csv
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -54,9 +55,14 @@ class Observations:
         """Energy of each epoch, Wh, shape (n,)."""
         return self.power_w * self.time_s / 3600
 
+    @cached_property
+    def mode_of_row(self) -> tuple[Mode, ...]:
+        """Mode of each row."""
+        return tuple(Mode(*row) for row in self.modes.tolist())
+
     def distinct(self) -> tuple[Mode, ...]:
         """Return the distinct modes in the order of their first row."""
-        return tuple(dict.fromkeys(Mode(*row) for row in self.modes.tolist()))
+        return tuple(dict.fromkeys(self.mode_of_row))
 
     def rows(self, keep: NDArray[np.bool_]) -> "Observations":
         """Return some of the rows."""
@@ -70,7 +76,8 @@ class Observations:
 
     def only(self, modes: Collection[Mode]) -> "Observations":
         """Return the rows of these modes."""
-        return self.rows(np.array([Mode(*row) in modes for row in self.modes.tolist()], bool))
+        wanted = set(modes)
+        return self.rows(np.array([mode in wanted for mode in self.mode_of_row], bool))
 
     def after_first(self, n_epochs: int | None = None) -> "Observations":
         """Return epochs 1 to `n_epochs`, or all after the first."""

@@ -84,7 +84,7 @@ def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> FittedMo
     ------
     PredictionError : fewer than two distinct modes
     """
-    return _fit_log(observations, "", None, EXPONENT_SD, n_draws)
+    return _fit_log(observations, "time_s", "", None, EXPONENT_SD, n_draws)
 
 
 def fit_time_on_prior(
@@ -106,29 +106,47 @@ def fit_time_on_prior(
     ------
     PredictionError : no mode at all, or a prior that is not above zero in one of them
     """
-    return _fit_log(observations, name, prior, PRIOR_EXPONENT_SD, n_draws)
+    return _fit_log(observations, "time_s", name, prior, PRIOR_EXPONENT_SD, n_draws)
+
+
+def fit_power_on_prior(
+    observations: Observations, name: str, prior: Prior, n_draws: int = N_DRAWS
+) -> FittedModel:
+    """Return mean power, W, as a factor on a prior, as `fit_time_on_prior` does with time.
+
+    Raises
+    ------
+    PredictionError : no mode at all, power that was not measured, or a prior that is not above zero
+    """
+    observations.need_energy()
+    return _fit_log(observations, "power_w", name, prior, PRIOR_EXPONENT_SD, n_draws)
 
 
 def _fit_log(
-    observations: Observations, name: str, prior: Prior | None, exponent_sd: float, n_draws: int
+    observations: Observations,
+    target: str,
+    name: str,
+    prior: Prior | None,
+    exponent_sd: float,
+    n_draws: int,
 ) -> FittedModel:
     observations.need_modes(LEAST_MODES if prior is None else 1)
     means = observations.per_mode()
     expected = np.ones(len(means.modes)) if prior is None else np.asarray(prior(means.modes))
     if not (expected > 0).all():
-        raise PredictionError(f"the prior {name!r} expects a time of {expected.min():g} s")
-    target = np.log(means.time_s / expected)
+        raise PredictionError(f"the prior {name!r} expects a {target} of {expected.min():g}")
+    factor = np.log(getattr(means, target) / expected)
     logs = design(LOGS, means.modes, means.processes)
-    centre, level = logs.mean(0), target.mean()
+    centre, level = logs.mean(0), factor.mean()
     rows = np.column_stack([np.ones(len(logs)), logs - centre])
     sd = np.array([LEVEL_SD, *[exponent_sd] * len(LOGS)])
-    fitted = fit_and_draw(fit_free, rows, target - level, np.zeros(len(sd)), sd, n_draws)
+    fitted = fit_and_draw(fit_free, rows, factor - level, np.zeros(len(sd)), sd, n_draws)
 
     def plain(of: Numbers) -> Numbers:  # without centre and level
         return np.column_stack([of[:, 0] + level - of[:, 1:] @ centre, of[:, 1:]])
 
     return FittedModel(
-        target="time_s",
+        target=target,
         terms=("constant", *LOGS),
         coefficients=plain(fitted[0][None])[0],
         processes=means.processes,

@@ -1,7 +1,7 @@
 """The best power mode of a board within budgets, among all that its own tables allow."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +11,15 @@ from epochwatt.analysis.pareto import pareto_front
 from epochwatt.device.reading import Conf, custom_conf
 from epochwatt.prediction.choose_modes import board_design, choose_modes
 from epochwatt.prediction.model import FittedModel, bounds
-from epochwatt.prediction.modes import Board, Mode, Numbers, PredictionError
+from epochwatt.prediction.modes import Board, Mode, Numbers, PredictionError, as_rows
+from epochwatt.prediction.observations import PROCESSES
 
 OBJECTIVES = ("time", "energy", "edp")
 LEAST_MODES = 4  # as many as the paper profiles; with fewer the model is little but belief
+COST_OF_A_MODE = (
+    2.5  # what a mode to profile may take at most, on average, in the strongest's epochs
+)
+TARGETS = ("time_s", "power_w")
 UNITS = {"power_w": "W", "epoch_s": "s", "energy_wh": "Wh"}
 
 
@@ -43,11 +48,12 @@ class Recommendation:
     ----------
     mode : one of the board's own
     objective : what it is best in, of the modes within the budgets
-    estimates : epoch_s, power_w, energy_wh -> `Estimate`
+    estimates : epoch_s and, with a model of power, power_w, energy_wh -> `Estimate`
     risks : budget that was set -> probability that an epoch breaks it
     extrapolated : parts of the mode that lie outside all profiled modes
     n_modes, n_within : modes of the board, and those expected to keep the budgets
-    front : modes that none beats in both time and energy, the fastest first; budgets left aside
+    front : modes that none beats in both time and energy, the fastest first; budgets left aside;
+        none without a model of power
     """
 
     mode: Mode
@@ -63,7 +69,7 @@ class Recommendation:
 def recommend(
     board: Board,
     time: FittedModel,
-    power: FittedModel,
+    power: FittedModel | None,
     objective: str,
     budgets: Mapping[str, float],
     level: float = 0.9,
@@ -76,7 +82,7 @@ def recommend(
     Parameters
     ----------
     board : its tables
-    time, power : models of one workload on it
+    time, power : models of one workload on it; None: its energy was not measured
     objective : least `time`, `energy`, or `edp`: energy times time
     budgets : highest expected `power_w`, `epoch_s`, `energy_wh`; those that are set
     level : of the intervals
@@ -84,60 +90,73 @@ def recommend(
     Raises
     ------
     EpochwattError : too few profiled modes (names modes to profile), a profiled mode that the
-        tables lack, an unknown objective or budget, or budgets that no mode keeps
+        tables lack, an unknown objective or budget, one that asks for energy that was not measured,
+        or budgets that no mode keeps
     """
-    _check(board, time, power, objective, budgets)
+    models = [time] if power is None else [time, power]
+    _check(models, objective, budgets)
+    models = [_on_steps(board, model) for model in models]
     modes = board.all_modes()
-    epoch_s, power_w = time.predict(modes), power.predict(modes)
-    expected = {"epoch_s": epoch_s, "power_w": power_w, "energy_wh": epoch_s * power_w / 3600}
-    energy_wh = expected["energy_wh"]
+    expected = _together(*(model.predict(modes) for model in models))
     within = np.flatnonzero(_within(modes, expected, budgets))
-    aim = {"time": epoch_s, "energy": energy_wh, "edp": epoch_s * energy_wh}[objective]
-    order = np.lexsort((within, energy_wh[within], np.round(aim[within] / aim.min(), 9)))
-    best = int(within[order[0]])
+    best = _best(objective, expected, within)
     mode = Mode(*modes[best].tolist())
-    samples = _samples(time, power, modes[best : best + 1])
+    samples = _samples(models, modes[best : best + 1])
+    values = {name: float(of[best]) for name, of in expected.items()}
     return Recommendation(
         mode=mode,
         objective=objective,
-        estimates={
-            name: Estimate(float(of[best]), *(float(b[0]) for b in bounds(samples[name], level)))
-            for name, of in expected.items()
-        },
+        estimates={name: _estimate(value, samples[name], level) for name, value in values.items()},
         risks={name: float((samples[name] > most).mean()) for name, most in budgets.items()},
-        extrapolated=tuple(dict.fromkeys(time.extrapolated(mode) + power.extrapolated(mode))),
+        extrapolated=tuple(dict.fromkeys(p for model in models for p in model.extrapolated(mode))),
         n_modes=len(modes),
         n_within=len(within),
         front=_front(modes, expected),
     )
 
 
+def _best(objective: str, expected: Mapping[str, Numbers], within: NDArray[np.intp]) -> int:
+    """Return the place of the best of the modes within the budgets."""
+    epoch_s = expected["epoch_s"]
+    energy_wh = expected.get("energy_wh", np.zeros(len(epoch_s)))  # of no account where not known
+    aim = {"time": epoch_s, "energy": energy_wh, "edp": epoch_s * energy_wh}[objective]
+    order = np.lexsort((within, energy_wh[within], np.round(aim[within] / aim.min(), 9)))
+    return int(within[order[0]])
+
+
+def _estimate(value: float, sample: Numbers, level: float) -> Estimate:
+    low, high = bounds(sample, level)
+    return Estimate(value, float(low[0]), float(high[0]))
+
+
+def _together(epoch_s: Numbers, power_w: Numbers | None = None) -> dict[str, Numbers]:
+    """Return time alone, or time, power and what follows of them."""
+    if power_w is None:
+        return {"epoch_s": epoch_s}
+    return {"epoch_s": epoch_s, "power_w": power_w, "energy_wh": epoch_s * power_w / 3600}
+
+
 def _front(modes: Numbers, expected: Mapping[str, Numbers]) -> tuple[FrontMode, ...]:
+    if "energy_wh" not in expected:
+        return ()
     places = pareto_front(expected["epoch_s"], expected["energy_wh"])
     columns = (expected[name][places].tolist() for name in ("epoch_s", "power_w", "energy_wh"))
     rows = zip(modes[places].tolist(), *columns, strict=True)
     return tuple(FrontMode(Mode(*mode), *values) for mode, *values in rows)
 
 
-def _samples(time: FittedModel, power: FittedModel, modes: Numbers) -> dict[str, Numbers]:
+def _samples(models: Sequence[FittedModel], modes: Numbers) -> dict[str, Numbers]:
     """Return what epochs may be in each mode, shape (d, n) each; time and power independent."""
-    epoch_s, power_w = time.sample(modes), power.sample(modes)
-    order = np.random.default_rng(1).permutation(len(power_w))  # both start from the same seed
-    n_draws = min(len(epoch_s), len(power_w))
-    epoch_s, power_w = epoch_s[:n_draws], power_w[order[:n_draws]]
-    return {"epoch_s": epoch_s, "power_w": power_w, "energy_wh": epoch_s * power_w / 3600}
+    found = [model.sample(modes) for model in models]
+    n_draws = min(map(len, found))
+    order = np.random.default_rng(1).permutation(len(found[-1]))  # all start from the same seed
+    return _together(*(of[:n_draws] for of in (*found[:1], *(of[order] for of in found[1:]))))
 
 
-def _check(
-    board: Board,
-    time: FittedModel,
-    power: FittedModel,
-    objective: str,
-    budgets: Mapping[str, float],
-) -> None:
-    if (time.target, power.target) != ("time_s", "power_w"):
+def _check(models: Sequence[FittedModel], objective: str, budgets: Mapping[str, float]) -> None:
+    if (found := tuple(model.target for model in models)) != TARGETS[: len(models)]:
         raise PredictionError(
-            f"models of {time.target} and {power.target}; needed: of time_s and of power_w"
+            f"models of {' and '.join(found)}; needed: of {' and of '.join(TARGETS)}"
         )
     if objective not in OBJECTIVES:
         raise PredictionError(f"objective {objective!r}; allowed: {', '.join(OBJECTIVES)}")
@@ -146,16 +165,41 @@ def _check(
             raise PredictionError(
                 f"a budget of {name} {most!r}; allowed: {', '.join(UNITS)}, above zero"
             )
-    for model in (time, power):
-        profiled = [board.resolve(Mode(*row)) for row in model.trained_on.tolist()]
-        n_modes = len(profiled)
-        if n_modes < LEAST_MODES:
-            design = board_design(board, processes=model.processes)
-            plan = choose_modes(design, LEAST_MODES - n_modes, already=profiled)
-            raise PredictionError(
-                f"the model of {model.target} knows {n_modes} power modes of {board.kind}; needed: "
-                f"{LEAST_MODES} or more\n  measure next: " + "\n  ".join(map(str, plan.modes))
-            )
+    asked = [objective] * (objective != "time") + [name for name in budgets if name != "epoch_s"]
+    if len(models) == 1 and asked:
+        raise PredictionError(
+            f"no energy was measured of this workload, and {' and '.join(asked)} "
+            f"{'need' if len(asked) > 1 else 'needs'} it\n"
+            "  allowed without: the objective time, and a budget of epoch_s"
+        )
+
+
+def _on_steps(board: Board, model: FittedModel) -> FittedModel:
+    """Return a model whose profiled modes are the board's own, where nominal clocks were told.
+
+    Raises EpochwattError: they are too few, or none of the board's.
+    """
+    profiled = [board.resolve(Mode(*row)) for row in model.trained_on.tolist()]
+    if len(profiled) < LEAST_MODES:
+        further = modes_to_measure(board, model.processes, profiled)
+        raise PredictionError(
+            f"the model of {model.target} knows {len(profiled)} power modes of {board.kind}; "
+            f"needed: {LEAST_MODES} or more\n  measure next: " + _listed(further)
+        )
+    return replace(model, trained_on=as_rows(profiled))
+
+
+def _listed(modes: Sequence[Mode]) -> str:
+    return "\n                ".join(map(str, modes))
+
+
+def modes_to_measure(
+    board: Board, processes: int = PROCESSES, profiled: Sequence[Mode] = ()
+) -> tuple[Mode, ...]:
+    """Return modes to profile beside those that are, until there are enough to recommend one."""
+    n_modes = LEAST_MODES - len(profiled)
+    design = board_design(board, processes=processes)
+    return choose_modes(design, n_modes, max_cost=COST_OF_A_MODE * n_modes, already=profiled).modes
 
 
 def _within(

@@ -1,22 +1,39 @@
 """How well models predict modes that they have not seen, at the same profiling cost."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epochwatt.prediction.model import FittedModel
+from epochwatt.prediction.model import FittedModel, Prior
 from epochwatt.prediction.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.observations import Observations
 from epochwatt.prediction.paper_energy import fit_paper_energy
-from epochwatt.prediction.paper_time import N_EPOCHS, fit_paper_time
-from epochwatt.prediction.physical import fit_log_time, fit_physical_time, fit_power
+from epochwatt.prediction.paper_time import fit_paper_time
+from epochwatt.prediction.physical import (
+    fit_log_time,
+    fit_physical_time,
+    fit_power,
+    fit_power_on_prior,
+    fit_time_on_prior,
+)
 from epochwatt.prediction.splits import Split
+from epochwatt.prediction.subsets import N_EPOCHS
 
 Predictor = Callable[[Numbers], Numbers]  # modes (n, 4) -> predicted values (n,)
 # observations of each workload, training modes only -> a predictor for each
 Fit = Callable[[Sequence[Observations]], Sequence[Predictor]]
+
+
+PRIOR = "twin"  # what a prior of a simulated board is called where a model is stored
+
+
+class Priors(NamedTuple):
+    """What is expected of a workload before any run; None: nothing can be said."""
+
+    time: Prior | None  # modes (n, 4) -> s (n,)
+    power: Prior  # modes (n, 4) -> W (n,)
 
 
 class Score(NamedTuple):
@@ -76,13 +93,16 @@ def try_splits(
     target : `time_s`, `power_w` or `energy_wh`; the mean over a mode's later epochs is predicted
     """
     trials = []
+    profiled = [of.after_first(N_EPOCHS) for of in observations]
+    means = [of.after_first().per_mode() for of in observations]
+    minutes = [{mode: board_minutes(of, [mode]) for mode in of.distinct()} for of in observations]
     for split in splits:
-        predictors = fit([of.only(split.train).after_first(N_EPOCHS) for of in observations])
-        for of, predict in zip(observations, predictors, strict=True):
-            test = of.only(split.test).after_first().per_mode()
+        predictors = fit([of.only(split.train) for of in profiled])
+        for of, cost, predict in zip(means, minutes, predictors, strict=True):
+            test = of.only(split.test)
             errors_pct = absolute_errors_pct(predict(test.modes), getattr(test, target))
-            minutes = board_minutes(of, split.train)
-            trials.append(Trial(of.workload, split.train, minutes, errors_pct))
+            total = sum(cost[mode] for mode in split.train)
+            trials.append(Trial(of.workload, split.train, total, errors_pct))
     return trials
 
 
@@ -138,3 +158,33 @@ ENERGY_FITS: dict[str, Fit] = {
         lambda of: fit_physical_time(of, n_draws=0), lambda of: fit_power(of, n_draws=0)
     ),
 }
+
+
+def fits_with_priors(priors: Mapping[str, Priors], simulated: bool) -> dict[str, dict[str, Fit]]:
+    """Return the fits of time, power and energy by target, with those on a prior added.
+
+    Parameters
+    ----------
+    priors : workload -> what is expected of it
+    simulated : the observations are simulated too: what a prior gains is then by construction, and
+        the names of the fits on it say so
+    """
+    says = "on the twin's prior" + (", by construction" if simulated else "")
+
+    def watts(of: Observations) -> FittedModel:
+        return fit_power_on_prior(of, PRIOR, priors[of.workload].power, n_draws=0)
+
+    def time(of: Observations) -> FittedModel:
+        prior = priors[of.workload].time
+        if prior is None:
+            return fit_physical_time(of, n_draws=0)
+        return fit_time_on_prior(of, PRIOR, prior, n_draws=0)
+
+    found = {
+        "time_s": dict(TIME_FITS),
+        "power_w": POWER_FITS | {says: each(watts)},
+        "energy_wh": ENERGY_FITS | {f"time x power {says}": energy_of(time, watts)},
+    }
+    if all(of.time is not None for of in priors.values()):
+        found["time_s"][says] = each(time)
+    return found

@@ -1,16 +1,16 @@
 """Planted worlds under the paper's power modes, a board's tables, measured tables of others."""
 
-import csv
-from collections import defaultdict
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from benchmarks import measured
+from epochwatt import fields
 from epochwatt.device.reading import Tables
 from epochwatt.fakeboard.kinds import KINDS
+from epochwatt.prediction.choices import choose_power_modes
+from epochwatt.prediction.fitting import fit_epoch_energy, fit_epoch_time
 from epochwatt.prediction.modes import Board, Mode
-from epochwatt.prediction.observations import PROCESSES, of_rows
+from epochwatt.prediction.observations import of_rows
 from epochwatt.prediction.shapes import TIME, design
 
 # AGX Xavier's own steps nearest to modes a to j of SIGMETRICS 2023, Table 3
@@ -26,9 +26,6 @@ NAMED = {
     "i": Mode(8, 2265.6, 1377, 1331.2),
     "j": Mode(8, 2265.6, 1377, 1600),
 }
-MEASURED = Path(__file__).resolve().parents[4] / "shared/data/measured"
-# what nvpmodel lets AGX Xavier's stock modes 0 to 6 have; the table holds means of a governor's
-CPU_MHZ = (2265.6, 1190.4, 1190.4, 1190.4, 1420.8, 1804.8, 2112.0)
 
 
 @pytest.fixture(scope="session")
@@ -69,71 +66,95 @@ def plant():
     return call
 
 
-def _read(path):
-    if not path.exists():
-        pytest.skip(f"no {path} beside the repository")
-    with open(path, newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
-
-
-def _tables(rows, processes=PROCESSES):
-    found = defaultdict(list)
-    for workload, *numbers in rows:
-        found[workload].append(numbers)
-    return {
-        name: of_rows(
-            name, [Mode(*row[:4]) for row in rows], *np.array(rows)[:, 4:].T, processes=processes
-        )
-        for name, rows in found.items()
-    }
+@pytest.fixture(scope="session")
+def measured_folder():
+    """Tables measured by others: inference, not training. Skipped where they are not at hand."""
+    if not measured.FOLDER.is_dir():
+        pytest.skip(f"no {measured.FOLDER} beside the repository")
+    return measured.FOLDER
 
 
 @pytest.fixture(scope="session")
-def yolo():
-    """Inference latency and power of AGX Xavier in its stock modes 1 to 6: not training."""
-    rows = _read(MEASURED / "waggle_agx_xavier_power_modes/power_modes_summary.csv")
-    return _tables(
-        (
-            f"YOLOv3, {row['kernel']} kernel",
-            float(row["cpus_online"]),
-            CPU_MHZ[int(row["power_mode"])],
-            float(row["gpu_mhz"]),
-            float(row["emc_mhz"]),
-            float(row["latency_mean_s"]),
-            float(row["sum_rails_mw"]) / 1e3,
-        )
-        for row in rows
+def yolo(measured_folder):
+    """Latency and power of AGX Xavier in its seven stock modes, as they are listed."""
+    return measured.yolo(measured_folder)
+
+
+@pytest.fixture(scope="session")
+def krai(measured_folder):
+    """Latency on the CPU of AGX Xavier in five stock modes."""
+    return measured.krai(measured_folder)
+
+
+@pytest.fixture(scope="session")
+def tx2(measured_folder):
+    """Time per image on TX2, 13 GPU x 4 memory clocks."""
+    return measured.tx2(measured_folder)
+
+
+# modes of a made-up board, in which cores never differ: four of them fix all that there is to fix
+PLANTED = {
+    name: Mode(8, cpu, gpu, emc)
+    for name, (cpu, gpu, emc) in zip(
+        "abcdefghij",
+        [
+            *[(1000, 500, 1000), (2000, 500, 1000), (1000, 900, 1000), (1000, 500, 1600)],
+            *[(1500, 700, 1300), (2000, 900, 1600), (1500, 500, 1600), (1000, 700, 1300)],
+            *[(2000, 700, 1000), (1500, 900, 1000)],
+        ],
+        strict=True,
     )
+}
+SLOPES, CONSTANT = (0.0, -0.02, -0.1, -0.05), 400.0  # s per core, MHz, MHz, MHz; s
+PER_NETWORK = {"lenet": 0.1, "mobilenet": 1.0, "resnet": 1.5, "vgg11": 2.0}
+ENERGY = (0.0, 1e-4, 5e-4, 2e-4, 0.005, 0.3)  # Wh per core, MHz, MHz, MHz, s; Wh
 
 
 @pytest.fixture(scope="session")
-def krai():
-    """Latency of ResNet-50 on the CPU of AGX Xavier in five stock modes: no GPU, not training."""
-    rows = _read(MEASURED / "mlperf_krai_agx_xavier_power_modes/cpu_latency_by_power_mode.csv")
-    cores, gpu_mhz = (8, 2, 4, 8, 6, 4), (1377, 522.75, 675.75, *[905.25] * 3)
-    emc_mhz = (2133, 1065.6, 1331.2, *[1600] * 3)
-    latencies = [
-        (
-            f"ResNet-50, {row['cpu_engine']}",
-            *(part[int(row["power_mode_id"])] for part in (cores, CPU_MHZ, gpu_mhz, emc_mhz)),
-            float(row["mean_latency_ns"]) / 1e9,
-        )
-        for row in rows
-        if row["scenario"] == "singlestream"
-    ]
-    return _tables(latencies, processes=8)  # one thread for each core there is
+def linear_world():
+    """Time of a network of size 1, its constant, size of each network, energy with its constant."""
+    return SLOPES, CONSTANT, PER_NETWORK, ENERGY
 
 
-@pytest.fixture(scope="session")
-def tx2():
-    """Time per image of inference on TX2, 13 GPU x 4 memory clocks: not training."""
-    rows = _read(MEASURED / "thynics_tx2_gpu_emc_dvfs/fps_by_gpu_emc_freq.csv")
-    return _tables(
-        (
-            f"TX2 {row['model']}",
-            *(6, 2000.0, float(row["gpu_hz"]) / 1e6, float(row["emc_hz"]) / 1e6),
-            1 / float(row["fps"]),
-        )
-        for row in rows
-        if row["series"] == "data_transfer_all"
-    )
+@pytest.fixture
+def planted(tmp_path, write_epochs):
+    """Return a function that writes runs of a linear world: paths of epochs.csv, run -> mode.
+
+    Epoch 0 takes twice as long; `energy` False: none was measured; `factors` as of all runs.
+    """
+
+    def write(networks=tuple(PER_NETWORK), letters="abcdefghij", energy=True, **factors):
+        paths, modes = [], {}
+        for network in networks:
+            for letter in letters:
+                mode = PLANTED[letter]
+                time_s = PER_NETWORK[network] * (float(np.dot(SLOPES, mode)) + CONSTANT)
+                energy_wh = float(np.dot(ENERGY, [*mode, time_s, 1.0]))
+                told = {"energy_wh": energy_wh, "power_scope": "module"} if energy else {}
+                run = f"{network}-{letter}"
+                about = {**{"setup": "sigmetrics2023", "backend": "twin", "device": "agx"},
+                         **{"instance": "d1", "dataset": "some", "dataset_source": "official"},
+                         **{"storage": "ssd"}, **factors}  # fmt: skip
+                about = fields.with_defaults({**about, "model": network, "power_mode": letter})
+                epochs = [{"e2e_s": 2 * time_s}, *[{"e2e_s": time_s, **told}] * 3]
+                paths.append(write_epochs(run, about, *epochs, root=tmp_path))
+                modes[run] = list(mode)
+        return paths, modes
+
+    return write
+
+
+@pytest.fixture
+def models(tmp_path):
+    """Return a function that runs the three jobs that fit; gives the folder."""
+
+    def make(paths, modes):
+        folder = tmp_path / "models"
+        folder.mkdir()
+        choices, times = str(folder / "power_modes.json"), str(folder / "epoch_time.json")
+        choose_power_modes(paths, modes, "twin", choices, str(folder / "power_modes.csv"))
+        fit_epoch_time(paths, modes, choices, times)
+        fit_epoch_energy(paths, modes, choices, times, str(folder / "epoch_energy.json"))
+        return folder
+
+    return make

@@ -1,16 +1,30 @@
 """Intervals of 90 % hold between 85 and 97 % of new modes in worlds of the believed kind.
 
-By construction: shares are drawn at random, and deviations are as large as the belief has them.
+By construction: shares are drawn at random, and deviations and bends are as large as the belief has
+them.
 """
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from epochwatt.prediction.beliefs import DEVIATION
+from epochwatt.prediction.beliefs import CURVATURES, DEVIATION
 from epochwatt.prediction.intervals import coverage, deviations, fit_nonnegative
+from epochwatt.prediction.model import distances
+from epochwatt.prediction.modes import as_rows
 from epochwatt.prediction.physical import fit_physical_time, fit_power
 from epochwatt.prediction.shapes import POWER, TIME
 from epochwatt.prediction.splits import leave_one_mode_out, random_subsets, split
+
+
+def bent(world, split, rng):
+    """Return a world whose modes are off by a bend, the further from those that train."""
+    apart = distances(world.modes, as_rows(split.train)) ** 2 * rng.standard_normal(
+        len(world.modes)
+    )
+    time, power = (np.exp(curvature * apart) for curvature in CURVATURES.values())
+    return replace(world, time_s=time * world.time_s, power_w=power * world.power_w)
 
 
 def held_share(plant, fit, terms, splits, n_worlds, concentration=1.0):
@@ -19,8 +33,9 @@ def held_share(plant, fit, terms, splits, n_worlds, concentration=1.0):
     for seed in range(n_worlds):
         shares = rng.dirichlet([concentration] * len(terms))
         world = plant(shares, terms=terms, deviation=DEVIATION, seed=seed)
-        counts = coverage(fit, world, splits(world.distinct(), seed))
-        held, of = held + counts[0], of + counts[1]
+        for each in splits(world.distinct(), seed):
+            counts = coverage(fit, bent(world, each, rng), [each])
+            held, of = held + counts[0], of + counts[1]
     return held / of
 
 

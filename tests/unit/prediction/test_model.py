@@ -1,12 +1,14 @@
 """Fitted models by themselves and as JSON."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from epochwatt.prediction.model import from_json
-from epochwatt.prediction.modes import Mode, PredictionError
+from epochwatt.prediction.beliefs import CURVATURES
+from epochwatt.prediction.model import distances, from_json
+from epochwatt.prediction.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.paper_time import fit_paper_time
 from epochwatt.prediction.physical import fit_log_time, fit_physical_time, fit_time_on_prior
 
@@ -67,3 +69,20 @@ def test_parts_outside_all_profiled_modes_are_named(plant, efij):
     model = fit_physical_time(plant(SHARES).only(efij))
     assert model.extrapolated(Mode(4, 2112.0, 1032.75, 1600.0)) == ()
     assert model.extrapolated(Mode(4, 1190.4, 1032.75, 2133.0)) == ("cpu_mhz", "emc_mhz")
+
+
+def test_distance_is_to_the_nearest_profiled_mode():
+    """e times one clock and e times another are the root of two away; the other mode is further."""
+    profiled = as_rows([Mode(4, 1000, 500, 1000), Mode(1, 100, 100, 200)])
+    modes = [*profiled, (4, 1000 * np.e, 500 / np.e, 1000)]
+    assert distances(as_rows(modes), profiled) == pytest.approx([0, 0, 2**0.5])
+
+
+def test_intervals_widen_with_the_distance_from_what_was_profiled(plant, efij):
+    """A model without any deviation still may bend: 1.645 standard deviations either side."""
+    model = replace(fit_physical_time(plant(SHARES).only(efij)), spread=np.zeros(400))
+    one = replace(model, draws=np.repeat(model.coefficients[None], 400, axis=0))
+    far = Mode(8, 2112, 905.25 / np.e, 1600)
+    low, high = one.interval([efij[0], far])
+    assert low[0] == high[0] == pytest.approx(model.predict([efij[0]])[0])
+    assert np.log(high[1] / low[1]) == pytest.approx(2 * 1.645 * CURVATURES["time_s"], rel=0.15)

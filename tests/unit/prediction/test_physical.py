@@ -116,7 +116,7 @@ def test_error_of_the_prior_in_one_clock_is_corrected_where_it_is_seen(plant):
 
 
 def test_prior_that_expects_no_time_is_refused(plant):
-    with pytest.raises(PredictionError, match="'twin' expects a time of 0 s"):
+    with pytest.raises(PredictionError, match="'twin' expects a time_s of 0"):
         fit_time_on_prior(plant(SHARES), "twin", lambda modes: np.zeros(len(modes)))
 
 

@@ -1,12 +1,11 @@
 """Errors of models on modes they have not seen, and what the profiling costs."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
+from benchmarks import measured
 from epochwatt.prediction.intervals import coverage
-from epochwatt.prediction.modes import PredictionError
+from epochwatt.prediction.modes import Mode, PredictionError
 from epochwatt.prediction.observations import of_rows
 from epochwatt.prediction.paper_time import fit_paper_time
 from epochwatt.prediction.physical import fit_physical_time, fit_power
@@ -14,8 +13,10 @@ from epochwatt.prediction.scoring import (
     ENERGY_FITS,
     POWER_FITS,
     TIME_FITS,
+    Priors,
     board_minutes,
     each,
+    fits_with_priors,
     mape_pct,
     score,
     try_splits,
@@ -90,6 +91,47 @@ def test_physical_models_are_nearest_in_a_physical_world(epochs, modes, target, 
     assert min(medians, key=medians.get).startswith("physical")
 
 
+def test_what_is_expected_up_to_a_factor_is_learned_from_one_mode(epochs, modes):
+    """The prior has the shape of the truth, at another level."""
+    truth = dict(
+        zip(epochs.per_mode().distinct(), epochs.after_first().per_mode().time_s, strict=True)
+    )
+    watts = dict(zip(epochs.per_mode().distinct(), epochs.per_mode().power_w, strict=True))
+    priors = Priors(
+        lambda rows: 3 * np.array([truth[Mode(*row)] for row in rows.tolist()]),
+        lambda rows: np.array([watts[Mode(*row)] for row in rows.tolist()]) / 2,
+    )
+    fits = fits_with_priors({"resnet": priors}, simulated=True)
+    for target, on_prior in fits.items():
+        name = next(name for name in on_prior if "prior" in name)
+        trials = try_splits(on_prior[name], [epochs], [split(modes, modes[:1])], target)
+        assert trials[0].errors_pct == pytest.approx(np.zeros(9), abs=1e-9)
+
+
+def test_gains_on_simulated_truth_are_called_so():
+    priors = {"resnet": Priors(np.ones_like, np.ones_like)}
+    for simulated in (True, False):
+        fits = fits_with_priors(priors, simulated)
+        on_prior = [name for of in fits.values() for name in of if "prior" in name]
+        assert len(on_prior) == 3
+        assert [name.endswith("by construction") for name in on_prior] == [simulated] * 3
+
+
+def test_without_a_prior_of_time_the_physical_model_tells_it(epochs, modes, efij):
+    watts = dict(zip(epochs.per_mode().distinct(), epochs.per_mode().power_w, strict=True))
+    prior = Priors(None, lambda rows: np.array([watts[Mode(*row)] for row in rows.tolist()]))
+    fits = fits_with_priors({"resnet": prior}, simulated=False)
+    assert list(fits["time_s"]) == list(TIME_FITS)
+    (energy,) = try_splits(
+        fits["energy_wh"]["time x power on the twin's prior"],
+        [epochs],
+        [split(modes, efij)],
+        "energy_wh",
+    )
+    (time,) = try_splits(TIME_FITS["physical"], [epochs], [split(modes, efij)], "time_s")
+    assert energy.errors_pct == pytest.approx(time.errors_pct, rel=1e-3)
+
+
 def shown(fits, tables, splits_of, target):
     """Print each model's errors; return them."""
     scores = {}
@@ -104,24 +146,6 @@ def shown(fits, tables, splits_of, target):
     return scores
 
 
-def without_gated_mode(tables):
-    """Leave out the stock mode of 10 W, which gates two of the GPU's four parts off (mask 5)."""
-    return {
-        f"{name}, 6 modes": of.only({mode for mode in of.distinct() if mode.gpu_mhz > 600})
-        for name, of in tables.items()
-    }
-
-
-def with_half_the_clock(tables):
-    """Let the clock of that mode count half, as half of the GPU works."""
-    half = {
-        name: np.where(of.modes[:, 2:3] > 600, 1, [1, 1, 0.5, 1]) for name, of in tables.items()
-    }
-    return {
-        f"{name}, halved": replace(of, modes=of.modes * half[name]) for name, of in tables.items()
-    }
-
-
 def held(tables, fit, splits_of):
     """Print how many modes the intervals of 90 % hold."""
     for name, of in tables.items():
@@ -131,7 +155,7 @@ def held(tables, fit, splits_of):
 
 def test_real_modes_of_agx_xavier_left_out_one_by_one(yolo):
     """Inference, not training: YOLOv3 on AGX Xavier in its seven stock modes."""
-    comparable = without_gated_mode(yolo) | with_half_the_clock(yolo)
+    comparable = measured.without_gated_mode(yolo) | measured.with_half_the_clock(yolo)
     tables = yolo | comparable
     scores = shown(TIME_FITS, tables, leave_one_mode_out, "time_s")
     shown(POWER_FITS, tables, leave_one_mode_out, "power_w")

@@ -1,0 +1,56 @@
+"""Which runs the models of a backend are fitted to."""
+
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+from epochwatt import fields
+from epochwatt.study.config import MODE_NUMBERS
+from epochwatt.study.runs import Run, RunTable
+
+PER_MODE = ("power_mode", "dvfs")  # factors that say which mode a run has, not of which workload
+LEAST_MODES = 2
+
+
+class Needed(NamedTuple):
+    """What the models of one backend need of a run table.
+
+    Attributes
+    ----------
+    runs : those that share all but the power mode with another one, in the order of the table
+    modes : run -> cores, CPU, GPU and memory clock (MHz) that the device file states
+    """
+
+    runs: list[Run]
+    modes: dict[str, list[float]]
+
+
+def needed(table: RunTable, backend: str) -> Needed:
+    """Return the runs that models are fitted to: clocks pinned, all numbers of the mode known."""
+    groups: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
+    for run in table.of_backend(backend):
+        settings = run.factors.get("power_mode_settings", {})
+        if run.factors["dvfs"] == "off" and settings.keys() >= set(MODE_NUMBERS):
+            groups[_workload(run)].append(run)
+    kept = {
+        run.id
+        for runs in groups.values()
+        if len({run.factors["power_mode"] for run in runs}) >= LEAST_MODES
+        for run in runs
+    }
+    runs = [run for run in table.of_backend(backend) if run.id in kept]
+    return Needed(runs, {run.id: _numbers(run) for run in runs})
+
+
+def backends(table: RunTable) -> list[str]:
+    """Return the backends that have runs to fit models to."""
+    there = sorted({run.factors["backend"] for run in table.runs.values()})
+    return [backend for backend in there if needed(table, backend).runs]
+
+
+def _workload(run: Run) -> tuple[Any, ...]:
+    names = [name for name in fields.names(fields.FACTORS) if name not in PER_MODE]
+    return (run.is_imported, *(run.factors[name] for name in names))
+
+
+def _numbers(run: Run) -> list[float]:
+    return [float(run.factors["power_mode_settings"][name]) for name in MODE_NUMBERS]

@@ -1,0 +1,121 @@
+"""The one run that would confirm a recommended power mode: how to make it, and what it gave."""
+
+import csv
+from pathlib import Path
+
+import yaml
+
+from epochwatt.errors import EpochwattError
+from epochwatt.fields import FACTOR_DEFAULTS, TWIN
+from epochwatt.prediction.advice import NAMES, Advice
+from epochwatt.prediction.modes import Mode
+from epochwatt.prediction.recommend import UNITS
+from epochwatt.study.config import FactorValues
+from epochwatt.text import aligned
+
+RUNS = Path("results/runs")
+EPOCHS = 3  # the first, and two that count, as the papers profile a mode
+
+
+def verify_lines(advice: Advice, root: Path = Path()) -> list[str]:
+    """Return what the run of the mode gave beside what was expected, or how to make the run.
+
+    Raises
+    ------
+    EpochwattError : several runs of the mode are there
+    """
+    if advice.told.mode in advice.profiled:
+        return ["", "verify: this mode is one of those that the models are fitted to"]
+    found = sorted((root / RUNS).glob(f"{_run_pattern(advice)}/epochs.csv"))
+    if len(found) > 1:
+        names = ", ".join(path.parent.name for path in found)
+        raise EpochwattError(f"several runs of the recommended mode: {names}\n  leave one there")
+    return _compared(advice, found[0]) if found else _planned(advice)
+
+
+def label(mode: Mode) -> str:
+    """Return the name of a mode for a device file and for run ids."""
+    return f"c{mode.cores:g}cpu{mode.cpu_mhz:g}gpu{mode.gpu_mhz:g}emc{mode.emc_mhz:g}"
+
+
+def _run_pattern(advice: Advice) -> str:
+    """Return a pattern of the ids of the mode's runs: `study.runs.run_id` but for the hash."""
+    return f"{advice.folder.parent.name}-{label(advice.told.mode)}-p*-*"
+
+
+def study_name(advice: Advice) -> str:
+    """Return the name of the study that holds the run."""
+    return f"verify-{advice.asked.device}-{advice.asked.model}"
+
+
+def blocks(advice: Advice) -> tuple[str, str]:
+    """Return the power mode for `power_modes` of the device file, and the study, both YAML."""
+    fit, mode = advice.fit, advice.told.mode
+    numbers = {
+        "cores": int(mode.cores),
+        **{k: v for k, v in mode._asdict().items() if k != "cores"},
+    }
+    factors = {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in fit.workload.items()
+        if name in FactorValues.model_fields
+        and value is not None
+        and value != FACTOR_DEFAULTS.get(name)
+    }
+    backend = TWIN if fit.workload["backend"] == TWIN else "jetson"
+    study = {
+        "title": f"Does {label(mode)} hold what epochwatt recommend expects?",
+        "setup": fit.workload["setup"],
+        "backend": backend,
+        "epochs": EPOCHS,
+        "sweep": [{**factors, "power_mode": label(mode)}],
+    }
+    entry = yaml.safe_dump({label(mode): numbers}, sort_keys=False, default_flow_style=None)
+    return entry, yaml.safe_dump({study_name(advice): study}, sort_keys=False)
+
+
+def _planned(advice: Advice) -> list[str]:
+    mode, study = blocks(advice)
+    name = study_name(advice)
+    profile = "profiles/host" if advice.asked.backend == TWIN else "profiles/jetson"
+    return [
+        "",
+        f"verify: one run of {EPOCHS} epochs. Under power_modes of config/devices/"
+        f"{advice.fit.workload['device']}.yaml:",
+        "",
+        *(f"  {line}" for line in mode.splitlines()),
+        "",
+        "in config/studies.yaml:",
+        "",
+        *study.splitlines(),
+        "",
+        "then, and after it this question again:",
+        f"  .venv/bin/epochwatt plan {name}",
+        f"  .venv/bin/snakemake --profile {profile} --config studies={name} -- runs",
+    ]
+
+
+def _compared(advice: Advice, path: Path) -> list[str]:
+    """Return what was expected beside the means over the valid epochs after the first."""
+    with path.open(newline="", encoding="utf-8") as handle:
+        rows = [row for row in csv.DictReader(handle) if row["valid"] == "True"]
+    later = [row for row in rows if int(row["epoch"]) > 0]
+    if not later:
+        return ["", f"verify: {path.parent.name} has no valid epoch after the first yet"]
+    epoch_s = sum(float(row["e2e_s"]) for row in later) / len(later)
+    found = {"epoch_s": epoch_s}
+    if all(row["energy_wh"] for row in later):
+        energy_wh = sum(float(row["energy_wh"]) for row in later) / len(later)
+        found |= {"power_w": 3600 * energy_wh / epoch_s, "energy_wh": energy_wh}
+    gave = "simulated" if advice.asked.backend == TWIN else "measured"
+    cells = [("", "expected", "90 % interval", gave, "off by", "in the interval")]
+    for name, of in advice.told.estimates.items():
+        if name in found:
+            inside = "yes" if of.low <= found[name] <= of.high else "no"
+            off = f"{100 * (found[name] / of.value - 1):+.1f} %"
+            cells.append(
+                (f"{NAMES[name]} {UNITS[name]}", f"{of.value:.4g}",
+                 f"{of.low:.4g} to {of.high:.4g}", f"{found[name]:.4g}", off, inside)
+            )  # fmt: skip
+    told = f"verify: {path.parent.name}, {len(later)} epochs after the first"
+    return ["", told, *aligned(cells)]

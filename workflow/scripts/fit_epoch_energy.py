@@ -1,0 +1,19 @@
+"""Adapter of rule fit_epoch_energy."""
+
+from epochwatt.adapters import job_log
+from epochwatt.prediction.fitting import fit_epoch_energy
+
+
+def main(snakemake):
+    with job_log(snakemake.log[0]):
+        fit_epoch_energy(
+            epochs=snakemake.input.epochs,
+            modes=snakemake.params.modes,
+            choices=snakemake.input.choices,
+            times=snakemake.input.times,
+            path=snakemake.output.models,
+        )
+
+
+if "snakemake" in globals():
+    main(snakemake)  # noqa: F821
