@@ -5,6 +5,7 @@ form of measured/, and the tables of each simulated run, which no other job has 
 """
 
 from epochwatt.study.expand import OWN_KEYS
+from epochwatt.twin.digest import digests
 
 TWIN_CONFIG = sorted(str(path) for path in Path("config/twin").glob("*.yaml"))
 PUBLISHED_MODELS = ("lenet", "mobilenet", "resnet")  # that the papers print numbers of
@@ -14,6 +15,13 @@ VALIDATED = sorted(
     for files in ("twin/*.*", "published/*.csv", "devices/*.yaml")
     for path in Path("config").glob(files)
 )
+
+try:  # a comment or a new date in a file simulates nothing: what it says to a board counts
+    TWIN_DIGESTS = (
+        digests(Path("config/twin")) if SIMULATED_MODELS or SIMULATED_IDLES else {}
+    )
+except EpochwattError as error:
+    raise WorkflowError(str(error)) from None
 
 
 rule count_workload:
@@ -48,7 +56,7 @@ rule count_workloads:
 rule simulate_run:
     """Simulate all epochs of one run: records as a board leaves them, and its tables."""
     input:
-        config=TWIN_CONFIG,
+        config=ancient(TWIN_CONFIG),
         workload=workload,
     output:
         records=directory("results/simulated/{run}"),
@@ -65,6 +73,7 @@ rule simulate_run:
         tmpdir=tempfile.gettempdir(),
     params:
         simulation=simulation,
+        board=lambda wildcards: TWIN_DIGESTS.get(TABLE[wildcards.run].factors["device"]),
         code=fingerprint("epochwatt.twin.job"),
     shell:  # numpy's threads take 0.05 s to start, and a job has one core
         "OPENBLAS_NUM_THREADS=1 {resources.python:q} -m epochwatt simulate-run {wildcards.run}"
@@ -75,7 +84,7 @@ rule simulate_run:
 rule simulate_idle:
     """Simulate all idle powers, in one job: each is one number."""
     input:
-        config=TWIN_CONFIG,
+        config=ancient(TWIN_CONFIG),
     output:
         records=directory("results/simulated/idle"),
     log:
@@ -87,6 +96,7 @@ rule simulate_idle:
         tmpdir=tempfile.gettempdir(),
     params:
         idles=json.dumps(SIMULATED_IDLES),
+        boards=TWIN_DIGESTS,
         code=fingerprint("epochwatt.twin.job"),
     shell:
         "OPENBLAS_NUM_THREADS=1 {resources.python:q} -m epochwatt simulate-idle --idles {params.idles:q}"

@@ -6,6 +6,9 @@ published number: its take-away, whether a simulation can be judged on it, and h
 `config/twin/leaks.csv` has one line for each set of rows of which one gives away another: a fold
 that holds one of them loses them all.
 
+A take-away whose fold takes no number from a fit is judged by its claims alone. It loses the
+numbers of the runs that these read: `config/twin/removed.csv`, which `claims/removed.py` makes.
+
 Judged as `ratio` are times, energies, powers, factors and changes of 20 % or more, as the ratio of
 the two sides; as `points` shares, spreads and smaller changes, since "no change at all" would be
 near them as a ratio; as `bound` what only says where a value lies. Not judged are constants,
@@ -24,8 +27,11 @@ from pathlib import Path
 
 from epochwatt.errors import ConfigError
 from epochwatt.study.published import (
+    DEVICE_DEFAULTS,
     KEYS,
+    PAPERS,
     SPREADS,
+    Config,
     Measurement,
     Published,
     Relation,
@@ -36,6 +42,7 @@ from epochwatt.study.published import (
 
 FOLDS = "folds.csv"
 LEAKS = "leaks.csv"
+REMOVED = "removed.csv"
 
 JUDGED_AS = ("ratio", "points", "bound")
 RULES = ("same run and metric", "identity", "arithmetic")
@@ -54,6 +61,9 @@ IDENTITIES = (
     ("stall_s", "compute_s", "e2e_s", "(stall_s+compute_s)/e2e_s"),
 )
 
+POWER_MODES = "power modes"  # in place of a take-away: `power_mode_fold`
+OF_POWER_MODES = ("5.6.", "5.7.")  # take-aways of the main paper begin so
+
 Point = tuple[object, ...]  # a run and a metric
 
 
@@ -64,7 +74,7 @@ class Fold:
     Attributes
     ----------
     take_away : its number, or the section of rows without one
-    ids : published numbers that are judged when it is held out
+    ids : published numbers that are judged when it is held out; none where its claims alone are
     removed : published numbers that the fit does not see then; `ids` and what gives them away
     """
 
@@ -120,6 +130,45 @@ def folds(folder: Path) -> dict[str, Fold]:
     for name, row in rows.items():
         own[row.take_away].add(name)
     return {name: Fold(name, frozenset(ids), _removed(ids, leaks)) for name, ids in own.items()}
+
+
+def claim_folds(folder: Path) -> dict[str, Fold]:
+    """Return the folds of take-aways that claims alone judge. Parameters and errors as of `folds`.
+
+    Where nothing that the claims read is published, the fold removes nothing.
+    """
+    path, found = folder / REMOVED, dict[str, Fold]()
+    known = judged(folder)
+    leaks = load_leaks(folder, known)
+    for line, row in read_table(path):
+        ids, name = set(row["published_ids"].split()), row["take_away"]
+        if unknown := sorted(ids - known.keys()):
+            raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
+        if not name or name in found or not row["why"]:
+            raise ConfigError(f"{path}, line {line}\n  needed: a take-away, once, and why")
+        found[name] = Fold(name, frozenset(), _removed(ids, leaks))
+    return found
+
+
+def power_mode_fold(published: Published) -> Fold:
+    """Return the fold without any number that tells what a power mode does.
+
+    It loses the numbers of which a run is in another mode than its board's default, and the
+    take-aways on modes (`OF_POWER_MODES`). No leak has to be followed: whatever is left is of runs
+    in default modes, and nothing about another mode follows from them.
+    """
+    facts = published.facts().values()
+    ids = (f.id for f in facts if f.take_away.startswith(OF_POWER_MODES) or _in_other_mode(f))
+    return Fold(POWER_MODES, frozenset(), frozenset(ids))
+
+
+def _in_other_mode(fact: Measurement | Relation) -> bool:
+    return any(
+        config.get("power_mode") != DEVICE_DEFAULTS[config["device"]]["power_mode"]
+        for side in _sides(fact)
+        for config in single(side)
+        if "power_mode" in config
+    )
 
 
 def judged(folder: Path) -> dict[str, Judged]:
@@ -186,15 +235,40 @@ def derived_leaks(published: Published) -> list[Leak]:
 
 def points(fact: Measurement | Relation) -> Iterator[Point]:
     """Yield the runs and metrics that a number says something about, paper first."""
-    sides = fact.sides if isinstance(fact, Relation) else (fact.config,)
     metric = SAME_AS.get(fact.metric, fact.metric)
     if isinstance(fact, Relation) and fact.formula in SPREADS:  # says nothing of the level
         metric = f"{fact.formula} of {metric}"
-    for side in sides:
+    for side in _sides(fact):
         for config in single(side) if "device" in side else ():
-            if config.get("epoch") == "all" and fact.paper == "sigmetrics2023":
-                config["epoch"] = "1+"  # of 15 hours; of HiPCW it is the median of three epochs
-            yield (fact.paper, *run_key(config), metric)
+            yield point(fact.paper, config, metric)
+
+
+def point(paper: str, config: Config, metric: str) -> Point:
+    """Return what tells a metric of one run from others.
+
+    Parameters
+    ----------
+    config : of a run, by the keys of `published.KEYS`
+    """
+    if config.get("epoch") == "all" and paper == PAPERS[0]:
+        config = {**config, "epoch": "1+"}  # of 15 hours; of HiPCW it is the median of three epochs
+    return (paper, *run_key(config), SAME_AS.get(metric, metric))
+
+
+def made_of(at: Point) -> set[Point]:
+    """Return a point and those that it follows from: an epoch's time from stall and compute."""
+    return {at}.union(
+        *(
+            made_of((*at[:-1], part))
+            for *parts, whole in IDENTITIES
+            if whole == at[-1]
+            for part in parts
+        )
+    )
+
+
+def _sides(fact: Measurement | Relation) -> tuple[Config, ...]:
+    return fact.sides if isinstance(fact, Relation) else (fact.config,)
 
 
 def _identities(giving: dict[Point, set[str]]) -> Iterator[tuple[set[str], str]]:

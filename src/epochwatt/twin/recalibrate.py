@@ -10,7 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from epochwatt.study.folds import Fold, Judged, Leak, folds, judged, load_leaks
+from epochwatt.study.folds import (
+    POWER_MODES,
+    Fold,
+    Judged,
+    Leak,
+    claim_folds,
+    folds,
+    judged,
+    load_leaks,
+    power_mode_fold,
+)
 from epochwatt.study.published import Published, load_published
 from epochwatt.twin.calibrate import Fit, misfits, visible
 from epochwatt.twin.compare import Fact, predict
@@ -19,7 +29,15 @@ from epochwatt.twin.load import Twin, load_twin
 from epochwatt.twin.modes import load_modes
 from epochwatt.twin.observe import Modes
 from epochwatt.twin.parameters import Parameter, write_parameters
-from epochwatt.twin.refits import ALL, load_refits, refit, spreads, write_refits
+from epochwatt.twin.refits import (
+    ALL,
+    CLAIMS,
+    PRIOR,
+    load_refits,
+    refit,
+    spreads,
+    write_refits,
+)
 from epochwatt.twin.validate import Row, summary_lines, validate, write_rows
 
 MODELS = ("lenet", "mobilenet", "resnet")  # that published numbers are of which can be simulated
@@ -33,6 +51,8 @@ class Evidence:
     Attributes
     ----------
     folder : config/twin
+    folds : of the cross-validation, by take-away
+    claim_folds : of the take-aways that claims alone judge
     facts : published numbers that a fit may see
     """
 
@@ -40,6 +60,7 @@ class Evidence:
     published: Published
     rows: dict[str, Judged]
     folds: dict[str, Fold]
+    claim_folds: dict[str, Fold]
     leaks: list[Leak]
     twin: Twin
     modes: Modes
@@ -59,8 +80,19 @@ def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
     twin = load_twin(folder, {Path(path).stem: path for path in workloads})
     modes = load_modes(list(twin.boards), root)
     facts = visible(published, rows, twin, modes)
-    leaks = load_leaks(folder, rows)
-    return Evidence(folder, published, rows, folds(folder), leaks, twin, modes, facts)
+    leaks, own, claims = load_leaks(folder, rows), folds(folder), claim_folds(folder)
+    return Evidence(folder, published, rows, own, claims, leaks, twin, modes, facts)
+
+
+def kinds_of_refits(known: Evidence) -> dict[str, str]:
+    """Return the kinds of the refits that are no fold of the cross-validation."""
+    return {**dict.fromkeys(known.claim_folds, CLAIMS), POWER_MODES: PRIOR}
+
+
+def all_folds(known: Evidence) -> dict[str, Fold]:
+    """Return all that is refitted: the folds, those of claims, the one without power modes."""
+    numbered = {name: fold for name, fold in known.folds.items() if name not in known.claim_folds}
+    return {**numbered, **known.claim_folds, POWER_MODES: power_mode_fold(known.published)}
 
 
 def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -> None:
@@ -75,8 +107,8 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
     fit = fit_with_evidence(known.facts, known.leaks, known.twin, known.modes, say)
     twin = replace(known.twin, parameters=fit.parameters)
     if with_folds:
-        fits = {ALL: fit, **refit(known.folds, known.facts, twin, known.modes, say)}
-        write_refits(known.folder, fits)
+        fits = {ALL: fit, **refit(all_folds(known), known.facts, twin, known.modes, say)}
+        write_refits(known.folder, fits, kinds_of_refits(known))
         refits = load_refits(known.folder, fit.parameters)
         told = {name: {"spread": spread} for name, spread in spreads(refits).items()}
         twin = replace(twin, parameters=fit.parameters.told(told))

@@ -2,14 +2,16 @@
 
 For each take-away (`study/folds.py`) the fitted parameters are fitted anew, from their priors,
 without the numbers that it removes. The spread of the values over the folds says how much hangs on
-any one take-away.
+any one take-away. Two kinds of refits are none of these folds and count for nothing but what they
+are made for: those of take-aways that claims alone judge, and one without any number of a power
+mode, which is what the simulation knows of modes by its mechanisms.
 """
 
 import csv
 import io
 import multiprocessing
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
@@ -17,7 +19,7 @@ import numpy as np
 
 from epochwatt.errors import ConfigError
 from epochwatt.records import files
-from epochwatt.study.folds import Fold
+from epochwatt.study.folds import POWER_MODES, Fold
 from epochwatt.study.published import read_table
 from epochwatt.twin.calibrate import Fit, calibrate
 from epochwatt.twin.compare import Fact
@@ -27,7 +29,8 @@ from epochwatt.twin.parameters import Parameters, rounded
 
 FILE = "refits.csv"
 ALL = "all"  # in place of a take-away: nothing held out
-_HEAD = ("take_away", "n_facts", "objective")
+FOLD, CLAIMS, PRIOR = "fold", "claims", "prior"  # kinds of a refit; `ALL` is one, too
+_HEAD = ("take_away", "kind", "n_facts", "objective")
 _AGAIN = "  refit them with: make validate"
 
 Refits = Mapping[str, Mapping[str, float]]  # take-away -> fitted values when it is held out
@@ -65,33 +68,38 @@ def without(facts: Sequence[Fact], fold: Fold) -> list[Fact]:
     return [fact for fact in facts if fact.id not in fold.removed]
 
 
-def write_refits(folder: Path, fits: Mapping[str, Fit]) -> None:
-    """Write `refits.csv`, whole or not at all: a row per fold, a column per fitted parameter.
+def write_refits(folder: Path, fits: Mapping[str, Fit], kinds: Mapping[str, str]) -> None:
+    """Write `refits.csv`, whole or not at all: a row per refit, a column per fitted parameter.
 
     Parameters
     ----------
     folder : config/twin
     fits : by take-away, and that of all numbers under `ALL`
+    kinds : of those that are no fold: `CLAIMS`, `PRIOR`
     """
     names = fits[ALL].parameters.fitted
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*_HEAD, *names])
     for take_away, fit in fits.items():
+        kind = ALL if take_away == ALL else kinds.get(take_away, FOLD)
         values = [f"{fit.parameters[name]:.12g}" for name in names]
-        writer.writerow([take_away, fit.n_facts, f"{fit.cost:.2f}", *values])
+        writer.writerow([take_away, kind, fit.n_facts, f"{fit.cost:.2f}", *values])
     path = str(folder / FILE)
     with files.writing("the refits", path):
         files.write_bytes(path, text.getvalue().encode())
 
 
-def load_refits(folder: Path, parameters: Parameters) -> dict[str, dict[str, float]]:
+def load_refits(
+    folder: Path, parameters: Parameters, kinds: Collection[str] = (FOLD,)
+) -> dict[str, dict[str, float]]:
     """Return the fitted values by take-away held out, and those of all numbers under `ALL`.
 
     Parameters
     ----------
     folder : config/twin
     parameters : of the same folder
+    kinds : of the refits
 
     Raises
     ------
@@ -101,12 +109,24 @@ def load_refits(folder: Path, parameters: Parameters) -> dict[str, dict[str, flo
     for line, row in read_table(path):
         names = [name for name in row if name not in _HEAD]
         try:
-            found[row["take_away"]] = {name: float(row[name]) for name in names}
+            if row["kind"] in (ALL, *kinds):
+                found[row["take_away"]] = {name: float(row[name]) for name in names}
         except (KeyError, ValueError) as error:
             raise ConfigError(f"{path}, line {line}: {error}\n{_AGAIN}") from None
     if found.get(ALL) != {name: parameters[name] for name in parameters.fitted}:
         raise ConfigError(f"{path} is of other fitted values than those beside it\n{_AGAIN}")
     return found
+
+
+def load_prior_parameters(folder: Path, p: Parameters) -> dict[str, float]:
+    """Return all parameters, fitted without any number of a power mode (`power_mode_fold`).
+
+    Parameters and errors as of `load_refits`.
+    """
+    refits = load_refits(folder, p, (PRIOR,))
+    if POWER_MODES not in refits:
+        raise ConfigError(f"{folder / FILE} has no row {POWER_MODES!r}\n{_AGAIN}")
+    return dict(held_out(p, refits, POWER_MODES))
 
 
 def held_out(parameters: Parameters, refits: Refits, take_away: str) -> Parameters:

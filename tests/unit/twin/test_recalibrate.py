@@ -8,7 +8,7 @@ import pytest
 from epochwatt import cli
 from epochwatt.twin.parameters import load_parameters, write_parameters
 from epochwatt.twin.recalibrate import write_validation
-from epochwatt.twin.refits import ALL, load_refits
+from epochwatt.twin.refits import ALL, CLAIMS, load_prior_parameters, load_refits
 
 FITTED = ("sample_kcycles", "gpu_mw_per_ghz_v2")
 
@@ -18,6 +18,7 @@ def checkout(tmp_path, monkeypatch, request):
     """The configuration, of which two parameters are fitted and the others assumed."""
     for folder in ("published", "twin", "devices"):
         shutil.copytree(request.config.rootpath / "config" / folder, tmp_path / "config" / folder)
+    shutil.copy(request.config.rootpath / "config/claims.yaml", tmp_path / "config")
     monkeypatch.chdir(tmp_path)
     twin = Path("config/twin")
     known = load_parameters(twin)
@@ -42,7 +43,9 @@ def test_fit_refits_and_writes_the_same_again(checkout, workloads, capsys):
         each.spread > 0 and each.serves for n, each in known.described.items() if n in FITTED
     )
     assert load_refits(checkout, known).keys() > {ALL, "5.1.1", "5.6.7"}
-    for line in ("2 parameters, ", "sample_kcycles ", "time: median held-out error ", "(21 of 21)"):
+    assert load_refits(checkout, known, (CLAIMS,)).keys() > {ALL, "5.6.1", "A.0.4"}
+    assert dict(known) != load_prior_parameters(checkout, known)
+    for line in ("2 parameters, ", "sample_kcycles ", "time: median held-out error ", "(32 of 32)"):
         assert line in told
 
     assert cli.main(command) == 0

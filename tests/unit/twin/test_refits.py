@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 
 from epochwatt.errors import ConfigError
+from epochwatt.study.folds import POWER_MODES
 from epochwatt.twin.calibrate import Fit, calibrate
+from epochwatt.twin.recalibrate import all_folds, kinds_of_refits
 from epochwatt.twin.refits import (
     ALL,
+    CLAIMS,
     FILE,
+    FOLD,
+    PRIOR,
     held_out,
+    load_prior_parameters,
     load_refits,
     parameter_draws,
     refit,
@@ -19,7 +25,8 @@ from epochwatt.twin.refits import (
     write_refits,
 )
 
-REFITTED = "5.1.5"  # by the test; the committed file has the others
+REFITTED = ("5.1.5", POWER_MODES)  # by the test; the committed file has the others
+KINDS = (FOLD, CLAIMS, PRIOR)
 WIDTHS = 0.05  # of the prior: what another machine's rounding may change
 
 
@@ -37,19 +44,28 @@ def test_fold_takes_its_take_away_and_what_gives_it_away(evidence):
 
 
 def test_every_fold_that_takes_a_number_is_committed(evidence, committed):
-    taking = [
-        name
-        for name, fold in evidence.folds.items()
-        if len(without(evidence.facts, fold)) < len(evidence.facts)
-    ]
-    assert list(committed) == [ALL, *taking]
+    def taking(folds):
+        return [
+            n for n, f in folds.items() if len(without(evidence.facts, f)) < len(evidence.facts)
+        ]
+
+    p = evidence.twin.parameters
+    assert list(load_refits(evidence.folder, p, KINDS)) == [ALL, *taking(all_folds(evidence))]
+    assert list(committed) == [ALL, *taking(evidence.folds)]
+    claims = load_refits(evidence.folder, p, (CLAIMS,))
+    assert list(claims) == [ALL, *taking(evidence.claim_folds)]
+    assert evidence.claim_folds.keys() - claims.keys() == {"5.4.4"}
+    assert not committed.keys() & evidence.claim_folds.keys()
+    assert list(load_refits(evidence.folder, p, (PRIOR,))) == [ALL, POWER_MODES]
 
 
-def test_committed_fold_is_what_a_refit_gives(evidence, committed):
-    fold = evidence.folds[REFITTED]
+@pytest.mark.parametrize("name", REFITTED)
+def test_committed_refit_is_what_a_refit_gives(evidence, name):
+    committed = load_refits(evidence.folder, evidence.twin.parameters, KINDS)[name]
+    fold = all_folds(evidence)[name]
     found = calibrate(without(evidence.facts, fold), evidence.twin, evidence.modes).parameters
     off = {
-        name: math.log(found[name] / committed[REFITTED][name]) / math.log(known.factor)
+        name: math.log(found[name] / committed[name]) / math.log(known.factor)
         for name, known in found.described.items()
         if known.source == "fitted"
     }
@@ -73,6 +89,16 @@ def test_folds_are_fitted_side_by_side(evidence, only):
     assert dict(found["5.6"].parameters) == dict(alone.parameters)
 
 
+def test_prior_of_power_modes_is_all_parameters_fitted_without_any(evidence):
+    p = evidence.twin.parameters
+    found = load_prior_parameters(evidence.folder, p)
+    refit = load_refits(evidence.folder, p, (PRIOR,))[POWER_MODES]
+    assert found == {**p, **refit}
+    assert found != dict(p)
+    assert refit.keys() == set(p.fitted)
+    assert kinds_of_refits(evidence)[POWER_MODES] == PRIOR
+
+
 class TestFile:
     """refits.csv."""
 
@@ -86,23 +112,32 @@ class TestFile:
         }
 
     def test_is_read_back(self, fits, tmp_path):
-        write_refits(tmp_path, fits)
+        write_refits(tmp_path, fits, {})
         found = load_refits(tmp_path, fits[ALL].parameters)
         assert found["5.1.1"] == {"sample_kcycles": 450.5, "agx_soc_w": 3.25}
         assert list(found) == [ALL, "5.1.1", "5.6"]
         assert (
             (tmp_path / FILE)
             .read_text("utf-8")
-            .startswith("take_away,n_facts,objective,sample_kcycles,agx_soc_w\nall,99,")
+            .startswith("take_away,kind,n_facts,objective,sample_kcycles,agx_soc_w\nall,all,99,")
         )
 
+    def test_kinds_are_read_apart(self, fits, tmp_path):
+        write_refits(tmp_path, fits, {"5.1.1": CLAIMS, "5.6": PRIOR})
+        p = fits[ALL].parameters
+        assert list(load_refits(tmp_path, p)) == [ALL]
+        assert list(load_refits(tmp_path, p, (CLAIMS,))) == [ALL, "5.1.1"]
+        assert list(load_refits(tmp_path, p, (CLAIMS, PRIOR))) == [ALL, "5.1.1", "5.6"]
+        with pytest.raises(ConfigError, match=r"no row 'power modes'\n.*make validate"):
+            load_prior_parameters(tmp_path, p)
+
     def test_of_other_fitted_values_is_refused(self, fits, tmp_path):
-        write_refits(tmp_path, fits)
+        write_refits(tmp_path, fits, {})
         with pytest.raises(ConfigError, match=r"other fitted values(.|\n)*make validate"):
             load_refits(tmp_path, fits["5.6"].parameters)
 
     def test_damaged_is_refused_with_its_line(self, fits, tmp_path):
-        write_refits(tmp_path, fits)
+        write_refits(tmp_path, fits, {})
         text = (tmp_path / FILE).read_text("utf-8")
         (tmp_path / FILE).write_text(text.replace("450.5", "much"), "utf-8")
         with pytest.raises(ConfigError, match=r"line 3(.|\n)*make validate"):
