@@ -11,7 +11,7 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run validate test lint format bench board-env setup-jetson remove-jetson report docs lock clean help
+.PHONY: run validate test lint format bench board-env browser setup-jetson remove-jetson report docs lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@$(SNAKEMAKE)
@@ -27,7 +27,7 @@ validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take
 	@$(SNAKEMAKE) results/twin/validation.csv
 
 test: $(VENV)/dev-ready ## all tests: unit, rules, end to end
-	@$(PY) -m pytest
+	@$(PY) -m pytest -rs
 	@echo "tests passed; where they are and how to add one: CONTRIBUTING.md"
 
 setup-jetson: $(VENV)/workflow-ready ## on a Jetson: install the root helper and link the profile (asks for your password)
@@ -37,6 +37,13 @@ remove-jetson: $(VENV)/workflow-ready ## put the board's settings back and take 
 	@sudo $(CURDIR)/$(PY) -B -m epochwatt.study.board_setup remove
 
 board-env: .venv-board/ready ## Python 3.6 with torch 1.8 for the tests of the board side, where a python3.6 is there
+
+browser: ## a Chromium for the test of the report, where none is installed (Debian's, unpacked in .cache)
+	@if [ -n "$(CHROMIUM)" ]; then echo "the report is tested in $(CHROMIUM)"; \
+	  elif sh tests/workflow/fetch_chromium.sh .cache/chromium; then echo "a Chromium is in .cache/chromium"; \
+	  else echo "no Chromium here, and none could be fetched: the test of the report in a browser will be skipped"; fi
+CHROMIUM = $(shell for b in .cache/chromium/chromium chromium-headless-shell chromium google-chrome; do \
+  command -v $$b && break; done)
 
 lint: $(VENV)/dev-ready ## formatting, style, types, board-side grammar, Snakemake's own lint
 	$(PY) -m ruff format --check .

@@ -36,7 +36,9 @@ include: "workflow/rules/twin.smk"
 include: "workflow/rules/collect.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/prediction.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/report.smk"
 
 
 wildcard_constraints:
@@ -59,6 +61,8 @@ rule all:
         rules.figures.input,
         rules.tables.input,
         rules.paper_tables.input,
+        rules.models.input,
         rules.check_claims.output,
+        rules.pages.input,
         rules.validation.input,
         rules.idle_power.input,

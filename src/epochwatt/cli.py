@@ -8,6 +8,7 @@ from typing import Any
 
 from epochwatt import __version__
 from epochwatt.errors import EpochwattError
+from epochwatt.fields import TWIN
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -29,6 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_count(commands)
     _add_simulate(commands)
     _add_what_if(commands)
+    _add_recommend(commands)
     _add_compare(commands)
     _add_calibrate(commands)
     return parser
@@ -106,6 +108,37 @@ def _add_what_if(commands: Any) -> None:
     ):
         dest = "moved_bytes" if option == "bytes" else option.replace("-", "_")
         totals.add_argument(f"--{option}", dest=dest, type=float, metavar="N", help=what)
+
+
+def _add_recommend(commands: Any) -> None:
+    about = "the best power mode of a board within budgets, by fitted models (docs/prediction.md)"
+    command = commands.add_parser("recommend", help=about, description=about)
+    backends = ("jetson", "fake", TWIN)
+    command.add_argument(
+        "--backend", required=True, choices=backends, help="whose runs answer; twin: simulated"
+    )
+    command.add_argument(
+        "--device", required=True, help="DEVICE or DEVICE-INSTANCE, such as agx-d1"
+    )
+    command.add_argument("--model", required=True, help="a row of config/workloads.yaml")
+    command.add_argument(
+        "--objective",
+        choices=("time", "energy", "edp"),
+        help="what is least; edp: energy x time (time; energy where only --max-epoch-s is told)",
+    )
+    for option, dest, what in (
+        ("power-w", "power_w", "mean power of an epoch"),
+        ("epoch-s", "epoch_s", "time of an epoch"),
+        ("energy-wh", "energy_wh", "energy of an epoch"),
+    ):
+        help_ = f"highest expected {what}"
+        command.add_argument(f"--max-{option}", dest=dest, type=float, metavar="X", help=help_)
+    for option, metavar, kind in (("storage", "MEDIUM", str), ("workers", "N", int)):
+        command.add_argument(f"--{option}", metavar=metavar, type=kind, help="of the runs")
+    command.add_argument("--batch-size", metavar="N", type=int, help="of the runs")
+    command.add_argument(
+        "--verify", action="store_true", help="the one run that would confirm it, or what it gave"
+    )
 
 
 def _add_compare(commands: Any) -> None:
@@ -242,6 +275,28 @@ def _what_if(arguments: argparse.Namespace) -> None:
     print("\n".join(what_if_lines(Asked(totals=totals, **told))))
 
 
+def _recommend(arguments: argparse.Namespace) -> None:
+    from epochwatt.prediction.advice import Asked, advise
+    from epochwatt.prediction.advice_text import advice_lines, file_lines, write_block
+    from epochwatt.prediction.verify import verify_lines
+
+    told = {key: value for key, value in vars(arguments).items() if key != "command"}
+    budgets = {name: told.pop(name) for name in ("power_w", "epoch_s", "energy_wh")}
+    verify = told.pop("verify")
+    given = {name: most for name, most in budgets.items() if most is not None}
+    advice = advise(Asked(budgets=given, **told))
+    print("\n".join(advice_lines(advice)), flush=True)
+    if advice.told.front:
+        from epochwatt.figures.front import draw_front  # imports matplotlib
+
+        front = draw_front(advice)
+    else:
+        front = []
+    print("\n".join(file_lines(advice, front, write_block(advice))))
+    if verify:
+        print("\n".join(verify_lines(advice)))
+
+
 def _compare(arguments: argparse.Namespace) -> None:
     from epochwatt.analysis.compare import compare_lines
 
@@ -250,8 +305,11 @@ def _compare(arguments: argparse.Namespace) -> None:
 
 
 def _calibrate_twin(arguments: argparse.Namespace) -> None:
+    from epochwatt.claims.removed import write_removed
     from epochwatt.twin.recalibrate import recalibrate
 
+    if arguments.folds:
+        write_removed()
     recalibrate(arguments.workloads, arguments.folds, lambda line: print(line, flush=True))
 
 
@@ -263,7 +321,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         **{"doctor": _doctor, "bundle": _bundle, "import-2023": _import_2023},
         **{"count-workload": _count_workload, "simulate-run": _simulate_run},
         **{"simulate-idle": _simulate_idle, "what-if": _what_if},
-        **{"compare": _compare, "calibrate-twin": _calibrate_twin},
+        **{"recommend": _recommend, "compare": _compare, "calibrate-twin": _calibrate_twin},
     }
     try:
         return commands[arguments.command](arguments) or 0

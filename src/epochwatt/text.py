@@ -21,3 +21,16 @@ ORIGINS = {
 def origin(backends: Iterable[str]) -> str:
     """Return in words where rows of these backends come from: a fake board measures nothing."""
     return " and ".join(dict.fromkeys(ORIGINS[backend] for backend in backends))
+
+
+LABELS = {
+    "host": "measured, host",
+    "jetson": "measured, board",
+    "twin": "simulated, twin",
+    "fake": "not measured, fake board",
+}
+
+
+def label(backend: str) -> str:
+    """Return in a few words where rows of a backend come from."""
+    return LABELS[backend]

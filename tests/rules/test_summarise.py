@@ -1,18 +1,21 @@
-"""Rule summarise: from epochs.csv of all runs to one page."""
+"""Rule summarise: from claims.csv and epochs.csv of all runs to one page."""
 
 import re
 from pathlib import Path
+
+from epochwatt.claims.findings import write_findings
 
 
 def test_summary_says_where_the_time_went(checkout, write_epochs, run_rule):
     checkout.write("exclusions.yaml", [{"where": {"batch_size": 32}, "reason": "out of memory"}])
     for run in checkout.runs:
         write_epochs(run.id, run.factors, {"e2e_s": 100.0}, {}, {})
+    write_findings("results/claims.csv", [])
     run_rule("summarise", "results/summary.txt")
     lines = Path("results/summary.txt").read_text("utf-8").split("\n")
     assert lines[0] == "Measured on host/local: 2 runs, 6 epochs, 216 s of training."
     told = [re.split(r"  +", line) for line in lines if line.startswith("LeNet-5")]
-    parts = ["2", "4.00", "37.5 %", "56.2 %", "6.2 %", "compute", "-", "-"]
+    parts = ["2", "4.00", "37.5 %", "56.2 %", "6.2 %", "compute"]
     assert told == [["LeNet-5", "asis", workers, "16", *parts] for workers in ("0", "2")]
     assert sum("(out of memory)" in line for line in lines) == 2
     assert "37.5 %" in Path("results/summary.html").read_text("utf-8")

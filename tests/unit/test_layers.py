@@ -22,7 +22,7 @@ LAYERS = (
     ("device",),
     ("telemetry",),
     ("training",),
-    ("text",),
+    ("text", "markup"),
     ("epochs",),
     ("datasets",),
     ("fakeboard",),
@@ -33,6 +33,7 @@ LAYERS = (
     ("prediction",),
     ("claims",),
     ("figures",),
+    ("pages",),
     ("cli", "adapters", "__main__"),
 )
 PLACE = {name: place for place, names in enumerate(LAYERS) for name in names}

@@ -13,7 +13,8 @@ from full_checkout import LONG, block
 
 from epochwatt.study.runs import Run
 
-OLD_PYTHON = Path(__file__).parents[2] / ".venv-board/bin/python"
+REPOSITORY = Path(__file__).resolve().parents[2]
+OLD_PYTHON = REPOSITORY / ".venv-board/bin/python"
 KINDS = ("agx", "nx", "nano", "orin-jp5")
 
 
@@ -207,6 +208,34 @@ def test_board_measures_with_an_interpreter_of_its_own(shop):
     assert record["board"]["power_mode"]["verified"]
     assert float(checkout.rows(run.id)[0]["energy_trapezoid_wh"]) > 0
     assert checkout.board.snapshot() == before
+
+
+def test_two_studies_of_a_paper_are_drawn_and_what_the_figures_lack_is_said(shop, agx):
+    """`--profile jetson figures` neither fails nor measures for the figures that lack runs."""
+    agx.set_device(storage={"ssd": {"title": "the disk", "root": "data"}})
+    for name in ("studies", "plotting"):
+        shutil.copy(REPOSITORY / f"config/{name}.yaml", agx.root / f"config/{name}.yaml")
+    studies = agx.read_yaml("config/studies.yaml")
+    told = {"title": "t", "setup": "sigmetrics2023", "backend": "jetson", "device": "agx"}
+    with_workers = {"num_workers": [0, 4], "power_mode": "g"}
+    for name, factors in (
+        ("sigmetrics-pipeline", with_workers),
+        ("sigmetrics-batch-size", {"num_workers": 0, "batch_size": [64, 128], "power_mode": "g"}),
+    ):
+        studies[name] = {**told, "epochs": 2, "sweep": [block(**factors)]}
+    agx.write_yaml("config/studies.yaml", studies)
+    agx.write_yaml(
+        "config/config.yaml", {"studies": ["sigmetrics-pipeline", "sigmetrics-batch-size"]}
+    )
+    shop.provide_data(agx)
+    with agx.living():
+        outcome = agx.make("figures")
+    drawn = [job for job in outcome.jobs if job.startswith("plot_")]
+    assert drawn == ["plot_fig02 fake", "plot_fig03 fake", "plot_fig04 fake"]
+    assert (agx.root / "results/figures/fake/fig04a.svg").exists()
+    assert "drawn in part, fake: fig03 (no run of sigmetrics-storage)" in outcome.text
+    assert "not drawn, fake: fig05 (no run of sigmetrics-variability-agx" in outcome.text
+    assert "fig03 (no run of sigmetrics-storage)" in agx.epochwatt("plan").text
 
 
 def test_root_is_refused_on_a_board(agx):

@@ -80,7 +80,9 @@ def test_a_study_of_5000_epochs_dry_runs(fresh):
         "collect_study": "1",
         "make_dataset": "1",
         "plot_fig02": "1",
+        "show_claims": "1",
+        "show_configuration": "1",
         "summarise": "1",
-        "total": str(833 * 7 + 6),
+        "total": str(833 * 7 + 8),
         "train_epoch": str(833 * 6),
     }

@@ -17,14 +17,15 @@ def test_the_first_run_makes_every_table_and_figure(finished):
         "collect_study",
         "make_dataset data/mnist-digits-x0.5",
         "plot_fig02 host",
-        "summarise",
+        *("show_claims", "show_configuration", "summarise"),
         f"train_epoch {beside} 0 0",
         f"train_epoch {drawn} 0 0",
         f"train_epoch {drawn} 1 1",
     ]
     figures = [f"figures/host/fig02{p}.{kind}" for p in "abc" for kind in ("svg", "png", "csv")]
-    pages = ["tables/epochs.csv", "tables/runs.csv", "summary.txt", "summary.html", "claims.csv"]
-    for path in [*figures, *pages]:
+    tables = ["tables/epochs.csv", "tables/runs.csv", "claims.csv"]
+    pages = ["summary.txt", "summary.html", "claims.html", "configuration.html"]
+    for path in [*figures, *tables, *pages]:
         assert (finished.checkout.root / "results" / path).stat().st_size > 0, path
     rows = finished.checkout.table("results/tables/epochs.csv")
     assert [(row["run"], row["epoch"], row["valid"]) for row in rows] == [
@@ -52,7 +53,7 @@ def test_another_batch_size_measures_that_run_and_redraws_what_uses_it(shop, fin
         f"collect_run {new}",
         "collect_study",
         "plot_fig02 host",
-        "summarise",
+        *("show_claims", "show_configuration", "summarise"),
         f"train_epoch {new} 0 0",
         f"train_epoch {new} 1 1",
     ]
@@ -70,7 +71,7 @@ def test_raising_epochs_continues_the_run(shop, finished):
         "check_claims",
         f"collect_run {run}",
         "collect_study",
-        "summarise",
+        *("show_claims", "show_configuration", "summarise"),
         f"train_epoch {run} 1 1",
     ]
     assert checkout.state(*others, receipt) == before
@@ -82,28 +83,34 @@ def test_raising_epochs_continues_the_run(shop, finished):
 
 
 def _other_colour(checkout):
+    """The summary has bars of the same colours, and the configuration is shown as it stands."""
     plotting = checkout.read_yaml("config/plotting.yaml")
     plotting["palette"]["stall"] = "#123456"
     checkout.write_yaml("config/plotting.yaml", plotting)
+    return ["plot_fig02 host", "show_configuration", "summarise"]
 
 
 def _other_figure_code(checkout):
     path = checkout.root / "src/epochwatt/figures/bars.py"
     path.write_text(path.read_text().replace("width=0.8", "width=0.7"))
+    return ["plot_fig02 host"]
 
 
 def _other_style(checkout):
     checkout.append("workflow/styles/paper.mplstyle", "axes.linewidth: 2.0")
+    return ["plot_fig02 host"]
 
 
 @pytest.mark.parametrize("change", [_other_colour, _other_figure_code, _other_style])
 def test_what_only_figures_show_redraws_figures_only(shop, finished, change):
     checkout = shop.copy_of(finished.checkout)
-    others = ("measured", "results/runs", "results/tables", "results/summary.txt")
+    others = ("measured", "results/runs", "results/tables", "results/claims.csv")
     before, figures = checkout.state(*others), checkout.state("results/figures")
-    change(checkout)
-    assert checkout.make().jobs == ["plot_fig02 host"]
+    text = checkout.read("results/summary.txt")
+    jobs = change(checkout)
+    assert checkout.make().jobs == jobs
     assert checkout.state(*others) == before
+    assert checkout.read("results/summary.txt") == text
     drawn = checkout.state("results/figures")
     assert drawn.keys() == figures.keys()
     assert drawn["results/figures/host/fig02a.svg"] != figures["results/figures/host/fig02a.svg"]

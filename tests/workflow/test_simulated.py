@@ -33,8 +33,8 @@ def test_runs_idle_powers_tables_and_figures_are_made_without_measuring(simulate
     assert outcome.jobs == sorted(
         [
             *("check_claims", "collect_idle", "collect_study", "count_workload lenet"),
-            "plot_fig02 twin",
-            *("simulate_idle", f"simulate_run {first}", f"simulate_run {second}", "summarise"),
+            *("plot_fig02 twin", "show_claims", "show_configuration", "simulate_idle"),
+            *(f"simulate_run {first}", f"simulate_run {second}", "summarise"),
         ]
     )
     assert not (checkout.root / "data").exists()
@@ -57,12 +57,22 @@ def test_nothing_is_done_twice(checkout):
     assert checkout.make().jobs == []
 
 
-def test_a_changed_parameter_simulates_all_again_and_counts_nothing(checkout):
-    checkout.append("config/twin/parameters.yaml", "# looked at again")
+def simulating(jobs):
+    return [job.split()[0] for job in jobs if job.startswith(("count", "simulate"))]
+
+
+def test_a_changed_parameter_simulates_again_and_a_comment_or_a_date_does_not(checkout):
+    for name in ("boards", "parameters", "samples"):
+        checkout.append(f"config/twin/{name}.yaml", "# looked at again")
+    assert simulating(checkout.make("--dry-run").jobs) == []
+    path = checkout.root / "config/twin/parameters.yaml"
+    told = path.read_text()
+    path.write_text(told.replace("nx_soc_w:\n    value: ", "nx_soc_w:\n    value: 1"))
+    assert simulating(checkout.make("--dry-run").jobs) == ["simulate_idle"]  # both runs are of AGX
+    path.write_text(told.replace("ssd_access_ms:\n    value: ", "ssd_access_ms:\n    value: 1"))
     jobs = checkout.make().jobs
-    assert [job.split()[0] for job in jobs if job.startswith(("count", "simulate"))] == [
-        *("simulate_idle", "simulate_run", "simulate_run")
-    ]
+    assert simulating(jobs) == ["simulate_idle", "simulate_run", "simulate_run"]
+    assert simulating(checkout.make().jobs) == []
 
 
 def test_changed_code_of_the_twin_simulates_again_and_a_comment_does_not(checkout):

@@ -1,7 +1,8 @@
 """The papers' take-aways as claims, judged on the runs of each backend; two backends never meet.
 
 Needs: the `epochs.csv` of the runs that a claim asks for, the records of those whose clocks are asked
-for, idle powers; for simulated runs the twin, on which claims are judged again with other parameters.
+for, predictions, idle powers; for simulated runs the twin, on which claims are judged again with other
+parameters.
 Gives: results/claims.csv and its summary, results/claims.txt.
 """
 
@@ -29,11 +30,11 @@ rule check_claims:
         records=[f for r, f in CLAIMS.records.items() if TABLE[r].is_simulated],
         idle=rules.collect_idle.output if IDLES or SIMULATED_IDLES else [],
         workloads=expand("results/twin/workloads/{model}.json", model=CLAIMS.models),
+        predictions=expand(f"{MODELS}/predictions.csv", backend=MODEL_BACKENDS),
+        choices=expand(f"{MODELS}/power_modes.json", backend=MODEL_BACKENDS),
         config=CLAIM_CONFIG,
     output:
-        table=report(
-            "results/claims.csv", caption="../report/claims.rst", category="Claims"
-        ),
+        table=shown("results/claims.csv", "claims", "Claims", "the table behind it"),
         text="results/claims.txt",
     log:
         "results/logs/check_claims.log",
@@ -43,6 +44,7 @@ rule check_claims:
         backends=CLAIMS.backends,
         records=CLAIMS.records,
         power_modes=CLAIMS.power_modes,
+        models=expand(MODELS, backend=MODEL_BACKENDS),
         code=fingerprint("epochwatt.claims.check"),
     script:
         "../scripts/check_claims.py"

@@ -33,14 +33,8 @@ rule collect_study:
     input:
         epochs=epochs_of(TABLE.runs.values()),
     output:
-        epochs=report(
-            "results/tables/epochs.csv",
-            caption="../report/epochs.rst",
-            category="Tables",
-        ),
-        runs=report(
-            "results/tables/runs.csv", caption="../report/runs.rst", category="Tables"
-        ),
+        epochs=shown("results/tables/epochs.csv", "epochs", "Tables", "all epochs"),
+        runs=shown("results/tables/runs.csv", "runs", "Tables", "statistics per run"),
     log:
         "results/logs/collect_study.log",
     conda:
@@ -52,29 +46,7 @@ rule collect_study:
         "../scripts/collect_study.py"
 
 
-rule summarise:
-    """Say on one page what was trained and where the time went."""
-    input:
-        epochs=epochs_of(TABLE.runs.values()),
-    output:
-        text="results/summary.txt",
-        page=report(
-            "results/summary.html", caption="../report/summary.rst", category="Summary"
-        ),
-    log:
-        "results/logs/summarise.log",
-    conda:
-        ENVIRONMENT
-    params:
-        excluded=SETTINGS.excluded(),
-        titles=SETTINGS.model_titles,
-        code=fingerprint("epochwatt.analysis.summary"),
-    script:
-        "../scripts/summarise.py"
-
-
 rule tables:
-    """All tables and the summary."""
+    """All tables of runs and epochs."""
     input:
         rules.collect_study.output,
-        rules.summarise.output,

@@ -10,12 +10,14 @@ import tempfile
 from snakemake.exceptions import WorkflowError
 
 from epochwatt.errors import EpochwattError
+from epochwatt.prediction.used import needed as fitted
 from epochwatt.study.fingerprint import fingerprint
 from epochwatt.study.idle import idles
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.plan import start_lines
 from epochwatt.study.runs import TWIN
 from epochwatt.study.settings import load_settings, refuse_root, working_folder_lock
+from epochwatt.text import label
 
 ENVIRONMENT = "../envs/workflow.yaml"
 PAPERS = {"sigmetrics2023": "SIGMETRICS 2023", "hipcw2021": "HiPCW 2021"}
@@ -108,6 +110,24 @@ def drawing(figure):
     return lambda wildcards: SETTINGS.drawing(figure, wildcards.backend)
 
 
+def epochs_fitted(wildcards):
+    """Return the tables of epochs that a backend's models are fitted to."""
+    return epochs_of(fitted(TABLE, wildcards.backend).runs)
+
+
+def modes_fitted(wildcards):
+    """Return run -> cores and clocks of the same runs."""
+    return fitted(TABLE, wildcards.backend).modes
+
+
+def simulated_networks(wildcards):
+    """Return the counts of the networks that models are fitted to, where all are counted anyway."""
+    runs = fitted(TABLE, wildcards.backend).runs
+    models = {run.factors["model"] for run in runs}
+    known = models if models <= SIMULATED_MODELS else set()
+    return expand("results/twin/workloads/{model}.json", model=sorted(known))
+
+
 def reported(figure, panel):
     """Return a panel's SVG as the report shows it, by paper and section, with its caption."""
     about = SETTINGS.plotting.figures[figure]
@@ -116,20 +136,33 @@ def reported(figure, panel):
         caption=f"../report/{panel}.rst",
         category=PAPERS[about.paper],
         subcategory=about.section,
-        labels={
+        labels=lambda wildcards: {
             "figure": panel.rpartition("fig")[2].lstrip("0"),
             "shows": about.panels[panel].title,
-            "backend": "{backend}",
+            "data": label(wildcards.backend),
         },
     )
 
 
-def tabulated(path, table, title, **labels):
-    """Return a table's page as the report shows it, with its caption."""
+def tabulated(path, table, title):
+    """Return the page of one of the paper's tables as the report shows it, with its caption."""
     return report(
         path,
         caption=f"../report/{table}.rst",
         category=PAPERS["sigmetrics2023"],
         subcategory="tables",
-        labels={"shows": title, **labels},
+        labels=lambda wildcards: {
+            "shows": title,
+            "data": label(wildcards.backend) if "{backend}" in path else "published",
+        },
+    )
+
+
+def shown(path, caption, category, title):
+    """Return a page or a table as the report shows it, with its caption."""
+    return report(
+        path,
+        caption=f"../report/{caption}.rst",
+        category=category,
+        labels={"shows": title},
     )

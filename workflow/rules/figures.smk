@@ -1,7 +1,7 @@
 """Figures: one rule and one job per figure number, all its panels. docs/figures.md: how to add one.
 
-Needs: the `epochs.csv` of exactly the runs a figure draws, and their records or the idle powers where
-config/plotting.yaml says that it reads them; the published numbers; the style file.
+Needs: the `epochs.csv` of exactly the runs a figure draws, and their records, idle powers or predictions
+where config/plotting.yaml says that it reads them; the published numbers; the style file.
 Gives: results/figures/{backend}/{panel}.{svg,png,csv}.
 """
 
@@ -15,6 +15,7 @@ PUBLISHED = [
         "twin/folds.csv",
     )
 ]
+PREDICTIONS = "results/models/{backend}/predictions.csv"
 IDLE_BACKENDS = {idle.place["backend"] for idle in IDLES.values()}
 IDLE_BACKENDS |= {TWIN} if SIMULATED_IDLES else set()
 BACKENDS = sorted(
@@ -31,6 +32,7 @@ for FIGURE, ABOUT in SETTINGS.plotting.figures.items():
             epochs=epochs_drawn(FIGURE),
             records=records_drawn(FIGURE) if "records" in ABOUT.reads else [],
             idle=idle_drawn if "idle" in ABOUT.reads else [],
+            predictions=PREDICTIONS if "predictions" in ABOUT.reads else [],
             style=STYLE,
             published=PUBLISHED,
         output:

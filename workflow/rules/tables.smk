@@ -57,7 +57,6 @@ rule tabulate_text_only:
             "results/tables/{backend}/text_only.html",
             "text_only",
             "what only the text tells",
-            backend="{backend}",
         ),
     log:
         "results/logs/tabulate_text_only/{backend}.log",

@@ -13,6 +13,7 @@ def main(snakemake):
             records=snakemake.params.records,
             power_modes=snakemake.params.power_modes,
             workloads=snakemake.input.workloads,
+            models=snakemake.params.models,
             path=snakemake.output.table,
             text=snakemake.output.text,
         )

@@ -14,6 +14,7 @@ def main(snakemake):
             style=snakemake.input.style,
             epochs=snakemake.input.epochs,
             idle="".join(snakemake.input.idle),
+            predictions="".join(snakemake.input.predictions),
             published=dirname(snakemake.input.published[0]),
             twin=dirname(snakemake.input.published[-1]),
             **snakemake.params.drawing,

@@ -1,17 +1,19 @@
 """Adapter of rule summarise."""
 
 from epochwatt.adapters import job_log
-from epochwatt.analysis.summary import write_summary
+from epochwatt.pages.summary import write_summary
 
 
 def main(snakemake):
     with job_log(snakemake.log[0]):
         write_summary(
-            paths=snakemake.input.epochs,
+            epochs=snakemake.input.epochs,
+            claims=snakemake.input.claims,
             excluded=snakemake.params.excluded,
             titles=snakemake.params.titles,
+            palette=snakemake.params.palette,
             text=snakemake.output.text,
-            page=snakemake.output.page,
+            page_=snakemake.output.page,
         )
 
 

@@ -1,136 +1,150 @@
-"""One page: what was trained and where the time went."""
+"""Where time and energy go, per board and model, and which settings none beats.
 
-import html
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+From the means of each run over its valid epochs after the first. Times are compared only within a
+workload: a model and its data on one kind of board, its power seen by one kind of sensor.
+"""
 
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 import pandas as pd
 
-from epochwatt.analysis.tables import epoch_sets, read_epochs
-from epochwatt.study.runs import TWIN
-from epochwatt.text import aligned, origin
+from epochwatt import fields
+from epochwatt.analysis.pareto import pareto_front
+from epochwatt.analysis.tables import epoch_sets
 
-HEADER = (
-    "model",
-    "mode",
-    "workers",
-    "batch",
-    "epochs",
-    "E2E s",
-    "stall",
-    "compute",
-    "overhead",
-    "bound by",
-    "energy Wh",
-    "power W",
-)
+PARTS = ("stall", "compute", "overhead")
+DATA = ("dataset", "dataset_source", "dataset_scale")
+WORKLOAD = ("setup", "backend", "device", "model", *DATA, "power_scope")
+FACTORS = fields.names(fields.FACTORS)
+# what runs of a workload may differ in, and how it is told
+SETTING = {
+    "power_mode": "mode {}",
+    "dvfs": "DVFS {}",
+    "num_workers": "{} workers",
+    "prefetch_factor": "prefetch {}",
+    "batch_size": "batch {}",
+    "storage": "{}",
+    "cache_policy": "cache {}",
+    "gpu_timing": "timing {}",
+    "torch_threads": "{} torch threads",
+    "epochs_per_job": "{} epochs per job",
+    "seed": "seed {}",
+}
+MEANS = ("e2e_s", *(f"{part}_s" for part in PARTS), "energy_wh", "power_mean_w")
 
 
-def write_summary(
-    paths: Iterable[str],
-    excluded: Sequence[Mapping[str, Any]],
-    titles: Mapping[str, str],
-    text: str,
-    page: str,
-) -> None:
-    """Write the summary as text (for the terminal) and as a page (for the report).
+class Workload(NamedTuple):
+    """Where time and energy of one model on one kind of board go.
+
+    Attributes
+    ----------
+    about : values of `WORKLOAD`
+    n_runs : with a valid epoch after the first
+    e2e_s, energy_wh, power_w : least and most mean of a run; None: there is none
+    shares : part -> share of E2E; mean over the runs, each counted once
+    """
+
+    about: Mapping[str, Any]
+    n_runs: int
+    e2e_s: tuple[float, float]
+    energy_wh: tuple[float, float] | None
+    power_w: tuple[float, float] | None
+    shares: Mapping[str, float]
+
+
+class Choice(NamedTuple):
+    """A setting that no other of its workload beats on its unit.
+
+    Attributes
+    ----------
+    about : values of `WORKLOAD`, and `instance`
+    setting : what it is set to, of what differs between the runs
+    energy_wh : None: it was not measured, and the setting is the fastest
+    n_runs : that it was compared with, itself among them
+    """
+
+    about: Mapping[str, Any]
+    setting: str
+    e2e_s: float
+    energy_wh: float | None
+    n_runs: int
+
+
+def bound_by(shares: Mapping[str, float]) -> str:
+    """Return the longest part of the epoch: what would have to shrink first."""
+    longest = max(shares, key=lambda part: shares[part])
+    return "input" if longest == "stall" else longest
+
+
+def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per run: factors, `power_scope`, `n_epochs` and `MEANS`.
+
+    A run without a valid epoch after the first has none.
 
     Parameters
     ----------
-    paths : one `epochs.csv` per run
-    excluded : `run` and `reason` of rows that cannot be had
-    titles : model -> name for people
-    text, page : where to write
+    epochs : as `read_epochs` gives them
     """
-    epochs = read_epochs(paths)
-    simulated = epochs[epochs.backend == TWIN]
-    measured = epochs[epochs.backend != TWIN]
-    head = headline(measured) + simulated_lines(simulated)
-    rows = [run_row(r, titles) for _, r in measured.groupby("run", sort=False)]
-    notes = [f"missing: {row['run']} ({row['reason']})" for row in excluded]
-    Path(text).write_text("\n".join([*head, "", *aligned([HEADER, *rows]), *notes, ""]), "utf-8")
-    Path(page).write_text(as_page(head, rows, notes), "utf-8")
+    later = epoch_sets(epochs)["1+"]
+    runs = later[later.valid].groupby("run", sort=False)
+    told = runs[[*FACTORS, "power_scope"]].first()
+    return told.join(runs[list(MEANS)].mean()).assign(n_epochs=runs.size()).reset_index()
 
 
-def headline(epochs: pd.DataFrame) -> list[str]:
-    """Return what was measured where, and how much of it counts."""
-    if epochs.empty:
-        return ["No epoch has been measured."]
-    places = sorted(set(epochs.device + "/" + epochs.instance))
-    lines = [
-        f"{origin(epochs.backend).capitalize()} {', '.join(places)}: "
-        f"{epochs.run.nunique()} runs, {len(epochs)} epochs, "
-        f"{epochs.e2e_s.sum():.0f} s of training."
-    ]
-    invalid = epochs[~epochs.valid]
-    if len(invalid):
-        flags = sorted({flag for cell in invalid["flags"] for flag in cell.split()})
-        lines.append(
-            f"{len(invalid)} epochs are not valid and left out of means: {', '.join(flags)}."
-        )
-    imported = epochs[epochs.timing_method == "imported_cuda_events"]
-    if len(imported):
-        n_runs = imported.run.nunique()
-        lines.append(f"{n_runs} of the runs are imported from logs of the 2023 scripts.")
-    if (epochs.power_scope == "").all():
-        lines.append("No power sensor was found: there is no energy, and its columns are empty.")
-    lines.append("Means over the valid epochs after the first (1+); parts in % of E2E.")
-    return lines
+def workloads(means: pd.DataFrame) -> list[Workload]:
+    """Return where time and energy go, for each workload.
+
+    Parameters
+    ----------
+    means : as `run_means` gives them
+    """
+    found = []
+    for about, own in _groups(means, WORKLOAD):
+        shares = {part: float((own[f"{part}_s"] / own.e2e_s).mean()) for part in PARTS}
+        ranges = [_range(own[name]) for name in ("e2e_s", "energy_wh", "power_mean_w")]
+        e2e_s, energy_wh, power_w = ranges
+        assert e2e_s is not None
+        found.append(Workload(about, len(own), e2e_s, energy_wh, power_w, shares))
+    return found
 
 
-def simulated_lines(epochs: pd.DataFrame) -> list[str]:
-    """Return what was simulated, in a line: its rows are many, and no measurement."""
-    if epochs.empty:
-        return []
-    return [
-        f"{origin(epochs.backend).capitalize()} {', '.join(sorted(set(epochs.device)))}: "
-        f"{epochs.run.nunique()} runs, {len(epochs)} epochs, {epochs.e2e_s.sum():.0f} s of "
-        f"training, {(~epochs.valid).sum()} epochs not valid; rows of backend {TWIN} in "
-        "results/tables/."
-    ]
+def best_settings(means: pd.DataFrame) -> list[Choice]:
+    """Return the settings that none beats, for each workload and unit with two or more runs.
+
+    Time against energy (`pareto_front`); where energy was not measured, time alone.
+
+    Parameters
+    ----------
+    means : as `run_means` gives them
+    """
+    found = []
+    for about, own in _groups(means, (*WORKLOAD, "instance")):
+        if len(own) < 2:
+            continue
+        named = [factor for factor in SETTING if own[factor].nunique() > 1]
+        rated = own[own.energy_wh.notna()]
+        compared = own if rated.empty else rated
+        energies = np.zeros(len(own)) if rated.empty else rated.energy_wh.to_numpy(float)
+        for place in pareto_front(compared.e2e_s.to_numpy(float), energies):
+            run = compared.iloc[int(place)]
+            energy_wh = None if rated.empty else float(run.energy_wh)
+            setting = _setting(run, named)
+            found.append(Choice(about, setting, float(run.e2e_s), energy_wh, len(compared)))
+    return found
 
 
-def run_row(of_run: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, ...]:
-    """Return one run's cells, in the order of `HEADER`."""
-    first = of_run.iloc[0]
-    place = (titles.get(first.model, first.model), str(first.power_mode))
-    cells = (*place, str(first.num_workers), str(first.batch_size))
-    later = epoch_sets(of_run)["1+"]
-    valid = later[later.valid]
-    if valid.empty:
-        return (*cells, "0", "-", "-", "-", "-", "no valid epoch after the first", "-", "-")
-    mean = valid[["e2e_s", "stall_s", "compute_s", "overhead_s", "wait_s"]].mean()
-    shares = [f"{100 * mean[p] / mean.e2e_s:.1f} %" for p in ("stall_s", "compute_s", "overhead_s")]
-    energy_wh, power_w = valid[["energy_trapezoid_wh", "power_mean_w"]].mean()
-    told = (str(len(valid)), f"{mean.e2e_s:.2f}", *shares, verdict(mean.to_dict()))
-    return (*cells, *told, _known(energy_wh), _known(power_w))
+def _groups(means: pd.DataFrame, names: Sequence[str]) -> list[tuple[dict[str, Any], pd.DataFrame]]:
+    grouped = means.groupby(list(names), sort=False)
+    return [(dict(zip(names, values, strict=True)), own) for values, own in grouped]
 
 
-def _known(value: float) -> str:
-    return "-" if pd.isna(value) else f"{value:.3g}"
+def _range(values: "pd.Series[float]") -> tuple[float, float] | None:
+    known = values.dropna()
+    return (float(known.min()), float(known.max())) if len(known) else None
 
 
-def verdict(mean: Mapping[Any, float]) -> str:
-    """Name the longest part of the epoch: what would have to shrink first."""
-    parts = {"input": "stall_s", "compute": "compute_s", "overhead": "overhead_s"}
-    return max(parts, key=lambda name: mean[parts[name]])
-
-
-def as_page(head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
-    """Return the summary as a self-contained page."""
-
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
-
-    body = [f"<p>{html.escape(text)}</p>" for text in head]
-    body += ["<table>", line(HEADER, "th"), *(line(row, "td") for row in rows), "</table>"]
-    body += [f"<p>{html.escape(text)}</p>" for text in notes]
-    style = (
-        "body{font-family:sans-serif;margin:2em}td,th{padding:.3em .8em;text-align:left;"
-        "border-bottom:1px solid #ddd}"
-    )
-    return (
-        "<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>epochwatt: summary</title>"
-        f"<style>{style}</style><body><h1>Where the epochs went</h1>{''.join(body)}</body></html>\n"
-    )
+def _setting(run: "pd.Series[Any]", named: Sequence[str]) -> str:
+    words = ", ".join(SETTING[factor].format(run[factor]) for factor in named)
+    return words.replace("1 workers", "1 worker") or "repeated"

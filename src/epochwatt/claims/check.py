@@ -14,15 +14,16 @@ from epochwatt.claims.clocks import with_clocks
 from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
 from epochwatt.claims.findings import GENERAL, PAPER, Finding, write_findings
 from epochwatt.claims.headline import headline
-from epochwatt.claims.held_out import Again, Simulation, judged_again
+from epochwatt.claims.held_out import NOT_HELD_OUT, UNTOUCHED, Again, Simulation, judged_again
 from epochwatt.claims.mechanisms import Mechanisms, load_mechanisms, weakest
+from epochwatt.claims.predictions import read_predictions
 from epochwatt.claims.tables import EpochTable, Row, read_rows
 from epochwatt.claims.terms import load_terms
 from epochwatt.records import files
 from epochwatt.study.runs import TWIN
 from epochwatt.twin.load import load_twin
 from epochwatt.twin.modes import load_modes
-from epochwatt.twin.refits import load_refits
+from epochwatt.twin.refits import CLAIMS, FOLD, load_refits
 
 TWIN_CONFIG = "config/twin"
 
@@ -34,6 +35,7 @@ def check_claims(
     records: Mapping[str, str],
     power_modes: Mapping[str, Mapping[str, Mapping[str, float]]],
     workloads: Iterable[str],
+    models: Iterable[str],
     path: str,
     text: str,
     root: Path = Path(),
@@ -48,6 +50,7 @@ def check_claims(
     records : run -> folder of its records, of runs whose clocks are asked for
     power_modes : device -> mode -> settings
     workloads : paths of the counts of the simulated networks, each named like its network
+    models : folders of backends with predictions, each named like its backend
     path, text : where to write
     root : the checkout
 
@@ -58,11 +61,12 @@ def check_claims(
     """
     claims, terms = load_claims(root), load_terms(root)
     rows, idle_rows = with_clocks(read_rows(epochs), records), read_idle(idle)
+    told = {Path(folder).name: read_predictions(folder, terms) for folder in models}
     findings: list[Finding] = []
     for backend in backends:
         own = [row for row in rows if row["backend"] == backend]
         still = [row for row in idle_rows if row["backend"] == backend]
-        table = EpochTable(own, still, power_modes=power_modes)
+        table = EpochTable(own, still, told.get(backend), power_modes)
         verdicts = evaluate(claims, table, terms)
         if backend == TWIN:
             again = judged_again(verdicts, _simulation(own, still, workloads, root), terms)
@@ -89,8 +93,8 @@ def _simulation(
 ) -> Simulation:
     counts = {Path(path).stem: path for path in workloads}
     twin = load_twin(root / TWIN_CONFIG, counts)
-    refits = load_refits(root / TWIN_CONFIG, twin.parameters)
-    return Simulation(epochs, idle, twin, load_modes(list(twin.boards), root), refits)
+    folds, read = (load_refits(root / TWIN_CONFIG, twin.parameters, [k]) for k in (FOLD, CLAIMS))
+    return Simulation(epochs, idle, twin, load_modes(list(twin.boards), root), folds, read)
 
 
 def finding(verdict: Verdict, backend: str) -> Finding:
@@ -125,6 +129,7 @@ def finding(verdict: Verdict, backend: str) -> Finding:
 def simulated(verdict: Verdict, again: Again, known: Mechanisms) -> Finding:
     """Return the row of a verdict on simulated runs."""
     fails = "does_not_hold" in (verdict.status, again.held_out)
+    untouched = UNTOUCHED if again.held_out == NOT_HELD_OUT else ""
     return finding(verdict, TWIN)._replace(
         status_held_out=again.held_out,
         rests_on=rests_on(verdict.claim, again, known),
@@ -132,7 +137,7 @@ def simulated(verdict: Verdict, again: Again, known: Mechanisms) -> Finding:
         draws_holding_pct="" if again.holding_pct is None else f"{again.holding_pct:g}",
         draws_turning_pct="" if again.turned_pct is None else f"{again.turned_pct:g}",
         mechanisms=known.mechanisms,
-        why=known.why if fails else "",
+        why="; ".join(filter(None, (known.why if fails else "", untouched))),
     )
 
 

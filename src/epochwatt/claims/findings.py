@@ -17,14 +17,15 @@ class Finding(NamedTuple):
     form : paper: about the papers' runs; general: on a board of one's own
     board : of a general form: setup, device, instance
     sides : of the comparisons that decide
-    status_held_out : simulated only: on the twin that has not seen the take-away; not_held_out: it
-        prints no number that could be left out, though the fit may have seen others of its runs
+    status_held_out : simulated only: on the twin that has not seen the take-away, or, where this
+        prints no number, those of the runs that its claims read; not_held_out: there are none
     rests_on : simulated only: mechanism, fitted or assumed
     fragile : simulated only: it turns within the spread of the fitted parameters
     draws_holding_pct : share of the draws of fitted parameters in which it holds
     draws_turning_pct : share of the draws of assumed parameters that turn it
     mechanisms : simulated only: what carries it
-    why : of a simulated one that does not hold, what is missing or contradicts it
+    why : of a simulated one that does not hold, what is missing or contradicts it; of one that
+        cannot be held out, that it cannot
     """
 
     claim: str

@@ -38,6 +38,24 @@ def headline(findings: Sequence[Finding]) -> list[str]:
     return lines[:-1] if lines else ["No runs, so no claim can be evaluated."]
 
 
+def in_short(findings: Iterable[Finding]) -> list[str]:
+    """Return two lines per paper of simulated claims, and one per board of measured ones."""
+    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for each in findings:
+        if each.backend == TWIN or each.status != "not_evaluable":
+            groups[each.backend, each.board or TITLES[each.paper]].append(each)
+    lines = []
+    for (backend, name), own in groups.items():
+        core = [each for each in own if each.role == "core"]
+        if backend == TWIN:
+            lines.append(f"{name}. {_held_out(core, RESTS_ON[0]).strip()}")
+            lines.append(f"{name}. As it is simulated, of {len(core)} core claims {_counts(core)}.")
+        else:
+            about = "claims" if own[0].form != GENERAL else "claims about any board"
+            lines.append(f"{name}: of {len(own)} {about} {_counts(own)}.")
+    return lines or ["No claim can be evaluated on these runs."]
+
+
 def _simulated(own: Sequence[Finding]) -> list[str]:
     lines = []
     for paper, title in TITLES.items():
@@ -58,7 +76,7 @@ def _held_out(core: Iterable[Finding], rests_on: str) -> str:
     unjudged, whole = known.count("not_evaluable"), known.count(NOT_HELD_OUT)
     return (
         f"  Held out, {told.count('holds')} of {len(told)} core claims hold {RESTING[rests_on]} "
-        f"({unjudged} more cannot be judged, {whole} print no number to leave out)."
+        f"({unjudged} more cannot be judged, {whole} have no number to leave out)."
     )
 
 

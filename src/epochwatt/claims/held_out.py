@@ -2,7 +2,8 @@
 
 In closed form (`twin/table.py`), in which a whole grid takes milliseconds, with other parameters:
 
-* those of the fit that saw neither the take-away nor what gives it away (`twin/refits.py`);
+* those of the fit that saw neither the take-away nor what gives it away (`twin/refits.py`); of a
+  take-away that prints no number, those of the fit that saw no number of the runs its claims read;
 * draws around the fitted ones, as they spread over the folds: a claim that turns is fragile;
 * draws of the assumed ones, each within a factor either way: a claim that turns rests on them.
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from epochwatt.claims.clocks import in_closed_form
 from epochwatt.claims.evaluate import Claim, Status, Verdict, evaluate
+from epochwatt.claims.predictions import predicted
 from epochwatt.claims.tables import EpochTable, Row, key_of
 from epochwatt.claims.terms import Terms
 from epochwatt.claims.used import asked_of
@@ -28,7 +30,8 @@ from epochwatt.twin.parameters import Parameters
 from epochwatt.twin.refits import Refits, held_out, parameter_draws
 from epochwatt.twin.table import epoch_rows, idle_rows, runs_of
 
-NOT_HELD_OUT = "not_held_out"  # its take-away prints no number that could be left out
+NOT_HELD_OUT = "not_held_out"
+UNTOUCHED = "not held out: no fitted number is of what its take-away says or its claims read"
 HIPCW = "H-"  # begins the folds of the paper of which no number is fitted
 N_DRAWS, SEED = 20, 0
 TURNED_PCT = 5.0  # of the draws: a claim that turns in more of them does not stand fast
@@ -45,7 +48,8 @@ class Simulation(NamedTuple):
     epochs : their rows of `epochs.csv`
     idle : simulated idle powers, rows of `idle.csv`
     modes : clocks of the power modes
-    refits : fitted values by take-away held out
+    refits : fitted values by take-away held out, of which the spread is
+    claim_refits : the same of take-aways that claims alone judge
     """
 
     epochs: Sequence[Row]
@@ -53,6 +57,7 @@ class Simulation(NamedTuple):
     twin: Twin
     modes: Modes
     refits: Refits
+    claim_refits: Refits
 
 
 class Again(NamedTuple):
@@ -144,14 +149,15 @@ def assumed_draws(parameters: Parameters, n: int, seed: int) -> list[Parameters]
 
 
 def _held_out(claims: Iterable[Claim], simulation: Simulation, terms: Terms) -> dict[str, str]:
-    """Return the status, without its take-away, of each claim whose take-away a fit has seen."""
+    """Return the status, without its take-away, of each claim that a fitted number speaks of."""
     found: dict[str, str] = {}
+    refits = {**simulation.refits, **simulation.claim_refits}
     by_fold: dict[str, list[Claim]] = defaultdict(list)
     for claim in claims:
         by_fold[claim.fold].append(claim)
     for fold, own in by_fold.items():
-        if fold in simulation.refits:
-            p = held_out(simulation.twin.parameters, simulation.refits, fold)
+        if fold in refits:
+            p = held_out(simulation.twin.parameters, refits, fold)
             found |= _Closed(own, simulation, terms).statuses(p)
     return found
 
@@ -166,6 +172,7 @@ class _Closed:
         self.simulation = simulation
         self.terms = terms
         self.runs = runs
+        self.predicts = bool(asked.predicted_for)
         self.top_mhz = {
             run[0]["run"]: mode_clocks(simulation.modes, run[0]["device"], run[0]["power_mode"])
             for run in runs
@@ -176,10 +183,11 @@ class _Closed:
         self, p: Parameters, n_epochs: int | None = None, seed: int = 0
     ) -> dict[str, Status]:
         """Return the status of each claim with some parameters, on the first epochs or on all."""
-        _, idle, twin, modes, _ = self.simulation
+        _, idle, twin, modes, *_ = self.simulation
         rows = epoch_rows([run[:n_epochs] for run in self.runs], twin, modes, p, seed)
         for row in rows:
             if row["run"] in self.top_mhz:
                 row |= in_closed_form(row, self.top_mhz[row["run"]]._asdict())
-        table = EpochTable(rows, idle_rows(idle, twin, modes, p))
+        told = predicted(rows, modes, self.terms) if self.predicts else {}
+        table = EpochTable(rows, idle_rows(idle, twin, modes, p), told)
         return {v.claim.id: v.status for v in evaluate(self.claims, table, self.terms)}

@@ -9,6 +9,7 @@ from epochwatt.claims.evaluate import Claim, evaluate, load_claims
 from epochwatt.claims.judgement import NotEvaluable
 from epochwatt.claims.tables import CLOCKS, Row, key_of
 from epochwatt.claims.terms import Terms, load_terms
+from epochwatt.study.published import PAPERS
 from epochwatt.study.runs import Run, RunTable
 
 
@@ -19,12 +20,14 @@ class Asked:
     ----------
     runs : keys of the runs that were asked for (`tables.key_of`)
     clocks : those of them whose clocks were asked for, which are not in epochs.csv
+    predicted_for : devices that a prediction was asked of
     """
 
     def __init__(self) -> None:
         self.inputs: set[str] = set()
         self.runs: set[tuple[Any, ...]] = set()
         self.clocks: set[tuple[Any, ...]] = set()
+        self.predicted_for: set[str] = set()
 
     def number(self, metric: str, factors: Row, epoch: str) -> float:
         """Remember the run."""
@@ -42,7 +45,8 @@ class Asked:
         raise NotEvaluable("data")
 
     def predicted(self, metric: str, device: str, model: str, power_mode: str) -> Any:
-        """There are no predictions."""
+        """Remember the device."""
+        self.predicted_for.add(device)
         raise NotEvaluable("data")
 
     def stacks(self, setup: str, device: str) -> list[str]:
@@ -51,9 +55,18 @@ class Asked:
 
 
 def asked_of(claims: Iterable[Claim], terms: Terms) -> Asked:
-    """Return what the predicates ask for. Raises ConfigError as `evaluate`."""
+    """Return what the predicates ask for, and the runs that predictions are made from.
+
+    Raises ConfigError as `evaluate`.
+    """
     source = Asked()
     evaluate(claims, source, terms)
+    source.runs |= {
+        key_of({"setup": PAPERS[0], **terms.factors(device, model, {"pm": mode})})
+        for device in source.predicted_for
+        for model in terms.sets["MODELS4"]
+        for mode in terms.sets["COMMON_MODES"]
+    }
     return source
 
 

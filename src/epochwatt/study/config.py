@@ -268,10 +268,10 @@ class Figure(Closed):
         "sigmetrics2023", description="whose figure it is: its printed numbers are the marks"
     )
     section: str = Field("", description="section of the paper that tells of it")
-    reads: list[Literal["epochs", "records", "idle"]] = Field(
+    reads: list[Literal["epochs", "records", "idle", "predictions"]] = Field(
         ["epochs"],
         description="what it is drawn from: tables of its runs' epochs, the records of these "
-        "epochs (telemetry, mini-batches), the table of idle powers",
+        "epochs (telemetry, mini-batches), the table of idle powers, the models' predictions",
     )
     studies: list[str] = Field(description="studies whose runs it draws, where they are selected")
     where: dict[str, list[str | int | float]] = Field(

@@ -47,6 +47,7 @@ def plan_lines(settings: Settings) -> list[str]:
     lines += [f"excluded: {run.id} ({why})" for run, why in settings.table.excluded]
     lines += [f"left alone: {line}" for line in left_alone(settings)]
     lines += [f"warning: {line}" for line in memory_warnings(settings)]
+    lines += figures_in_want(settings)
     if runs or not simulated:
         n_epochs = sum(run.epochs for run in runs)
         lines.append(
@@ -89,6 +90,30 @@ def left_alone(settings: Settings) -> list[str]:
         f"{len(runs)} runs, {reason}: {', '.join(runs[:3])}{', ...' if len(runs) > 3 else ''}"
         for reason, runs in runs_of.items()
     ]
+
+
+def figures_in_want(settings: Settings) -> list[str]:
+    """Return which figures are drawn in part or not at all, and for want of which studies.
+
+    Two lines at most for each backend that has runs of a paper's study; others have no such aim.
+    """
+    lines = []
+    for backend in dict.fromkeys(run.factors["backend"] for run in settings.table.runs.values()):
+        there = {study for run in settings.table.of_backend(backend) for study in run.studies}
+        if not there & settings.paper_studies:
+            continue
+        in_part: dict[str, list[str]] = {}
+        undrawn: dict[str, list[str]] = {}
+        for figure, about in settings.plotting.figures.items():
+            wanted = [study for study in about.studies if study in settings.paper_studies]
+            if lacking := settings.lacking(figure, backend):
+                in_part.setdefault(", ".join(lacking), []).append(figure)
+            elif wanted and not settings.figure_runs(figure, backend):
+                undrawn.setdefault(", ".join(wanted), []).append(figure)
+        for how, groups in (("drawn in part", in_part), ("not drawn", undrawn)):
+            told = [f"{' '.join(figures)} (no run of {why})" for why, figures in groups.items()]
+            lines += [f"{how}, {backend}: {'; '.join(told)}"] if told else []
+    return lines
 
 
 def memory_warnings(settings: Settings) -> list[str]:

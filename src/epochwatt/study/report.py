@@ -7,7 +7,10 @@ from pathlib import Path
 from epochwatt.errors import EpochwattError
 
 REPORT = Path("results/report.html")
-_SHOWN = ("figures/**/*.svg", "tables/**/*.*", "summary.html", "claims.csv")
+_SHOWN = (
+    *("summary.html", "claims.html", "claims.csv", "configuration.html"),
+    *("figures/**/*.svg", "tables/**/*.*", "models/**/*.*"),
+)
 
 
 def shown() -> list[Path]:

@@ -38,9 +38,10 @@ class Settings:
     paper_studies: frozenset[str]  # names of the studies that follow a paper
 
     @property
-    def model_titles(self) -> dict[str, str]:
-        """Model -> its name for people."""
-        return {name: row.title for name, row in self.workloads.items()}
+    def titles(self) -> dict[str, str]:
+        """Model or device -> its name for people."""
+        models = {name: row.title for name, row in self.workloads.items()}
+        return models | self._device_titles()
 
     def figure_runs(self, figure: str, backend: str) -> list[Run]:
         """Return the runs that a figure draws, in order."""
@@ -74,7 +75,7 @@ class Settings:
             "paper": about.paper,
             "panels": self.panels(figure),
             "palette": self.plotting.palette,
-            "titles": self.model_titles | self._device_titles(),
+            "titles": self.titles,
             "missing": self.excluded(figure, backend) + self._elsewhere(figure, backend),
             "lacking": self.lacking(figure, backend),
             "records": {run.id: run.records for run in runs if "records" in about.reads},

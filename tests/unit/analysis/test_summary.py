@@ -1,143 +1,119 @@
-"""One page: what was trained, where the time went."""
+"""Where time and energy go per board and model, and which settings none beats."""
 
-import re
-from pathlib import Path
-
+import pandas as pd
 import pytest
 
-from epochwatt.analysis.summary import HEADER, aligned, verdict, write_summary
-
-TITLES = {"lenet": "LeNet-5"}
+from epochwatt.analysis.summary import best_settings, bound_by, run_means, workloads
+from epochwatt.analysis.tables import read_epochs
 
 
 @pytest.fixture
-def summary(checkout, write_epochs):
-    """Return a function that summarises runs given as lists of epochs; it gives lines and page."""
+def means(checkout, write_epochs):
+    """Return a function that gives the means of runs: (factors that differ, epochs) each."""
 
-    def call(*runs, excluded=(), titles=TITLES):
+    def call(*runs):
         paths = [
-            write_epochs(run.id, run.factors, *epochs)
-            for run, epochs in zip(checkout.runs, runs, strict=False)
+            write_epochs(f"run-{n}", {**checkout.runs[0].factors, **factors}, *epochs)
+            for n, (factors, epochs) in enumerate(runs)
         ]
-        write_summary(paths, excluded, titles, "summary.txt", "summary.html")
-        return Path("summary.txt").read_text("utf-8").split("\n"), Path("summary.html").read_text(
-            "utf-8"
-        )
+        return run_means(read_epochs(paths))
 
     return call
 
 
-def cells(line):
-    return re.split(r"  +", line)
-
-
-def table(lines):
-    """Return the cells of the table's rows, its header first."""
-    start = lines.index("") + 1
-    return [cells(line) for line in lines[start : lines.index("", start)]]
-
-
-def test_head_says_where_how_many_and_how_long(summary):
-    lines, _ = summary([{}, {}], [{}, {}])
-    assert lines[0] == "Measured on host/local: 2 runs, 4 epochs, 16 s of training."
-
-
-def test_row_shows_means_of_later_epochs_and_shares(summary):
-    """E2E 4 s: stall 1.5, compute 2.25, overhead 0.25 s; the first epoch does not count."""
-    lines, _ = summary([{"e2e_s": 100.0}, {}, {}])
-    assert table(lines)[1] == [
-        *("LeNet-5", "asis", "0", "16", "2", "4.00", "37.5 %", "56.2 %", "6.2 %", "compute"),
-        *("-", "-"),
+def metered(e2e_s, energy_wh):
+    """Return a run's two epochs: only the second counts."""
+    return [
+        {"e2e_s": 1000.0, "energy_wh": 1000.0, "power_scope": "module"},
+        {"e2e_s": e2e_s, "energy_wh": energy_wh, "power_scope": "module", "power_mean_w": 9.0},
     ]
 
 
-def test_table_has_a_row_per_run_below_its_header(summary):
-    lines, _ = summary([{}, {}], [{}, {}], [{}, {}])
-    header, *rows = table(lines)
-    assert header == list(HEADER)
-    assert [row[2:4] for row in rows] == [["0", "16"], ["0", "32"], ["2", "16"]]
+def test_means_are_those_of_valid_epochs_after_the_first(means):
+    bad = {"e2e_s": 1000.0, "valid": False}
+    (row,) = means(({}, [{"e2e_s": 100.0}, {"e2e_s": 4.0}, {"e2e_s": 6.0}, bad])).to_dict("records")
+    assert (row["run"], row["e2e_s"], row["stall_s"], row["n_epochs"]) == ("run-0", 5.0, 1.5, 2)
+    assert pd.isna(row["energy_wh"])
 
 
-def test_invalid_epochs_are_told_and_left_out(summary):
-    bad = {"e2e_s": 1000.0, "valid": False, "flags": {"fresh_weights", "cold_process"}}
-    lines, _ = summary([{}, {}, bad, bad])
-    assert lines[1] == "2 epochs are not valid and left out of means: cold_process, fresh_weights."
-    assert table(lines)[1][4:6] == ["1", "4.00"]
+def test_a_run_without_a_valid_later_epoch_has_no_means(means):
+    assert means(({}, [{}]), ({}, [{}, {"valid": False}])).empty
 
 
-def test_run_without_a_valid_later_epoch_says_so(summary):
-    lines, _ = summary([{}])
-    assert table(lines)[1][4:] == [
-        *("0", "-", "-", "-", "-", "no valid epoch after the first", "-", "-")
-    ]
-
-
-def test_excluded_rows_are_named_with_their_reason(summary):
-    lines, page = summary([{}, {}], excluded=[{"run": "host-x", "reason": "out of memory"}])
-    assert "missing: host-x (out of memory)" in lines
-    assert "missing: host-x (out of memory)" in page
-
-
-def test_what_is_simulated_stands_apart(checkout, write_epochs):
-    """It is said in a line of its own, and in no mean and no row of what was measured."""
-    measured, other = checkout.runs[:2]
-    simulated = {**other.factors, "backend": "twin", "device": "agx"}
-    paths = [
-        write_epochs(measured.id, measured.factors, {}, {}),
-        write_epochs("twin-x", simulated, {"e2e_s": 3600.0}, {"valid": False, "e2e_s": 0.5}),
-    ]
-    write_summary(paths, (), TITLES, "summary.txt", "summary.html")
-    lines = Path("summary.txt").read_text("utf-8").split("\n")
-    assert lines[0] == "Measured on host/local: 1 runs, 2 epochs, 8 s of training."
-    assert (
-        "Simulated, not measured: agx: 1 runs, 2 epochs, 3600 s of training, 1 epochs not valid; "
-        "rows of backend twin in results/tables/."
-    ) in lines
-    assert len(table(lines)) == 2
-
-
-def test_nothing_measured_is_said(summary):
-    lines, page = summary()
-    assert lines[0] == "No epoch has been measured."
-    assert "No epoch has been measured." in page
-
-
-def test_model_without_a_title_keeps_its_name(summary):
-    lines, _ = summary([{}, {}], titles={})
-    assert table(lines)[1][0] == "lenet"
-
-
-def test_page_says_the_same_as_the_text(summary):
-    lines, page = summary([{}, {}], [{"wait_s": 3.0}, {"wait_s": 3.0}])
-    for row in table(lines)[1:]:
-        assert "".join(f"<td>{cell}</td>" for cell in row) in page
-
-
-def test_page_is_self_contained(summary):
-    _, page = summary([{}, {}])
-    assert page.startswith("<!DOCTYPE html>")
-    assert re.findall(r"(?:src|href)=", page) == []
-
-
-def test_page_escapes_what_people_wrote(summary):
-    _, page = summary([{}, {}], titles={"lenet": "<b>LeNet & co"})
-    assert "&lt;b&gt;LeNet &amp; co" in page
-    assert "<b>LeNet" not in page
-
-
-def test_lines_end_without_blanks(summary):
-    lines, _ = summary([{}, {}], [{}])
-    assert [line for line in lines if line != line.rstrip()] == []
+def test_each_run_counts_once_in_the_shares(means):
+    """Stall is 1.5 of 4 s in one run, and 1.5 of 8 s in the other."""
+    table = means(({}, [{}, {}, {}, {}]), ({"num_workers": 2}, [{}, {"e2e_s": 8.0}]))
+    (told,) = workloads(table)
+    assert told.n_runs == 2
+    assert told.e2e_s == (4.0, 8.0)
+    assert told.shares["stall"] == pytest.approx((1.5 / 4 + 1.5 / 8) / 2)
+    assert sum(told.shares.values()) == pytest.approx(1.0)
+    assert (told.energy_wh, told.power_w) == (None, None)
 
 
 @pytest.mark.parametrize(
-    ("stall_s", "compute_s", "overhead_s", "bound_by"),
+    "factor",
+    [
+        *({"backend": "twin"}, {"device": "agx"}, {"model": "resnet"}, {"dataset_scale": 2.0}),
+        *({"setup": "hipcw2021"}, {"dataset_source": "official"}),
+    ],
+)
+def test_other_boards_models_data_and_backends_are_told_apart(factor, means):
+    assert len(workloads(means(({}, [{}, {}]), (factor, [{}, {}])))) == 2
+
+
+def test_power_seen_by_other_sensors_is_never_mixed(means):
+    plug = [{**epoch, "power_scope": "socket"} for epoch in metered(4.0, 0.5)]
+    found = workloads(means(({}, metered(4.0, 0.25)), ({"num_workers": 2}, plug)))
+    assert [told.energy_wh for told in found] == [(0.25, 0.25), (0.5, 0.5)]
+
+
+def test_units_are_one_kind_of_board_but_settings_are_compared_on_one_unit(means):
+    table = means(
+        ({}, metered(4.0, 1.0)),
+        ({"num_workers": 2}, metered(5.0, 1.1)),
+        ({"instance": "second"}, metered(3.0, 0.1)),
+    )
+    assert [told.n_runs for told in workloads(table)] == [3]
+    assert [(c.about["instance"], c.setting) for c in best_settings(table)] == [
+        ("local", "0 workers")
+    ]
+
+
+def test_settings_that_none_beats_are_the_front(means):
+    table = means(
+        ({"power_mode": "a"}, metered(4.0, 4.0)),
+        ({"power_mode": "b"}, metered(8.0, 1.0)),
+        ({"power_mode": "c"}, metered(8.0, 2.0)),
+        ({"power_mode": "d"}, metered(6.0, 2.0)),
+    )
+    told = [(c.setting, c.e2e_s, c.energy_wh, c.n_runs) for c in best_settings(table)]
+    assert told == [("mode a", 4.0, 4.0, 4), ("mode d", 6.0, 2.0, 4), ("mode b", 8.0, 1.0, 4)]
+
+
+def test_without_energy_the_fastest_setting_is_the_best(means):
+    table = means(({}, [{}, {}]), ({"num_workers": 1, "batch_size": 32}, [{}, {"e2e_s": 3.9}]))
+    (best,) = best_settings(table)
+    assert (best.setting, best.energy_wh) == ("1 worker, batch 32", None)
+
+
+def test_a_run_without_energy_is_not_compared_with_metered_ones(means):
+    table = means(
+        ({}, metered(4.0, 1.0)),
+        ({"num_workers": 1}, metered(5.0, 1.5)),
+        ({"num_workers": 2}, metered(1.0, None)),
+    )
+    (best,) = best_settings(table)
+    assert (best.setting, best.n_runs) == ("0 workers", 2)
+
+
+def test_a_lone_run_beats_nobody(means):
+    assert best_settings(means(({}, metered(4.0, 1.0)))) == []
+
+
+@pytest.mark.parametrize(
+    ("stall", "compute", "overhead", "what"),
     [(3, 2, 1, "input"), (2, 3, 1, "compute"), (1, 2, 3, "overhead")],
 )
-def test_longest_part_is_what_an_epoch_is_bound_by(stall_s, compute_s, overhead_s, bound_by):
-    parts = {"stall_s": stall_s, "compute_s": compute_s, "overhead_s": overhead_s}
-    assert verdict(parts) == bound_by
-
-
-def test_columns_are_as_wide_as_their_widest_cell():
-    assert aligned([("a", "b"), ("long", "c")]) == ["a     b", "long  c"]
+def test_longest_part_is_what_an_epoch_is_bound_by(stall, compute, overhead, what):
+    assert bound_by({"stall": stall, "compute": compute, "overhead": overhead}) == what

@@ -3,7 +3,7 @@
 import pytest
 
 from epochwatt.claims.findings import Finding, read_findings, write_findings
-from epochwatt.claims.headline import headline
+from epochwatt.claims.headline import headline, in_short
 from epochwatt.claims.held_out import NOT_HELD_OUT
 
 
@@ -42,11 +42,11 @@ def test_held_out_claims_that_rest_on_a_mechanism_come_first(finding):
     assert lines[:4] == [
         "Simulated, not measured: SIGMETRICS 2023",
         "  Held out, 1 of 2 core claims hold that rest on a mechanism (1 more cannot be judged, "
-        "1 print no number to leave out).",
+        "1 have no number to leave out).",
         "  Held out, 0 of 0 core claims hold that rest on fitted numbers "
-        "(0 more cannot be judged, 0 print no number to leave out).",
+        "(0 more cannot be judged, 0 have no number to leave out).",
         "  Held out, 1 of 1 core claims hold that rest on assumed numbers "
-        "(0 more cannot be judged, 0 print no number to leave out).",
+        "(0 more cannot be judged, 0 have no number to leave out).",
     ]
     assert (
         "  As it is simulated, of 5 core claims 5 hold, 0 do not, 0 cannot be evaluated." in lines
@@ -104,3 +104,21 @@ def test_each_measured_board_is_told_of_apart(finding):
 
 def test_without_runs_there_is_nothing_to_say():
     assert headline([]) == ["No runs, so no claim can be evaluated."]
+
+
+def test_in_short_a_simulated_paper_has_two_lines(finding):
+    assert in_short([finding(), finding(claim="T2", status="does_not_hold")]) == [
+        "SIGMETRICS 2023. Held out, 2 of 2 core claims hold that rest on a mechanism "
+        "(0 more cannot be judged, 0 have no number to leave out).",
+        "SIGMETRICS 2023. As it is simulated, of 2 core claims 1 hold, 1 do not, "
+        "0 cannot be evaluated.",
+    ]
+
+
+def test_in_short_a_board_tells_what_could_be_evaluated(finding):
+    none = finding(backend="jetson", status="not_evaluable")
+    board = finding(backend="jetson", form="general", board="own orin d1")
+    assert in_short([none, board]) == [
+        "own orin d1: of 1 claims about any board 1 hold, 0 do not, 0 cannot be evaluated."
+    ]
+    assert in_short([none]) == ["No claim can be evaluated on these runs."]

@@ -12,6 +12,7 @@ from epochwatt.claims.findings import read_findings
 from epochwatt.claims.held_out import (
     ASSUMED_FACTOR,
     NOT_HELD_OUT,
+    UNTOUCHED,
     Again,
     Simulation,
     assumed_draws,
@@ -28,7 +29,7 @@ from epochwatt.twin.idle import idle_power_w
 from epochwatt.twin.job import simulate_run
 from epochwatt.twin.load import load_twin
 from epochwatt.twin.modes import load_modes
-from epochwatt.twin.refits import ALL, load_refits
+from epochwatt.twin.refits import ALL, CLAIMS, FOLD, load_refits
 
 N_EPOCHS = 3  # of each run; claims about 15 h cannot be evaluated on them
 NEAR_PCT = 3.0  # of turning: the closed form has no sampler; counts have no margin
@@ -78,8 +79,9 @@ def simulation(settings, claimed, paths, made, root):
         {**each["place"], "power_scope": each["power_scope"], "power_w": idle_power_w(each, twin)}
         for each in simulated_idles(settings.idle_studies, settings.devices)
     ]
-    refits = load_refits(root / "config/twin", twin.parameters)
-    return Simulation(read_rows(paths), idle, twin, load_modes(list(twin.boards), root), refits)
+    folds, read = (load_refits(root / "config/twin", twin.parameters, [k]) for k in (FOLD, CLAIMS))
+    modes = load_modes(list(twin.boards), root)
+    return Simulation(read_rows(paths), idle, twin, modes, folds, read)
 
 
 @pytest.fixture(scope="module")
@@ -117,13 +119,38 @@ def test_held_out_is_judged_with_the_refit_of_the_take_away(claims, simulation, 
     p = simulation.twin.parameters
     same = {name: p[name] for name in p.fitted}
     slow = {**same, "handover_kcycles": 100 * p["handover_kcycles"]}
-    by_hand = simulation._replace(refits={ALL: same, "5.1.6": slow, "5.2.1": same})
+    by_hand = simulation._replace(
+        refits={ALL: same, "5.1.6": slow, "5.2.1": same}, claim_refits={ALL: same}
+    )
     one = [v for v in verdicts if v.claim.id in ("T5.1.6d", "T5.1.3a", "T5.1.6b")]
     told = judged_again(one, by_hand, terms, n_draws=0)
     assert (told["T5.1.3a"].closed_form, told["T5.1.3a"].held_out) == ("holds", NOT_HELD_OUT)
     assert told["T5.1.6d"].closed_form == "holds"
     assert told["T5.1.6d"].held_out == "does_not_hold"
     assert told["T5.1.6d"].holding_pct is None
+
+
+def test_claims_of_a_take_away_without_numbers_are_judged_without_what_they_read(
+    claims, simulation, verdicts, terms
+):
+    p = simulation.twin.parameters
+    same = {name: p[name] for name in p.fitted}
+    slow = {**same, "cpu_memory_stall": 100 * p["cpu_memory_stall"]}  # no CPU clock matters
+    folds, read = {ALL: same, "5.1.6": same, "5.2.1": same}, {ALL: same, "A.0.2": slow}
+    by_hand = simulation._replace(refits=folds, claim_refits=read)
+    one = [v for v in verdicts if v.claim.id in ("TA.0.2a", "TA.0.1a")]
+    told = judged_again(one, by_hand, terms, n_draws=2)
+    assert (told["TA.0.2a"].closed_form, told["TA.0.2a"].held_out) == ("holds", "does_not_hold")
+    assert told["TA.0.1a"].held_out == NOT_HELD_OUT
+    assert told["TA.0.2a"].holding_pct == 100.0  # drawn as the folds spread, of which this is none
+
+
+def test_every_claim_that_a_number_speaks_of_is_judged_without_it(claims, again):
+    named = ("T5.6.1b", "TA.0.1a", "TA.0.2a", "TA.0.3a", "TA.0.4a", "T5.7.1b")
+    assert {name: again[name].held_out for name in named} == {
+        name: "does_not_hold" if name == "T5.6.1b" else "holds" for name in named
+    }
+    assert [name for name in again if again[name].held_out == NOT_HELD_OUT] == []
 
 
 def test_assumed_parameters_alone_are_drawn_within_the_factor(simulation):
@@ -179,6 +206,7 @@ def test_the_table_has_a_row_per_claim_and_backend(
         records,
         claimed.power_modes,
         [str(made / f"{model}.json") for model in claimed.models],
+        [],
         table,
         text,
         root,
@@ -194,6 +222,9 @@ def test_the_table_has_a_row_per_claim_and_backend(
     assert {twin[name].rests_on for name in ("T5.4.1a", "T5.4.2a", "T5.4.3a")} == {"assumed"}
     assert "prediction" in twin["T5.7.2a"].missing
     assert twin["T5.5.2a"].status != "not_evaluable"
+    apart = {r.claim: r for r in twin.values() if r.status_held_out == NOT_HELD_OUT}
+    assert set(apart) == {"T5.4.4a", "T5.4.4b"}
+    assert all(UNTOUCHED in r.why for r in apart.values())
     assert all(r.why for r in twin.values() if r.role == "core" and r.status == "does_not_hold")
     with open(text, encoding="utf-8") as handle:
         assert "Simulated, not measured: SIGMETRICS 2023" in handle.read()

@@ -32,6 +32,14 @@ def test_clocks_and_series_and_fronts_are_seen(claim, terms):
     assert len(asked_of([front], terms).runs) == 10
 
 
+def test_predictions_ask_for_the_runs_they_learn_from(claim, terms):
+    asked = asked_of([claim("time_mape_pct(agx, vgg11, pm='b') < 10")], terms)
+    assert asked.predicted_for == {"agx"}
+    base = {"setup": "sigmetrics2023", **terms.factors("agx", "lenet", {"pm": "j"})}
+    assert key_of(base) in asked.runs
+    assert len(asked.runs) == 40
+
+
 def test_every_run_that_a_claim_asks_for_is_in_the_grid(table, request, claims, terms):
     asked = asked_of(claims.values(), terms)
     assert asked.runs == {key_of(r.factors) for r in needed(table, request.config.rootpath).runs}

@@ -3,21 +3,36 @@
 import re
 import shutil
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
 
+from epochwatt.claims.evaluate import load_claims
+from epochwatt.claims.removed import points_read
+from epochwatt.claims.terms import load_terms
 from epochwatt.errors import ConfigError
 from epochwatt.study.folds import (
     IDENTITIES,
     RULES,
+    claim_folds,
     derived_leaks,
     folds,
     judged,
     load_leaks,
+    made_of,
+    point,
     points,
+    power_mode_fold,
 )
-from epochwatt.study.published import Measurement, Relation, load_published
+from epochwatt.study.published import (
+    DEFAULTS,
+    DEVICE_DEFAULTS,
+    Measurement,
+    Relation,
+    load_published,
+    single,
+)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +95,7 @@ def test_the_papers_are_not_pooled(published, found):
 
 
 def equations(published):
-    """Return the rows (id -> coefficients of ln) and the identities, both linear in ln of points.
+    """Return the points, and of the rows (id -> coefficients) and identities what is linear in ln.
 
     A sum's coefficients are the shares of its parts, different in every run: only what holds for
     any shares counts as following.
@@ -89,7 +104,7 @@ def equations(published):
     rng = np.random.default_rng(0)
 
     def row(terms):
-        return {index.setdefault(point, len(index)): factor for point, factor in terms}
+        return {index.setdefault(place, len(index)): factor for place, factor in terms}
 
     rows = {}
     for name, fact in published.facts().items():
@@ -104,7 +119,7 @@ def equations(published):
                 rows[name] = row([(at[0], -1.0), (at[1], 1.0)])
     identities = []
     touched = set(index)
-    for run in dict.fromkeys(point[:-1] for point in touched):
+    for run in dict.fromkeys(place[:-1] for place in touched):
         for metrics, is_sum in ((IDENTITIES[0], True), (IDENTITIES[1], False)):
             first, second, whole = ((*run, metric) for metric in metrics)
             if len({first, second, whole} & touched) > 1:  # else it relates nothing
@@ -117,30 +132,108 @@ def equations(published):
         line[list(terms)] = list(terms.values())
         return line
 
-    return {n: dense(terms) for n, terms in rows.items()}, [dense(t) for t in identities]
+    dense_rows = {n: dense(terms) for n, terms in rows.items()}
+    at = {place: dense({n: 1.0}) for place, n in index.items()}
+    return at, dense_rows, [dense(t) for t in identities]
 
 
-def following(rows, identities, ids, removed):
-    """Return the ids whose number follows from the rows that are not removed."""
-    asked = [i for i in ids if i in rows]
+def following(rows, identities, asked, removed):
+    """Return what follows of what is asked (name -> coefficients) from the rows not removed."""
     kept = np.array([*(line for name, line in rows.items() if name not in removed), *identities])
     _, sizes, basis = np.linalg.svd(kept, full_matrices=False)
     span = basis[sizes > 1e-9]
-    rest = [rows[i] - span.T @ (span @ rows[i]) for i in asked]
-    return {i for i, left in zip(asked, rest, strict=True) if np.linalg.norm(left) < 1e-9}
+    left = {name: of - span.T @ (span @ of) for name, of in asked.items()}
+    return {name for name, rest in left.items() if np.linalg.norm(rest) < 1e-9}
 
 
 def test_no_held_out_number_follows_from_what_the_fit_sees(published, found):
-    rows, identities = equations(published)
+    _, rows, identities = equations(published)
     assert len(rows) > 140
-    leaking = {
-        take_away: following(rows, identities, fold.ids, fold.removed)
-        for take_away, fold in found.items()
-    }
+    own = {n: {i: rows[i] for i in fold.ids if i in rows} for n, fold in found.items()}
+    leaking = {n: following(rows, identities, own[n], fold.removed) for n, fold in found.items()}
     assert {take_away: ids for take_away, ids in leaking.items() if ids} == {}
     # the same question without the leaks has an answer: what it finds has to leave
-    assert following(rows, identities, found["5.2.2"].ids, found["5.2.2"].ids) == {"S5.2.2-03"}
-    assert "S5.6-05" in following(rows, identities, found["5.6"].ids, found["5.6"].ids)
+    assert following(rows, identities, own["5.2.2"], found["5.2.2"].ids) == {"S5.2.2-03"}
+    assert "S5.6-05" in following(rows, identities, own["5.6"], found["5.6"].ids)
+
+
+@pytest.fixture(scope="module")
+def read(request):
+    """Take-away -> runs and metrics that its claims read."""
+    root = request.config.rootpath
+    claims, terms = load_claims(root), load_terms(root)
+    own = {claim.fold: [c for c in claims if c.fold == claim.fold] for claim in claims}
+    return {fold: points_read(of_it, terms) for fold, of_it in own.items()}
+
+
+def test_nothing_that_a_claim_reads_or_compares_follows_from_what_its_fit_sees(
+    published, twin, read
+):
+    at, rows, identities = equations(published)
+    n_asked = 0
+    for take_away, fold in claim_folds(twin).items():
+        known = sorted((p for p in read[take_away] if p in at), key=str)
+        asked = {(p,): at[p] for p in known}
+        asked |= {(p, q): at[p] - at[q] for p, q in combinations(known, 2)}
+        n_asked += len(asked)
+        assert following(rows, identities, asked, fold.removed) == set(), take_away
+    assert n_asked > 50
+    # the same question has an answer where nothing is removed
+    run = {"device": "agx", "model": "resnet", **DEFAULTS, **DEVICE_DEFAULTS["agx"]}
+    e2e = point("sigmetrics2023", run, "e2e_s")
+    assert following(rows, identities, {"e2e": at[e2e]}, ()) == {"e2e"}
+
+
+def test_claims_lose_every_number_of_what_they_read(published, twin, read):
+    for take_away, fold in claim_folds(twin).items():
+        told = set().union(*map(made_of, read[take_away]))
+        facts = published.facts().items()
+        assert not [n for n, f in facts if n not in fold.removed and told & set(points(f))]
+        assert not fold.ids
+
+
+@pytest.mark.parametrize(
+    ("take_away", "lost", "kept"),
+    [
+        ("5.4.2", "S5.5.1-01 S5.4.1-02 RS5.2.2-01 S5.1.6-12", "S5.6.4-01"),  # 349 s, 15 h / 95
+        ("5.4.3", "S5.5.1-03 S5.6-05 S5.6-06", "S5.6.4-01"),  # 3.03 Wh, 31 W
+        ("A.0.1", "RS5.6.5-04 RS5.6.6-04 RS5.6.5-08", "RS5.6.7-01"),  # d to e, e to f
+        ("A.0.3", "S5.6.4-01 RS5.6.4-01 RS5.6.5-05", "RS5.6.7-01"),  # b to c, a to b
+        ("A.0.4", "RS5.6.7-01 RS5.6.7-06 S5.5.1-01 S5.2.2-01", "S5.6.4-01"),  # h to g, g
+        ("5.6.1", "S5.5.1-03 RS5.6.7-01 RS5.6.6-01 S5.6.4-06", "S5.1.5-01"),
+        ("5.7.2", "S5.5.1-01 RS5.6.7-01 RS5.6.6-01 S5.6.4-06", "S5.6-06"),  # all modes
+    ],
+)
+def test_what_the_folds_of_claims_lose(twin, take_away, lost, kept):
+    removed = claim_folds(twin)[take_away].removed
+    assert set(lost.split()) <= removed
+    assert kept not in removed
+
+
+def test_without_power_modes_no_run_in_another_mode_is_left(published):
+    fold = power_mode_fold(published)
+    for name, fact in published.facts().items():
+        sides = fact.sides if isinstance(fact, Relation) else (fact.config,)
+        runs = [run for side in sides for run in single(side) if "power_mode" in run]
+        moved = any(r["power_mode"] != DEVICE_DEFAULTS[r["device"]]["power_mode"] for r in runs)
+        on_modes = fact.take_away.startswith(("5.6.", "5.7."))
+        assert (name in fold.removed) == (moved or on_modes), name
+    assert {"RS5.6-01", "S5.6.4-01", "RS5.6.2-03", "S5.7.2-01"} <= fold.removed
+    assert not {"S5.5.1-01", "S5.5.1-03", "S5.6-05", "H-III.A-01"} & fold.removed
+    assert not fold.ids
+
+
+def test_an_epoch_is_made_of_its_parts():
+    run = {"device": "agx", "model": "resnet", "epoch": "all"}
+    energy = point("sigmetrics2023", run, "energy_wh")
+    assert {at[-1] for at in made_of(energy)} == {
+        *("energy_wh", "power_w", "e2e_s", "stall_s", "compute_s")
+    }
+    stall = point("sigmetrics2023", run, "stall_ms_per_minibatch")
+    assert made_of(stall) == {stall}
+    assert "1+" in stall
+    assert "stall_s" in stall
+    assert "all" in point("hipcw2021", run, "stall_s")
 
 
 def test_what_cannot_be_simulated_is_not_judged(published, twin):
@@ -172,7 +265,7 @@ def test_how_a_number_is_judged(published, twin):
 @pytest.fixture
 def copy(tmp_path, twin):
     """A copy of the files in which a text can be replaced."""
-    for name in ("folds.csv", "leaks.csv"):
+    for name in ("folds.csv", "leaks.csv", "removed.csv"):
         shutil.copy(twin / name, tmp_path)
 
     def change(name, old, new):
@@ -193,9 +286,11 @@ def copy(tmp_path, twin):
         ("folds.csv", "yes,ratio", "no,ratio", "simulable is 'no', judged_as 'ratio'"),
         ("leaks.csv", "S5.1.1-02", "S9.9.9-01", "line 2: S9.9.9-01 is not in folds.csv"),
         ("leaks.csv", "identity", "magic", "is no leak\n  needed: two ids or more, why"),
+        ("removed.csv", "S5.4.1-01", "S9.9.9-01", "line 2: S9.9.9-01 is not in folds.csv"),
+        ("removed.csv", "5.4.3,", "5.4.2,", "line 3\n  needed: a take-away, once, and why"),
     ],
 )
 def test_a_wrong_line_is_named(copy, name, old, new, said):
     with pytest.raises(ConfigError, match=re.escape(said)) as error:
-        folds(copy(name, old, new))
+        (claim_folds if name == "removed.csv" else folds)(copy(name, old, new))
     assert name in str(error.value)

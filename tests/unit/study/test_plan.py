@@ -7,7 +7,14 @@ import pytest
 
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.study import plan
-from epochwatt.study.plan import left_alone, memory_warnings, plan_lines, start_lines, why_lines
+from epochwatt.study.plan import (
+    figures_in_want,
+    left_alone,
+    memory_warnings,
+    plan_lines,
+    start_lines,
+    why_lines,
+)
 
 # What `snakemake --dry-run` says (9.27.1), shortened to one job of each kind.
 DRY_RUN = """\
@@ -233,6 +240,54 @@ def test_guess_of_the_device_is_better_than_that_of_the_workload(agx):
     assert row(plan_lines(agx.settings()), run.id)[3] == "18 (a guess)"  # 1797 samples at 100/s
     agx.set_device(guess_samples_per_s={"mobilenet": 100})
     assert row(plan_lines(agx.settings()), run.id)[3] == "0.25 (a guess)"
+
+
+STUDY = "title: t\n  setup: sigmetrics2023\n  backend: host\n  device: host\n  epochs: 1\n"
+TWO = f"""\
+one:
+  {STUDY}  sweep: [{{model: lenet}}]
+two:
+  {STUDY}  sweep: [{{model: lenet, batch_size: 32}}]
+"""
+FIGURE = """\
+  {name}:
+    studies: [{studies}]
+    panels:
+      {name}: {{title: t, width_in: 5.0, height_in: 3.2}}
+"""
+
+
+@pytest.fixture
+def two_studies(checkout):
+    """A checkout with two studies of a paper; figures of the first, of both, of the second."""
+    checkout.write("studies.yaml", TWO)
+    plotting = (checkout.path / "config/plotting.yaml").read_text("utf-8")
+    drawn = {"fig02": "one", "fig03": "one, two", "fig04": "two", "fig08": "two"}
+    figures = [FIGURE.format(name=name, studies=studies) for name, studies in drawn.items()]
+    checkout.write("plotting.yaml", plotting.partition("  fig02:")[0] + "".join(figures))
+    return checkout
+
+
+def test_figures_that_lack_runs_are_named_with_the_studies_they_lack(two_studies):
+    two_studies.write("config.yaml", "studies: [one]")
+    settings = two_studies.settings()
+    told = [
+        "drawn in part, host: fig03 (no run of two)",
+        "not drawn, host: fig04 fig08 (no run of two)",
+    ]
+    assert figures_in_want(settings) == told
+    assert start_lines(settings)[-3:-1] == told
+
+
+def test_figures_that_have_all_their_studies_are_not_named(two_studies):
+    two_studies.write("config.yaml", "studies: [one, two]")
+    assert figures_in_want(two_studies.settings()) == []
+
+
+def test_who_runs_no_study_of_a_paper_is_told_nothing_of_its_figures(two_studies):
+    two_studies.write("studies.yaml", TWO.replace("setup: sigmetrics2023", "setup: own"))
+    two_studies.write("config.yaml", "studies: [one]")
+    assert figures_in_want(two_studies.settings()) == []
 
 
 def test_plan_without_a_run_says_so(checkout):

@@ -131,7 +131,7 @@ def test_figure_lacks_the_papers_studies_that_are_not_selected(two_studies):
 
 def test_titles_and_panels_are_plain_values(checkout):
     settings = checkout.settings()
-    assert settings.model_titles == {"lenet": "LeNet-5"}
+    assert settings.titles == {"lenet": "LeNet-5", "host": "a test's machine"}
     assert settings.panels("fig02")["fig02a"] == {
         **{"title": "time by workers", "width_in": 5.0, "height_in": 3.2}
     }

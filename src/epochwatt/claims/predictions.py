@@ -1,0 +1,81 @@
+"""What the paper's prediction models say, as predicates ask for it (`tables.EpochTable`).
+
+Read from results/models/{backend}/, or worked out again from epochs in closed form.
+"""
+
+import csv
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from epochwatt.claims.tables import Row
+from epochwatt.claims.terms import Terms
+from epochwatt.prediction.choices import PAPER, RAW
+from epochwatt.prediction.fits import ENERGY, TIME
+from epochwatt.prediction.modes import PredictionError
+from epochwatt.prediction.paper import outcome
+from epochwatt.prediction.workloads import benches, workloads_of
+from epochwatt.records import files
+from epochwatt.twin.observe import Modes
+from epochwatt.twin.table import runs_of
+
+Predictions = dict[tuple[str, str, str, str], Any]
+
+METRIC = {TIME: "time_mape_pct", ENERGY: "energy_mape_pct"}
+BEST = "best_mode_set"
+
+
+def read_predictions(folder: str, terms: Terms) -> Predictions:
+    """Return (metric, device, network, mode) -> value, of the runs that predicates mean.
+
+    Parameters
+    ----------
+    folder : results/models/{backend}
+    """
+    found: Predictions = {}
+    with open(f"{folder}/predictions.csv", newline="", encoding="utf-8") as handle:
+        for row in csv.DictReader(handle):
+            if row["fit"] == RAW and _is_meant(row, terms):
+                place = (row["device"], row["model"], row["power_mode"])
+                found[METRIC[row["target"]], *place] = float(row["mape_pct"])
+    for bench in files.read_json(f"{folder}/power_modes.json")["benches"]:
+        if bench["choices"] and _is_meant(bench["about"], terms):
+            modes = "".join(bench["choices"][RAW]["modes"])
+            found[BEST, bench["about"]["device"], "", ""] = modes
+    return found
+
+
+def predicted(rows: Iterable[Row], modes: Modes, terms: Terms) -> Predictions:
+    """Return the same, worked out from rows of `epochs.csv`.
+
+    Parameters
+    ----------
+    modes : device -> mode -> its clocks
+    """
+    meant = [
+        run
+        for run in runs_of(rows)
+        if run[0]["dvfs"] == "off" and run[0]["power_mode"] in modes.get(run[0]["device"], {})
+        if _is_meant(run[0], terms)
+    ]
+    numbers = {
+        run[0]["run"]: [float(part) for part in modes[run[0]["device"]][run[0]["power_mode"]]]
+        for run in meant
+    }
+    found: Predictions = {}
+    for bench in benches(workloads_of(meant, numbers)):
+        device = str(bench.about["device"])
+        try:
+            told = outcome(bench)
+        except PredictionError:
+            continue  # what is not predicted cannot be judged, and the verdict says so
+        found[BEST, device, "", ""] = "".join(told.best)
+        for (target, model, mode), mape_pct in told.mape_pct.items():
+            found[METRIC[target], device, model, mode] = mape_pct
+    return found
+
+
+def _is_meant(about: Mapping[str, Any], terms: Terms) -> bool:
+    """Return whether predicates of a prediction mean these runs: of the paper, by its defaults."""
+    wanted = terms.factors(str(about["device"]), "", {})
+    same = ("instance", "storage", "num_workers", "batch_size")
+    return about["setup"] == PAPER and all(str(about[k]) == str(wanted[k]) for k in same)

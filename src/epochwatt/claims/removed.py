@@ -1,0 +1,117 @@
+"""`config/twin/removed.csv`: which published numbers tell of the runs that take-aways' claims read.
+
+A take-away whose fold takes no number from the fit of the simulated boards cannot be held out by
+it. Its claims are judged without every number of the runs and metrics that their predicates read,
+and of the metrics which these are made of: who knows stall and compute knows the epoch. A
+prediction reads what its model has learned from and is held against: all networks in all modes that
+they have in common.
+
+`epochwatt calibrate-twin --folds` writes the file; `study/folds.py` reads it, and adds what gives
+the numbers away.
+"""
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from epochwatt.claims.evaluate import Claim, evaluate, load_claims
+from epochwatt.claims.tables import HIPCW, Row
+from epochwatt.claims.terms import PRINTED, Terms, load_terms
+from epochwatt.claims.used import Asked
+from epochwatt.records import files
+from epochwatt.study.folds import REMOVED, Point, folds, judged, made_of, point, points
+from epochwatt.study.published import PAPERS, Published, load_published
+from epochwatt.twin.seen import seen_by_fit
+
+# what is asked of a prediction -> metrics that its model has learned from
+LEARNED = {
+    "time_mape_pct": ("e2e_s",),
+    "best_mode_set": ("e2e_s",),
+    "energy_mape_pct": ("e2e_s", "energy_wh"),
+}
+
+
+class Removed(NamedTuple):
+    """One row of removed.csv."""
+
+    take_away: str
+    published_ids: str
+    why: str
+
+
+class Reading(Asked):
+    """A source without data that remembers what was asked of each run.
+
+    Attributes
+    ----------
+    points : runs and metrics, as `study/folds.py` tells them apart
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        super().__init__()
+        self.points: set[Point] = set()
+        self._terms = terms
+
+    def number(self, metric: str, factors: Row, epoch: str) -> float:
+        """Remember the metric of the run."""
+        self._remember(metric, factors, epoch)
+        return super().number(metric, factors, epoch)
+
+    def predicted(self, metric: str, device: str, model: str, power_mode: str) -> Any:
+        """Remember the runs that the prediction comes of."""
+        for learned, mode in product(*(self._terms.sets[k] for k in ("MODELS4", "COMMON_MODES"))):
+            factors = {"setup": PAPERS[0], **self._terms.factors(device, learned, {"pm": mode})}
+            for told in LEARNED[metric]:
+                self._remember(told, factors, "1+")
+        return super().predicted(metric, device, model, power_mode)
+
+    def _remember(self, metric: str, factors: Row, epoch: str) -> None:
+        config = {PRINTED.get(name, name): value for name, value in factors.items()}
+        self.points.add(point(factors["setup"], {**config, "epoch": epoch}, metric))
+
+
+def points_read(claims: Iterable[Claim], terms: Terms) -> set[Point]:
+    """Return the runs and metrics that the predicates read. Raises ConfigError as `evaluate`."""
+    source = Reading(terms)
+    evaluate(claims, source, terms)
+    return source.points
+
+
+def removed_by_claims(root: Path = Path()) -> list[Removed]:
+    """Return the rows of removed.csv, as the claims and the published numbers of a checkout say.
+
+    Raises
+    ------
+    ConfigError : a table is missing or wrong
+    """
+    published, terms = load_published(root / "config/published"), load_terms(root)
+    seen = {fact.id for fact in seen_by_fit(published, judged(root / "config/twin"))}
+    known = {name for name, f in folds(root / "config/twin").items() if seen & f.removed}
+    by_fold: dict[str, list[Claim]] = defaultdict(list)
+    for claim in load_claims(root):
+        if claim.paper != HIPCW and claim.fold not in known:
+            by_fold[claim.fold].append(claim)
+    return [_row(fold, points_read(own, terms), published) for fold, own in by_fold.items()]
+
+
+def _row(fold: str, read: set[Point], published: Published) -> Removed:
+    told = set().union(*map(made_of, read))
+    ids = [name for name, fact in published.facts().items() if not told.isdisjoint(points(fact))]
+    metrics, n = ", ".join(sorted({str(at[-1]) for at in read})), len({at[:-1] for at in read})
+    why = f"its claims read {metrics} of {n} runs" if read else "its claims read no simulated run"
+    return Removed(fold, " ".join(ids), why)
+
+
+def write_removed(root: Path = Path()) -> None:
+    """Write removed.csv of a checkout, whole or not at all. Errors as of `removed_by_claims`."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Removed._fields)
+    writer.writerows(removed_by_claims(root))
+    path = str(root / "config/twin" / REMOVED)
+    with files.writing("what claims remove", path):
+        files.write_bytes(path, text.getvalue().encode())

@@ -1,0 +1,1 @@
+"""Pages of the report: what other layers found, for people."""

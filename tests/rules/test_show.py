@@ -1,0 +1,29 @@
+"""Rules show_claims and show_configuration: pages of the report."""
+
+from pathlib import Path
+
+from epochwatt.claims.findings import Finding, write_findings
+
+
+def test_claims_are_shown_by_take_away(checkout, run_rule):
+    told = dict.fromkeys(Finding._fields, "") | {"claim": "T5.1.1a", "take_away": "5.1.1"}
+    told |= {"paper": "sigmetrics2023", "backend": "host", "status": "holds", "wording": "a < b"}
+    Path("results").mkdir()
+    write_findings("results/claims.csv", [Finding(**told)])
+    run_rule("show_claims", "results/claims.html")
+    page = Path("results/claims.html").read_text("utf-8")
+    assert "<h3>Take-away 5.1.1</h3>" in page
+    assert "a &lt; b" in page
+
+
+def test_configuration_is_shown_with_the_machines_of_measured_runs(
+    checkout, measure, write_epochs, run_rule
+):
+    for run in checkout.runs:
+        write_epochs(run.id, run.factors, {})
+    measure(checkout.runs[0], 0, software={"torch": "1.8.0"})
+    run_rule("show_configuration", "results/configuration.html")
+    page = Path("results/configuration.html").read_text("utf-8")
+    assert "1.8.0" in page
+    assert "studies: [small]" in page
+    assert "config/published/takeaways.csv" in page

@@ -1,0 +1,86 @@
+"""What the prediction models say, as predicates ask for it."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from epochwatt.claims.evaluate import evaluate
+from epochwatt.claims.predictions import predicted, read_predictions
+from epochwatt.claims.tables import EpochTable
+from epochwatt.twin.power import Clocks
+
+ABOUT = {"setup": "sigmetrics2023", "device": "agx", "instance": "d1", "storage": "ssd"}
+ABOUT |= {"num_workers": 4, "batch_size": 16}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a function that writes a backend's predictions, of benches that differ from ABOUT."""
+
+    def write(*differing):
+        rows = [
+            {**ABOUT, **about, "model": "vgg11", "power_mode": "b", "target": target, "fit": fit,
+             "mape_pct": mape}
+            for about in ({}, *differing)
+            for target, fit, mape in (("time_s", "paper", 7.5), ("energy_wh", "paper", 40.0),
+                                      ("time_s", "log", 99.0))
+        ]  # fmt: skip
+        for row in rows[3:]:
+            row["mape_pct"] = 1.0
+        with open(tmp_path / "predictions.csv", "w", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        found = [
+            {"about": {**ABOUT, **about}, "choices": {"paper": {"modes": modes}} if modes else {}}
+            for about, modes in (({}, ["e", "f", "i", "j"]), *((d, ["a"]) for d in differing))
+        ]
+        path = tmp_path / "power_modes.json"
+        path.write_text(json.dumps({"benches": found}), encoding="utf-8")
+        return str(tmp_path)
+
+    return write
+
+
+def test_only_runs_that_predicates_mean_are_read(folder, terms):
+    found = read_predictions(folder({"num_workers": 0}, {"setup": "own"}), terms)
+    assert found == {
+        ("time_mape_pct", "agx", "vgg11", "b"): 7.5,
+        ("energy_mape_pct", "agx", "vgg11", "b"): 40.0,
+        ("best_mode_set", "agx", "", ""): "efij",
+    }
+
+
+def test_claims_are_judged_on_them(folder, terms, claim):
+    table = EpochTable([], (), read_predictions(folder(), terms))
+    said = {
+        "best_mode_set(agx) == 'efij'": "holds",
+        "time_mape_pct(agx, vgg11, pm='b') < 7": "does_not_hold",
+        "energy_mape_pct(agx, vgg11, pm='b') > 25": "holds",
+        "energy_mape_pct(agx, vgg11, pm='a') > 25": "not_evaluable",
+    }
+    for predicate, status in said.items():
+        (verdict,) = evaluate([claim(predicate)], table, terms)
+        assert verdict.status == status, predicate
+
+
+def test_the_same_is_worked_out_from_epochs(epochs, terms):
+    """Times linear in the GPU clock, and nothing else differs: no error, ties in all modes."""
+    modes = {
+        name: Clocks(*np.array([8.0, 2000.0, 500.0 + 100 * n, 1600.0]))
+        for n, name in enumerate("abcdef")
+    }
+    rows = []
+    for n, model in enumerate(("lenet", "mobilenet", "resnet", "vgg11"), 1):
+        for name, clocks in modes.items():
+            time_s = n * (200 - 0.1 * float(clocks.gpu_mhz))
+            told = {"e2e_s": time_s, "energy_wh": 0.01 * time_s}
+            rows += epochs({"model": model, "power_mode": name}, {"e2e_s": 999.0}, told, told)
+    found = predicted(rows, {"agx": modes}, terms)
+    errors = [value for key, value in found.items() if key[0].endswith("_pct")]
+    assert len(errors) == 2 * 4 * 6
+    assert max(errors) < 1e-6
+    assert len(found["best_mode_set", "agx", "", ""]) == 4
+    assert predicted(rows[:9], {"agx": modes}, terms) == {}  # one network: no search

@@ -1,0 +1,155 @@
+"""The report in a real browser without a network: every page is clicked open and loads nothing."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+FETCHED = REPOSITORY / ".cache/chromium/chromium"  # by `make browser`
+INSTALLED = ("chromium-headless-shell", "chromium", "google-chrome")
+LOCAL = ("file:", "data:", "blob:", "about:")
+
+pytestmark = pytest.mark.workflow
+
+
+@pytest.fixture(scope="module")
+def report(shop, finished) -> Path:
+    """The report of a checkout that has run."""
+    checkout = shop.copy_of(finished.checkout)
+    outcome = checkout.epochwatt("report")
+    assert outcome.status == 0, outcome.text
+    return checkout.root / "results/report.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Browser:
+    there = [str(FETCHED)] * FETCHED.exists() + [shutil.which(name) for name in INSTALLED]
+    program = next(filter(None, there), None)
+    if program is None:
+        pytest.skip(f"none of {', '.join(INSTALLED)} is here; `make browser` fetches one")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, env=dict(os.environ))
+        yield browser
+        browser.close()
+
+
+class Seen(NamedTuple):
+    """What a page said and asked for."""
+
+    errors: list[str]
+    requests: list[str]
+
+
+@pytest.fixture
+def page(browser, report) -> Page:
+    """The report's first page; whatever is done there, it has to run without errors, and alone."""
+    context = browser.new_context(offline=True)
+    page, seen = context.new_page(), Seen([], [])
+    page.set_default_timeout(15_000)
+    page.on("console", lambda said: seen.errors.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: seen.errors.append(str(error)))
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.goto(report.as_uri())
+    yield page
+    context.close()
+    assert seen.errors == []
+    assert seen.requests
+    assert [url[:200] for url in seen.requests if not url.startswith(LOCAL)] == []
+
+
+def click(page: Page, text: str) -> None:
+    page.get_by_text(text, exact=True).first.click()
+
+
+def open_list(page: Page, category: str) -> None:
+    """Click open what a category holds; these have one part each, which opens by itself."""
+    click(page, category)
+    page.locator("table td").first.wait_for()
+
+
+def row_of(page: Page, text: str):
+    return page.locator("tr", has=page.get_by_text(text, exact=True))
+
+
+def is_drawn(page: Page) -> bool:
+    """Say whether the picture in view was loaded."""
+    page.wait_for_function("document.querySelector('img')?.complete")
+    return page.evaluate("document.querySelector('img').naturalWidth") > 0
+
+
+def colours_drawn(page: Page) -> int:
+    """Return how many colours the chart in view has, once it is drawn."""
+    page.locator("canvas.marks").first.wait_for()
+    return page.evaluate(
+        """() => {
+            const canvas = document.querySelector("canvas.marks");
+            const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            return new Set(new Uint32Array(data.data.buffer)).size;
+        }"""
+    )
+
+
+def test_first_page_introduces_the_results_and_shows_the_graph_of_the_rules(page):
+    assert page.get_by_text("where the time and the energy of a training epoch go").is_visible()
+    assert colours_drawn(page) > 3
+    click(page, "Statistics")
+    click(page, "Workflow")
+    assert colours_drawn(page) > 3
+
+
+def test_statistics_show_how_long_the_rules_took(page):
+    click(page, "Statistics")
+    page.locator("canvas.marks").nth(1).wait_for()  # the graph of the first page is gone
+    assert colours_drawn(page) > 3
+
+
+@pytest.mark.parametrize("figure", ["2a", "2b", "2c"])
+def test_every_figure_is_drawn_and_says_what_is_seen(page, figure):
+    open_list(page, "SIGMETRICS 2023")
+    row = row_of(page, figure)
+    assert "measured, host" in row.inner_text()
+    show, explain = row.locator("a").all()
+    show.click()
+    assert is_drawn(page)
+    explain.click()
+    page.get_by_text("plot_fig02", exact=True).wait_for()
+    assert "DESCRIPTION" in page.locator("body").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("category", "shows", "title", "says"),
+    [
+        ("Summary", "summary on one page", "Summary", "Measured on host/local: 2 runs, 3 epochs"),
+        ("Claims", "every claim, by take-away", "Claims", "claims cannot be evaluated"),
+        ("Configuration", "versions and configuration", "Versions and configuration", "torch"),
+    ],
+)
+def test_pages_open_inside_the_report(page, category, shows, title, says):
+    open_list(page, category)
+    row_of(page, shows).locator("a").first.click()
+    inside = page.frame_locator("iframe")
+    inside.locator("h1", has_text=title).wait_for()
+    assert says in inside.locator("body").inner_text()
+
+
+def test_folded_configuration_opens_at_a_click(page):
+    open_list(page, "Configuration")
+    row_of(page, "versions and configuration").locator("a").first.click()
+    inside = page.frame_locator("iframe")
+    text = inside.locator("pre", has_text="host-pipeline").first
+    assert not text.is_visible()
+    inside.get_by_text("config/config.yaml", exact=True).first.click()
+    text.wait_for()
+
+
+def test_tables_are_in_the_report_whole(page):
+    open_list(page, "Tables")
+    for shows, name in (("all epochs", "epochs.csv"), ("statistics per run", "runs.csv")):
+        link = row_of(page, shows).locator("a").first
+        assert link.get_attribute("download") == name
+        assert re.match(r"data:text/csv[^,]*,.{100}", link.get_attribute("href"))
