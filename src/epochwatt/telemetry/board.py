@@ -13,7 +13,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from epochwatt.device import alarms, reading
 from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
-from epochwatt.telemetry.handles import Handle, readable, text
+from epochwatt.telemetry.handles import Handle, contents, number, readable, text
 from epochwatt.telemetry.source import NAN, Source
 
 MAX_ZONES = 16
@@ -62,6 +62,9 @@ class BoardSource(Source):
         self._fan = _first(_fans(root))
         self._throttles = _throttles(root)
         self._zones = _zones(root)
+        single = [self._gpu_clock, self._gpu_load, self._emc_clock, self._emc_load, self._fan]
+        several = [reader for _, reader in self._throttles + self._zones]
+        self._handles = [None if r is None else r.handle for r in single + several]
         self.columns = (
             "gpu_mhz",
             "gpu_util_pct",
@@ -73,19 +76,27 @@ class BoardSource(Source):
 
     def read(self) -> List[float]:
         """Return one value per column, NaN for what cannot be read."""
-        emc_khz = _number(self._emc_clock) / 1e3
-        states = [_number(reader) for _, reader in self._throttles]
-        known = [state for state in states if state == state]
+        return self.values(self.take())
+
+    def take(self) -> List[bytes]:
+        """Return what each file holds."""
+        return contents(self._handles)
+
+    def values(self, taken: List[bytes]) -> List[float]:
+        """Return what `read` does, of what the files held."""
+        gpu_hz, gpu_load, emc_hz, emc_load_khz, fan, *others = map(number, taken)
+        emc_khz = emc_hz / 1e3
+        known = [state for state in others[: len(self._throttles)] if state == state]
         values = [
-            _number(self._gpu_clock) / _HZ_PER_MHZ,
-            _number(self._gpu_load) / 10.0,  # per mille
+            gpu_hz / _HZ_PER_MHZ,
+            gpu_load / 10.0,  # per mille
             emc_khz / _KHZ_PER_MHZ,
-            100.0 * _number(self._emc_load) / emc_khz if emc_khz > 0 else NAN,
-            _number(self._fan) / 2.55,
+            100.0 * emc_load_khz / emc_khz if emc_khz > 0 else NAN,
+            fan / 2.55,
             max(known) if known else NAN,
         ]
-        for _, reader in self._zones:
-            celsius = _number(reader) / 1e3  # m°C
+        for millidegrees in others[len(self._throttles) :]:
+            celsius = millidegrees / 1e3
             values.append(celsius if celsius > OFFLINE_C else NAN)
         return values
 
@@ -105,11 +116,9 @@ class BoardSource(Source):
 
     def close(self) -> None:
         """Close all files."""
-        single = [self._gpu_clock, self._gpu_load, self._emc_clock, self._emc_load, self._fan]
-        several = [reader for _, reader in self._throttles + self._zones]
-        for reader in single + several:
-            if reader is not None:
-                reader.handle.close()
+        for handle in self._handles:
+            if handle is not None:
+                handle.close()
 
 
 def _first(paths: List[str]) -> Optional[Reader]:
@@ -123,16 +132,6 @@ def _first(paths: List[str]) -> Optional[Reader]:
 
 def _path(reader: Optional[Reader]) -> Optional[str]:
     return None if reader is None else reader.path
-
-
-def _number(reader: Optional[Reader]) -> float:
-    """Return the number in a file; NaN where there is no file or no number."""
-    if reader is None:
-        return NAN
-    try:
-        return float(reader.handle.read())
-    except (OSError, ValueError):
-        return NAN
 
 
 def _fans(root: str) -> List[str]:

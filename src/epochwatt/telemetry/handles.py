@@ -1,7 +1,9 @@
 """Files of /proc and /sys that stay open between readings (board side: Python 3.6 grammar)."""
 
 import os
-from typing import Optional
+from typing import List, Optional, Sequence
+
+from epochwatt.telemetry.source import NAN
 
 
 class Handle:
@@ -12,6 +14,8 @@ class Handle:
     path : the file
     size : bytes that are read at most
     """
+
+    __slots__ = ("_fd", "_size")  # what lies close together is soon in the cache
 
     def __init__(self, path: str, size: int = 4096) -> None:
         self._size = size
@@ -38,6 +42,25 @@ def readable(path: str, size: int = 4096) -> Optional[Handle]:
         handle.close()
         return None
     return handle
+
+
+def contents(handles: Sequence[Optional[Handle]]) -> List[bytes]:
+    """Return what each file holds; empty where there is none or it cannot be read."""
+    held = []
+    for handle in handles:
+        try:
+            held.append(b"" if handle is None else handle.read())
+        except OSError:
+            held.append(b"")
+    return held
+
+
+def number(held: bytes) -> float:
+    """Return the number that a file held; NaN where it held none."""
+    try:
+        return float(held)
+    except ValueError:
+        return NAN
 
 
 def text(path: str) -> str:

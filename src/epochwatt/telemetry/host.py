@@ -9,8 +9,8 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from epochwatt.device import reading
-from epochwatt.telemetry.handles import Handle, readable, text
-from epochwatt.telemetry.process_tree import ProcessTree
+from epochwatt.telemetry.handles import Handle, contents, number, readable, text
+from epochwatt.telemetry.process_tree import ProcessTree, added
 from epochwatt.telemetry.source import NAN, Source
 
 MAX_CLOCKS = 16  # each costs a read a second; a board has at most four
@@ -26,6 +26,9 @@ _RATES = (
     "tree_read_mib_s",  # from and to storage: what the page cache gave is not in it
     "tree_write_mib_s",
 )
+
+# moment, /proc/stat, `stat` and `io` of each process of the tree; the other files
+Taken = Tuple[float, bytes, List[Tuple[bytes, bytes]], List[bytes]]
 
 
 class HostSource(Source):
@@ -64,8 +67,11 @@ class HostSource(Source):
         self._tree = ProcessTree(proc, pid)
         board_root = root if board_root is None else board_root
         clocks = cpu_clocks(board_root)
-        self._clocks = [handle for _, handle in clocks]
         self._zone, self._temperature = cpu_thermal_zone(board_root)
+        self._few: List[Optional[Handle]] = [self._disk, self._meminfo]
+        self._few += [handle for _, handle in clocks]
+        if self._temperature is not None:
+            self._few.append(self._temperature)
         self._n_cpus = os.cpu_count() or 1
         self._ticks_per_s = float(os.sysconf("SC_CLK_TCK"))
         self._before: Optional[Tuple[float, List[float]]] = None
@@ -82,28 +88,21 @@ class HostSource(Source):
 
     def read(self) -> List[float]:
         """Return the rates since the row before and what is used now; raises OSError."""
-        t_s, counters = self._clock(), self._counters()
+        return self.values(self.take())
+
+    def take(self) -> Taken:
+        """Return what each file holds; raises OSError."""
+        return self._clock(), self._stat.read(), self._tree.take(), contents(self._few)
+
+    def values(self, taken: Taken) -> List[float]:
+        """Return what `read` does, of what the files held; readings come in order."""
+        t_s, stat, processes, (disk, meminfo, *others) = taken
+        counters = _counters(stat, disk) + list(added(processes))
         values = self._rates(t_s, counters)
         self._before = (t_s, counters)
-        values.extend(self._memory())
-        values.extend(_number(handle) / 1e3 for handle in self._clocks)  # kHz
-        if self._temperature is not None:
-            values.append(_number(self._temperature) / 1e3)  # m°C
+        values.extend(_memory(meminfo))
+        values.extend(number(held) / 1e3 for held in others)  # kHz, m°C
         return values
-
-    def _counters(self) -> List[float]:
-        """Return what only grows: CPU ticks busy and all, disk, process tree."""
-        cpu = [int(n) for n in self._stat.read().partition(b"\n")[0].split()[1:9]]
-        total = sum(cpu)  # user nice system idle iowait irq softirq steal; guests are in user
-        counters = [float(total - cpu[3] - cpu[4]), float(total), NAN, NAN, NAN]
-        if self._disk is not None:
-            try:
-                disk = self._disk.read().split()
-                counters[2:] = [float(disk[0]), float(disk[2]), float(disk[6])]
-            except (OSError, IndexError):  # the disk was taken away
-                pass
-        counters.extend(self._tree.totals())
-        return counters
 
     def _rates(self, t_s: float, counters: List[float]) -> List[float]:
         if self._before is None or t_s <= self._before[0]:
@@ -123,16 +122,6 @@ class HostSource(Source):
             tree_written / _MIB / step_s,
         ]
 
-    def _memory(self) -> List[float]:
-        """Return memory and swap in use, MiB: all but what could be had without swapping."""
-        try:
-            info = self._meminfo.read() if self._meminfo is not None else b""
-        except OSError:
-            info = b""
-        ram_kib = _kib(info, b"MemTotal:") - _kib(info, b"MemAvailable:")
-        swap_kib = _kib(info, b"SwapTotal:") - _kib(info, b"SwapFree:")
-        return [ram_kib / 1024.0, swap_kib / 1024.0]
-
     def settings(self) -> Dict[str, Any]:
         """Return what the rates are of and where they come from."""
         return {
@@ -146,18 +135,25 @@ class HostSource(Source):
     def close(self) -> None:
         """Close all handles."""
         self._tree.close()
-        single = [self._stat, self._meminfo, self._disk, self._temperature]
-        for handle in single + self._clocks:
+        for handle in [self._stat] + self._few:
             if handle is not None:
                 handle.close()
 
 
-def _number(handle: Handle) -> float:
-    """Return the number in a file; NaN where there is none (a core that is offline)."""
-    try:
-        return float(handle.read())
-    except (OSError, ValueError):
-        return NAN
+def _counters(stat: bytes, disk: bytes) -> List[float]:
+    """Return what only grows: CPU ticks busy and all; reads, sectors read and written."""
+    cpu = [int(n) for n in stat.partition(b"\n")[0].split()[1:9]]
+    total = sum(cpu)  # user nice system idle iowait irq softirq steal; guests are in user
+    cells = disk.split()
+    on_disk = [float(cells[n]) for n in (0, 2, 6)] if len(cells) > 6 else [NAN] * 3  # taken away
+    return [float(total - cpu[3] - cpu[4]), float(total)] + on_disk
+
+
+def _memory(info: bytes) -> List[float]:
+    """Return memory and swap in use, MiB: all but what could be had without swapping."""
+    ram_kib = _kib(info, b"MemTotal:") - _kib(info, b"MemAvailable:")
+    swap_kib = _kib(info, b"SwapTotal:") - _kib(info, b"SwapFree:")
+    return [ram_kib / 1024.0, swap_kib / 1024.0]
 
 
 def _kib(meminfo: bytes, key: bytes) -> float:

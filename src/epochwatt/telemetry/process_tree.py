@@ -14,15 +14,9 @@ class _Member:
         self._stat = Handle(os.path.join(folder, "stat"))
         self._io = readable(os.path.join(folder, "io"))  # another user's is closed to us
 
-    def read(self) -> Tuple[float, float, float]:
-        """Return CPU ticks (reaped children included), bytes read and written; raises OSError."""
-        after_name = self._stat.read().rpartition(b")")[2].split()
-        user, system, reaped_user, reaped_system = map(int, after_name[11:15])
-        ticks = float(user + system + reaped_user + reaped_system)
-        if self._io is None:
-            return ticks, NAN, NAN
-        io = self._io.read().split()
-        return ticks, float(io[9]), float(io[11])
+    def take(self) -> Tuple[bytes, bytes]:
+        """Return what `stat` and `io` hold (empty: closed to us); raises OSError."""
+        return self._stat.read(), b"" if self._io is None else self._io.read()
 
     def close(self) -> None:
         """Close its files."""
@@ -53,22 +47,20 @@ class ProcessTree:
         self._newest = b""
         self._loadavg = readable(os.path.join(proc, "loadavg"))
 
-    def totals(self) -> Tuple[float, float, float]:
-        """Return CPU ticks, bytes read and bytes written since they began; NaN: none is there."""
+    def take(self) -> List[Tuple[bytes, bytes]]:
+        """Return what `stat` and `io` of each process hold, for `added`."""
         self._find()
-        ticks, read_bytes, written_bytes = 0.0, 0.0, 0.0
+        taken = []
         for pid, member in list(self._members.items()):
             try:
-                used = member.read()
-            except (OSError, ValueError, IndexError):  # it has ended
+                taken.append(member.take())
+            except OSError:  # it has ended
                 self._members.pop(pid).close()
-                continue
-            ticks += used[0]
-            read_bytes += used[1]
-            written_bytes += used[2]
-        if not self._members:
-            return NAN, NAN, NAN
-        return ticks, read_bytes, written_bytes
+        return taken
+
+    def totals(self) -> Tuple[float, float, float]:
+        """Return what `added` does, of a reading now."""
+        return added(self.take())
 
     def pids(self) -> List[int]:
         """Return the processes known at the latest reading, ascending."""
@@ -131,3 +123,28 @@ class ProcessTree:
                 after_name = text("{}/{}/stat".format(self._proc, pid)).rpartition(")")[2].split()
                 parent = int(after_name[1]) if after_name else 0
             self._parents[pid] = parent
+
+
+def added(taken: List[Tuple[bytes, bytes]]) -> Tuple[float, float, float]:
+    """Return CPU ticks, bytes read and bytes written since they began; NaN: none is there."""
+    every = []
+    for stat, io in taken:
+        try:
+            every.append(_used(stat, io))
+        except (ValueError, IndexError):  # it was about to end
+            continue
+    if not every:
+        return NAN, NAN, NAN
+    ticks, read_bytes, written_bytes = map(sum, zip(*every))
+    return ticks, read_bytes, written_bytes
+
+
+def _used(stat: bytes, io: bytes) -> Tuple[float, float, float]:
+    """Return CPU ticks (reaped children included), bytes read and bytes written of a process."""
+    after_name = stat.rpartition(b")")[2].split()
+    user, system, reaped_user, reaped_system = map(int, after_name[11:15])
+    ticks = float(user + system + reaped_user + reaped_system)
+    if not io:
+        return ticks, NAN, NAN
+    cells = io.split()
+    return ticks, float(cells[9]), float(cells[11])

@@ -1,7 +1,7 @@
 """The loop that samples all sources (board side: Python 3.6 grammar).
 
-Each power source has instants of its own. All that measures no power shares its instants, so that
-one wake-up serves all of it; it is read one after the other.
+Each power source has instants of its own. All that measures no power is read one after the other at
+some of the instants of the fastest power source, after it: a wake-up costs more than a reading.
 """
 
 import os
@@ -13,7 +13,7 @@ import epochwatt
 from epochwatt.records import files
 from epochwatt.records.samples import SampleWriter
 from epochwatt.telemetry import process
-from epochwatt.telemetry.schedule import Schedule
+from epochwatt.telemetry.schedule import Schedule, together
 from epochwatt.telemetry.source import NAN, READ_ERRORS, Source
 from epochwatt.telemetry.tally import Tally
 
@@ -50,6 +50,7 @@ class Channel:
         self._clock, self._wall = clock, wall
         self._tally = Tally(source.columns, source.total)
         self._writer = SampleWriter(folder, source.name, source.columns)
+        self._take = source.take
         self._fresh: List[Reading] = []
         self._nothing = [NAN] * len(source.columns)
         self._n_planned = 1  # the first bound
@@ -75,13 +76,15 @@ class Channel:
                 schedule.slow_down(THINNING)
         return instants
 
-    def sample(self, before_s: float, planned_s: Optional[float]) -> None:
-        """Read the source once and keep what it gave."""
+    def sample(self, before_s: float, planned_s: Optional[float]) -> float:
+        """Read the source once and keep what it gave; return the moment after that, s."""
         try:
-            taken = self.source.take()
+            taken = self._take()
         except READ_ERRORS as error:
             taken = _told(error)
-        self._fresh.append((before_s, self._clock(), self._wall(), planned_s, taken))
+        after_s = self._clock()
+        self._fresh.append((before_s, after_s, self._wall(), planned_s, taken))
+        return after_s
 
     def flush(self) -> None:
         """Count the rows since the last time and write them."""
@@ -142,6 +145,9 @@ class Channel:
         return about
 
 
+Row = Tuple[float, Channel]  # the instant of a reading to come, and of what
+
+
 class Recorder:
     """Samples all sources between `begin` and `end`, and does nothing else in between.
 
@@ -163,7 +169,7 @@ class Recorder:
         self._seed = seed
         self._clock, self._wall = clock, wall
         self._channels: List[Channel] = []
-        self._plan: List[Tuple[float, Channel]] = []  # the next row is the last of the list
+        self._plan: List[Row] = []  # the next row is the last of the list
 
     def begin(self, folder: str) -> Dict[str, Any]:
         """Open the folder's sample files and take a row of every source; raises OSError."""
@@ -179,7 +185,7 @@ class Recorder:
         epoch = os.path.basename(os.path.normpath(folder))
         for channel in self._channels:
             channel.sample(self._clock(), None)
-        self._until_s = self._clock()
+        self._strata_s = self._until_s = self._clock()
         for channel in self._channels:
             name = channel.source.name if channel.source.scope else "counters"
             channel.begin("{}/{}/{}".format(self._seed, name, epoch), self._until_s)
@@ -187,19 +193,19 @@ class Recorder:
         return {"t_mono_s": self._clock()}
 
     def step(self) -> float:
-        """Take the row that is due, if one is; return the time to the next instant, s."""
+        """Take the rows that are due, if any are; return the time to the next instant, s."""
         plan = self._plan
         if not plan:
             return self._look_ahead()
-        clock = self._clock
-        now_s = clock()
+        now_s = self._clock()
         if now_s < plan[-1][0]:
             return plan[-1][0] - now_s
-        if len(plan) > 1 and plan[-2][0] <= now_s:
-            self._skip(now_s)
-        planned_s, channel = plan.pop()
-        channel.sample(now_s, planned_s)
-        return max(0.0, plan[-1][0] - clock()) if plan else self._look_ahead()
+        due = [plan.pop()]
+        if plan and plan[-1][0] <= now_s:
+            due = self._latest(due, now_s)
+        for planned_s, channel in due:
+            now_s = channel.sample(now_s, planned_s)
+        return max(0.0, plan[-1][0] - now_s) if plan else self._look_ahead()
 
     def _look_ahead(self) -> float:
         """Write the rows taken so far and plan the next; return the time to the first, s."""
@@ -209,20 +215,33 @@ class Recorder:
         self._until_s = max(now_s, self._until_s) + FLUSH_S
         for channel in self._channels:
             channel.flush()
-            self._plan.extend((t_s, channel) for t_s in channel.ahead(now_s, self._until_s))
-        self._plan.sort(key=_instant, reverse=True)
+        self._plan = self._rows(now_s)
         return max(0.0, self._plan[-1][0] - self._clock()) if self._plan else FLUSH_S
 
-    def _skip(self, now_s: float) -> None:
-        """Leave of the rows that are due each channel's latest; count the others as late."""
-        due: Dict[Channel, float] = {}
+    def _rows(self, now_s: float) -> List[Row]:
+        """Return the next rows, the last of them first."""
+        instants = {channel: channel.ahead(now_s, self._until_s) for channel in self._channels}
+        power = [channel for channel in instants if channel.source.scope is not None]
+        others = [channel for channel in instants if channel.source.scope is None]
+        if power:
+            fastest = min(power, key=lambda channel: channel.source.period_s)
+            strata = self._strata_s, fastest.source.period_s
+            for channel in others:
+                instants[channel] = together(instants[channel], instants[fastest], *strata)
+        rows = [(t_s, channel) for channel in power + others for t_s in instants[channel]]
+        rows.sort(key=_instant)
+        return rows[::-1]  # where instants are equal, power comes first
+
+    def _latest(self, due: List[Row], now_s: float) -> List[Row]:
+        """Return each channel's latest row of those due; count the others as late."""
         while self._plan and self._plan[-1][0] <= now_s:
-            planned_s, channel = self._plan.pop()
-            if channel in due:
+            due.append(self._plan.pop())
+        latest: Dict[Channel, float] = {}
+        for planned_s, channel in due:
+            if channel in latest:
                 channel.schedule.n_late += 1
-            due[channel] = planned_s
-        latest = [(planned_s, channel) for channel, planned_s in due.items()]
-        self._plan.extend(sorted(latest, key=_instant, reverse=True))
+            latest[channel] = planned_s
+        return [(planned_s, channel) for channel, planned_s in latest.items()]
 
     def end(self) -> Dict[str, Any]:
         """Take the last row of every source, close the files, write and return the statistics."""
@@ -267,7 +286,7 @@ class Recorder:
         self._channels, self._plan = [], []
 
 
-def _instant(row: Tuple[float, Channel]) -> float:
+def _instant(row: Row) -> float:
     return row[0]
 
 

@@ -6,6 +6,7 @@ random instant per period the error falls with time, and no two instants can dri
 """
 
 import random
+from typing import List, Sequence
 
 
 class Schedule:
@@ -59,3 +60,19 @@ class Schedule:
         self.period_s *= factor
         self._k = 0
         self.instant_s = self._draw()
+
+
+def together(
+    instants: Sequence[float], others: Sequence[float], start_s: float, period_s: float
+) -> List[float]:
+    """Move each of the instants to the one of the others that lies in its stratum.
+
+    It is as random as before. Where there is none, or an instant before has taken it, it stays.
+
+    Parameters
+    ----------
+    instants, others : ascending, s
+    start_s, period_s : the strata of the others
+    """
+    free = {int((t_s - start_s) / period_s): t_s for t_s in others}
+    return [free.pop(int((t_s - start_s) / period_s), t_s) for t_s in instants]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.telemetry.schedule import Schedule
+from epochwatt.telemetry.schedule import Schedule, together
 
 seeds = st.integers(0, 2**32)
 periods = st.floats(0.01, 10.0)
@@ -56,3 +56,10 @@ def test_slower_schedule_goes_on_where_the_faster_ended(seed):
     schedule.slow_down(10)
     places = [(instant_s - 107.0) / 10 for instant_s in first(schedule, 20)]
     assert [int(place) for place in places] == list(range(20))
+
+
+def test_together_takes_the_instant_of_the_same_stratum_once():
+    assert together([10.05, 10.72], [10.01, 10.13, 10.78], 10.0, 0.1) == [10.01, 10.78]
+    assert together([10.05, 10.72], [10.13], 10.0, 0.1) == [10.05, 10.72]
+    assert together([10.2, 10.7], [10.9], 10.0, 1.0) == [10.9, 10.7]
+    assert together([], [10.9], 10.0, 1.0) == []
