@@ -14,7 +14,7 @@ import numpy as np
 
 from epochwatt.prediction.model import Prior
 from epochwatt.prediction.modes import Mode, Numbers
-from epochwatt.prediction.observations import PROCESSES, Observations, of_rows
+from epochwatt.prediction.observations import Observations, of_rows
 from epochwatt.twin.boards import Board
 from epochwatt.twin.power import Clocks, Load, parts
 
@@ -30,14 +30,15 @@ GPU_MHZ = (1377.0, 522.75, 675.75, *[905.25] * 4)
 EMC_MHZ = (2133.0, 1065.6, 1331.2, *[1600.0] * 4)
 GATED_MHZ = 600  # the clock of its mode of 10 W lies below, those of all others above
 
-BUSY_CORES, MEMORY_SHARE = 1.0, 0.5  # ASSUME: one process feeds the GPU; memory is half busy
+ON_THE_GPU, ON_THE_CPU = 1, 8  # processes: one feeds the GPU; one thread for each core there is
+MEMORY_SHARE = 0.5  # ASSUME: memory is half busy
 
 Tables = dict[str, Observations]
 
 
 def yolo(folder: Path = FOLDER) -> Tables:
     """Return latency and power of YOLOv3 on AGX Xavier in its seven stock modes, two kernels."""
-    return _tables(
+    rows = (
         (
             f"YOLOv3, {row['kernel']} kernel",
             float(row["cpus_online"]),
@@ -49,6 +50,7 @@ def yolo(folder: Path = FOLDER) -> Tables:
         )
         for row in _read(folder / YOLO)
     )
+    return _tables(rows, ON_THE_GPU)
 
 
 def krai(folder: Path = FOLDER) -> Tables:
@@ -66,12 +68,12 @@ def krai(folder: Path = FOLDER) -> Tables:
         )
         for row, mode in rows
     )
-    return _tables(latencies, processes=8)  # one thread for each core there is
+    return _tables(latencies, ON_THE_CPU)
 
 
 def tx2(folder: Path = FOLDER) -> Tables:
     """Return time per image on TX2, 13 GPU x 4 memory clocks; cores and CPU clock do not change."""
-    return _tables(
+    rows = (
         (
             f"TX2, {row['model']}",
             *(6, 2000.0, float(row["gpu_hz"]) / 1e6, float(row["emc_hz"]) / 1e6),
@@ -80,6 +82,7 @@ def tx2(folder: Path = FOLDER) -> Tables:
         for row in _read(folder / TX2)
         if row["series"] == "data_transfer_all"
     )
+    return _tables(rows, ON_THE_GPU)
 
 
 def without_gated_mode(tables: Mapping[str, Observations]) -> Tables:
@@ -111,7 +114,7 @@ def busy_power(board: Board, p: Mapping[str, float]) -> Prior:
     def watts(modes: Numbers) -> Numbers:
         clocks = Clocks(*modes.T)
         moved = MEMORY_SHARE * 1e6 * clocks.emc_mhz * board.emc_bytes_per_clock
-        load = Load(np.minimum(BUSY_CORES, clocks.cores), np.ones(len(modes)), moved)
+        load = Load(np.minimum(ON_THE_GPU, clocks.cores), np.ones(len(modes)), moved)
         return np.asarray(parts(board, clocks, load, p).module_w)
 
     return watts
@@ -122,7 +125,7 @@ def _read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(handle))
 
 
-def _tables(rows: Iterable[tuple[str | float, ...]], processes: int = PROCESSES) -> Tables:
+def _tables(rows: Iterable[tuple[str | float, ...]], processes: int) -> Tables:
     """Return by name the rows of (name, four numbers of the mode, s[, W])."""
     found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     for name, *numbers in rows:

@@ -1,13 +1,17 @@
 """The benchmark of predictions: what it counts, and what it says of measured modes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import measured, prediction
 from benchmarks.results import REPOSITORY, Result
-from epochwatt.prediction.modes import Mode
-from epochwatt.prediction.scoring import Priors
+from epochwatt.prediction import physical
+from epochwatt.prediction.modes import Mode, as_rows
+from epochwatt.prediction.recommend import Estimate
+from epochwatt.prediction.worlds import World
 from epochwatt.twin.load import load_twin
 
 
@@ -24,20 +28,20 @@ def twin():
 
 
 def test_share_inside_equals_the_one_worked_out_by_hand():
-    """Of 0 to 100 the middle nine tenths are 5 to 95: they hold two of four values."""
-    sample = np.repeat(np.arange(101.0)[:, None], 4, axis=1)
-    assert prediction._inside(sample, np.array([4.0, 5.0, 95.0, 96.0])) == (2, 4)
+    """Bounds hold what lies on them."""
+    interval = np.full(4, 5.0), np.full(4, 95.0)
+    assert prediction._inside(interval, np.array([4.0, 5.0, 95.0, 96.0])) == (2, 4)
 
 
-def test_coverage_is_judged_at_equal_cost_over_all_truths():
+def test_coverage_is_judged_over_all_truths_modes_and_profilings():
     held = {
-        ("twin", "all", "random", "time_s", "log"): (9, 10),
+        ("twin", "all", prediction.RANDOM, "time_s", "log"): (9, 10),
         ("other", "all", "e f i j", "time_s", "log"): (8, 10),
-        ("other", "all", "chosen, at any cost", "time_s", "log"): (0, 10),
+        ("other", "all", "chosen, at any cost", "time_s", "log"): (1, 10),
     }
     (row,) = prediction._rows(held)
-    assert row.values == [85.0]
-    assert row.met
+    assert row.values == [60.0]
+    assert not row.met
 
 
 def test_error_of_a_line_is_median_p90_and_worst():
@@ -56,17 +60,44 @@ def modes():
     return tuple(Mode(8, 1000.0, 500.0 + n, 1600.0) for n in range(10))
 
 
-def test_prior_is_worked_out_once_for_each_mode(modes):
-    asked = []
+@pytest.mark.parametrize(
+    ("true_s", "true_w", "told"),
+    [
+        (100.0, 9.0, (1, True, 0.9)),
+        (105.0, 10.5, (1.05, True, 1.05)),
+        (89.0, 9.0, (0.89, False, 0.9)),
+    ],
+)
+def test_answers_are_held_against_the_truth(monkeypatch, modes, true_s, true_w, told):
+    """Of ten modes that draw 10 W; it answers another one, with 100 s, 90 to 110."""
+    answer = Mode(4, 1000.0, 900.0, 1600.0)
+    asked = {}
 
-    def prior(rows):
-        asked.extend(rows.tolist())
-        return rows[:, 2]
+    def recommend(board, time, power, objective, budgets):
+        asked.update(budgets)
+        return SimpleNamespace(mode=answer, estimates={"epoch_s": Estimate(100, 90, 110)})
 
-    remembered = prediction._remembered(Priors(prior, prior)).power
-    for _ in range(2):
-        assert remembered(np.array(modes)).tolist() == [mode.gpu_mhz for mode in modes]
-    assert len(asked) == len(modes)
+    def world_of(known, new):
+        return lambda rows: np.where(as_rows(rows)[:, 0] == answer.cores, new, known)
+
+    monkeypatch.setattr(prediction, "recommend", recommend)
+    world = World("one", world_of(200.0, true_s), world_of(10.0, true_w))
+    bench = prediction.Bench(None, None, modes, modes[:4], [], {})
+    assert prediction._answer(bench, world, seed=0) == pytest.approx(told, rel=0.02)
+    assert asked == {"power_w": pytest.approx(10, rel=0.02)}
+
+
+def test_beliefs_are_changed_one_after_another_and_put_back(folder):
+    before = {name: getattr(physical, name) for name, _ in prediction._other_beliefs().values()}
+    others = prediction._other_beliefs()
+    assert others["`SHARE_SD` x 2"] == ("SHARE_SD", 2 * physical.SHARE_SD)
+    for name, value in others.values():
+        if name.endswith("SHARES"):
+            assert len(value) == len(before[name])
+            assert sum(value) == pytest.approx(sum(before[name]))
+    text = prediction._beliefs_text(measured.yolo(folder))
+    assert len(text) == 3 + 2 + 2 + len(others)
+    assert {name: getattr(physical, name) for name in before} == before
 
 
 def test_measured_modes_are_skipped_with_a_sentence(twin, tmp_path):
@@ -93,6 +124,9 @@ def test_measured_modes_have_the_numbers_of_their_tables(folder):
     assert yolo.distinct()[0] == Mode(8, 2265.6, 1377.0, 2133.0)
     assert (yolo.time_s[0], yolo.power_w[0]) == (0.12687, 32986.6 / 1e3)
     assert len(yolo.distinct()) == 7
+    assert yolo.processes == 1
+    assert {of.processes for of in measured.tx2(folder).values()} == {1}
+    assert {of.processes for of in measured.krai(folder).values()} == {8}
     assert {len(of.distinct()) for of in measured.krai(folder).values()} == {5}
     assert {len(of.distinct()) for of in measured.tx2(folder).values()} == {52}
 

@@ -73,7 +73,7 @@ def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
         f"collect_run {run}",
         "collect_study",
         "plot_fig02 host",
-        "summarise",
+        *("show_claims", "show_configuration", "summarise"),
         f"train_epoch {run} 1 1",
     ]
     assert checkout.state(*others) == before

@@ -1,9 +1,9 @@
 """Figure 10: observed against predicted time (a) and energy (b) of an epoch, by power mode.
 
 Source: SIGMETRICS 2023, section 5.7. The paper's own models: time from four modes, energy from one
-model for all networks. Bars are means over epochs 1+; MAPE, on the right axis, is over the same
-epochs. Hatched: modes that the model of time has learned from. VGG-11 is no part of panel b, as in
-the paper; results/models/ has its numbers.
+model for all networks. Bars are means over epochs 1+; MAPE, on the right axis, is over epochs 1 to
+5, also of longer runs. Hatched: modes that the model of time has learned from. VGG-11 is no part of
+panel b, as in the paper; results/models/ has its numbers.
 """
 
 import csv
@@ -22,15 +22,13 @@ from epochwatt.figures.job import Job
 from epochwatt.figures.runs import Number
 
 FIT = "paper"
-KEYS = ("setup", "device", "instance", "model", "storage", "num_workers", "batch_size")
 NOT_PREDICTED = "no model was fitted"
 NOT_SHOWN = ("vgg11",)  # in panel b
 HATCH = "////"
 WIDTH = 0.4
 
 Rows = list[dict[str, Any]]
-Key = tuple[str, ...]
-Predictions = Mapping[Key, Mapping[str, str]]  # target, `KEYS`, mode -> row
+Predictions = Mapping[tuple[str, str], Mapping[str, str]]  # target, run -> row
 
 
 def draw(job: Job) -> None:
@@ -42,13 +40,13 @@ def draw(job: Job) -> None:
     _draw_panel(job, "fig10b", small, "energy_wh", "energy_wh", said, found)
 
 
-def read(path: str) -> dict[Key, Mapping[str, str]]:
-    """Return the rows of the paper's models by target, `KEYS` and mode; none without a path."""
+def read(path: str) -> Predictions:
+    """Return the rows of the paper's models by target and run; none without a path."""
     if not path:
         return {}
     with open(path, newline="", encoding="utf-8") as handle:
         rows = [row for row in csv.DictReader(handle) if row["fit"] == FIT]
-    return {(row["target"], *(row[k] for k in (*KEYS, "power_mode"))): row for row in rows}
+    return {(row["target"], row["run"]): row for row in rows}
 
 
 def _draw_panel(
@@ -83,17 +81,17 @@ def _draw_panel(
 
 
 def _marker(colour: str) -> dict[str, Any]:
+    """Return the look of our own points: filled, in no colour of a published mark."""
     return {
-        **{"marker": "o", "markersize": 3.5, "markerfacecolor": "white"},
-        **{"markeredgecolor": colour, "markeredgewidth": 0.8},
+        **{"marker": "o", "markersize": 4, "markerfacecolor": colour},
+        **{"markeredgecolor": "white", "markeredgewidth": 0.6},
     }
 
 
 def _rows(bar: Bar, job: Job, column: str, target: str, found: Predictions) -> Rows:
     """Return a mode's rows of the CSV: observed, predicted, MAPE."""
     run = bar.run
-    key = (target, *(str(run.factors[name]) for name in KEYS), str(run.factors["power_mode"]))
-    row, seen = found.get(key), run.number(column)
+    row, seen = found.get((target, run.id)), run.number(column)
     about: dict[str, Any] = {"fit": FIT, "trains": None if row is None else row["trains"]}
     told = [marked_row(run, column, seen, job, **about)]
     for name, cell in ((f"predicted_{column}", "predicted"), ("mape_pct", "mape_pct")):

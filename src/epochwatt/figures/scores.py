@@ -15,10 +15,12 @@ NOTES = (
     "learned from is compared as a share.",
     "Second table: each model learns from epochs 1 and 2 of four modes and predicts the others; "
     "error of the mean over later epochs, % of what was observed. Profiling cost: minutes of board "
-    "time for the four modes, epochs 0 to 2, least to most.",
+    "time for the four modes, epochs 0 to 2, least to most. The paper's model of energy learns "
+    "here from all networks of the row, VGG-11 too; in the first table it never sees VGG-11.",
+    "Bench: its place in power_modes.json, which says what its runs share and what they train on.",
     "Columns, all fits and all rows: docs/prediction.md, statistics.csv, scores.csv.",
 )
-PLACE = ("setup", "device", "instance", "num_workers")
+PLACE = ("bench", "setup", "device", "instance", "num_workers")
 
 Row = Mapping[str, str]
 
@@ -70,6 +72,7 @@ def scored(row: Row) -> dict[str, Any]:
         **{name: row[name] for name in ("target", "fit", "learned_from", "networks", "n")},
         **{f"{part}, %": short(row[f"{part}_pct"]) for part in ("median", "p90", "worst")},
         "board minutes (low, median, high)": ", ".join(minutes),
+        "left out": row["left_out"],
     }
 
 

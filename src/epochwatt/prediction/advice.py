@@ -249,11 +249,8 @@ def _nothing_fitted(
 
 def _listed(fits: Sequence[Fit], told: Mapping[str, Any]) -> str:
     """Return the fitted workloads of the network on the board, else which networks on which."""
-    own = [
-        described(fit.workload)
-        for fit in fits
-        if all(fit.workload[name] == told[name] for name in ("device", "model"))
-    ]
+    place = {name: told[name] for name in ("device", "instance", "model") if name in told}
+    own = [described(fit.workload) for fit in fits if place.items() <= fit.workload.items()]
     if own:
         return "; ".join(own)
     boards: dict[str, list[str]] = {}

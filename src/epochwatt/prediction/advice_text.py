@@ -64,8 +64,10 @@ def _percent(share: float) -> str:
 
 
 def _outside(advice: Advice) -> list[str]:
-    """Return which parts of the mode lie outside the profiled ones."""
+    """Return whether the mode was profiled, else which parts of it lie outside all that were."""
     mode, profiled = advice.told.mode, advice.profiled
+    if mode in profiled:
+        return ["profiled: the models are fitted to this mode too"]
     lines = []
     for name in advice.told.extrapolated:
         there = [getattr(known, name) for known in profiled]

@@ -26,7 +26,7 @@ LEVEL_SD = 1.0
 # of the value, by the square of the distance to the nearest of them, in natural logarithms of cores
 # and clocks. 0.05 is 5 % at e times a clock and 22 % at eight times. The physical model of power
 # takes the load for constant, which it is not where another part becomes the bottleneck: twice as
-# much. Set on simulated worlds only (`worlds`, seed 1); counted on others by the benchmark
-# `prediction`.
+# much. Set by hand with simulated worlds alone at hand (`worlds`, seed 1): no program works them
+# out. What they hold is counted on other worlds by the benchmark `prediction`.
 CURVATURES = {"time_s": 0.05, "power_w": 0.10}
 PRIOR_CURVATURE = 0.05  # of a model on a prior

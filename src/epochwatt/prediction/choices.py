@@ -5,7 +5,8 @@ lowest RMSE, summed over LeNet, MobileNet and ResNet, on modes a to j. VGG-11 is
 for the network that the search never saw. The search looks at what it will predict, so there is
 also a choice for each network that leaves it out.
 
-Writes results/models/{backend}/power_modes.json and power_modes.csv.
+Writes results/models/{backend}/power_modes.json and power_modes.csv. A bench has no name: its place
+in power_modes.json, counted from 0, is the column `bench` of every table.
 """
 
 import csv
@@ -28,7 +29,13 @@ from epochwatt.prediction.subsets import (
     rank_subsets,
     ties,
 )
-from epochwatt.prediction.workloads import Bench, Workload, benches, read_workloads
+from epochwatt.prediction.workloads import (
+    PER_NETWORK,
+    Bench,
+    Workload,
+    benches,
+    read_workloads,
+)
 from epochwatt.records import files
 
 PAPER = "sigmetrics2023"
@@ -50,7 +57,7 @@ class Search:
     Attributes
     ----------
     networks : whose errors are summed
-    modes : name -> mode, of which subsets are taken
+    modes : name -> mode, of which subsets are taken; each mode once
     missing : why nothing can be searched; empty: it can
     """
 
@@ -71,9 +78,11 @@ def search_of(bench: Bench) -> Search:
         networks = tuple(name for name in NETWORKS if name in own)
     observed = [_training(own[name]) for name in networks]
     shared = set.intersection(*(set(of.distinct()) for of in observed)) if observed else set()
-    modes = {n: m for n, m in own[networks[0]].modes.items() if m in shared} if networks else {}
-    if bench.about["setup"] == PAPER and set(MODES) <= modes.keys():
-        modes = {name: modes[name] for name in MODES}
+    known = {n: m for n, m in own[networks[0]].modes.items() if m in shared} if networks else {}
+    if bench.about["setup"] == PAPER and set(MODES) <= known.keys():
+        known = {name: known[name] for name in MODES}
+    first = {mode: name for name, mode in reversed(known.items())}
+    modes = {name: mode for name, mode in known.items() if first[mode] == name}
     enough = len(networks) >= LEAST_NETWORKS and len(modes) >= LEAST_MODES
     found = f"{', '.join(networks) or 'no network'}: {len(modes)} power modes in common"
     told = f"{found}; a search needs {LEAST_NETWORKS} networks and {LEAST_MODES} modes"
@@ -100,15 +109,14 @@ def choices(bench: Bench, search: Search, found: Ranked) -> dict[str, Any]:
     `paper`, `paper_standardised`: the search; `published`: e, f, i, j; `designed`: by design of
     experiments, before any run (`choose_modes`); `left_out`: the search without a network.
     """
-    by_modes = {subset.modes: n for n, subset in enumerate(found[RAW])}
+    by_modes = {frozenset(subset.modes): n for n, subset in enumerate(found[RAW])}
     told = {name: _told(search, subsets, 0) for name, subsets in found.items()}
     designed = _designed(bench, search)
     others = {DESIGNED: designed}
     if bench.about["setup"] == PAPER and set(PUBLISHED) <= search.modes.keys():
         others[AS_PUBLISHED] = tuple(search.modes[name] for name in PUBLISHED)
     for name, modes in others.items():
-        order = tuple(mode for mode in search.modes.values() if mode in modes)
-        told[name] = _told(search, found[RAW], by_modes[order])
+        told[name] = _told(search, found[RAW], by_modes[frozenset(modes)])
     told["left_out"] = {
         network: _told(search, left_out(found[RAW], place), 0)
         for place, network in enumerate(search.networks)
@@ -155,12 +163,14 @@ def choose_power_modes(
     path, table : power_modes.json and power_modes.csv
     """
     told, rows = [], []
-    for bench in benches(read_workloads(epochs, modes)):
+    for place, bench in enumerate(benches(read_workloads(epochs, modes))):
         search = search_of(bench)
         found = {} if search.missing else ranked(bench, search)
         told.append(
             {
                 "about": bench.about,
+                "imported": bench.is_imported,
+                "data": {name: _data(of) for name, of in bench.workloads.items()},
                 "networks": list(search.networks),
                 "unseen": [name for name in bench.workloads if name not in search.networks],
                 "modes": {name: list(mode) for name, mode in search.modes.items()},
@@ -169,11 +179,23 @@ def choose_power_modes(
             }
         )
         rows += [
-            row for features, of in found.items() for row in _rows(bench, search, features, of)
+            {"bench": place, **row}
+            for features, of in found.items()
+            for row in _rows(bench, search, features, of)
         ]
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     files.write_json(path, {"schema_version": SCHEMA_VERSION, "backend": backend, "benches": told})
     write_rows(table, rows)
+
+
+def _data(of: Workload) -> dict[str, Any]:
+    """Return what a network trains on."""
+    return {name: of.factors[name] for name in PER_NETWORK if name != "model"}
+
+
+def named_modes(bench: Mapping[str, Any]) -> dict[str, Mode]:
+    """Return name -> mode of a bench as in power_modes.json."""
+    return {name: Mode(int(n), *clocks) for name, (n, *clocks) in bench["modes"].items()}
 
 
 def _rows(

@@ -4,10 +4,10 @@ A set of modes is as good as the predictions that it leads to. How unsure a fit 
 bound at zero) depends on the modes, on the belief it starts from, and on which term dominates, not
 on the values it will see. So it can be worked out for any board's tables before the first run, as
 the mean over networks of many kinds: shares of the terms drawn at random, of time and of power
-alike. Two criteria: `I`, the mean variance of predictions over the board's modes, with what the
-models bend away far from all that was profiled (the default: it is what a user meets), and `D`, the
-volume of what is left open about the coefficients. The search exchanges one mode for another while
-that helps (Fedorov), from several starts; it may keep to a limit of board time.
+alike. The criterion is what a user meets (I-optimality): the mean variance of predictions over the
+board's modes, with what the models bend away far from all that was profiled. The search exchanges
+one mode for another while that helps (Fedorov), from several starts; it may keep to a limit of
+board time.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.prediction.beliefs import CURVATURES, DEVIATION, SHARE_SD, TIME_SHARES
-from epochwatt.prediction.model import Prior, distances
+from epochwatt.prediction.model import distances
 from epochwatt.prediction.modes import Board, Columns, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.observations import PROCESSES
 from epochwatt.prediction.shapes import POWER, TIME, design
 
-CRITERIA = ("I", "D")
 N_STEPS = 6  # of each part of a mode that are candidates: the ends, and evenly between
 N_NETWORKS = 8  # for time, and as many for power
 N_STARTS = 8
@@ -33,7 +32,7 @@ class Plan:
     """Modes to profile, what they cost and what they lead to."""
 
     modes: tuple[Mode, ...]
-    epoch_cost: float  # sum of the expected epoch times, in the unit of the design
+    epoch_cost: float  # sum of the expected epoch times, in epochs of the strongest mode
     expected_sd_pct: float  # root mean square of what predictions of both will be off by, %
 
 
@@ -45,22 +44,21 @@ class Design:
     ----------
     board : its tables
     processes : that want a CPU core
-    expected : modes (n, 4) -> expected time of an epoch (n,); None: in epochs of the strongest mode
     scale, power_scale : (k,), what each term of time and of power is in the strongest mode
     candidates : (n, 4), modes that may be chosen, and that the mean is over
     """
 
     board: Board
     processes: int
-    expected: Prior | None
     scale: Numbers
     power_scale: Numbers
     candidates: Numbers
 
     def times(self, modes: Numbers) -> Numbers:
-        """Return the expected time of an epoch in each mode, shape (n,)."""
-        if self.expected is not None:
-            return np.asarray(self.expected(modes), float)
+        """Return the expected time of an epoch in epochs of the strongest mode, shape (n,).
+
+        It is what the belief of the physical model says.
+        """
         return self._terms(modes) @ TIME_SHARES
 
     def rows(self, modes: Numbers) -> Numbers:
@@ -84,20 +82,18 @@ class Design:
     def plan(self, modes: Sequence[Mode]) -> Plan:
         """Return what runs of these modes cost and lead to. Raises EpochwattError: not there."""
         rows = as_rows([self.board.resolve(mode) for mode in modes])
-        left = _left_open("I", self.rows(rows), self.rows(self.candidates))
+        left = _left_open(self.rows(rows), self.rows(self.candidates))
         left += float(_bends(distances(self.candidates, rows)).mean())
         sd_pct = 100 * float(np.sqrt(left + DEVIATION**2))
         return Plan(tuple(modes), float(self.times(rows).sum()), sd_pct)
 
 
-def board_design(board: Board, expected: Prior | None = None, processes: int = PROCESSES) -> Design:
+def board_design(board: Board, processes: int = PROCESSES) -> Design:
     """Return the design of a board.
 
     Parameters
     ----------
     board : its tables
-    expected : modes (n, 4) -> expected time of an epoch (n,), such as a twin's; None: what the
-        belief of the physical model says, in epochs of the strongest mode
     processes : that want a CPU core
     """
     strongest = board.all_modes()[-1:]
@@ -107,7 +103,7 @@ def board_design(board: Board, expected: Prior | None = None, processes: int = P
     candidates = np.stack(np.meshgrid(*steps, indexing="ij"), -1).reshape(-1, 4)
     scale = np.where(at_best > 0, at_best, at_shortage)
     power_scale = design(POWER, strongest, processes)[0]
-    return Design(board, processes, expected, scale, power_scale, candidates)
+    return Design(board, processes, scale, power_scale, candidates)
 
 
 def _thinned(steps: Numbers) -> Numbers:
@@ -118,7 +114,6 @@ def _thinned(steps: Numbers) -> Numbers:
 def choose_modes(
     design: Design,
     n_modes: int,
-    criterion: str = "I",
     max_cost: float | None = None,
     already: Sequence[Mode] = (),
 ) -> Plan:
@@ -128,19 +123,16 @@ def choose_modes(
     ----------
     design : of the board
     n_modes : how many further modes
-    criterion : `I` or `D`
-    max_cost : limit of the sum of their expected epoch times, in the unit of the design
+    max_cost : limit of the sum of their expected epoch times, in epochs of the strongest mode
     already : profiled modes, which count but cost nothing
 
     Raises
     ------
-    EpochwattError : an unknown criterion, fewer than one mode, a limit that cannot be kept, or a
-        profiled mode that the board lacks
+    EpochwattError : fewer than one mode, a limit that cannot be kept, or a profiled mode that the
+        board lacks
     """
-    if criterion not in CRITERIA or n_modes < 1:
-        raise PredictionError(
-            f"{n_modes} modes by criterion {criterion!r}; one or more, by {' or '.join(CRITERIA)}"
-        )
+    if n_modes < 1:
+        raise PredictionError(f"{n_modes} modes to choose; allowed: one or more")
     profiled = as_rows([design.board.resolve(mode) for mode in already])
     known = (design.candidates[:, None] == profiled).all(-1).any(-1)
     candidates = design.candidates[~known]
@@ -158,7 +150,7 @@ def choose_modes(
     bends = np.stack([_bends(distances(candidates, each[None])) for each in candidates])
     before = _bends(distances(candidates, profiled)) if already else np.full_like(cost, bends.max())
     rows = design.rows(profiled), design.rows(candidates)
-    search = _Search(criterion, *rows, bends, before, cost, limit)
+    search = _Search(*rows, bends, before, cost, limit)
     chosen = min((search.exchange(start) for start in starts), key=search.left_open)
     modes = tuple(Mode(*row) for row in candidates[chosen].tolist())
     told = design.plan([*already, *modes])
@@ -167,7 +159,6 @@ def choose_modes(
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    criterion: str
     fixed: Numbers  # rows of profiled modes
     rows: Numbers  # of candidates
     bends: Numbers  # (n, n), squares of how far models bend from one candidate to another
@@ -177,8 +168,7 @@ class _Search:
 
     def left_open(self, chosen: NDArray[np.int64]) -> float:
         taken = np.concatenate([self.fixed, self.rows[:, chosen]], axis=1)
-        left = _left_open(self.criterion, taken, self.rows)
-        return left + (float(self._bent(chosen).mean()) if self.criterion == "I" else 0.0)
+        return _left_open(taken, self.rows) + float(self._bent(chosen).mean())
 
     def _bent(self, chosen: NDArray[np.int64]) -> Numbers:
         """Return the square of how far models bend from the nearest of these to each candidate."""
@@ -201,13 +191,10 @@ class _Search:
         covariance = _covariance(np.concatenate([self.fixed, self.rows[:, others]], axis=1))
         rows = self.rows / DEVIATION
         shrink = 1 + _variances(rows, covariance)
-        if self.criterion == "D":
-            gain = np.log(shrink).mean(0)
-        else:
-            interest = self.rows.transpose(0, 2, 1) @ self.rows
-            narrowed = _variances(rows, covariance @ interest @ covariance) / shrink
-            unbent = np.maximum(self._bent(others) - self.bends, 0.0).mean(1)
-            gain = narrowed.mean(0) / self.rows.shape[1] + unbent
+        interest = self.rows.transpose(0, 2, 1) @ self.rows
+        narrowed = _variances(rows, covariance @ interest @ covariance) / shrink
+        unbent = np.maximum(self._bent(others) - self.bends, 0.0).mean(1)
+        gain = narrowed.mean(0) / self.rows.shape[1] + unbent
         spare = self.limit - float(self.cost[others].sum())
         gain = np.where(self.cost <= spare, gain, -np.inf)
         gain[others] = -np.inf
@@ -232,9 +219,6 @@ def _variances(rows: Numbers, covariance: Numbers) -> Numbers:
     return np.asarray(((rows @ covariance) * rows).sum(-1))
 
 
-def _left_open(criterion: str, taken: Numbers, rows: Numbers) -> float:
-    """Return what a criterion says is left open after runs of `taken`; less is better."""
-    covariance = _covariance(taken)
-    if criterion == "D":
-        return float(np.linalg.slogdet(covariance)[1].mean())
-    return float(_variances(rows, covariance).mean())
+def _left_open(taken: Numbers, rows: Numbers) -> float:
+    """Return the mean variance of predictions that runs of `taken` leave open."""
+    return float(_variances(rows, _covariance(taken)).mean())

@@ -65,22 +65,25 @@ def load_fits(folder: str | Path) -> list[Fit]:
     if not fits:
         raise PredictionError(
             f"{folder} has no fitted model: no workload was run under two or more power modes with "
-            "DVFS off\n  run more modes: config/studies.yaml, then `make run`"
+            "DVFS off whose four numbers config/devices/ states\n"
+            "  run more modes: config/studies.yaml, then `make run`"
         )
     return fits
 
 
 def read_models(path: Path) -> dict[str, Any]:
     """Return the content of a file of models. Raises as `load_fits`."""
+    profile = "profiles/jetson" if path.parent.name == "jetson" else "profiles/host"
+    again = f"snakemake --profile {profile} {path.with_name('scores.html')}"
     if not path.is_file():
         raise PredictionError(
             f"{path} is not there: nothing was fitted yet\n  `make run` makes it, and so does "
-            f"`snakemake --profile profiles/host {path}`"
+            f"`{again}`"
         )
     told: dict[str, Any] = files.read_json(str(path))
     if told.get("schema_version") != SCHEMA_VERSION:
         raise PredictionError(
             f"{path} has schema version {told.get('schema_version')!r}; this program reads "
-            f"{SCHEMA_VERSION}\n  make it again: `snakemake --profile profiles/host {path}`"
+            f"{SCHEMA_VERSION}\n  make it again: `{again}`"
         )
     return told

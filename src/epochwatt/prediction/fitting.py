@@ -15,10 +15,11 @@ from epochwatt.prediction.choices import (
     DESIGNED,
     RAW,
     STANDARDISED,
+    named_modes,
 )
 from epochwatt.prediction.fits import SCHEMA_VERSION, read_models
 from epochwatt.prediction.model import FittedModel, from_json
-from epochwatt.prediction.modes import PredictionError
+from epochwatt.prediction.modes import Mode, PredictionError
 from epochwatt.prediction.observations import Observations
 from epochwatt.prediction.paper_energy import fit_paper_energy
 from epochwatt.prediction.paper_time import fit_paper_time
@@ -123,12 +124,14 @@ def fit_epoch_energy(
 
 def _with_choices(
     workloads: Sequence[Workload], path: str
-) -> Iterator[tuple[Workload, dict[str, list[str]]]]:
-    """Return each workload with the modes that its fits learn from, bench by bench."""
+) -> Iterator[tuple[Workload, dict[str, dict[str, Mode]]]]:
+    """Return each workload with the modes that its fits learn from, by name, bench by bench."""
     found = read_models(Path(path))["benches"]
     for bench, chosen in zip(benches(workloads), found, strict=True):
+        known = named_modes(chosen)
         for of in bench.workloads.values():
-            yield of, training_modes(chosen["choices"], of.name)
+            names = training_modes(chosen["choices"], of.name)
+            yield of, {fit: {name: known[name] for name in own} for fit, own in names.items()}
 
 
 def _about(of: Workload) -> Told:
@@ -137,7 +140,10 @@ def _about(of: Workload) -> Told:
 
 
 def _fitted(
-    of: Workload, fitters: Mapping[str, Fitter], whole: Fitter, chosen: Mapping[str, list[str]]
+    of: Workload,
+    fitters: Mapping[str, Fitter],
+    whole: Fitter,
+    chosen: Mapping[str, Mapping[str, Mode]],
 ) -> Told:
     """Return `fits`, each of the modes that were chosen for it, and the model of `all_modes`."""
     fits, missing = {}, []
@@ -145,9 +151,9 @@ def _fitted(
     for name, modes in chosen.items():
         if name in fitters:
             try:
-                own = profiled.only([of.modes[mode] for mode in modes if mode in of.modes])
+                own = profiled.only(modes.values())
                 own.need_modes(len(modes))
-                fits[name] = {"modes": modes, "model": fitters[name](own).to_json()}
+                fits[name] = {"modes": [*modes], "model": fitters[name](own).to_json()}
             except PredictionError as error:
                 missing.append(_reason(of, error))
     try:
@@ -173,25 +179,19 @@ def _paper_energy(
     models = [times[of.runs]["fits"].get(RAW) for of in own]
     if None in models:
         return {**told, "missing": "no model of time of every network"}
+    if no_energy := [f"{of.name}: {of.no_energy}" for of in own if of.no_energy]:
+        return {**told, "missing": "; ".join(no_energy)}
     paper_times = [from_json(model["model"]) for model in models if model]
+    known = named_modes(chosen)
     for name, (whole, predicted) in ENERGY_VARIANTS.items():
         names = sorted(chosen["modes"]) if whole else chosen["choices"][RAW]["modes"]
-        wanted = [[of.modes[mode] for mode in names] for of in own]
-        rows = [
-            of.observed.after_first(N_EPOCHS).only(only)
-            for of, only in zip(own, wanted, strict=True)
-        ]
-        try:
-            fit = fit_paper_energy(rows, paper_times if predicted else None)
-        except PredictionError as error:
-            return {
-                **told,
-                "fits": {},
-                "missing": own[0].no_energy or str(error).partition("\n")[0],
-            }
+        wanted = [known[mode] for mode in names]
+        rows = [of.observed.after_first(N_EPOCHS).only(wanted) for of in own]
+        fit = fit_paper_energy(rows, paper_times if predicted else None)
         told["fits"][name] = {
             "networks": chosen["networks"],
             "modes": names,
+            "trained_on": [list(mode) for mode in wanted],
             "trained_on_predicted_time": predicted,
             "coefficients": fit.coefficients.tolist(),  # per core, MHz, MHz, MHz, s
             "intercept_wh": fit.intercept_wh,

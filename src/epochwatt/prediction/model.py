@@ -145,6 +145,16 @@ def distances(modes: Numbers, profiled: Numbers) -> Numbers:
     return np.asarray(np.sqrt((apart**2).sum(-1).min(1)))
 
 
+def sample_both(time: FittedModel, power: FittedModel, modes: ArrayLike) -> tuple[Numbers, Numbers]:
+    """Return what epochs may take, s, and draw, W, in each mode, shape (d, n) each.
+
+    Time and power deviate independently: the draws of one do not tell those of the other.
+    """
+    watts = power.sample(modes)
+    order = np.random.default_rng(1).permutation(len(watts))  # both start from the same seed
+    return time.sample(modes), watts[order]
+
+
 def bounds(sample: Numbers, level: float) -> tuple[Numbers, Numbers]:
     """Return the central interval of each column of a sample (d, n) that holds `level` of it."""
     low, high = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)

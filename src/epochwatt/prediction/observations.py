@@ -1,19 +1,16 @@
 """What was observed of one workload under several power modes: one row per epoch."""
 
-import csv
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.prediction.modes import Mode, Numbers, PredictionError, as_rows
 
-COLUMNS = ("workload", *Mode._fields, "time_s", "power_w")
 PROCESSES = 5  # of the papers' default: four loader workers and the training loop
+MEANT_EPOCHS = 5  # the last epoch that a number of the papers is over; their runs have 3 or 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,35 +129,3 @@ def of_rows(
         np.ones(n, np.int64) if epoch is None else np.array(epoch, np.int64),
         processes,
     )
-
-
-def read_power_mode_table(path: str | Path) -> dict[str, Observations]:
-    """Read a table of measured power modes: workload -> its observations, in the file's order.
-
-    Columns are `COLUMNS`, in any order and with others beside them; an empty `power_w` was not
-    measured. Each row counts as a later epoch.
-
-    Raises
-    ------
-    PredictionError : a column is missing or a cell is no number; names file and line
-    """
-    rows: dict[str, list[list[float]]] = defaultdict(list)
-    with open(path, newline="", encoding="utf-8") as handle:
-        reader = csv.DictReader(handle)
-        if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
-            raise PredictionError(
-                f"{path}: no column {', '.join(missing)}\n  needed: {', '.join(COLUMNS)}"
-            )
-        for row in reader:
-            try:
-                numbers = [float(row[name] or "nan") for name in COLUMNS[1:]]
-            except ValueError as error:
-                raise PredictionError(f"{path}, line {reader.line_num}: {error}") from error
-            rows[row["workload"]].append(numbers)
-    tables = {workload: np.array(numbers) for workload, numbers in rows.items()}
-    return {
-        workload: Observations(
-            workload, table[:, :4], table[:, 4], table[:, 5], np.ones(len(table), np.int64)
-        )
-        for workload, table in tables.items()
-    }

@@ -12,7 +12,7 @@ from epochwatt.prediction.choices import RAW, ranked, search_of
 from epochwatt.prediction.fits import ENERGY, TIME
 from epochwatt.prediction.least_norm import least_norm
 from epochwatt.prediction.modes import Numbers, PredictionError
-from epochwatt.prediction.observations import Observations
+from epochwatt.prediction.observations import MEANT_EPOCHS, Observations
 from epochwatt.prediction.subsets import N_EPOCHS
 from epochwatt.prediction.workloads import Bench
 
@@ -23,7 +23,7 @@ class Outcome(NamedTuple):
     Attributes
     ----------
     best : names of the modes that the models of time learn from, sorted
-    mape_pct : target, network, mode -> mean absolute error over the mode's later epochs, %
+    mape_pct : target, network, mode -> mean absolute error over epochs 1 to 5 of the mode, %
     """
 
     best: tuple[str, ...]
@@ -55,7 +55,7 @@ def outcome(bench: Bench) -> Outcome:
     times = {name: _fitted(of.modes, of.time_s) for name, of in some.items()}
     found: dict[tuple[str, str, str], float] = {}
     for name, time in times.items():
-        after = own[name].observed.after_first()
+        after = own[name].observed.after_first(MEANT_EPOCHS)
         found |= _errors(TIME, bench, name, after, time.predict(after.modes), after.time_s)
     if any(own[name].no_energy for name in search.networks):
         return Outcome(tuple(best), found)
@@ -63,7 +63,7 @@ def outcome(bench: Bench) -> Outcome:
     features = [_with(times[of.workload], of) for of in rows]
     energy = _fitted(np.concatenate(features), np.concatenate([of.energy_wh for of in rows]))
     for name, time in times.items():
-        after = own[name].observed.after_first()
+        after = own[name].observed.after_first(MEANT_EPOCHS)
         told = energy.predict(_with(time, after))
         found |= _errors(ENERGY, bench, name, after, told, after.energy_wh)
     return Outcome(tuple(best), found)
@@ -84,9 +84,10 @@ def _errors(
 ) -> dict[tuple[str, str, str], float]:
     """Return the mean absolute error of each mode; none where nothing was seen."""
     errors_pct = 100 * np.abs(told - seen) / seen
-    workload = bench.workloads[network]
+    there = set(of.distinct())
     by_mode = {
-        workload.named(mode): float(errors_pct[[one == mode for one in of.mode_of_row]].mean())
-        for mode in of.distinct()
+        name: float(errors_pct[[one == mode for one in of.mode_of_row]].mean())
+        for name, mode in bench.workloads[network].modes.items()
+        if mode in there
     }
     return {(target, network, name): e for name, e in by_mode.items() if not np.isnan(e)}

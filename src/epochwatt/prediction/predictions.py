@@ -1,8 +1,8 @@
 """Rows of predictions.csv: what each fit says of each mode of each workload, beside what was seen.
 
 `trains` says whether epochs of this workload in this mode went into the prediction. Bounds are
-those of 90 % and stand where the fit states any. A row's MAPE is the mean over the valid epochs
-after the first.
+those of 90 % and stand where the fit states any. What was observed, and a row's MAPE, are means
+over valid epochs 1 to 5, those that the papers' runs have (`observations.MEANT_EPOCHS`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ import numpy as np
 from epochwatt.prediction.choices import RAW
 from epochwatt.prediction.fits import ENERGY, ENERGY_FILE, TIME, TIME_FILE, read_models
 from epochwatt.prediction.fitting import PHYSICAL, PHYSICAL_DESIGNED
-from epochwatt.prediction.model import FittedModel, bounds, from_json
+from epochwatt.prediction.model import FittedModel, bounds, from_json, sample_both
 from epochwatt.prediction.modes import Mode, Numbers, as_rows
-from epochwatt.prediction.observations import Observations
+from epochwatt.prediction.observations import MEANT_EPOCHS, Observations
 from epochwatt.prediction.paper_energy import PaperEnergy
 from epochwatt.prediction.scoring import mape_pct
 from epochwatt.prediction.workloads import Workload
@@ -29,20 +29,20 @@ Told = Mapping[str, Any]  # JSON data
 
 
 class Predicted(NamedTuple):
-    """What a fit says of some modes, each (n,), and the names of those that it learned from."""
+    """What a fit says of some modes, each (n,), and the modes that it learned from."""
 
     values: Numbers
     low: Numbers | None
     high: Numbers | None
-    trained_on: frozenset[str]
+    trained_on: frozenset[Mode]
 
 
 class Models(NamedTuple):
-    """The fits of a backend: content of epoch_time.json and epoch_energy.json, by `runs`."""
+    """The fits of a backend: content of epoch_time.json and epoch_energy.json."""
 
-    time: Mapping[tuple[str, ...], Told]
+    time: Mapping[tuple[str, ...], Told]  # by `runs`
     power: Mapping[tuple[str, ...], Told]
-    energy: Sequence[Told]
+    energy: Sequence[Told]  # by bench
 
 
 def load_models(folder: str) -> Models:
@@ -52,15 +52,20 @@ def load_models(folder: str) -> Models:
     return Models(by_runs[0], by_runs[1], energy["benches"])
 
 
-def rows_of(workload: Workload, models: Models) -> list[Row]:
-    """Return the rows of a workload, in the order of target, fit and mode."""
-    after = workload.observed.after_first()
+def rows_of(workload: Workload, models: Models, bench: int) -> list[Row]:
+    """Return the rows of a workload, in the order of target, fit and mode.
+
+    Parameters
+    ----------
+    bench : the place of its bench in power_modes.json
+    """
+    after = workload.observed.after_first(MEANT_EPOCHS)
     seen = set(after.distinct())
     modes = {name: mode for name, mode in workload.modes.items() if mode in seen}
     if not modes:
         return []
     time = dict(_times(workload, models, modes))
-    energy = {} if workload.no_energy else dict(_energies(workload, models, modes, time))
+    energy = {} if workload.no_energy else dict(_energies(workload, models, bench, modes, time))
     return [
         row
         for target, fits in ((TIME, time), (ENERGY, energy))
@@ -78,16 +83,18 @@ def _rows(
     predicted: Predicted,
 ) -> Iterator[Row]:
     place = {name: workload.factors[name] for name in _PLACE}
+    runs = dict(zip(workload.modes, workload.runs, strict=True))
     for n, (name, mode) in enumerate(modes.items()):
         observed = getattr(after.only([mode]), target)
         value = float(predicted.values[n])
         yield {
             **place,
+            "run": runs[name],
             "power_mode": name,
             **mode._asdict(),
             "target": target,
             "fit": fit,
-            "trains": name in predicted.trained_on,
+            "trains": mode in predicted.trained_on,
             "observed": float(observed.mean()),
             "predicted": value,
             "low": None if predicted.low is None else float(predicted.low[n]),
@@ -101,37 +108,41 @@ def _times(
 ) -> Iterator[tuple[str, Predicted]]:
     rows = as_rows(list(modes.values()))
     for fit, told in models.time[workload.runs]["fits"].items():
-        model = from_json(told["model"])
-        yield fit, _of_model(model, rows, told["modes"])
+        yield fit, _of_model(from_json(told["model"]), rows)
 
 
-def _of_model(model: FittedModel, rows: Numbers, trained_on: Sequence[str]) -> Predicted:
+def _of_model(model: FittedModel, rows: Numbers) -> Predicted:
     low, high = model.interval(rows, LEVEL) if len(model.draws) else (None, None)
-    return Predicted(model.predict(rows), low, high, frozenset(trained_on))
+    return Predicted(model.predict(rows), low, high, _modes(model.trained_on))
+
+
+def _modes(rows: Sequence[Sequence[float]] | Numbers) -> frozenset[Mode]:
+    return frozenset(Mode(*row) for row in as_rows(rows).tolist())
 
 
 def _energies(
-    workload: Workload, models: Models, modes: Mapping[str, Mode], time: Mapping[str, Predicted]
+    workload: Workload,
+    models: Models,
+    bench: int,
+    modes: Mapping[str, Mode],
+    time: Mapping[str, Predicted],
 ) -> Iterator[tuple[str, Predicted]]:
     rows = as_rows(list(modes.values()))
-    bench = next(b for b in models.energy if b["about"].items() <= workload.factors.items())
-    for fit, told in bench["fits"].items():
+    for fit, told in models.energy[bench]["fits"].items():
         if RAW in time:
-            own = told["modes"] if workload.name in told["networks"] else []
-            learned = frozenset(own) | time[RAW].trained_on
+            knows = workload.name in told["networks"]
+            learned = time[RAW].trained_on | (_modes(told["trained_on"]) if knows else frozenset())
             energy = PaperEnergy(np.array(told["coefficients"]), told["intercept_wh"])
             yield fit, Predicted(energy.predict(rows, time[RAW].values), None, None, learned)
     for fit in (PHYSICAL, PHYSICAL_DESIGNED):
         times, powers = (of[workload.runs]["fits"].get(fit) for of in (models.time, models.power))
         if times and powers:
-            pair = from_json(times["model"]), from_json(powers["model"])
-            yield fit, time_by_power(*pair, rows)._replace(trained_on=frozenset(times["modes"]))
+            yield fit, time_by_power(from_json(times["model"]), from_json(powers["model"]), rows)
 
 
 def time_by_power(time: FittedModel, power: FittedModel, rows: Numbers) -> Predicted:
     """Return energy, Wh, as time x power, whose deviations are independent."""
     values = time.predict(rows) * power.predict(rows) / 3600
-    seconds, watts = time.sample(rows), power.sample(rows)
-    order = np.random.default_rng(1).permutation(len(watts))  # both start from the same seed
-    low, high = bounds(seconds * watts[order] / 3600, LEVEL)
-    return Predicted(values, low, high, frozenset())
+    seconds, watts = sample_both(time, power, rows)
+    low, high = bounds(seconds * watts / 3600, LEVEL)
+    return Predicted(values, low, high, _modes(time.trained_on) | _modes(power.trained_on))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.device.reading import Conf, custom_conf
 from epochwatt.prediction.choose_modes import board_design, choose_modes
-from epochwatt.prediction.model import FittedModel, bounds
+from epochwatt.prediction.model import FittedModel, bounds, distances, sample_both
 from epochwatt.prediction.modes import Board, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.observations import PROCESSES
 
@@ -19,8 +19,10 @@ LEAST_MODES = 4  # as many as the paper profiles; with fewer the model is little
 COST_OF_A_MODE = (
     2.5  # what a mode to profile may take at most, on average, in the strongest's epochs
 )
+EQUAL = 1e-3  # far below what any model is off by: modes that differ by less are as good
 TARGETS = ("time_s", "power_w")
 UNITS = {"power_w": "W", "epoch_s": "s", "energy_wh": "Wh"}
+OPTIONS = {name: f"--max-{name.replace('_', '-')}" for name in UNITS}  # of the command
 
 
 class Estimate(NamedTuple):
@@ -76,8 +78,9 @@ def recommend(
 ) -> Recommendation:
     """Return the best mode of a board.
 
-    Among modes that are equally good the one that needs less energy, then the first of the tables:
-    fewest cores and lowest clocks.
+    Among modes that are equally good the one that needs less energy; among those that are equal in
+    both (to `EQUAL`) the one nearest to what was profiled, where the models are least off: best of
+    all a profiled one.
 
     Parameters
     ----------
@@ -99,7 +102,8 @@ def recommend(
     modes = board.all_modes()
     expected = _together(*(model.predict(modes) for model in models))
     within = np.flatnonzero(_within(modes, expected, budgets))
-    best = _best(objective, expected, within)
+    equal = _equal(objective, expected, within)
+    best = int(equal[distances(modes[equal], models[0].trained_on).argmin()])
     mode = Mode(*modes[best].tolist())
     samples = _samples(models, modes[best : best + 1])
     values = {name: float(of[best]) for name, of in expected.items()}
@@ -115,13 +119,16 @@ def recommend(
     )
 
 
-def _best(objective: str, expected: Mapping[str, Numbers], within: NDArray[np.intp]) -> int:
-    """Return the place of the best of the modes within the budgets."""
+def _equal(
+    objective: str, expected: Mapping[str, Numbers], within: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return the places of those modes within the budgets that equal the best, the best first."""
     epoch_s = expected["epoch_s"]
     energy_wh = expected.get("energy_wh", np.zeros(len(epoch_s)))  # of no account where not known
     aim = {"time": epoch_s, "energy": energy_wh, "edp": epoch_s * energy_wh}[objective]
-    order = np.lexsort((within, energy_wh[within], np.round(aim[within] / aim.min(), 9)))
-    return int(within[order[0]])
+    order = within[np.lexsort((energy_wh[within], np.round(aim[within] / aim.min(), 9)))]
+    equal = [of[order] <= (1 + EQUAL) * of[order[0]] for of in (aim, energy_wh)]
+    return order[equal[0] & equal[1]]
 
 
 def _estimate(value: float, sample: Numbers, level: float) -> Estimate:
@@ -146,11 +153,10 @@ def _front(modes: Numbers, expected: Mapping[str, Numbers]) -> tuple[FrontMode, 
 
 
 def _samples(models: Sequence[FittedModel], modes: Numbers) -> dict[str, Numbers]:
-    """Return what epochs may be in each mode, shape (d, n) each; time and power independent."""
-    found = [model.sample(modes) for model in models]
-    n_draws = min(map(len, found))
-    order = np.random.default_rng(1).permutation(len(found[-1]))  # all start from the same seed
-    return _together(*(of[:n_draws] for of in (*found[:1], *(of[order] for of in found[1:]))))
+    """Return what epochs may be in each mode, shape (d, n) each."""
+    if len(models) == 1:
+        return _together(models[0].sample(modes))
+    return _together(*sample_both(models[0], models[1], modes))
 
 
 def _check(models: Sequence[FittedModel], objective: str, budgets: Mapping[str, float]) -> None:
@@ -161,16 +167,17 @@ def _check(models: Sequence[FittedModel], objective: str, budgets: Mapping[str, 
     if objective not in OBJECTIVES:
         raise PredictionError(f"objective {objective!r}; allowed: {', '.join(OBJECTIVES)}")
     for name, most in budgets.items():
-        if name not in UNITS or not 0 < most < np.inf:
-            raise PredictionError(
-                f"a budget of {name} {most!r}; allowed: {', '.join(UNITS)}, above zero"
-            )
-    asked = [objective] * (objective != "time") + [name for name in budgets if name != "epoch_s"]
+        if name not in UNITS:
+            raise PredictionError(f"a budget of {name}; allowed: {', '.join(UNITS)}")
+        if not 0 < most < np.inf:
+            raise PredictionError(f"{OPTIONS[name]} is {most:g}; allowed: numbers above zero")
+    asked = [f"the objective {objective}"] * (objective != "time")
+    asked += [OPTIONS[name] for name in budgets if name != "epoch_s"]
     if len(models) == 1 and asked:
         raise PredictionError(
-            f"no energy was measured of this workload, and {' and '.join(asked)} "
-            f"{'need' if len(asked) > 1 else 'needs'} it\n"
-            "  allowed without: the objective time, and a budget of epoch_s"
+            "no energy was measured of this workload, or not of every epoch, and "
+            f"{' and '.join(asked)} {'need' if len(asked) > 1 else 'needs'} it\n"
+            f"  allowed without: --objective time and {OPTIONS['epoch_s']}"
         )
 
 
@@ -212,12 +219,12 @@ def _within(
             least = int(expected[name].argmin())
             unit = UNITS[name]
             raise PredictionError(
-                f"no mode keeps {name} at or below {budgets[name]:g} {unit}\n  the least is "
+                f"no mode keeps {OPTIONS[name]} {budgets[name]:g}\n  the least is "
                 f"{expected[name][least]:.4g} {unit}, expected of {Mode(*modes[least].tolist())}"
             )
     both = np.logical_and.reduce([np.ones(len(modes), bool), *keeps.values()])
     if not both.any():
-        told = " and ".join(f"{name} {most:g} {UNITS[name]}" for name, most in budgets.items())
+        told = " and ".join(f"{OPTIONS[name]} {most:g}" for name, most in budgets.items())
         raise PredictionError(
             f"each budget is kept by some mode, but no mode keeps {told} together; raise one"
         )

@@ -3,7 +3,8 @@
 predictions.csv, statistics.csv and scores.csv of a backend. In scores.csv every model learns from
 every subset of four modes (of at most 210, drawn where there are more) and predicts the others, so
 that no row rests on one lucky draw; beside it the subsets that somebody chose. Where the board and
-its networks can be simulated, models on a prior stand among them (`twin_prior`).
+its networks can be simulated, models on a prior stand among them (`twin_prior`). A network that
+lacks a mode or its energy is left out of a row, and `left_out` says why.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,9 +14,15 @@ from typing import Any
 import numpy as np
 
 from epochwatt.errors import EpochwattError
-from epochwatt.prediction.choices import AS_PUBLISHED, DESIGNED, LEAST_MODES, RAW, write_rows
+from epochwatt.prediction.choices import (
+    AS_PUBLISHED,
+    DESIGNED,
+    LEAST_MODES,
+    RAW,
+    named_modes,
+    write_rows,
+)
 from epochwatt.prediction.fits import read_models
-from epochwatt.prediction.model import Prior
 from epochwatt.prediction.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.predictions import load_models, rows_of
 from epochwatt.prediction.scoring import (
@@ -26,12 +33,13 @@ from epochwatt.prediction.scoring import (
     Priors,
     Trial,
     fits_with_priors,
+    known_at,
     score,
     try_splits,
 )
-from epochwatt.prediction.splits import random_subsets
+from epochwatt.prediction.splits import Split, random_subsets, split
 from epochwatt.prediction.statistics import PLACE, rows_of_bench
-from epochwatt.prediction.subsets import N_MODES
+from epochwatt.prediction.subsets import N_EPOCHS, N_MODES
 from epochwatt.prediction.twin_prior import priors
 from epochwatt.prediction.workloads import Bench, Workload, benches, read_workloads
 from epochwatt.study.published import load_published
@@ -76,13 +84,19 @@ def score_predictions(
     workloads = read_workloads(epochs, modes)
     models, found = load_models(folder), read_models(Path(choices))["benches"]
     printed = load_published(Path(published)).measurements
-    predictions = [row for of in workloads for row in rows_of(of, models)]
-    write_rows(f"{folder}/predictions.csv", predictions)
-    statistics = [row for bench in found for row in rows_of_bench(bench, predictions, printed)]
-    write_rows(f"{folder}/statistics.csv", statistics)
     expect = _simulated(list(counts), root)
-    both = zip(benches(workloads), found, strict=True)
-    write_rows(f"{folder}/scores.csv", [row for pair in both for row in scores(*pair, expect)])
+    tables: dict[str, list[Row]] = {"predictions": [], "statistics": [], "scores": []}
+    for n, (bench, chosen) in enumerate(zip(benches(workloads), found, strict=True)):
+        predictions = [row for of in bench.workloads.values() for row in rows_of(of, models, n)]
+        told = (
+            predictions,
+            rows_of_bench(chosen, predictions, printed),
+            scores(bench, chosen, expect),
+        )
+        for rows, own in zip(tables.values(), told, strict=True):
+            rows += [{"bench": n, **row} for row in own]
+    for name, rows in tables.items():
+        write_rows(f"{folder}/{name}.csv", rows)
 
 
 def _simulated(counts: Sequence[str], root: Path) -> Expect | None:
@@ -104,19 +118,10 @@ def fits_of(own: Sequence[Workload], rows: Numbers, expect: Expect | None) -> di
     if expect is None:
         return PLAIN_FITS
     try:
-        known = {of.name: _known(expect(of), rows) for of in own}
+        known = {of.name: known_at(expect(of), rows) for of in own}
     except EpochwattError:  # of a board or network that is not simulated
         return PLAIN_FITS
     return fits_with_priors(known, own[0].factors["backend"] == TWIN)
-
-
-def _known(of: Priors, rows: Numbers) -> Priors:
-    return Priors(None if of.time is None else _at(of.time, rows), _at(of.power, rows))
-
-
-def _at(prior: Prior, rows: Numbers) -> Prior:
-    values = dict(zip(map(tuple, rows.tolist()), prior(rows).tolist(), strict=True))
-    return lambda modes: np.array([values[tuple(row)] for row in as_rows(modes).tolist()])
 
 
 def scores(bench: Bench, chosen: Mapping[str, Any], expect: Expect | None = None) -> list[Row]:
@@ -129,36 +134,55 @@ def scores(bench: Bench, chosen: Mapping[str, Any], expect: Expect | None = None
     """
     if len(chosen["modes"]) < LEAST_MODES:
         return []
-    modes = {name: Mode(int(n), *clocks) for name, (n, *clocks) in chosen["modes"].items()}
+    modes = named_modes(chosen)
     wanted = tuple(modes.values())
-    own = [of for of in bench.workloads.values() if set(wanted) <= set(of.observed.distinct())]
-    splits = random_subsets(wanted, N_MODES, N_SUBSETS, seed=0)
-    place = {name: bench.about[name] for name in PLACE}
+    lacks = {name: _lacks(of, modes) for name, of in bench.workloads.items()}
+    own = [of for of in bench.workloads.values() if not lacks[of.name]]
     if not own:
         return []
+    subsets = _subsets(modes, chosen["choices"])
+    splits = list(dict.fromkeys(one for of in subsets.values() for one in of))
+    place = {name: bench.about[name] for name in PLACE}
     rows = []
     for target, fits in fits_of(own, as_rows(wanted), expect).items():
-        there = [of for of in own if target == "time_s" or not of.no_energy]
-        observed = [of.observed.only(wanted) for of in there]
-        for name, fit in fits.items() if there else ():
+        why = {of.name: of.no_energy for of in own} if target != "time_s" else {}
+        left_out = {name: said for name, said in (lacks | why).items() if said}
+        observed = [of.observed.only(wanted) for of in own if of.name not in left_out]
+        about = {**place, "target": target}
+        told = {"left_out": "; ".join(f"{name}: {said}" for name, said in left_out.items())}
+        for name, fit in fits.items() if observed else ():
             trials = try_splits(fit, observed, splits, target)
-            about = {**place, "target": target, "fit": name}
-            rows += [about | row for row in _summaries(trials, modes, chosen["choices"])]
+            rows += [{**about, "fit": name, **row, **told} for row in _summaries(trials, subsets)]
     return rows
 
 
-def _summaries(
-    trials: Sequence[Trial], modes: Mapping[str, Mode], choices: Mapping[str, Any]
-) -> list[Row]:
-    """Return a row of all trials, and one of each choice that was tried."""
-    kept = {EVERY: list(trials)}
+def _lacks(of: Workload, modes: Mapping[str, Mode]) -> str:
+    """Return which modes a model could not learn from; empty: none."""
+    there = set(of.observed.after_first(N_EPOCHS).distinct())
+    lacking = [name for name, mode in modes.items() if mode not in there]
+    return f"no valid epoch 1 or 2 in {', '.join(lacking)}" if lacking else ""
+
+
+def _subsets(modes: Mapping[str, Mode], choices: Mapping[str, Any]) -> dict[str, list[Split]]:
+    """Return the splits of each row, in words: those of every subset, and what somebody chose."""
+    wanted = tuple(modes.values())
+    subsets = {EVERY: random_subsets(wanted, N_MODES, N_SUBSETS, seed=0)}
     for choice, said in CHOSEN.items():
         if choice in choices:
             names = choices[choice]["modes"]
-            train = {modes[name] for name in names}
+            train = [mode for name, mode in modes.items() if name in names]
             told = f"{said}: {' '.join(names)}" if choice != AS_PUBLISHED else said
-            kept[told] = [trial for trial in trials if set(trial.train) == train]
-    return [_summary(said, of) for said, of in kept.items() if of]
+            subsets[told] = [split(wanted, train)]
+    return subsets
+
+
+def _summaries(trials: Sequence[Trial], subsets: Mapping[str, Sequence[Split]]) -> list[Row]:
+    """Return a row of each set of subsets."""
+    trained = {said: {one.train for one in of} for said, of in subsets.items()}
+    return [
+        _summary(said, [trial for trial in trials if trial.train in of])
+        for said, of in trained.items()
+    ]
 
 
 def _summary(said: str, trials: Sequence[Trial]) -> Row:

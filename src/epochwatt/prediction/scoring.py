@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epochwatt.prediction.model import FittedModel, Prior
-from epochwatt.prediction.modes import Mode, Numbers, PredictionError
+from epochwatt.prediction.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.observations import Observations
 from epochwatt.prediction.paper_energy import fit_paper_energy
 from epochwatt.prediction.paper_time import fit_paper_time
@@ -34,6 +34,16 @@ class Priors(NamedTuple):
 
     time: Prior | None  # modes (n, 4) -> s (n,)
     power: Prior  # modes (n, 4) -> W (n,)
+
+
+def known_at(of: Priors, rows: Numbers) -> Priors:
+    """Return priors that were worked out once, for all modes (n, 4) that they will be asked for."""
+
+    def known(prior: Prior) -> Prior:
+        values = dict(zip(map(tuple, rows.tolist()), prior(rows).tolist(), strict=True))
+        return lambda modes: np.array([values[tuple(row)] for row in as_rows(modes).tolist()])
+
+    return Priors(of.time and known(of.time), known(of.power))
 
 
 class Score(NamedTuple):

@@ -15,14 +15,17 @@ from epochwatt.prediction.choices import (
     PUBLISHED,
     RAW,
     STANDARDISED,
+    named_modes,
 )
 from epochwatt.prediction.fits import ENERGY, TIME
+from epochwatt.prediction.modes import Mode
 from epochwatt.study.published import Measurement
 
 PLACE = ("backend", "setup", "device", "instance", "storage", "num_workers", "batch_size")
 DEVICE = "agx"  # that the paper predicts for
 ALL: tuple[str, ...] = ()  # networks
 EFIJ, TAKE_AWAY = "".join(PUBLISHED), "T5.7.1a"
+EPS_PP = 3.0  # points, as in config/claims.yaml: the slack of take-away 5.7.3a
 
 Row = dict[str, Any]
 
@@ -66,8 +69,8 @@ STATISTICS = (  # sections 5.7, 5.7.2 and 5.7.3; criteria: take-aways 5.7.2 and 
     Statistic("below 10 %", TIME, ("vgg11",), _below(10), (">=", None), "S5.7.2-03", 10),
     Statistic("mean MAPE, %", TIME, ALL, statistics.fmean, ("<=", None), "S5.7-02"),
     Statistic("worst MAPE, %", TIME, ALL, max, ("", None), ""),
-    Statistic("worst MAPE, %", ENERGY, ("resnet",), max, ("<=", None), "S5.7.3-01"),
-    Statistic("worst MAPE, %", ENERGY, ("mobilenet",), max, ("<=", None), "S5.7.3-02"),
+    Statistic("worst MAPE, %", ENERGY, ("resnet",), max, ("<=", 25.0 + EPS_PP), "S5.7.3-01"),
+    Statistic("worst MAPE, %", ENERGY, ("mobilenet",), max, ("<=", 25.0 + EPS_PP), "S5.7.3-02"),
     Statistic("worst MAPE, %", ENERGY, ("lenet",), max, (">", 25.0), "S5.7.3-03"),
     Statistic("least MAPE, %", ENERGY, ("vgg11",), min, (">=", None), "S5.7.3-04"),
     Statistic("worst MAPE, %", ENERGY, ("vgg11",), max, ("<=", None), "S5.7.3-05"),
@@ -86,15 +89,16 @@ def rows_of_bench(
     Parameters
     ----------
     bench : as in power_modes.json
-    predictions : rows of predictions.csv, those of other benches among them
+    predictions : its rows of predictions.csv; a mode of several names is counted once
     printed : config/published/measurements.csv, by id
     """
     place = {name: bench["about"][name] for name in PLACE}
-    own = [
-        row
+    searched = set(named_modes(bench).values())
+    by_mode = {
+        (row["target"], row["fit"], row["model"], Mode(*(row[k] for k in Mode._fields))): row
         for row in predictions
-        if row["power_mode"] in bench["modes"] and all(row[k] == v for k, v in place.items())
-    ]
+    }
+    own = [row for (*_, mode), row in by_mode.items() if mode in searched]
     fits = dict.fromkeys((row["target"], row["fit"]) for row in own)
     told = [
         row

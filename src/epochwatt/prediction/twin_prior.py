@@ -3,7 +3,8 @@
 The closed form (`twin/steady.py`): an epoch of the long run, all modes at once. A model on such a
 prior learns how far the board is from it (`physical.fit_time_on_prior`). What predicts must not
 have seen what it predicts: the parameters are those of a calibration that saw no number of any
-power mode but the default one (`twin.refits.load_prior_parameters`).
+power mode but the default one, and none of DVFS, which lowers clocks too
+(`twin.refits.load_prior_parameters`).
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +30,7 @@ def time_prior(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -
     ----------
     factors : of the workload's runs; the power mode is not looked at
     twin : boards and counted networks
-    p : parameters that saw no number of a power mode
+    p : parameters that saw no number of a power mode, nor of DVFS
 
     Raises
     ------

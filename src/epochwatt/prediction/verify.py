@@ -1,8 +1,8 @@
 """The one run that would confirm a recommended power mode: how to make it, and what it gave."""
 
-import csv
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from epochwatt.errors import EpochwattError
@@ -10,6 +10,7 @@ from epochwatt.fields import FACTOR_DEFAULTS, TWIN
 from epochwatt.prediction.advice import NAMES, Advice
 from epochwatt.prediction.modes import Mode
 from epochwatt.prediction.recommend import UNITS
+from epochwatt.prediction.workloads import Workload, read_workloads
 from epochwatt.study.config import FactorValues
 from epochwatt.text import aligned
 
@@ -22,15 +23,20 @@ def verify_lines(advice: Advice, root: Path = Path()) -> list[str]:
 
     Raises
     ------
-    EpochwattError : several runs of the mode are there
+    EpochwattError : several runs of the mode are there that nothing tells apart
     """
     if advice.told.mode in advice.profiled:
         return ["", "verify: this mode is one of those that the models are fitted to"]
-    found = sorted((root / RUNS).glob(f"{_run_pattern(advice)}/epochs.csv"))
-    if len(found) > 1:
-        names = ", ".join(path.parent.name for path in found)
-        raise EpochwattError(f"several runs of the recommended mode: {names}\n  leave one there")
-    return _compared(advice, found[0]) if found else _planned(advice)
+    paths = sorted((root / RUNS).glob(f"{_run_pattern(advice)}/epochs.csv"))
+    modes = {path.parent.name: advice.told.mode for path in paths}
+    found = read_workloads(map(str, paths), modes)
+    same = [of for of in found if of.factors == advice.fit.workload]  # an id shows some of them
+    names = [name for of in same for name in of.runs]
+    if len(names) > 1:
+        raise EpochwattError(
+            f"several runs of the recommended mode: {', '.join(names)}\n  leave one there"
+        )
+    return _compared(advice, same[0]) if same else _planned(advice)
 
 
 def label(mode: Mode) -> str:
@@ -95,18 +101,15 @@ def _planned(advice: Advice) -> list[str]:
     ]
 
 
-def _compared(advice: Advice, path: Path) -> list[str]:
+def _compared(advice: Advice, run: Workload) -> list[str]:
     """Return what was expected beside the means over the valid epochs after the first."""
-    with path.open(newline="", encoding="utf-8") as handle:
-        rows = [row for row in csv.DictReader(handle) if row["valid"] == "True"]
-    later = [row for row in rows if int(row["epoch"]) > 0]
-    if not later:
-        return ["", f"verify: {path.parent.name} has no valid epoch after the first yet"]
-    epoch_s = sum(float(row["e2e_s"]) for row in later) / len(later)
-    found = {"epoch_s": epoch_s}
-    if all(row["energy_wh"] for row in later):
-        energy_wh = sum(float(row["energy_wh"]) for row in later) / len(later)
-        found |= {"power_w": 3600 * energy_wh / epoch_s, "energy_wh": energy_wh}
+    later = run.observed.after_first()
+    if not len(later.epoch):
+        return ["", f"verify: {run.runs[0]} has no valid epoch after the first yet"]
+    means = later.per_mode()
+    found = {"epoch_s": float(means.time_s[0])}
+    if not np.isnan(means.power_w[0]):
+        found |= {"power_w": float(means.power_w[0]), "energy_wh": float(means.energy_wh[0])}
     gave = "simulated" if advice.asked.backend == TWIN else "measured"
     cells = [("", "expected", "90 % interval", gave, "off by", "in the interval")]
     for name, of in advice.told.estimates.items():
@@ -117,5 +120,5 @@ def _compared(advice: Advice, path: Path) -> list[str]:
                 (f"{NAMES[name]} {UNITS[name]}", f"{of.value:.4g}",
                  f"{of.low:.4g} to {of.high:.4g}", f"{found[name]:.4g}", off, inside)
             )  # fmt: skip
-    told = f"verify: {path.parent.name}, {len(later)} epochs after the first"
+    told = f"verify: {run.runs[0]}, {len(later.epoch)} epochs after the first"
     return ["", told, *aligned(cells)]

@@ -1,13 +1,14 @@
 """The epochs of the runs that models are fitted to, by workload, and workloads by board.
 
 A workload is what runs share that differ in the power mode only; a bench is a board with all that
-its workloads share, so that they differ in the network only.
+its workloads share, so that they differ in the network and its data only.
 """
 
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from epochwatt.prediction.observations import Observations
 PER_NETWORK = ("model", "dataset", "dataset_source", "dataset_scale")
 NO_ENERGY = "energy was not measured"
 SCOPES = "energy was measured by several power scopes: {}"
+IN_PART = "energy was measured in {} of {} epochs after the first"
 
 FACTORS = {f.name: f.kind for f in fields.FACTORS if f.name != "power_mode"}
 
@@ -36,7 +38,7 @@ class Workload:
     modes : name -> mode
     observed : valid epochs, the first included
     is_imported : whether the 2023 scripts measured it
-    no_energy : why there is no energy; empty: there is
+    no_energy : why there is no energy of every epoch after the first; empty: there is
     """
 
     factors: Mapping[str, Any]
@@ -51,22 +53,20 @@ class Workload:
         """Its network."""
         return str(self.factors["model"])
 
-    def named(self, mode: Mode) -> str:
-        """Return the name of a mode."""
-        return next(name for name, known in self.modes.items() if known == mode)
-
 
 @dataclass(frozen=True)
 class Bench:
-    """A board and its workloads, which differ in the network only.
+    """A board and its workloads, which differ in the network and its data only.
 
     Attributes
     ----------
     about : factors that they share
+    is_imported : whether the 2023 scripts measured them
     workloads : network -> its workload
     """
 
     about: Mapping[str, Any]
+    is_imported: bool
     workloads: Mapping[str, Workload]
 
 
@@ -99,21 +99,22 @@ def _is_imported(rows: Rows) -> bool:
 
 
 def benches(workloads: Iterable[Workload]) -> list[Bench]:
-    """Return the workloads by bench, in order."""
+    """Return the workloads by bench, in order; a network on further data opens a further bench."""
     found: dict[tuple[Any, ...], dict[str, Workload]] = defaultdict(dict)
     for workload in workloads:
-        told = {k: v for k, v in workload.factors.items() if k not in PER_NETWORK}
-        found[workload.is_imported, *told.items()][workload.name] = workload
-    return [Bench(dict(about), own) for (_, *about), own in found.items()]
+        told = [item for item in workload.factors.items() if item[0] not in PER_NETWORK]
+        key = (workload.is_imported, *told)
+        place = next(n for n in count() if workload.name not in found[(n, *key)])
+        found[(place, *key)][workload.name] = workload
+    return [Bench(dict(about), is_imported, own) for (_, is_imported, *about), own in found.items()]
 
 
 def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Workload:
     first = runs[0][0]
     by_name = {rows[0]["power_mode"]: _mode(modes[rows[0]["run"]]) for rows in runs}
     valid = [row for rows in runs for row in rows if row["valid"] in (True, "True")]
-    scopes = sorted({row["power_scope"] for row in valid if row["energy_wh"]})
-    several = SCOPES.format(", ".join(scopes)) if len(scopes) > 1 else ""
-    energy_wh = [np.nan if several else float(row["energy_wh"] or "nan") for row in valid]
+    no_energy = _no_energy(valid)
+    energy_wh = [np.nan if no_energy else float(row["energy_wh"] or "nan") for row in valid]
     time_s = np.array([float(row["e2e_s"]) for row in valid])
     observed = Observations(
         workload=first["model"],
@@ -129,8 +130,19 @@ def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Wor
         modes=by_name,
         observed=observed,
         is_imported=_is_imported(runs[0]),
-        no_energy=several if scopes else NO_ENERGY,
+        no_energy=no_energy,
     )
+
+
+def _no_energy(valid: Rows) -> str:
+    """Return why there is no energy of every epoch after the first; empty: there is."""
+    scopes = sorted({row["power_scope"] for row in valid if row["energy_wh"]})
+    later = [bool(row["energy_wh"]) for row in valid if int(row["epoch"]) > 0]
+    if len(scopes) > 1:
+        return SCOPES.format(", ".join(scopes))
+    if scopes and not all(later):
+        return IN_PART.format(sum(later), len(later))
+    return "" if scopes else NO_ENERGY
 
 
 def _typed(kind: str, cell: Any) -> Any:

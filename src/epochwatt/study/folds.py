@@ -153,18 +153,20 @@ def claim_folds(folder: Path) -> dict[str, Fold]:
 def power_mode_fold(published: Published) -> Fold:
     """Return the fold without any number that tells what a power mode does.
 
-    It loses the numbers of which a run is in another mode than its board's default, and the
-    take-aways on modes (`OF_POWER_MODES`). No leak has to be followed: whatever is left is of runs
-    in default modes, and nothing about another mode follows from them.
+    It loses the numbers of which a run is in another mode than its board's default, or with DVFS,
+    which lets the clocks go below the mode's, and the take-aways on modes (`OF_POWER_MODES`). No
+    leak has to be followed: whatever is left is of runs at the clocks of default modes, and nothing
+    about others follows from them.
     """
     facts = published.facts().values()
-    ids = (f.id for f in facts if f.take_away.startswith(OF_POWER_MODES) or _in_other_mode(f))
+    ids = (f.id for f in facts if f.take_away.startswith(OF_POWER_MODES) or _at_other_clocks(f))
     return Fold(POWER_MODES, frozenset(), frozenset(ids))
 
 
-def _in_other_mode(fact: Measurement | Relation) -> bool:
+def _at_other_clocks(fact: Measurement | Relation) -> bool:
     return any(
-        config.get("power_mode") != DEVICE_DEFAULTS[config["device"]]["power_mode"]
+        config.get("dvfs") == "on"
+        or config["power_mode"] != DEVICE_DEFAULTS[config["device"]]["power_mode"]
         for side in _sides(fact)
         for config in single(side)
         if "power_mode" in config

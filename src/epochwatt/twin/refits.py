@@ -4,7 +4,7 @@ For each take-away (`study/folds.py`) the fitted parameters are fitted anew, fro
 without the numbers that it removes. The spread of the values over the folds says how much hangs on
 any one take-away. Two kinds of refits are none of these folds and count for nothing but what they
 are made for: those of take-aways that claims alone judge, and one without any number of a power
-mode, which is what the simulation knows of modes by its mechanisms.
+mode or of DVFS, which is what the simulation knows of modes by its mechanisms.
 """
 
 import csv
@@ -119,7 +119,7 @@ def load_refits(
 
 
 def load_prior_parameters(folder: Path, p: Parameters) -> dict[str, float]:
-    """Return all parameters, fitted without any number of a power mode (`power_mode_fold`).
+    """Return all parameters, fitted without a number of modes or DVFS (`power_mode_fold`).
 
     Parameters and errors as of `load_refits`.
     """

@@ -12,31 +12,35 @@ from epochwatt.claims.tables import EpochTable
 from epochwatt.twin.power import Clocks
 
 ABOUT = {"setup": "sigmetrics2023", "device": "agx", "instance": "d1", "storage": "ssd"}
-ABOUT |= {"num_workers": 4, "batch_size": 16}
+ABOUT |= {"num_workers": 4, "batch_size": 16, "cache_policy": "kept"}
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a function that writes a backend's predictions, of benches that differ from ABOUT."""
+    """Return a function that writes a backend's predictions, of benches that differ from ABOUT.
 
-    def write(*differing):
+    The first bench has other numbers than all others. `imported` and `dataset_scale` are theirs.
+    """
+
+    def write(*differing, first=0):
+        benches = [*differing[:first], {}, *differing[first:]]
         rows = [
-            {**ABOUT, **about, "model": "vgg11", "power_mode": "b", "target": target, "fit": fit,
-             "mape_pct": mape}
-            for about in ({}, *differing)
+            {**ABOUT, **about, "bench": n, "model": "vgg11", "power_mode": "b", "target": target,
+             "fit": fit, "mape_pct": mape if about == {} else 1.0}
+            for n, about in enumerate(benches)
             for target, fit, mape in (("time_s", "paper", 7.5), ("energy_wh", "paper", 40.0),
                                       ("time_s", "log", 99.0))
         ]  # fmt: skip
-        for row in rows[3:]:
-            row["mape_pct"] = 1.0
         with open(tmp_path / "predictions.csv", "w", newline="", encoding="utf-8") as handle:
-            writer = csv.DictWriter(handle, list(rows[0]))
+            writer = csv.DictWriter(handle, list(rows[first * 3]), extrasaction="ignore")
             writer.writeheader()
             writer.writerows(rows)
         found = [
-            {"about": {**ABOUT, **about}, "choices": {"paper": {"modes": modes}} if modes else {}}
-            for about, modes in (({}, ["e", "f", "i", "j"]), *((d, ["a"]) for d in differing))
-        ]
+            {"about": {**ABOUT, **about}, "imported": about.get("imported", False),
+             "data": {"vgg11": {"dataset_scale": about.get("dataset_scale", 1.0)}},
+             "choices": {"paper": {"modes": ["a"] if about else ["e", "f", "i", "j"]}}}
+            for about in benches
+        ]  # fmt: skip
         path = tmp_path / "power_modes.json"
         path.write_text(json.dumps({"benches": found}), encoding="utf-8")
         return str(tmp_path)
@@ -51,6 +55,20 @@ def test_only_runs_that_predicates_mean_are_read(folder, terms):
         ("energy_mape_pct", "agx", "vgg11", "b"): 40.0,
         ("best_mode_set", "agx", "", ""): "efij",
     }
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_a_measured_bench_goes_before_an_imported_one(folder, terms, first):
+    others = ({"imported": True}, {"dataset_scale": 0.25})
+    found = read_predictions(folder(*others, first=first), terms)
+    assert found["time_mape_pct", "agx", "vgg11", "b"] == 7.5
+    assert found["best_mode_set", "agx", "", ""] == "efij"
+
+
+def test_without_a_measured_bench_the_imported_one_is_read(folder, terms, edit_json):
+    path = folder()
+    edit_json(f"{path}/power_modes.json", lambda told: told["benches"][0].update(imported=True))
+    assert read_predictions(path, terms)["energy_mape_pct", "agx", "vgg11", "b"] == 40.0
 
 
 def test_claims_are_judged_on_them(folder, terms, claim):

@@ -9,15 +9,13 @@ from epochwatt.figures.fig10 import draw
 
 @pytest.fixture
 def table(tmp_path):
-    """Return a function that writes predictions of LeNet: mode -> value, whether it trains."""
+    """Return a function that writes predictions: value and whether it trains, of each run."""
 
-    def write(**modes):
-        about = {"setup": "own", "device": "agx", "instance": "d1", "model": "lenet"}
-        about |= {"storage": "ssd", "num_workers": 4, "batch_size": 16}
+    def write(*runs):
         rows = [
-            {**about, "target": target, "fit": fit, "power_mode": mode, "predicted": value,
+            {"run": f"run-{n}", "target": target, "fit": fit, "predicted": value,
              "trains": trains, "mape_pct": 100 * abs(value - 4) / 4}
-            for mode, (value, trains) in modes.items()
+            for n, (value, trains) in enumerate(runs)
             for target, fit in (("time_s", "paper"), ("energy_wh", "paper"), ("time_s", "log"))
         ]  # fmt: skip
         with open(tmp_path / "predictions.csv", "w", newline="", encoding="utf-8") as handle:
@@ -31,7 +29,7 @@ def table(tmp_path):
 
 def test_observed_predicted_and_error_stand_side_by_side(made_up, job_of, numbers, table):
     runs = [made_up({}, {"energy_wh": 4.0}, power_mode=mode) for mode in "ab"]
-    draw(job_of("fig10", *runs, predictions=table(a=(5.0, True), b=(3.0, False))))
+    draw(job_of("fig10", *runs, predictions=table((5.0, True), (3.0, False))))
     assert numbers("fig10a", "power_mode", "quantity", "value", "trains") == [
         ("a", "e2e_s", "4.0", "True"),
         ("a", "predicted_e2e_s", "5.0", "True"),
@@ -44,6 +42,25 @@ def test_observed_predicted_and_error_stand_side_by_side(made_up, job_of, number
         ("energy_wh", "4.0"),
         ("predicted_energy_wh", "5.0"),
     ]
+
+
+def test_runs_that_look_alike_have_predictions_of_their_own(made_up, job_of, numbers, table):
+    """Two scales of one data set, in the same mode."""
+    runs = [made_up(power_mode=mode, dataset_scale=of) for of in (1.0, 0.5) for mode in "ab"]
+    values = ((5.0, True), (3.0, False), (7.0, True), (9.0, False))
+    draw(job_of("fig10", *runs, predictions=table(*values)))
+    found = numbers("fig10a", "quantity", "value")
+    assert [value for name, value in found if name == "predicted_e2e_s"] == [
+        *("5.0", "3.0", "7.0", "9.0")
+    ]
+
+
+def test_four_networks_in_ten_modes_are_readable(made_up, job_of, table):
+    """As in the paper; conftest's `readable` looks at all the text."""
+    networks = ("lenet", "mobilenet", "resnet", "vgg11")
+    runs = [made_up({}, {}, model=m, power_mode=mode) for m in networks for mode in "abcdefghij"]
+    values = [(3.0 + 0.05 * n, n % 3 == 0) for n in range(len(runs))]
+    draw(job_of("fig10", *runs, predictions=table(*values)))
 
 
 def test_modes_without_a_prediction_say_so(made_up, job_of, numbers):

@@ -1,5 +1,8 @@
 """Planted worlds under the paper's power modes, a board's tables, measured tables of others."""
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -120,10 +123,11 @@ def linear_world():
 def planted(tmp_path, write_epochs):
     """Return a function that writes runs of a linear world: paths of epochs.csv, run -> mode.
 
-    Epoch 0 takes twice as long; `energy` False: none was measured; `factors` as of all runs.
+    Epoch 0 takes twice as long, `n_later` follow; `energy` False: none was measured; `factors` as
+    of all runs.
     """
 
-    def write(networks=tuple(PER_NETWORK), letters="abcdefghij", energy=True, **factors):
+    def write(networks=tuple(PER_NETWORK), letters="abcdefghij", energy=True, n_later=3, **factors):
         paths, modes = [], {}
         for network in networks:
             for letter in letters:
@@ -136,12 +140,57 @@ def planted(tmp_path, write_epochs):
                          **{"instance": "d1", "dataset": "some", "dataset_source": "official"},
                          **{"storage": "ssd"}, **factors}  # fmt: skip
                 about = fields.with_defaults({**about, "model": network, "power_mode": letter})
-                epochs = [{"e2e_s": 2 * time_s}, *[{"e2e_s": time_s, **told}] * 3]
+                epochs = [{"e2e_s": 2 * time_s}, *[{"e2e_s": time_s, **told}] * n_later]
                 paths.append(write_epochs(run, about, *epochs, root=tmp_path))
                 modes[run] = list(mode)
         return paths, modes
 
     return write
+
+
+@pytest.fixture(scope="session")
+def edit_rows():
+    """Return a function that changes the rows of an epochs.csv, there or in a copy."""
+
+    def edit(path, change, to=None):
+        with open(path, newline="", encoding="utf-8") as handle:
+            rows = list(csv.DictReader(handle))
+        for row in rows:
+            change(row)
+        with open(to or path, "w", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+    return edit
+
+
+@pytest.fixture
+def beside(tmp_path, edit_rows):
+    """Return a function that puts changed copies beside planted runs: paths, run -> mode, of all.
+
+    `change` changes a row; `only` says which runs by their id, else all; `by_mhz` is added to the
+    CPU clock.
+    """
+
+    def copy(paths, modes, change, only=lambda run: True, by_mhz=0):
+        paths, modes = list(paths), dict(modes)
+        for path in [path for path in paths if only(Path(path).parent.name)]:
+            run = Path(path).parent.name
+            to = tmp_path / "beside" / run / "epochs.csv"
+            to.parent.mkdir(parents=True)
+
+            def changed(row, run=run):
+                row["run"] = f"{run}-beside"
+                change(row)
+
+            edit_rows(path, changed, to)
+            cores, cpu_mhz, *others = modes[run]
+            modes[f"{run}-beside"] = [cores, cpu_mhz + by_mhz, *others]
+            paths.append(str(to))
+        return paths, modes
+
+    return copy
 
 
 @pytest.fixture

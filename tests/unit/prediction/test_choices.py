@@ -66,3 +66,38 @@ def test_ranking_has_every_subset_of_either_search(planted, models):
     last = rows[209]
     parts = [float(last[f"rmse_{name}_s"]) for name in ("lenet", "mobilenet", "resnet")]
     assert float(last["rmse_sum_s"]) == pytest.approx(sum(parts))
+
+
+def renamed(row):
+    row["power_mode"] = "zz"
+
+
+def test_two_names_of_one_mode_are_one_mode(planted, beside):
+    every = beside(*planted(setup="own"), renamed, lambda run: run.endswith("-d"))
+    (bench,) = benches(read_workloads(*every))
+    search = search_of(bench)
+    assert "".join(search.modes) == "abcdefghij"
+    assert choices(bench, search, ranked(bench, search))["paper"]["of"] == 210
+
+
+def test_choice_does_not_hang_on_the_order_of_runs(planted):
+    paths, modes = planted()
+    (bench,) = benches(read_workloads(paths[::-1], modes))
+    search = search_of(bench)
+    assert "".join(search.modes) == "abcdefghij"
+    told = choices(bench, search, ranked(bench, search))
+    assert told["published"]["modes"] == ["e", "f", "i", "j"]
+
+
+def test_file_says_what_each_bench_is_of(planted, models, beside):
+    def imported(row):
+        row["timing_method"] = "imported_cuda_events"
+
+    folder = models(*beside(*planted(("lenet", "resnet"), "abcde"), imported))
+    told = json.loads((folder / "power_modes.json").read_text("utf-8"))["benches"]
+    assert [bench["imported"] for bench in told] == [False, True]
+    assert told[0]["data"]["resnet"] == {
+        **{"dataset": "some", "dataset_source": "official", "dataset_scale": 1.0}
+    }
+    with open(folder / "power_modes.csv", newline="", encoding="utf-8") as handle:
+        assert {row["bench"] for row in csv.DictReader(handle)} == {"0", "1"}

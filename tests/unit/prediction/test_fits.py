@@ -26,14 +26,18 @@ def test_power_is_none_where_it_was_not_measured(planted, models):
 
 
 def test_nothing_fitted_says_what_makes_it(tmp_path):
-    with pytest.raises(PredictionError, match="nothing was fitted yet\n  `make run` makes it"):
-        load_fits(tmp_path)
+    for backend, profile in (("twin", "host"), ("jetson", "jetson")):
+        with pytest.raises(PredictionError, match="nothing was fitted yet\n  `make run`") as error:
+            load_fits(tmp_path / backend)
+        page = tmp_path / backend / "scores.html"
+        assert str(error.value).endswith(f"`snakemake --profile profiles/{profile} {page}`")
 
 
 def test_no_workload_of_two_modes_says_so(planted, models):
     paths, modes = planted(("lenet",), "a")
-    with pytest.raises(PredictionError, match="has no fitted model: no workload was run under two"):
+    with pytest.raises(PredictionError, match="has no fitted model: no workload was run") as error:
         load_fits(models(paths, modes))
+    assert "DVFS off whose four numbers config/devices/ states\n" in str(error.value)
 
 
 def test_another_form_is_refused(planted, models, edit_json):

@@ -49,7 +49,9 @@ def test_each_fit_learns_from_its_own_choice():
 def test_without_energy_the_files_say_so(planted, models):
     told = read(models(*planted(energy=False)), "epoch_energy.json")
     assert told["benches"][0]["fits"] == {}
-    assert told["benches"][0]["missing"] == "energy was not measured"
+    networks = ("lenet", "mobilenet", "resnet")
+    said = "; ".join(f"{name}: energy was not measured" for name in networks)
+    assert told["benches"][0]["missing"] == said
     for of in told["workloads"]:
         assert (of["all_modes"], of["missing"]) == (None, "energy was not measured")
 
@@ -59,3 +61,28 @@ def test_two_modes_have_physical_models_and_no_search(planted, models):
     assert of["fits"] == {}
     assert len(of["all_modes"]["trained_on"]) == 2
     assert of["modes"] == {"a": [8, 1000, 500, 1000], "f": [8, 2000, 900, 1600]}
+
+
+def test_a_mode_that_networks_name_differently_is_fitted(planted, models, edit_rows):
+    """Resnet's mode d is called zz: the numbers count."""
+    paths, modes = planted(setup="own")
+
+    def renamed(row):
+        row["power_mode"] = "zz" if row["power_mode"] == "d" else row["power_mode"]
+
+    for path in paths:
+        if "resnet" in path:
+            edit_rows(path, renamed)
+    folder = models(paths, modes)
+    assert all(len(of["fits"]) == 6 for of in read(folder, "epoch_time.json")["workloads"])
+    (bench,) = read(folder, "epoch_energy.json")["benches"]
+    assert bench["fits"]["paper"]["trained_on"] == list(modes.values())[:10]
+
+
+def test_energy_in_part_is_said_of_its_network(planted, models, edit_rows):
+    paths, modes = planted()
+    edit_rows(paths[13], lambda row: row.update(energy_wh="", power_scope=""))
+    told = read(models(paths, modes), "epoch_energy.json")
+    said = "energy was measured in 27 of 30 epochs after the first"
+    assert told["benches"][0]["missing"] == f"mobilenet: {said}"
+    assert [of["missing"] for of in told["workloads"]] == ["", said, "", ""]

@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 
 from epochwatt.prediction.beliefs import CURVATURES
-from epochwatt.prediction.model import distances, from_json
+from epochwatt.prediction.model import distances, from_json, sample_both
 from epochwatt.prediction.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.paper_time import fit_paper_time
-from epochwatt.prediction.physical import fit_log_time, fit_physical_time, fit_time_on_prior
+from epochwatt.prediction.physical import (
+    fit_log_time,
+    fit_physical_time,
+    fit_power,
+    fit_time_on_prior,
+)
 
 SHARES = (0.5, 0.25, 0.15, 0.1, 0.0)
 
@@ -48,6 +53,16 @@ def test_model_of_another_schema_is_refused(plant, version):
     data = fit_physical_time(plant(SHARES)).to_json() | {"schema_version": version}
     with pytest.raises(PredictionError, match="fit it again"):
         from_json(data)
+
+
+def test_time_and_power_are_drawn_each_by_itself(plant, named):
+    seen = plant(SHARES, deviation=0.02, power_w=20)
+    time, power, modes = fit_physical_time(seen), fit_power(seen), as_rows([named["a"], named["g"]])
+    seconds, watts = sample_both(time, power, modes)
+    assert seconds.tolist() == time.sample(modes).tolist()
+    assert np.sort(watts, axis=0).tolist() == np.sort(power.sample(modes), axis=0).tolist()
+    together = np.corrcoef(time.sample(modes)[:, 0], power.sample(modes)[:, 0])[0, 1]
+    assert abs(np.corrcoef(seconds[:, 0], watts[:, 0])[0, 1]) < 0.15 < abs(together)
 
 
 def test_interval_of_the_same_model_is_the_same(plant, efij, agx):

@@ -1,18 +1,9 @@
 """Rows of epochs under power modes, and tables of them."""
 
-import numpy as np
 import pytest
 
 from epochwatt.prediction.modes import PredictionError
-from epochwatt.prediction.observations import of_rows, read_power_mode_table
-
-# made up for this test
-TABLE = """\
-workload,note,cores,cpu_mhz,gpu_mhz,emc_mhz,time_s,power_w
-small,x,8,2265.6,1377,2133,10,30
-small,y,4,1190.4,675.75,1331.2,25,12
-large,z,8,2265.6,1377,2133,100,
-"""
+from epochwatt.prediction.observations import of_rows
 
 
 def test_power_of_a_mode_is_that_of_its_mean_energy(named):
@@ -50,27 +41,3 @@ def test_times_and_powers_are_above_zero(named, time_s, power_w):
 def test_columns_are_equally_long(named):
     with pytest.raises(PredictionError, match=r"columns of \[1, 2\] rows"):
         of_rows("w", [named["g"]] * 2, [1])
-
-
-def test_table_is_read_by_workload(tmp_path, named):
-    path = tmp_path / "table.csv"
-    path.write_text(TABLE, "utf-8")
-    tables = read_power_mode_table(path)
-    assert list(tables) == ["small", "large"]
-    assert tables["small"].distinct() == (named["g"], named["a"])
-    assert tables["small"].time_s.tolist() == [10, 25]
-    assert np.isnan(tables["large"].power_w).all()
-
-
-def test_table_without_a_column_is_refused(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text(TABLE.replace("emc_mhz", "memory"), "utf-8")
-    with pytest.raises(PredictionError, match="no column emc_mhz"):
-        read_power_mode_table(path)
-
-
-def test_cell_that_is_no_number_is_named_by_its_line(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text(TABLE.replace("1190.4", "slow"), "utf-8")
-    with pytest.raises(PredictionError, match="line 3: could not convert"):
-        read_power_mode_table(path)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from epochwatt.claims.tables import MEANT_EPOCHS as CLAIMED
+from epochwatt.prediction.observations import MEANT_EPOCHS
 from epochwatt.prediction.physical import fit_physical_time, fit_power
 from epochwatt.prediction.predictions import load_models, rows_of, time_by_power
 from epochwatt.prediction.workloads import read_workloads
@@ -12,7 +14,7 @@ def rows(planted, models):
     """Rows of all workloads by target, fit, network and mode."""
     paths, modes = planted()
     fitted = load_models(str(models(paths, modes)))
-    told = [row for of in read_workloads(paths, modes) for row in rows_of(of, fitted)]
+    told = [row for of in read_workloads(paths, modes) for row in rows_of(of, fitted, 0)]
     return {(r["target"], r["fit"], r["model"], r["power_mode"]): r for r in told}
 
 
@@ -45,7 +47,7 @@ def test_models_with_intervals_state_bounds(rows):
 def test_without_energy_only_time_is_predicted(planted, models):
     paths, modes = planted(("lenet", "resnet"), energy=False)
     fitted = load_models(str(models(paths, modes)))
-    told = [row for of in read_workloads(paths, modes) for row in rows_of(of, fitted)]
+    told = [row for of in read_workloads(paths, modes) for row in rows_of(of, fitted, 0)]
     assert {row["target"] for row in told} == {"time_s"}
 
 
@@ -56,3 +58,33 @@ def test_energy_is_time_times_power(planted):
     told = time_by_power(time, power, mode)
     assert told.values == pytest.approx(time.predict(mode) * power.predict(mode) / 3600)
     assert told.low < told.values < told.high
+
+
+def test_a_second_name_of_a_mode_that_trains_trains_too(planted, models, beside):
+    def renamed(row):
+        row["power_mode"] += "2"
+
+    paths, modes = beside(*planted(setup="own"), renamed)
+    fitted = load_models(str(models(paths, modes)))
+    told = [row for of in read_workloads(paths, modes) for row in rows_of(of, fitted, 0)]
+    trains = {(r["target"], r["fit"], r["model"], r["power_mode"]): r["trains"] for r in told}
+    assert sum(trains.values()) > 100
+    assert all(trains[*key, f"{mode}2"] == trains[*key, mode] for *key, mode in trains
+               if not mode.endswith("2"))  # fmt: skip
+    runs = {(row["model"], row["power_mode"]): row["run"] for row in told}
+    assert (runs["lenet", "d"], runs["lenet", "d2"]) == ("lenet-d", "lenet-d-beside")
+
+
+def test_epochs_are_those_that_claims_mean(planted, models, edit_rows):
+    """Epochs 6 and later of a longer run take twice as long."""
+    paths, modes = planted(("lenet", "resnet"), n_later=7)
+
+    def slower(row):
+        row["e2e_s"] = float(row["e2e_s"]) * (1 + (int(row["epoch"]) > MEANT_EPOCHS))
+
+    edit_rows(paths[0], slower)
+    fitted = load_models(str(models(paths, modes)))
+    (lenet, _) = read_workloads(paths, modes)
+    rows = {(r["target"], r["fit"], r["power_mode"]): r for r in rows_of(lenet, fitted, 0)}
+    assert rows["time_s", "paper", "a"]["observed"] == pytest.approx(28.0)
+    assert CLAIMED["1+"] == (1, MEANT_EPOCHS)

@@ -14,6 +14,7 @@ import pytest
 from epochwatt import cli, fields
 from epochwatt.device.reading import parse_conf
 from epochwatt.fakeboard.board import make_board
+from epochwatt.prediction import recommend
 from epochwatt.prediction.model import FittedModel
 from epochwatt.prediction.modes import as_rows
 from epochwatt.prediction.shapes import POWER, TIME
@@ -26,7 +27,6 @@ NOMINAL = {  # as config/devices/agx.yaml states them
     "e": (8, 2100, 900, 1600),
     "g": (8, 2265, 1377, 2133),
     "j": (8, 2265, 1377, 1600),
-    "z": (5, 2265, 1377, 2133),  # five processes: more cores do nothing
 }
 SHIFTS = np.linspace(0.9, 1.1, 21)[:, None]  # of the draws: 90 % of them within 9 %
 TIME_COEFFICIENTS = (200.0, 100.0, 80.0, 100.0, 0.0)
@@ -124,7 +124,7 @@ models    of 4 profiled modes, 4 runs
 modes     29,232: 8 cores x 29 CPU x 14 GPU x 9 memory clocks, of the fake board agx, a stand-in \
 for the real one
 
-take      5 cores, CPU 806.4, GPU 675.75, memory 1331.2 MHz
+take      8 cores, CPU 806.4, GPU 675.75, memory 1331.2 MHz
 
 expected 90 % interval budget risk to break it
 epoch s 470.3 LOW to HIGH
@@ -132,7 +132,6 @@ power W 14.96 LOW to HIGH 15 RISK
 energy Wh 1.955 LOW to HIGH
 a mode keeps a budget when it is expected to; for less risk ask for less
 
-extrapolated: cores 5; profiled are 8 to 8
 extrapolated: CPU MHz 806.4; profiled are 1190.4 to 2265.6
 extrapolated: GPU MHz 675.75; profiled are 905.25 to 1377
 within the budgets: 11,280 of 29,232 modes
@@ -147,7 +146,7 @@ nvpmodel block:
 BLOCK
 
 to set it on the board, which checks each number (docs/root-helper.md):
-  sudo epochwatt-helper custom-mode 5 806400 675750000 1331200000
+  sudo epochwatt-helper custom-mode 8 806400 675750000 1331200000
   sudo epochwatt-helper pin-clocks    # as in the runs, dvfs off
   sudo epochwatt-helper restore       # back to what was before
 
@@ -184,7 +183,7 @@ def test_block_holds_the_mode_and_says_simulated(ask, store):
     (mode,) = parse_conf(text).modes
     settings = {(name, arg): value for name, arg, value in mode.settings}
     assert settings["GPU", "MAX_FREQ"] == "675750000"
-    assert sum(v == "1" for (name, _), v in settings.items() if name == "CPU_ONLINE") == 5
+    assert sum(v == "1" for (name, _), v in settings.items() if name == "CPU_ONLINE") == 8
 
 
 def test_table_of_the_front_says_simulated_in_each_row(ask, store):
@@ -264,7 +263,10 @@ def test_time_needs_no_energy(ask, store):
 )
 def test_energy_that_was_not_measured_is_said(words, refused, store):
     store(fitted(power=False))
-    assert "no energy was measured of this workload, and " in refused(*ASK, *words)
+    asked = words[0] if words[0] in recommend.OPTIONS.values() else "the objective edp"
+    said = refused(*ASK, *words)
+    assert "no energy was measured of this workload, or not of every epoch, and " in said
+    assert f"and {asked} needs it\n" in said
 
 
 @pytest.mark.parametrize(
@@ -274,11 +276,11 @@ def test_energy_that_was_not_measured_is_said(words, refused, store):
         (("--device", "agx-d9"), r"names the instance 'd9'\n  agx has: d1, d2, d3, d4, d5"),
         (("--model", "alexnet"), r"--model is 'alexnet'\n  allowed: lenet, mobilenet"),
         (("--storage", "tape"), r"agx-d1 --storage tape was fitted\n  fitted: ssd, 4 workers"),
-        (("--max-power-w", "1"), r"no mode keeps power_w at or below 1 W\n  the least is [\d.]+ W"),
-        (("--max-power-w", "0"), r"a budget of power_w 0.0; allowed: .*, above zero"),
+        (("--max-power-w", "1"), r"no mode keeps --max-power-w 1\n  the least is [\d.]+ W"),
+        (("--max-power-w", "0"), r"--max-power-w is 0; allowed: numbers above zero"),
         (
             ("--max-power-w", "9", "--max-epoch-s", "230"),
-            r"no mode keeps power_w 9 W and .* together",
+            r"no mode keeps --max-power-w 9 and --max-epoch-s 230 together",
         ),
     ],
 )
@@ -292,6 +294,12 @@ def test_board_or_network_without_a_model_names_the_modes_to_measure(refused, st
     err = refused(*ASK, "--model", "vgg11")
     assert "no model of vgg11 on agx-d1 was fitted\n  fitted: mobilenet on agx-d1\n" in err
     assert err.count(" cores, CPU ") == 4
+
+
+def test_other_unit_without_a_model_is_told_which_unit_has_one(refused, store):
+    store(fitted(num_workers=0), fitted())
+    err = refused("--backend", "twin", "--device", "agx-d2", "--model", "mobilenet")
+    assert "no model of mobilenet on agx-d2 was fitted\n  fitted: mobilenet on agx-d1\n" in err
 
 
 def test_too_few_runs_name_those_to_make(refused, store):
@@ -393,7 +401,7 @@ def test_board_without_records_is_refused(refused, store):
 
 
 # -- the run that would confirm it -----------------------------------------------------------------
-LABEL = "c5cpu806.4gpu675.75emc1331.2"
+LABEL = "c8cpu806.4gpu675.75emc1331.2"
 
 
 def test_verify_plans_a_run_that_the_configuration_takes(ask, store):
@@ -411,22 +419,23 @@ def test_verify_plans_a_run_that_the_configuration_takes(ask, store):
     workload = fitted()[0]["workload"]
     assert {name: run.factors[name] for name in workload} == workload
     assert run.factors["power_mode_settings"] == {
-        **{"cores": 5, "cpu_mhz": 806.4, "gpu_mhz": 675.75, "emc_mhz": 1331.2}
+        **{"cores": 8, "cpu_mhz": 806.4, "gpu_mhz": 675.75, "emc_mhz": 1331.2}
     }
     assert "--config studies=verify-agx-d1-mobilenet -- runs" in out
 
 
-def write_run(here, name, epoch_s, energy_wh):
-    folder = here / "results/runs" / name
-    folder.mkdir(parents=True)
-    lines = ["epoch,valid,e2e_s,energy_wh", f"0,True,{9 * epoch_s},9"]
-    lines += [f"{n},True,{epoch_s},{energy_wh}" for n in (1, 2)]
-    (folder / "epochs.csv").write_text("\n".join([*lines, "3,False,1,1", ""]))
+def write_run(write_epochs, here, hash_, epoch_s, energy_wh, **factors):
+    """Write a run of the recommended mode, that of `fitted()` but for some factors."""
+    about = fitted(**factors)[0]["workload"] | {"power_mode": LABEL, "dataset_scale": 1}
+    told = {"e2e_s": epoch_s, "energy_wh": energy_wh, "power_scope": "module"}
+    first, invalid = told | {"e2e_s": 9 * epoch_s}, told | {"e2e_s": 1.0, "valid": False}
+    name = f"twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-{hash_}"
+    write_epochs(name, about, first, told, told, invalid, root=here)
 
 
-def test_verify_compares_when_the_run_is_there(ask, store):
+def test_verify_compares_when_the_run_is_there(ask, store, write_epochs):
     here = store(fitted())
-    write_run(here, f"twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-01234567", 940.6, 1.955)
+    write_run(write_epochs, here, "01234567", 940.6, 1.955)
     _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
     rows = {line.split()[0]: line for line in out.split("verify: ")[1].splitlines()}
     assert re.search(r"470\.3 .* 940\.6 +\+100\.0 % +no$", rows["epoch"])
@@ -434,10 +443,43 @@ def test_verify_compares_when_the_run_is_there(ask, store):
     assert "14.96" in rows["power"]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [{"dvfs": "on"}, {"cache_policy": "dropped"}, {"dataset_source": "look_alike"}, {"seed": 1}],
+)
+def test_verify_looks_at_no_run_of_other_factors(ask, store, write_epochs, other):
+    here = store(fitted())
+    write_run(write_epochs, here, "76543210", 100.0, 0.5, **other)
+    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
+    assert "verify: one run of 3 epochs." in out
+    write_run(write_epochs, here, "01234567", 940.6, 1.955)
+    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
+    assert f"verify: twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-01234567, 2 epochs" in out
+
+
+def test_verify_waits_for_an_epoch_after_the_first(ask, store, write_epochs):
+    here = store(fitted())
+    about = fitted()[0]["workload"] | {"power_mode": LABEL}
+    name = f"twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-01234567"
+    write_epochs(name, about, {}, {"valid": False}, root=here)
+    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
+    assert out.endswith(f"verify: {name} has no valid epoch after the first yet\n")
+
+
+def test_several_runs_that_no_factor_tells_apart_are_refused(ask, store, write_epochs):
+    here = store(fitted())
+    for hash_ in ("01234567", "76543210"):
+        write_run(write_epochs, here, hash_, 940.6, 1.955)
+    status, _, err = ask(*ASK, "--max-power-w", "15", "--verify")
+    assert status == 1
+    assert re.search("several runs of the recommended mode: .*-01234567, .*-76543210", err)
+
+
 def test_verify_of_a_profiled_mode_needs_no_run(ask, store):
-    store(fitted("cejz"))
+    store(fitted())
     _, out, _ = ask(*ASK, "--verify")
-    assert "take      5 cores, CPU 2265.6, GPU 1377, memory 2133 MHz" in out
+    assert "take      8 cores, CPU 2265.6, GPU 1377, memory 2133 MHz" in out
+    assert "\nprofiled: the models are fitted to this mode too\n" in out
     assert out.endswith("verify: this mode is one of those that the models are fitted to\n")
 
 

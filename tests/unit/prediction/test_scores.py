@@ -15,12 +15,22 @@ def read(path):
         return list(csv.DictReader(handle))
 
 
-def test_all_tables_are_written(planted, models, request):
-    paths, modes = planted()
-    folder = models(paths, modes)
-    published = str(request.config.rootpath / "config/published")
-    choices = str(folder / "power_modes.json")
-    score_predictions(paths, modes, choices, published, [], str(folder))
+@pytest.fixture
+def scored(models, request):
+    """Return a function that fits and scores some runs; gives the folder."""
+
+    def make(paths, modes):
+        folder = models(paths, modes)
+        published = str(request.config.rootpath / "config/published")
+        choices = str(folder / "power_modes.json")
+        score_predictions(paths, modes, choices, published, [], str(folder))
+        return folder
+
+    return make
+
+
+def test_all_tables_are_written(planted, scored):
+    folder = scored(*planted())
     counted = {
         (row["fit"], row["statistic"], row["networks"], row["modes"]): row
         for row in read(folder / "statistics.csv")
@@ -67,3 +77,90 @@ def test_too_few_modes_have_no_score(planted):
     (bench,) = benches(read_workloads(*planted(("lenet",), "abcd")))
     modes = {name: list(mode) for name, mode in bench.workloads["lenet"].modes.items()}
     assert scores(bench, {"modes": modes, "choices": {}}) == []
+
+
+def chosen_of(bench, **choices):
+    """Return a bench as in power_modes.json."""
+    first = next(iter(bench.workloads.values()))
+    modes = {name: list(mode) for name, mode in first.modes.items()}
+    return {"modes": modes, "choices": {name: {"modes": of} for name, of in choices.items()}}
+
+
+@pytest.mark.parametrize("epochs", ["0123", "3"])
+def test_energy_that_is_missing_in_part_leaves_its_network_out(planted, scored, edit_rows, epochs):
+    paths, modes = planted(letters="abcdef")
+
+    def change(row):
+        if row["epoch"] in epochs:
+            row |= {"energy_wh": "", "power_scope": ""}
+
+    edit_rows(paths[3], change)  # lenet, d
+    folder = scored(paths, modes)
+    n_measured = 18 - len(epochs.strip("0"))
+    said = f"lenet: energy was measured in {n_measured} of 18 epochs after the first"
+    for row in read(folder / "scores.csv"):
+        of_time = row["target"] == "time_s"
+        assert row["left_out"] == ("" if of_time else said)
+        assert row["networks"].startswith("lenet") == of_time
+        assert float(row["worst_pct"]) < 1000
+    rows = read(folder / "predictions.csv")
+    assert {row["model"] for row in rows if row["target"] == "energy_wh"} == {
+        *("mobilenet", "resnet", "vgg11")
+    }
+    assert not [row for row in rows if "nan" in row.values()]
+
+
+def test_a_network_that_lacks_a_mode_is_left_out_and_named(planted, scored, edit_rows):
+    paths, modes = planted(letters="abcdef")
+    edit_rows(paths[-1], lambda row: row.update(valid=str(row["epoch"] == "0")))  # vgg11, f
+    rows = read(scored(paths, modes) / "scores.csv")
+    assert {row["networks"] for row in rows} == {"lenet mobilenet resnet"}
+    assert {row["left_out"] for row in rows} == {"vgg11: no valid epoch 1 or 2 in f"}
+
+
+def test_runs_of_the_2023_scripts_are_a_bench_of_their_own(planted, scored, beside):
+    """Their energy is ten times as high: counted by the wrong models it would be far off."""
+
+    def imported(row):
+        row["timing_method"] = "imported_cuda_events"
+        row["e2e_s"] = 3 * float(row["e2e_s"])
+        row["energy_wh"] = row["energy_wh"] and 10 * float(row["energy_wh"])
+
+    folder = scored(*beside(*planted(letters="abcdef"), imported))
+    predictions = [row for row in read(folder / "predictions.csv") if row["fit"] == "paper"]
+    assert max(float(row["mape_pct"]) for row in predictions) < 1e-6
+    for row in predictions:
+        assert row["bench"] == str(int(row["run"].endswith("-beside")))
+    counted = [
+        (row["bench"], row["of"])
+        for row in read(folder / "statistics.csv")
+        if (row["fit"], row["statistic"], row["networks"]) == ("paper", "below 10 %", "all")
+        and row["modes"] == "all"
+    ]
+    assert counted == [("0", "24"), ("1", "24")]
+    assert {row["bench"] for row in read(folder / "scores.csv")} == {"0", "1"}
+
+
+def test_a_network_on_two_data_sets_has_rows_of_both(planted, scored, beside):
+    def smaller(row):
+        row |= {"dataset_source": "synthetic", "dataset_scale": "0.25"}
+
+    every = beside(
+        *planted(("lenet", "resnet"), "abcde"), smaller, lambda run: run.startswith("resnet")
+    )
+    rows = read(scored(*every) / "predictions.csv")
+    assert {(row["bench"], row["model"]) for row in rows} == {("0", "lenet"), ("0", "resnet")}
+
+
+def test_chosen_modes_have_rows_where_subsets_are_drawn(planted, beside, monkeypatch):
+    """Of 15 subsets three are drawn, and the chosen ones are not among them."""
+    monkeypatch.setattr("epochwatt.prediction.scores.N_SUBSETS", 3)
+    (bench,) = benches(read_workloads(*planted(("lenet",), "abcdef")))
+    for letters in ("abcd", "bcef", "abef", "cdef"):
+        rows = scores(bench, chosen_of(bench, paper=list(letters), designed=list(letters)))
+        found = {row["learned_from"]: (row["n_subsets"], row["n"]) for row in rows}
+        assert found == {
+            "every subset of four": (3, 6),
+            f"the search's choice: {' '.join(letters)}": (1, 2),
+            f"designed: {' '.join(letters)}": (1, 2),
+        }

@@ -17,6 +17,7 @@ from epochwatt.prediction.scoring import (
     board_minutes,
     each,
     fits_with_priors,
+    known_at,
     mape_pct,
     score,
     try_splits,
@@ -173,6 +174,33 @@ def test_real_modes_of_a_cpu(krai):
     """Inference on the CPU alone: the clocks of the GPU do nothing and move with the others."""
     scores = shown(TIME_FITS, krai, leave_one_mode_out, "time_s")
     assert all(told.n == 5 for told in scores.values())
+    found = {key: (told.median_pct, told.worst_pct) for key, told in scores.items()}
+    expected = {  # as in docs/prediction.md: the physical model is not better than the others here
+        ("ResNet-50, armnn", "paper"): (13.1, 140.3),
+        ("ResNet-50, armnn", "log"): (14.7, 44.9),
+        ("ResNet-50, armnn", "physical"): (19.0, 60.1),
+        ("ResNet-50, tflite", "paper"): (18.0, 178.8),
+        ("ResNet-50, tflite", "log"): (10.9, 37.2),
+        ("ResNet-50, tflite", "physical"): (20.5, 58.2),
+    }
+    assert found.keys() == expected.keys()
+    for key, (median, worst) in expected.items():
+        assert found[key] == pytest.approx((median, worst), abs=0.06), key
+
+
+def test_prior_that_is_known_is_worked_out_once(modes):
+    asked = []
+
+    def prior(rows):
+        asked.append(len(rows))
+        return rows[:, 2]
+
+    rows = np.array(modes, float)
+    known = known_at(Priors(None, prior), rows)
+    assert known.time is None
+    for some in (modes[3:5], modes[::-1]):
+        assert known.power(np.array(some, float)).tolist() == [mode.gpu_mhz for mode in some]
+    assert asked == [10]
 
 
 def test_real_clocks_of_tx2(tx2):

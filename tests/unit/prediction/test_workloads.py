@@ -17,7 +17,7 @@ def test_runs_that_differ_in_the_power_mode_only_are_one_workload(planted):
     assert (lenet.factors["num_workers"], lenet.factors["dataset_scale"]) == (4, 1.0)
     assert lenet.observed.epoch.tolist() == [0, 1, 2, 3] * 2
     assert lenet.observed.time_s[:2].tolist() == pytest.approx([2 * 28, 28])  # 0.1 x 280 s
-    assert mobilenet.named(Mode(8, 2000, 500, 1000)) == "b"
+    assert mobilenet.modes == lenet.modes
 
 
 def test_energy_is_that_of_the_table(planted):
@@ -39,6 +39,25 @@ def test_energy_that_is_missing_or_of_several_scopes_says_so(planted, write_epoc
     assert np.isnan(both.observed.power_w).all()
 
 
+@pytest.mark.parametrize(("epoch", "said"), [("2", "5 of 6"), ("0", "")])
+def test_energy_that_is_missing_in_part_is_as_missing(planted, edit_rows, epoch, said):
+    """An epoch after the first counts, the first does not."""
+    paths, modes = planted(("lenet",), "ab")
+    edit_rows(paths[1], without_energy(epoch))
+    (lenet,) = read_workloads(paths, modes)
+    expected = f"energy was measured in {said} epochs after the first" if said else ""
+    assert lenet.no_energy == expected
+    assert np.isnan(lenet.observed.after_first().power_w).all() == bool(said)
+
+
+def without_energy(epoch):
+    def change(row):
+        if row["epoch"] == epoch:
+            row |= {"energy_wh": "", "power_scope": ""}
+
+    return change
+
+
 def test_epochs_that_are_not_valid_are_left_out(write_epochs, tmp_path, planted):
     paths, modes = planted(("lenet",), "a")
     (lenet,) = read_workloads(paths, modes)
@@ -56,3 +75,24 @@ def test_a_bench_holds_what_differs_in_the_network_only(planted):
     loaderless = replace(workloads[0], factors={**workloads[0].factors, "num_workers": 0})
     assert len(benches([*workloads, loaderless])) == 2
     assert len(benches([*workloads, replace(workloads[0], is_imported=True)])) == 2
+
+
+def test_a_network_on_further_data_opens_a_further_bench(planted, beside):
+    def smaller(row):
+        row |= {"dataset_source": "synthetic", "dataset_scale": "0.25"}
+
+    every = beside(*planted(("lenet", "resnet"), "ab"), smaller, lambda run: "resnet" in run)
+    first, second = benches(read_workloads(*every))
+    assert {name: of.factors["dataset_source"] for name, of in first.workloads.items()} == {
+        "lenet": "official",
+        "resnet": "official",
+    }
+    assert [of.factors["dataset_scale"] for of in second.workloads.values()] == [0.25]
+    assert first.about == second.about
+
+
+def test_networks_on_data_of_their_own_share_a_bench(planted):
+    lenet = planted(("lenet",), "ab", dataset_source="bundled")
+    resnet = planted(("resnet",), "ab", dataset_source="synthetic")
+    (bench,) = benches(read_workloads(lenet[0] + resnet[0], lenet[1] | resnet[1]))
+    assert list(bench.workloads) == ["lenet", "resnet"]

@@ -99,6 +99,13 @@ def test_prior_of_power_modes_is_all_parameters_fitted_without_any(evidence):
     assert kinds_of_refits(evidence)[POWER_MODES] == PRIOR
 
 
+def test_prior_of_power_modes_saw_no_epoch_of_dvfs(evidence):
+    left = {fact.id for fact in without(evidence.facts, all_folds(evidence)[POWER_MODES])}
+    assert len(left) == 71
+    assert not {"S5.5.1-02", "S5.5.1-04", "S5.5.2-04", "RS5.5.1-02", "RS5.5.2-01"} & left
+    assert {"S5.5.1-01", "S5.5.1-03"} <= left  # the same runs with DVFS off
+
+
 class TestFile:
     """refits.csv."""
 
