@@ -1,6 +1,11 @@
-"""Tables for the terminal."""
+"""Words and tables for people."""
 
 from collections.abc import Iterable, Sequence
+
+
+def counted(n: int, what: str) -> str:
+    """Return a number and what it counts: one of it without the last `s`."""
+    return f"{n} {what.removesuffix('s') if n == 1 else what}"
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from epochwatt.text import aligned, origin
+from epochwatt.text import aligned, counted, origin
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,10 @@ def test_origin_says_each_thing_once_and_never_that_a_fake_board_was_measured(ba
 def test_origin_of_an_unknown_backend_is_not_made_up():
     with pytest.raises(KeyError):
         origin(["guess"])
+
+
+def test_one_of_a_thing_is_singular():
+    assert [counted(n, "runs") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_nothing_trails():

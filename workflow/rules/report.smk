@@ -50,7 +50,7 @@ rule show_claims:
 
 
 rule show_configuration:
-    """Show versions, the machines of measured runs and the configuration."""
+    """Show versions, the machines of runs and the configuration."""
     input:
         config=CONFIGURATION,
         epochs=epochs_of(MEASURED_RUNS),

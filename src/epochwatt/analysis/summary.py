@@ -4,6 +4,7 @@ From the means of each run over its valid epochs after the first. Times are comp
 workload: a model and its data on one kind of board, its power seen by one kind of sensor.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -111,9 +112,9 @@ def workloads(means: pd.DataFrame) -> list[Workload]:
 
 
 def best_settings(means: pd.DataFrame) -> list[Choice]:
-    """Return the settings that none beats, for each workload and unit with two or more runs.
+    """Return the settings that none beats, for each workload and unit with two runs to compare.
 
-    Time against energy (`pareto_front`); where energy was not measured, time alone.
+    Time against energy (`pareto_front`) of the runs with energy; where there is none, time alone.
 
     Parameters
     ----------
@@ -121,11 +122,11 @@ def best_settings(means: pd.DataFrame) -> list[Choice]:
     """
     found = []
     for about, own in _groups(means, (*WORKLOAD, "instance")):
-        if len(own) < 2:
-            continue
-        named = [factor for factor in SETTING if own[factor].nunique() > 1]
         rated = own[own.energy_wh.notna()]
         compared = own if rated.empty else rated
+        if len(compared) < 2:
+            continue
+        named = [factor for factor in SETTING if own[factor].nunique() > 1]
         energies = np.zeros(len(own)) if rated.empty else rated.energy_wh.to_numpy(float)
         for place in pareto_front(compared.e2e_s.to_numpy(float), energies):
             run = compared.iloc[int(place)]
@@ -146,5 +147,7 @@ def _range(values: "pd.Series[float]") -> tuple[float, float] | None:
 
 
 def _setting(run: "pd.Series[Any]", named: Sequence[str]) -> str:
-    words = ", ".join(SETTING[factor].format(run[factor]) for factor in named)
-    return words.replace("1 workers", "1 worker") or "repeated"
+    """Return what a run is set to; it has no prefetch factor without workers."""
+    known = [factor for factor in named if not pd.isna(run[factor])]
+    words = ", ".join(SETTING[factor].format(run[factor]) for factor in known)
+    return re.sub(r"\b1 (worker|torch thread|epoch)s\b", r"1 \1", words) or "repeated"

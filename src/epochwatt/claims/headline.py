@@ -39,18 +39,20 @@ def headline(findings: Sequence[Finding]) -> list[str]:
 
 
 def in_short(findings: Iterable[Finding]) -> list[str]:
-    """Return two lines per paper of simulated claims, and one per board of measured ones."""
+    """Return two lines per paper of simulated claims, and one per board of measured ones.
+
+    A board of which no claim can be evaluated has none.
+    """
     groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for each in findings:
-        if each.backend == TWIN or each.status != "not_evaluable":
-            groups[each.backend, each.board or TITLES[each.paper]].append(each)
+        groups[each.backend, each.board or TITLES[each.paper]].append(each)
     lines = []
     for (backend, name), own in groups.items():
         core = [each for each in own if each.role == "core"]
         if backend == TWIN:
             lines.append(f"{name}. {_held_out(core, RESTS_ON[0]).strip()}")
             lines.append(f"{name}. As it is simulated, of {len(core)} core claims {_counts(core)}.")
-        else:
+        elif _is_told(own):
             about = "claims" if own[0].form != GENERAL else "claims about any board"
             lines.append(f"{name}: of {len(own)} {about} {_counts(own)}.")
     return lines or ["No claim can be evaluated on these runs."]
@@ -78,6 +80,11 @@ def _held_out(core: Iterable[Finding], rests_on: str) -> str:
         f"  Held out, {told.count('holds')} of {len(told)} core claims hold {RESTING[rests_on]} "
         f"({unjudged} more cannot be judged, {whole} have no number to leave out)."
     )
+
+
+def _is_told(measured: Iterable[Finding]) -> bool:
+    """Say whether any claim of a group can be evaluated."""
+    return any(each.status != "not_evaluable" for each in measured)
 
 
 def _counts(told: Sequence[Finding]) -> str:
@@ -137,8 +144,7 @@ def _measured(backend: str, own: Sequence[Finding]) -> list[str]:
         if each.form == GENERAL:
             boards[each.board].append(each)
     for board, told in boards.items():
-        known = [each for each in told if each.status != "not_evaluable"]
-        if known:
-            lines.append(f"  {board}: of {len(known)} claims about any board {_counts(known)}.")
-            lines += _failures(known)
+        if _is_told(told):
+            lines.append(f"  {board}: of {len(told)} claims about any board {_counts(told)}.")
+            lines += _failures(told)
     return [*lines, ""]

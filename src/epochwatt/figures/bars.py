@@ -17,6 +17,7 @@ from epochwatt.figures.runs import FACTORS, Number, RunData, row
 
 PARTS = ("stall", "compute", "overhead")
 STACK = (*(f"{part}_s" for part in PARTS), "e2e_s")  # rows of a stack
+ENDS = ("published", "published_hi")  # of a mark
 REASON_CHARACTERS = 24  # of a missing bar; the CSV has all of it
 SENTENCE_CHARACTERS = 30  # in a line of what is missing where nothing is there
 REASONS_SHOWN = 3  # where nothing is there; the CSV has all
@@ -110,9 +111,9 @@ def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> li
     for n, at in enumerate(x):
         stall, compute, _, e2e = rows[len(STACK) * n : len(STACK) * (n + 1)]
         draw_mark(axes, at, stall, colour["published"])
-        if compute["published"] is not None:
-            raised = {**compute, "published": (stall["value"] or 0.0) + compute["published"]}
-            draw_mark(axes, at, raised, colour["published"])
+        told = {end: compute[end] for end in ENDS if compute[end] is not None}
+        raised = {end: value + (stall["value"] or 0.0) for end, value in told.items()}
+        draw_mark(axes, at, {**compute, **raised}, colour["published"])
         draw_mark(axes, at, e2e, colour["published"])
     missing = [told["missing"] for told in rows[:: len(STACK)]]
     draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])

@@ -2,8 +2,8 @@
 
 Source: SIGMETRICS 2023, section 5.1. Panel a is the mean of epochs 1+, stacked stall, compute and
 overhead; panel b the stall of epoch 0 beside that of epochs 1+; panel c the energy of an epoch. The
-paper shows panel b for four workers and panel c for none and four; where no run has four every
-number of workers is drawn. Panel a has eight workers, too: section 5.1.6 tells of them.
+paper shows panel b for four workers and panel c for none and four; a group of bars without four
+is drawn with every number of workers. Panel a has eight workers, too: section 5.1.6 tells of them.
 """
 
 from typing import Any
@@ -69,10 +69,13 @@ def bars_of(job: Job) -> tuple[list[Bar], str]:
 
 
 def of_paper(bars: list[Bar], workers: tuple[int, ...]) -> list[Bar]:
-    """Return the bars with these numbers of workers; all of them where none has four."""
-    if all(bar.run.factors["num_workers"] != FOUR for bar in bars):
-        return bars
-    return [bar for bar in bars if bar.run.factors["num_workers"] in workers]
+    """Return the bars with these numbers of workers; all of a group where none has four."""
+    with_four = {bar.group for bar in bars if bar.run.factors["num_workers"] == FOUR}
+    return [
+        bar
+        for bar in bars
+        if bar.group not in with_four or bar.run.factors["num_workers"] in workers
+    ]
 
 
 def draw_pairs(bars: list[Bar], axes: Axes, job: Job, quantity: str) -> list[dict[str, Any]]:

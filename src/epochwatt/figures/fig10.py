@@ -19,7 +19,8 @@ from epochwatt.figures import published, style
 from epochwatt.figures.bars import Bar, draw_missing, marked_row, positions
 from epochwatt.figures.fig09 import groups_of
 from epochwatt.figures.job import Job
-from epochwatt.figures.runs import Number
+from epochwatt.figures.runs import Number, RunData
+from epochwatt.prediction.observations import MEANT_EPOCHS
 
 FIT = "paper"
 NOT_PREDICTED = "no model was fitted"
@@ -94,12 +95,21 @@ def _rows(bar: Bar, job: Job, column: str, target: str, found: Predictions) -> R
     row, seen = found.get((target, run.id)), run.number(column)
     about: dict[str, Any] = {"fit": FIT, "trains": None if row is None else row["trains"]}
     told = [marked_row(run, column, seen, job, **about)]
-    for name, cell in ((f"predicted_{column}", "predicted"), ("mape_pct", "mape_pct")):
+    for name, cell, n_epochs in (
+        (f"predicted_{column}", "predicted", seen.n_epochs),
+        ("mape_pct", "mape_pct", _n_meant(run, column)),
+    ):
         number = Number(None, 0, seen.missing or NOT_PREDICTED)
         if row is not None:
-            number = Number(float(row[cell]), seen.n_epochs)
+            number = Number(float(row[cell]), n_epochs)
         told.append(marked_row(run, name, number, job, **about))
     return told
+
+
+def _n_meant(run: RunData, column: str) -> int:
+    """Return how many epochs a MAPE is over: valid ones up to the last of the paper's runs."""
+    meant = (row for row in run.valid("1+") if row["epoch"] <= MEANT_EPOCHS)
+    return sum(row[column] is not None for row in meant)
 
 
 def _draw_facet(axes: Axes, bars: Sequence[Bar], told: Sequence[Rows], job: Job) -> Axes:

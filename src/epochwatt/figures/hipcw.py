@@ -5,7 +5,7 @@ epochs, too. Marks are those of this paper
 alone: it contradicts the main paper, and the simulated boards were not fitted to it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ PANELS = tuple(zip("abcdef", product(("ssd", "hdd"), (0.25, 1.0, 4.0)), strict=T
 N_BINS = 60  # of an epoch
 MEDIA = ("hdd", "sd", "ssd", "emmc")  # in the paper's order
 WIDE, NARROW = 0.9, 0.5  # bars of the first epoch, and of the median before them
-BESIDE = (WIDE + NARROW) / 4  # where the first epoch's mark stands, left of the median's
+BESIDE = (WIDE + NARROW) / 4  # where mark and reason of the first epoch stand, left of the median's
 CUT = 1.5  # an epoch's start that is higher than all else by this factor is cut off
 LINE: dict[str, Any] = {"linewidth": 1.2}
 BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "zorder": 1.5}
@@ -59,13 +59,19 @@ def bars_of(runs: Sequence[RunData], group: str, tick: str) -> list[Bar]:
 
 
 def draw_medians(
-    bars: Sequence[Bar], axes: Axes, job: Job, quantity: str, label: str
+    bars: Sequence[Bar],
+    axes: Axes,
+    job: Job,
+    quantity: str,
+    label: str,
+    behind: Iterable[tuple[float, str]] = (),
 ) -> list[dict[str, Any]]:
     """Draw the median epoch of each run, in the colour of its medium; return the CSV's rows.
 
     Parameters
     ----------
     label : what the groups are
+    behind : x of each bar behind them and why it is missing, as in `draw_missing`
     """
     colour = job.colours("missing", "published", *{bar.run.factors["storage"] for bar in bars})
     x = positions([bar.group for bar in bars])
@@ -76,8 +82,8 @@ def draw_medians(
         if told["value"] == 0:  # told from what is missing
             axes.annotate("0", (at, 0), xytext=(0, 2), textcoords="offset points", ha="center",
                           fontsize="small")  # fmt: skip
-    missing = [told["missing"] for told in rows]
-    draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])
+    missing = zip(x.tolist(), [told["missing"] for told in rows], strict=True)
+    draw_missing([*missing, *behind], axes, colour["missing"])
     label_axes(bars, axes, label)
     return rows
 
@@ -105,7 +111,9 @@ def draw_workers(job: Job, quantity: str, said: str) -> None:
     bars, grey = bars_of(job.runs, "num_workers", "storage"), job.colours("missing")["missing"]
     with job.panel(job.figure) as (figure, axes):
         first = draw_first(bars, axes, job, quantity)
-        rows = draw_medians(bars, axes, job, quantity, "loader workers") + first
+        x = (positions([bar.group for bar in bars]) - BESIDE).tolist()
+        behind = zip(x, [told["missing"] for told in first], strict=True)
+        rows = draw_medians(bars, axes, job, quantity, "loader workers", behind) + first
         axes.set_ylabel(said)
         drawn = [
             Patch(color=grey, label="median of all epochs"),
@@ -162,7 +170,7 @@ def binned(points: Points, n_bins: int = N_BINS) -> Iterator[Bin]:
 def draw_series(
     job: Job,
     quantity: str,
-    said: str,
+    said: tuple[str, str],
     along: tuple[str, str],
     points_of: Callable[[RunData, str], Points],
 ) -> None:
@@ -170,8 +178,9 @@ def draw_series(
 
     Parameters
     ----------
-    quantity, said : name in the CSV and label of what is drawn
-    along : the same of what it is drawn over
+    quantity : name in the CSV of what is drawn
+    said : its label and its unit
+    along : name in the CSV and label of what it is drawn over
     points_of : gives what is drawn of a run, from the folder with the records of its epochs
     """
     for letter, (storage, scale) in PANELS:
@@ -180,11 +189,11 @@ def draw_series(
         runs.sort(key=lambda run: run.factors["num_workers"])
         with job.panel(f"{job.figure}{letter}", runs) as (figure, axes):
             facets = style.side_by_side(figure, axes, max(len(runs), 1))
-            facets[0].set_ylabel(said)
+            facets[0].set_ylabel(f"{said[0]} ({said[1]})")
             rows = []
             for run, facet in zip(runs, facets, strict=False):
                 points = points_of(run, job.records.get(run.id, ""))
-                rows += _draw_run(run, points, facet, job, quantity, along[0])
+                rows += _draw_run(run, points, facet, job, (quantity, said[1]), along[0])
                 facet.set_xlabel(along[1])
             if not runs:
                 told = f"lacks {', '.join(job.lacking)}" if job.lacking else "no such run"
@@ -206,10 +215,10 @@ def _series_legend(figure: Figure, medium: str, rows: Sequence[dict[str, Any]], 
 
 
 def _draw_run(
-    run: RunData, points: Points, axes: Axes, job: Job, quantity: str, along: str
+    run: RunData, points: Points, axes: Axes, job: Job, about: tuple[str, str], along: str
 ) -> list[dict[str, Any]]:
-    """Draw mean and range of a run's points; return the CSV's rows."""
-    medium = run.factors["storage"]
+    """Draw mean and range of a run's points, a quantity in a unit; return the CSV's rows."""
+    (quantity, unit), medium = about, run.factors["storage"]
     colour = job.colours(medium, "missing", "published", "epoch_bound")
     bins = list(binned(points))
     x = [each.x for each in bins]
@@ -235,7 +244,7 @@ def _draw_run(
             draw_mark(axes, sum(ends) / 2, told, colour["published"])
             rows.append(told)
     start = _limit(axes, bins, [told.get("published") or 0.0 for told in rows])
-    cut = f" (starts of epochs: up to {start:.0f})" if start else ""
+    cut = f" (starts of epochs: up to {start:.0f} {unit})" if start else ""
     axes.set_title(f"{run.factors['num_workers']} workers{cut}", fontsize="small")
     if points.bounds:
         axes.set_xlim(-0.01 * points.bounds[-1], 1.01 * points.bounds[-1])

@@ -13,7 +13,7 @@ from epochwatt.figures.series import series
 
 def draw(job: Job) -> None:
     """Draw the panels."""
-    said = "reads from the disk (1/s)"
+    said = "reads from the disk", "1/s"
     draw_series(job, "read_iops", said, ("t_s", "training time (s)"), reads)
 
 

@@ -18,7 +18,7 @@ STALL = [MINIBATCH_COLUMNS.index(name) for name in ("wait_s", "copy_s")]
 
 def draw(job: Job) -> None:
     """Draw the panels."""
-    said = "stall per mini-batch (ms)"
+    said = "stall per mini-batch", "ms"
     along = "minibatch", "mini-batches since the run began"
     draw_series(job, "stall_ms_per_minibatch", said, along, stalls)
 

@@ -24,7 +24,7 @@ METRICS = {"power_mean_w": "power_w", "read_iops": "iops"}  # our column -> name
 ON_BOARD = "i"  # the idle state that the module's own sensors were read in
 BOUNDS = {"less_than": "v", "at_most": "v", "at_least": "^"}  # qualifier -> marker
 RANGE = "range"  # qualifier of a lower and an upper bound of one run
-BOUND = ("v", "published bound")
+ARROWS = {"v": "published upper bound", "^": "published lower bound"}  # marker -> in a legend
 OTHER = ("D", "published")
 SHAPES = {  # quantity -> marker of its values, name in a legend; of others as OTHER
     "stall_s": ("s", "published stall"),
@@ -140,16 +140,18 @@ def draw_mark(axes: Axes, x: float, told: Mapping[str, Any], colour: str) -> Non
 
     Filled where the fit has seen the value, open where not; a bound is an arrow, a range two.
     """
+    for value, marker in _drawn(told):
+        look = _look(marker, bool(told["seen_by_fit"]), colour)
+        axes.plot(x, value, **look, zorder=5, clip_on=False)
+
+
+def _drawn(told: Mapping[str, Any]) -> list[tuple[float, str]]:
+    """Return value and marker of what is drawn of a row of the CSV."""
     shape, _ = SHAPES.get(told.get("quantity", ""), OTHER)
     qualifier = told["published_qualifier"]
-    ends = {
-        told["published"]: "^" if qualifier == RANGE else BOUNDS.get(qualifier, shape),
-        told["published_hi"]: "v",
-    }
-    for value, marker in ends.items():
-        if value is not None:
-            look = _look(marker, bool(told["seen_by_fit"]), colour)
-            axes.plot(x, value, **look, zorder=5, clip_on=False)
+    first = "^" if qualifier == RANGE else BOUNDS.get(qualifier, shape)
+    ends = ((told["published"], first), (told["published_hi"], "v"))
+    return [(value, marker) for value, marker in ends if value is not None]
 
 
 def handles(rows: Iterable[Mapping[str, Any]], colour: str) -> list[Line2D]:
@@ -157,10 +159,11 @@ def handles(rows: Iterable[Mapping[str, Any]], colour: str) -> list[Line2D]:
     labels: dict[str, str] = {}
     is_seen: dict[str, bool] = {}
     for told in filter(is_marked, rows):
-        is_bound = told["published_qualifier"] in (*BOUNDS, RANGE)
-        shape, label = BOUND if is_bound else SHAPES.get(told.get("quantity", ""), OTHER)
-        labels[shape] = label if labels.get(shape, label) == label else OTHER[1]
-        is_seen[shape] = is_seen.get(shape, True) and bool(told["seen_by_fit"])
+        _, value_label = SHAPES.get(told.get("quantity", ""), OTHER)
+        for _, shape in _drawn(told):
+            label = ARROWS.get(shape, value_label)
+            labels[shape] = label if labels.get(shape, label) == label else OTHER[1]
+            is_seen[shape] = is_seen.get(shape, True) and bool(told["seen_by_fit"])
     return [
         Line2D([], [], label=label, **_look(shape, is_seen[shape], colour))
         for shape, label in labels.items()

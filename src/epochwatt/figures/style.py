@@ -51,7 +51,7 @@ def panel(style: str, settings: Mapping[str, Any], note: str) -> Iterator[tuple[
 def legend(figure: Figure, handles: Sequence[Any]) -> None:
     """Draw a legend between the panel's title and its axes, in as few rows as it needs."""
     title = ""
-    for old in figure.legends:
+    for old in list(figure.legends):
         title = old.get_title().get_text()
         old.remove()
     _head(figure, title, handles)

@@ -7,7 +7,7 @@ from epochwatt.claims.findings import Finding, read_findings
 from epochwatt.claims.headline import TITLES, in_short
 from epochwatt.markup import Markup, element, folded, page, paragraphs, table
 from epochwatt.study.runs import TWIN
-from epochwatt.text import label
+from epochwatt.text import counted, label
 
 STATUS_CSS = {"holds": "good", "does_not_hold": "bad"}
 INTRODUCTION = (
@@ -52,7 +52,7 @@ def take_away_table(findings: Sequence[Finding]) -> Markup:
             {
                 "claim": f"{each.claim} ({each.role})",
                 "says": each.wording,
-                "on": each.board or label(each.backend),
+                "on": f"{each.board}; {label(each.backend)}" if each.board else label(each.backend),
                 "status": _status(each.status),
                 **(_evidence(each) if is_held_out else {}),
                 "values": _values(each),
@@ -97,7 +97,7 @@ def _not_evaluable(findings: Sequence[Finding]) -> list[Markup]:
     for about in dict.fromkeys((each.backend, each.board) for each in findings):
         own = [each for each in findings if (each.backend, each.board) == about]
         forms = f"claims about any board, on {about[1]}" if about[1] else "the papers' own runs"
-        title = f"{label(about[0])}; {forms}: {len(own)} claims cannot be evaluated"
+        title = f"{label(about[0])}; {forms}: {counted(len(own), 'claims')} cannot be evaluated"
         rows = [{"claim": f.claim, "says": f.wording, "missing": f.missing} for f in own]
         parts.append(folded(title, table(rows)))
     return parts

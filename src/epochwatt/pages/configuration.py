@@ -1,4 +1,4 @@
-"""What made the results: versions here, software and machines of measured runs, configuration."""
+"""What made the results: versions here, software and machines of runs, configuration."""
 
 import hashlib
 import os
@@ -11,8 +11,10 @@ from pathlib import Path
 from epochwatt import __version__
 from epochwatt.markup import Markup, Rows, element, folded, page, paragraphs, table
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.text import label
 
 PACKAGES = ("snakemake", "numpy", "scipy", "pandas", "scikit-learn", "matplotlib", "pydantic")
+NO_COMMIT = "not a git checkout"
 READ = ".yaml"  # files that are shown; of the others only the hash
 
 
@@ -22,7 +24,7 @@ def write_configuration(files: Iterable[str], records: Mapping[str, str], path: 
     Parameters
     ----------
     files : of config/
-    records : measured run -> folder of its records
+    records : run that is not simulated -> folder of its records
     path : where to write
 
     Raises
@@ -34,7 +36,7 @@ def write_configuration(files: Iterable[str], records: Mapping[str, str], path: 
         element("h2", "The workflow"),
         table(versions()),
         paragraphs(["As this page was made; it is made anew when a file below or a run changes."]),
-        *_measured(machines(records)),
+        *_machines(machines(records)),
         element("h2", "Configuration"),
         *(folded(name, element("pre", _text(name))) for name in files if name.endswith(READ)),
         element("h3", "All its files"),
@@ -51,19 +53,31 @@ def versions() -> Rows:
 
 
 def commit(root: Path = Path()) -> str:
-    """Return the commit of a checkout and whether files differ from it, or that there is none."""
+    """Return the commit of a checkout and whether files differ from it, or that there is none.
+
+    A checkout around `root` is not its own. Nothing is written, not even git's index.
+    """
+    git = ["git", "--no-optional-locks"]
     try:
-        said = [
-            subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True)
-            for words in (["rev-parse", "HEAD"], ["status", "--porcelain"])
-        ]
+        top, head, changes = (
+            subprocess.run([*git, *words], cwd=root, capture_output=True, text=True, check=True)
+            for words in (
+                ["rev-parse", "--show-toplevel"],
+                ["rev-parse", "HEAD"],
+                ["status", "--porcelain"],
+            )
+        )
     except (OSError, subprocess.CalledProcessError):
-        return "not a git checkout"
-    return said[0].stdout.strip() + (" and changes to it" if said[1].stdout else "")
+        return NO_COMMIT
+    if Path(top.stdout.rstrip("\n")) != root.resolve():
+        return NO_COMMIT
+    return head.stdout.strip() + (" and changes to it" if changes.stdout else "")
 
 
 def machines(records: Mapping[str, str]) -> Rows:
-    """Return what measured runs, as the record of their last epoch tells it, and how many.
+    """Return where runs were made, as the record of their last epoch tells it, and how many.
+
+    Without serial numbers, which a report that is passed on would tell, and tables of clocks.
 
     Parameters
     ----------
@@ -76,15 +90,21 @@ def machines(records: Mapping[str, str]) -> Rows:
         if not epochs:
             continue
         meta = run.read(epochs[-1]).meta
-        about = {"unit": f"{meta['factors']['device']}/{meta['factors']['instance']}"}
+        factors = meta["factors"]
+        about = {"data": label(factors["backend"])}
+        about |= {"unit": f"{factors['device']}/{factors['instance']}"}
         about |= {**meta["machine"], **meta["software"]}
-        key = tuple((name, str(value)) for name, value in about.items())
+        key = tuple((name, str(value)) for name, value in about.items() if _is_shown(name))
         found[key] = found.get(key, 0) + 1
     return [{"runs": n, **dict(about)} for about, n in found.items()]
 
 
-def _measured(rows: Rows) -> list[Markup]:
-    return [element("h2", "Machines of measured runs"), table(rows)] if rows else []
+def _is_shown(name: str) -> bool:
+    return name != "serial" and not name.endswith("_steps_mhz")
+
+
+def _machines(rows: Rows) -> list[Markup]:
+    return [element("h2", "Machines of runs"), table(rows)] if rows else []
 
 
 def _text(path: str) -> str:

@@ -16,7 +16,7 @@ from epochwatt.claims.headline import TITLES as PAPERS
 from epochwatt.claims.headline import in_short
 from epochwatt.markup import Markup, bar, element, key, page, paragraphs, table
 from epochwatt.study.runs import TWIN
-from epochwatt.text import aligned, origin
+from epochwatt.text import aligned, counted, origin
 
 # a section each: title -> backends
 SECTIONS = {
@@ -30,9 +30,11 @@ MEANS = "Means over the valid epochs after the first (1+); parts in % of E2E."
 OVER_RUNS = (
     "Ranges go from the least run to the most; parts are means of the runs, each counted once."
 )
-FRONT = "Pareto-optimal: no other run is both faster and takes less energy. Learning is not judged."
-FASTEST = "Without energy: the fastest run. Learning is not judged."
+FRONT = "Pareto-optimal: no other run is both faster and takes less energy."
+FASTEST = "Where there is no energy: the fastest run."
+LEARNING = "Learning is not judged."
 LONG_S = 36_000  # told in hours from here on
+PLACE = ("setup", "board", "data", "unit", "storage")  # told of runs that differ in it
 FEW_RUNS = 20  # up to so many have a row each; results/tables/runs.csv has them all
 
 Row = dict[str, str]  # what is Markup stands on the page only
@@ -141,21 +143,22 @@ def headline(epochs: pd.DataFrame) -> list[str]:
     told = f"{time_s:.0f} s" if time_s < LONG_S else f"{time_s / 3600:.0f} h"
     lines = [
         f"{origin(epochs.backend).capitalize()} {', '.join(places)}: "
-        f"{epochs.run.nunique()} runs, {len(epochs)} epochs, {told} of training."
+        f"{counted(epochs.run.nunique(), 'runs')}, {counted(len(epochs), 'epochs')}, "
+        f"{told} of training."
     ]
     invalid = epochs[~epochs.valid]
     if len(invalid):
         flags = sorted({flag for cell in invalid["flags"] for flag in cell.split()})
-        lines.append(
-            f"{len(invalid)} epochs are not valid and left out of means: {', '.join(flags)}."
-        )
+        n_epochs = counted(len(invalid), "epochs")
+        lines.append(f"{n_epochs} not valid and left out of means: {', '.join(flags)}.")
     imported = epochs[epochs.timing_method == "imported_cuda_events"]
     if len(imported):
-        n_runs = imported.run.nunique()
-        lines.append(f"{n_runs} of the runs are imported from logs of the 2023 scripts.")
+        n_runs = counted(imported.run.nunique(), "runs")
+        lines.append(f"{n_runs} imported from logs of the 2023 scripts.")
     without = set(epochs.run) - set(run_means(epochs).run)
     if without:
-        lines.append(f"{len(without)} runs have no valid epoch after the first, and no row here.")
+        n_runs = counted(len(without), "runs")
+        lines.append(f"{n_runs} without a valid epoch after the first, and without a row here.")
     return [*lines, *([NO_POWER] if (epochs.power_scope == "").all() else []), MEANS]
 
 
@@ -187,18 +190,24 @@ def best_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, list
         told |= {} if each.energy_wh is None else {"energy Wh": _short(each.energy_wh)}
         rows.append((dict.fromkeys(named, "") if named == above else named) | told)
         above = named
-    return (FASTEST if all(c.energy_wh is None for c in choices) else FRONT), rows
+    metered = {each.energy_wh is not None for each in choices}
+    notes = [
+        note for note, is_metered in ((FRONT, True), (FASTEST, False)) if is_metered in metered
+    ]
+    return " ".join([*notes, LEARNING]), rows
 
 
 def run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
-    """Return a row per run."""
+    """Return a row per run; of what names board, unit and data, only what differs."""
     rows = []
     for run in means.to_dict("records"):
         shares = {part: run[f"{part}_s"] / run["e2e_s"] for part in PARTS}
         power = {"energy Wh": run["energy_wh"], "power W": run["power_mean_w"]}
         rows.append(
             {
-                "model": titles.get(run["model"], run["model"]),
+                **_named(run, titles),
+                "unit": run["instance"],
+                "storage": run["storage"],
                 "mode": str(run["power_mode"]),
                 "workers": str(run["num_workers"]),
                 "batch": str(run["batch_size"]),
@@ -209,10 +218,11 @@ def run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
                 **{name: _short(value) for name, value in power.items() if not pd.isna(value)},
             }
         )
-    return rows
+    same = {name for name in PLACE if len({row[name] for row in rows}) == 1}
+    return [{name: cell for name, cell in row.items() if name not in same} for row in rows]
 
 
-def _named(about: Mapping[str, Any], titles: Mapping[str, str]) -> Row:
+def _named(about: Mapping[Any, Any], titles: Mapping[str, str]) -> Row:
     setup, device, model = (str(about[name]) for name in ("setup", "device", "model"))
     scale = about["dataset_scale"]
     times = "" if scale == 1 else f" x{scale:g}"

@@ -111,6 +111,26 @@ def test_a_lone_run_beats_nobody(means):
     assert best_settings(means(({}, metered(4.0, 1.0)))) == []
 
 
+def test_a_run_is_not_the_best_of_itself_where_others_have_no_energy(means):
+    table = means(({}, metered(4.0, 1.0)), ({"num_workers": 1}, metered(1.0, None)))
+    assert best_settings(table) == []
+
+
+def test_a_setting_reads_well(means):
+    """No prefetch factor without workers, and one of a thing is singular only where it is one."""
+    some = {"num_workers": 11, "prefetch_factor": 4, "torch_threads": 1, "epochs_per_job": 11}
+    table = means(
+        ({"num_workers": 0, "prefetch_factor": None}, metered(3.0, 3.0)),
+        (some, metered(4.0, 2.0)),
+        ({"num_workers": 1, "prefetch_factor": 2, "torch_threads": 2}, metered(5.0, 1.0)),
+    )
+    assert [choice.setting for choice in best_settings(table)] == [
+        "0 workers, 1 torch thread, 1 epoch per job",
+        "11 workers, prefetch 4, 1 torch thread, 11 epochs per job",
+        "1 worker, prefetch 2, 2 torch threads, 1 epoch per job",
+    ]
+
+
 @pytest.mark.parametrize(
     ("stall", "compute", "overhead", "what"),
     [(3, 2, 1, "input"), (2, 3, 1, "compute"), (1, 2, 3, "overhead")],

@@ -102,6 +102,17 @@ def test_each_measured_board_is_told_of_apart(finding):
     ]
 
 
+@pytest.mark.parametrize("told", [headline, in_short])
+def test_a_board_counts_also_what_cannot_be_evaluated_of_it(finding, told):
+    general = {"backend": "jetson", "form": "general", "board": "own orin d1"}
+    rows = [
+        *(finding(**general), finding(**general, claim="T2", status="does_not_hold")),
+        *[finding(**general, claim="T3", status="not_evaluable")] * 3,
+    ]
+    counts = "own orin d1: of 5 claims about any board 1 hold, 1 do not, 3 cannot be evaluated."
+    assert counts in [line.strip() for line in told(rows)]
+
+
 def test_without_runs_there_is_nothing_to_say():
     assert headline([]) == ["No runs, so no claim can be evaluated."]
 

@@ -11,6 +11,7 @@ from epochwatt.figures.bars import (
     legend,
     positions,
 )
+from epochwatt.figures.published import Mark
 
 
 @pytest.fixture
@@ -79,6 +80,16 @@ def test_stack_is_as_high_as_the_epoch(bars, made_up, axes):
     ]
     top = axes.containers[-1][0]
     assert top.get_y() + top.get_height() == 8.0
+
+
+def test_both_ends_of_a_published_range_of_compute_stand_on_top_of_our_stall(
+    bars, made_up, axes, monkeypatch
+):
+    printed = {"compute_s": Mark(2.0, 3.0, "id", "range", seen_by_fit=False)}
+    monkeypatch.setattr("epochwatt.figures.bars.mark", lambda _m, _f, name, _e: printed.get(name))
+    found, job = bars(made_up())
+    draw_stacks(found, axes, job, "1+")
+    assert [float(line.get_ydata()[0]) for line in axes.lines] == [3.5, 4.5]
 
 
 def test_missing_bar_says_why_and_a_long_reason_is_cut(bars, made_up, gone, axes):

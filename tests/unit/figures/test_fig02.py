@@ -73,6 +73,20 @@ def test_every_number_of_workers_is_there_where_no_run_has_the_papers(job_of, ma
     ]
 
 
+def test_network_without_the_papers_workers_stands_beside_one_that_has_them(
+    job_of, made_up, numbers
+):
+    runs = [made_up(num_workers=w) for w in (0, 2, 4)]
+    draw(job_of("fig02", *runs, *(made_up(model="mobilenet", num_workers=w) for w in (0, 2))))
+    columns = ("model", "num_workers")
+    assert list(dict.fromkeys(numbers("fig02b", *columns))) == [
+        *(("lenet", "4"), ("mobilenet", "0"), ("mobilenet", "2"))
+    ]
+    assert list(dict.fromkeys(numbers("fig02c", *columns))) == [
+        *(("lenet", "0"), ("lenet", "4"), ("mobilenet", "0"), ("mobilenet", "2"))
+    ]
+
+
 def test_published_numbers_stand_beside_ours(files, numbers):
     files()
     told = numbers("fig02b", "epoch_set", "num_workers", "published", "seen_by_fit")

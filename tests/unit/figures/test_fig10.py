@@ -6,6 +6,8 @@ import pytest
 
 from epochwatt.figures.fig10 import draw
 
+from .conftest import INVALID
+
 
 @pytest.fixture
 def table(tmp_path):
@@ -41,6 +43,21 @@ def test_observed_predicted_and_error_stand_side_by_side(made_up, job_of, number
     assert numbers("fig10b", "quantity", "value")[:2] == [
         ("energy_wh", "4.0"),
         ("predicted_energy_wh", "5.0"),
+    ]
+
+
+def test_error_of_a_long_run_is_of_the_epochs_that_the_papers_runs_have(
+    made_up, job_of, numbers, table
+):
+    """Of epochs 1 to 5, one is not valid and one has no energy."""
+    epochs = [{"energy_wh": 4.0}, {"energy_wh": 4.0}, INVALID, {}, *([{"energy_wh": 4.0}] * 6)]
+    runs = [made_up(*epochs, power_mode=mode) for mode in "ab"]
+    draw(job_of("fig10", *runs, predictions=table((5.0, True), (3.0, False))))
+    assert numbers("fig10a", "quantity", "n_epochs")[:3] == [
+        *(("e2e_s", "8"), ("predicted_e2e_s", "8"), ("mape_pct", "4"))
+    ]
+    assert numbers("fig10b", "quantity", "n_epochs")[:3] == [
+        *(("energy_wh", "7"), ("predicted_energy_wh", "7"), ("mape_pct", "3"))
     ]
 
 

@@ -10,6 +10,8 @@ from epochwatt.figures import hipcw_fig02, hipcw_fig04, hipcw_fig06, hipcw_fig07
 from epochwatt.figures.hipcw import Points, binned, draw_series
 from epochwatt.records.samples import write_samples
 
+from .conftest import INVALID
+
 NX = {
     **{"setup": "hipcw2021", "device": "nx", "model": "mobilenet", "dataset": "gld23k"},
     **{"power_mode": "15W"},
@@ -71,6 +73,24 @@ class TestBars:
             ("4", "ssd", "1.5", ""),
         ]
 
+    def test_name_a_first_epoch_that_is_missing(self, job_of, nx, numbers, tmp_path):
+        runs = [nx(INVALID, {}, {}, storage=medium, num_workers=1) for medium in ("hdd", "ssd")]
+        runs.append(nx(storage="sd", num_workers=1))
+        hipcw_fig02.draw(job_of("hipcw_fig02", *runs))
+        assert numbers("hipcw_fig02", "storage", "value", "missing")[3:] == [
+            *(("hdd", "", "no valid first epoch"), ("sd", "1.5", "")),
+            ("ssd", "", "no valid first epoch"),
+        ]
+        svg = (tmp_path / "figures/hipcw_fig02.svg").read_text("utf-8")
+        assert svg.count(">missing: no valid first epoch<") == 2
+
+    def test_missing_in_both_epoch_sets_say_so_once(self, job_of, nx, gone, tmp_path):
+        missing = [gone(**NX, storage="sd", num_workers=2)]
+        path = nx(storage="ssd", num_workers=4)
+        hipcw_fig02.draw(job_of("hipcw_fig02", path, missing=missing))
+        svg = (tmp_path / "figures/hipcw_fig02.svg").read_text("utf-8")
+        assert svg.count(">missing: out of memory<") == 1
+
     def test_of_several_boards_stand_in_groups_of_their_own(self, job_of, nx, tmp_path):
         runs = [nx(storage="hdd", instance=board, num_workers=1) for board in ("d1", "d2")]
         hipcw_fig02.draw(job_of("hipcw_fig02", *runs))
@@ -123,7 +143,8 @@ class TestSeries:
         assert [(told.n, told.mean) for told in binned(points, n_bins=4)] == [(1, 1.0), (1, 2.0)]
 
     @pytest.mark.parametrize(
-        ("start", "title"), [(40.0, "4 workers (starts of epochs: up to 40)"), (2.5, "4 workers")]
+        ("start", "title"),
+        [(40.0, "4 workers (starts of epochs: up to 40 ms)"), (2.5, "4 workers")],
     )
     def test_starts_of_epochs_that_tower_above_the_rest_are_cut_off_and_told(
         self, job_of, nx, tmp_path, start, title
@@ -131,7 +152,9 @@ class TestSeries:
         values = np.array([start, *([2.0] * 199)])
         told = Points(np.arange(200) + 0.5, values, [200.0], [0])
         job = job_of("hipcw_fig07", nx(storage="ssd"))
-        draw_series(job, "stall_ms_per_minibatch", "said", ("n", "n"), lambda run, folder: told)
+        draw_series(
+            job, "stall_ms_per_minibatch", ("a", "ms"), ("n", "n"), lambda run, folder: told
+        )
         svg = (tmp_path / "figures/hipcw_fig07b.svg").read_text("utf-8")
         assert f">{title}<" in svg
 

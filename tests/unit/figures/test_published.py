@@ -113,8 +113,25 @@ def test_legend_has_an_entry_per_shape_filled_where_the_fit_has_seen_all_of_it()
         ("published stall", "#000000"),
         ("published E2E", "white"),
         ("published", "#000000"),
-        ("published bound", "#000000"),
+        ("published lower bound", "#000000"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("about", "shown"),
+    [
+        ({"published_qualifier": "at_least"}, [("^", "published lower bound")]),
+        ({"published_qualifier": "at_most"}, [("v", "published upper bound")]),
+        (
+            {"published_qualifier": "range", "published_hi": 5.0},
+            [("^", "published lower bound"), ("v", "published upper bound")],
+        ),
+    ],
+)
+def test_legend_shows_the_arrows_that_are_drawn(about, shown):
+    told = {**cells(None), "published": 3.0, "seen_by_fit": True, "quantity": "stall_s", **about}
+    found = [(line.get_marker(), line.get_label()) for line in handles([told], "#000000")]
+    assert found == shown
 
 
 def test_nothing_is_drawn_where_nothing_is_published():

@@ -70,6 +70,14 @@ def test_legend_stands_below_the_panels_title(style_file):
     assert [text.get_text() for text in drawn.get_texts()] == ["what"]
 
 
+def test_legend_takes_the_place_of_all_before_it(style_file):
+    with style.panel(style_file, SETTINGS, "") as (figure, axes):
+        figure.legend(handles=[], title="the title")
+        style.legend(figure, axes.plot([0], [0], label="what"))
+        (drawn,) = figure.legends
+    assert drawn.get_title().get_text() == "the title"
+
+
 @pytest.mark.parametrize(
     ("available", "columns"), [(9.0, 4), (7.0, 3), (6.9, 2), (4.9, 1), (0.1, 1)]
 )

@@ -71,9 +71,14 @@ def test_a_simulated_claim_that_cannot_be_evaluated_says_what_is_missing(shown):
     assert rows(page)[0][-1] == ["software", "stacks"]
 
 
-def test_a_measured_board_is_named_and_held_out_of_nothing(shown):
-    page = shown(HOST | {"form": "general", "board": "own host local"})
-    assert rows(page)[0][2] == ["own", "host", "local"]
+@pytest.mark.parametrize(
+    ("backend", "where"), [("host", "measured, host"), ("fake", "not measured, fake board")]
+)
+def test_a_board_is_named_with_where_its_data_are_from_and_held_out_of_nothing(
+    backend, where, shown
+):
+    page = shown(HOST | {"backend": backend, "form": "general", "board": "own host local"})
+    assert " ".join(rows(page)[0][2]) == f"own host local; {where}"
     assert "held out</th>" not in page
 
 

@@ -1,6 +1,7 @@
-"""What made the results: versions, machines of measured runs, configuration."""
+"""What made the results: versions, machines of runs, configuration."""
 
 import hashlib
+import os
 import subprocess
 from pathlib import Path
 
@@ -40,6 +41,26 @@ def test_commit_says_whether_files_differ(git, tmp_path):
     assert commit(tmp_path) == git("rev-parse", "HEAD") + " and changes to it"
 
 
+def test_the_commit_of_a_checkout_around_it_is_not_its_own(git, tmp_path):
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "one")
+    (tmp_path / "unpacked").mkdir()
+    assert commit(tmp_path / "unpacked") == "not a git checkout"
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert commit(tmp_path / "link").startswith(git("rev-parse", "HEAD"))
+
+
+def test_asking_for_the_commit_leaves_gits_index_alone(git, tmp_path):
+    (tmp_path / "a").write_text("1")
+    git("init", "-q")
+    git("add", "a")
+    git("commit", "-q", "-m", "one")
+    os.utime(tmp_path / "a", (1e9, 1e9))
+    index = (tmp_path / ".git/index").read_bytes()
+    commit(tmp_path)
+    assert (tmp_path / ".git/index").read_bytes() == index
+
+
 def test_without_git_there_is_no_commit(git, tmp_path, monkeypatch):
     assert commit(tmp_path) == "not a git checkout"
     monkeypatch.setenv("PATH", "")
@@ -59,6 +80,17 @@ def test_machines_are_those_of_the_records_and_counted(checkout, measure):
     assert machines({unmeasured.id: unmeasured.records}) == []
 
 
+def test_a_machine_is_told_without_serial_number_and_tables_of_clocks(checkout, measure):
+    run = checkout.runs[0]
+    run.factors["backend"] = "fake"
+    board = {"board": "agx", "serial": "1421019000001", "gpu_steps_mhz": [114.75, 1377.0]}
+    measure(run, 0, machine=board)
+    told = {"runs": 1, "data": "not measured, fake board", "unit": "host/local"}
+    assert machines({run.id: run.records}) == [told | {"board": "agx", "torch": "2.9.1"}]
+    write_configuration([], {run.id: run.records}, "c.html")
+    assert "<h2>Machines of runs</h2>" in Path("c.html").read_text("utf-8")
+
+
 def test_page_holds_the_text_of_settings_and_the_hash_of_all(checkout):
     table = Path("config/published/takeaways.csv")
     write_configuration([str(table), "config/exclusions.yaml", "config/config.yaml"], {}, "c.html")
@@ -67,4 +99,4 @@ def test_page_holds_the_text_of_settings_and_the_hash_of_all(checkout):
     assert "<summary>config/published" not in page
     assert hashlib.sha256(table.read_bytes()).hexdigest() in page
     assert page.index("config/config.yaml") < page.index("config/exclusions.yaml")
-    assert "Machines of measured runs" not in page
+    assert "Machines of" not in page

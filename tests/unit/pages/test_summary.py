@@ -70,7 +70,7 @@ def test_the_best_setting_is_named_by_what_differs(summary):
     lines, page = summary([{}, {"e2e_s": 3.0, "compute_s": 1.0}], [{}, {}])
     about = ["own", "this machine", "LeNet-5", "mnist digits x8", "local", "2"]
     assert table(lines, [*BEST, "model", "data", "unit"])[1:] == [[*about, "batch 16", "3"]]
-    assert "Without energy: the fastest run." in page
+    assert "<p>Where there is no energy: the fastest run. Learning is not judged.</p>" in page
 
 
 def test_a_front_is_named_once(summary):
@@ -79,6 +79,35 @@ def test_a_front_is_named_once(summary):
     _, fast, slow = table(lines, [*BEST, "model", "data", "unit"])
     assert fast[-3:] == ["batch 32", "3", "0.5"]
     assert slow == ["", "batch 16", "4", "0.25"]
+
+
+def test_a_note_of_each_kind_stands_above_units_with_and_without_energy(summary):
+    seen = {"power_scope": "module", "energy_wh": 0.25}
+    jetson = {"backend": "jetson", "device": "agx"}
+    lines, _ = summary(
+        *([{}, {}], [{}, {"e2e_s": 3.0}], [seen, seen], [seen, seen | {"e2e_s": 3.0}]),
+        factors=[{}, {}, jetson, jetson],
+    )
+    _, host, board = table(lines, [*BEST, "model", "data", "unit"])
+    assert (host[-2:], board[-2:]) == (["3", "-"], ["3", "0.25"])
+    assert (
+        "Pareto-optimal: no other run is both faster and takes less energy. "
+        "Where there is no energy: the fastest run. Learning is not judged."
+    ) in lines
+
+
+def test_rows_of_runs_name_what_differs_of_board_unit_data_and_storage(summary):
+    agx = {"backend": "jetson", "device": "agx", "storage": "ssd"}
+    factors = [{"instance": "second"}, {}, {"dataset_scale": 2.0}, agx]
+    lines, _ = summary(*[[{}, {}]] * 4, factors=factors)
+    header, *rows = table(lines, ["board", "model", "data", "unit", "storage", "mode"])
+    assert [row[:5] for row in rows] == [
+        ["this machine", "LeNet-5", "mnist digits x8", "second", "disk"],
+        ["this machine", "LeNet-5", "mnist digits x8", "local", "disk"],
+        ["this machine", "LeNet-5", "mnist digits x2", "local", "disk"],
+        ["AGX Xavier", "LeNet-5", "mnist digits x8", "local", "ssd"],
+    ]
+    assert "setup" not in header
 
 
 def test_each_run_has_a_row_while_they_are_few(summary, checkout):
@@ -113,14 +142,15 @@ def test_energy_and_power_are_told_where_they_were_measured(summary):
 def test_invalid_epochs_are_told_and_left_out(summary):
     bad = {"e2e_s": 1000.0, "valid": False, "flags": {"fresh_weights", "cold_process"}}
     lines, _ = summary([{}, {}, bad, bad])
-    assert "2 epochs are not valid and left out of means: cold_process, fresh_weights." in lines
+    assert "2 epochs not valid and left out of means: cold_process, fresh_weights." in lines
     assert table(lines, RUNS)[1][4:6] == ["1", "4.00"]
 
 
 def test_runs_without_a_valid_later_epoch_are_counted(summary):
     lines, page = summary([{}])
-    told = "1 runs have no valid epoch after the first, and no row here."
+    told = "1 run without a valid epoch after the first, and without a row here."
     assert told in lines
+    assert lines[0] == "Measured on host/local: 1 run, 1 epoch, 4 s of training."
     assert told in page
 
 
@@ -137,7 +167,7 @@ def test_what_is_simulated_has_a_section_of_its_own(summary):
     lines, page = summary(
         [{}, {}], [{}, {"e2e_s": 2.0}], factors=factors, findings=findings, titles=TITLES
     )
-    start = lines.index("Simulated, not measured: host/local: 1 runs, 2 epochs, 6 s of training.")
+    start = lines.index("Simulated, not measured: host/local: 1 run, 2 epochs, 6 s of training.")
     measured, simulated = lines[:start], lines[start:]
     assert table(measured, PLACES)[1][4:6] == ["1", "4"]
     assert table(simulated, PLACES)[1][4:6] == ["1", "2"]
@@ -157,7 +187,7 @@ def test_nothing_measured_is_said(summary):
 
 def test_a_fake_board_is_never_called_measured(summary):
     lines, page = summary([{}, {}], factors=[{"backend": "fake"}])
-    assert lines[0].startswith("Not measured, from a fake board: host/local: 1 runs")
+    assert lines[0].startswith("Not measured, from a fake board: host/local: 1 run,")
     assert "<h2>Measured" not in page
 
 
