@@ -15,12 +15,12 @@ from epochwatt.study.fingerprint import fingerprint
 from epochwatt.study.idle import idles
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.plan import start_lines
+from epochwatt.study.published import TITLES as PAPERS
 from epochwatt.study.runs import TWIN
 from epochwatt.study.settings import load_settings, refuse_root, working_folder_lock
 from epochwatt.text import label
 
 ENVIRONMENT = "../envs/workflow.yaml"
-PAPERS = {"sigmetrics2023": "SIGMETRICS 2023", "hipcw2021": "HiPCW 2021"}
 
 try:
     SETTINGS = load_settings(config)

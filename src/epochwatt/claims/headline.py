@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from epochwatt.claims.findings import GENERAL, Finding
 from epochwatt.claims.held_out import NOT_HELD_OUT
 from epochwatt.claims.mechanisms import RESTS_ON
+from epochwatt.study.published import TITLES
 from epochwatt.study.runs import TWIN
 from epochwatt.text import origin
 
-TITLES = {"sigmetrics2023": "SIGMETRICS 2023", "hipcw2021": "HiPCW 2021"}
 RESTING = {
     "mechanism": "that rest on a mechanism",
     "fitted": "that rest on fitted numbers",

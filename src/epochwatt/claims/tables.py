@@ -14,10 +14,10 @@ from typing import Any, Protocol
 from epochwatt import fields
 from epochwatt.claims.judgement import NotEvaluable, Points
 from epochwatt.claims.terms import KEYWORDS, PRINTED
-from epochwatt.study.published import QUALIFIERS, Measurement, single
+from epochwatt.study.published import MEANT_EPOCHS, QUALIFIERS, Measurement, single
 
 HIPCW = "hipcw2021"
-MEANT_EPOCHS = {"0": (0, 0), "1+": (1, 5)}  # first and last; the papers' runs have 3 or 6
+MEANT = {"0": (0, 0), "1+": (1, MEANT_EPOCHS)}  # first and last
 JUST_INSIDE = 1e-9
 KEY = ("setup", "device", "instance", "model", *KEYWORDS.values())
 _PRINTED_KEYS = (*(PRINTED.get(name, name) for name in KEY[1:]), "epoch")
@@ -105,8 +105,8 @@ def statistic(metric: str, rows: Iterable[Row], epoch: str) -> float:
     """
     rows = list(rows)
     chosen = [row for row in rows if _valid(row)]
-    if epoch in MEANT_EPOCHS:
-        first, last = MEANT_EPOCHS[epoch]
+    if epoch in MEANT:
+        first, last = MEANT[epoch]
         chosen = [row for row in chosen if first <= int(row["epoch"]) <= last]
     elif epoch != "all":
         raise ValueError(f"epoch is {epoch!r}; allowed: 0, 1+, all")

@@ -20,7 +20,7 @@ from epochwatt.figures.bars import Bar, draw_missing, marked_row, positions
 from epochwatt.figures.fig09 import groups_of
 from epochwatt.figures.job import Job
 from epochwatt.figures.runs import Number, RunData
-from epochwatt.prediction.observations import MEANT_EPOCHS
+from epochwatt.study.published import MEANT_EPOCHS
 
 FIT = "paper"
 NOT_PREDICTED = "no model was fitted"

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from epochwatt.claims.findings import Finding, read_findings
-from epochwatt.claims.headline import TITLES, in_short
+from epochwatt.claims.headline import in_short
 from epochwatt.markup import Markup, element, folded, page, paragraphs, table
+from epochwatt.study.published import TITLES
 from epochwatt.study.runs import TWIN
 from epochwatt.text import counted, label
 

@@ -12,9 +12,9 @@ import pandas as pd
 from epochwatt.analysis.summary import PARTS, best_settings, bound_by, run_means, workloads
 from epochwatt.analysis.tables import read_epochs
 from epochwatt.claims.findings import Finding, read_findings
-from epochwatt.claims.headline import TITLES as PAPERS
 from epochwatt.claims.headline import in_short
 from epochwatt.markup import Markup, bar, element, key, page, paragraphs, table
+from epochwatt.study.published import TITLES as PAPERS
 from epochwatt.study.runs import TWIN
 from epochwatt.text import aligned, counted, origin
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from epochwatt.prediction.modes import Mode, Numbers, PredictionError, as_rows
 
 PROCESSES = 5  # of the papers' default: four loader workers and the training loop
-MEANT_EPOCHS = 5  # the last epoch that a number of the papers is over; their runs have 3 or 6
 
 
 @dataclass(frozen=True, eq=False)

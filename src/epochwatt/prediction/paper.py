@@ -12,9 +12,10 @@ from epochwatt.prediction.choices import RAW, ranked, search_of
 from epochwatt.prediction.fits import ENERGY, TIME
 from epochwatt.prediction.least_norm import least_norm
 from epochwatt.prediction.modes import Numbers, PredictionError
-from epochwatt.prediction.observations import MEANT_EPOCHS, Observations
+from epochwatt.prediction.observations import Observations
 from epochwatt.prediction.subsets import N_EPOCHS
 from epochwatt.prediction.workloads import Bench
+from epochwatt.study.published import MEANT_EPOCHS
 
 
 class Outcome(NamedTuple):

@@ -2,7 +2,7 @@
 
 `trains` says whether epochs of this workload in this mode went into the prediction. Bounds are
 those of 90 % and stand where the fit states any. What was observed, and a row's MAPE, are means
-over valid epochs 1 to 5, those that the papers' runs have (`observations.MEANT_EPOCHS`).
+over valid epochs 1 to 5, those that the papers' runs have (`published.MEANT_EPOCHS`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +16,11 @@ from epochwatt.prediction.fits import ENERGY, ENERGY_FILE, TIME, TIME_FILE, read
 from epochwatt.prediction.fitting import PHYSICAL, PHYSICAL_DESIGNED
 from epochwatt.prediction.model import FittedModel, bounds, from_json, sample_both
 from epochwatt.prediction.modes import Mode, Numbers, as_rows
-from epochwatt.prediction.observations import MEANT_EPOCHS, Observations
+from epochwatt.prediction.observations import Observations
 from epochwatt.prediction.paper_energy import PaperEnergy
 from epochwatt.prediction.scoring import mape_pct
 from epochwatt.prediction.workloads import Workload
+from epochwatt.study.published import MEANT_EPOCHS
 
 LEVEL = 0.9
 _PLACE = ("backend", "setup", "device", "instance", "model", "storage", "num_workers", "batch_size")

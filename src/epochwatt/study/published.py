@@ -19,7 +19,9 @@ from epochwatt.errors import ConfigError
 MEASUREMENTS = "measurements.csv"
 RELATIONS = "relations.csv"
 
-PAPERS = ("sigmetrics2023", "hipcw2021")
+TITLES = {"sigmetrics2023": "SIGMETRICS 2023", "hipcw2021": "HiPCW 2021"}
+PAPERS = tuple(TITLES)
+MEANT_EPOCHS = 5  # the last epoch that a number of the papers is over; their runs have 3 or 6
 KINDS = ("run", "idle", "protocol", "prediction")
 BOUNDS = ("less_than", "at_most", "at_least")
 QUALIFIERS = ("exact", "approx", *BOUNDS)
