@@ -201,8 +201,8 @@ def _summary(_: argparse.Namespace) -> None:
     path = Path("results/summary.txt")
     if not path.exists():
         raise EpochwattError(
-            "there is no results/summary.txt yet: the workflow makes it (`make run`; on a "
-            "board: snakemake --profile jetson)"
+            f"there is no {path} yet\n"
+            "  the workflow makes it (`make run`; on a board: snakemake --profile jetson)"
         )
     print(path.read_text("utf-8"))
     print("figures  results/figures/     tables  results/tables/")
@@ -327,6 +327,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return commands[arguments.command](arguments) or 0
     except EpochwattError as error:
         print(f"error: {error}", file=sys.stderr)
+        if not Path("config").is_dir():
+            print(f"  {Path.cwd()} is no checkout: run it in the folder of one", file=sys.stderr)
         return 1
 
 

@@ -1,11 +1,17 @@
 """Words and tables for people."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 
-def counted(n: int, what: str) -> str:
-    """Return a number and what it counts: one of it without the last `s`."""
-    return f"{n} {what.removesuffix('s') if n == 1 else what}"
+def counted(n: float, what: str) -> str:
+    """Return a number and what it counts, told in the plural: one of it without its ending."""
+    return f"{n:.12g} {re.sub('(?<=ch)es$|s$', '', what) if n == 1 else what}"
+
+
+def first_of(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, and dots where there are more."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> list[str]:

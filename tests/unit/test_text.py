@@ -2,7 +2,7 @@
 
 import pytest
 
-from epochwatt.text import aligned, counted, origin
+from epochwatt.text import aligned, counted, first_of, origin
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,24 @@ def test_origin_of_an_unknown_backend_is_not_made_up():
         origin(["guess"])
 
 
-def test_one_of_a_thing_is_singular():
-    assert [counted(n, "runs") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
+@pytest.mark.parametrize(
+    ("n", "what", "told"),
+    [
+        (0, "runs", "0 runs"),
+        (1, "runs", "1 run"),
+        (2, "runs", "2 runs"),
+        (1, "more epochs", "1 more epoch"),
+        (1, "mini-batches", "1 mini-batch"),
+        (1.0, "cores", "1 core"),
+        (29232000, "modes", "29232000 modes"),
+    ],
+)
+def test_one_of_a_thing_is_singular(n, what, told):
+    assert counted(n, what) == told
+
+
+def test_first_names_stand_for_many():
+    assert [first_of("abcd"[:n]) for n in (0, 3, 4)] == ["", "a, b, c", "a, b, c, ..."]
 
 
 def test_columns_are_as_wide_as_their_widest_cell_and_nothing_trails():

@@ -28,7 +28,7 @@ from scipy.special import stdtrit
 from epochwatt import fields
 from epochwatt.analysis.tables import epoch_sets, read_epochs
 from epochwatt.errors import EpochwattError
-from epochwatt.text import aligned, origin
+from epochwatt.text import aligned, counted, first_of, origin
 
 PARTS = {
     "e2e": "e2e_s",
@@ -90,16 +90,22 @@ def find_runs(told: str) -> pd.DataFrame:
     if Path(told).is_dir():
         paths = sorted(Path(told).glob("runs/*/epochs.csv"))
     else:
-        places = ("results/runs", "imported")
-        paths = [path for place in places for path in Path(place).glob("*/epochs.csv")]
-        paths = sorted(path for path in paths if path.parent.match(told))
+        paths = sorted(path for path in _own_runs() if path.parent.match(told))
     if not paths:
+        there = [path.parent.name for path in _own_runs()]
         raise EpochwattError(
             f"no run is called {told!r}, in results/runs and imported\n"
-            "  allowed: the id of a run, a pattern of ids in quotes ('twin-nx-*'), or a folder of "
-            "results with runs/RUN/epochs.csv"
+            f"  there are: {first_of(there) or 'none (`make run` makes them)'}; allowed: the id of "
+            "a run, a pattern of ids in quotes ('twin-nx-*'), or a folder of results with "
+            "runs/RUN/epochs.csv"
         )
     return read_epochs(paths)
+
+
+def _own_runs() -> list[Path]:
+    """Return the table of epochs of each run of this checkout."""
+    places = ("results/runs", "imported")
+    return [path for place in places for path in sorted(Path(place).glob("*/epochs.csv"))]
 
 
 def compared_factors(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, tuple[str, str]]:
@@ -263,7 +269,7 @@ def compare_lines(a: str, b: str, margin_pct: float, path: Path | None = None) -
 
 def _said(table: pd.DataFrame) -> str:
     places = sorted(set(table.device + "/" + table.instance))
-    return f"{origin(table.backend)} {', '.join(places)}, {table.run.nunique()} runs"
+    return f"{origin(table.backend)} {', '.join(places)}, {counted(table.run.nunique(), 'runs')}"
 
 
 def _table(rows: Iterable[Ratio]) -> list[str]:

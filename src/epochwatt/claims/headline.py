@@ -8,7 +8,7 @@ from epochwatt.claims.held_out import NOT_HELD_OUT
 from epochwatt.claims.mechanisms import RESTS_ON
 from epochwatt.study.published import TITLES
 from epochwatt.study.runs import TWIN
-from epochwatt.text import origin
+from epochwatt.text import counted, origin
 
 RESTING = {
     "mechanism": "that rest on a mechanism",
@@ -51,10 +51,10 @@ def in_short(findings: Iterable[Finding]) -> list[str]:
         core = [each for each in own if each.role == "core"]
         if backend == TWIN:
             lines.append(f"{name}. {_held_out(core, RESTS_ON[0]).strip()}")
-            lines.append(f"{name}. As it is simulated, of {len(core)} core claims {_counts(core)}.")
+            lines.append(f"{name}. {_as_simulated(core)}")
         elif _is_told(own):
-            about = "claims" if own[0].form != GENERAL else "claims about any board"
-            lines.append(f"{name}: of {len(own)} {about} {_counts(own)}.")
+            about = "" if own[0].form != GENERAL else " about any board"
+            lines.append(f"{name}: of {counted(len(own), 'claims')}{about} {_counts(own)}.")
     return lines or ["No claim can be evaluated on these runs."]
 
 
@@ -65,10 +65,14 @@ def _simulated(own: Sequence[Finding]) -> list[str]:
         core = [each for each in told if each.role == "core"]
         lines.append(f"Simulated, not measured: {title}")
         lines += [_held_out(core, rests_on) for rests_on in RESTS_ON]
-        lines.append(f"  As it is simulated, of {len(core)} core claims {_counts(core)}.")
-        lines.append(f"  Of all {len(told)} claims {_counts(told)}.")
+        lines.append(f"  {_as_simulated(core)}")
+        lines.append(f"  Of all {counted(len(told), 'claims')} {_counts(told)}.")
         lines += [*_not_evaluable(told), *_fragile(core), *_failures(core), ""]
     return lines
+
+
+def _as_simulated(core: Sequence[Finding]) -> str:
+    return f"As it is simulated, of {counted(len(core), 'core claims')} {_counts(core)}."
 
 
 def _held_out(core: Iterable[Finding], rests_on: str) -> str:
@@ -78,7 +82,7 @@ def _held_out(core: Iterable[Finding], rests_on: str) -> str:
     unjudged, whole = known.count("not_evaluable"), known.count(NOT_HELD_OUT)
     return (
         f"  Held out, {told.count('holds')} of {len(told)} core claims hold {RESTING[rests_on]} "
-        f"({unjudged} more cannot be judged, {whole} have no number to leave out)."
+        f"({unjudged} more cannot be judged, {whole} without a number to leave out)."
     )
 
 
@@ -89,8 +93,9 @@ def _is_told(measured: Iterable[Finding]) -> bool:
 
 def _counts(told: Sequence[Finding]) -> str:
     counts = Counter(each.status for each in told)
+    hold, fail = counts["holds"], counts["does_not_hold"]
     return (
-        f"{counts['holds']} hold, {counts['does_not_hold']} do not, "
+        f"{hold} {'holds' if hold == 1 else 'hold'}, {fail} {'does' if fail == 1 else 'do'} not, "
         f"{counts['not_evaluable']} cannot be evaluated"
     )
 
@@ -136,7 +141,7 @@ def _measured(backend: str, own: Sequence[Finding]) -> list[str]:
     paper = [each for each in own if each.form != GENERAL]
     lines = [
         f"{origin([backend]).capitalize()} {backend}",
-        f"  Of {len(paper)} claims about the papers' own runs {_counts(paper)}.",
+        f"  Of {counted(len(paper), 'claims')} about the papers' own runs {_counts(paper)}.",
         *_failures([each for each in paper if each.role == "core"]),
     ]
     boards: dict[str, list[Finding]] = defaultdict(list)
@@ -145,6 +150,7 @@ def _measured(backend: str, own: Sequence[Finding]) -> list[str]:
             boards[each.board].append(each)
     for board, told in boards.items():
         if _is_told(told):
-            lines.append(f"  {board}: of {len(told)} claims about any board {_counts(told)}.")
+            n_claims = counted(len(told), "claims")
+            lines.append(f"  {board}: of {n_claims} about any board {_counts(told)}.")
             lines += _failures(told)
     return [*lines, ""]

@@ -25,6 +25,7 @@ from epochwatt.claims.used import Asked
 from epochwatt.records import files
 from epochwatt.study.folds import REMOVED, Point, folds, judged, made_of, point, points
 from epochwatt.study.published import PAPERS, Published, load_published
+from epochwatt.text import counted
 from epochwatt.twin.seen import seen_by_fit
 
 # what is asked of a prediction -> metrics that its model has learned from
@@ -102,8 +103,8 @@ def _row(fold: str, read: set[Point], published: Published) -> Removed:
     told = set().union(*map(made_of, read))
     ids = [name for name, fact in published.facts().items() if not told.isdisjoint(points(fact))]
     metrics, n = ", ".join(sorted({str(at[-1]) for at in read})), len({at[:-1] for at in read})
-    why = f"its claims read {metrics} of {n} runs" if read else "its claims read no simulated run"
-    return Removed(fold, " ".join(ids), why)
+    what = f"{metrics} of {counted(n, 'runs')}" if read else "no simulated run"
+    return Removed(fold, " ".join(ids), f"its claims read {what}")
 
 
 def write_removed(root: Path = Path()) -> None:

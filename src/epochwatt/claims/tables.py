@@ -15,6 +15,7 @@ from epochwatt import fields
 from epochwatt.claims.judgement import NotEvaluable, Points
 from epochwatt.claims.terms import KEYWORDS, PRINTED
 from epochwatt.study.published import MEANT_EPOCHS, QUALIFIERS, Measurement, single
+from epochwatt.text import counted
 
 HIPCW = "hipcw2021"
 MEANT = {"0": (0, 0), "1+": (1, MEANT_EPOCHS)}  # first and last
@@ -162,7 +163,8 @@ class EpochTable:
         """Return a metric of each valid epoch after the first of a run of `n_epochs` or more."""
         rows = self.run(factors)
         if len(rows) < n_epochs:
-            raise NotEvaluable(f"{n_epochs - len(rows)} more epochs of {words(factors)}")
+            lacking = counted(n_epochs - len(rows), "more epochs")
+            raise NotEvaluable(f"{lacking} of {words(factors)}")
         return [of_epoch(metric, row) for row in rows if _valid(row) and int(row["epoch"]) >= 1]
 
     def run(self, factors: Row) -> list[Row]:

@@ -10,6 +10,7 @@ from epochwatt.device.root_helper import VERSION
 from epochwatt.doctor.finding import Finding
 from epochwatt.doctor.subject import Subject
 from epochwatt.errors import BoardError, ConfigError
+from epochwatt.text import counted
 
 _STEPS = ("cpu_mhz", "gpu_mhz", "emc_mhz")
 _SETUP = "install it once: make setup-jetson (docs/root-helper.md says what it may do)"
@@ -71,7 +72,8 @@ def tables(board: JetsonBoard) -> Iterator[Finding]:
     for key, steps_mhz in _steps_mhz(board).items():
         name = key.partition("_")[0].upper()
         if steps_mhz:
-            found = f"{name}: {len(steps_mhz)} steps, {steps_mhz[0]:g} to {steps_mhz[-1]:g} MHz"
+            n_steps = counted(len(steps_mhz), "steps")
+            found = f"{name}: {n_steps}, {steps_mhz[0]:g} to {steps_mhz[-1]:g} MHz"
             yield Finding("ok", _CLOCKS, found)
         else:
             yield Finding(
@@ -113,7 +115,8 @@ def modes(subject: Subject, board: JetsonBoard) -> Iterator[Finding]:
         yield Finding("warning", _MODES, f"{name} of {subject.file}: {why}", "correct it there")
     n_good = len(subject.device.power_modes) - len(refused)
     if n_good:
-        yield Finding("ok", _MODES, f"{n_good} modes of {subject.file} are possible on this board")
+        found = f"possible on this board: {counted(n_good, 'modes')} of {subject.file}"
+        yield Finding("ok", _MODES, found)
 
 
 def _refused(
@@ -185,10 +188,12 @@ def alarms_now(board: JetsonBoard) -> Iterator[Finding]:
     ):
         if alarm is None:
             yield Finding("info", what, "this board does not tell: such epochs are not flagged")
-        elif alarm.active:
-            yield Finding("warning", what, f"now, and {alarm.events} events since the start", do)
+            continue
+        events = f"{counted(alarm.events, 'events')} since the start"
+        if alarm.active:
+            yield Finding("warning", what, f"now, and {events}", do)
         else:
-            yield Finding("ok", what, f"none now; {alarm.events} events since the start")
+            yield Finding("ok", what, f"none now; {events}")
 
 
 def left_over(board: JetsonBoard) -> Iterator[Finding]:

@@ -31,6 +31,7 @@ from epochwatt.doctor.examine import SECONDS, examine, report_lines
 from epochwatt.doctor.readings import Readings, read_all
 from epochwatt.doctor.subject import Recording, Subject, choose
 from epochwatt.errors import EpochwattError
+from epochwatt.text import counted
 
 TOP = "epochwatt-bundle"
 SCHEMA_VERSION = 1
@@ -81,7 +82,7 @@ def make_bundle(
     n_files = sum(name.startswith("files/") for name in members)
     told = "as they are" if keep_names else "replaced"
     return [
-        f"{path}  {path.stat().st_size / 1024:.0f} KiB, {n_files} files of the board",
+        f"{path}  {path.stat().st_size / 1024:.0f} KiB, {counted(n_files, 'files')} of the board",
         f"serial number, host name and user name are {told}",
         "look through it before you pass it on: it is text",
     ]

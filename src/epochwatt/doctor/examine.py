@@ -23,6 +23,7 @@ from epochwatt.doctor.subject import Recording, Subject, choose, libraries, reco
 from epochwatt.errors import EpochwattError, LockedError
 from epochwatt.study.place import MEASURED, medium_is_here, no_medium
 from epochwatt.study.settings import ALLOW_ROOT
+from epochwatt.text import counted
 
 SECONDS = 10.0  # of samples
 LOW_RAM_GIB = 4.5  # a board of 4 GB tells 3.9
@@ -216,10 +217,11 @@ def swap(subject: Subject) -> Iterator[Finding]:
     used_mib = sum(used for *_, used in areas) / 1024
     zram = [name for name, *_ in areas if "zram" in name]
     if zram:
+        n_areas = counted(len(zram), "areas")
         yield Finding(
             "warning",
             "swap",
-            f"zram, which the CPU compresses ({len(zram)} areas): {used_mib:.0f} MiB in use",
+            f"zram, which the CPU compresses ({n_areas}): {used_mib:.0f} MiB in use",
             "sudo systemctl disable --now nvzramconfig, then restart; where memory is short, a "
             "swap file on a disk that is not measured",
         )

@@ -14,6 +14,7 @@ from epochwatt.records.samples import read_samples
 from epochwatt.telemetry.ina3221 import Ina3221Source
 from epochwatt.telemetry.source import READ_ERRORS, Source
 from epochwatt.telemetry.tegrastats import TegrastatsSource
+from epochwatt.text import counted
 
 # Budgets of the design, section 11; the CPU's holds for four rails at 10 Hz on a PC and is ASSUMEd
 # five times as much on the slowest board.
@@ -65,13 +66,13 @@ def _source(name: str, about: dict[str, Any]) -> Iterator[Finding]:
     found = (
         f"{name}: a row each {1e3 * about['period_s']:.0f} ms ({about['n_samples']} of them), 99 % "
         f"within {1e3 * deviation_s:.2f} ms of their instant, a reading takes "
-        f"{1e3 * about['read_mean_s']:.2f} ms, {about['n_gaps']} gaps"
+        f"{1e3 * about['read_mean_s']:.2f} ms, {counted(about['n_gaps'], 'gaps')}"
     )
     if about["n_gaps"]:
         late, failed = about["n_late"], about["n_failed"]
         why = f" ({about['error']})" if about["error"] else ""
-        do = f"{failed} readings failed{why}, {late} came too late: end other programs, look at it"
-        yield Finding("warning", "sampler", found, do)
+        lost = f"{counted(failed, 'readings')} failed{why}, {late} came too late"
+        yield Finding("warning", "sampler", found, f"{lost}: end other programs, look at it")
     elif deviation_s > DEVIATION_S:
         yield Finding("warning", "sampler", found, "end other programs and try again")
     else:

@@ -27,6 +27,7 @@ from epochwatt.figures.bars import (
 from epochwatt.figures.job import Job
 from epochwatt.figures.published import draw_mark, handles
 from epochwatt.figures.runs import FACTORS, Number, RunData, row
+from epochwatt.text import counted
 
 ALONG = {"num_workers": {"prefetch_factor"}, "dataset_scale": {"dataset_source"}}  # follow a factor
 PANELS = tuple(zip("abcdef", product(("ssd", "hdd"), (0.25, 1.0, 4.0)), strict=True))
@@ -245,7 +246,7 @@ def _draw_run(
             rows.append(told)
     start = _limit(axes, bins, [told.get("published") or 0.0 for told in rows])
     cut = f" (starts of epochs: up to {start:.0f} {unit})" if start else ""
-    axes.set_title(f"{run.factors['num_workers']} workers{cut}", fontsize="small")
+    axes.set_title(f"{counted(run.factors['num_workers'], 'workers')}{cut}", fontsize="small")
     if points.bounds:
         axes.set_xlim(-0.01 * points.bounds[-1], 1.01 * points.bounds[-1])
     else:

@@ -25,12 +25,12 @@ from epochwatt.figures.bars import group_labels, marked_row
 from epochwatt.figures.job import Job
 from epochwatt.figures.runs import RunData
 from epochwatt.records import files
+from epochwatt.text import counted
 
 SMALL = "lenet"  # on the secondary axes
 STRONGEST = "g"  # AGX's MAXN: a diamond
 SAID = {"energy_wh": "energy per epoch (mWh)", "power_mean_w": "average power (W)"}
-TOLD = {"cores": "{:g} cores", "cpu_mhz": "CPU {:g} MHz", "gpu_mhz": "GPU {:g} MHz",
-        "emc_mhz": "memory {:g} MHz"}  # fmt: skip
+CLOCKS = {"cpu_mhz": "CPU", "gpu_mhz": "GPU", "emc_mhz": "memory"}
 SOLID, TRIANGLE, HOLLOW, LINE = ("o", True), ("^", True), ("s", False), ("x", False)
 NOT_TOLD = ("*", False)  # of a run whose records are gone
 NEAR_PT = (8.0, 11.0, 15.0, 20.0, 26.0)  # how far from its point a letter stands, in points
@@ -226,10 +226,15 @@ def _legend(
     handles = [
         handle(c.label + (other if c.model == SMALL else ""), SOLID, colour[c.model]) for c in found
     ]
-    handles += [handle(TOLD[by].format(v), m, colour["missing"]) for v, m in styles.items()]
+    handles += [handle(_part(by, v), m, colour["missing"]) for v, m in styles.items()]
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
     times = [told for told in rows if told["quantity"] == "e2e_s"]
     style.legend(figure, [*handles, *published.handles(times, colour["published"])])
+
+
+def _part(by: str, value: float) -> str:
+    """Return a part of a power mode in words."""
+    return f"{CLOCKS[by]} {value:g} MHz" if by in CLOCKS else counted(value, by)
 
 
 def _draw_published(

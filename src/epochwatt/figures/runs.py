@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from epochwatt import fields
 from epochwatt.errors import EpochwattError
-from epochwatt.text import origin
+from epochwatt.text import counted, origin
 
 FACTORS = fields.names(fields.FACTORS)
 SHOWN = (  # factors in the CSV beside a panel
@@ -131,7 +131,7 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
     n_epochs = sum(len(run.epochs) for run in there)
     left_out = n_epochs - sum(len(run.valid("all")) for run in there)
     told = f"{origin([there[0].factors['backend']])} {', '.join(places)}; "
-    told += f"{len(there)} runs, {n_epochs} epochs"
+    told += f"{counted(len(there), 'runs')}, {counted(n_epochs, 'epochs')}"
     told += f", {left_out} not valid and left out" if left_out else ""
     return told + (f"; lacks {', '.join(lacking)}" if lacking else "")
 

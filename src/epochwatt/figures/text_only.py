@@ -21,6 +21,7 @@ from epochwatt.study.published import (
     run_key,
     single,
 )
+from epochwatt.text import counted
 
 PAPER = "sigmetrics2023"
 EXPERIMENTS = (  # in the order of the text
@@ -159,7 +160,8 @@ def _by_run(runs: Sequence[RunData], numbers: Rows) -> Rows:
     for n, run in enumerate(runs):
         own = numbers[n * len(QUANTITIES) : (n + 1) * len(QUANTITIES)]
         f = run.factors
-        which = f"{f['device']} {f['model']} {f['storage']}, {f['num_workers']} workers"
+        workers = counted(f["num_workers"], "workers")
+        which = f"{f['device']} {f['model']} {f['storage']}, {workers}"
         values = {HEADS[told["quantity"]]: _beside(told) for told in own}
         shown.append({"about": about(f), "run": f"{which}, mode {f['power_mode']}", **values})
     return shown

@@ -5,7 +5,7 @@ from pathlib import Path
 from epochwatt.prediction.advice import NAMES, Advice, described
 from epochwatt.prediction.recommend import UNITS, Recommendation
 from epochwatt.records import files
-from epochwatt.text import aligned
+from epochwatt.text import aligned, counted
 
 PARTS = {"cores": "cores", "cpu_mhz": "CPU MHz", "gpu_mhz": "GPU MHz", "emc_mhz": "memory MHz"}
 RISKY = 0.05
@@ -19,7 +19,8 @@ def advice_lines(advice: Advice) -> list[str]:
         f"workload  {described(advice.fit.workload)}, dvfs {advice.fit.workload['dvfs']}",
         *(f"  also fitted: {described(fit.workload)}" for fit in advice.others),
         f"asked     {advice.aim}",
-        f"models    of {len(advice.profiled)} profiled modes, {len(advice.fit.runs)} runs",
+        f"models    of {counted(len(advice.profiled), 'profiled modes')}, "
+        f"{counted(len(advice.fit.runs), 'runs')}",
         f"modes     {_tables(advice)}",
         "",
         f"take      {told.mode}",
@@ -83,7 +84,7 @@ def _front(advice: Advice) -> list[str]:
     if not front:
         return ["no Pareto front: energy was not measured"]
     ends = [f"{of.epoch_s:.4g} s and {of.energy_wh:.4g} Wh" for of in (front[0], front[-1])]
-    return [f"Pareto front of time and energy: {len(front)} modes, {' to '.join(ends)}"]
+    return [f"Pareto front of time and energy: {counted(len(front), 'modes')}, {' to '.join(ends)}"]
 
 
 def write_block(advice: Advice, root: Path = Path()) -> str | None:

@@ -37,6 +37,7 @@ from epochwatt.prediction.workloads import (
     read_workloads,
 )
 from epochwatt.records import files
+from epochwatt.text import counted
 
 PAPER = "sigmetrics2023"
 NETWORKS = ("lenet", "mobilenet", "resnet")  # of its search
@@ -84,7 +85,7 @@ def search_of(bench: Bench) -> Search:
     first = {mode: name for name, mode in reversed(known.items())}
     modes = {name: mode for name, mode in known.items() if first[mode] == name}
     enough = len(networks) >= LEAST_NETWORKS and len(modes) >= LEAST_MODES
-    found = f"{', '.join(networks) or 'no network'}: {len(modes)} power modes in common"
+    found = f"{', '.join(networks) or 'no network'}: {counted(len(modes), 'power modes')} in common"
     told = f"{found}; a search needs {LEAST_NETWORKS} networks and {LEAST_MODES} modes"
     return Search(networks, modes, "" if enough else told)
 

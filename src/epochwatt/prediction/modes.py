@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from epochwatt.device.frequencies import resolve
 from epochwatt.device.reading import Tables
 from epochwatt.errors import EpochwattError
+from epochwatt.text import counted
 
 Numbers = NDArray[np.float64]
 
@@ -27,7 +28,7 @@ class Mode(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"{self.cores:g} cores, CPU {self.cpu_mhz:g}, GPU {self.gpu_mhz:g}, "
+            f"{counted(self.cores, 'cores')}, CPU {self.cpu_mhz:g}, GPU {self.gpu_mhz:g}, "
             f"memory {self.emc_mhz:g} MHz"
         )
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.prediction.modes import Mode, Numbers, PredictionError, as_rows
+from epochwatt.text import counted
 
 PROCESSES = 5  # of the papers' default: four loader workers and the training loop
 
@@ -96,8 +97,9 @@ class Observations:
         if len(modes) < least:
             found = "; ".join(map(str, modes)) or "none"
             raise PredictionError(
-                f"{self.workload}: {len(self.modes)} epochs under {len(modes)} distinct power modes"
-                f" ({found})\n  needed: {least} or more; measure it under further modes"
+                f"{self.workload}: {counted(len(self.modes), 'epochs')} under "
+                f"{counted(len(modes), 'distinct power modes')} ({found})\n  needed: {least} or "
+                "more; measure it under further modes"
             )
 
     def need_energy(self) -> None:

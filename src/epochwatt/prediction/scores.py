@@ -3,8 +3,9 @@
 predictions.csv, statistics.csv and scores.csv of a backend. In scores.csv every model learns from
 every subset of four modes (of at most 210, drawn where there are more) and predicts the others, so
 that no row rests on one lucky draw; beside it the subsets that somebody chose. Where the board and
-its networks can be simulated, models on a prior stand among them (`twin_prior`). A network that
-lacks a mode or its energy is left out of a row, and `left_out` says why.
+one of its networks or more can be simulated, models on a prior stand among them (`twin_prior`). A
+network that lacks a mode, its energy or, there, its prior is left out of a row, and `left_out` says
+why.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -108,20 +109,23 @@ def _simulated(counts: Sequence[str], root: Path) -> Expect | None:
     return lambda workload: priors(workload.factors, twin, p)
 
 
-def fits_of(own: Sequence[Workload], rows: Numbers, expect: Expect | None) -> dict[str, Any]:
-    """Return the models of a bench by target, those on a prior among them where there is one.
+def _expected(
+    own: Sequence[Workload], rows: Numbers, expect: Expect | None
+) -> tuple[dict[str, Priors], dict[str, str]]:
+    """Return what is expected of the networks of a bench, and of the others why nothing is.
 
     Parameters
     ----------
-    rows : (n, 4), all modes that they will be asked for: the prior is worked out once
+    rows : (n, 4), all modes that models will be asked for: the prior is worked out once
     """
-    if expect is None:
-        return PLAIN_FITS
-    try:
-        known = {of.name: known_at(expect(of), rows) for of in own}
-    except EpochwattError:  # of a board or network that is not simulated
-        return PLAIN_FITS
-    return fits_with_priors(known, own[0].factors["backend"] == TWIN)
+    known, unknown = {}, {}
+    if expect is not None:
+        for of in own:
+            try:
+                known[of.name] = known_at(expect(of), rows)
+            except EpochwattError as error:  # of a board or network that is not simulated
+                unknown[of.name] = str(error).splitlines()[0]
+    return known, unknown
 
 
 def scores(bench: Bench, chosen: Mapping[str, Any], expect: Expect | None = None) -> list[Row]:
@@ -143,16 +147,20 @@ def scores(bench: Bench, chosen: Mapping[str, Any], expect: Expect | None = None
     subsets = _subsets(modes, chosen["choices"])
     splits = list(dict.fromkeys(one for of in subsets.values() for one in of))
     place = {name: bench.about[name] for name in PLACE}
+    known, unknown = _expected(own, as_rows(wanted), expect)
+    by_target = fits_with_priors(known, own[0].factors["backend"] == TWIN) if known else PLAIN_FITS
     rows = []
-    for target, fits in fits_of(own, as_rows(wanted), expect).items():
-        why = {of.name: of.no_energy for of in own} if target != "time_s" else {}
-        left_out = {name: said for name, said in (lacks | why).items() if said}
-        observed = [of.observed.only(wanted) for of in own if of.name not in left_out]
-        about = {**place, "target": target}
-        told = {"left_out": "; ".join(f"{name}: {said}" for name, said in left_out.items())}
-        for name, fit in fits.items() if observed else ():
-            trials = try_splits(fit, observed, splits, target)
-            rows += [{**about, "fit": name, **row, **told} for row in _summaries(trials, subsets)]
+    for target, fits in by_target.items():
+        no_energy = {of.name: of.no_energy for of in own} if target != "time_s" else {}
+        for fit_name, fit in fits.items():
+            no_prior = unknown if fit_name not in PLAIN_FITS[target] else {}
+            left_out = {name: why for name, why in (lacks | no_energy | no_prior).items() if why}
+            observed = [of.observed.only(wanted) for of in own if of.name not in left_out]
+            about = {**place, "target": target, "fit": fit_name}
+            told = {"left_out": "; ".join(f"{name}: {why}" for name, why in left_out.items())}
+            if observed:
+                trials = try_splits(fit, observed, splits, target)
+                rows += [{**about, **row, **told} for row in _summaries(trials, subsets)]
     return rows
 
 

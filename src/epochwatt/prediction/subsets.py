@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from epochwatt.prediction.least_norm import least_norm
 from epochwatt.prediction.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.observations import Observations
+from epochwatt.text import counted
 
 N_EPOCHS = 2  # the last epoch that trains: 1 and 2, the first is dropped
 N_MODES = 4
@@ -101,7 +102,7 @@ def common_modes(observations: Sequence[Observations], least: int) -> tuple[Mode
     if len(shared) < least:
         names = ", ".join(of.workload for of in observations) or "no network"
         raise PredictionError(
-            f"{names}: {len(shared)} power modes in common\n  needed: {least} or more"
+            f"{names}: {counted(len(shared), 'power modes')} in common\n  needed: {least} or more"
         )
     return tuple(mode for mode in observations[0].distinct() if mode in shared)
 

@@ -12,7 +12,7 @@ from epochwatt.prediction.modes import Mode
 from epochwatt.prediction.recommend import UNITS
 from epochwatt.prediction.workloads import Workload, read_workloads
 from epochwatt.study.config import FactorValues
-from epochwatt.text import aligned
+from epochwatt.text import aligned, counted
 
 RUNS = Path("results/runs")
 EPOCHS = 3  # the first, and two that count, as the papers profile a mode
@@ -120,5 +120,5 @@ def _compared(advice: Advice, run: Workload) -> list[str]:
                 (f"{NAMES[name]} {UNITS[name]}", f"{of.value:.4g}",
                  f"{of.low:.4g} to {of.high:.4g}", f"{found[name]:.4g}", off, inside)
             )  # fmt: skip
-    told = f"verify: {run.runs[0]}, {len(later.epoch)} epochs after the first"
+    told = f"verify: {run.runs[0]}, {counted(len(later.epoch), 'epochs')} after the first"
     return ["", told, *aligned(cells)]

@@ -287,6 +287,11 @@ class Plotting(Closed):
     """config/plotting.yaml: colours and figure settings."""
 
     palette: dict[str, str] = Field(description="colour of each thing that is drawn")
+    spare: list[str] = Field(
+        default=[],
+        description="colours of networks and storage media that the palette does not name, in the "
+        "order of workloads.yaml, then of the runs",
+    )
     figures: dict[str, Figure] = Field(description="figure -> its settings")
 
 

@@ -34,15 +34,9 @@ class Devices:
     def get(self, name: str, where: str) -> Device:
         """Return a device; ConfigError with those there are when it is none."""
         if name not in self._known:
-            if not self.names():
-                raise ConfigError(
-                    f"{self.root.absolute()} has no {DEVICES}/, where {name} should be\n"
-                    "  run it in the folder of the checkout"
-                )
             if name not in self.names():
-                raise ConfigError(
-                    f"{where} is {name!r}\n  {DEVICES}/ has: {', '.join(self.names())}"
-                )
+                known = ", ".join(self.names()) or "no file"
+                raise ConfigError(f"{where} is {name!r}\n  {DEVICES}/ has: {known}")
             check_names(where, [name])
             device = _read_device(self.root, name)
             sysroot = os.path.abspath(self.root / device.sysroot)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from epochwatt.errors import EpochwattError
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.text import first_of
 
 RUNS = Path("results/runs")
 SIMULATED = Path("results/simulated")
@@ -28,7 +29,8 @@ def discard(measured: str, run: str, epoch: int | None) -> list[str]:
     if not there:
         known = sorted(p.name for p in Path(measured).glob("[!.]*") if p.is_dir())
         raise EpochwattError(
-            f"nothing is measured of run {run!r}\n  measured runs: {', '.join(known) or 'none'}"
+            f"nothing is measured of run {run!r}\n  runs in {measured}: "
+            + (first_of(known) or "none")
         )
     if epoch is not None and epoch not in there:
         raise EpochwattError(

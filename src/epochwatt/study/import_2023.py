@@ -27,6 +27,7 @@ from epochwatt.study.imported import IMPORTED, SOURCE
 from epochwatt.study.logs_2023 import Epoch, Logs, Series, read_folder
 from epochwatt.study.runs import canonical_json, run_id
 from epochwatt.study.settings import load_settings
+from epochwatt.text import counted
 
 SETUPS = ("own", "sigmetrics2023", "hipcw2021")
 FROM = "scripts-2023"  # value of the factor `imported`
@@ -103,7 +104,8 @@ def import_folder(folder: Path, told: Told, root: Path = Path()) -> list[str]:
     lines = []
     for target, source, rows, energy_rows in found:
         _write(target, source, rows, energy_rows)
-        lines.append(f"{target}: {len(rows)} epochs, {sum(r['valid'] for r in rows)} of them valid")
+        n_valid = sum(row["valid"] for row in rows)
+        lines.append(f"{target}: {counted(len(rows), 'epochs')}, {n_valid} of them valid")
         lines += [f"  warning: {warning}" for warning in source["warnings"]]
     return lines
 
@@ -171,9 +173,9 @@ def _check_size(logs: Logs, factors: dict[str, Any], folder: Path) -> None:
         if epoch.fetch_s.size != wanted:
             raise RecordError(
                 f"{folder}, nw{logs.num_workers}_pf{logs.prefetch_factor}: epoch {k} has "
-                f"{epoch.fetch_s.size} mini-batches\n  {samples} samples of {factors['dataset']} "
-                f"at --batch-size {factors['batch_size']} are {wanted}: is --model or "
-                "--batch-size another, or the data set not the whole original?"
+                f"{counted(epoch.fetch_s.size, 'mini-batches')}\n  {samples} samples of "
+                f"{factors['dataset']} at --batch-size {factors['batch_size']} are {wanted}: is "
+                "--model or --batch-size another, or the data set not the whole original?"
             )
 
 

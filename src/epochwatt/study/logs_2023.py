@@ -20,6 +20,7 @@ import numpy as np
 from epochwatt.epochs.windows import Array
 from epochwatt.errors import RecordError
 from epochwatt.records import files
+from epochwatt.text import counted
 
 NEEDED = ("epoch_stats", "fetch", "compute")
 KINDS = (
@@ -83,6 +84,8 @@ class Logs:
 
 def read_folder(folder: Path) -> list[Logs]:
     """Read all runs of a folder; RecordError: file, fault, what to do."""
+    if not folder.is_dir():
+        raise RecordError(f"{folder} is no folder\n  wanted: one that holds mn_nw*_pf*_*.csv")
     found: dict[tuple[int, int], dict[str, Path]] = {}
     for path in sorted(folder.glob("*.csv")):
         if name := _NAME.fullmatch(path.name):
@@ -105,8 +108,8 @@ def _read_run(num_workers: int, prefetch_factor: int, paths: dict[str, Path]) ->
     counts = [len(sections) for sections in logged.values()]
     if len(set(counts)) > 1:
         raise RecordError(
-            f"{paths['epoch_stats']} holds {counts[0]} runs, fetch {counts[1]}, compute "
-            f"{counts[2]}\n  take them apart by hand: a run begins with each header"
+            f"{paths['epoch_stats']} holds {counted(counts[0], 'runs')}, fetch {counts[1]}, "
+            f"compute {counts[2]}\n  take them apart by hand: a run begins with each header"
         )
     back = _chosen(logged["epoch_stats"], paths["epoch_stats"], warnings)
     stats, fetch, compute = (logged[kind][-back] for kind in NEEDED)
@@ -253,8 +256,9 @@ def _epochs(stats: Section, fetch: Section, compute: Section, warnings: list[str
         for path, found in ((fetch.path, numbers[0][mine]), (compute.path, numbers[1][also])):
             if not np.array_equal(found, np.arange(n)):
                 raise RecordError(
-                    f"{path}: epoch {k} has not just one line for each of {n} mini-batches"
-                    "\n  lines are missing or doubled: import a run without this fault"
+                    f"{path}: epoch {k} has not just one line for each of "
+                    f"{counted(n, 'mini-batches')}\n  lines are missing or doubled: import a run "
+                    "without this fault"
                 )
         epochs.append(Epoch(e2e_s[k], end_s[k], fetch_s[mine], compute_s[also], logged_s[also]))
     if (of_fetch >= len(epochs)).any():
@@ -307,7 +311,8 @@ def _section(path: Path, back: int, warnings: list[str]) -> Section:
         raise RecordError(f"{path.name} was overwritten by a later run")
     section = sections[-back]
     if section.bad:
-        warnings.append(f"{path.name}: {len(section.bad)} rows of other length are left out")
+        n_bad = counted(len(section.bad), "rows")
+        warnings.append(f"{path.name}: {n_bad} of other length left out")
     return section
 
 

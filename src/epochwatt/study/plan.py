@@ -17,7 +17,7 @@ from epochwatt.study.runs import TWIN, Run
 from epochwatt.study.selection import STARTER
 from epochwatt.study.settings import Settings
 from epochwatt.study.starter import SLOWER
-from epochwatt.text import aligned
+from epochwatt.text import aligned, counted, first_of
 
 JOB_S = 3.5  # ASSUME: interpreter, torch and Snakemake around one job; `make bench` measures it
 
@@ -51,7 +51,7 @@ def plan_lines(settings: Settings) -> list[str]:
     if runs or not simulated:
         n_epochs = sum(run.epochs for run in runs)
         lines.append(
-            f"{len(runs)} runs, {n_epochs} epochs, {n_epochs - total_left} of them measured; "
+            f"{_runs(runs)}, {n_epochs - total_left} of them measured; "
             + (
                 f"the rest takes about {_duration(total_s)}"
                 if total_left
@@ -59,9 +59,13 @@ def plan_lines(settings: Settings) -> list[str]:
             )
         )
     if simulated:
-        n_epochs = sum(run.epochs for run in simulated)
-        lines.append(f"{len(simulated)} runs, {n_epochs} epochs, simulated: no time of a board")
+        lines.append(f"{_runs(simulated)}, simulated: no time of a board")
     return lines
+
+
+def _runs(runs: Sequence[Run]) -> str:
+    n_epochs = sum(run.epochs for run in runs)
+    return f"{counted(len(runs), 'runs')}, {counted(n_epochs, 'epochs')}"
 
 
 def _simulated_row(run: Run) -> tuple[str, str, str, str, str, str]:
@@ -87,7 +91,7 @@ def left_alone(settings: Settings) -> list[str]:
     for run, reason in settings.table.elsewhere:
         runs_of.setdefault(reason, []).append(run.id)
     return [
-        f"{len(runs)} runs, {reason}: {', '.join(runs[:3])}{', ...' if len(runs) > 3 else ''}"
+        f"{counted(len(runs), 'runs')}, {reason}: {first_of(runs)}"
         for reason, runs in runs_of.items()
     ]
 
@@ -188,7 +192,7 @@ def find_run(settings: Settings, run_id: str) -> Run:
     if run_id not in settings.table.runs:
         raise ConfigError(
             f"no run {run_id!r} in the selected studies\n"
-            f"  there are: {', '.join(settings.table.runs) or 'none'}"
+            f"  there are: {first_of(list(settings.table.runs)) or 'none'} (`epochwatt plan`)"
         )
     return settings.table[run_id]
 
@@ -197,8 +201,8 @@ def why_lines(settings: Settings, run_id: str, studies: Sequence[str] = ()) -> l
     """Return what would run for a run and why: its epochs, then Snakemake's own word."""
     run = find_run(settings, run_id)
     if run.is_imported:
-        return [f"{run.id}: {run.epochs} epochs, imported; none is ever measured here"]
-    lines = [f"{run.id}: {run.epochs} epochs asked for by {', '.join(run.studies)}"]
+        return [f"{run.id}: {counted(run.epochs, 'epochs')}, imported; none is ever measured here"]
+    lines = [f"{run.id}: {counted(run.epochs, 'epochs')} asked for by {', '.join(run.studies)}"]
     if run.is_simulated:
         lines.append("  simulated on the twin, all at once: no epoch is ever measured")
     else:

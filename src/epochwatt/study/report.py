@@ -7,6 +7,7 @@ from pathlib import Path
 from epochwatt.errors import EpochwattError
 
 REPORT = Path("results/report.html")
+SUMMARY = Path("results/summary.html")
 _SHOWN = (
     *("summary.html", "claims.html", "claims.csv", "configuration.html"),
     *("figures/**/*.svg", "tables/**/*.*", "models/**/*.*"),
@@ -23,6 +24,11 @@ def shown() -> list[Path]:
 
 def make_report() -> str:
     """Make the report unless it is up to date; return what was done, in words."""
+    if not SUMMARY.exists():
+        raise EpochwattError(
+            f"there is nothing to report yet: no {SUMMARY}\n"
+            "  the workflow makes it (`make run`; on a board: snakemake --profile jetson)"
+        )
     newest = max((path.stat().st_mtime for path in shown()), default=0.0)
     if REPORT.exists() and REPORT.stat().st_mtime >= newest:
         return f"{REPORT} is up to date"

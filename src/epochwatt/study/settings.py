@@ -43,6 +43,17 @@ class Settings:
         models = {name: row.title for name, row in self.workloads.items()}
         return models | self._device_titles()
 
+    @property
+    def palette(self) -> dict[str, str]:
+        """Colour of each thing that is drawn; networks and media without one get a spare one.
+
+        It is the same one in all figures. Where no spare one is left, a figure asks for it.
+        """
+        told, runs = self.plotting.palette, self.table.runs.values()
+        drawn = [*self.workloads, *(run.factors["storage"] for run in runs)]
+        own = [name for name in dict.fromkeys(drawn) if name not in told]
+        return told | dict(zip(own, self.plotting.spare, strict=False))
+
     def figure_runs(self, figure: str, backend: str) -> list[Run]:
         """Return the runs that a figure draws, in order."""
         return [run for run in self.table.of_backend(backend) if self._draws(figure, run)]
@@ -74,7 +85,7 @@ class Settings:
             "backend": backend,
             "paper": about.paper,
             "panels": self.panels(figure),
-            "palette": self.plotting.palette,
+            "palette": self.palette,
             "titles": self.titles,
             "missing": self.excluded(figure, backend) + self._elsewhere(figure, backend),
             "lacking": self.lacking(figure, backend),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from epochwatt.errors import EpochwattError
 from epochwatt.study.folds import (
     POWER_MODES,
     Fold,
@@ -103,7 +104,13 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
     workloads : folder of the counts of the networks
     say : is told how it goes, line by line
     """
-    known = load_evidence([str(workloads / f"{model}.json") for model in MODELS])
+    counts = [workloads / f"{model}.json" for model in MODELS]
+    if missing := [path for path in counts if not path.exists()]:
+        raise EpochwattError(
+            f"{missing[0]} is not there: the network was not counted yet\n"
+            "  do: .venv/bin/snakemake count_workloads, or `make validate`, which does all of it"
+        )
+    known = load_evidence(map(str, counts))
     fit = fit_with_evidence(known.facts, known.leaks, known.twin, known.modes, say)
     twin = replace(known.twin, parameters=fit.parameters)
     if with_folds:

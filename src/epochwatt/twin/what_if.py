@@ -180,6 +180,12 @@ def _within(value: float, low: float, high: float) -> float:
 def network_of(asked: Asked, twin: Twin, root: Path) -> Network:
     """Return the network that is asked for, by its name or by its totals."""
     told = {name: value for name, value in asked.totals.items() if value is not None}
+    rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
+    if asked.model is None and not told:
+        raise EpochwattError(
+            "neither a model nor totals are told\n"
+            f"  needed: --model with {', '.join(rows)}; or {' '.join(TOTALS.values())}"
+        )
     if asked.model is None:
         return _by_totals(told)
     if told:
@@ -187,7 +193,6 @@ def network_of(asked: Asked, twin: Twin, root: Path) -> Network:
             f"--model {asked.model} stands beside {', '.join(TOTALS[name] for name in told)}\n"
             "  allowed: either a model, or a network told by its totals"
         )
-    rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
     if asked.model not in rows:
         raise _wrong(
             "--model", asked.model, f"{', '.join(rows)}; or totals: {' '.join(TOTALS.values())}"

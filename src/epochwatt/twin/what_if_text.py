@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from epochwatt.errors import ConfigError
 from epochwatt.study.published import Relation
-from epochwatt.text import aligned
+from epochwatt.text import aligned, counted
 from epochwatt.twin import bottleneck, nearest
 from epochwatt.twin.compare import predict
 from epochwatt.twin.load import Twin
@@ -84,19 +84,20 @@ def _headline(answer: Answer) -> list[str]:
         f"SIMULATED, not measured: one epoch of {q.model} on {board.title}",
         f"asked    {_shown(q, answer.modes)}",
         f"default  {_shown(answer.default.question, answer.modes)}",
-        f"{answer.counted}; {answer.asked.setting.n_minibatches} mini-batches",
+        f"{answer.counted}; {counted(answer.asked.setting.n_minibatches, 'mini-batches')}",
     ]
 
 
 def _shown(q: Question, modes: Modes) -> str:
     cores, cpu, gpu, emc = modes[q.device][q.power_mode]
     mode = f"mode {q.power_mode} " if "," not in q.power_mode else ""
+    clocks = f"CPU {cpu:g}, GPU {gpu:g}, memory {emc:g} MHz"
     return ", ".join(
         [
             q.storage,
-            f"{q.num_workers} worker{'' if q.num_workers == 1 else 's'}",
+            counted(q.num_workers, "workers"),
             f"batch {q.batch_size}",
-            f"{mode}({cores:g} cores, CPU {cpu:g}, GPU {gpu:g}, memory {emc:g} MHz)",
+            f"{mode}({counted(number(cores), 'cores')}, {clocks})",
             f"dvfs {q.dvfs}",
             "page cache empty" if q.cold else "page cache warm",
             *([] if q.scale == 1 else [f"data set x {q.scale:g}"]),

@@ -93,8 +93,13 @@ class TestPairs:
 
     def test_a_set_without_runs_is_refused(self, put):
         put("one")
-        with pytest.raises(EpochwattError, match="no run is called 'two-\\*'"):
+        with pytest.raises(EpochwattError, match=r"no run is called 'two-\*'.*\n  there are: one;"):
             find_runs("two-*")
+
+    def test_where_nothing_was_run_it_says_what_makes_runs(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(EpochwattError, match="there are: none"):
+            find_runs("one")
 
     def test_runs_that_were_taken_over_are_found(self, put, tmp_path):
         put("one")
@@ -208,7 +213,7 @@ class TestText:
         put("a")
         put("b", backend="twin")
         first, second, *_ = compare_lines("a", "b", 5.0)
-        assert first == ("A: measured on nx/d1, 1 runs; B: simulated, not measured: nx/d1, 1 runs")
+        assert first == ("A: measured on nx/d1, 1 run; B: simulated, not measured: nx/d1, 1 run")
         assert second == "compared: backend (jetson, twin)"
 
     def test_table_counts_and_runs_without_a_partner(self, put):

@@ -42,11 +42,11 @@ def test_held_out_claims_that_rest_on_a_mechanism_come_first(finding):
     assert lines[:4] == [
         "Simulated, not measured: SIGMETRICS 2023",
         "  Held out, 1 of 2 core claims hold that rest on a mechanism (1 more cannot be judged, "
-        "1 have no number to leave out).",
+        "1 without a number to leave out).",
         "  Held out, 0 of 0 core claims hold that rest on fitted numbers "
-        "(0 more cannot be judged, 0 have no number to leave out).",
+        "(0 more cannot be judged, 0 without a number to leave out).",
         "  Held out, 1 of 1 core claims hold that rest on assumed numbers "
-        "(0 more cannot be judged, 0 have no number to leave out).",
+        "(0 more cannot be judged, 0 without a number to leave out).",
     ]
     assert (
         "  As it is simulated, of 5 core claims 5 hold, 0 do not, 0 cannot be evaluated." in lines
@@ -94,9 +94,9 @@ def test_each_measured_board_is_told_of_apart(finding):
     ]
     assert headline(rows) == [
         "Measured on jetson",
-        "  Of 1 claims about the papers' own runs 0 hold, 0 do not, 1 cannot be evaluated.",
-        "  own orin d1: of 1 claims about any board 1 hold, 0 do not, 0 cannot be evaluated.",
-        "  own orin d2: of 1 claims about any board 0 hold, 1 do not, 0 cannot be evaluated.",
+        "  Of 1 claim about the papers' own runs 0 hold, 0 do not, 1 cannot be evaluated.",
+        "  own orin d1: of 1 claim about any board 1 holds, 0 do not, 0 cannot be evaluated.",
+        "  own orin d2: of 1 claim about any board 0 hold, 1 does not, 0 cannot be evaluated.",
         "  T2 does not hold: ",
         "    2 < 1",
     ]
@@ -109,7 +109,7 @@ def test_a_board_counts_also_what_cannot_be_evaluated_of_it(finding, told):
         *(finding(**general), finding(**general, claim="T2", status="does_not_hold")),
         *[finding(**general, claim="T3", status="not_evaluable")] * 3,
     ]
-    counts = "own orin d1: of 5 claims about any board 1 hold, 1 do not, 3 cannot be evaluated."
+    counts = "own orin d1: of 5 claims about any board 1 holds, 1 does not, 3 cannot be evaluated."
     assert counts in [line.strip() for line in told(rows)]
 
 
@@ -120,8 +120,8 @@ def test_without_runs_there_is_nothing_to_say():
 def test_in_short_a_simulated_paper_has_two_lines(finding):
     assert in_short([finding(), finding(claim="T2", status="does_not_hold")]) == [
         "SIGMETRICS 2023. Held out, 2 of 2 core claims hold that rest on a mechanism "
-        "(0 more cannot be judged, 0 have no number to leave out).",
-        "SIGMETRICS 2023. As it is simulated, of 2 core claims 1 hold, 1 do not, "
+        "(0 more cannot be judged, 0 without a number to leave out).",
+        "SIGMETRICS 2023. As it is simulated, of 2 core claims 1 holds, 1 does not, "
         "0 cannot be evaluated.",
     ]
 
@@ -130,6 +130,6 @@ def test_in_short_a_board_tells_what_could_be_evaluated(finding):
     none = finding(backend="jetson", status="not_evaluable")
     board = finding(backend="jetson", form="general", board="own orin d1")
     assert in_short([none, board]) == [
-        "own orin d1: of 1 claims about any board 1 hold, 0 do not, 0 cannot be evaluated."
+        "own orin d1: of 1 claim about any board 1 holds, 0 do not, 0 cannot be evaluated."
     ]
     assert in_short([none]) == ["No claim can be evaluated on these runs."]

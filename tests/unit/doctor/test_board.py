@@ -84,7 +84,7 @@ def test_modes_that_the_board_has_are_well(make):
     _, subject = make(modes="a: {cores: 4, cpu_mhz: 1200}, b: {nvpmodel: MAXN}")
     first, last = board_checks.modes(subject, subject.machine)
     assert first.found.startswith("nvpmodel: MAXN (0), MODE_10W (1)")
-    assert last.found.startswith("2 modes of config/devices/fake.yaml are possible")
+    assert last.found == "possible on this board: 2 modes of config/devices/fake.yaml"
 
 
 @pytest.mark.parametrize(

@@ -36,26 +36,35 @@ TO_XYZ = np.array(
 )
 MODELS = ("lenet", "mobilenet", "resnet", "vgg11")
 PARTS = ("stall", "compute", "overhead")
+MEDIA = ("ssd", "sd", "hdd", "emmc", "disk")
+SPARE = tuple(f"spare {n}" for n in range(5))
 MEET = {
     "parts of an epoch": (*PARTS, "white"),
     "first and later epochs": ("epoch_0", "epoch_1_plus", "white"),
     "models": (*MODELS, "white"),
     "Pareto fronts": (*MODELS[:3], "pareto"),
-    "media": ("ssd", "sd", "hdd", "emmc"),
+    "media": MEDIA,
+    "own models": (*MODELS, *SPARE, "pareto", "missing", "white"),
+    "own media": (*MEDIA, *SPARE, "white"),
     "base load": ("baseload", "above_baseload", "white"),
     "clocks": tuple(f"clock_class_{n}" for n in range(4)),
     "idle states": tuple(f"state_{n}" for n in ("i", "ii", "iii", "iv")),
     "reads and ends of epochs, SSD": ("ssd", "epoch_bound"),
     "reads and ends of epochs, hard disk": ("hdd", "epoch_bound"),
+    **{f"reads and ends of epochs, {name}": (name, "epoch_bound") for name in ("disk", *SPARE)},
 }
-MARKED = (*MODELS, "compute", "epoch_1_plus", "ssd", "sd", "hdd", "above_baseload", "state_iv")
+MARKED = (
+    *(*MODELS, *SPARE, "compute", "epoch_1_plus", "ssd", "sd", "hdd", "disk", "above_baseload"),
+    "state_iv",
+)
 
 
 @pytest.fixture(scope="module")
 def palette(pytestconfig):
     path = pytestconfig.rootpath / "config/plotting.yaml"
-    told = validated(Plotting, read_yaml(path), "plotting.yaml").palette
-    return {**told, "white": "#FFFFFF"}
+    told = validated(Plotting, read_yaml(path), "plotting.yaml")
+    spare = dict(zip(SPARE, told.spare, strict=True))
+    return {**told.palette, **spare, "white": "#FFFFFF"}
 
 
 def lab(colour, vision):

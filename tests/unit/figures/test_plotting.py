@@ -7,6 +7,7 @@ import pytest
 from jinja2 import Template
 
 from epochwatt.study.config import Plotting, read_yaml, validated
+from epochwatt.study.devices import Devices
 
 
 @pytest.fixture
@@ -19,6 +20,12 @@ def test_every_model_has_a_colour_of_its_own(plotting, pytestconfig):
     models = read_yaml(pytestconfig.rootpath / "config/workloads.yaml")
     colours = [plotting.palette[model] for model in models]
     assert len(set(colours)) == len(colours)
+
+
+def test_every_medium_of_a_device_file_has_a_colour(plotting, pytestconfig):
+    devices = Devices(pytestconfig.rootpath)
+    media = {medium for name in devices.names() for medium in devices.get(name, "").storage}
+    assert media - set(plotting.palette) == set()
 
 
 def test_every_figure_has_a_module_and_every_panel_a_caption(plotting, pytestconfig):

@@ -63,7 +63,7 @@ def test_numbers_of_a_run_stand_beside_what_is_printed(made_up, table):
     assert {r["about"] for r in rows} == {"page cache dropped"}
     assert one(rows, quantity="stall_s")["seen_by_fit"] == "True"
     assert ">2 (49.91)<" in page
-    assert "simulated, not measured: agx/d1; 1 runs, 2 epochs" in page
+    assert "simulated, not measured: agx/d1; 1 run, 2 epochs" in page
 
 
 def test_ratios_and_changes_are_made_as_the_paper_makes_them(made_up, table):

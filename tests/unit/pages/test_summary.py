@@ -173,7 +173,7 @@ def test_what_is_simulated_has_a_section_of_its_own(summary):
     assert table(simulated, PLACES)[1][4:6] == ["1", "2"]
     assert any("1 of 1 core claims hold that rest on a mechanism" in line for line in simulated)
     assert not any("mechanism" in line for line in measured)
-    assert "own host local: of 1 claims about any board 1 hold" in "\n".join(measured)
+    assert "own host local: of 1 claim about any board 1 holds" in "\n".join(measured)
     assert re.findall("<h2>(.*?)</h2>", page) == ["Measured", "Simulated, not measured"]
 
 

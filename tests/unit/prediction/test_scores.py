@@ -73,6 +73,25 @@ def test_models_on_a_prior_stand_among_them(planted):
     assert {row["fit"] for row in scores(bench, chosen, unknown)} < fits
 
 
+def test_a_network_that_is_not_simulated_is_left_out_of_models_on_a_prior_alone(planted):
+    (bench,) = benches(read_workloads(*planted(("lenet", "resnet"), "abcde")))
+
+    def expect(workload):
+        if workload.name == "resnet":
+            raise EpochwattError("the simulated boards know no 'resnet'\n  networks: lenet")
+        return Priors(lambda modes: 28e3 / modes[:, 2], lambda modes: modes[:, 1] / 100)
+
+    rows = scores(bench, chosen_of(bench), expect)
+    found = {(row["networks"], row["left_out"]) for row in rows if "prior" in row["fit"]}
+    assert found == {("lenet", "resnet: the simulated boards know no 'resnet'")}
+    assert {row["target"] for row in rows if "prior" in row["fit"]} == {
+        *("time_s", "power_w", "energy_wh")
+    }
+    plain = [row for row in rows if "prior" not in row["fit"]]
+    assert plain == scores(bench, chosen_of(bench))
+    assert {(row["networks"], row["left_out"]) for row in plain} == {("lenet resnet", "")}
+
+
 def test_too_few_modes_have_no_score(planted):
     (bench,) = benches(read_workloads(*planted(("lenet",), "abcd")))
     modes = {name: list(mode) for name, mode in bench.workloads["lenet"].modes.items()}

@@ -112,17 +112,17 @@ def test_unknown_run_names_the_measured_ones(run):
         discard("measured", "host-x", None)
     first, second = str(told.value).split("\n")
     assert first == "nothing is measured of run 'host-x'"
-    assert second == f"  measured runs: {run.id}"
+    assert second == f"  runs in measured: {run.id}"
 
 
 def test_unknown_run_where_nothing_is_measured_says_so(tmp_path):
-    with pytest.raises(EpochwattError, match="measured runs: none"):
+    with pytest.raises(EpochwattError, match="measured: none"):
         discard(str(tmp_path / "measured"), "host-x", None)
 
 
 def test_trash_is_no_run(run):
     discard("measured", run.id, None)
-    with pytest.raises(EpochwattError, match="measured runs: none"):
+    with pytest.raises(EpochwattError, match="measured: none"):
         discard("measured", run.id, None)
 
 

@@ -79,6 +79,11 @@ def test_a_folder_without_logs_is_refused(tmp_path, refusal):
     assert "no logs of the 2023 scripts" in refusal()
 
 
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(RecordError, match=r"logs is no folder\n  wanted: one that holds mn_nw"):
+        read_folder(tmp_path / "logs")
+
+
 class TestAppended:
     """Two runs in one file: what logging wrote holds both, what pandas wrote only the later."""
 
@@ -228,7 +233,7 @@ class TestDamaged:
         run.edit("io_stats", run.lines["io_stats"][2], ",1.25")
         logs = only(tmp_path)
         assert 1.25 not in logs.series["read_iops"].t_s
-        assert "1 rows of other length" in logs.warnings[0]
+        assert "1 row of other length" in logs.warnings[0]
 
     def test_a_power_of_zero_is_no_reading(self, tmp_path):
         run = write_run(tmp_path)

@@ -204,13 +204,13 @@ def test_rows_of_other_machines_are_named_once_for_each_reason(away):
     assert board == (
         f"4 runs, it wants a Jetson Nano: here is a Jetson-AGX: {', '.join(ids[:3])}, ..."
     )
-    assert medium == f"1 runs, medium hdd: nothing is mounted at /no/such: {ids[4]}"
+    assert medium == f"1 run, medium hdd: nothing is mounted at /no/such: {ids[4]}"
 
 
 def test_rows_of_other_machines_are_not_in_the_table_and_take_no_time(away):
     lines = plan_lines(away.settings())
     assert [line.split(":")[0] for line in lines[2:-1]] == ["left alone"] * 2
-    assert lines[-1].startswith("1 runs, 3 epochs, 0 of them measured; ")
+    assert lines[-1].startswith("1 run, 3 epochs, 0 of them measured; ")
 
 
 def test_models_that_ran_out_of_memory_on_their_device_are_warned_of(away):

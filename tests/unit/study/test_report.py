@@ -81,6 +81,13 @@ def test_report_is_left_alone_when_something_else_is_newer(shown, snakemake):
     assert len(snakemake) == 1
 
 
+def test_without_a_result_there_is_nothing_to_report(shown, snakemake):
+    Path("results/summary.html").unlink()
+    with pytest.raises(EpochwattError, match=r"no results/summary\.html\n.*`make run`"):
+        report.make_report()
+    assert snakemake == []
+
+
 def test_failure_says_what_to_do_and_what_snakemake_said(shown, monkeypatch):
     failed = subprocess.CompletedProcess([], 1, "", "MissingInputException: fig02a.svg")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)

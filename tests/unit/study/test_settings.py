@@ -109,6 +109,27 @@ def test_records_are_named_where_a_figure_reads_them(checkout):
     }
 
 
+def test_own_networks_and_media_get_spare_colours_in_order(checkout):
+    checkout.sweep({"storage": ["disk", "flash"]})
+    text = (checkout.path / "config/workloads.yaml").read_text("utf-8")
+    checkout.write("workloads.yaml", text + text.replace("lenet:", "vgg11:"))
+    checkout.edit("plotting.yaml", "palette:\n  {", "spare: [red, blue, '#000001']\npalette:\n  {")
+    checkout.edit("plotting.yaml", "{stall:", "{lenet: green, stall:")
+    settings = checkout.settings()
+    told = settings.drawing("fig02", "host")["palette"]
+    assert told == settings.plotting.palette | {"vgg11": "red", "disk": "blue", "flash": "#000001"}
+    checkout.edit("plotting.yaml", "{lenet:", "{disk: black, lenet:")  # a colour by name goes first
+    told = checkout.settings().palette
+    assert (told["disk"], told["vgg11"], told["flash"]) == ("black", "red", "blue")
+
+
+def test_where_no_spare_colour_is_left_none_is_made_up(checkout):
+    checkout.edit("plotting.yaml", "palette:\n", "spare: [red]\npalette:\n")
+    told = checkout.settings().palette
+    assert told["lenet"] == "red"
+    assert not {"disk", "flash"} & set(told)
+
+
 def test_run_of_another_board_is_missing_in_the_figure_with_the_reason(agx):
     agx.set_device(units={"d1": "42"})
     (row,) = agx.settings().drawing("fig02", "fake")["missing"]

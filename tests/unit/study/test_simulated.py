@@ -88,8 +88,8 @@ class TestPlan:
         twin.checkout.write("studies.yaml", both)
         twin.checkout.write("config.yaml", "studies: [small, theirs]\n")
         measured, simulated = start_lines(twin.settings())
-        assert measured.startswith("1 runs, 2 epochs, 0 of them measured; the rest takes about")
-        assert simulated.startswith("1 runs, 2 epochs, simulated")
+        assert measured.startswith("1 run, 2 epochs, 0 of them measured; the rest takes about")
+        assert simulated.startswith("1 run, 2 epochs, simulated")
 
     def test_shows_which_are_done(self, twin):
         path = Path(twin.runs[0].epochs_csv)

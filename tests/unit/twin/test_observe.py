@@ -5,6 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.errors import EpochwattError
+from epochwatt.study.config import WorkloadRow
+from epochwatt.study.devices import read_rows
+from epochwatt.study.published import read_table
 from epochwatt.twin.observe import DATASETS, QUANTITIES, Question, answer, mode_clocks
 from epochwatt.twin.steady import epoch
 
@@ -65,6 +68,14 @@ def test_requests_of_an_epoch_are_those_of_what_it_reads(twin, modes):
 
 def test_every_network_of_the_papers_has_a_data_set_that_is_simulated(twin):
     assert set(DATASETS.values()) <= set(twin.samples)
+
+
+def test_data_sets_are_those_of_table_2_and_of_the_delivered_workloads(pytestconfig):
+    config = pytestconfig.rootpath / "config"
+    printed = read_table(config / "published/table2.csv")
+    assert {row["model"]: row["dataset"] for _, row in printed} == DATASETS
+    delivered = read_rows(WorkloadRow, config / "workloads.yaml")
+    assert {name: row.dataset for name, row in delivered.items()} == DATASETS
 
 
 @pytest.mark.parametrize(

@@ -58,4 +58,6 @@ def test_fit_refits_and_writes_the_same_again(checkout, workloads, capsys):
 
 def test_counts_that_are_not_there(checkout, capsys):
     assert cli.main(["calibrate-twin"]) == 1
-    assert "results/twin/workloads/lenet.json" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told.startswith("error: results/twin/workloads/lenet.json is not there")
+    assert "do: .venv/bin/snakemake count_workloads" in told

@@ -219,6 +219,13 @@ def test_totals_that_are_missing_are_named(refused):
     )
 
 
+def test_a_question_without_a_network_names_those_there_are(refused):
+    assert refused("--device", "agx") == (
+        "error: neither a model nor totals are told\n  needed: --model with lenet, mobilenet, "
+        f"resnet, vgg11; or {' '.join(TOTALS.values())}\n"
+    )
+
+
 @pytest.mark.parametrize("option", TOTALS.values())
 def test_totals_that_cannot_be_are_refused(refused, option):
     words = [word for pair in {**NUMBERS, option: "-1"}.items() for word in pair]
