@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -18,7 +19,7 @@ import numpy as np
 from benchmarks import measured
 from benchmarks.results import REPOSITORY, Budget, Result, Row
 from epochwatt.fakeboard.kinds import KINDS
-from epochwatt.prediction import physical, worlds
+from epochwatt.prediction import deviations, intervals, physical, worlds
 from epochwatt.prediction.boards import board_of_kind
 from epochwatt.prediction.choose_modes import board_design, choose_modes
 from epochwatt.prediction.intervals import coverage
@@ -58,7 +59,7 @@ from epochwatt.twin.refits import load_prior_parameters, load_refits
 
 CONFIG, OUT = REPOSITORY / "config/twin", REPOSITORY / "results/prediction.md"
 DEVICE, NAMED, REPRESENTATIVE = "agx", "abcdefghij", "efij"  # SIGMETRICS 2023, 5.7
-SEED = 0  # not 1, of the worlds that were looked at when `beliefs.CURVATURES` were set by hand
+SEED = 0  # not 1, of the worlds that were looked at when `beliefs` were set by hand
 N_DRAWS, N_RANDOM, N_TEST = 20, 5, 40
 WIDENED = 3.0  # docs/twin.md: parameters are off by several times their spread over the folds
 HELD = Budget(85.0, 97.0, "85 .. 97")
@@ -457,8 +458,8 @@ def _beliefs_text(tables: Mapping[str, Observations]) -> list[str]:
         ]
 
     rows = [["as they are", *cells()], ["five processes in place of one", *cells(5)]]
-    for said, (name, value) in _other_beliefs().items():
-        with mock.patch.object(physical, name, value):
+    for said, (module, name, value) in _other_beliefs().items():
+        with mock.patch.object(module, name, value):
             rows.append([said, *cells()])
     what = "Beliefs changed: median error in % of all but one, generic / rt kernel"
     head = [f"{name}, {kind}" for kind in kinds for name in fits]
@@ -470,11 +471,15 @@ def _median(fit: Fit, of: Observations, target: str) -> str:
     return f"{score(np.concatenate([trial.errors_pct for trial in trials])).median_pct:.1f}"
 
 
-def _other_beliefs() -> dict[str, tuple[str, Any]]:
+def _other_beliefs() -> dict[str, tuple[ModuleType, str, Any]]:
     """Return constants halved and doubled, and shares of which one part is given a half."""
-    found: dict[str, tuple[str, Any]] = {
-        f"`{name}` x {by:g}": (name, by * getattr(physical, name))
-        for name in ("SHARE_SD", "EXPONENT_SD")
+    owners = {
+        **{"DEVIATION": intervals, "LENGTH": deviations, "OWN": deviations},
+        **{"SHARE_SD": physical, "EXPONENT_SD": physical},
+    }
+    found: dict[str, tuple[ModuleType, str, Any]] = {
+        f"`{name}` x {by:g}": (owner, name, by * getattr(owner, name))
+        for name, owner in owners.items()
         for by in (0.5, 2)
     }
     parts = {
@@ -486,7 +491,7 @@ def _other_beliefs() -> dict[str, tuple[str, Any]]:
             shares = np.array(getattr(physical, name))
             is_own = np.isin(np.arange(len(shares)), own)
             half = 0.5 * shares / np.where(is_own, shares[is_own].sum(), shares[~is_own].sum())
-            found[f"`{name}`: half of it {part}"] = (name, tuple(half))
+            found[f"`{name}`: half of it {part}"] = (physical, name, tuple(half))
     return found
 
 

@@ -88,16 +88,16 @@ def test_answers_are_held_against_the_truth(monkeypatch, modes, true_s, true_w, 
 
 
 def test_beliefs_are_changed_one_after_another_and_put_back(folder):
-    before = {name: getattr(physical, name) for name, _ in prediction._other_beliefs().values()}
     others = prediction._other_beliefs()
-    assert others["`SHARE_SD` x 2"] == ("SHARE_SD", 2 * physical.SHARE_SD)
-    for name, value in others.values():
+    before = {(owner, name): getattr(owner, name) for owner, name, _ in others.values()}
+    assert others["`SHARE_SD` x 2"] == (physical, "SHARE_SD", 2 * physical.SHARE_SD)
+    for owner, name, value in others.values():
         if name.endswith("SHARES"):
-            assert len(value) == len(before[name])
-            assert sum(value) == pytest.approx(sum(before[name]))
+            assert len(value) == len(before[owner, name])
+            assert sum(value) == pytest.approx(sum(before[owner, name]))
     text = prediction._beliefs_text(measured.yolo(folder))
     assert len(text) == 3 + 2 + 2 + len(others)
-    assert {name: getattr(physical, name) for name in before} == before
+    assert {each: getattr(*each) for each in before} == before
 
 
 def test_measured_modes_are_skipped_with_a_sentence(twin, tmp_path):

@@ -2,23 +2,29 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from epochwatt.prediction.beliefs import CURVATURES, PRIOR_CURVATURE
+from epochwatt.prediction.beliefs import PRIOR_TILT, TIME_WITH_POWER
+from epochwatt.prediction.deviations import Deviations
 from epochwatt.prediction.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.shapes import design
 
 Prior = Callable[[Numbers], Numbers]  # modes (n, 4) -> what is expected of them before any run (n,)
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+LEAST = 0.1  # of what was observed: a draw that is lower still says nothing by how low it is
 
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
     """A sum of terms; its exponential where `log`; on top of a prior where it has one.
+
+    Where it keeps what was observed, it follows that near the profiled modes (`deviations`).
 
     Attributes
     ----------
@@ -29,6 +35,7 @@ class FittedModel:
     trained_on : (m, 4), the distinct modes it was fitted to
     log : whether the sum is the logarithm of the target
     prior : name of the function of modes that the prediction is a factor on; empty: none
+    observed : (m,), of each of these modes; empty: predictions are the plain sum
     draws : (d, k), coefficients that fit the observations about as well; empty: no interval
     spread : (d,), relative standard deviation of an observation about the model, of each draw
     prior_of : that function
@@ -41,13 +48,15 @@ class FittedModel:
     trained_on: Numbers
     log: bool = False
     prior: str = ""
+    observed: Numbers = field(default_factory=lambda: np.empty(0))
     draws: Numbers = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     spread: Numbers = field(default_factory=lambda: np.empty(0), repr=False)
     prior_of: Prior | None = field(default=None, repr=False)
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
-        return self._values(as_rows(modes), self.coefficients)
+        rows = as_rows(modes)
+        return self._values(rows, self.coefficients) * self._followed(rows, self.coefficients)
 
     def sample(self, modes: ArrayLike) -> Numbers:
         """Return what an observation in each mode may be, shape (d, n), the same at each call.
@@ -59,11 +68,10 @@ class FittedModel:
         if not len(self.draws):
             raise PredictionError(f"this model of {self.target} states no interval")
         rows = as_rows(modes)
-        values = self._values(rows, self.draws.T).T
+        values = (self._values(rows, self.draws.T) * self._followed(rows, self.draws.T)).T
         noise = np.random.default_rng(0).standard_normal(values.shape)
-        curvature = PRIOR_CURVATURE if self.prior else CURVATURES[self.target]
-        bend = curvature * distances(rows, self.trained_on) ** 2
-        return values * np.exp(np.hypot(self.spread[:, None], bend) * noise)
+        spread = np.sqrt(self.deviations.left_open(rows)) * self.spread[:, None]
+        return np.asarray(values * np.exp(spread * noise))
 
     def interval(self, modes: ArrayLike, level: float = 0.9) -> tuple[Numbers, Numbers]:
         """Return lower and upper bound that hold an observation with probability `level`."""
@@ -77,6 +85,19 @@ class FittedModel:
             expected = np.asarray(self.prior_of(rows), float)
             values = (values.T * expected).T
         return values
+
+    @cached_property
+    def deviations(self) -> Deviations:
+        """How observations deviate from the sum."""
+        return Deviations(self.trained_on, PRIOR_TILT if self.prior else 0.0)
+
+    def _followed(self, rows: Numbers, coefficients: Numbers) -> Numbers:
+        """Return by what factor observations nearby lead away from the sum, (n,) or (n, d)."""
+        if not len(self.observed):
+            return np.ones(())
+        expected = self._values(self.trained_on, coefficients).T
+        off = np.log(self.observed / np.maximum(expected, LEAST * self.observed))
+        return np.asarray(np.exp(self.deviations.weights(rows) @ off.T))
 
     def extrapolated(self, mode: Mode) -> tuple[str, ...]:
         """Return which parts of a mode lie outside all that the model was fitted to."""
@@ -98,6 +119,7 @@ class FittedModel:
             "trained_on": self.trained_on.tolist(),
             "log": self.log,
             "prior": self.prior,
+            "observed": self.observed.tolist(),
             "draws": self.draws.tolist(),
             "spread": self.spread.tolist(),
         }
@@ -133,26 +155,29 @@ def from_json(data: Mapping[str, Any], priors: Mapping[str, Prior] | None = None
         trained_on=as_rows(np.array(data["trained_on"], float)),
         log=bool(data["log"]),
         prior=name,
+        observed=np.array(data["observed"], float),
         draws=np.array(data["draws"], float),
         spread=np.array(data["spread"], float),
         prior_of=known.get(name),
     )
 
 
-def distances(modes: Numbers, profiled: Numbers) -> Numbers:
-    """Return how far each mode is from the nearest profiled one, in logarithms, shape (n,)."""
-    apart = np.log(modes)[:, None] - np.log(profiled)
-    return np.asarray(np.sqrt((apart**2).sum(-1).min(1)))
-
-
 def sample_both(time: FittedModel, power: FittedModel, modes: ArrayLike) -> tuple[Numbers, Numbers]:
     """Return what epochs may take, s, and draw, W, in each mode, shape (d, n) each.
 
-    Time and power deviate independently: the draws of one do not tell those of the other.
+    Each column holds the model's own sample, in an order that makes longer epochs draw less (Iman
+    and Conover, 1982): the draws of one model do not tell those of the other.
     """
-    watts = power.sample(modes)
-    order = np.random.default_rng(1).permutation(len(watts))  # both start from the same seed
-    return time.sample(modes), watts[order]
+    seconds, watts = time.sample(modes), power.sample(modes)
+    n_draws = len(seconds)
+    normal = np.array([NormalDist().inv_cdf((n + 0.5) / n_draws) for n in range(n_draws)])
+    noise = np.random.default_rng(1).standard_normal(seconds.shape)
+    wanted = TIME_WITH_POWER * normal[_ranks(seconds)] + np.sqrt(1 - TIME_WITH_POWER**2) * noise
+    return seconds, np.take_along_axis(np.sort(watts, axis=0), _ranks(wanted), axis=0)
+
+
+def _ranks(sample: Numbers) -> NDArray[np.intp]:
+    return sample.argsort(axis=0).argsort(axis=0)
 
 
 def bounds(sample: Numbers, level: float) -> tuple[Numbers, Numbers]:

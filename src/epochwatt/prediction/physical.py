@@ -10,10 +10,11 @@ from epochwatt.prediction.beliefs import (
     EXPONENT_SD,
     LEVEL_SD,
     POWER_SHARES,
-    PRIOR_EXPONENT_SD,
+    PRIOR_TILT,
     SHARE_SD,
     TIME_SHARES,
 )
+from epochwatt.prediction.deviations import Deviations
 from epochwatt.prediction.intervals import N_DRAWS, fit_and_draw, fit_free, fit_nonnegative
 from epochwatt.prediction.model import FittedModel, Prior
 from epochwatt.prediction.modes import Numbers, PredictionError
@@ -68,12 +69,19 @@ def _fit_shares(
     scale = np.where(seen, relative.mean(0), unseen.mean(0))
     mean = np.array(shares)
     sd = np.full(len(terms), SHARE_SD)
-    fitted = fit_and_draw(
-        fit_nonnegative, relative / scale, np.ones(len(values)), mean, sd, n_draws
+    white = Deviations(means.modes).whitening()
+    coefficients, draws, spread = fit_and_draw(
+        fit_nonnegative, white @ relative / scale, white @ np.ones(len(values)), mean, sd, n_draws
     )
-    coefficients, draws, spread = fitted[0] / scale, fitted[1] / scale, fitted[2]
     return FittedModel(
-        target, terms, coefficients, means.processes, means.modes, draws=draws, spread=spread
+        target=target,
+        terms=terms,
+        coefficients=coefficients / scale,
+        processes=means.processes,
+        trained_on=means.modes,
+        observed=values,
+        draws=draws / scale,
+        spread=spread,
     )
 
 
@@ -84,16 +92,17 @@ def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> FittedMo
     ------
     PredictionError : fewer than two distinct modes
     """
-    return _fit_log(observations, "time_s", "", None, EXPONENT_SD, n_draws)
+    observations.need_modes(LEAST_MODES)
+    return _fit_log(observations, "time_s", LOGS, n_draws)
 
 
 def fit_time_on_prior(
     observations: Observations, name: str, prior: Prior, n_draws: int = N_DRAWS
 ) -> FittedModel:
-    """Return the prior times a factor: its logarithm is linear in logarithms, and shrunk.
+    """Return the prior times a factor that is common to all modes, but for what was observed.
 
-    With no more than one mode's information the factor is common to all modes; exponents that the
-    modes do not speak for stay near zero, so the prior's shape is kept.
+    Near the profiled modes it follows them; by how much they differ from the prior tells how far it
+    may be off elsewhere.
 
     Parameters
     ----------
@@ -106,7 +115,7 @@ def fit_time_on_prior(
     ------
     PredictionError : no mode at all, or a prior that is not above zero in one of them
     """
-    return _fit_log(observations, "time_s", name, prior, PRIOR_EXPONENT_SD, n_draws)
+    return _fit_log(observations, "time_s", (), n_draws, name, prior)
 
 
 def fit_power_on_prior(
@@ -119,40 +128,46 @@ def fit_power_on_prior(
     PredictionError : no mode at all, power that was not measured, or a prior that is not above zero
     """
     observations.need_energy()
-    return _fit_log(observations, "power_w", name, prior, PRIOR_EXPONENT_SD, n_draws)
+    return _fit_log(observations, "power_w", (), n_draws, name, prior)
 
 
 def _fit_log(
     observations: Observations,
     target: str,
-    name: str,
-    prior: Prior | None,
-    exponent_sd: float,
+    exponents: tuple[str, ...],
     n_draws: int,
+    name: str = "",
+    prior: Prior | None = None,
 ) -> FittedModel:
-    observations.need_modes(LEAST_MODES if prior is None else 1)
+    """Fit the logarithm of the value over the prior, about its mean: a level, and exponents."""
+    observations.need_modes(1)
     means = observations.per_mode()
-    expected = np.ones(len(means.modes)) if prior is None else np.asarray(prior(means.modes))
+    values: Numbers = getattr(means, target)
+    expected = np.ones(len(values)) if prior is None else np.asarray(prior(means.modes))
     if not (expected > 0).all():
         raise PredictionError(f"the prior {name!r} expects a {target} of {expected.min():g}")
-    factor = np.log(getattr(means, target) / expected)
-    logs = design(LOGS, means.modes, means.processes)
-    centre, level = logs.mean(0), factor.mean()
-    rows = np.column_stack([np.ones(len(logs)), logs - centre])
-    sd = np.array([LEVEL_SD, *[exponent_sd] * len(LOGS)])
-    fitted = fit_and_draw(fit_free, rows, factor - level, np.zeros(len(sd)), sd, n_draws)
+    factor = np.log(values / expected)
+    terms, level = ("constant", *exponents), factor.mean()
+    rows = design(terms, means.modes, means.processes)
+    centre = rows.mean(0) - np.eye(len(terms))[0]  # the constant stays
+    sd = np.array([LEVEL_SD, *[EXPONENT_SD] * len(exponents)])
+    white = Deviations(means.modes, PRIOR_TILT if name else 0.0).whitening()
+    fitted = fit_and_draw(
+        fit_free, white @ (rows - centre), white @ (factor - level), np.zeros(len(sd)), sd, n_draws
+    )
 
     def plain(of: Numbers) -> Numbers:  # without centre and level
-        return np.column_stack([of[:, 0] + level - of[:, 1:] @ centre, of[:, 1:]])
+        return np.column_stack([of[:, 0] + level - of @ centre, of[:, 1:]])
 
     return FittedModel(
         target=target,
-        terms=("constant", *LOGS),
+        terms=terms,
         coefficients=plain(fitted[0][None])[0],
         processes=means.processes,
         trained_on=means.modes,
         log=True,
         prior=name,
+        observed=values,
         draws=plain(fitted[1]),
         spread=fitted[2],
         prior_of=prior,

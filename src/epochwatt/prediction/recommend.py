@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.device.reading import Conf, custom_conf
 from epochwatt.prediction.choose_modes import board_design, choose_modes
-from epochwatt.prediction.model import FittedModel, bounds, distances, sample_both
+from epochwatt.prediction.deviations import distances
+from epochwatt.prediction.model import FittedModel, bounds, sample_both
 from epochwatt.prediction.modes import Board, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.observations import PROCESSES
+from epochwatt.text import counted
 
 OBJECTIVES = ("time", "energy", "edp")
 LEAST_MODES = 4  # as many as the paper profiles; with fewer the model is little but belief
@@ -190,7 +192,8 @@ def _on_steps(board: Board, model: FittedModel) -> FittedModel:
     if len(profiled) < LEAST_MODES:
         further = modes_to_measure(board, model.processes, profiled)
         raise PredictionError(
-            f"the model of {model.target} knows {len(profiled)} power modes of {board.kind}; "
+            f"the model of {model.target} knows "
+            f"{counted(len(profiled), 'power modes')} of {board.kind}; "
             f"needed: {LEAST_MODES} or more\n  measure next: " + _listed(further)
         )
     return replace(model, trained_on=as_rows(profiled))

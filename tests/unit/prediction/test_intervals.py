@@ -1,7 +1,7 @@
 """Intervals of 90 % hold between 85 and 97 % of new modes in worlds of the believed kind.
 
-By construction: shares are drawn at random, and deviations and bends are as large as the belief has
-them.
+By construction: shares are drawn at random, and deviations are as large, and as much alike, as the
+belief has them.
 """
 
 from dataclasses import replace
@@ -9,21 +9,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epochwatt.prediction.beliefs import CURVATURES, DEVIATION
+from epochwatt.prediction.beliefs import DEVIATION, DEVIATION_WEIGHT
+from epochwatt.prediction.deviations import Deviations
 from epochwatt.prediction.intervals import coverage, deviations, fit_nonnegative
-from epochwatt.prediction.model import distances
-from epochwatt.prediction.modes import as_rows
 from epochwatt.prediction.physical import fit_physical_time, fit_power
 from epochwatt.prediction.shapes import POWER, TIME
 from epochwatt.prediction.splits import leave_one_mode_out, random_subsets, split
 
 
-def bent(world, split, rng):
-    """Return a world whose modes are off by a bend, the further from those that train."""
-    apart = distances(world.modes, as_rows(split.train)) ** 2 * rng.standard_normal(
-        len(world.modes)
-    )
-    time, power = (np.exp(curvature * apart) for curvature in CURVATURES.values())
+def deviating(world, rng):
+    """Return a world of one epoch a mode whose modes deviate as is believed."""
+    by = np.linalg.inv(Deviations(world.modes).whitening())
+    size = DEVIATION * np.sqrt(DEVIATION_WEIGHT / rng.chisquare(DEVIATION_WEIGHT, 2))
+    time, power = np.exp(size * (by @ rng.standard_normal((len(by), 2)))).T
     return replace(world, time_s=time * world.time_s, power_w=power * world.power_w)
 
 
@@ -32,10 +30,9 @@ def held_share(plant, fit, terms, splits, n_worlds, concentration=1.0):
     rng, held, of = np.random.default_rng(7), 0, 0
     for seed in range(n_worlds):
         shares = rng.dirichlet([concentration] * len(terms))
-        world = plant(shares, terms=terms, deviation=DEVIATION, seed=seed)
-        for each in splits(world.distinct(), seed):
-            counts = coverage(fit, bent(world, each, rng), [each])
-            held, of = held + counts[0], of + counts[1]
+        world = deviating(plant(shares, terms=terms), rng)
+        counts = coverage(fit, world, splits(world.distinct(), seed))
+        held, of = held + counts[0], of + counts[1]
     return held / of
 
 
@@ -82,7 +79,7 @@ def test_deviation_is_learned_from_many_residuals():
     large = deviations(0.2 * rng.standard_normal(500), 500, 400, rng)
     assert np.median(large) == pytest.approx(0.2, rel=0.1)
     believed = deviations(np.zeros(0), 0, 4000, rng)
-    assert np.sqrt(np.mean(believed**2)) == pytest.approx(DEVIATION * 2**0.5, rel=0.3)
+    assert np.median(believed) == pytest.approx(DEVIATION * (3 / 2.366) ** 0.5, rel=0.05)  # chi^2
 
 
 def test_fit_is_the_least_of_its_own_sum():

@@ -14,7 +14,7 @@ from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.prediction.model import FittedModel
 from epochwatt.prediction.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.physical import fit_log_time, fit_physical_time, fit_power
-from epochwatt.prediction.recommend import nvpmodel_block, recommend
+from epochwatt.prediction.recommend import EQUAL, nvpmodel_block, recommend
 from epochwatt.prediction.shapes import POWER
 
 STRONGEST = Mode(8, 2265.6, 1377, 2133)
@@ -37,9 +37,14 @@ def every(agx, time, power):
     return {"epoch_s": epoch_s, "power_w": power_w, "energy_wh": epoch_s * power_w / 3600}
 
 
+def only_known(model, rows):
+    """Return a model whose profiled modes are these: the plain sum, without what was observed."""
+    return replace(model, trained_on=as_rows(rows), observed=np.empty(0))
+
+
 def test_without_a_budget_the_fastest_mode_is_as_fast_as_the_strongest(agx, time, power, every):
     told = recommend(agx, time, power, "time", {})
-    assert told.estimates["epoch_s"].value == pytest.approx(every["epoch_s"].min())
+    assert told.estimates["epoch_s"].value == pytest.approx(every["epoch_s"].min(), rel=EQUAL)
     assert told.mode == STRONGEST  # profiled; to the models 5 to 7 cores are as good
     assert told.n_within == told.n_modes == 29_232
     assert told.risks == {}
@@ -49,14 +54,14 @@ def test_without_a_budget_the_fastest_mode_is_as_fast_as_the_strongest(agx, time
 def test_among_equal_modes_the_nearest_to_what_was_profiled_is_taken(
     agx, time, power, named, profiled, cores
 ):
-    rows = as_rows([named[name]._replace(cores=profiled) for name in "abij"])
-    told = recommend(agx, replace(time, trained_on=rows), power, "time", {})
+    rows = [named[name]._replace(cores=profiled) for name in "abij"]
+    told = recommend(agx, only_known(time, rows), only_known(power, rows), "time", {})
     assert told.mode == STRONGEST._replace(cores=cores)  # five processes: more do nothing
 
 
 def test_clocks_of_a_profiled_mode_may_be_nominal(agx, time, power):
-    nominal = as_rows([(8, 2265, 1377, 2133), *time.trained_on[:3].tolist()])
-    told = recommend(agx, replace(time, trained_on=nominal), power, "time", {})
+    nominal = [(8, 2265, 1377, 2133), *time.trained_on[:3].tolist()]
+    told = recommend(agx, only_known(time, nominal), power, "time", {})
     assert told.mode == STRONGEST
 
 
@@ -142,7 +147,7 @@ def test_too_few_profiled_modes_name_those_to_measure_next(agx, plant, named, po
     time = fit_physical_time(plant((0.5, 0.2, 0.2, 0.1, 0)).only([named["e"], named["g"]]))
     with pytest.raises(PredictionError, match="2 power modes of agx_xavier; needed: 4") as stop:
         recommend(agx, time, power, "time", {})
-    assert str(stop.value).count(" cores, CPU ") == 2
+    assert str(stop.value).count(", CPU ") == 2
 
 
 @pytest.mark.parametrize(

@@ -293,7 +293,7 @@ def test_board_or_network_without_a_model_names_the_modes_to_measure(refused, st
     store(fitted())
     err = refused(*ASK, "--model", "vgg11")
     assert "no model of vgg11 on agx-d1 was fitted\n  fitted: mobilenet on agx-d1\n" in err
-    assert err.count(" cores, CPU ") == 4
+    assert len(re.findall(r" cores?, CPU ", err)) == 4
 
 
 def test_other_unit_without_a_model_is_told_which_unit_has_one(refused, store):
@@ -306,7 +306,7 @@ def test_too_few_runs_name_those_to_make(refused, store):
     store(fitted("ce"))
     err = refused(*ASK)
     assert "2 power modes of agx_xavier; needed: 4 or more\n  measure next: " in err
-    assert err.count(" cores, CPU ") == 2
+    assert len(re.findall(r" cores?, CPU ", err)) == 2
 
 
 def test_profiled_mode_that_the_tables_lack_is_refused(refused, store):

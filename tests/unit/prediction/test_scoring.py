@@ -175,13 +175,13 @@ def test_real_modes_of_a_cpu(krai):
     scores = shown(TIME_FITS, krai, leave_one_mode_out, "time_s")
     assert all(told.n == 5 for told in scores.values())
     found = {key: (told.median_pct, told.worst_pct) for key, told in scores.items()}
-    expected = {  # as in docs/prediction.md: the physical model is not better than the others here
+    expected = {  # as in docs/prediction.md
         ("ResNet-50, armnn", "paper"): (13.1, 140.3),
-        ("ResNet-50, armnn", "log"): (14.7, 44.9),
-        ("ResNet-50, armnn", "physical"): (19.0, 60.1),
+        ("ResNet-50, armnn", "log"): (5.8, 43.1),
+        ("ResNet-50, armnn", "physical"): (4.6, 54.4),
         ("ResNet-50, tflite", "paper"): (18.0, 178.8),
-        ("ResNet-50, tflite", "log"): (10.9, 37.2),
-        ("ResNet-50, tflite", "physical"): (20.5, 58.2),
+        ("ResNet-50, tflite", "log"): (9.0, 34.7),
+        ("ResNet-50, tflite", "physical"): (5.5, 46.6),
     }
     assert found.keys() == expected.keys()
     for key, (median, worst) in expected.items():
