@@ -1,6 +1,7 @@
 """The command line: `epochwatt COMMAND`; `--help` lists them. The only module that prints."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -324,12 +325,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         **{"recommend": _recommend, "compare": _compare, "calibrate-twin": _calibrate_twin},
     }
     try:
-        return commands[arguments.command](arguments) or 0
+        status = commands[arguments.command](arguments) or 0
+        sys.stdout.flush()  # a closed pipe is found out here, not when Python ends
+    except BrokenPipeError:  # who reads, `| head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except EpochwattError as error:
         print(f"error: {error}", file=sys.stderr)
         if not Path("config").is_dir():
             print(f"  {Path.cwd()} is no checkout: run it in the folder of one", file=sys.stderr)
         return 1
+    return status
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The command line: exit status, what goes to stdout, what to stderr."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,14 @@ def test_plan_prints_the_table(run, checkout):
     status, out, err = run("plan")
     assert (status, err) == (0, "")
     assert [line.split()[0] for line in out.splitlines()[1:-1]] == checkout.ids
+
+
+def test_reader_that_has_seen_enough_is_no_error(checkout):
+    """As `epochwatt plan | head -1` has it: the pipe is closed before all is printed."""
+    command = [sys.executable, "-m", "epochwatt", "plan"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert (process.wait(60), process.stderr.read()) == (1, b"")
 
 
 def test_plan_of_a_broken_configuration_shows_both_lines(run, checkout):

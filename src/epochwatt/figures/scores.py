@@ -15,8 +15,10 @@ NOTES = (
     "learned from is compared as a share.",
     "Second table: each model learns from epochs 1 and 2 of four modes and predicts the others; "
     "error of the mean over later epochs, % of what was observed. Profiling cost: minutes of board "
-    "time for the four modes, epochs 0 to 2, least to most. The paper's model of energy learns "
-    "here from all networks of the row, VGG-11 too; in the first table it never sees VGG-11.",
+    "time for the four modes, epochs 0 to 2, least to most. Over the paper's: how many times the "
+    "median error of the paper's model a model's is, from the same modes and of the same network; "
+    "the median and the middle half. The paper's model of energy learns here from all networks of "
+    "the row, VGG-11 too; in the first table it never sees VGG-11.",
     "Bench: its place in power_modes.json, which says what its runs share and what they train on.",
     "Columns, all fits and all rows: docs/prediction.md, statistics.csv, scores.csv.",
 )
@@ -71,9 +73,15 @@ def scored(row: Row) -> dict[str, Any]:
         **{name: row[name] for name in PLACE},
         **{name: row[name] for name in ("target", "fit", "learned_from", "networks", "n")},
         **{f"{part}, %": short(row[f"{part}_pct"]) for part in ("median", "p90", "worst")},
+        "median over the paper's": _spread(row),
         "board minutes (low, median, high)": ", ".join(minutes),
         "left out": row["left_out"],
     }
+
+
+def _spread(row: Row) -> str:
+    low, middle, high = (row[f"times_paper_{part}"] for part in ("low", "median", "high"))
+    return f"{short(middle)} ({short(low)} to {short(high)})" if middle else ""
 
 
 def short(cell: str) -> str:

@@ -50,6 +50,7 @@ from epochwatt.twin.refits import load_prior_parameters
 
 N_SUBSETS = 210  # all subsets of four of ten modes
 EVERY = "every subset of four"
+PAPER = {"time_s": "paper", "energy_wh": "paper, trained on predicted time"}  # none of power
 CHOSEN = {RAW: "the search's choice", AS_PUBLISHED: "e f i j", DESIGNED: "designed"}
 TARGETS = ("time_s", "power_w", "energy_wh")
 PLAIN_FITS: dict[str, dict[str, Fit]] = dict(
@@ -152,15 +153,18 @@ def scores(bench: Bench, chosen: Mapping[str, Any], expect: Expect | None = None
     rows = []
     for target, fits in by_target.items():
         no_energy = {of.name: of.no_energy for of in own} if target != "time_s" else {}
+        tried, left_out = {}, {}
         for fit_name, fit in fits.items():
             no_prior = unknown if fit_name not in PLAIN_FITS[target] else {}
-            left_out = {name: why for name, why in (lacks | no_energy | no_prior).items() if why}
-            observed = [of.observed.only(wanted) for of in own if of.name not in left_out]
+            why = {name: why for name, why in (lacks | no_energy | no_prior).items() if why}
+            left_out[fit_name] = "; ".join(f"{name}: {said}" for name, said in why.items())
+            if observed := [of.observed.only(wanted) for of in own if of.name not in why]:
+                tried[fit_name] = try_splits(fit, observed, splits, target)
+        papers = tried.get(PAPER.get(target, ""), [])
+        for fit_name, trials in tried.items():
             about = {**place, "target": target, "fit": fit_name}
-            told = {"left_out": "; ".join(f"{name}: {why}" for name, why in left_out.items())}
-            if observed:
-                trials = try_splits(fit, observed, splits, target)
-                rows += [{**about, **row, **told} for row in _summaries(trials, subsets)]
+            told = {"left_out": left_out[fit_name]}
+            rows += [{**about, **row, **told} for row in _summaries(trials, papers, subsets)]
     return rows
 
 
@@ -184,23 +188,32 @@ def _subsets(modes: Mapping[str, Mode], choices: Mapping[str, Any]) -> dict[str,
     return subsets
 
 
-def _summaries(trials: Sequence[Trial], subsets: Mapping[str, Sequence[Split]]) -> list[Row]:
+def _summaries(
+    trials: Sequence[Trial], papers: Sequence[Trial], subsets: Mapping[str, Sequence[Split]]
+) -> list[Row]:
     """Return a row of each set of subsets."""
     trained = {said: {one.train for one in of} for said, of in subsets.items()}
+    medians = {(of.workload, of.train): float(np.median(of.errors_pct)) for of in papers}
     return [
-        _summary(said, [trial for trial in trials if trial.train in of])
+        _summary(said, [trial for trial in trials if trial.train in of], medians)
         for said, of in trained.items()
     ]
 
 
-def _summary(said: str, trials: Sequence[Trial]) -> Row:
+def _summary(
+    said: str, trials: Sequence[Trial], papers: Mapping[tuple[str, tuple[Mode, ...]], float]
+) -> Row:
     found = score(np.concatenate([trial.errors_pct for trial in trials]))
     minutes = [trial.board_minutes for trial in trials]
+    beside = [(trial, papers.get((trial.workload, trial.train), 0.0)) for trial in trials]
+    ratios = [float(np.median(trial.errors_pct)) / paper for trial, paper in beside if paper > 0]
+    low, middle, high = np.quantile(ratios, [0.25, 0.5, 0.75]) if ratios else (None,) * 3
     return {
         "learned_from": said,
         "networks": " ".join(dict.fromkeys(trial.workload for trial in trials)),
         "n_subsets": len({trial.train for trial in trials}),
         **found._asdict(),
+        **{"times_paper_low": low, "times_paper_median": middle, "times_paper_high": high},
         "board_minutes_low": float(np.min(minutes)),
         "board_minutes_median": float(np.median(minutes)),
         "board_minutes_high": float(np.max(minutes)),

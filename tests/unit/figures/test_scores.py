@@ -11,8 +11,8 @@ STATISTICS = f"""\
 """
 PLACE = "0,sigmetrics2023,agx,d1,4"
 PARTS = "n_subsets,n,median_pct,p90_pct,worst_pct,board_minutes_low,board_minutes_median"
-LAST = "board_minutes_high,left_out"
-NUMBERS = "210,1260,2.6662,11.4964,48.853,8.5,90.6,135.7"
+LAST = "board_minutes_high,times_paper_low,times_paper_median,times_paper_high,left_out"
+NUMBERS = "210,1260,2.6662,11.4964,48.853,8.5,90.6,135.7,0.1234,0.4567,1.2"
 LEFT_OUT = "vgg11: no valid epoch 1 or 2 in d"
 SCORES = f"""\
 bench,setup,device,instance,num_workers,target,fit,learned_from,networks,{PARTS},{LAST}
@@ -30,7 +30,8 @@ def test_page_says_simulated_and_shows_the_papers_models_and_all_scores(tmp_path
     assert "35 of 40 (31 of 40)" in text
     assert "dfhj of 210 (efij)" in text
     assert "20 of 40" not in text  # another model is no count of the paper's
-    assert all(f">{cell}</td>" in text for cell in ("2.67", "11.5", "48.9", LEFT_OUT))
+    assert all(f">{cell}</td>" in text for cell in ("2.67", "11.5", "48.9", "0.457 (0.123 to 1.2)"))
+    assert f">{LEFT_OUT}</td>" in text
 
 
 def test_without_runs_the_page_is_there(tmp_path):
@@ -51,5 +52,7 @@ def test_numbers_have_three_figures():
     assert told(row)["ours (published)"] == "4.95 (12)"
     minutes = {f"board_minutes_{part}": "9.96" for part in ("low", "median", "high")}
     errors = {f"{part}_pct": "1" for part in ("median", "p90", "worst")}
-    one = {**row, **minutes, **errors, "learned_from": "x", "n": "6", "left_out": ""}
+    beside = {f"times_paper_{part}": "" for part in ("low", "median", "high")}
+    one = {**row, **minutes, **errors, **beside, "learned_from": "x", "n": "6", "left_out": ""}
     assert scored(one)["board minutes (low, median, high)"] == "10, 10, 10"
+    assert scored(one)["median over the paper's"] == ""  # of power it has no model

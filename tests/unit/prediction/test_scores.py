@@ -2,11 +2,13 @@
 
 import csv
 
+import numpy as np
 import pytest
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.scores import score_predictions, scores
-from epochwatt.prediction.scoring import Priors
+from epochwatt.prediction.scoring import TIME_FITS, Priors, try_splits
+from epochwatt.prediction.splits import split
 from epochwatt.prediction.workloads import benches, read_workloads
 
 
@@ -55,6 +57,33 @@ def test_the_searchs_choice_has_no_error_and_costs_its_epochs(planted):
     assert (row["n"], row["n_subsets"], row["networks"]) == (1, 1, "lenet")
     # 28, 26, 24 and 25 s in modes a to d; epoch 0 twice as long, then two more
     assert row["board_minutes_median"] == pytest.approx(4 * (28 + 26 + 24 + 25) / 60)
+
+
+def test_errors_stand_beside_the_papers_on_the_same_modes(planted):
+    """Recounted for one subset, where each network gives one ratio; power has no paper's model."""
+    (bench,) = benches(read_workloads(*planted(("lenet", "resnet"), "abcdef")))
+    off = bench.workloads["resnet"].observed
+    off.time_s[:] *= off.modes[:, 2] ** -0.5  # else the paper's model has no error
+    bench.workloads["lenet"].observed.time_s[:] *= off.modes[:, 1] ** -0.5
+    rows = scores(bench, chosen_of(bench, paper="bcde"))
+    said, quartiles = "the search's choice: b c d e", ("low", "median", "high")
+    own = {(r["target"], r["fit"]): r for r in rows if r["learned_from"] == said}
+    assert [own["time_s", "paper"][f"times_paper_{of}"] for of in quartiles] == [1, 1, 1]
+    assert own["power_w", "physical"]["times_paper_median"] is None
+    observed = [of.observed for of in bench.workloads.values()]
+    train = [bench.workloads["lenet"].modes[name] for name in "bcde"]
+    one = split(bench.workloads["lenet"].modes.values(), train)
+    papers, ours = (
+        [
+            np.median(trial.errors_pct)
+            for trial in try_splits(TIME_FITS[fit], observed, [one], "time_s")
+        ]
+        for fit in ("paper", "log")
+    )
+    ratios = np.divide(ours, papers)
+    assert ratios[0] != pytest.approx(ratios[1], rel=0.1)
+    found = [own["time_s", "log"][f"times_paper_{of}"] for of in quartiles]
+    assert found == pytest.approx(np.quantile(ratios, [0.25, 0.5, 0.75]))
 
 
 def test_models_on_a_prior_stand_among_them(planted):
