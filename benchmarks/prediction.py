@@ -21,7 +21,7 @@ from benchmarks.results import REPOSITORY, Budget, Result, Row
 from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.prediction import deviations, intervals, physical, worlds
 from epochwatt.prediction.boards import board_of_kind
-from epochwatt.prediction.choose_modes import board_design, choose_modes
+from epochwatt.prediction.choose_modes import Design, board_design, choose_modes
 from epochwatt.prediction.intervals import coverage
 from epochwatt.prediction.model import bounds, sample_both
 from epochwatt.prediction.modes import Board, Mode, Numbers, as_rows
@@ -64,7 +64,7 @@ N_DRAWS, N_RANDOM, N_TEST = 20, 5, 40
 WIDENED = 3.0  # docs/twin.md: parameters are off by several times their spread over the folds
 HELD = Budget(85.0, 97.0, "85 .. 97")
 
-PAPER, CHOSEN, RANDOM = "e f i j", "chosen, as dear as e f i j", "random, at any cost"
+PAPER, CHOSEN, RANDOM = "e f i j", "chosen, as dear as e f i j", "random, as dear as e f i j"
 ALL_MODES = "all modes of the board"
 ERROR = "Error in %: median / 90th percentile / worst."
 TARGETS = {"time_s": "time", "power_w": "power", "energy_wh": "energy"}
@@ -177,30 +177,20 @@ def simulated(
     bench: Bench, truths: Mapping[str, Sequence[Sequence[World]]]
 ) -> tuple[list[Line], Held]:
     """Return the errors of every model under every condition, and what its intervals hold."""
-    design = board_design(bench.board)
-    limit = design.plan(bench.representative).epoch_cost
-    chosen = {
-        PAPER: bench.representative,
-        CHOSEN: choose_modes(design, N_MODES, max_cost=limit).modes,
-        "chosen, twice as dear": choose_modes(design, N_MODES, max_cost=2 * limit).modes,
-        "chosen, at any cost": choose_modes(design, N_MODES).modes,
-    }
     every = bench.board.all_modes()
     drawn = every[np.random.default_rng(SEED).choice(len(every), N_TEST, replace=False)]
     tests = {"modes a to j": bench.named, ALL_MODES: tuple(Mode(*row) for row in drawn.tolist())}
-    pools = [_some(every, seed) for seed in range(max(map(len, truths.values())))]
-    asked = dict.fromkeys(m for some in (*chosen.values(), *tests.values(), *pools) for m in some)
+    trains = _trains(bench, tests, max(map(len, truths.values())))
+    trained = (train for by_name in trains.values() for own in by_name.values() for train in own)
+    asked = dict.fromkeys(mode for some in (*trained, *tests.values()) for mode in some)
     known = {name: known_at(of, as_rows(list(asked))) for name, of in bench.expected.items()}
     trials: dict[tuple[str, str, str, str, str], list[Trial]] = defaultdict(list)
     held: Held = defaultdict(lambda: (0, 0))
     for truth, draws in truths.items():
         for modes, test in tests.items():
             for seed, drawn_worlds in enumerate(draws):
-                pool = bench.named if test is bench.named else pools[seed]
-                splits = {name: [_split(train, test)] for name, train in chosen.items()}
-                subsets = random_subsets(pool, N_MODES, N_RANDOM, seed)
-                splits[RANDOM] = [_split(each.train, test) for each in subsets]
-                for profiled, own in splits.items():
+                for profiled, some in trains[modes, seed].items():
+                    own = [_split(train, test) for train in some]
                     seen = [_observed(world, own, test, seed) for world in drawn_worlds]
                     for target, name, found in _tried(known, seen, own):
                         trials[truth, modes, profiled, target, name] += found
@@ -220,9 +210,38 @@ def simulated(
     ], held
 
 
-def _some(every: Numbers, seed: int, n: int = 50) -> tuple[Mode, ...]:
-    places = np.random.default_rng([SEED, seed, n]).choice(len(every), n, replace=False)
-    return tuple(Mode(*row) for row in every[places].tolist())
+Trains = dict[str, list[tuple[Mode, ...]]]  # what was profiled, in words -> sets of four modes
+
+
+def _trains(
+    bench: Bench, tests: Mapping[str, Sequence[Mode]], n_draws: int
+) -> dict[tuple[str, int], Trains]:
+    """Return what is profiled, by test modes and number of the draw."""
+    design, every = board_design(bench.board), bench.board.all_modes()
+    limit = design.plan(bench.representative).epoch_cost
+    chosen: Trains = {
+        PAPER: [bench.representative],
+        CHOSEN: [choose_modes(design, N_MODES, max_cost=limit).modes],
+        "chosen, twice as dear": [choose_modes(design, N_MODES, max_cost=2 * limit).modes],
+        "chosen, at any cost": [choose_modes(design, N_MODES).modes],
+    }
+    pools = {name: every if name == ALL_MODES else as_rows(test) for name, test in tests.items()}
+    return {
+        (name, n): {**chosen, RANDOM: _random(design, pool, limit, n)}
+        for name, pool in pools.items()
+        for n in range(n_draws)
+    }
+
+
+def _random(design: Design, modes: Numbers, limit: float, seed: int) -> list[tuple[Mode, ...]]:
+    """Return `N_RANDOM` different subsets of these modes that are expected to cost 80 to 100 %."""
+    cost, rng = design.times(modes), np.random.default_rng([SEED, seed])
+    found: dict[tuple[int, ...], None] = {}
+    while len(found) < N_RANDOM:
+        places = np.sort(rng.choice(len(modes), N_MODES, replace=False))
+        if 0.8 * limit <= cost[places].sum() <= limit:
+            found[tuple(places.tolist())] = None
+    return [tuple(Mode(*row) for row in modes[list(places)].tolist()) for places in found]
 
 
 def _split(train: Sequence[Mode], test: Sequence[Mode]) -> Split:

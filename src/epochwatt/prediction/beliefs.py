@@ -9,9 +9,9 @@ modes the intervals then hold.
 # that was profiled; a belief that is worth as much as this many modes.
 DEVIATION, DEVIATION_WEIGHT = 0.08, 3
 # Over which distance deviations are alike, in natural logarithms of cores and clocks: their
-# correlation is 0.6 for modes that are 0.7 apart (twice a clock) and 0.02 at twice that. And what
-# of a deviation is each mode's own: 0.8 %, since epochs and units differ by about 1 % (section 5.4
-# of SIGMETRICS 2023).
+# correlation is 0.6 for modes that are 0.7 apart (twice a clock) and 0.14 at 1.4 (four times). And
+# what of a deviation is each mode's own: 0.8 %, since epochs and units differ by about 1 % (section
+# 5.4 of SIGMETRICS 2023).
 LENGTH, OWN = 0.7, 0.1
 # How epochs that take longer than expected draw less than expected, and the reverse, as the
 # correlation of both: where one part holds up the others, they rest.
