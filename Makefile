@@ -27,7 +27,7 @@ validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take
 	@$(SNAKEMAKE) results/twin/validation.csv
 
 test: $(VENV)/dev-ready ## all tests: unit, rules, end to end
-	@$(PY) -m pytest -rs
+	@$(PY) -m pytest -rs -n 2
 	@echo "tests passed; where they are and how to add one: CONTRIBUTING.md"
 
 setup-jetson: $(VENV)/workflow-ready ## on a Jetson: install the root helper and link the profile (asks for your password)

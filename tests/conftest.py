@@ -1,13 +1,18 @@
 """What unit, rule and workflow tests share: a small checkout, its measurements, its tables."""
 
 import csv
+import fcntl
 import shutil
 import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 import yaml
+from xdist.scheduler import LoadFileScheduling
 
 from epochwatt import fields
 from epochwatt.device import host
@@ -20,6 +25,70 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 # what ignores a signal by wish goes on ignoring it.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# an example that takes long on a busy machine is no error
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("untimed")
+
+# -- two workers (`make test`) -----------------------------------------------------------------
+
+# Files whose tests take long begin first, so that both workers end at about the same time.
+FIRST = ("tests/workflow", "tests/rules", "tests/unit/twin")
+# One worker has them all: they share `finished` and `undisturbed`, which are built once each.
+SHARING = (
+    *("test_job_length", "test_killed", "test_plan_and_discard"),
+    *("test_report_browser", "test_reruns"),
+)
+
+
+class TogetherScheduling(LoadFileScheduling):
+    """Gives a worker whole files, and files that share a costly fixture to the same worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = super()._split_scope(nodeid)
+        return "sharing" if Path(path).stem in SHARING else path
+
+
+def pytest_xdist_make_scheduler(config, log):
+    config.option.loadscopereorder = False  # the order is `FIRST`
+    return TogetherScheduling(config, log)
+
+
+def pytest_collection_modifyitems(config, items):
+    if hasattr(config, "workerinput"):
+        first = [REPOSITORY / folder for folder in FIRST]
+        items.sort(
+            key=lambda item: next(
+                (n for n, folder in enumerate(first) if folder in item.path.parents), len(first)
+            )
+        )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Run a test marked `alone` while the other worker waits, fixtures included."""
+    with ExitStack() as stack:
+        if hasattr(item.config, "workerinput"):
+            folder = item.config.cache.mkdir("workers")
+            how = fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH
+            with _locked(folder / "next", fcntl.LOCK_EX):  # else `alone` might wait for ever
+                stack.enter_context(_locked(folder / "running", how))
+        return (yield)
+
+
+@contextmanager
+def _locked(path: Path, how: int) -> Iterator[None]:
+    with path.open("w") as handle:
+        fcntl.flock(handle, how)
+        try:
+            yield
+        finally:
+            fcntl.flock(handle, fcntl.LOCK_UN)  # forked children may have it open, too
+
+
+# -- a small checkout --------------------------------------------------------------------------
 
 CONFIG = {
     "config.yaml": "studies: [small]\n",

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.alone]
 
 MARGIN = 0.50  # of the longer one: two processes of the very same job differ by 30 % here
 

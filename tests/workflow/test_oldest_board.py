@@ -34,7 +34,8 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])
-def test_three_epochs_in_two_processes(tmp_path, num_workers):
+def test_three_epochs_in_two_processes(tmp_path_factory, num_workers):
+    tmp_path = tmp_path_factory.mktemp("o")  # short: sockets lie below it
     data_recipe = recipe("mnist", "digits", 0.2)
     make_dataset(tmp_path / "data" / "mnist-digits-x0.2", data_recipe)
     factors = {
