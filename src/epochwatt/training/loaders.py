@@ -5,16 +5,24 @@ each epoch (by fork), no pinned memory.
 """
 
 import multiprocessing
+import os
+import tempfile
 from time import perf_counter
 from typing import Any, Callable, List, Tuple
 
 import torch
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, get_worker_info
 
+from epochwatt.errors import TrainingError
+
 try:
     from torch.utils.data import default_collate
 except ImportError:  # torch < 1.11
     from torch.utils.data.dataloader import default_collate
+
+# Workers hand mini-batches over through sockets in the folder for temporary files, whose paths have
+# at most 107 bytes (unix(7)). Python's names below it have 32: /pymp-xxxxxxxx/listener-xxxxxxxx.
+LONGEST_FOLDER = 107 - 32
 
 
 class TimedMinibatches(Dataset):
@@ -74,10 +82,15 @@ def make_loader(
     n_samples : number of samples to shuffle
     factors : the run's `batch_size`, `num_workers`, `prefetch_factor`
     generator : source of the order and of the workers' seeds
+
+    Raises
+    ------
+    TrainingError : the path of the folder for temporary files is too long for the workers' sockets
     """
     order = RandomSampler(range(n_samples), generator=generator)
     options = {}
     if factors["num_workers"] > 0:
+        _check_temporary_folder()
         options["prefetch_factor"] = factors["prefetch_factor"]
         options["multiprocessing_context"] = "fork"  # newer Pythons default to another
     return DataLoader(
@@ -88,3 +101,13 @@ def make_loader(
         generator=generator,
         **options,
     )
+
+
+def _check_temporary_folder() -> None:
+    """Refuse a folder in which no worker can hand anything over: the loop would wait for ever."""
+    folder = tempfile.gettempdir()
+    if len(os.fsencode(folder)) > LONGEST_FOLDER:
+        raise TrainingError(
+            "the folder for temporary files is {}\n  loader workers put sockets there, so its path "
+            "has at most {} bytes: set TMPDIR to a shorter one".format(folder, LONGEST_FOLDER)
+        )

@@ -1,6 +1,11 @@
 """The loader: whose order and mini-batches these are, and where fetch and pre-process are timed."""
 
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -113,3 +118,36 @@ def test_each_epoch_has_new_workers():
     assert len(first) == len(second) == 2
     assert not first & second
     assert os.getpid() not in first | second
+
+
+LOADS = """
+import numpy as np, torch
+from epochwatt.training.loaders import TimedMinibatches, make_loader
+class Source:
+    def read(self, index): return np.array([index], dtype=np.float32), index
+factors = {"batch_size": 4, "num_workers": 1, "prefetch_factor": 2}
+minibatches = TimedMinibatches(Source(), torch.from_numpy, 1)
+print(len(list(make_loader(minibatches, 21, factors, torch.Generator()))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("length", "said"), [(75, "6\n"), (76, "TrainingError: the folder for temporary files is /")]
+)
+def test_folder_that_is_too_long_for_the_workers_sockets_is_refused(length, said):
+    """One byte more, and no mini-batch would ever come: the loop would hang."""
+    begin = tempfile.mkdtemp(prefix="w", dir="/tmp")
+    folder = Path(begin) / ("x" * (length - len(begin) - 1))
+    folder.mkdir()
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", LOADS],
+            env={**os.environ, "TMPDIR": str(folder)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    finally:
+        shutil.rmtree(begin)
+    assert said in ended.stdout + ended.stderr
+    assert (ended.returncode == 0) == (length == 75)
