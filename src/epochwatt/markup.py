@@ -11,7 +11,7 @@ STYLE = (
     "body{font-family:sans-serif;font-size:14px;margin:1.2em;max-width:80em}"
     "table{margin-bottom:2em;border-collapse:collapse}"
     "td,th{padding:.3em .45em;text-align:left;vertical-align:top;border-bottom:1px solid #ddd}"
-    "th{vertical-align:bottom}td.short{white-space:nowrap}"
+    "th{vertical-align:bottom;position:sticky;top:0;background:#fff}td.short{white-space:nowrap}"
     "tr.published{color:#555}p,ul{max-width:60em}pre{background:#f4f4f4;padding:1em;overflow:auto}"
     "summary{cursor:pointer;margin:.3em 0}.good{color:#00694a}.bad{color:#a33f00}.grey{color:#666}"
 )

@@ -1,28 +1,34 @@
 """The page of predictions: what the paper counts, counted on ours, and models side by side."""
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from epochwatt.markup import page, paragraphs, table
-from epochwatt.text import origin
+from epochwatt.markup import Markup, element, page, paragraphs, table
+from epochwatt.text import counted, origin
 
 TITLE = "Predictions of the time and the energy of an epoch"
-NOTES = (
-    "First table: the paper's models, counted as in its sections 5.7.2 and 5.7.3; in brackets what "
-    "is published, with the criterion of the take-away. A count without the modes that the fit has "
-    "learned from is compared as a share.",
-    "Second table: each model learns from epochs 1 and 2 of four modes and predicts the others; "
-    "error of the mean over later epochs, % of what was observed. Profiling cost: minutes of board "
-    "time for the four modes, epochs 0 to 2, least to most. Over the paper's: how many times the "
-    "median error of the paper's model a model's is, from the same modes and of the same network; "
-    "the median and the middle half. The paper's model of energy learns here from all networks of "
-    "the row, VGG-11 too; in the first table it never sees VGG-11.",
-    "Bench: its place in power_modes.json, which says what its runs share and what they train on.",
-    "Columns, all fits and all rows: docs/prediction.md, statistics.csv, scores.csv.",
+BESIDE = (
+    "Each model learns from epochs 1 and 2 of four modes and predicts the others; error of the "
+    "mean over later epochs, % of what was observed. Board minutes: the profiling cost, board time "
+    "of the four modes, epochs 0 to 2. Median over the paper's: how many times the median error of "
+    "the paper's model a model's is, from the same modes and of the same network; the median and "
+    "the middle half. The paper's model of energy learns here from all networks of the row, VGG-11 "
+    "too; in the counts further down it never sees VGG-11.",
 )
-PLACE = ("bench", "setup", "device", "instance", "num_workers")
+BY_CONSTRUCTION = (
+    "Fits on the twin's prior, by construction: these runs are simulated, and the prior is nearly "
+    "the simulation that made them. That such fits are almost right is no evidence for them."
+)
+COUNTS = (
+    "The paper's models, counted as in its sections 5.7.2 and 5.7.3; in brackets what is "
+    "published, with the criterion of the take-away. A count without the modes that the fit has "
+    "learned from is compared as a share.",
+)
+MORE = "Columns, all fits and all rows: docs/prediction.md, statistics.csv, scores.csv."
+
+PAPER = "paper"  # how the names of its models' fits begin
 
 Row = Mapping[str, str]
 
@@ -36,10 +42,18 @@ def write_page(folder: str, backend: str, path: str) -> None:
     backend : whose predictions they are
     path : where to write
     """
-    found = [_read(Path(folder) / name) for name in ("statistics.csv", "scores.csv")]
-    counted = [told(row) for row in found[0] if row["fit"].startswith("paper")]
-    notes = paragraphs([f"{origin([backend])} {', '.join(_devices(found))}.", *NOTES])
-    text = page(TITLE, notes, table(counted), table([scored(row) for row in found[1]]))
+    counts, beside = (_read(Path(folder) / name) for name in ("statistics.csv", "scores.csv"))
+    by_construction = any(row["fit"].endswith("by construction") for row in beside)
+    text = page(
+        TITLE,
+        paragraphs([f"{origin([backend])} {', '.join(_devices([counts, beside]))}.", MORE]),
+        element("h2", "Models side by side"),
+        paragraphs([*BESIDE, *([BY_CONSTRUCTION] if by_construction else [])]),
+        *_by_bench(beside, scored),
+        element("h2", "What the paper counts"),
+        paragraphs(COUNTS),
+        *_by_bench([row for row in counts if row["fit"].startswith(PAPER)], told),
+    )
     Path(path).write_text(text, "utf-8")
 
 
@@ -52,15 +66,36 @@ def _devices(tables: Iterable[Iterable[Row]]) -> list[str]:
     return list(dict.fromkeys(row["device"] for rows in tables for row in rows)) or ["no run"]
 
 
+def _by_bench(rows: Sequence[Row], shown: Callable[[Row], dict[str, Any]]) -> list[Markup]:
+    """Return a heading, what is the same in all rows and a table of the rest, for each bench."""
+    parts = []
+    for bench in dict.fromkeys(row["bench"] for row in rows):
+        own = [row for row in rows if row["bench"] == bench]
+        cells = [shown(row) for row in own]
+        same = [n for n in cells[0] if len(cells) > 1 and len({row[n] for row in cells}) == 1]
+        shared = [f"All rows: {n}: {cells[0][n]}." for n in same if cells[0][n]]
+        rest = [{n: cell for n, cell in row.items() if n not in same} for row in cells]
+        parts += [element("h3", _heading(own[0])), paragraphs(shared), table(rest)]
+    return parts
+
+
+def _heading(row: Row) -> str:
+    """Return in words what all rows of a bench share; its number is the one of power_modes.json."""
+    return (
+        f"Bench {row['bench']}: {row['device']}-{row['instance']}, {row['storage']}, "
+        f"{counted(int(row['num_workers']), 'workers')}, batch {row['batch_size']}, "
+        f"setup {row['setup']}"
+    )
+
+
 def told(row: Row) -> dict[str, Any]:
     """Return a row of statistics.csv for people."""
     of = f" of {row['of']}" if row["of"] else ""
     printed_of = f" of {row['published_of']}" if row.get("published_of") else ""
     published = f" ({short(row['published'])}{printed_of})" if row.get("published") else ""
     return {
-        **{name: row[name] for name in PLACE},
         **{name: row[name] for name in ("target", "fit", "networks", "modes", "statistic")},
-        "ours (published)": f"{short(row['value'])}{of}{published}",
+        "ours (published)": f"{short(row['value']) or 'none'}{of}{published}",
         "criterion": row.get("criterion", ""),
         "agrees": row.get("agrees", ""),
     }
@@ -70,7 +105,6 @@ def scored(row: Row) -> dict[str, Any]:
     """Return a row of scores.csv for people."""
     minutes = [f"{float(row[f'board_minutes_{part}']):.0f}" for part in ("low", "median", "high")]
     return {
-        **{name: row[name] for name in PLACE},
         **{name: row[name] for name in ("target", "fit", "learned_from", "networks", "n")},
         **{f"{part}, %": short(row[f"{part}_pct"]) for part in ("median", "p90", "worst")},
         "median over the paper's": _spread(row),
@@ -80,13 +114,16 @@ def scored(row: Row) -> dict[str, Any]:
 
 
 def _spread(row: Row) -> str:
+    if row["fit"].startswith(PAPER):
+        return ""
     low, middle, high = (row[f"times_paper_{part}"] for part in ("low", "median", "high"))
     return f"{short(middle)} ({short(low)} to {short(high)})" if middle else ""
 
 
 def short(cell: str) -> str:
-    """Return a number to three figures, anything else as it is."""
+    """Return a number to three figures, or as a whole one; anything else as it is."""
     try:
-        return f"{float(cell):.3g}"
+        number = float(cell)
     except ValueError:
         return cell
+    return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"

@@ -6,7 +6,7 @@ What a question leaves out is the default of SIGMETRICS 2023, section 4.4.
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,13 +19,16 @@ from epochwatt.twin.data import SampleFacts
 from epochwatt.twin.kernels import Workload, generic_workload, load_workload
 from epochwatt.twin.load import Twin, load_twin
 from epochwatt.twin.modes import load_modes
+from epochwatt.twin.numbers import number
 from epochwatt.twin.observe import Modes, Question
+from epochwatt.twin.parameters import Parameters
 from epochwatt.twin.power import Clocks
-from epochwatt.twin.steady import Setting, epoch
+from epochwatt.twin.steady import FLOAT_BYTES, Setting, epoch
 from epochwatt.twin.storage import MEDIA
 from epochwatt.twin.what_if_text import CONFIG, Answer, Side, answer_lines
 
 WORKLOADS = Path("results/twin/workloads")
+LONGEST_S = 365.25 * 86400.0  # of an epoch; what takes longer is a slip
 ROUNDED_MHZ = 1.0  # nominal clocks are rounded: this far beyond a limit still is the limit
 TOTALS = {  # option -> name
     "flops": "--flops",
@@ -43,7 +46,12 @@ CLOCKS = {"cores": "cores", "cpu_mhz": "CPU MHz", "gpu_mhz": "GPU MHz", "emc_mhz
 
 @dataclass(frozen=True)
 class Asked:
-    """A question as the options tell it; None: not told."""
+    """A question as the options tell it; None: not told.
+
+    Attributes
+    ----------
+    device : a board, or that and a unit of it: `agx`, `agx-d1`; units are simulated alike
+    """
 
     device: str
     model: str | None
@@ -79,19 +87,30 @@ def what_if_lines(asked: Asked, root: Path = Path()) -> list[str]:
     """
     works = {path.stem: str(path) for path in sorted((root / WORKLOADS).glob("*.json"))}
     twin = load_twin(root / CONFIG, works)
-    if asked.device not in twin.boards:
-        raise _wrong("--device", asked.device, ", ".join(twin.boards))
+    asked = replace(asked, device=_board_of(asked.device, twin, root))
     network = network_of(asked, twin, root)
     modes = {device: dict(own) for device, own in load_modes(list(twin.boards), root).items()}
     default = default_of(asked.device, network)
     question = _question(asked, default, twin.boards[asked.device], modes[asked.device])
     here, there = (_side(q, twin, network, modes) for q in (question, default))
+    _check_sizes(asked, here, twin.parameters)
     too_large = asked.model in Devices(root).get(asked.device, "--device").out_of_memory
     return answer_lines(Answer(here, there, twin, modes, network.source, too_large), root)
 
 
 def _wrong(option: str, found: Any, allowed: str) -> EpochwattError:
     return EpochwattError(f"{option} is {found}\n  allowed: {allowed}")
+
+
+def _board_of(told: str, twin: Twin, root: Path) -> str:
+    """Return the board that is told, without its unit."""
+    name, dash, unit = told.partition("-")
+    if name not in twin.boards:
+        raise _wrong("--device", told, ", ".join(twin.boards))
+    units = Devices(root).get(name, "--device").instances
+    if dash and unit not in units:
+        raise _wrong("--device", told, ", ".join([name, *(f"{name}-{one}" for one in units)]))
+    return name
 
 
 def default_of(device: str, network: Network) -> Question:
@@ -123,6 +142,34 @@ def _question(asked: Asked, default: Question, board: Board, modes: dict[str, Cl
     }
     told = {key: value for key, value in given.items() if value is not None}
     return default._replace(cold=asked.cold, **told)
+
+
+def _check_sizes(asked: Asked, here: Side, p: Parameters) -> None:
+    """Refuse more samples than an epoch has, more memory than the board has, and endless epochs."""
+    setting, e2e_s = here.setting, number(here.found.e2e_s)
+    if asked.batch_size is not None and asked.batch_size > setting.n_samples:
+        told = f"1 to {setting.n_samples}, the samples of an epoch"
+        raise _wrong("--batch-size", asked.batch_size, told)
+    q, board, needed_mib = here.question, setting.board, _needed_mib(setting, p)
+    if needed_mib > board.ram_mib:
+        raise EpochwattError(
+            f"{q.num_workers} workers and {q.model} with batch {q.batch_size} would need "
+            f"{needed_mib:.0f} MiB, and {board.title} has {board.ram_mib:.0f} MiB\n"
+            "  allowed: fewer --workers, a smaller --batch-size, or a smaller network"
+        )
+    if e2e_s > LONGEST_S:
+        raise EpochwattError(
+            f"one epoch would take {e2e_s / LONGEST_S:.3g} years\n"
+            "  allowed: up to one; look at the totals of the network and at --scale"
+        )
+
+
+def _needed_mib(setting: Setting, p: Parameters) -> float:
+    """Return the memory of the workers, and of weights, gradients, momentum and activations."""
+    work = setting.work
+    activations = work.elements(setting.n_first)[work.phase == "forward"].sum()
+    floats = 3 * work.parameters + float(activations)
+    return p["worker_mib"] * number(setting.num_workers) + FLOAT_BYTES * floats / 2.0**20
 
 
 def mode_of(told: str, board: Board, modes: dict[str, Clocks]) -> str:

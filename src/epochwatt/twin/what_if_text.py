@@ -1,15 +1,14 @@
 """The answer to a what-if question, as lines for the terminal."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from epochwatt.errors import ConfigError
-from epochwatt.study.published import Relation
 from epochwatt.text import aligned, counted
-from epochwatt.twin import bottleneck, nearest
+from epochwatt.twin import bottleneck, nearest, what_if_words
 from epochwatt.twin.compare import predict
 from epochwatt.twin.load import Twin
 from epochwatt.twin.numbers import number
@@ -21,7 +20,14 @@ from epochwatt.twin.steady import Epoch, Setting, cached_share, epoch
 
 CONFIG = Path("config/twin")
 FAR = 10.0  # times the default: no longer told in per cent
+KEY = (
+    "    S... and RS... name a section of the paper and a row of config/published/; "
+    "results/claims.html",
+    "    judges what each section concludes; held out: by a fit that did not see it (docs/twin.md)",
+)
 SHOWN = 5  # at most, of assumed parameters and of published numbers
+
+Published = Mapping[Question, tuple[nearest.Fact, ...]]  # as `nearest.published_questions` gives it
 
 
 class Side(NamedTuple):
@@ -65,8 +71,9 @@ def answer_lines(answer: Answer, root: Path) -> list[str]:
     answer : what was asked and found
     root : the checkout, for the published numbers
     """
+    asked = nearest.published_questions(root)
     return [
-        *_headline(answer),
+        *_headline(answer, _warnings(answer, asked, root)),
         "",
         *_table(answer),
         "",
@@ -74,32 +81,66 @@ def answer_lines(answer: Answer, root: Path) -> list[str]:
         "",
         *_uncertainty(answer, root),
         "",
-        *_distance(answer, root),
+        *_distance(answer, asked, root),
     ]
 
 
-def _headline(answer: Answer) -> list[str]:
+def _headline(answer: Answer, warnings: list[str]) -> list[str]:
     q, board = answer.asked.question, answer.asked.setting.board
     return [
         f"SIMULATED, not measured: one epoch of {q.model} on {board.title}",
+        *(f"WARNING: {text}" for text in warnings),
         f"asked    {_shown(q, answer.modes)}",
         f"default  {_shown(answer.default.question, answer.modes)}",
         f"{answer.counted}; {counted(answer.asked.setting.n_minibatches, 'mini-batches')}",
     ]
 
 
+def _warnings(answer: Answer, asked: Published, root: Path) -> list[str]:
+    """Return what makes the whole answer doubtful."""
+    p, q = answer.parameters, answer.asked.question
+    found = []
+    if answer.out_of_memory:
+        found.append(
+            f"{q.model} ran out of memory on this board in the papers, whatever is computed here"
+        )
+    if not _is_calibrated(p):
+        found.append(
+            "config/twin/parameters.yaml was never calibrated; all fitted parameters are where "
+            "they were assumed to be (epochwatt calibrate-twin)"
+        )
+    if nearest.only_assumed(q.device, asked, root):
+        found.append(f"no number of {q.device} was fitted: its data sheet and assumptions")
+    if nearest.values("model", asked, device=q.device, model=q.model):
+        return found + [
+            f"nowhere published: {_option(key, q)}; there are {_words(known)}"
+            for key, known in _other(q, asked).items()
+            if getattr(q, key) not in nearest.values(key, asked)
+        ]
+    there = nearest.values("model", asked, device=q.device)
+    return [
+        *found,
+        f"nothing published of {q.model} on {q.device}; of {q.device} there are: "
+        f"{', '.join(there) or 'no runs'}",
+    ]
+
+
+def _is_calibrated(p: Parameters) -> bool:
+    return any(p.described[name].value != p.described[name].prior for name in p.fitted)
+
+
 def _shown(q: Question, modes: Modes) -> str:
     cores, cpu, gpu, emc = modes[q.device][q.power_mode]
-    mode = f"mode {q.power_mode} " if "," not in q.power_mode else ""
+    mode = f"mode {q.power_mode}" if "," not in q.power_mode else "mode"
     clocks = f"CPU {cpu:g}, GPU {gpu:g}, memory {emc:g} MHz"
     return ", ".join(
         [
             q.storage,
             counted(q.num_workers, "workers"),
             f"batch {q.batch_size}",
-            f"{mode}({counted(number(cores), 'cores')}, {clocks})",
+            f"{mode} ({counted(number(cores), 'cores')}, {clocks})",
             f"dvfs {q.dvfs}",
-            "page cache empty" if q.cold else "page cache warm",
+            "page cache empty" if q.cold else "page cache as earlier epochs leave it",
             *([] if q.scale == 1 else [f"data set x {q.scale:g}"]),
         ]
     )
@@ -122,10 +163,16 @@ def _change(name: str, value: float, before: float) -> str:
     if value == before or (not before and not name.endswith("%")):
         return "-"
     if name.endswith("%"):
-        return f"{value - before:+.1f} points"
+        return f"{_signed(value - before)} points"
     if value > FAR * before:
         return f"{value / before:.0f} times"
-    return f"{100.0 * (value / before - 1.0):+.1f} %"
+    return f"{_signed(100.0 * (value / before - 1.0))} %"
+
+
+def _signed(value: float) -> str:
+    """Return a change to one digit; what rounds to nothing has no sign."""
+    text = f"{value:+.1f}"
+    return text if float(text) else text[1:]
 
 
 def _rows(side: Side, p: Parameters) -> dict[str, float]:
@@ -172,10 +219,12 @@ def _bottleneck(answer: Answer) -> list[str]:
         for name, gain in sorted(shorter.items(), key=lambda item: -item[1])
         if gain >= 0.05
     ]
-    lines = [
-        f"bottleneck: {bottleneck.words(shorter)}",
-        f"  10 % faster, the epoch is shorter by: {', '.join(gains)}",
-    ]
+    lines = ["bottleneck: several at once; none alone makes the epoch shorter, if 10 % faster"]
+    if gains:
+        lines = [
+            f"bottleneck: {bottleneck.words(shorter)}",
+            f"  10 % faster, the epoch is shorter by: {', '.join(gains)}",
+        ]
     if answer.asked.question.dvfs == "on":
         chosen = Clocks(*map(number, answer.asked.found.clocks))
         lines.append(
@@ -188,11 +237,8 @@ def _bottleneck(answer: Answer) -> list[str]:
 def _uncertainty(answer: Answer, root: Path) -> list[str]:
     """Return how far the answer moves when one take-away is not fitted."""
     p, setting = answer.parameters, answer.asked.setting
-    if all(p.described[name].value == p.described[name].prior for name in p.fitted):
-        return [
-            "WARNING: config/twin/parameters.yaml was never calibrated; all fitted parameters are "
-            "where they were assumed to be (epochwatt calibrate-twin)"
-        ]
+    if not _is_calibrated(p):
+        return ["uncertainty: no interval without a calibration"]
     try:
         refits = load_refits(root / CONFIG, p)
     except ConfigError as error:
@@ -210,17 +256,13 @@ def _range(values: Iterable[Any]) -> str:
     return f"{min(numbers):.4g} to {max(numbers):.4g}"
 
 
-def _distance(answer: Answer, root: Path) -> list[str]:
+def _distance(answer: Answer, asked: Published, root: Path) -> list[str]:
     q = answer.asked.question
-    asked = nearest.published_questions(root)
-    lines = [f"how far this is from the published numbers ({nearest.MAIN_PAPER}, those judged)"]
-    lines += _keys(q, asked)
-    if nearest.only_assumed(q.device, asked, root):
-        lines.append(
-            f"  WARNING: no number of {q.device} was fitted: its data sheet and assumptions"
-        )
-    if answer.out_of_memory:
-        lines.append(f"  WARNING: {q.model} ran out of memory on this board in the papers")
+    lines = [
+        f"how far this is from the numbers that the paper prints ({nearest.MAIN_PAPER}; those that "
+        "the simulation is judged by)",
+        *_keys(q, asked),
+    ]
     near = nearest.nearest(q, asked, answer.modes)
     rows = nearest.validation(root)
     if near:
@@ -229,27 +271,34 @@ def _distance(answer: Answer, root: Path) -> list[str]:
     return lines + _assumed(answer)
 
 
-def _keys(q: Question, asked: Any) -> list[str]:
+def _keys(q: Question, asked: Published) -> list[str]:
     """Return which keys of a question published numbers speak of."""
     of_pair = {"device": q.device, "model": q.model}
     if not nearest.values("model", asked, **of_pair):
-        there = nearest.values("model", asked, device=q.device)
-        return [
-            f"  WARNING: nothing published of {q.model} on {q.device}; of {q.device} there are: "
-            f"{', '.join(there) or 'no runs'}"
-        ]
-    there, lines = [], []
-    for key, option in nearest.OPTIONS.items():
-        value, known = getattr(q, key), nearest.values(key, asked, **of_pair)
-        if value in known:
-            there.append(f"{option} {_word(value)}")
-        else:
-            alone = value not in nearest.values(key, asked)
-            lines.append(
-                f"  {'WARNING: nowhere published' if alone else 'not published of this pair'}: "
-                f"{option} {_word(value)}; there are {', '.join(map(_word, known))}"
-            )
-    return [f"  published of {q.model} on {q.device}: {', '.join(there) or 'none'}", *lines]
+        return []
+    other = _other(q, asked)
+    there = [_option(key, q) for key in nearest.OPTIONS if key not in other]
+    told = ", ".join(there) or "none of these"
+    return [
+        f"  it prints numbers of {q.model} on {q.device} with {told}",
+        *(f"  none with {_option(key, q)}, but with {_words(on)}" for key, on in other.items()),
+    ]
+
+
+def _other(q: Question, asked: Published) -> dict[str, list[Any]]:
+    """Return the keys of whose value nothing is published of this pair, and the values there."""
+    there = {
+        key: nearest.values(key, asked, device=q.device, model=q.model) for key in nearest.OPTIONS
+    }
+    return {key: known for key, known in there.items() if getattr(q, key) not in known}
+
+
+def _option(key: str, q: Question) -> str:
+    return f"{nearest.OPTIONS[key]} {_word(getattr(q, key))}"
+
+
+def _words(values: Iterable[Any]) -> str:
+    return ", ".join(map(_word, values))
 
 
 def _word(value: Any) -> str:
@@ -267,25 +316,17 @@ def _near(near: nearest.Near, answer: Answer, rows: list[dict[str, str]]) -> lis
         f"{len(near.facts)}",
     ]
     errors = {row["published_id"]: _error(row) for row in rows if row["held_out_error_pct"]}
-    told = _simulated(near, answer)
+    simulated = _simulated(near, answer)
     for fact in near.facts[:SHOWN]:
         error = f"; held out, the error is {errors[fact.id]}" if fact.id in errors else ""
-        ours = " to ".join(f"{v:.4g}" for v in told[fact.id]) if fact.id in told else "-"
-        value = f"{fact.value:g}" + (f" to {fact.value_hi:g}" if fact.value_hi is not None else "")
-        lines.append(
-            f"    {fact.id} {_of(fact)}: {value} {fact.unit} ({fact.qualifier}), simulated "
-            f"{ours}{error}"
-        )
-    return lines
+        ours = " to ".join(f"{v:.4g}" for v in simulated.get(fact.id, ())) or "-"
+        lines.append(f"    {fact.id} {what_if_words.told(fact)}, simulated {ours}{error}")
+    return [*lines, *KEY]
 
 
 def _error(row: dict[str, str]) -> str:
     unit = "points" if row["judged_as"] == "points" else "%"
     return f"{float(row['held_out_error_pct']):.1f} {unit}"
-
-
-def _of(fact: nearest.Fact) -> str:
-    return f"{fact.metric}, {fact.formula}" if isinstance(fact, Relation) else fact.metric
 
 
 def _simulated(near: nearest.Near, answer: Answer) -> dict[str, tuple[float, ...]]:
@@ -299,7 +340,10 @@ def _validated(device: str, rows: list[dict[str, str]]) -> list[str]:
     if not rows:
         return [f"  held-out errors: {nearest.VALIDATION} is not there (make validate)"]
     medians = nearest.median_errors_pct(rows, device)
-    told = [f"{name} {value:.1f} % (n = {n})" for name, (value, n) in medians.items()]
+    told = [
+        f"{name.replace('_', ' and ')} {value:.1f} % (n = {n})"
+        for name, (value, n) in medians.items()
+    ]
     return [f"  median held-out error on {device}: {', '.join(told) or 'of no time or energy'}"]
 
 
@@ -308,7 +352,7 @@ def _assumed(answer: Answer) -> list[str]:
     moved = bottleneck.assumed_in_play(answer.asked.setting, p)
     lines = [
         f"  assumed, no published number speaks for it: {name} = {p[name]:g} "
-        f"{p.described[name].unit}; 10 % more: time {time:+.1f} %, energy {energy:+.1f} %"
+        f"{p.described[name].unit}; 10 % more: time {_signed(time)} %, energy {_signed(energy)} %"
         for name, (time, energy) in list(moved.items())[:SHOWN]
     ]
     lines += [

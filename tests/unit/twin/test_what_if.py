@@ -10,7 +10,9 @@ import pytest
 
 from epochwatt import cli
 from epochwatt.errors import EpochwattError
+from epochwatt.twin import bottleneck
 from epochwatt.twin.boards import load_boards
+from epochwatt.twin.bottleneck import RESOURCES
 from epochwatt.twin.modes import load_modes
 from epochwatt.twin.parameters import load_parameters, write_parameters
 from epochwatt.twin.what_if import TOTALS, mode_of
@@ -103,8 +105,8 @@ def test_the_parts_add_up(ask, here):
 def test_what_is_left_out_is_the_default_and_changes_nothing(ask, here):
     _, out, _ = ask("--device", "nano", *TOLD)
     lines = out.splitlines()
-    assert lines[1].removeprefix("asked    ") == lines[2].removeprefix("default  ")
-    assert lines[2].startswith("default  sd, 4 workers, batch 16, mode MAXN (4 cores, CPU 1479")
+    assert lines[2].removeprefix("asked    ") == lines[3].removeprefix("default  ")
+    assert lines[3].startswith("default  sd, 4 workers, batch 16, mode MAXN (4 cores, CPU 1479")
     assert {change for _, _, change in table(out).values()} == {"-"}
 
 
@@ -121,9 +123,8 @@ def test_a_known_network_is_answered_from_its_counts(ask, counted):
     assert (status, err) == (0, "")
     assert "counts: results/twin/workloads/lenet.json; 3750 mini-batches" in out
     assert "bottleneck: launch-bound" in out
-    assert "not published of this pair: --workers 3; there are 0, 1, 4" in out or (
-        "WARNING: nowhere published: --workers 3" in out
-    )
+    assert "WARNING: nowhere published: --workers 3; there are 0, 1, 4" in out
+    assert "  none with --workers 3, but with 0, 1, 4" in out
 
 
 def test_a_known_network_without_counts_is_counted_here_and_now(ask, here, counts):
@@ -163,7 +164,7 @@ def test_the_error_of_the_nearest_numbers_is_told_where_it_is_known(ask, counted
     _, out, _ = ask("--device", "agx", "--model", "lenet")
     line = next(line for line in out.splitlines() if "S5.5.2-01" in line)
     assert re.search(
-        r"gpu_util_pct: 7 pct \(approx\), simulated [\d.]+; held out.* 12\.5 points$", line
+        r"GPU utilisation: about 7 %, simulated [\d.]+; held out.* 12\.5 points$", line
     )
     assert "median held-out error on agx: time 2.2 % (n = 1)" in out
 
@@ -173,8 +174,10 @@ def test_a_network_that_did_not_fit_is_warned_of(ask, here, counts):
     told = counts.read_text().replace('"lenet"', '"vgg11"')
     (here / "results/twin/workloads/vgg11.json").write_text(told)
     _, out, _ = ask("--device", "nano", "--model", "vgg11")
-    assert "WARNING: nothing published of vgg11 on nano; of nano there are: lenet" in out
-    assert "WARNING: vgg11 ran out of memory on this board in the papers" in out
+    told = out.splitlines()
+    assert told[1].startswith("WARNING: vgg11 ran out of memory on this board in the papers")
+    assert told[2] == "WARNING: nothing published of vgg11 on nano; of nano there are: lenet"
+    assert out.count("WARNING") == 2
 
 
 def test_governors_clocks_are_told(ask, here):
@@ -209,7 +212,8 @@ def test_it_says_when_nothing_was_calibrated(ask, own_config):
     p = load_parameters(own_config)
     write_parameters(own_config, p.moved({name: p.described[name].prior for name in p.fitted}))
     _, out, _ = ask("--device", "agx", *TOLD)
-    assert "WARNING: config/twin/parameters.yaml was never calibrated" in out
+    assert "WARNING: config/twin/parameters.yaml was never calibrated" in out.splitlines()[1]
+    assert "uncertainty: no interval without a calibration" in out
 
 
 def test_totals_that_are_missing_are_named(refused):
@@ -242,6 +246,16 @@ def test_a_network_without_files_is_read_from_memory(ask, here):
     ("words", "message"),
     [
         (["--device", "pi", *TOLD], "--device is pi\n  allowed: agx, nx, nano, orin"),
+        (["--device", "agx-d9", *TOLD], "--device is agx-d9\n  allowed: agx, agx-d1, agx-d2"),
+        (
+            ["--device", "nx", "--batch-size", "20001", *TOLD],
+            "--batch-size is 20001\n  allowed: 1 to 20000",
+        ),
+        (
+            ["--device", "agx", "--workers", "1000", *TOLD],
+            "1000 workers and generic with batch 16 would need 35",
+        ),
+        (["--device", "agx", *TOLD, "--flops", "3e30"], "one epoch would take "),
         (["--device", "agx", "--model", "x"], "--model is x\n  allowed: lenet, mobilenet, resnet"),
         (
             ["--device", "agx", "--model", "lenet", "--flops", "3"],
@@ -255,6 +269,31 @@ def test_a_network_without_files_is_read_from_memory(ask, here):
 )
 def test_a_key_that_cannot_be_is_refused(refused, words, message):
     assert refused(*words).startswith(f"error: {message}")
+
+
+def test_a_unit_of_a_board_is_answered_as_the_board(ask, here):
+    assert ask("--device", "agx-d1", *TOLD) == ask("--device", "agx", *TOLD)
+
+
+def test_a_mode_without_a_label_is_called_a_mode_and_nothing_has_no_sign(ask, here):
+    _, out, _ = ask("--device", "agx", "--power-mode", "8,2265.6,1377,2133", *TOLD)
+    assert ", mode (8 cores, CPU 2265.6, GPU 1377, memory 2133 MHz), " in out
+    assert table(out)["epoch s"][2] == "0.0 %"
+    assert not re.search(r"[-+]0\.0 ", out)
+
+
+def test_a_cache_that_holds_little_is_not_called_warm(ask, here):
+    _, out, _ = ask("--device", "nx", "--storage", "hdd", *TOLD)
+    assert table(out)["data set that the page cache holds %"][0] == 0.0
+    assert "page cache as earlier epochs leave it" in out
+    assert "warm" not in out
+
+
+def test_resources_of_which_none_helps_alone_are_not_ranked(ask, here, monkeypatch):
+    monkeypatch.setattr(bottleneck, "shorter_pct", lambda *_: dict.fromkeys(RESOURCES, 0.01))
+    _, out, _ = ask("--device", "nx", *TOLD)
+    assert "bottleneck: several at once; none alone" in out
+    assert "shorter by:" not in out
 
 
 @pytest.fixture
