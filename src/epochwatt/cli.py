@@ -84,7 +84,9 @@ def _add_simulate(commands: Any) -> None:
 def _add_what_if(commands: Any) -> None:
     about = "a question to a simulated board: time, energy, bottleneck (docs/twin.md)"
     command = commands.add_parser("what-if", help=about, description=about)
-    command.add_argument("--device", required=True, help="agx, nx, nano or orin")
+    command.add_argument(
+        "--device", required=True, help="agx, nx, nano or orin, or a unit such as agx-d1"
+    )
     command.add_argument("--model", help="a row of config/workloads.yaml")
     for option, metavar, kind, what in (
         ("storage", "MEDIUM", str, "ssd, hdd, sd or emmc"),
@@ -114,9 +116,11 @@ def _add_what_if(commands: Any) -> None:
 def _add_recommend(commands: Any) -> None:
     about = "the best power mode of a board within budgets, by fitted models (docs/prediction.md)"
     command = commands.add_parser("recommend", help=about, description=about)
-    backends = ("jetson", "fake", TWIN)
     command.add_argument(
-        "--backend", required=True, choices=backends, help="whose runs answer; twin: simulated"
+        "--backend",
+        required=True,
+        help=f"whose runs answer: jetson, fake (a fake board) or {TWIN} (simulated); a host "
+        "has no power modes",
     )
     command.add_argument(
         "--device", required=True, help="DEVICE or DEVICE-INSTANCE, such as agx-d1"
@@ -278,7 +282,12 @@ def _what_if(arguments: argparse.Namespace) -> None:
 
 def _recommend(arguments: argparse.Namespace) -> None:
     from epochwatt.prediction.advice import Asked, advise
-    from epochwatt.prediction.advice_text import advice_lines, file_lines, write_block
+    from epochwatt.prediction.advice_text import (
+        advice_lines,
+        block_lines,
+        file_lines,
+        write_block,
+    )
     from epochwatt.prediction.verify import verify_lines
 
     told = {key: value for key, value in vars(arguments).items() if key != "command"}
@@ -296,6 +305,7 @@ def _recommend(arguments: argparse.Namespace) -> None:
     print("\n".join(file_lines(advice, front, write_block(advice))))
     if verify:
         print("\n".join(verify_lines(advice)))
+    print("\n".join(block_lines(advice)))
 
 
 def _compare(arguments: argparse.Namespace) -> None:

@@ -8,7 +8,9 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import measured, prediction
 from benchmarks.results import REPOSITORY, Result
+from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.prediction import physical
+from epochwatt.prediction.boards import board_of_kind
 from epochwatt.prediction.modes import Mode, as_rows
 from epochwatt.prediction.recommend import Estimate
 from epochwatt.prediction.worlds import World
@@ -82,8 +84,11 @@ def test_answers_are_held_against_the_truth(monkeypatch, modes, true_s, true_w, 
 
     monkeypatch.setattr(prediction, "recommend", recommend)
     world = World("one", world_of(200.0, true_s), world_of(10.0, true_w))
-    bench = prediction.Bench(None, None, modes, modes[:4], [], {})
-    assert prediction._answer(bench, world, seed=0) == pytest.approx(told, rel=0.02)
+    board = board_of_kind(KINDS["agx"])
+    bench = prediction.Bench(board, None, modes, modes[:4], [], {})
+    *found, wrong_way = prediction._answer(bench, world, seed=0)
+    assert found == pytest.approx(told, rel=0.02)
+    assert 0 <= wrong_way < 0.02  # the same time in all modes, off by 1 %
     assert asked == {"power_w": pytest.approx(10, rel=0.02)}
 
 

@@ -1,7 +1,8 @@
 """The Pareto front of a board's power modes, with the recommended one: `epochwatt recommend`.
 
-Beside the front stand the modes that the models were fitted to, as the models see them. All
-numbers are expectations, not measurements. The plane is that of SIGMETRICS 2023, Fig. 8.
+Beside the front stand the modes that the models were fitted to, as the models see them. All drawn
+numbers are expectations, not measurements; the table has beside them what was observed in the
+profiled modes. The plane is that of SIGMETRICS 2023, Fig. 8.
 """
 
 from collections.abc import Mapping
@@ -9,26 +10,34 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from epochwatt.figures import style
 from epochwatt.prediction.advice import ORIGINS, Advice
 from epochwatt.prediction.modes import Mode
+from epochwatt.prediction.outcomes import profiled_means
+from epochwatt.prediction.recommend import UNITS
 from epochwatt.study.config import read_yaml
 
 STYLE = "workflow/styles/paper.mplstyle"
 PLOTTING = "config/plotting.yaml"
-SIZE = {"width_in": 6.5, "height_in": 3.2}
+SIZE = {"width_in": 6.5, "height_in": 3.4}
+FRONT = "clock_class_1"  # of the palette; the yellow of fronts elsewhere is hard to see on white
+LIMIT, OTHER = "epoch_bound", "missing"
+DASHES = {"power_w": (1, 1), "epoch_s": (2, 1), "energy_wh": (3, 1, 1, 1)}  # of a budget's line
+SEEN = ("epoch_s", "power_w", "energy_wh")
 
 
 def draw_front(advice: Advice, root: Path = Path()) -> list[str]:
     """Draw the front of an advice that has one; return the files: SVG, PNG, CSV."""
     stem = root / advice.folder / "front"
     palette = style.colours(
-        read_yaml(root / PLOTTING)["palette"], ("pareto", "missing", "published")
+        read_yaml(root / PLOTTING)["palette"], (FRONT, LIMIT, OTHER, "published")
     )
-    title = f"Power modes of {advice.title} for {advice.asked.model}"
-    rows = front_rows(advice)
+    asked = advice.asked
+    title = f"{ORIGINS[asked.backend]}: power modes of {advice.title} for {asked.model}"
+    rows = front_rows(advice, root)
     with style.panel(str(root / STYLE), {"title": title, **SIZE}, _note(advice)) as (figure, axes):
         _draw(axes, advice, rows, palette)
         by_label = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
@@ -40,13 +49,16 @@ def draw_front(advice: Advice, root: Path = Path()) -> list[str]:
 def _note(advice: Advice) -> str:
     n_modes = len(advice.profiled)
     return (
-        f"{ORIGINS[advice.asked.backend]}; {advice.aim}; expected by models of {n_modes} profiled "
-        f"modes, of {advice.told.n_modes:,} that the board has"
+        f"{advice.aim}; expected by models of {n_modes} profiled modes, of "
+        f"{advice.told.n_modes:,} that the board has"
     )
 
 
-def front_rows(advice: Advice) -> list[dict[str, Any]]:
-    """Return the numbers of the figure: the front, the recommended mode, the profiled ones."""
+def front_rows(advice: Advice, root: Path = Path()) -> list[dict[str, Any]]:
+    """Return the numbers of the figure: the front, the recommended mode, the profiled ones.
+
+    These have beside what is expected what was observed, where their runs are below `root`.
+    """
     fit, told = advice.fit, advice.told
     about = {name: fit.workload[name] for name in ("backend", "device", "instance", "model")}
     about |= {"origin": ORIGINS[advice.asked.backend]}
@@ -55,23 +67,32 @@ def front_rows(advice: Advice) -> list[dict[str, Any]]:
     ]
     expected = {name: of.value for name, of in told.estimates.items()}
     bounds = {
-        f"{name}_{end}": getattr(of, end)
+        f"{name}_{end}": _told(getattr(of, end))
         for name, of in told.estimates.items()
         for end in ("low", "high")
     }
     rows.append(_row("recommended", told.mode, **expected, about=about) | bounds)
     if fit.power is not None:
-        times, powers = fit.time.predict(advice.profiled), fit.power.predict(advice.profiled)
+        times, powers = fit.time.mean(advice.profiled), fit.power.mean(advice.profiled)
+        seen = profiled_means(advice, root)
         for mode, s, w in zip(advice.profiled, times.tolist(), powers.tolist(), strict=True):
-            rows.append(_row("profiled", mode, s, w, s * w / 3600, about))
+            own = {name: _told(value) for name, value in seen.get(mode, {}).items()}
+            observed = {f"observed_{name}": own.get(name, "") for name in SEEN}
+            rows.append(_row("profiled", mode, s, w, s * w / 3600, about) | observed)
     return rows
+
+
+def _told(value: float) -> float:
+    """Return a number as far as it means anything."""
+    return float(f"{value:.5g}")
 
 
 def _row(
     what: str, mode: Mode, epoch_s: float, power_w: float, energy_wh: float, about: dict[str, Any]
 ) -> dict[str, Any]:
-    numbers = {"epoch_s": epoch_s, "power_w": power_w, "energy_wh": energy_wh}
-    return {**about, "what": what, **mode._asdict(), **numbers}
+    numbers = {"epoch_s": _told(epoch_s), "power_w": _told(power_w), "energy_wh": _told(energy_wh)}
+    clocks = mode._asdict() | {"cores": int(mode.cores)}
+    return {**about, "what": what, **clocks, **numbers}
 
 
 def _draw(axes: Axes, advice: Advice, rows: list[dict[str, Any]], palette: dict[str, str]) -> None:
@@ -79,10 +100,8 @@ def _draw(axes: Axes, advice: Advice, rows: list[dict[str, Any]], palette: dict[
         mine = [row for row in rows if row["what"] == what]
         return [row["energy_wh"] for row in mine], [row["epoch_s"] for row in mine]
 
-    axes.plot(*points("front"), color=palette["pareto"], linewidth=2.5, label="Pareto front")
-    axes.plot(
-        *points("profiled"), "o", color=palette["missing"], mfc="white", label="profiled modes"
-    )
+    axes.plot(*points("front"), color=palette[FRONT], linewidth=2.5, label="Pareto front")
+    axes.plot(*points("profiled"), "o", color=palette[OTHER], mfc="white", label="profiled modes")
     time, energy = (advice.told.estimates[name] for name in ("epoch_s", "energy_wh"))
     axes.errorbar(
         [energy.value],
@@ -92,29 +111,49 @@ def _draw(axes: Axes, advice: Advice, rows: list[dict[str, Any]], palette: dict[
         fmt="D",
         color=palette["published"],
         capsize=2,
-        label="recommended, 90 % intervals",
+        label=f"recommended{_best_within(advice.asked.budgets)}, 90 % intervals",
     )
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.grid(visible=True, which="both", axis="both")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("energy per epoch (Wh)")
     axes.set_ylabel("E2E per epoch (s)")
-    _draw_budgets(axes, advice.asked.budgets, palette["missing"])
+    _draw_budgets(axes, advice.asked.budgets, palette[LIMIT])
+    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        _label_ticks(axis, *limits)
+
+
+def _best_within(budgets: Mapping[str, float]) -> str:
+    """Return why the mode may lie off the front: there is none without a budget."""
+    return f": best within the budget{'s' * (len(budgets) > 1)}" if budgets else ""
+
+
+def _label_ticks(axis: Axis, low: float, high: float) -> None:
+    """Give a logarithmic axis some round numbers, also where it spans less than a decade."""
+    few = MaxNLocator(10, steps=[1, 2, 2.5, 5, 10], min_n_ticks=5)
+    axis.set_major_locator(few if high < 10 * low else LogLocator(subs=(1, 2, 3, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def _draw_budgets(axes: Axes, budgets: Mapping[str, float], colour: str) -> None:
-    """Draw the bounds of the plane that are set; one of power is a straight line in it."""
-    look: dict[str, Any] = {"color": colour, "linestyle": ":", "zorder": 1}
-    limits = axes.get_xlim(), axes.get_ylim()
-    if "power_w" in budgets:
-        times = [3600 * wh / budgets["power_w"] for wh in limits[0]]
-        axes.plot(limits[0], times, label="budget", **look)
-    if "epoch_s" in budgets:
-        axes.axhline(budgets["epoch_s"], label="budget", **look)
-    if "energy_wh" in budgets:
-        axes.axvline(budgets["energy_wh"], label="budget", **look)
-    axes.set_xlim(limits[0])
-    axes.set_ylim(limits[1])
+    """Draw the bounds of the plane that are set; one of power is a straight line in it.
+
+    One that lies outside of what is drawn is named as such.
+    """
+    wh, s = axes.get_xlim(), axes.get_ylim()
+    for name, most in budgets.items():
+        line = {
+            "power_w": (wh, [3600 * of / most for of in wh]),
+            "epoch_s": (wh, (most, most)),
+            "energy_wh": ((most, most), s),
+        }[name]
+        is_there = all(
+            min(drawn) <= high and max(drawn) >= low
+            for drawn, (low, high) in zip(line, (wh, s), strict=True)
+        )
+        told = f"budget: {most:g} {UNITS[name]}" + ("" if is_there else " (outside)")
+        look: dict[str, Any] = {"color": colour, "linestyle": (0, DASHES[name]), "zorder": 1}
+        axes.plot(*line, label=told, **look)
+    axes.set_xlim(wh)
+    axes.set_ylim(s)

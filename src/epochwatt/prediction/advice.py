@@ -9,8 +9,9 @@ from epochwatt.device.reading import strongest
 from epochwatt.errors import EpochwattError
 from epochwatt.fields import FACTOR_DEFAULTS, TWIN
 from epochwatt.prediction.boards import BoardFiles, board_files
-from epochwatt.prediction.fits import Fit, load_fits
-from epochwatt.prediction.modes import Mode, PredictionError
+from epochwatt.prediction.fits import TIME_FILE, Fit, load_fits
+from epochwatt.prediction.modes import Board, Mode, PredictionError
+from epochwatt.prediction.new_runs import NewRuns, place
 from epochwatt.prediction.recommend import (
     LEAST_MODES,
     UNITS,
@@ -19,9 +20,13 @@ from epochwatt.prediction.recommend import (
     nvpmodel_block,
     recommend,
 )
-from epochwatt.study.config import Device, WorkloadRow
+from epochwatt.study.config import Config, Device, FactorValues, WorkloadRow, read_yaml, validated
 from epochwatt.study.devices import Devices, read_rows
+from epochwatt.study.imported import IMPORTED
+from epochwatt.study.place import MEASURED
 from epochwatt.study.published import DEFAULTS, DEVICE_DEFAULTS, PAPERS
+from epochwatt.study.settings import CONFIG
+from epochwatt.text import counted
 
 MODELS = Path("results/models")
 ANSWERS = Path("results/recommend")
@@ -81,7 +86,7 @@ class Advice:
     Attributes
     ----------
     asked : the question
-    title : of the board, with its instance
+    device : the board's configuration
     fit : the models that answer
     others : fitted workloads that the question would fit too
     files : the board's tables and configuration
@@ -89,11 +94,16 @@ class Advice:
     """
 
     asked: Asked
-    title: str
+    device: Device
     fit: Fit
     others: tuple[Fit, ...]
     files: BoardFiles
     told: Recommendation
+
+    @property
+    def title(self) -> str:
+        """Of the board, with its instance."""
+        return f"{self.device.title} {self.fit.workload['instance']}"
 
     @property
     def headline(self) -> str:
@@ -109,17 +119,13 @@ class Advice:
     @property
     def folder(self) -> Path:
         """Where the files of the answer go, below the checkout."""
-        w, asked = self.fit.workload, self.asked
-        workload = [str(w[name]) for name in ("backend", "device", "instance", "model", "storage")]
-        question = [asked.aim, *(f"{name}-{most:g}" for name, most in asked.budgets.items())]
-        place = "-".join([*workload, f"w{w['num_workers']}", f"bs{w['batch_size']}"]).lower()
-        return ANSWERS / place / "-".join(question)
+        budgets = (f"{name}-{most:g}" for name, most in self.asked.budgets.items())
+        return ANSWERS / place(self.fit.workload) / "-".join([self.asked.aim, *budgets])
 
     @property
     def profiled(self) -> tuple[Mode, ...]:
         """Modes that the models were fitted to, on the board's own steps."""
-        modes = self.fit.time.trained_on.tolist()
-        return tuple(self.files.board.resolve(Mode(*mode)) for mode in modes)
+        return _profiled(self.fit, self.files.board)
 
     @property
     def mode_id(self) -> int | None:
@@ -156,21 +162,75 @@ def advise(asked: Asked, root: Path = Path()) -> Advice:
 
     Raises
     ------
-    EpochwattError : an unknown name, no fitted model, several, too few modes behind it, energy that
-        was not measured, or budgets that no mode keeps
+    EpochwattError : an unknown name or number, no fitted model, several, too few modes behind it,
+        energy that was not measured, or budgets that no mode keeps
     """
-    name = asked.factors["device"]
-    device = Devices(root).get(name, "--device")
-    if (instance := asked.factors.get("instance", device.instances[0])) not in device.instances:
+    if asked.backend not in BACKENDS:
         raise EpochwattError(
-            f"--device names the instance {instance!r}\n  {name} has: {', '.join(device.instances)}"
+            f"--backend is {asked.backend!r}\n  allowed: {', '.join(BACKENDS)}; power modes are of "
+            "Jetson boards, and no other machine has any"
         )
-    fits = load_fits(root / MODELS / asked.backend)
+    device = Devices(root).get(asked.factors["device"], "--device")
+    _check(asked, device, root)
+    fits = _fits(asked.backend, root)
     fit, others = _chosen(fits, asked, device, root)
     found = board_files(asked.backend, device, fit.runs, root)
+    _need_modes(fit, device, found.board, root)
     told = recommend(found.board, fit.time, fit.power, asked.aim, asked.budgets)
-    title = f"{device.title} {fit.workload['instance']}"
-    return Advice(asked, title, fit, others, found, told)
+    return Advice(asked, device, fit, others, found, told)
+
+
+def _check(asked: Asked, device: Device, root: Path) -> None:
+    """Refuse names and numbers that no run can have, whatever is fitted."""
+    told = asked.factors
+    if not device.board:
+        raise EpochwattError(
+            f"--device is {told['device']!r}, which is no Jetson board: it has no power modes"
+        )
+    instance = told.get("instance", device.instances[0])
+    models = read_rows(WorkloadRow, root / "config/workloads.yaml")
+    for option, found, allowed in (
+        ("--device names the instance", instance, device.instances),
+        ("--model is", asked.model, models),
+        ("--storage is", told.get("storage", next(iter(device.storage))), device.storage),
+    ):
+        if found not in allowed:
+            raise EpochwattError(f"{option} {found!r}\n  allowed: {', '.join(allowed)}")
+    for name, option in OPTIONS.items():
+        if name in told:
+            validated(FactorValues, {"model": asked.model, name: told[name]}, option)
+
+
+def _fits(backend: str, root: Path) -> list[Fit]:
+    """Return the fits of a backend; PredictionError: none, or nothing that could be fitted."""
+    folder = root / MODELS / backend
+    runs = (run for of in (MEASURED, IMPORTED) for run in (root / of).glob(f"{backend}-*"))
+    if backend != TWIN and not (folder / TIME_FILE).is_file() and next(runs, None) is None:
+        where = {"jetson": "on the board", "fake": "make a fake board"}[backend]
+        raise PredictionError(
+            f"{MEASURED}/ has no run of backend {backend}: there is nothing to fit models to\n"
+            f"  do: {where} (docs/jetson.md), .venv/bin/snakemake --profile profiles/jetson, and "
+            f"ask there, or copy its {MEASURED}/ here\n"
+            f"  without a board: --backend {TWIN}, whose answers are simulated"
+        )
+    return load_fits(folder)
+
+
+def _profiled(fit: Fit, board: Board) -> tuple[Mode, ...]:
+    modes = (board.resolve(Mode(*mode)) for mode in fit.time.trained_on.tolist())
+    return tuple(dict.fromkeys(modes))
+
+
+def _need_modes(fit: Fit, device: Device, board: Board, root: Path) -> None:
+    """Refuse a fit of too few modes. Raises PredictionError: how to make further ones."""
+    profiled = _profiled(fit, board)
+    if len(profiled) < LEAST_MODES:
+        further = modes_to_measure(board, fit.time.processes, profiled)
+        raise PredictionError(
+            f"the model of {fit.workload['model']} on {device.title}, {described(fit.workload)}, "
+            f"knows {counted(len(profiled), 'power modes')}; needed: {LEAST_MODES} or more\n"
+            + "\n".join(_to_make(fit.workload, further, device, board, root))
+        )
 
 
 def _chosen(
@@ -181,19 +241,24 @@ def _chosen(
     matching = [fit for fit in fits if told.items() <= fit.workload.items()]
     if not matching:
         raise _nothing_fitted(fits, asked, device, root)
+    left = _usual(matching, told["device"], device)
+    if len(left) > 1:
+        raise _several(left, asked)
+    return left[0], tuple(fit for fit in matching if fit is not left[0])
+
+
+def _usual(fits: Sequence[Fit], name: str, device: Device) -> Sequence[Fit]:
+    """Return those fits that are nearest to the paper's default."""
     default = {
         **FACTOR_DEFAULTS,
         **{"setup": PAPERS[0], "storage": next(iter(device.storage))},
         **DEFAULTS,
-        **DEVICE_DEFAULTS.get(told["device"], {}),
+        **DEVICE_DEFAULTS.get(name, {}),
         "instance": device.instances[0],
     }
-    left = matching
-    for name in matching[0].workload:
-        left = [fit for fit in left if fit.workload[name] == default.get(name)] or left
-    if len(left) > 1:
-        raise _several(left, asked)
-    return left[0], tuple(fit for fit in matching if fit is not left[0])
+    for factor in fits[0].workload:
+        fits = [fit for fit in fits if fit.workload[factor] == default.get(factor)] or fits
+    return fits
 
 
 def described(workload: Mapping[str, Any]) -> str:
@@ -208,6 +273,13 @@ def described(workload: Mapping[str, Any]) -> str:
     return ", ".join([*usual, f"batch {workload['batch_size']}", *odd])
 
 
+def fitted(fit: Fit) -> str:
+    """Return a fitted workload in words; how many modes it knows where they are too few."""
+    n_modes = len(fit.time.trained_on)
+    few = f" ({counted(n_modes, 'modes')}; {LEAST_MODES} needed)" if n_modes < LEAST_MODES else ""
+    return described(fit.workload) + few
+
+
 def _several(fits: Sequence[Fit], asked: Asked) -> EpochwattError:
     names = fits[0].workload
     differ = [k for k in names if len({fit.workload[k] for fit in fits}) > 1]
@@ -220,7 +292,7 @@ def _several(fits: Sequence[Fit], asked: Asked) -> EpochwattError:
         )
     return PredictionError(
         f"several workloads of {asked.model} on {asked.device} were fitted\n  "
-        + "\n  ".join(described(fit.workload) for fit in fits)
+        + "\n  ".join(map(fitted, fits))
         + f"\n  {do}"
     )
 
@@ -228,29 +300,65 @@ def _several(fits: Sequence[Fit], asked: Asked) -> EpochwattError:
 def _nothing_fitted(
     fits: Sequence[Fit], asked: Asked, device: Device, root: Path
 ) -> EpochwattError:
-    """Return the error that says what is fitted, and which modes to measure for what is not."""
-    models = read_rows(WorkloadRow, root / "config/workloads.yaml")
-    if asked.model not in models:
-        return EpochwattError(f"--model is {asked.model!r}\n  allowed: {', '.join(models)}")
+    """Return the error that says what is fitted, and how to make the runs of what is not."""
     told = asked.factors
     options = [f"{opt} {told[name]}" for name, opt in OPTIONS.items() if name in told]
     lines = [
         f"no model of {' '.join([asked.model, 'on', asked.device, *options])} was fitted",
         f"  fitted: {_listed(fits, told)}",
     ]
+    wanted = _wanted(fits, asked, device)
+    unit = {name: wanted[name] for name in ("device", "instance")}
+    runs = (run for fit in fits if unit.items() <= fit.workload.items() for run in fit.runs)
     try:
-        board = board_files(asked.backend, device, (), root).board
-    except EpochwattError:  # not at hand: which clocks it has is not known
-        return PredictionError("\n".join(lines))
-    modes = modes_to_measure(board, told.get("num_workers", DEFAULTS["num_workers"]) + 1)
-    lines.append(f"  needed: its runs under {LEAST_MODES} or more power modes, such as")
-    return PredictionError("\n".join([*lines, *(f"    {mode}" for mode in modes)]))
+        board = board_files(asked.backend, device, runs, root).board
+    except EpochwattError as error:  # which clocks it has is not known
+        return PredictionError("\n".join([*lines, f"  {error}"]))
+    modes = modes_to_measure(board, wanted["num_workers"] + 1)
+    lines.append(f"  needed: {LEAST_MODES} power modes or more")
+    return PredictionError("\n".join([*lines, *_to_make(wanted, modes, device, board, root)]))
+
+
+def _wanted(fits: Sequence[Fit], asked: Asked, device: Device) -> dict[str, Any]:
+    """Return the factors of runs that would answer: else as what the board ran of the network."""
+    told = asked.factors
+    at = {"instance": device.instances[0]} | {
+        name: told[name] for name in ("device", "instance", "model") if name in told
+    }
+    own = [fit for fit in fits if at.items() <= fit.workload.items()]
+    like = _usual(own, told["device"], device)[0].workload if own else {}
+    default = {"backend": asked.backend, "storage": next(iter(device.storage))}
+    return {**FACTOR_DEFAULTS, **default, **at, **like, **told}
+
+
+def _to_make(
+    workload: Mapping[str, Any], modes: Sequence[Mode], device: Device, board: Board, root: Path
+) -> list[str]:
+    """Return what to add to `config/` for runs that answer a question, and the commands."""
+    simulated = workload["backend"] == TWIN
+    study = f"profile-{place(workload)}"
+    title = f"Profile {workload['model']} for epochwatt recommend"
+    new = NewRuns(study, title, workload, modes, device, board)
+    studies = validated(Config, read_yaml(root / CONFIG), CONFIG).studies
+    names = dict.fromkeys([*([studies] if isinstance(studies, str) else studies), study])
+    models = MODELS / workload["backend"] / "scores.html"
+    return [
+        f"{'simulate' if simulated else 'measure'}: {new.lines()[0]}",
+        *new.lines()[1:],
+        f"in {CONFIG}, in place of its studies:",
+        "",
+        f"studies: [{', '.join(names)}]",
+        "",
+        "then, and after it this question again:",
+        "  .venv/bin/epochwatt plan",
+        f"  .venv/bin/snakemake --profile {new.profile} {models}",
+    ]
 
 
 def _listed(fits: Sequence[Fit], told: Mapping[str, Any]) -> str:
     """Return the fitted workloads of the network on the board, else which networks on which."""
-    place = {name: told[name] for name in ("device", "instance", "model") if name in told}
-    own = [described(fit.workload) for fit in fits if place.items() <= fit.workload.items()]
+    at = {name: told[name] for name in ("device", "instance", "model") if name in told}
+    own = [fitted(fit) for fit in fits if at.items() <= fit.workload.items()]
     if own:
         return "; ".join(own)
     boards: dict[str, list[str]] = {}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from epochwatt.prediction.advice import NAMES, Advice, described
+from epochwatt.prediction.advice import NAMES, Advice, described, fitted
 from epochwatt.prediction.recommend import UNITS, Recommendation
 from epochwatt.records import files
 from epochwatt.text import aligned, counted
@@ -17,7 +17,7 @@ def advice_lines(advice: Advice) -> list[str]:
     return [
         advice.headline,
         f"workload  {described(advice.fit.workload)}, dvfs {advice.fit.workload['dvfs']}",
-        *(f"  also fitted: {described(fit.workload)}" for fit in advice.others),
+        *(f"  also fitted: {fitted(fit)}" for fit in advice.others),
         f"asked     {advice.aim}",
         f"models    of {counted(len(advice.profiled), 'profiled modes')}, "
         f"{counted(len(advice.fit.runs), 'runs')}",
@@ -98,7 +98,7 @@ def write_block(advice: Advice, root: Path = Path()) -> str | None:
 
 
 def file_lines(advice: Advice, front: list[str], block_path: str | None) -> list[str]:
-    """Return the block, how to use it, and where the files of the answer are.
+    """Return where the files of the answer are, and how to set the mode.
 
     Parameters
     ----------
@@ -106,29 +106,34 @@ def file_lines(advice: Advice, front: list[str], block_path: str | None) -> list
     front : paths of the Pareto front
     block_path : of the block, as `write_block` gives it
     """
-    paths = [*front, *([block_path] if block_path else [])]
-    return ["", *_block(advice), "", *_use(advice, block_path), "", *paths]
+    return ["", *front, *([block_path] if block_path else []), "", *_use(advice, block_path)]
 
 
-def _block(advice: Advice) -> list[str]:
+def block_lines(advice: Advice) -> list[str]:
+    """Return the nvpmodel block, or why there is none."""
     if advice.block is None:
         return [
+            "",
             "no nvpmodel block: it is made of the board's own nvpmodel.conf, which is not here",
             f"  do: ask on the board (this answer is of {advice.files.source})",
         ]
-    return ["nvpmodel block:", "", *advice.block.splitlines()]
+    return ["", "nvpmodel block:", "", *advice.block.splitlines()]
 
 
 def _use(advice: Advice, block_path: str | None) -> list[str]:
     mode = advice.told.mode
     numbers = (mode.cores, 1e3 * mode.cpu_mhz, 1e6 * mode.gpu_mhz, 1e6 * mode.emc_mhz)
     words = " ".join(str(round(number)) for number in numbers)
+    is_measured = advice.asked.backend == "jetson"
+    where = "to set it on the board"
+    if not is_measured:
+        where = "for the real board, once it was asked with --backend jetson: to set a mode there"
     lines = [
-        "to set it on the board, which checks each number (docs/root-helper.md):",
+        f"{where}, which checks each number (docs/root-helper.md):",
         f"  sudo epochwatt-helper custom-mode {words}",
         "  sudo epochwatt-helper pin-clocks    # as in the runs, dvfs off",
         "  sudo epochwatt-helper restore       # back to what was before",
     ]
-    if block_path and advice.asked.backend == "jetson":
+    if block_path and is_measured:
         lines += ["or the block by itself:", f"  sudo nvpmodel -f {block_path} -m {advice.mode_id}"]
     return lines

@@ -97,9 +97,9 @@ def _recorded(device: Device, runs: Iterable[str], root: Path) -> Board:
             found[_of_record(device.board, record["machine"])] = run
     if not found:
         raise PredictionError(
-            f"{device.title} is not at hand, and {MEASURED}/ has no record of the runs that its "
-            "models are of: its clocks are not known here\n  do: ask on the board, or copy its "
-            f"{MEASURED}/ here (docs/jetson.md)"
+            f"{device.title} is not at hand, and {MEASURED}/ has no record of its runs: its clocks "
+            f"are not known here\n  do: ask on the board, or copy its {MEASURED}/ here "
+            "(docs/jetson.md)"
         )
     if len(found) > 1:
         raise PredictionError(

@@ -26,7 +26,7 @@ N_STEPS = 6  # of each part of a mode that are candidates: the ends, and evenly 
 N_NETWORKS = 8  # for time, and as many for power
 N_STARTS = 8
 # Relative, of one profiled mode about the terms: less than `DEVIATION`, which is meant far away.
-# Set by hand as those of `beliefs` are; from 0.03 to 0.08 the choices are about as good.
+# Set by hand, as those of `beliefs` are.
 NOISE = 0.05
 
 
@@ -36,7 +36,7 @@ class Plan:
 
     modes: tuple[Mode, ...]
     epoch_cost: float  # sum of the expected epoch times, in epochs of the strongest mode
-    expected_sd_pct: float  # root mean square of what predictions of both will be off by, %
+    expected_sd_pct: float  # what is minimised, as a root mean square, %: no error to be expected
 
 
 @dataclass(frozen=True, eq=False)

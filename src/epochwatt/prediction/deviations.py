@@ -4,11 +4,12 @@ No sum of a few terms follows every bend of a board, so what it leaves over is m
 smooth function of the mode (Kennedy and O'Hagan, 2001; kriging, in the words of geostatistics). The
 logarithm of observed over expected has mean zero and, in units of its variance, the covariance
 
-    k(x, y) = exp(-|x - y|^2 / (2 l^2)) + tilt^2 (x - c) (y - c) + own^2 where x is y
+    k(x, y) = exp(-|x - y|^2 / (2 l^2)) + tilt^2 (x - c) (y - c)
 
-of modes x and y, each the logarithms of cores and clocks; c is the mean of the profiled modes, l
-and own are beliefs. So a prediction meets what was observed in a profiled mode, follows it nearby,
-and returns to the plain model far away, where the interval is as wide as a deviation may be.
+of modes x and y, each the logarithms of cores and clocks; c is the mean of the profiled modes. Each
+observation adds own^2, also a second one in the same mode; l and own are beliefs. So a prediction
+meets what was observed in a profiled mode, follows it nearby, and returns to the plain model far
+away, where the interval is as wide as a deviation may be.
 """
 
 from typing import NamedTuple
@@ -53,18 +54,18 @@ class Deviations(NamedTuple):
         """Return the covariance but for what is each mode's own, shape (n, m)."""
         a, b = self._centred(some), self._centred(others)
         apart = ((a[:, None] - b) ** 2).sum(-1)
-        return np.asarray(alike(np.sqrt(apart)) + self.tilt**2 * a @ b.T)
+        return np.asarray(np.exp(-apart / (2 * LENGTH**2)) + self.tilt**2 * a @ b.T)
 
     def _centred(self, modes: Numbers) -> Numbers:
         return np.asarray(np.log(modes) - np.log(self.profiled).mean(0))
 
 
-def alike(apart: Numbers) -> Numbers:
-    """Return the correlation of the deviations of two modes, by their distance."""
-    return np.exp(-(apart**2) / (2 * LENGTH**2))
-
-
 def distances(modes: Numbers, profiled: Numbers) -> Numbers:
-    """Return how far each mode is from the nearest profiled one, in logarithms, shape (n,)."""
+    """Return how far each mode is from the nearest profiled one, in natural logarithms, (n,).
+
+    Parameters
+    ----------
+    modes, profiled : (n, 4) and (m, 4), m one or more
+    """
     apart = np.log(modes)[:, None] - np.log(profiled)
     return np.asarray(np.sqrt((apart**2).sum(-1).min(1)))

@@ -13,7 +13,7 @@ from epochwatt.prediction.modes import PredictionError
 from epochwatt.records import files
 
 TIME_FILE, ENERGY_FILE = "epoch_time.json", "epoch_energy.json"
-SCHEMA_VERSION = 1  # of either file
+SCHEMA_VERSION = 2  # of either file and of power_modes.json; raised with that of `model`
 TIME, ENERGY = "time_s", "energy_wh"  # targets
 
 
@@ -74,7 +74,7 @@ def load_fits(folder: str | Path) -> list[Fit]:
 def read_models(path: Path) -> dict[str, Any]:
     """Return the content of a file of models. Raises as `load_fits`."""
     profile = "profiles/jetson" if path.parent.name == "jetson" else "profiles/host"
-    again = f"snakemake --profile {profile} {path.with_name('scores.html')}"
+    again = f".venv/bin/snakemake --profile {profile} {path.with_name('scores.html')}"
     if not path.is_file():
         raise PredictionError(
             f"{path} is not there: nothing was fitted yet\n  `make run` makes it, and so does "

@@ -1,8 +1,9 @@
 """The jobs that fit models to what was run: epoch_time.json and epoch_energy.json of a backend.
 
 Of each workload: the paper's model of time and, at the same profiling cost (epochs 1 and 2 of four
-modes), others beside it; and the physical models of all modes, which `recommend` asks. What cannot
-be fitted is None, and `missing` says why.
+modes), others beside it; and the physical models of all modes, which `recommend` asks, of power as
+a meter has it, where the others take the papers' energy. What cannot be fitted is None, and
+`missing` says why.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -157,7 +158,7 @@ def _fitted(
             except PredictionError as error:
                 missing.append(_reason(of, error))
     try:
-        all_modes = whole(of.observed.after_first()).to_json()
+        all_modes = whole(of.metered.after_first()).to_json()
     except PredictionError as error:
         all_modes = None
         missing.append(_reason(of, error))

@@ -25,14 +25,14 @@ from epochwatt.prediction.splits import Split
 N_DRAWS = 400
 
 
-def deviations(
+def draw_spread(
     residuals: Numbers, n_free: float, n_draws: int, rng: np.random.Generator
 ) -> Numbers:
     """Return draws of the relative standard deviation, shape (n_draws,).
 
     Parameters
     ----------
-    residuals : (n,), relative
+    residuals : (n,), relative and white
     n_free : how many of the n the coefficients leave free
     n_draws : how many draws
     rng : source of randomness
@@ -73,7 +73,7 @@ def fit_and_draw(
     Parameters
     ----------
     fit : `fit_nonnegative` or `fit_free`
-    rows, target : (n, k) and (n,), in units in which a deviation is relative
+    rows, target : (n, k) and (n,), in units in which a deviation is relative, and whitened
     mean, sd : (k,), belief about the coefficients
     n_draws : d; 0 where no interval is wanted
     """
@@ -81,7 +81,7 @@ def fit_and_draw(
     coefficients = fit(rows, target, mean, sd, DEVIATION)
     information = rows.T @ rows / DEVIATION**2
     n_taken = np.trace(np.linalg.solve(information + np.diag(sd**-2.0), information))
-    spread = deviations(rows @ coefficients - target, len(target) - n_taken, n_draws, rng)
+    spread = draw_spread(rows @ coefficients - target, len(target) - n_taken, n_draws, rng)
     noise = rng.standard_normal((n_draws, len(target)))
     belief = mean + sd * rng.standard_normal((n_draws, len(mean)))
     draws = [

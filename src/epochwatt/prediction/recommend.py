@@ -102,7 +102,7 @@ def recommend(
     _check(models, objective, budgets)
     models = [_on_steps(board, model) for model in models]
     modes = board.all_modes()
-    expected = _together(*(model.predict(modes) for model in models))
+    expected = _together(*(model.mean(modes) for model in models))
     within = np.flatnonzero(_within(modes, expected, budgets))
     equal = _equal(objective, expected, within)
     best = int(equal[distances(modes[equal], models[0].trained_on).argmin()])
@@ -189,11 +189,11 @@ def _on_steps(board: Board, model: FittedModel) -> FittedModel:
     Raises EpochwattError: they are too few, or none of the board's.
     """
     profiled = [board.resolve(Mode(*row)) for row in model.trained_on.tolist()]
-    if len(profiled) < LEAST_MODES:
-        further = modes_to_measure(board, model.processes, profiled)
+    if len(distinct := list(dict.fromkeys(profiled))) < LEAST_MODES:
+        further = modes_to_measure(board, model.processes, distinct)
         raise PredictionError(
             f"the model of {model.target} knows "
-            f"{counted(len(profiled), 'power modes')} of {board.kind}; "
+            f"{counted(len(distinct), 'power modes')} of {board.kind}; "
             f"needed: {LEAST_MODES} or more\n  measure next: " + _listed(further)
         )
     return replace(model, trained_on=as_rows(profiled))
@@ -229,9 +229,23 @@ def _within(
     if not both.any():
         told = " and ".join(f"{OPTIONS[name]} {most:g}" for name, most in budgets.items())
         raise PredictionError(
-            f"each budget is kept by some mode, but no mode keeps {told} together; raise one"
+            f"each budget is kept by some mode, but no mode keeps {told} together\n"
+            + "\n".join(_least_with_the_others(expected, keeps))
         )
     return both
+
+
+def _least_with_the_others(
+    expected: Mapping[str, Numbers], keeps: Mapping[str, NDArray[np.bool_]]
+) -> list[str]:
+    """Return for each budget the least that modes are expected to need that keep all others."""
+    lines = []
+    for name in keeps:
+        others = [of for other, of in keeps.items() if other != name]
+        left = expected[name][np.logical_and.reduce(others)]
+        if len(left):
+            lines.append(f"  with the others kept {OPTIONS[name]} is {left.min():.4g} or more")
+    return lines or ["  raise two of them or more"]
 
 
 def nvpmodel_block(conf: Conf, board: Board, mode: Mode, says: str) -> str:

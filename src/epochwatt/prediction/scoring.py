@@ -37,11 +37,21 @@ class Priors(NamedTuple):
 
 
 def known_at(of: Priors, rows: Numbers) -> Priors:
-    """Return priors that were worked out once, for all modes (n, 4) that they will be asked for."""
+    """Return priors that were worked out once, for all modes (n, 4) that they will be asked for.
+
+    Those that models learn from are among them. They raise PredictionError for any other.
+    """
 
     def known(prior: Prior) -> Prior:
         values = dict(zip(map(tuple, rows.tolist()), prior(rows).tolist(), strict=True))
-        return lambda modes: np.array([values[tuple(row)] for row in as_rows(modes).tolist()])
+
+        def of(modes: Numbers) -> Numbers:
+            asked = list(map(tuple, as_rows(modes).tolist()))
+            if unknown := [row for row in asked if row not in values]:
+                raise PredictionError(f"the prior was not worked out for {Mode(*unknown[0])}")
+            return np.array([values[row] for row in asked])
+
+        return of
 
     return Priors(of.time and known(of.time), known(of.power))
 

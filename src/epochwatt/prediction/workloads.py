@@ -7,14 +7,14 @@ its workloads share, so that they differ in the network and its data only.
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 import numpy as np
 
 from epochwatt import fields
-from epochwatt.prediction.modes import Mode, as_rows
+from epochwatt.prediction.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.observations import Observations
 
 PER_NETWORK = ("model", "dataset", "dataset_source", "dataset_scale")
@@ -36,7 +36,9 @@ class Workload:
     factors : all factors of its runs but `power_mode`; those that hold nothing are None
     runs : their ids, one per mode
     modes : name -> mode
-    observed : valid epochs, the first included
+    observed : valid epochs, the first included; energy as the papers sum it, once a second
+    metered : the same with the mean power of each epoch, as a meter has it: the papers' sum leaves
+        out up to a second of an epoch, which counts where epochs are short
     is_imported : whether the 2023 scripts measured it
     no_energy : why there is no energy of every epoch after the first; empty: there is
     """
@@ -45,6 +47,7 @@ class Workload:
     runs: tuple[str, ...]
     modes: Mapping[str, Mode]
     observed: Observations
+    metered: Observations
     is_imported: bool
     no_energy: str
 
@@ -114,13 +117,17 @@ def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Wor
     by_name = {rows[0]["power_mode"]: _mode(modes[rows[0]["run"]]) for rows in runs}
     valid = [row for rows in runs for row in rows if row["valid"] in (True, "True")]
     no_energy = _no_energy(valid)
-    energy_wh = [np.nan if no_energy else float(row["energy_wh"] or "nan") for row in valid]
     time_s = np.array([float(row["e2e_s"]) for row in valid])
+
+    def power_w(column: str) -> Numbers:
+        energy_wh = [np.nan if no_energy else float(row[column] or "nan") for row in valid]
+        return np.asarray(3600 * np.array(energy_wh, float) / time_s)
+
     observed = Observations(
         workload=first["model"],
         modes=as_rows([by_name[row["power_mode"]] for row in valid]),
         time_s=time_s,
-        power_w=3600 * np.array(energy_wh, float) / time_s,
+        power_w=power_w("energy_wh"),
         epoch=np.array([int(row["epoch"]) for row in valid], np.int64),
         processes=int(first["num_workers"]) + 1,
     )
@@ -129,6 +136,7 @@ def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Wor
         runs=tuple(rows[0]["run"] for rows in runs),
         modes=by_name,
         observed=observed,
+        metered=replace(observed, power_w=power_w("energy_trapezoid_wh")),
         is_imported=_is_imported(runs[0]),
         no_energy=no_energy,
     )

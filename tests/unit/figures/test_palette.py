@@ -44,6 +44,7 @@ MEET = {
     "models": (*MODELS, "white"),
     "Pareto fronts": (*MODELS[:3], "pareto"),
     "media": MEDIA,
+    "fronts of recommend": ("clock_class_1", "epoch_bound", "missing", "published", "white"),
     "own models": (*MODELS, *SPARE, "pareto", "missing", "white"),
     "own media": (*MEDIA, *SPARE, "white"),
     "base load": ("baseload", "above_baseload", "white"),

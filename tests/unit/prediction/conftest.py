@@ -134,7 +134,8 @@ def planted(tmp_path, write_epochs):
                 mode = PLANTED[letter]
                 time_s = PER_NETWORK[network] * (float(np.dot(SLOPES, mode)) + CONSTANT)
                 energy_wh = float(np.dot(ENERGY, [*mode, time_s, 1.0]))
-                told = {"energy_wh": energy_wh, "power_scope": "module"} if energy else {}
+                both = {"energy_wh": energy_wh, "energy_trapezoid_wh": energy_wh}
+                told = {**both, "power_scope": "module"} if energy else {}
                 run = f"{network}-{letter}"
                 about = {**{"setup": "sigmetrics2023", "backend": "twin", "device": "agx"},
                          **{"instance": "d1", "dataset": "some", "dataset_source": "official"},

@@ -30,7 +30,9 @@ def test_nothing_fitted_says_what_makes_it(tmp_path):
         with pytest.raises(PredictionError, match="nothing was fitted yet\n  `make run`") as error:
             load_fits(tmp_path / backend)
         page = tmp_path / backend / "scores.html"
-        assert str(error.value).endswith(f"`snakemake --profile profiles/{profile} {page}`")
+        assert str(error.value).endswith(
+            f"`.venv/bin/snakemake --profile profiles/{profile} {page}`"
+        )
 
 
 def test_no_workload_of_two_modes_says_so(planted, models):
@@ -43,6 +45,6 @@ def test_no_workload_of_two_modes_says_so(planted, models):
 def test_another_form_is_refused(planted, models, edit_json):
     folder = models(*planted(("lenet",), "ab"))
     edit_json(folder / "epoch_time.json", lambda told: told.update(schema_version=0))
-    with pytest.raises(PredictionError, match="schema version 0; this program reads 1"):
+    with pytest.raises(PredictionError, match="schema version 0; this program reads 2"):
         load_fits(folder)
-    assert json.loads((folder / "epoch_energy.json").read_text("utf-8"))["schema_version"] == 1
+    assert json.loads((folder / "epoch_energy.json").read_text("utf-8"))["schema_version"] == 2

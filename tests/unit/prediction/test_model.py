@@ -100,6 +100,18 @@ def test_model_meets_what_it_was_fitted_to_and_is_the_plain_sum_far_away(plant, 
     assert model.predict(far) == pytest.approx(plain.predict(far), rel=1e-6)
 
 
+def test_mean_of_the_fits_counts_terms_that_the_best_one_does_without(plant, named):
+    """The GPU does nothing where it was seen: at a twelfth of its clock it may."""
+    seen = plant((0.0, 0.1, 0.6, 0.3, 0.0), deviation=0.03).only([named[name] for name in "abeg"])
+    model = fit_physical_time(seen)
+    assert model.coefficients[0] == 0
+    slow = [Mode(8, 2265.6, 114.75, 2133)]
+    expected, mean = model.predict(slow)[0], model.mean(slow)[0]
+    low, high = model.interval(slow)
+    assert max(low[0], 1.1 * expected) < mean < high[0]
+    assert model.mean(model.trained_on) == pytest.approx(seen.per_mode().time_s, rel=0.02)
+
+
 def test_intervals_widen_with_the_distance_from_what_was_profiled(plant, efij):
     """Of a model that knows its terms: 1.645 standard deviations either side."""
     model = fit_physical_time(plant(SHARES).only(efij))

@@ -14,7 +14,7 @@ from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.prediction.model import FittedModel
 from epochwatt.prediction.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.physical import fit_log_time, fit_physical_time, fit_power
-from epochwatt.prediction.recommend import EQUAL, nvpmodel_block, recommend
+from epochwatt.prediction.recommend import EQUAL, _on_steps, nvpmodel_block, recommend
 from epochwatt.prediction.shapes import POWER
 
 STRONGEST = Mode(8, 2265.6, 1377, 2133)
@@ -33,7 +33,7 @@ def power(plant):
 @pytest.fixture(scope="module")
 def every(agx, time, power):
     """Time, power and energy of every mode, worked out here."""
-    epoch_s, power_w = time.predict(agx.all_modes()), power.predict(agx.all_modes())
+    epoch_s, power_w = time.mean(agx.all_modes()), power.mean(agx.all_modes())
     return {"epoch_s": epoch_s, "power_w": power_w, "energy_wh": epoch_s * power_w / 3600}
 
 
@@ -54,9 +54,29 @@ def test_without_a_budget_the_fastest_mode_is_as_fast_as_the_strongest(agx, time
 def test_among_equal_modes_the_nearest_to_what_was_profiled_is_taken(
     agx, time, power, named, profiled, cores
 ):
-    rows = [named[name]._replace(cores=profiled) for name in "abij"]
+    rows = [named[name]._replace(cores=profiled) for name in "acij"]
     told = recommend(agx, only_known(time, rows), only_known(power, rows), "time", {})
     assert told.mode == STRONGEST._replace(cores=cores)  # five processes: more do nothing
+
+
+def test_profiled_modes_keep_what_was_observed_where_their_clocks_are_nominal(agx, plant, modes):
+    """Clocks are moved to the board's steps, by up to 2 %; what was observed there stays."""
+    seen = plant((0.5, 0.2, 0.2, 0.1, 0), deviation=0.03)
+    nominal = fit_physical_time(replace(seen, modes=seen.modes * [1, 0.995, 1.005, 0.99]))
+    model = _on_steps(agx, nominal)
+    assert model.trained_on.tolist() == [list(mode) for mode in modes]
+    assert model.predict(model.trained_on) == pytest.approx(seen.per_mode().time_s, rel=0.03)
+
+
+def test_profiled_modes_of_one_step_count_once(agx, time):
+    rows = [
+        (8, 2265, 1377, 2133),
+        (8, 2266, 1377, 2133),
+        (4, 1190, 676, 1331),
+        (8, 2112, 905, 1600),
+    ]
+    with pytest.raises(PredictionError, match="knows 3 power modes of agx_xavier; needed: 4"):
+        recommend(agx, only_known(time, rows), None, "time", {})
 
 
 def test_clocks_of_a_profiled_mode_may_be_nominal(agx, time, power):
@@ -77,7 +97,7 @@ def test_modes_are_equal_to_a_tenth_of_a_per_cent(agx, per_core_s, cores):
 
 def test_profiled_mode_that_is_as_fast_but_needs_more_energy_is_not_taken(agx, plant, power):
     time = fit_physical_time(plant((0.7, 0.3, 0, 0, 0)))
-    time = replace(time, coefficients=time.coefficients * [1, 1, 0, 0, 1])  # the CPU does nothing
+    time = replace(time, draws=time.draws * [1, 1, 0, 0, 1], observed=np.empty(0))  # no CPU in it
     told = recommend(agx, time, power, "time", {})
     assert told.mode[2:] == STRONGEST[2:]
     assert told.mode.cpu_mhz < 200  # profiled: 1190.4 and more
@@ -139,7 +159,14 @@ def test_budgets_that_no_mode_keeps_together_are_refused(agx, time, power, every
         "epoch_s": 1.01 * every["epoch_s"].min(),
         "power_w": 1.01 * every["power_w"].min(),
     }
-    with pytest.raises(PredictionError, match=r"--max-epoch-s .* and --max-power-w .* together"):
+    quick, frugal = (every[name] <= most for name, most in budgets.items())
+    least_s, least_w = every["epoch_s"][frugal].min(), every["power_w"][quick].min()
+    said = (
+        r"--max-epoch-s .* and --max-power-w .* together\n"
+        f"  with the others kept --max-epoch-s is {least_s:.4g} or more\n"
+        f"  with the others kept --max-power-w is {least_w:.4g} or more$"
+    )
+    with pytest.raises(PredictionError, match=said):
         recommend(agx, time, power, "energy", budgets)
 
 

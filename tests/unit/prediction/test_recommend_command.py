@@ -18,6 +18,7 @@ from epochwatt.prediction import recommend
 from epochwatt.prediction.model import FittedModel
 from epochwatt.prediction.modes import as_rows
 from epochwatt.prediction.shapes import POWER, TIME
+from epochwatt.prediction.used import needed
 from epochwatt.study.expand import load_table
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -52,8 +53,8 @@ def fitted(labels=LABELS, power=True, **factors):
         **{"dataset_scale": 1.0, "storage": "ssd"},
         **factors,
     }
-    name = "{backend}-{device}-{model}-{storage}-w{num_workers}-bs{batch_size}".format(**workload)
-    runs = [f"{name}-{label}" for label in labels]
+    name = "{backend}-{device}-{instance}-{model}-{storage}-w{num_workers}-bs{batch_size}"
+    runs = [f"{name.format(**workload)}-{label}-p1-01234567" for label in labels]
     time = model("time_s", TIME, TIME_COEFFICIENTS, labels).to_json()
     watts = model("power_w", POWER, POWER_COEFFICIENTS, labels).to_json() if power else None
     return (
@@ -81,7 +82,7 @@ def store(here):
         for name, rows in zip(
             ("epoch_time.json", "epoch_energy.json"), zip(*workloads, strict=True), strict=True
         ):
-            (folder / name).write_text(json.dumps({"schema_version": 1, "workloads": rows}))
+            (folder / name).write_text(json.dumps({"schema_version": 2, "workloads": rows}))
         return here
 
     return call
@@ -137,6 +138,17 @@ extrapolated: GPU MHz 675.75; profiled are 905.25 to 1377
 within the budgets: 11,280 of 29,232 modes
 Pareto front of time and energy: 35 modes, 227.4 s and 2.273 Wh to 360.6 s and 1.911 Wh
 
+{FOLDER}/front.svg
+{FOLDER}/front.png
+{FOLDER}/front.csv
+{FOLDER}/nvpmodel.conf
+
+for the real board, once it was asked with --backend jetson: to set a mode there, \
+which checks each number (docs/root-helper.md):
+  sudo epochwatt-helper custom-mode 8 806400 675750000 1331200000
+  sudo epochwatt-helper pin-clocks    # as in the runs, dvfs off
+  sudo epochwatt-helper restore       # back to what was before
+
 nvpmodel block:
 
 # SIMULATED, not measured: a power mode for mobilenet on Jetson AGX Xavier d1
@@ -144,16 +156,6 @@ nvpmodel block:
 # made of the nvpmodel configuration of the fake board agx, a stand-in for the real one
 # not for a board: ask there with --backend jetson
 BLOCK
-
-to set it on the board, which checks each number (docs/root-helper.md):
-  sudo epochwatt-helper custom-mode 8 806400 675750000 1331200000
-  sudo epochwatt-helper pin-clocks    # as in the runs, dvfs off
-  sudo epochwatt-helper restore       # back to what was before
-
-{FOLDER}/front.svg
-{FOLDER}/front.png
-{FOLDER}/front.csv
-{FOLDER}/nvpmodel.conf
 """
 
 
@@ -273,9 +275,14 @@ def test_energy_that_was_not_measured_is_said(words, refused, store):
     ("words", "said"),
     [
         (("--device", "agy"), r"--device is 'agy'\n  config/devices/ has: agx, host"),
-        (("--device", "agx-d9"), r"names the instance 'd9'\n  agx has: d1, d2, d3, d4, d5"),
+        (("--device", "agx-d9"), r"names the instance 'd9'\n  allowed: d1, d2, d3, d4, d5"),
         (("--model", "alexnet"), r"--model is 'alexnet'\n  allowed: lenet, mobilenet"),
-        (("--storage", "tape"), r"agx-d1 --storage tape was fitted\n  fitted: ssd, 4 workers"),
+        (("--storage", "tape"), r"--storage is 'tape'\n  allowed: ssd, hdd, sd, emmc"),
+        (("--batch-size", "0"), r"--batch-size: batch_size is 0\n  allowed: a number >= 1"),
+        (("--workers", "-3"), r"--workers: num_workers is -3\n  allowed: a number >= 0"),
+        (("--storage", "sd"), r"agx-d1 --storage sd was fitted\n  fitted: ssd, 4 workers"),
+        (("--device", "host"), r"'host', which is no Jetson board: it has no power modes"),
+        (("--backend", "host"), r"--backend is 'host'\n  allowed: jetson, fake, twin; power modes"),
         (("--max-power-w", "1"), r"no mode keeps --max-power-w 1\n  the least is [\d.]+ W"),
         (("--max-power-w", "0"), r"--max-power-w is 0; allowed: numbers above zero"),
         (
@@ -293,7 +300,7 @@ def test_board_or_network_without_a_model_names_the_modes_to_measure(refused, st
     store(fitted())
     err = refused(*ASK, "--model", "vgg11")
     assert "no model of vgg11 on agx-d1 was fitted\n  fitted: mobilenet on agx-d1\n" in err
-    assert len(re.findall(r" cores?, CPU ", err)) == 4
+    assert len(re.findall(r"^  c[0-9.a-z]+: {cores: ", err, re.M)) == 4
 
 
 def test_other_unit_without_a_model_is_told_which_unit_has_one(refused, store):
@@ -302,11 +309,46 @@ def test_other_unit_without_a_model_is_told_which_unit_has_one(refused, store):
     assert "no model of mobilenet on agx-d2 was fitted\n  fitted: mobilenet on agx-d1\n" in err
 
 
+def paste(here, said):
+    """Add to the configuration what an answer says; return the runs of its study."""
+    study, name = re.search(r"(?sm)^((?:verify|profile)-[^\n:]+?):\n.*?(?=\n\n)", said).group(0, 1)
+    entries = re.findall(r"^  c[0-9.a-z]+: .*$", said, re.M)
+    device = here / "config/devices/agx.yaml"
+    before, line, after = re.split(r"(?m)(^power_modes:.*\n)", device.read_text())
+    device.write_text("".join([before, line, *(f"{entry}\n" for entry in entries), after]))
+    with (here / "config/studies.yaml").open("a") as handle:
+        handle.write(f"\n{study}\n")
+    return list(load_table({"studies": name}, here).runs.values())
+
+
 def test_too_few_runs_name_those_to_make(refused, store):
-    store(fitted("ce"))
-    err = refused(*ASK)
-    assert "2 power modes of agx_xavier; needed: 4 or more\n  measure next: " in err
-    assert len(re.findall(r" cores?, CPU ", err)) == 2
+    here = store(fitted("ce"), fitted("ce", num_workers=0))
+    err = refused(*ASK, "--workers", "4")
+    assert (
+        "ssd, 4 workers, batch 16, knows 2 power modes; needed: 4 or more\nsimulate: 2 runs" in err
+    )
+    runs = paste(here, err)
+    workload = fitted()[0]["workload"]
+    assert [{name: run.factors[name] for name in workload} for run in runs] == [workload] * 2
+    study = "profile-twin-agx-d1-mobilenet-ssd-w4-bs16"
+    assert f"\nstudies: [auto, {study}]\n" in err
+    assert "snakemake --profile profiles/host results/models/twin/scores.html" in err
+
+
+def test_runs_of_what_was_not_fitted_are_those_of_the_network_but_for_what_is_asked(refused, store):
+    here = store(fitted(num_workers=0, prefetch_factor=None), fitted("cgj", storage="hdd"))
+    err = refused(*ASK, "--storage", "sd", "--workers", "8")
+    assert "fitted: ssd, 0 workers, batch 16; hdd, 4 workers, batch 16 (3 modes; 4 needed)\n" in err
+    runs = paste(here, err)
+    wanted = fitted(storage="sd", num_workers=8)[0]["workload"]
+    assert [{name: run.factors[name] for name in wanted} for run in runs] == [wanted] * 4
+    assert len(needed(load_table({"studies": runs[0].studies[0]}, here), "twin").runs) == 4
+
+
+def test_too_few_modes_of_another_workload_are_said_where_it_is_offered(ask, store):
+    store(fitted(), fitted("cgj", num_workers=0))
+    _, out, _ = ask(*ASK)
+    assert "  also fitted: ssd, 0 workers, batch 16 (3 modes; 4 needed)\n" in out
 
 
 def test_profiled_mode_that_the_tables_lack_is_refused(refused, store):
@@ -331,6 +373,18 @@ def test_workloads_that_an_option_tells_apart_ask_for_it(refused, store):
 
 def test_without_any_model_the_command_that_makes_them_is_named(refused, here):
     assert "`make run` makes it" in refused(*ASK)
+
+
+@pytest.mark.parametrize("backend", ["jetson", "fake"])
+def test_without_any_run_of_a_board_the_way_to_make_some_is_named(backend, refused, here):
+    words = ("--backend", backend, "--device", "agx", "--model", "mobilenet")
+    said = refused(*words)
+    assert f"measured/ has no run of backend {backend}: there is nothing to fit models to\n" in said
+    assert "(docs/jetson.md), .venv/bin/snakemake --profile profiles/jetson, and ask there" in said
+    (here / "measured" / f"{backend}-agx-d1-mobilenet-ssd-w4-bs16-g-p1-01234567").mkdir(
+        parents=True
+    )
+    assert f"results/models/{backend}/epoch_time.json is not there" in refused(*words)
 
 
 def test_backend_has_to_be_stated(capsys):
@@ -384,6 +438,7 @@ def test_board_elsewhere_has_the_tables_that_it_recorded(ask, store):
     assert "216: 8 cores x 3 CPU x 3 GPU x 3 memory clocks, of the records of its runs" in out
     assert "no nvpmodel block: it is made of the board's own nvpmodel.conf" in out
     assert "SIMULATED" not in out
+    assert "\nto set it on the board, which checks each number" in out
     assert "sudo epochwatt-helper custom-mode " in out
 
 
@@ -407,27 +462,45 @@ LABEL = "c8cpu806.4gpu675.75emc1331.2"
 def test_verify_plans_a_run_that_the_configuration_takes(ask, store):
     here = store(fitted())
     _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
-    entry = re.search(rf"^  {LABEL}: .*$", out, re.M)[0]
-    study = re.search(r"(?sm)^verify-agx-d1-mobilenet:\n.*?(?=\n\n)", out)[0]
-    device = here / "config/devices/agx.yaml"
-    told = device.read_text()
-    device.write_text(told.replace("power_modes: #", f"power_modes:\n{entry}\n  #"))
-    with (here / "config/studies.yaml").open("a") as handle:
-        handle.write(f"\n{study}\n")
-    (run,) = load_table({"studies": "verify-agx-d1-mobilenet"}, here).runs.values()
+    (run,) = paste(here, out)
     assert run.id.startswith(f"twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-")
     workload = fitted()[0]["workload"]
     assert {name: run.factors[name] for name in workload} == workload
     assert run.factors["power_mode_settings"] == {
         **{"cores": 8, "cpu_mhz": 806.4, "gpu_mhz": 675.75, "emc_mhz": 1331.2}
     }
-    assert "--config studies=verify-agx-d1-mobilenet -- runs" in out
+    name = f"verify-twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}"
+    assert f"--config studies={name} -- runs\n" in out
+
+
+def test_blocks_of_several_questions_can_be_pasted_together(ask, store):
+    here = store(fitted(), fitted(storage="hdd"))
+    for words in (("15",), ("14",), ("15", "--storage", "hdd")):
+        _, out, _ = ask(*ASK, "--verify", "--max-power-w", *words)
+        (run,) = paste(here, out)
+        assert run.studies == (f"verify-{run.id.partition('-p1-')[0]}",)
+
+
+def test_mode_that_the_device_file_has_is_called_by_its_name(ask, store, write_epochs):
+    here = store(fitted())
+    device = here / "config/devices/agx.yaml"
+    nominal = "power_modes:\n  Mine: {cores: 8, cpu_mhz: 806, gpu_mhz: 676, emc_mhz: 1331}\n  #"
+    device.write_text(device.read_text().replace("power_modes: #", nominal))
+    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
+    assert "verify: 1 run of 3 epochs. In config/studies.yaml:\n" in out
+    (run,) = paste(here, out)
+    assert run.factors["power_mode"] == "Mine"
+    told = {"e2e_s": 470.3, "energy_wh": 2.0, "energy_trapezoid_wh": 2.0, "power_scope": "module"}
+    write_epochs(run.id, run.factors, told, told, root=here)
+    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
+    assert f"verify: {run.id}, 1 epoch after the first" in out
 
 
 def write_run(write_epochs, here, hash_, epoch_s, energy_wh, **factors):
     """Write a run of the recommended mode, that of `fitted()` but for some factors."""
     about = fitted(**factors)[0]["workload"] | {"power_mode": LABEL, "dataset_scale": 1}
-    told = {"e2e_s": epoch_s, "energy_wh": energy_wh, "power_scope": "module"}
+    told = {"e2e_s": epoch_s, "energy_wh": 0.9 * energy_wh, "energy_trapezoid_wh": energy_wh}
+    told |= {"power_scope": "module"}
     first, invalid = told | {"e2e_s": 9 * epoch_s}, told | {"e2e_s": 1.0, "valid": False}
     name = f"twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-{hash_}"
     write_epochs(name, about, first, told, told, invalid, root=here)
@@ -437,7 +510,7 @@ def test_verify_compares_when_the_run_is_there(ask, store, write_epochs):
     here = store(fitted())
     write_run(write_epochs, here, "01234567", 940.6, 1.955)
     _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
-    rows = {line.split()[0]: line for line in out.split("verify: ")[1].splitlines()}
+    rows = {line.split()[0]: line for line in out.split("verify: ")[1].splitlines() if line}
     assert re.search(r"470\.3 .* 940\.6 +\+100\.0 % +no$", rows["epoch"])
     assert re.search(r"1\.955 .* 1\.955 +[+-]0\.0 % +yes$", rows["energy"])
     assert "14.96" in rows["power"]
@@ -451,7 +524,7 @@ def test_verify_looks_at_no_run_of_other_factors(ask, store, write_epochs, other
     here = store(fitted())
     write_run(write_epochs, here, "76543210", 100.0, 0.5, **other)
     _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
-    assert "verify: one run of 3 epochs." in out
+    assert "verify: 1 run of 3 epochs." in out
     write_run(write_epochs, here, "01234567", 940.6, 1.955)
     _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
     assert f"verify: twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-01234567, 2 epochs" in out
@@ -463,7 +536,7 @@ def test_verify_waits_for_an_epoch_after_the_first(ask, store, write_epochs):
     name = f"twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-01234567"
     write_epochs(name, about, {}, {"valid": False}, root=here)
     _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
-    assert out.endswith(f"verify: {name} has no valid epoch after the first yet\n")
+    assert f"verify: {name} has no valid epoch after the first yet\n" in out
 
 
 def test_several_runs_that_no_factor_tells_apart_are_refused(ask, store, write_epochs):
@@ -480,7 +553,7 @@ def test_verify_of_a_profiled_mode_needs_no_run(ask, store):
     _, out, _ = ask(*ASK, "--verify")
     assert "take      8 cores, CPU 2265.6, GPU 1377, memory 2133 MHz" in out
     assert "\nprofiled: the models are fitted to this mode too\n" in out
-    assert out.endswith("verify: this mode is one of those that the models are fitted to\n")
+    assert "verify: this mode is one of those that the models are fitted to\n" in out
 
 
 def test_asking_loads_no_library_for_fitting(store):

@@ -27,6 +27,17 @@ def test_energy_is_that_of_the_table(planted):
     assert np.isnan(lenet.observed.energy_wh[0])
 
 
+def test_power_as_a_meter_has_it_stands_beside_the_papers_energy(planted, edit_rows):
+    """The papers' sum at 1 Hz leaves out the end of an epoch."""
+    paths, modes = planted(("lenet",), "a")
+    edit_rows(paths[0], lambda row: row.update(energy_trapezoid_wh=row["energy_wh"] and "1.25"))
+    (lenet,) = read_workloads(paths, modes)
+    later = lenet.metered.after_first()
+    assert later.power_w == pytest.approx(3600 * 1.25 / later.time_s)
+    assert later.time_s.tolist() == lenet.observed.after_first().time_s.tolist()
+    assert lenet.observed.after_first().energy_wh == pytest.approx([0.99] * 3)
+
+
 def test_energy_that_is_missing_or_of_several_scopes_says_so(planted, write_epochs, tmp_path):
     paths, modes = planted(("lenet",), "a", energy=False)
     (none,) = read_workloads(paths, modes)

@@ -1,0 +1,134 @@
+"""The Pareto front of `epochwatt recommend`: its title, legend, ticks and table."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from epochwatt import fields
+from epochwatt.device.reading import Tables
+from epochwatt.figures import front
+from epochwatt.prediction.advice import Advice, Asked
+from epochwatt.prediction.boards import BoardFiles
+from epochwatt.prediction.fits import Fit
+from epochwatt.prediction.model import FittedModel
+from epochwatt.prediction.modes import Board, Mode, as_rows
+from epochwatt.prediction.recommend import recommend
+from epochwatt.prediction.shapes import POWER, TIME
+from epochwatt.study.config import Device
+
+CLOCKS = {"a": (500, 400, 800), "b": (1000, 400, 800), "c": (500, 800, 800), "d": (1000, 800, 1600)}
+MHZ = ((500, 1000), (400, 800), (800, 1600))
+PALETTE = dict.fromkeys((front.FRONT, front.LIMIT, front.OTHER, "published"), "#123456")
+WORKLOAD = {
+    **{"setup": "own", "backend": "twin", "device": "some", "instance": "d1", "model": "lenet"},
+    **{"storage": "ssd", "num_workers": 4, "batch_size": 16},
+}
+
+
+@pytest.fixture
+def advice():
+    """Return a function: budgets -> the advice for a small board, whose modes have names."""
+    scales = np.array([1000, 1e6, 1e6], int)
+    tables = Tables(*(tuple(m * s for m in of) for of, s in zip(MHZ, scales.tolist(), strict=True)))
+    board = Board("small", 2, tables)
+    modes = as_rows([(2, *clocks) for clocks in CLOCKS.values()])
+
+    def model(target, terms, coefficients):
+        draws = np.array(coefficients) * np.linspace(0.9, 1.1, 21)[:, None]
+        told = (target, terms, np.array(coefficients), 5, modes)
+        return FittedModel(*told, draws=draws, spread=np.zeros(len(draws)))
+
+    time = model("time_s", TIME, (50.0, 60.0, 60.0, 50.0, 0.0))
+    power = model("power_w", POWER, (4.0, 1.0, 0.5, 0.1, 2.0, 4.0))
+    device = Device(
+        title="Some board", backends=["twin"], instances=["d1"], storage={"ssd": {"title": "",
+        "root": ""}}, dvfs=["off"], power_modes={name: dict(zip(
+        ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz"), (2, *of), strict=True))
+        for name, of in CLOCKS.items()},
+    )  # fmt: skip
+    runs = tuple(f"twin-some-d1-lenet-ssd-w4-bs16-{name}-p1-01234567" for name in CLOCKS)
+
+    def call(**budgets):
+        asked = Asked("twin", "some", "lenet", "time", budgets)
+        told = recommend(board, time, power, "time", budgets)
+        files = BoardFiles(board, None, "nowhere")
+        return Advice(asked, device, Fit(WORKLOAD, runs, time, power), (), files, told)
+
+    return call
+
+
+@pytest.fixture
+def drawn(advice):
+    """Return a function: budgets -> axes of the figure."""
+
+    def call(**budgets):
+        _, axes = plt.subplots()
+        told = advice(**budgets)
+        front._draw(axes, told, front.front_rows(told), PALETTE)
+        return axes
+
+    yield call
+    plt.close("all")
+
+
+def labels(axes):
+    return set(axes.get_legend_handles_labels()[1])
+
+
+def test_title_says_simulated(pytestconfig, tmp_path, advice):
+    for name in ("config", "workflow"):
+        (tmp_path / name).symlink_to(pytestconfig.rootpath / name)
+    told = advice()
+    paths = front.draw_front(told, tmp_path)
+    svg = (tmp_path / paths[0]).read_text()
+    assert ">SIMULATED, not measured: power modes of Some board d1 for lenet<" in svg
+
+
+def test_budgets_are_named_and_why_the_mode_may_lie_off_the_front(drawn):
+    assert "recommended, 90 % intervals" in labels(drawn())
+    assert {"budget: 9 W", "recommended: best within the budget, 90 % intervals"} <= labels(
+        drawn(power_w=9.0)
+    )
+    several = labels(drawn(power_w=9.0, epoch_s=1e5))
+    assert {"budget: 9 W", "budget: 100000 s (outside)"} <= several
+    assert "recommended: best within the budgets, 90 % intervals" in several
+
+
+def test_line_of_a_power_budget_is_where_energy_over_time_is_that_power(drawn):
+    (line,) = [of for of in drawn(power_w=9.0).lines if of.get_label() == "budget: 9 W"]
+    energy_wh, epoch_s = (np.asarray(of) for of in (line.get_xdata(), line.get_ydata()))
+    assert 3600 * energy_wh / epoch_s == pytest.approx(9.0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.09, 0.15), (1.8, 3.6), (37, 75), (1, 30), (300, 3800)]
+)
+def test_several_ticks_are_labelled_on_any_span(low, high):
+    _, axes = plt.subplots()
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    front._label_ticks(axes.xaxis, low, high)
+    at = [value for value in axes.xaxis.get_majorticklocs() if low <= value <= high]
+    plt.close("all")
+    assert 4 <= len(at) <= 11
+    assert len({axes.xaxis.get_major_formatter()(value) for value in at}) == len(at)
+
+
+def test_table_has_what_was_observed_beside_what_is_expected(tmp_path, advice, write_epochs):
+    told = advice()
+    about = {"dataset": "mnist", "dataset_source": "digits", "power_mode": "b"} | WORKLOAD
+    about = fields.with_defaults(about)
+    later = {"e2e_s": 123.456789, "energy_trapezoid_wh": 0.25, "energy_wh": 0.2}
+    energy = {"power_scope": "module"}
+    write_epochs(told.fit.runs[1], about, {}, later | energy, later | energy, root=tmp_path)
+    rows = front.front_rows(told, tmp_path)
+    profiled = {Mode(row["cores"], *(row[f"{of}_mhz"] for of in ("cpu", "gpu", "emc"))): row
+                for row in rows if row["what"] == "profiled"}  # fmt: skip
+    seen = profiled[Mode(2, *CLOCKS["b"])]
+    assert seen["observed_epoch_s"] == 123.46
+    assert seen["observed_energy_wh"] == 0.25
+    assert seen["observed_power_w"] == pytest.approx(3600 * 0.25 / 123.456789, rel=1e-4)
+    assert seen["epoch_s"] != 123.46
+    assert profiled[Mode(2, *CLOCKS["a"])]["observed_epoch_s"] == ""
+    assert all(isinstance(row["cores"], int) for row in rows)
+    assert all(len(str(row["epoch_s"]).replace(".", "")) <= 6 for row in rows)
