@@ -120,7 +120,8 @@ def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Wor
     time_s = np.array([float(row["e2e_s"]) for row in valid])
 
     def power_w(column: str) -> Numbers:
-        energy_wh = [np.nan if no_energy else float(row[column] or "nan") for row in valid]
+        # rows of the claims' own simulations have the papers' energy alone
+        energy_wh = [np.nan if no_energy else float(row.get(column) or "nan") for row in valid]
         return np.asarray(3600 * np.array(energy_wh, float) / time_s)
 
     observed = Observations(
