@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import measured, prediction
+from benchmarks import measured, prediction, prediction_measured
 from benchmarks.results import REPOSITORY, Result
 from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.prediction import physical
@@ -93,20 +93,20 @@ def test_answers_are_held_against_the_truth(monkeypatch, modes, true_s, true_w, 
 
 
 def test_beliefs_are_changed_one_after_another_and_put_back(folder):
-    others = prediction._other_beliefs()
+    others = prediction_measured._other_beliefs()
     before = {(owner, name): getattr(owner, name) for owner, name, _ in others.values()}
     assert others["`SHARE_SD` x 2"] == (physical, "SHARE_SD", 2 * physical.SHARE_SD)
     for owner, name, value in others.values():
         if name.endswith("SHARES"):
             assert len(value) == len(before[owner, name])
             assert sum(value) == pytest.approx(sum(before[owner, name]))
-    text = prediction._beliefs_text(measured.yolo(folder))
+    text = prediction_measured._beliefs_text(measured.yolo(folder))
     assert len(text) == 3 + 2 + 2 + len(others)
     assert {each: getattr(*each) for each in before} == before
 
 
 def test_measured_modes_are_skipped_with_a_sentence(twin, tmp_path):
-    told = prediction.measured_text(twin, tmp_path / "none")
+    told = prediction_measured.measured_text(twin, tmp_path / "none")
     assert told == ["", f"Measured by others: skipped, there is no folder {tmp_path / 'none'}."]
 
 
@@ -153,7 +153,7 @@ def test_simulated_power_of_a_busy_gpu_has_the_shape_of_the_measured_one(folder,
 
 
 def test_tables_of_measured_modes_say_what_they_are(folder, twin):
-    text = "\n".join(prediction.measured_text(twin, folder))
+    text = "\n".join(prediction_measured.measured_text(twin, folder))
     assert "inference, not training" in text
     for name in ("YOLOv3, rt kernel, 6 modes", "YOLOv3, rt kernel, halved", "TX2, vgg19"):
         assert f"| {name} | all but one" in text

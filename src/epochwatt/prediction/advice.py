@@ -342,9 +342,10 @@ def _to_make(
     studies = validated(Config, read_yaml(root / CONFIG), CONFIG).studies
     names = dict.fromkeys([*([studies] if isinstance(studies, str) else studies), study])
     models = MODELS / workload["backend"] / "scores.html"
+    first, *others = new.lines()
     return [
-        f"{'simulate' if simulated else 'measure'}: {new.lines()[0]}",
-        *new.lines()[1:],
+        f"{'simulate' if simulated else 'measure'}: {first}",
+        *others,
         f"in {CONFIG}, in place of its studies:",
         "",
         f"studies: [{', '.join(names)}]",

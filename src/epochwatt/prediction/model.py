@@ -65,7 +65,12 @@ class FittedModel:
 
         A term that the best fit does without is there in other fits that agree about as well. So
         the best of many modes is less often one that the model merely knows nothing of.
+
+        Raises
+        ------
+        PredictionError : the model states no interval
         """
+        self._need_draws()
         rows, some = as_rows(modes), self.draws[:N_FOR_MEAN].T
         return np.asarray((self._values(rows, some) * self._followed(rows, some)).mean(1))
 
@@ -76,8 +81,7 @@ class FittedModel:
         ------
         PredictionError : the model states no interval
         """
-        if not len(self.draws):
-            raise PredictionError(f"this model of {self.target} states no interval")
+        self._need_draws()
         rows = as_rows(modes)
         values = (self._values(rows, self.draws.T) * self._followed(rows, self.draws.T)).T
         noise = np.random.default_rng(2).standard_normal(values.shape)  # not the seed of the draws
@@ -87,6 +91,10 @@ class FittedModel:
     def interval(self, modes: ArrayLike, level: float = 0.9) -> tuple[Numbers, Numbers]:
         """Return lower and upper bound that hold an observation with probability `level`."""
         return bounds(self.sample(modes), level)
+
+    def _need_draws(self) -> None:
+        if not len(self.draws):
+            raise PredictionError(f"this model of {self.target} states no interval")
 
     def _values(self, rows: Numbers, coefficients: Numbers) -> Numbers:
         """Return values, shape (n,) or (n, d)."""

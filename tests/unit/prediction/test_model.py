@@ -80,6 +80,8 @@ def test_interval_of_the_same_model_is_the_same(plant, efij, agx):
 def test_paper_states_no_interval(plant, modes):
     with pytest.raises(PredictionError, match="states no interval"):
         fit_paper_time(plant(SHARES)).interval(modes)
+    with pytest.raises(PredictionError, match="states no interval"):
+        fit_paper_time(plant(SHARES)).mean(modes)
 
 
 def test_parts_outside_all_profiled_modes_are_named(plant, efij):

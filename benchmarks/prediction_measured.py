@@ -1,0 +1,172 @@
+"""How far the models are off on power modes that others measured: inference, not training.
+
+A part of the benchmark `prediction`: its tables as text, and what each belief moves in them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from benchmarks import measured
+from epochwatt.prediction import deviations, intervals, physical
+from epochwatt.prediction.intervals import coverage
+from epochwatt.prediction.modes import Mode
+from epochwatt.prediction.observations import Observations
+from epochwatt.prediction.physical import fit_physical_time, fit_power
+from epochwatt.prediction.scoring import (
+    POWER_FITS,
+    TIME_FITS,
+    Fit,
+    Priors,
+    Trial,
+    fits_with_priors,
+    score,
+    try_splits,
+)
+from epochwatt.prediction.splits import Split, leave_one_mode_out, random_subsets
+from epochwatt.prediction.subsets import N_MODES
+from epochwatt.twin.load import Twin
+
+DEVICE = "agx"  # SIGMETRICS 2023, 5.7
+SEED = 0  # not 1, of the worlds that were looked at when `beliefs` were set by hand
+ERROR = "Error in %: median / 90th percentile / worst."
+TARGETS = {"time_s": "time", "power_w": "power", "energy_wh": "energy"}
+
+
+def measured_text(twin: Twin, folder: Path) -> list[str]:
+    """Return the tables of what others measured; one sentence where the folder is absent."""
+    if not folder.is_dir():
+        return ["", f"Measured by others: skipped, there is no folder {folder}."]
+    listed = measured.yolo(folder)
+    yolo = listed | measured.without_gated_mode(listed) | measured.with_half_the_clock(listed)
+    watts = measured.busy_power(twin.boards[DEVICE], twin.parameters)
+    fits = fits_with_priors({name: Priors(None, watts) for name in yolo}, simulated=False)
+    plain = {"time_s": fits["time_s"]}
+
+    def few(modes: Sequence[Mode]) -> list[Split]:
+        return random_subsets(modes, N_MODES, 200, SEED)
+
+    text = [
+        "",
+        f"Measured by others: inference, not training. {ERROR}",
+        "The twin's prior is a simulated power; its calibration has seen none of these.",
+    ]
+    for tables, own in (
+        (yolo, fits),
+        (measured.krai(folder), plain),
+        (measured.tx2(folder), plain),
+    ):
+        for target, models in own.items():
+            text += ["", f"{TARGETS[target].capitalize()}", ""]
+            text += _measuredmarkdown(tables, models, target, few)
+    text += _measured_held(yolo, measured.tx2(folder), few)
+    return text + _beliefs_text(listed | measured.without_gated_mode(listed))
+
+
+def _measuredmarkdown(
+    tables: Mapping[str, Observations],
+    fits: Mapping[str, Fit],
+    target: str,
+    few: Callable[[Sequence[Mode]], list[Split]],
+) -> list[str]:
+    rows = []
+    for name, of in tables.items():
+        modes = of.distinct()
+        for how, splits in (("all but one", leave_one_mode_out(modes)), ("4 modes", few(modes))):
+            cells = [_cell(try_splits(fit, [of], splits, target)) for fit in fits.values()]
+            rows.append([name, f"{how}, {len(splits)} times", *cells])
+    return markdown(["workload", "profiled", *fits], rows)
+
+
+def _cell(trials: Sequence[Trial]) -> str:
+    told = score(np.concatenate([trial.errors_pct for trial in trials]))
+    return f"{told.median_pct:.1f} / {told.p90_pct:.0f} / {told.worst_pct:.0f}"
+
+
+def _measured_held(
+    yolo: Mapping[str, Observations],
+    tx2: Mapping[str, Observations],
+    few: Callable[[Sequence[Mode]], list[Split]],
+) -> list[str]:
+    rows = []
+    for name, of in {**yolo, **tx2}.items():
+        splits = {"all but one": leave_one_mode_out(of.distinct()), "4 modes": few(of.distinct())}
+        for how, own in splits.items():
+            cells = [share(coverage(fit_physical_time, of, own))]
+            has_power = not np.isnan(of.power_w).any()
+            cells.append(share(coverage(fit_power, of, own)) if has_power else "-")
+            rows.append([name, how, *cells])
+    text = ["", "Measured modes that intervals of 90 % of the physical models hold, in %", ""]
+    return text + markdown(["workload", "profiled", "time", "power"], rows)
+
+
+def _beliefs_text(tables: Mapping[str, Observations]) -> list[str]:
+    """Return how medians move with each belief that was set with these tables at hand."""
+    fits = {
+        "time, log": ("time_s", TIME_FITS["log"]),
+        "time, physical": ("time_s", TIME_FITS["physical"]),
+        "power, physical": ("power_w", POWER_FITS["physical"]),
+    }
+    kinds = {  # as listed and without the gated mode, each of both kernels
+        "as listed": [of for name, of in tables.items() if not name.endswith("modes")],
+        "6 modes": [of for name, of in tables.items() if name.endswith("modes")],
+    }
+
+    def cells(processes: int = measured.ON_THE_GPU) -> list[str]:
+        return [
+            " / ".join(_median(fit, replace(of, processes=processes), target) for of in own)
+            for own in kinds.values()
+            for target, fit in fits.values()
+        ]
+
+    rows = [["as they are", *cells()], ["five processes in place of one", *cells(5)]]
+    for said, (module, name, value) in _other_beliefs().items():
+        with mock.patch.object(module, name, value):
+            rows.append([said, *cells()])
+    what = "Beliefs changed: median error in % of all but one, generic / rt kernel"
+    head = [f"{name}, {kind}" for kind in kinds for name in fits]
+    return ["", what, "", *markdown(["belief", *head], rows)]
+
+
+def _median(fit: Fit, of: Observations, target: str) -> str:
+    trials = try_splits(fit, [of], leave_one_mode_out(of.distinct()), target)
+    return f"{score(np.concatenate([trial.errors_pct for trial in trials])).median_pct:.1f}"
+
+
+def _other_beliefs() -> dict[str, tuple[ModuleType, str, Any]]:
+    """Return constants halved and doubled, and shares of which one part is given a half."""
+    owners = {
+        **{"DEVIATION": intervals, "LENGTH": deviations, "OWN": deviations},
+        **{"SHARE_SD": physical, "EXPONENT_SD": physical},
+    }
+    found: dict[str, tuple[ModuleType, str, Any]] = {
+        f"`{name}` x {by:g}": (owner, name, by * getattr(owner, name))
+        for name, owner in owners.items()
+        for by in (0.5, 2)
+    }
+    parts = {
+        "TIME_SHARES": {"GPU": [0], "memory": [1], "CPU": [2]},
+        "POWER_SHARES": {"GPU": [0, 1], "CPU": [2, 3], "memory": [4], "base load": [5]},
+    }
+    for name, places in parts.items():
+        for part, own in places.items():
+            shares = np.array(getattr(physical, name))
+            is_own = np.isin(np.arange(len(shares)), own)
+            half = 0.5 * shares / np.where(is_own, shares[is_own].sum(), shares[~is_own].sum())
+            found[f"`{name}`: half of it {part}"] = (physical, name, tuple(half))
+    return found
+
+
+def share(counts: tuple[int, int]) -> str:
+    """Return a part of a whole in %."""
+    return f"{100 * counts[0] / counts[1]:.0f}"
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a table in Markdown."""
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
