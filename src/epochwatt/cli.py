@@ -318,7 +318,9 @@ def _compare(arguments: argparse.Namespace) -> None:
 def _calibrate_twin(arguments: argparse.Namespace) -> None:
     from epochwatt.claims.removed import write_removed
     from epochwatt.twin.recalibrate import recalibrate
+    from epochwatt.twin.seen import write_seen
 
+    write_seen()
     if arguments.folds:
         write_removed()
     recalibrate(arguments.workloads, arguments.folds, lambda line: print(line, flush=True))

@@ -49,7 +49,7 @@ def recipe():
 def data_root(tmp_path_factory, recipe):
     """A storage medium that holds the tiny data set; copy it before changing anything."""
     from epochwatt.datasets.make import make_dataset
-    from epochwatt.training.data import folder_name
+    from epochwatt.records.dataset_folder import folder_name
 
     root = tmp_path_factory.mktemp("data")
     make_dataset(root / folder_name("mnist", "digits", SCALE), recipe)

@@ -116,16 +116,49 @@ def test_what_only_figures_show_redraws_figures_only(shop, finished, change):
     assert drawn["results/figures/host/fig02a.svg"] != figures["results/figures/host/fig02a.svg"]
 
 
+def edit_code(checkout, folder, apart=()):
+    """Add a statement to each module of a folder of the package; return how many there are."""
+    folder = checkout.root / "src/epochwatt" / folder
+    paths = [path for path in folder.glob("*.py") if path.stem not in apart]
+    for path in paths:
+        checkout.append(str(path), "EDITED = True")
+    return len(paths)
+
+
 def test_editing_measuring_code_reruns_nothing(shop, finished):
-    """A comment does not, nor does code that only measures: `PROTOCOL` says when it should."""
+    """A comment does not, nor does code that only measures: `PROTOCOL` says when it should.
+
+    Left out is what simulated boards are made with, too: claims are held against those.
+    """
     checkout = shop.copy_of(finished.checkout)
-    for folder in ("records", "training"):
-        for path in (checkout.root / "src/epochwatt" / folder).glob("*.py"):
-            checkout.append(str(path), "# a comment")
-    checkout.append("src/epochwatt/training/loop.py", "EDITED = True")
+    for path in (checkout.root / "src/epochwatt/records").glob("*.py"):
+        checkout.append(str(path), "# a comment")
+    assert edit_code(checkout, "training") > 15
+    assert edit_code(checkout, "telemetry", SIMULATED_WITH) > 12
+    assert edit_code(checkout, "device", SIMULATED_WITH) > 8
     outcome = checkout.make()
     assert "Nothing to be done" in outcome.text
     assert outcome.jobs == []
+
+
+SIMULATED_WITH = {
+    *("rails", "columns", "source"),  # of telemetry
+    *("boards", "frequencies", "reading", "storage"),  # of device
+}
+
+
+def test_editing_the_simulator_redraws_no_figure_of_measured_runs(shop, finished):
+    """Claims are judged again, since they may be held against simulated boards."""
+    checkout = shop.copy_of(finished.checkout)
+    figures = checkout.state("results/figures", "results/tables")
+    assert edit_code(checkout, "twin") > 30
+    for folder in ("telemetry", "device"):
+        for name in SIMULATED_WITH:
+            path = checkout.root / "src/epochwatt" / folder / f"{name}.py"
+            if path.exists():
+                checkout.append(str(path), "EDITED = True")
+    assert checkout.make().jobs == ["check_claims", "show_claims", "summarise"]
+    assert checkout.state("results/figures", "results/tables") == figures
 
 
 def test_a_newer_receipt_or_manifest_starts_no_measuring_job(shop, finished):

@@ -13,6 +13,7 @@ PUBLISHED = [
         "published/measurements.csv",
         "published/relations.csv",
         "twin/folds.csv",
+        "twin/seen.csv",
     )
 ]
 PREDICTIONS = "results/models/{backend}/predictions.csv"

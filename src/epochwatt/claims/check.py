@@ -12,9 +12,9 @@ from typing import Any
 from epochwatt.claims.boards import evaluate_boards
 from epochwatt.claims.clocks import with_clocks
 from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
-from epochwatt.claims.findings import GENERAL, PAPER, Finding, write_findings
+from epochwatt.claims.findings import GENERAL, NOT_HELD_OUT, PAPER, Finding, write_findings
 from epochwatt.claims.headline import headline
-from epochwatt.claims.held_out import NOT_HELD_OUT, UNTOUCHED, Again, Simulation, judged_again
+from epochwatt.claims.held_out import UNTOUCHED, Again, Simulation, judged_again
 from epochwatt.claims.mechanisms import Mechanisms, load_mechanisms, weakest
 from epochwatt.claims.predictions import read_predictions
 from epochwatt.claims.tables import EpochTable, Row, read_rows

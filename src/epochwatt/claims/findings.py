@@ -7,6 +7,7 @@ from typing import NamedTuple
 from epochwatt.records import files
 
 PAPER, GENERAL = "paper", "general"  # forms of a claim
+NOT_HELD_OUT = "not_held_out"  # status of a claim of which no fitted number can be left out
 
 
 class Finding(NamedTuple):

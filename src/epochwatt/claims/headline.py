@@ -3,8 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from epochwatt.claims.findings import GENERAL, Finding
-from epochwatt.claims.held_out import NOT_HELD_OUT
+from epochwatt.claims.findings import GENERAL, NOT_HELD_OUT, Finding
 from epochwatt.claims.mechanisms import RESTS_ON
 from epochwatt.study.published import TITLES
 from epochwatt.study.runs import TWIN

@@ -20,6 +20,7 @@ import numpy as np
 
 from epochwatt.claims.clocks import in_closed_form
 from epochwatt.claims.evaluate import Claim, Status, Verdict, evaluate
+from epochwatt.claims.findings import NOT_HELD_OUT
 from epochwatt.claims.predictions import predicted
 from epochwatt.claims.tables import EpochTable, Row, key_of
 from epochwatt.claims.terms import Terms
@@ -30,7 +31,6 @@ from epochwatt.twin.parameters import Parameters
 from epochwatt.twin.refits import Refits, held_out, parameter_draws
 from epochwatt.twin.table import epoch_rows, idle_rows, runs_of
 
-NOT_HELD_OUT = "not_held_out"
 UNTOUCHED = "not held out: no fitted number is of what its take-away says or its claims read"
 HIPCW = "H-"  # begins the folds of the paper of which no number is fitted
 N_DRAWS, SEED = 20, 0

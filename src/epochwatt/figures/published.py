@@ -8,17 +8,15 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from epochwatt.study.folds import judged
+from epochwatt.study.folds import load_seen
 from epochwatt.study.published import (
     KEYS,
     Measurement,
-    Published,
     load_published,
     run_key,
     single,
 )
 from epochwatt.study.runs import TWIN
-from epochwatt.twin.seen import seen_by_fit
 
 METRICS = {"power_mean_w": "power_w", "read_iops": "iops"}  # our column -> name in the tables
 ON_BOARD = "i"  # the idle state that the module's own sensors were read in
@@ -68,7 +66,7 @@ def published_marks(published: str, twin: str, paper: str, backend: str) -> Mark
     backend : of the figure; nothing was fitted to what is measured
     """
     facts = load_published(Path(published))
-    seen = seen_ids(facts, twin, backend)
+    seen = seen_ids(twin, backend)
     marks: dict[tuple[Any, ...], Mark] = {}
     for bounds in (False, True):  # a value counts more than a bound
         for fact in facts.measurements.values():
@@ -79,10 +77,9 @@ def published_marks(published: str, twin: str, paper: str, backend: str) -> Mark
     return marks
 
 
-def seen_ids(facts: Published, twin: str, backend: str) -> set[str]:
+def seen_ids(twin: str, backend: str) -> frozenset[str]:
     """Return what the simulated boards were fitted to; of a measured backend nothing."""
-    rows = judged(Path(twin)) if backend == TWIN else {}
-    return {fact.id for fact in seen_by_fit(facts, rows)} if rows else set()
+    return load_seen(Path(twin)) if backend == TWIN else frozenset()
 
 
 def _joined(known: Mark, new: Mark) -> Mark:

@@ -17,7 +17,6 @@ from epochwatt.study.devices import Devices
 from epochwatt.study.published import read_table
 from epochwatt.twin.boards import load_boards
 from epochwatt.twin.data import load_samples
-from epochwatt.twin.observe import DATASETS
 
 PUBLISHED, HERE, STEPS = "published", "here", "steps of the board"  # source of a row
 BOARDS = ("nano", "nx", "agx", "orin")  # in the order of Table 1
@@ -90,14 +89,14 @@ def networks(config: Path, workloads: Iterable[Path]) -> Rows:
     rows: Rows = []
     for _, told in read_table(config / "published/table2.csv"):
         model = told["model"]
-        data = samples[DATASETS[model]]
+        data = samples[told["dataset"]]
         fits = {
             name: "no" if model in devices.get(name, "table2.csv").out_of_memory else "yes"
             for name in FITS
         }
         here: dict[str, Any] = {"model": model, "source": HERE}
         here |= _counted(counts.get(model))
-        here |= {"dataset": DATASETS[model], "samples": data.n_samples}
+        here |= {"dataset": told["dataset"], "samples": data.n_samples}
         rows.append(
             {"model": model, "source": PUBLISHED, **{k: v for k, v in told.items() if k != "model"}}
         )

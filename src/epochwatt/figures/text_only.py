@@ -88,7 +88,7 @@ def write(
         for quantity in QUANTITIES
     ]
     facts = load_published(Path(published))
-    seen = seen_ids(facts, twin, backend)
+    seen = seen_ids(twin, backend)
     by_key = {_key(run.factors): run for run in runs}
     pairs = [
         each

@@ -8,6 +8,7 @@ that holds one of them loses them all.
 
 A take-away whose fold takes no number from a fit is judged by its claims alone. It loses the
 numbers of the runs that these read: `config/twin/removed.csv`, which `claims/removed.py` makes.
+`config/twin/seen.csv` has the ids of the numbers that the fit of all sees (`twin/seen.py`).
 
 Judged as `ratio` are times, energies, powers, factors and changes of 20 % or more, as the ratio of
 the two sides; as `points` shares, spreads and smaller changes, since "no change at all" would be
@@ -43,6 +44,8 @@ from epochwatt.study.published import (
 FOLDS = "folds.csv"
 LEAKS = "leaks.csv"
 REMOVED = "removed.csv"
+SEEN = "seen.csv"
+ID = "published_id"
 
 JUDGED_AS = ("ratio", "points", "bound")
 RULES = ("same run and metric", "identity", "arithmetic")
@@ -190,6 +193,15 @@ def judged(folder: Path) -> dict[str, Judged]:
             )
         found[row["published_id"]] = Judged(row["take_away"], row["judged_as"], row["why"])
     return found
+
+
+def load_seen(folder: Path) -> frozenset[str]:
+    """Return the ids of the numbers that the fit sees. Parameters and errors as of `folds`."""
+    path, known = folder / SEEN, judged(folder)
+    ids = [(line, row[ID]) for line, row in read_table(path)]
+    if unknown := [(line, name) for line, name in ids if name not in known]:
+        raise ConfigError(f"{path}, line {unknown[0][0]}: {unknown[0][1]} is not in {FOLDS}")
+    return frozenset(name for _, name in ids)
 
 
 def load_leaks(folder: Path, known: Iterable[str]) -> list[Leak]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from epochwatt import fields
-from epochwatt.training.data import folder_name
+from epochwatt.records.dataset_folder import folder_name
 
 TWIN = fields.TWIN
 

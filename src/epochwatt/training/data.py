@@ -12,6 +12,7 @@ import numpy as np
 
 from epochwatt.errors import ConfigError, DataError, RecordError
 from epochwatt.records import files
+from epochwatt.records.dataset_folder import folder_name
 from epochwatt.training import cifar, idx, landmarks
 from epochwatt.training.references import is_reference, resolve
 
@@ -21,14 +22,6 @@ MNIST_LABELS = "train-labels-idx1-ubyte"
 CIFAR_BATCHES = tuple("data_batch_{}".format(i) for i in range(1, 6))
 
 _MEND = "Remove the folder and start again: it is then made anew"
-
-
-def folder_name(dataset: str, source: str, scale: float) -> str:
-    """Return the name of a data set's folder below the root of its storage medium."""
-    told = "{:g}".format(scale)
-    if float(told) != scale:
-        told = repr(scale)  # all its digits: two scales are two folders
-    return "{}-{}-x{}".format(dataset, source, told)
 
 
 def read_manifest(folder: str, recipe: Dict[str, Any]) -> Dict[str, Any]:

@@ -2,12 +2,17 @@
 
 Those of the main paper that a simulation can be judged on and says something to. HiPCW 2021
 contradicts the main paper and is never fitted.
+
+`epochwatt calibrate-twin` writes their ids to `config/twin/seen.csv`. Figures take them from there
+(`study/folds.py`), so that no figure depends on the simulator's code.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from epochwatt.study.folds import Judged
-from epochwatt.study.published import PAPERS, Measurement, Published, Relation
+from epochwatt.records import files
+from epochwatt.study.folds import ID, SEEN, Judged, judged
+from epochwatt.study.published import PAPERS, Measurement, Published, Relation, load_published
 from epochwatt.twin.observe import QUANTITIES
 
 ALSO_SEEN = ("n_epochs_in_15h",)  # counts are not judged, but these are times in other words
@@ -29,3 +34,18 @@ def seen_by_fit(published: Published, rows: Mapping[str, Judged]) -> list[Measur
         and (fact.metric in QUANTITIES or getattr(fact, "kind", "") == "idle")
         and fact.id not in NEVER_SEEN
     ]
+
+
+def write_seen(root: Path = Path()) -> None:
+    """Write seen.csv of a checkout, whole or not at all.
+
+    Raises
+    ------
+    ConfigError : a table of published numbers is missing or wrong
+    RecordWriteError : the file cannot be written
+    """
+    folder = root / "config/twin"
+    facts = seen_by_fit(load_published(root / "config/published"), judged(folder))
+    path = str(folder / SEEN)
+    with files.writing("what the fit sees", path):
+        files.write_bytes(path, "\n".join([ID, *(f.id for f in facts), ""]).encode())

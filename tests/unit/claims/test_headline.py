@@ -2,9 +2,8 @@
 
 import pytest
 
-from epochwatt.claims.findings import Finding, read_findings, write_findings
+from epochwatt.claims.findings import NOT_HELD_OUT, Finding, read_findings, write_findings
 from epochwatt.claims.headline import headline, in_short
-from epochwatt.claims.held_out import NOT_HELD_OUT
 
 
 @pytest.fixture

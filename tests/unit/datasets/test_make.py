@@ -7,7 +7,8 @@ import pytest
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.errors import RecordWriteError
-from epochwatt.training.data import folder_name, open_dataset
+from epochwatt.records.dataset_folder import folder_name
+from epochwatt.training.data import open_dataset
 
 
 @pytest.fixture

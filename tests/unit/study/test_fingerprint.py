@@ -2,8 +2,10 @@
 
 import importlib
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
 from epochwatt.study import fingerprint as module
 from epochwatt.study.fingerprint import fingerprint, imports_of
@@ -164,3 +166,27 @@ def test_figure_of_this_package_depends_on_its_columns():
 
     assert "epochwatt.figures.runs" in imports_of(module._path_of(fig02.__name__))
     assert "epochwatt.fields" in imports_of(module._path_of(runs.__name__))
+
+
+REPOSITORY = Path(__file__).parents[3]
+PACKAGE = REPOSITORY / "src/epochwatt"
+# what is shown of measured runs: figures, pages and the tables behind them
+SHOWING = [
+    *sorted(f"epochwatt.figures.{path.stem}" for path in (PACKAGE / "figures").glob("*fig*.py")),
+    *("epochwatt.pages.summary", "epochwatt.pages.claims", "epochwatt.pages.configuration"),
+    *("epochwatt.figures.text_only", "epochwatt.analysis.tables", "epochwatt.epochs.collect"),
+]
+
+
+@pytest.mark.parametrize("layer", ["training", "telemetry", "device", "twin"])
+@pytest.mark.parametrize("shown", SHOWING)
+def test_what_is_shown_depends_on_no_code_that_measures_or_simulates(shown, layer):
+    """Else an edited decoder, sensor or simulator would redraw figures of measured runs."""
+    used = module._closure((shown,))
+    assert sorted(name for name in used if name.startswith(f"epochwatt.{layer}.")) == []
+    assert len(used) > 1
+
+
+def test_every_figure_of_the_configuration_is_among_them():
+    plotting = yaml.safe_load((REPOSITORY / "config/plotting.yaml").read_text("utf-8"))
+    assert {f"epochwatt.figures.{name}" for name in plotting["figures"]} <= set(SHOWING)

@@ -20,6 +20,7 @@ from epochwatt.study.folds import (
     folds,
     judged,
     load_leaks,
+    load_seen,
     made_of,
     point,
     points,
@@ -267,7 +268,7 @@ def test_how_a_number_is_judged(published, twin):
 @pytest.fixture
 def copy(tmp_path, twin):
     """A copy of the files in which a text can be replaced."""
-    for name in ("folds.csv", "leaks.csv", "removed.csv"):
+    for name in ("folds.csv", "leaks.csv", "removed.csv", "seen.csv"):
         shutil.copy(twin / name, tmp_path)
 
     def change(name, old, new):
@@ -290,9 +291,10 @@ def copy(tmp_path, twin):
         ("leaks.csv", "identity", "magic", "is no leak\n  needed: two ids or more, why"),
         ("removed.csv", "S5.4.1-01", "S9.9.9-01", "line 2: S9.9.9-01 is not in folds.csv"),
         ("removed.csv", "5.4.3,", "5.4.2,", "line 3\n  needed: a take-away, once, and why"),
+        ("seen.csv", "S5.1.1-02", "S9.9.9-01", "S9.9.9-01 is not in folds.csv"),
     ],
 )
 def test_a_wrong_line_is_named(copy, name, old, new, said):
     with pytest.raises(ConfigError, match=re.escape(said)) as error:
-        (claim_folds if name == "removed.csv" else folds)(copy(name, old, new))
+        {"removed.csv": claim_folds, "seen.csv": load_seen}.get(name, folds)(copy(name, old, new))
     assert name in str(error.value)

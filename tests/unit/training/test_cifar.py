@@ -11,8 +11,9 @@ import pytest
 from epochwatt.datasets import recipes
 from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import DataError
+from epochwatt.records.dataset_folder import folder_name
 from epochwatt.training import cifar
-from epochwatt.training.data import folder_name, open_dataset
+from epochwatt.training.data import open_dataset
 
 SCALE = 0.0003  # 15 of 50,000: three in each batch
 

@@ -11,8 +11,9 @@ from PIL import Image
 from epochwatt.datasets import recipes
 from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import DataError
+from epochwatt.records.dataset_folder import folder_name
 from epochwatt.training import landmarks
-from epochwatt.training.data import folder_name, open_dataset
+from epochwatt.training.data import open_dataset
 from epochwatt.training.loaders import TimedMinibatches, make_loader
 
 SCALE = 0.0002  # 5 of 23,080

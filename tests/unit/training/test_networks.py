@@ -12,8 +12,9 @@ from epochwatt import fields
 from epochwatt.datasets import recipes
 from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import ConfigError
+from epochwatt.records.dataset_folder import folder_name
 from epochwatt.training import networks, transforms
-from epochwatt.training.data import folder_name, open_dataset
+from epochwatt.training.data import open_dataset
 from epochwatt.training.loaders import TimedMinibatches, make_loader
 from epochwatt.training.session import MadeUpSamples, Session
 from epochwatt.training.workloads import WORKLOADS, Trainer, workload_of

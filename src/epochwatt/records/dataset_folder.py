@@ -1,0 +1,13 @@
+"""The name of a data set's folder (board side: Python 3.6 grammar).
+
+The run table names it and the measuring side opens it. It has a module of its own so that the run
+table, and with it every figure, depends on no reader of data sets.
+"""
+
+
+def folder_name(dataset: str, source: str, scale: float) -> str:
+    """Return the name of a data set's folder below the root of its storage medium."""
+    digits = "{:g}".format(scale)
+    if float(digits) != scale:
+        digits = repr(scale)  # all its digits: two scales are two folders
+    return "{}-{}-x{}".format(dataset, source, digits)
