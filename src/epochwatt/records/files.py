@@ -12,6 +12,8 @@ from typing import Any, Iterator
 
 from epochwatt.errors import RecordError, RecordWriteError
 
+UNMEASURED = "nothing of this epoch counts as measured"  # what is `lost` in `writing`
+
 _ADVICE = {
     errno.ENOSPC: "the disk is full; free some space",
     errno.EDQUOT: "the disk quota is used up; free some space",
@@ -23,15 +25,26 @@ _ADVICE = {
 
 
 @contextmanager
-def writing(what: str, path: str) -> Iterator[None]:
-    """Turn any OSError inside the block into a `RecordWriteError` that says what to do."""
+def writing(what: str, path: str, lost: str = "") -> Iterator[None]:
+    """Turn any OSError inside the block into a `RecordWriteError` that says what to do.
+
+    Parameters
+    ----------
+    what, path : what is written, and where
+    lost : what does not count then, as the end of a sentence; empty: it is just written again
+    """
     try:
         yield
     except OSError as error:
         advice = _ADVICE.get(error.errno or 0, "mend that")
         raise RecordWriteError(
-            "cannot write {} at {}: {}. {}, then start again; nothing of this epoch counts as "
-            "measured.".format(what, path, error.strerror or error, advice[:1].upper() + advice[1:])
+            "cannot write {} at {}: {}. {}, then start again{}.".format(
+                what,
+                path,
+                error.strerror or error,
+                advice[:1].upper() + advice[1:],
+                "; " + lost if lost else "",
+            )
         ) from error
 
 

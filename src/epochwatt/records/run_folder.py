@@ -113,7 +113,7 @@ class RunFolder:
         """Open an attempt at an epoch; return what an earlier, unfinished attempt left, or None."""
         attempt = self.attempt_path(epoch)
         earlier = None
-        with files.writing("the attempt at epoch {}".format(epoch), attempt):
+        with files.writing("the attempt at epoch {}".format(epoch), attempt, files.UNMEASURED):
             if os.path.isdir(attempt):
                 earlier = self._read_attempt(attempt)
                 shutil.rmtree(attempt)
@@ -137,7 +137,7 @@ class RunFolder:
         Raises RecordWriteError; the epoch then counts as not measured.
         """
         attempt = self.attempt_path(epoch)
-        with files.writing("the record of epoch {}".format(epoch), attempt):
+        with files.writing("the record of epoch {}".format(epoch), attempt, files.UNMEASURED):
             write_record(attempt, meta, minibatch_s)
             checkpoint = os.path.join(attempt, CHECKPOINT)
             if os.path.exists(checkpoint):

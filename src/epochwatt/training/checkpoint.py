@@ -18,7 +18,7 @@ def save(path: str, trainer: Trainer) -> None:
         "network": trainer.network.state_dict(),
         "optimiser": trainer.optimiser.state_dict(),
     }
-    with files.writing("the checkpoint", path):
+    with files.writing("the checkpoint", path, files.UNMEASURED):
         try:
             with open(path, "wb") as handle:
                 torch.save(state, handle)

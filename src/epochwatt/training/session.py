@@ -1,5 +1,6 @@
 """One process's measured epochs of one run (board side: Python 3.6 grammar; imports torch)."""
 
+import copy
 import hashlib
 import json
 import logging
@@ -37,15 +38,15 @@ class MadeUpSamples:
     """One raw sample in memory, again and again: the warm-up must read no disk."""
 
     def __init__(self, raw: Any, n_samples: int) -> None:
-        self._raw = raw  # an array or a picture
+        self._raw = raw
         self._n = n_samples
 
     def __len__(self) -> int:
         return self._n
 
     def read(self, index: int) -> Tuple[Any, int]:
-        """Return a raw sample and its label."""
-        return self._raw.copy(), 0
+        """Return a raw sample of its own and its label: a transform may change what it is given."""
+        return copy.deepcopy(self._raw), 0
 
 
 def epoch_seed(seed: int, epoch: int) -> int:

@@ -62,3 +62,23 @@ def test_with_permission_the_kernel_is_told(cold_file, tmp_path):
     switch = tmp_path / "drop_caches"
     assert page_cache.drop([str(cold_file)], drop_caches=str(switch)) == "dropped"
     assert switch.read_text() == "3\n"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to become another user")
+@pytest.mark.parametrize(("mode", "share"), [(0o644, None), (0o666, 0.0)])
+def test_of_files_of_others_only_who_may_write_them_knows_the_share(
+    cold_file, as_stranger, mode, share
+):
+    """mincore(2) tells anybody else that every page is resident."""
+    cold_file.chmod(mode)
+    cold_file.parent.chmod(0o755)
+    found = as_stranger(cold_file.parent, page_cache.resident_pct, [cold_file.name])
+    assert found == share
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to become another user")
+def test_the_owner_of_a_file_that_nobody_may_write_knows_the_share(cold_file, as_stranger):
+    cold_file.chmod(0o444)
+    os.chown(cold_file, 65534, 65534)
+    cold_file.parent.chmod(0o755)
+    assert as_stranger(cold_file.parent, page_cache.resident_pct, [cold_file.name]) == 0.0

@@ -118,6 +118,15 @@ def test_writing_explains_an_error_it_has_no_advice_for():
         raise OSError(errno.EIO, "I/O error")
 
 
+def test_writing_speaks_of_an_epoch_only_where_one_is_lost():
+    with pytest.raises(RecordWriteError) as table, files.writing("a table", "/x"):
+        raise OSError(5, "I/O error")
+    with pytest.raises(RecordWriteError) as record, files.writing("it", "/x", files.UNMEASURED):
+        raise OSError(5, "I/O error")
+    assert str(table.value).endswith("Mend that, then start again.")
+    assert str(record.value).endswith("then start again; nothing of this epoch counts as measured.")
+
+
 def test_writing_lets_other_errors_through():
     with pytest.raises(ZeroDivisionError), files.writing("the record", "/x"):
         raise ZeroDivisionError

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -310,6 +311,25 @@ def test_loss_falls_on_a_minibatch_that_is_shown_again(model, n_steps):
     minibatch = inputs, torch.tensor([0, 1, 2, 3])
     losses = [trainer.step(minibatch).item() for _ in range(n_steps)]
     assert losses[-1] < 0.95 * losses[0]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [7, b"bytes", (1, 2), {"a": 1}, torch.ones(2, 3), np.ones(4), Image.new("L", (2, 2))],
+    ids=lambda raw: type(raw).__name__,
+)
+def test_made_up_sample_of_an_own_network_may_be_of_any_type(raw):
+    """It went through epoch 0, which has no warm-up, and ended epoch 1 with an AttributeError."""
+    samples = MadeUpSamples(raw, 2)
+    first, label = samples.read(0)
+    assert (type(first), label) == (type(raw), 0)
+    assert np.all(np.asarray(first) == np.asarray(raw))
+
+
+def test_a_transform_that_changes_its_sample_spoils_no_later_one():
+    samples = MadeUpSamples([1.0, [2.0]], 2)
+    samples.read(0)[0][1].append("spoilt")
+    assert samples.read(1)[0] == [1.0, [2.0]]
 
 
 @pytest.mark.parametrize("model", list(INPUTS))
