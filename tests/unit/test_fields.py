@@ -5,7 +5,7 @@ import yaml
 
 from epochwatt import fields
 
-# The columns that issue 2 asks for, in its order.
+# The columns that a table of epochs begins with, in this order.
 ASKED = [
     *("studies", "run", "setup", "backend", "device", "instance", "model"),
     *("dataset", "dataset_source", "dataset_scale", "storage", "num_workers", "prefetch_factor"),

@@ -15,7 +15,7 @@ FILES = sorted(SOURCE.glob("epochwatt/**/*.py"))
 SCRIPTS = sorted((REPOSITORY / "workflow/scripts").glob("*.py"))
 RULE_FILES = sorted((REPOSITORY / "workflow/rules").glob("*.smk"))
 
-# A layer imports only what stands in its own line or above it (design, section 4).
+# A layer imports only what stands in its own line or above it (CONTRIBUTING.md).
 LAYERS = (
     ("", "fields", "errors"),  # "": the package itself
     ("records",),
@@ -87,6 +87,25 @@ def board_imports():
 
 def test_every_folder_of_the_package_is_a_known_layer():
     assert {layer(module_of(path)) for path in FILES} - set(PLACE) == set()
+
+
+def test_the_page_for_contributors_names_every_layer_in_order():
+    page = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
+    named = [
+        name.removesuffix(".py").rstrip("/")
+        for cell in re.findall(r"^\| (`[a-z_/.]+`(?:, `[a-z_/.]+`)*) \|", page, re.M)
+        for name in re.findall(r"`([a-z_/.]+)`", cell)
+    ]
+    assert [name for name in named if name in PLACE] == [
+        name for names in LAYERS for name in names if name not in ("", "__main__")
+    ]
+
+
+def test_no_file_points_to_what_a_clone_does_not_have():
+    """A source is a public one, or a page of docs/."""
+    paths = [*FILES, *REPOSITORY.glob("docs/**/*.md"), *REPOSITORY.glob("*.md")]
+    texts = {str(path.relative_to(REPOSITORY)): path.read_text("utf-8") for path in paths}
+    assert [name for name, text in texts.items() if re.search(r"shared/(ref|data|rev)", text)] == []
 
 
 def test_no_layer_imports_one_below_it():

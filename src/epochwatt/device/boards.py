@@ -19,8 +19,8 @@ Identity = NamedTuple(
 _RELEASE = re.compile(r"^#\s*R(\d+)\s*\(release\)\s*,\s*REVISION:\s*(\d+(?:\.\d+)*)", re.MULTILINE)
 
 # L4T release -> JetPack; the longest beginning counts.
-# SOURCE: developer.nvidia.com/embedded/jetpack-archive; families: ../shared/reference/
-# jetson-facts.md, F. A release that is missing is told by its family alone, never by a neighbour.
+# SOURCE: developer.nvidia.com/embedded/jetpack-archive; families: docs/sources.md. A release that
+# is missing is told by its family alone, never by a neighbour.
 _JETPACK = {
     "32": "4",
     "32.4.3": "4.4",

@@ -2,7 +2,7 @@
 
 All that needs root is asked of the root helper (`root_helper.py`, installed by `make setup-jetson`)
 by fixed verbs. What was set is read back and compared, because exit codes of nvpmodel prove nothing
-and clocks that are in no table are rounded silently (../shared/reference/jetson-facts.md, E).
+and clocks that are in no table are rounded silently (docs/sources.md).
 """
 
 import json

@@ -16,7 +16,7 @@ from epochwatt.telemetry.source import READ_ERRORS, Source
 from epochwatt.telemetry.tegrastats import TegrastatsSource
 from epochwatt.text import counted
 
-# Budgets of the design, section 11; the CPU's holds for four rails at 10 Hz on a PC and is ASSUMEd
+# Budgets of docs/decisions/0014; the CPU's holds for four rails at 10 Hz on a PC and is ASSUMEd
 # five times as much on the slowest board.
 DEVIATION_S = 0.004
 CPU_S_PER_MIN = 0.6

@@ -1,7 +1,6 @@
 """The boards that can be played: their tables, files, rails and power modes.
 
-Sources: shared/reference/jetson-facts.md B to E; shared/data/frequencies.csv;
-shared/data/nvpmodel/nvpmodel_modes.csv and nvpmodel_p_verbose_agx_orin_64gb_jp5_or_6.log.
+Sources: docs/sources.md.
 ASSUME: watts, voltages and temperatures are of the right size and nothing more; cooling devices,
 idle states and the modes of Orin Nano are from memory.
 """

@@ -7,7 +7,7 @@ It does what reports say of the real one: a clock that is not in the table becom
 one without a word; the exit status is 255 when cores were switched off although all is done; a mode
 whose TPC mask differs needs a reboot, for which it asks on its standard input.
 
-Sources: shared/reference/jetson-facts.md C and E; shared/data/nvpmodel/ (output of -p --verbose).
+Sources: docs/sources.md.
 """
 
 import argparse
