@@ -8,6 +8,7 @@ from epochwatt.records.run_folder import EpochRecord
 
 MET = 0.95  # of the requested clock: the papers' own margin (SIGMETRICS 2023, section 4.2)
 BUSY_PCT = 10.0  # of all cores, taken by other programs before the start
+RAILGATE_S = 0.5  # BOARD: an idle GPU is switched off after that, unless jetson_clocks keeps it on
 SWAP_KIB = 1024  # less than that is somebody else's page
 
 Samples = dict[str, dict[str, Any]]
@@ -28,10 +29,22 @@ def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
     known = {
         "mode_not_verified": not mode["verified"],
         "clock_below_request": mode["dvfs"] == "off" and clocks_below(record, samples),
+        "gpu_slept": mode["dvfs"] == "on" and gpu_may_have_slept(record),
         "machine_busy": (board["busy_pct"] or 0.0) > BUSY_PCT,
         "settle_timeout": board["settled"] is not None and not board["settled"]["steady"],
     }
     return {flag for flag, holds in known.items() if holds} | event_flags(record.meta["events"])
+
+
+def gpu_may_have_slept(record: EpochRecord) -> bool:
+    """Say whether CUDA events timed a wait in which the GPU may have been switched off.
+
+    The event after such a wait passes when the GPU is awake, milliseconds later: they stand in the
+    wait, and the copy lacks what it would have waited for. The first wait holds the start of the
+    workers in any case and is not looked at.
+    """
+    timed_by_events = str(record.meta.get("timing_method")).startswith("cuda_events")
+    return timed_by_events and bool((record.minibatch_s[1:, 0] > RAILGATE_S).any())
 
 
 def event_flags(events: dict[str, dict[str, int]]) -> set[str]:

@@ -11,9 +11,9 @@ from epochwatt.epochs.energy import (
     mean_power_w,
     paper_energy_wh,
     stall_energy_j,
-    stall_intervals,
     trapezoid,
 )
+from epochwatt.epochs.placement import stalls
 from epochwatt.epochs.windows import window_mean, window_median
 from epochwatt.records.run_folder import EpochRecord
 from epochwatt.records.samples import read_samples
@@ -107,10 +107,13 @@ def energy_row(
     t_s, power_w = table["t_mono_s"], table[about["total"]]
     energy = trapezoid(t_s, power_w, *window)
     energy_j, error_pct, method = energy.energy_j, energy.error_pct, TRAPEZOID
-    starts, ends = stall_intervals(
-        record.minibatch_s, window[0], window[1] - window[0], meta["tail_s"]
-    )
-    stall_j = stall_energy_j(t_s, power_w, window, starts, ends)
+    flags = power_flags(about, energy.flags)
+    stalled = stalls(meta, record.minibatch_s)
+    stall_j = math.nan
+    if stalled is None:
+        flags.add("stalls_not_placed")
+    else:
+        stall_j = stall_energy_j(t_s, power_w, window, *stalled)
     counters = [c for c in table if c.startswith("energy_") and c.endswith("_j")]
     if counters:
         counted_j = counter_energy_j(t_s, table[counters[0]], *window)
@@ -126,7 +129,7 @@ def energy_row(
         "energy_error_pct": _known(error_pct),
         "stall_energy_j": _known(stall_j),
         "power_mean_w": _known(mean_power_w(energy_j, window[1] - window[0])),
-        "flags": power_flags(about, energy.flags),
+        "flags": flags,
     }
 
 

@@ -185,13 +185,16 @@ class Session:
         with Progress(timer, timing.STAMPS, epoch, len(loader)), _explained(epoch):
             bounds = run_epoch(loader, trainer.copy, trainer.step, losses.append, timer)
         fetch_s, preprocess_s = minibatches.seconds()
+        placement = timer.placement()
         sums = {
             "fetch_s": fetch_s,
             "preprocess_s": preprocess_s,
             "loss": mean_loss(losses, len(source), self.factors["batch_size"]),
             "timing_method": timer.method,
             "host_wait_s": timer.host_wait_s(),
-            "tail_s": bounds.t_end_mono_s - timer.asked_s(),  # worker shut-down
+            "placement": placement,
+            # worker shut-down, behind all mini-batches on the clock that their times are of
+            "tail_s": bounds.t_end_mono_s - placement["starts"][-1][1],
         }
         return bounds, timer.minibatch_s(), sums
 

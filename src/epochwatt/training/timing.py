@@ -10,11 +10,16 @@ run's factor `gpu_timing`; without a GPU it is the host's clock.
 
 from collections import deque
 from time import perf_counter
-from typing import Any, Deque, List, Optional, Sequence
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
 STAMPS = 4  # per mini-batch: got, copied, done, ask for the next
+MARKS = (
+    64  # mini-batches of an epoch whose beginning is kept; between two, overhead is spread evenly
+)
+ANCHORS = 5  # tries to see one moment on both clocks; the first may have to wake the GPU
+FLOAT32 = 6e-8  # half a step, relative: CUDA tells times between events as float32
 
 
 class HostTimer:
@@ -40,9 +45,10 @@ class HostTimer:
     def finish(self) -> None:
         """Nothing is under way: the work is done when the call returns."""
 
-    def asked_s(self) -> float:
-        """Return when the latest mini-batch was asked for, on the monotonic clock, s."""
-        return self._t_s[STAMPS * (self.n_stamps // STAMPS)]
+    def placement(self) -> Dict[str, Any]:
+        """Return when mini-batches began (`placed`)."""
+        n = self.n_stamps // STAMPS
+        return placed("host", [[i, self._t_s[STAMPS * i]] for i in marked(n)], 0.0)
 
     def host_wait_s(self) -> Optional[float]:
         """Not captured: it is the wait."""
@@ -67,13 +73,13 @@ class CudaEventTimer:
         self.n_stamps = 0
         self._events = [cuda.Event(enable_timing=True) for _ in range(STAMPS)]  # ask .. done
         self._seconds = np.zeros((n_minibatches, 3))
-        self._asked_s = 0.0
+        self._asked_s = [0.0] * (n_minibatches + 1)
 
     def stamp(self) -> None:
         """Record an event; after `done` wait for it and read the mini-batch's three intervals."""
         place = self.n_stamps % STAMPS  # 0: ask, 1: got, 2: copied, 3: done
         if place == 0:
-            self._asked_s = perf_counter()
+            self._asked_s[self.n_stamps // STAMPS] = perf_counter()
         self._events[place].record()
         if place == STAMPS - 1:
             self._events[place].synchronize()
@@ -87,13 +93,17 @@ class CudaEventTimer:
         """Return wait, copy and compute of each finished mini-batch: float64 seconds, (n, 3)."""
         return self._seconds[: self.n_stamps // STAMPS]
 
-    def asked_s(self) -> float:
-        """Return when the latest mini-batch was asked for, on the monotonic clock, s."""
-        return self._asked_s
+    def placement(self) -> Dict[str, Any]:
+        """Return when mini-batches began (`placed`): with the GPU idle, when the host asked."""
+        n = self.n_stamps // STAMPS
+        return placed("host", [[i, self._asked_s[i]] for i in marked(n)], 0.0)
 
     def host_wait_s(self) -> Optional[float]:
         """Not captured: with the GPU idle the host's wait is the wait."""
         return None
+
+
+Anchor = NamedTuple("Anchor", [("event", Any), ("t_s", float), ("error_s", float)])
 
 
 class PooledCudaEventTimer:
@@ -101,7 +111,8 @@ class PooledCudaEventTimer:
 
     The host may run ahead, so the intervals are those of the GPU's own timeline: its wait
     is the time it was idle before a mini-batch came. The host's own wait is kept beside it.
-    Events come from a pool that grows with how far the host runs ahead.
+    Events come from a pool that grows with how far the host runs ahead. Before and after the
+    epoch one moment is seen on both clocks, so the record can say when the GPU stalled.
 
     Parameters
     ----------
@@ -121,6 +132,10 @@ class PooledCudaEventTimer:
         self._seconds = np.zeros((n_minibatches, 3))
         self._host_wait_s = 0.0
         self._asked_s = 0.0
+        self._marked = set(marked(n_minibatches))
+        self._began: List[List[Any]] = []  # mini-batch, seconds since the first anchor
+        cuda.synchronize()
+        self._anchor = self._best_anchor()
 
     def stamp(self) -> None:
         """Record an event; after `done` read those mini-batches that the GPU has finished."""
@@ -141,6 +156,8 @@ class PooledCudaEventTimer:
 
     def _resolve(self) -> None:
         events = self._under_way.popleft()
+        if self._n_resolved in self._marked:
+            self._mark(events[0])
         self._seconds[self._n_resolved] = intervals_s(events)
         self._n_resolved += 1
         self._pool.extend(events)
@@ -150,14 +167,39 @@ class PooledCudaEventTimer:
         self._cuda.synchronize()
         while self._under_way:
             self._resolve()
+        if self._current:  # the ask that nothing followed
+            self._mark(self._current[0])
+
+    def _mark(self, ask: Any) -> None:
+        since_s = self._anchor.event.elapsed_time(ask) / 1000.0
+        self._began.append([self._n_resolved, since_s])
+
+    def _best_anchor(self) -> Anchor:
+        """Return a moment on both clocks, the one that is known best; the GPU has to be idle."""
+        return min((self._one_anchor() for _ in range(ANCHORS)), key=lambda anchor: anchor.error_s)
+
+    def _one_anchor(self) -> Anchor:
+        event = self._cuda.Event(enable_timing=True)
+        before_s = perf_counter()
+        event.record()
+        event.synchronize()
+        after_s = perf_counter()
+        return Anchor(event, (before_s + after_s) / 2.0, (after_s - before_s) / 2.0)
+
+    def placement(self) -> Dict[str, Any]:
+        """Return when mini-batches began on the GPU's timeline (`placed`), after `finish`.
+
+        A second moment on both clocks, after the epoch, takes out how far they drift apart.
+        """
+        first, last = self._anchor, self._best_anchor()
+        gpu_s = first.event.elapsed_time(last.event) / 1000.0
+        rate = (last.t_s - first.t_s) / gpu_s if gpu_s > 0.0 else 1.0
+        starts = [[i, first.t_s + rate * since_s] for i, since_s in self._began]
+        return placed("gpu", starts, max(first.error_s, last.error_s) + FLOAT32 * gpu_s)
 
     def minibatch_s(self) -> np.ndarray:
         """Return wait, copy and compute on the GPU's timeline: float64 seconds, (n, 3)."""
         return self._seconds[: self._n_resolved]
-
-    def asked_s(self) -> float:
-        """Return when the latest mini-batch was asked for, on the monotonic clock, s."""
-        return self._asked_s
 
     def host_wait_s(self) -> Optional[float]:
         """Return the time the host was blocked on the loader, in seconds."""
@@ -168,6 +210,24 @@ def intervals_s(events: Sequence[Any]) -> List[float]:
     """Return the seconds between each two neighbours of events that the GPU has passed."""
     pairs = zip(events[:-1], events[1:])
     return [before.elapsed_time(after) / 1000.0 for before, after in pairs]
+
+
+def marked(n: int) -> List[int]:
+    """Return those of `n` mini-batches whose beginning is kept, and `n`: what follows the last."""
+    return list(range(0, n, max(1, -(-n // MARKS)))) + [n]
+
+
+def placed(clock: str, starts: List[List[Any]], error_s: float) -> Dict[str, Any]:
+    """Return what a record says of when its intervals were.
+
+    Parameters
+    ----------
+    clock : whose intervals they are: `host` or `gpu`
+    starts : number of a mini-batch and when it was asked for, on the monotonic clock, s; ascending
+        from 0. The last is the number of mini-batches: there begins what follows them
+    error_s : by how much these may be off, s
+    """
+    return {"clock": clock, "starts": starts, "error_s": error_s}
 
 
 def make_timer(n_minibatches: int, gpu_timing: str, cuda: Any = None) -> Any:

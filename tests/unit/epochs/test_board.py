@@ -53,6 +53,23 @@ def test_an_epoch_as_asked_for_has_no_flag():
     assert board_flags(record(), samples()) == set()
 
 
+@pytest.mark.parametrize(
+    ("dvfs", "method", "waits_s", "slept"),
+    [
+        ("on", "cuda_events_synchronised", [3.0, 0.1, 0.6], True),
+        ("on", "cuda_events_pooled", [3.0, 0.1, 0.6], True),
+        ("on", "cuda_events_pooled", [3.0, 0.1, 0.4], False),  # workers start in the first wait
+        ("on", "host_clock", [3.0, 0.1, 0.6], False),
+        ("off", "cuda_events_synchronised", [3.0, 0.1, 0.6], False),  # jetson_clocks keeps it on
+    ],
+)
+def test_a_gpu_that_may_have_been_switched_off_while_it_waited(dvfs, method, waits_s, slept):
+    times = np.zeros((3, 3), np.float32)
+    times[:, 0] = waits_s
+    epoch = record("power_mode", "dvfs", dvfs, timing_method=method)._replace(minibatch_s=times)
+    assert ("gpu_slept" in board_flags(epoch, samples())) == slept
+
+
 def test_on_a_host_nothing_is_flagged():
     meta = {k: v for k, v in SOUND.items() if k not in ("board", "events")}
     assert board_flags(EpochRecord(meta, np.zeros((1, 3)), {}, ""), {}) == set()

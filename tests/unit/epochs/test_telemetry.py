@@ -52,6 +52,15 @@ def test_a_counter_is_believed_before_the_samples_of_power():
     assert row["energy_error_pct"] is None
 
 
+def test_stalls_that_cannot_be_placed_have_no_energy_and_the_rest_has():
+    epoch = record({"nvml": source("gpu", "power_gpu_w")})
+    epoch.meta["timing_method"] = "cuda_events_pooled"  # and no `placement`: an older version's
+    (row,) = telemetry.energies(epoch, {"nvml": steady(36.0, "power_gpu_w")})
+    assert row["stall_energy_j"] is None
+    assert row["energy_trapezoid_wh"] == pytest.approx(0.1)
+    assert row["flags"] == REGULAR | {"stalls_not_placed"}
+
+
 def test_the_widest_scope_comes_first_and_none_is_mixed():
     sources = {"nvml": source("gpu", "power_gpu_w"), "ina": source("module", "power_total_w")}
     samples = {"nvml": steady(5.0, "power_gpu_w"), "ina": steady(12.0)}

@@ -1,0 +1,91 @@
+"""When an epoch stalled: its mini-batches' durations laid along the monotonic clock."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from epochwatt.epochs.energy import stall_intervals
+from epochwatt.epochs.windows import Array
+from epochwatt.errors import RecordError
+
+POOLED = "cuda_events_pooled"
+
+
+def stalls(meta: dict[str, Any], minibatch_s: ArrayLike) -> tuple[Array, Array] | None:
+    """Return when wait and copy of each mini-batch were; None where the record cannot say.
+
+    A record knows when some of the mini-batches began (`placement`, from the timer). Between two of
+    these, what is no mini-batch's time is overhead, in equal parts behind each of them.
+
+    Older records know only where the last one ended (`tail_s`). With pooled timing that was the
+    host's moment while the durations are the GPU's, which may be seconds behind: there is no
+    telling when the GPU stalled.
+
+    Parameters
+    ----------
+    meta : the epoch's record
+    minibatch_s : float (n, 3), s: wait, copy, compute
+
+    Returns
+    -------
+    starts, ends : float (n,), s on the monotonic clock, in order, without overlap
+
+    Raises
+    ------
+    RecordError : durations or beginnings cannot be
+    """
+    placement = meta.get("placement")
+    if placement is not None:
+        return laid_out(placement["starts"], minibatch_s)
+    if meta.get("timing_method") == POOLED:
+        return None
+    start_s, end_s = meta["t_start_mono_s"], meta["t_end_mono_s"]
+    return stall_intervals(minibatch_s, start_s, end_s - start_s, meta["tail_s"])
+
+
+def laid_out(marks: Sequence[Sequence[float]], minibatch_s: ArrayLike) -> tuple[Array, Array]:
+    """Return wait + copy of each mini-batch, from when some of them began.
+
+    Two clocks may disagree by microseconds. Where mini-batches take longer than there is time
+    between two marks they are shortened to fit it.
+
+    Parameters
+    ----------
+    marks : (m, 2): number of a mini-batch and when it was asked for, s; from 0 up to n
+    minibatch_s : float (n, 3), s: wait, copy, compute
+
+    Returns
+    -------
+    starts, ends : float (n,), s, in order, without overlap
+    """
+    durations_s = np.asarray(minibatch_s, dtype=np.float64)
+    if durations_s.ndim != 2 or durations_s.shape[1] != 3 or not np.isfinite(durations_s).all():
+        raise RecordError(f"mini-batch times {durations_s.shape} are not finite seconds (n, 3)")
+    first, began_s = _checked(marks, len(durations_s))
+    before_s = np.append(0.0, np.cumsum(durations_s.sum(axis=1)))
+    busy_s, between_s = np.diff(before_s[first]), np.diff(began_s)
+    fit = np.minimum(1.0, between_s / np.where(busy_s > 0, busy_s, 1.0))
+    overhead_s = (between_s - fit * busy_s) / np.diff(first)
+    part = np.repeat(np.arange(len(first) - 1), np.diff(first))  # of each mini-batch
+    n = np.arange(len(durations_s))
+    starts = began_s[part] + fit[part] * (before_s[n] - before_s[first[part]])
+    starts += (n - first[part]) * overhead_s[part]
+    ends = starts + fit[part] * durations_s[:, :2].sum(axis=1)
+    return starts, np.minimum(ends, np.append(starts[1:], np.inf))
+
+
+def _checked(marks: Sequence[Sequence[float]], n: int) -> tuple[np.ndarray, Array]:
+    """Return numbers, int (m,), and moments, float (m,), of the marks."""
+    table = np.asarray(marks, dtype=np.float64)
+    if table.ndim == 2 and table.shape[1] == 2 and np.isfinite(table).all():
+        first, began_s = table[:, 0].astype(int), table[:, 1]
+        rising = (np.diff(first) > 0).all() and (np.diff(began_s) >= 0).all()
+        if rising and first[0] == 0 and first[-1] == n > 0:
+            return first, began_s
+    raise RecordError(
+        f"`placement` of a record does not say when its {n} mini-batches began: pairs of a number "
+        "and a moment, both ascending, the numbers from 0\n"
+        "  measure the epoch again (`epochwatt discard`)"
+    )
