@@ -143,8 +143,12 @@ def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
 
 
 def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
-    """Say whether machine or software differ from those of the run's first epoch."""
-    return any(meta[key] != first[key] for key in ("machine", "software"))
+    """Say whether machine or software differ from those of the run's first epoch.
+
+    Older records do not say which GPU it was.
+    """
+    cards = {told["gpu_uuid"] for told in (meta, first) if told.get("gpu_uuid")}
+    return len(cards) > 1 or any(meta[key] != first[key] for key in ("machine", "software"))
 
 
 def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:

@@ -160,6 +160,8 @@ def telemetry_flags(record: EpochRecord) -> set[str]:
         flags.add("power_missing")
     if any(about["scope"] and not about["total"] for about in sources):
         flags.add("power_total_unknown")
+    if record.meta.get("power_refused"):
+        flags.add("gpu_power_unknown")
     if any("fallback" in about.get("settings", {}) for about in sources):
         flags.add("power_source_replaced")
     return flags

@@ -15,7 +15,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from epochwatt.telemetry import process
+from epochwatt.telemetry import process, which_gpu
 from epochwatt.telemetry.discover import POWER, sources
 from epochwatt.telemetry.sampler import Clock, Recorder
 from epochwatt.telemetry.source import READ_ERRORS, Source
@@ -32,6 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="seed of the sampling instants")
     parser.add_argument("--root", default="/", help="/, or the folder of a fake board")
     parser.add_argument("--power", choices=POWER, default="none", help="power source of a board")
+    parser.add_argument("--gpu", default=which_gpu.ANY, help="UUID of the GPU that trains, or none")
     parser.add_argument(
         "--synthetic",
         action="append",
@@ -50,7 +51,10 @@ def main(argv: Optional[List[str]] = None) -> int:
     # what a library prints must not be taken for an answer
     answers = os.dup(1)
     os.dup2(2, 1)
-    found: List[Source] = sources(arguments.pid, arguments.data, arguments.root, arguments.power)
+    refused: Dict[str, str] = {}
+    found: List[Source] = sources(
+        arguments.pid, arguments.data, arguments.root, arguments.power, arguments.gpu, refused
+    )
     wall: Clock = next((s.unix_s for s in made_up if s.spoils_the_clock), time.time)
     recorder = Recorder(found + list(made_up), arguments.seed, wall=wall)
     process.die_with_parent()
@@ -61,7 +65,8 @@ def main(argv: Optional[List[str]] = None) -> int:
         os.write(answers, json.dumps(message, allow_nan=False).encode("ascii") + b"\n")
 
     try:
-        answer({"ok": True, "sources": {s.name: s.scope for s in found + list(made_up)}})
+        named = {s.name: s.scope for s in found + list(made_up)}
+        answer({"ok": True, "sources": named, "refused": refused})
         serve(recorder, 0, answer, arguments.parent)
     except BrokenPipeError:
         pass  # nobody is left to hear it

@@ -12,6 +12,7 @@ from typing import Any, Dict, Optional, Sequence, Type
 
 import epochwatt
 from epochwatt.records import files
+from epochwatt.telemetry import which_gpu
 from epochwatt.telemetry.sampler import SCHEMA_VERSION, STATISTICS
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ class Sampler:
 
     def __init__(self, timeout_s: float = TIMEOUT_S) -> None:
         self.sources: Dict[str, Optional[str]] = {}  # name -> power scope
+        self.refused: Dict[str, str] = {}  # name -> why it is not read though it is there
         self._timeout_s = timeout_s
         self._process: Optional[subprocess.Popen] = None
         self._lost: Optional[str] = None  # why it is lost for good
@@ -49,6 +51,7 @@ class Sampler:
         timeout_s: float = TIMEOUT_S,
         root: str = "/",
         power: str = "none",
+        gpu: str = which_gpu.ANY,
     ) -> "Sampler":
         """Start the process and wait until it is ready.
 
@@ -61,11 +64,12 @@ class Sampler:
         timeout_s : for each answer to a command, s
         root : `/`, or the folder of a fake board
         power : which of a board's power sources is asked for: `discover.POWER`
+        gpu : which GPU of a host trains: `which_gpu.choose`
         """
         sampler = cls(timeout_s)
         words = [sys.executable, "-m", "epochwatt.telemetry", "--parent", str(os.getpid())]
         words += ["--pid", str(pid), "--data", str(data_path), "--seed", str(seed)]
-        words += ["--root", root, "--power", power]
+        words += ["--root", root, "--power", power, "--gpu", gpu]
         for arguments in synthetic:
             words += ["--synthetic", json.dumps(arguments)]
         package = os.path.dirname(os.path.dirname(os.path.abspath(epochwatt.__file__)))
@@ -84,7 +88,9 @@ class Sampler:
         except OSError as error:
             sampler._lose("it cannot be started: {}".format(error))
             return sampler
-        sampler.sources = (sampler._answer(START_S) or {}).get("sources", {})
+        answer = sampler._answer(START_S) or {}
+        sampler.sources = answer.get("sources", {})
+        sampler.refused = answer.get("refused", {})
         return sampler
 
     @property

@@ -1,9 +1,10 @@
 """Which sources this machine has (board side: Python 3.6 grammar)."""
 
 import logging
-from typing import Callable, List, Optional
+from typing import Callable, Dict, List, Optional
 
 from epochwatt.device import reading
+from epochwatt.telemetry import which_gpu
 from epochwatt.telemetry.board import BoardSource
 from epochwatt.telemetry.host import HostSource
 from epochwatt.telemetry.ina3221 import Ina3221Source
@@ -18,7 +19,14 @@ POWER = ("none", "sysfs", "jtop", "tegrastats")  # a board's power sources, by n
 JTOP_S = 1.0
 
 
-def sources(pid: int, data_path: str, root: str = "/", power: str = "none") -> List[Source]:
+def sources(
+    pid: int,
+    data_path: str,
+    root: str = "/",
+    power: str = "none",
+    gpu: str = which_gpu.ANY,
+    refused: Optional[Dict[str, str]] = None,
+) -> List[Source]:
     """Return the usable sources: host counters, then a board's or a processor's and a GPU's.
 
     Parameters
@@ -27,7 +35,10 @@ def sources(pid: int, data_path: str, root: str = "/", power: str = "none") -> L
     data_path : any path on the file system that holds the data set
     root : `/`, or the folder of a fake board; processes and disks are the real machine's
     power : one of `POWER`; where it cannot be used, `sysfs` stands for it and says why
+    gpu : which GPU of a host trains (`which_gpu.choose`)
+    refused : takes up why a source is not used that others would take for the run's: name -> reason
     """
+    refused = {} if refused is None else refused
     kind = reading.board_kind(root)
     makers: List[Callable[[], Optional[Source]]] = [
         lambda: HostSource("/", pid, data_path, board_root=root)
@@ -35,7 +46,7 @@ def sources(pid: int, data_path: str, root: str = "/", power: str = "none") -> L
     if kind:
         makers.append(lambda: BoardSource(root))
     else:
-        makers += [open_gpu, lambda: _usable(RaplSource(root))]
+        makers += [lambda: _gpu(gpu, refused), lambda: _usable(RaplSource(root))]
     if power != "none":
         makers.append(lambda: _power(root, kind, power))
     found = []
@@ -48,6 +59,14 @@ def sources(pid: int, data_path: str, root: str = "/", power: str = "none") -> L
         if source is not None:
             found.append(source)
     return found
+
+
+def _gpu(gpu: str, refused: Dict[str, str]) -> Optional[Source]:
+    try:
+        return open_gpu(gpu)
+    except ValueError as error:
+        refused["nvml"] = str(error)
+        raise
 
 
 def _power(root: str, kind: str, name: str) -> Source:

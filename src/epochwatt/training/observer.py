@@ -6,6 +6,7 @@ from typing import Any, Dict, List
 
 from epochwatt.device import page_cache
 from epochwatt.device.machine import Machine
+from epochwatt.telemetry import which_gpu
 from epochwatt.telemetry.client import Sampler
 
 log = logging.getLogger(__name__)
@@ -20,10 +21,16 @@ class Observer:
     in_memory : they were read when the data set was opened, and no epoch reads them again
     factors : the run's `cache_policy` and `seed`
     machine : the machine at hand
+    gpu : which GPU trains (`training.gpu`)
     """
 
     def __init__(
-        self, paths: List[str], in_memory: bool, factors: Dict[str, Any], machine: Machine
+        self,
+        paths: List[str],
+        in_memory: bool,
+        factors: Dict[str, Any],
+        machine: Machine,
+        gpu: str = which_gpu.NONE,
     ) -> None:
         self._paths = paths
         self._in_memory = in_memory
@@ -35,6 +42,7 @@ class Observer:
             factors["seed"],
             root=machine.root,
             power=machine.settings["power_source"],
+            gpu=gpu,
         )
         self._cache: Dict[str, Any] = {}
         self._events: Dict[str, int] = {}
@@ -67,6 +75,7 @@ class Observer:
             "cache": self._cache,
             "events": events,
             "telemetry_lost": statistics["lost"],
+            "power_refused": self._sampler.refused,
             "power_scopes": sorted(
                 about["scope"] for about in statistics["sources"].values() if about["scope"]
             ),

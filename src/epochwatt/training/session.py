@@ -22,6 +22,7 @@ from epochwatt.errors import TrainingError
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training import checkpoint, timing
 from epochwatt.training.data import dataset_paths, open_dataset
+from epochwatt.training.gpu import gpu_of
 from epochwatt.training.loaders import TimedMinibatches, make_loader
 from epochwatt.training.loop import Bounds, run_epoch
 from epochwatt.training.observer import Observer
@@ -82,6 +83,7 @@ class Session:
         if factors["torch_threads"]:
             torch.set_num_threads(factors["torch_threads"])
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.gpu = gpu_of(self.device, torch)
         self.source, self.manifest = open_dataset(data_root, factors)
         paths = dataset_paths(data_root, factors, self.manifest)
         for place in {os.path.dirname(os.path.realpath(path)) for path in paths}:
@@ -91,6 +93,7 @@ class Session:
             getattr(self.source, "in_memory", False),
             factors,
             machine,
+            self.gpu,
         )
         self.workload = workload_of(factors)
         self.trainer: Optional[Trainer] = None
@@ -232,6 +235,7 @@ class Session:
         if self.conditions:
             meta["board"] = dict(self.conditions)
         if self.device.type == "cuda":
+            meta["gpu_uuid"] = self.gpu
             meta["machine"]["gpu"] = torch.cuda.get_device_name(self.device)
             meta["software"]["cuda"] = torch.version.cuda
         return meta

@@ -143,6 +143,18 @@ def test_machine_that_changes_back_stays_flagged(run, measure, collect):
     assert [row["valid"] for row in rows] == ["True", "False", "False"]
 
 
+def test_older_record_that_does_not_name_its_gpu_speaks_against_none(run, measure, collect):
+    for epoch, card in enumerate([None, "1a2b", "1a2b"]):  # the first record is an older one
+        measure(run, epoch, **({"gpu_uuid": card} if card else {}))
+    assert [row["flags"] for row in collect(3)] == ["", "", ""]
+
+
+def test_gpu_that_changes_is_flagged(run, measure, collect):
+    for epoch, card in enumerate(["1a2b", "1a2b", "77"]):
+        measure(run, epoch, gpu_uuid=card)
+    assert [row["flags"] for row in collect(3)] == ["", "", "machine_changed"]
+
+
 def test_changed_machine_that_only_informs_stays_valid(run, measure, collect):
     for epoch in range(3):
         measure(run, epoch, **({"software": {"torch": "2.10"}} if epoch == 1 else {}))

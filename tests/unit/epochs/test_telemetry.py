@@ -61,6 +61,13 @@ def test_stalls_that_cannot_be_placed_have_no_energy_and_the_rest_has():
     assert row["flags"] == REGULAR | {"stalls_not_placed"}
 
 
+def test_gpu_whose_power_was_not_read_for_a_reason_is_told():
+    epoch = record({"host": source()})
+    assert telemetry.telemetry_flags(epoch) == set()
+    epoch.meta["power_refused"] = {"nvml": "the training is on a part of a divided GPU"}
+    assert telemetry.telemetry_flags(epoch) == {"gpu_power_unknown"}
+
+
 def test_the_widest_scope_comes_first_and_none_is_mixed():
     sources = {"nvml": source("gpu", "power_gpu_w"), "ina": source("module", "power_total_w")}
     samples = {"nvml": steady(5.0, "power_gpu_w"), "ina": steady(12.0)}

@@ -99,7 +99,16 @@ class NVMLError(Exception):
 
 
 class FakeNvml:
-    """Stands for the module pynvml: one GPU; `broken` are the questions it has no answer to."""
+    """Stands for the module pynvml; all its GPUs answer alike but for what they are.
+
+    Parameters
+    ----------
+    instant_mw : what the field of instant power tells; 0: it is not supported
+    broken : questions without an answer -> NVML's error
+    uuids : of the machine's GPUs, in the order of the bus
+    divided : those of them in MIG mode
+    hidden : those that this user may not ask
+    """
 
     NVMLError = NVMLError
     NVML_ERROR_NOT_SUPPORTED = 3
@@ -111,13 +120,14 @@ class FakeNvml:
         "nvmlDeviceGetTemperature": 47,
         "nvmlDeviceGetCurrentClocksThrottleReasons": 4,
         "nvmlDeviceGetName": b"NVIDIA Test",
-        "nvmlDeviceGetUUID": "GPU-1",
+        "nvmlDeviceGetArchitecture": 7,
         "nvmlDeviceGetEnforcedPowerLimit": 700000,
     }
 
-    def __init__(self, instant_mw=0, broken=()):
+    def __init__(self, instant_mw=0, broken=(), uuids=("GPU-1",), divided=(), hidden=()):
         self.instant_mw, self.broken = instant_mw, dict(broken)
-        self.asked, self.opened, self.is_open = [], None, False
+        self.uuids, self.divided, self.hidden = list(uuids), divided, hidden
+        self.asked, self.is_open = [], False
 
     def nvmlInit(self):
         self.is_open = True
@@ -125,15 +135,21 @@ class FakeNvml:
     def nvmlShutdown(self):
         self.is_open = False
 
-    def nvmlDeviceGetHandleByIndex(self, index):
-        if index > 0:
-            raise NVMLError(2)
-        self.opened = index
-        return "gpu"
+    def nvmlDeviceGetCount(self):
+        return len(self.uuids)
 
-    def nvmlDeviceGetHandleByUUID(self, uuid):
-        self.opened = uuid
-        return "gpu"
+    def nvmlDeviceGetHandleByIndex(self, index):
+        if index >= len(self.uuids) or self.uuids[index] in self.hidden:
+            raise NVMLError(2)
+        return self.uuids[index]
+
+    def nvmlDeviceGetUUID(self, handle):
+        return handle.encode("ascii")  # as older modules
+
+    def nvmlDeviceGetMigMode(self, handle):
+        if not self.divided:
+            raise NVMLError(3)
+        return [int(handle in self.divided), 0]
 
     def nvmlDeviceGetClockInfo(self, handle, kind):
         return {0: 1980, 2: 3201}[kind]

@@ -45,12 +45,33 @@ def module_jtop(monkeypatch):
 
 def test_machine_with_everything_has_all_sources(root, tmp_path, monkeypatch, fake_nvml):
     monkeypatch.setitem(sys.modules, "pynvml", fake_nvml())
+    monkeypatch.setattr("epochwatt.telemetry.nvml.REFRESH_S", 0.0)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     zone = "sys/class/powercap/intel-rapl:0"
     root.write(f"{zone}/name", "package-0")
     root.write(f"{zone}/energy_uj", "1")
     root.write(f"{zone}/max_energy_range_uj", "1000")
     assert names(sources(os.getpid(), str(tmp_path), str(root))) == ["host", "nvml", "rapl"]
+
+
+def test_gpu_that_is_not_the_trainers_is_told_and_left_out(
+    root, tmp_path, monkeypatch, fake_nvml, caplog
+):
+    monkeypatch.setitem(sys.modules, "pynvml", fake_nvml())
+    refused = {}
+    found = sources(os.getpid(), str(tmp_path), str(root), gpu="77", refused=refused)
+    assert names(found) == ["host"]
+    assert "NVML knows GPU-1" in refused["nvml"]
+    assert refused["nvml"] in caplog.text
+
+
+def test_training_on_the_cpu_reads_no_gpu(root, tmp_path, monkeypatch, fake_nvml):
+    monkeypatch.setitem(sys.modules, "pynvml", fake_nvml())
+    refused = {}
+    assert names(sources(os.getpid(), str(tmp_path), str(root), "none", "none", refused)) == [
+        "host"
+    ]
+    assert refused == {}
 
 
 def test_plain_machine_has_host_counters(root, tmp_path, monkeypatch):

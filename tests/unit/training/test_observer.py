@@ -1,6 +1,7 @@
 """Around an epoch: the page cache is emptied when the policy says so, and looked at twice."""
 
 import os
+from typing import ClassVar
 
 import pytest
 
@@ -17,6 +18,8 @@ STATISTICS = {
 
 
 class FakeSampler:
+    refused: ClassVar = {"nvml": "a part of a card"}
+
     def __init__(self):
         self.calls = []
 

@@ -1,0 +1,109 @@
+"""Which of NVML's GPUs a process computes on (board side: Python 3.6 grammar).
+
+CUDA numbers the GPUs it may use, the fastest first; NVML numbers all of the machine by their place
+on the bus. Only the UUID means the same to both, so the trainer tells the sampler its GPU's.
+
+Source: CUDA programming guide, environment variables; NVML API reference, device queries and MIG.
+"""
+
+import os
+from typing import Any, Dict, List, Optional, Tuple
+
+ANY = "any"  # nobody trains: the GPU that CUDA would call 0, if that is certain
+NONE = "none"  # the training is on the CPU
+UNKNOWN = "unknown"  # it is on a GPU that cannot be named
+
+Gpu = Tuple[str, Any]  # its UUID as NVML tells it, and its handle
+
+
+def choose(nvml: Any, gpu: str, environment: Optional[Dict[str, str]] = None) -> Any:
+    """Return NVML's handle of a GPU; None where there is none to look at.
+
+    Parameters
+    ----------
+    nvml : the module `pynvml`, initialised, or what stands for it in a test
+    gpu : `ANY`, `NONE`, `UNKNOWN` or the UUID that CUDA tells, with or without `GPU-`
+    environment : where CUDA's variables stand, for `ANY`; None: this process's
+
+    Raises
+    ------
+    ValueError : there is one, and its power cannot be told: why
+    """
+    if gpu == NONE:
+        return None
+    if gpu == UNKNOWN:
+        raise ValueError("CUDA does not say which GPU the training is on, so none is read")
+    gpus = _all(nvml)
+    if gpu == ANY:
+        chosen = _first_visible(gpus, dict(os.environ if environment is None else environment))
+    else:
+        chosen = _by_uuid(nvml, gpus, gpu)
+    if chosen is not None and _is_divided(nvml, chosen[1]):
+        raise ValueError(
+            "{} is divided (MIG): NVML tells the power of the whole card, not of the part that "
+            "computes".format(chosen[0])
+        )
+    return None if chosen is None else chosen[1]
+
+
+def _all(nvml: Any) -> List[Gpu]:
+    """Return those GPUs of the machine that this user may ask, in the order of the bus."""
+    gpus = []
+    for index in range(nvml.nvmlDeviceGetCount()):
+        try:
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            gpus.append((text(nvml.nvmlDeviceGetUUID(handle)), handle))
+        except nvml.NVMLError:
+            continue  # another container's
+    return gpus
+
+
+def text(answer: Any) -> str:
+    """Return an answer of NVML as text; older modules give bytes."""
+    return answer.decode("utf-8", "replace") if isinstance(answer, bytes) else str(answer)
+
+
+def _by_uuid(nvml: Any, gpus: List[Gpu], uuid: str) -> Gpu:
+    """Return the GPU with that UUID; ValueError: NVML has none, or it is a part of one."""
+    wanted = uuid[4:] if uuid[:4] in ("GPU-", "MIG-") else uuid
+    for told, handle in gpus:
+        if told[4:].lower() == wanted.lower():
+            return told, handle
+    if any(_is_divided(nvml, handle) for _, handle in gpus):
+        raise ValueError(
+            "the training is on {}, a part of a divided GPU (MIG): NVML tells the power of whole "
+            "cards only".format(uuid)
+        )
+    raise ValueError(
+        "the training is on {}, NVML knows {}: the power of another GPU would be recorded".format(
+            uuid, ", ".join(told for told, _ in gpus) or "no GPU"
+        )
+    )
+
+
+def _first_visible(gpus: List[Gpu], environment: Dict[str, str]) -> Optional[Gpu]:
+    """Return the GPU that CUDA would call 0; None: it sees none; ValueError: it is not certain."""
+    first = environment.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
+    if first[:4].upper() == "MIG-":
+        raise ValueError(
+            "CUDA_VISIBLE_DEVICES names {}, a part of a divided GPU (MIG): NVML tells the power of "
+            "whole cards only".format(first)
+        )
+    if not first.isdigit():
+        matching = [gpu for gpu in gpus if first and gpu[0].lower().startswith(first.lower())]
+        return matching[0] if len(matching) == 1 else None  # so does CUDA: not unique is invalid
+    if int(first) >= len(gpus):
+        return None
+    if len(gpus) > 1 and environment.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
+        raise ValueError(
+            "{} GPUs, and CUDA may number them otherwise than NVML does: set CUDA_VISIBLE_DEVICES "
+            "to a UUID, or CUDA_DEVICE_ORDER=PCI_BUS_ID".format(len(gpus))
+        )
+    return gpus[int(first)]
+
+
+def _is_divided(nvml: Any, handle: Any) -> bool:
+    try:
+        return bool(nvml.nvmlDeviceGetMigMode(handle)[0])
+    except (nvml.NVMLError, AttributeError):  # a card or a module without it
+        return False
