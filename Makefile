@@ -11,7 +11,7 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run validate test lint format bench board-env browser setup-jetson remove-jetson report docs lock clean help
+.PHONY: run validate test lint format bench gpu-check board-env browser setup-jetson remove-jetson report docs lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@$(SNAKEMAKE)
@@ -60,6 +60,9 @@ format: $(VENV)/dev-ready ## put the sources into the form that lint asks for
 
 bench: $(VENV)/dev-ready ## measure the instrument and the workflow: a table and results/benchmarks.json
 	@$(PY) -m benchmarks
+
+gpu-check: $(VENV)/host-ready ## check all that wants an NVIDIA GPU (under eight minutes); says so where there is none
+	@$(PY) -m benchmarks.gpu_check
 
 docs: $(VENV)/dev-ready ## rewrite the generated parts of docs/ and config/
 	@$(PY) -m epochwatt.study.reference

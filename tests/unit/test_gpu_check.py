@@ -1,0 +1,362 @@
+"""The GPU check: its parts on a GPU in simulated time, and what it does without one."""
+
+import json
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from fake_gpu import FakeGpu
+
+from benchmarks import gpu_check, gpu_parts, gpu_work
+from benchmarks.gpu_parts import Sampled, Skipped
+from benchmarks.gpu_work import Plan, timed_epoch
+from benchmarks.results import REPOSITORY, Result, Row, at_most
+from epochwatt.training import loop, timing
+from epochwatt.training.timing import PooledCudaEventTimer, placed
+
+IDLE_W, BUSY_W = 60.0, 300.0
+
+
+class SimulatedGpu:
+    """What `RealGpu` is, in simulated time."""
+
+    def __init__(self, **options):
+        self.cuda = FakeGpu(**options)
+
+    def now(self):
+        return self.cuda.host_s
+
+    def sleep(self, seconds):
+        self.cuda.host_s += seconds
+
+    def load(self):
+        return "a mini-batch"
+
+    def copy(self, minibatch):
+        self.cuda.work("copy", 0.0004)
+        self.cuda.synchronize()
+        return minibatch
+
+    def burn(self, seconds):
+        self.cuda.work("compute", seconds, host_s=0.0005)
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    gpu = SimulatedGpu(drift=80e-6)
+    monkeypatch.setattr(timing, "perf_counter", gpu.now)
+    monkeypatch.setattr(loop, "time", gpu.cuda)
+    return gpu
+
+
+def missed(rows):
+    return [row.what for row in rows if row.met is False]
+
+
+# -- the timers ----------------------------------------------------------------------------------
+
+
+def test_sound_timers_meet_every_budget(gpu):
+    result = gpu_parts.timers(gpu, pairs=3)
+    assert missed(result.rows) == []
+    assert sum(row.met is not None for row in result.rows) >= 14
+
+
+def test_stalls_placed_by_the_hosts_clock_are_noticed(gpu, monkeypatch):
+    """The defect that this check is for: the GPU is behind, and the host's last ask is taken."""
+
+    def by_the_host(self):
+        n = self._n_resolved
+        return placed("gpu", [[0, self._anchor.t_s], [n, self._asked_s]], 0.0)
+
+    monkeypatch.setattr(PooledCudaEventTimer, "placement", by_the_host)
+    assert "loader-bound, pooled: end of a wait, off by" in missed(gpu_parts.timers(gpu, 1).rows)
+
+
+def test_clock_of_the_gpu_that_is_read_wrong_is_noticed(gpu, monkeypatch):
+    told = timing.intervals_s
+    monkeypatch.setattr(timing, "intervals_s", lambda events: [1.1 * s for s in told(events)])
+    assert len(missed(gpu_parts.timers(gpu, 1).rows)) >= 4
+
+
+def test_timer_that_costs_too_much_is_noticed(gpu, monkeypatch):
+    stamp = PooledCudaEventTimer.stamp
+
+    def slow(self):
+        self._cuda.host_s += 0.01
+        stamp(self)
+
+    monkeypatch.setattr(PooledCudaEventTimer, "stamp", slow)
+    assert "pooled / bare epoch" in missed(gpu_parts.timers(gpu, 2).rows)
+
+
+# -- power and stalls ----------------------------------------------------------------------------
+
+
+def sampled(gpu, window, gain=1.0):
+    """Return what NVML would have told of the simulated GPU: power, and a counter with `gain`."""
+    t_s = np.arange(window[0] - 0.2, window[1] + 0.2, 0.02)
+    t_s += np.random.default_rng(5).uniform(0, 0.02, t_s.size)
+    busy = np.zeros(t_s.size, dtype=bool)
+    busy_s = np.zeros(t_s.size)
+    for work in gpu.cuda.log:
+        if work.what == "compute":
+            busy |= (t_s >= work.start_s) & (t_s < work.end_s)
+            busy_s += np.clip(t_s, work.start_s, work.end_s) - work.start_s
+    table = {
+        "t_mono_s": t_s,
+        "power_gpu_w": np.where(busy, BUSY_W, IDLE_W),
+        "energy_gpu_j": gain * ((t_s - t_s[0]) * IDLE_W + busy_s * (BUSY_W - IDLE_W)),
+    }
+    counts = {"n_negative": 0, "stuck_s": 0.0, "n_failed": 0, "n_samples": t_s.size}
+    sensor = {"reads": "instant", "averaging_s": None, "update_s": None, "step_w": {}}
+    about = {
+        "scope": "gpu",
+        "total": "power_gpu_w",
+        "step_mean_s": 0.02,
+        "period_s": 0.02,
+        **counts,
+    }
+    return Sampled(table, {**about, "settings": {"sensor": sensor}})
+
+
+@pytest.mark.parametrize("kind", gpu_parts.TIMINGS)
+@pytest.mark.parametrize(("gain", "n_missed"), [(1.0, 0), (1.3, 1)])
+def test_energy_of_planted_stalls_is_compared_with_the_counter(gpu, kind, gain, n_missed):
+    epoch = timed_epoch(gpu, Plan(16, load_s=0.8, compute_s=0.8), kind)
+    window = epoch.bounds.t_start_mono_s, epoch.bounds.t_end_mono_s
+    result = gpu_parts.stall_rows(kind, sampled(gpu, window, 1.0), epoch)
+    assert missed(result.rows) == []
+    told = sampled(gpu, window, gain).table
+    assert len(missed(gpu_parts.power_rows(told, window))) == n_missed
+
+
+@pytest.mark.parametrize("counter", [np.nan, 5.0])
+def test_card_without_a_counter_that_counts_is_skipped(counter):
+    t_s = np.arange(0.0, 10.0, 0.1)
+    table = {"t_mono_s": t_s, "power_gpu_w": t_s + 1, "energy_gpu_j": np.full(t_s.size, counter)}
+    with pytest.raises(Skipped, match="counter"):
+        gpu_parts.power_rows(table, (2.0, 8.0))
+
+
+PYNVML = """
+import time
+NVML_CLOCK_GRAPHICS, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 0, 2, 0
+
+class NVMLError(Exception):
+    value = 3
+
+def nvmlInit():
+    pass
+
+nvmlShutdown = nvmlInit
+
+def nvmlDeviceGetCount():
+    return 2
+
+def nvmlDeviceGetHandleByIndex(index):
+    return index
+
+def nvmlDeviceGetUUID(handle):
+    return ["GPU-00000000-0000-0000-0000-000000000bad", "GPU-UUID"][handle]
+
+def nvmlDeviceGetName(handle):
+    return ["another", "NVIDIA Test"][handle]
+
+def nvmlDeviceGetPowerUsage(handle):
+    return [99000, 50000 + int(1e3 * time.monotonic()) % 7][handle]
+
+def nvmlDeviceGetTotalEnergyConsumption(handle):
+    return int(5e4 * (time.monotonic() // 0.02 * 0.02))
+
+def nvmlDeviceGetMigMode(handle):
+    raise NVMLError
+"""
+UUID = "1a2b3c4d-0000-0000-0000-00000000000f"
+
+
+@pytest.fixture
+def second_card(tmp_path, monkeypatch):
+    """A GPU in real time that only sleeps: NVML's second, found by its UUID in another process."""
+    (tmp_path / "pynvml.py").write_text(PYNVML.replace('UUID"', f'{UUID}"'), encoding="ascii")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "pynvml", raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr("epochwatt.training.gpu.DRIVER", "libno-such-driver.so.1")
+    properties = SimpleNamespace(name="NVIDIA Test", uuid=UUID)
+    cuda = SimpleNamespace(get_device_properties=lambda index: properties, synchronize=lambda: None)
+    yield SimpleNamespace(
+        torch=SimpleNamespace(cuda=cuda),
+        cuda=cuda,
+        device=SimpleNamespace(type="cuda", index=None),
+        now=time.perf_counter,
+        sleep=lambda seconds: time.sleep(seconds / 10),
+        burn=lambda seconds: time.sleep(seconds / 10),
+    )
+    sys.modules.pop("pynvml", None)
+
+
+def test_the_card_that_trains_is_found_by_the_check_and_by_the_sampler(second_card):
+    result = gpu_parts.device(second_card)
+    assert missed(result.rows) == []
+    assert result.details["gpu"] == "NVIDIA Test"
+    told = gpu_parts.power(second_card, load_s=1.0)
+    assert told.details["about"]["settings"]["uuid"] == f"GPU-{UUID}"
+    assert told.details["about"]["settings"]["sensor"]["counter_update_s"] < 0.2
+    assert told.rows[0].median == pytest.approx(50.0, rel=0.01)
+
+
+def test_card_that_nvml_does_not_know_is_skipped_by_the_sampler(second_card):
+    second_card.cuda.get_device_properties(0).uuid = "77777777-0000-0000-0000-000000000000"
+    with pytest.raises(ValueError, match="NVML knows GPU-0000"):
+        gpu_parts.device(second_card)
+    with pytest.raises(Skipped, match="NVML knows GPU-0000"):
+        gpu_parts.power(second_card, load_s=0.1)
+
+
+def test_work_for_a_real_gpu_runs(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(gpu_work, "CALIBRATION_S", 0.02)
+    gpu = gpu_work.RealGpu(torch, "cpu")
+    assert gpu_work.bare_epoch_s(gpu, Plan(3, load_s=0.002, compute_s=0.001)) > 0.006
+
+
+# -- arithmetic, the study, the whole ------------------------------------------------------------
+
+
+def test_torch_counts_the_operations_that_hand_and_twin_count():
+    on_the_cpu = SimpleNamespace(torch=torch, device=torch.device("cpu"))
+    result = gpu_parts.flops(on_the_cpu, ["lenet"])
+    assert [row.what.split(",")[0] for row in result.rows] == [
+        "FLOPs of two layers",
+        "FLOPs of lenet",
+    ]
+    assert missed(result.rows) == []
+
+
+def test_torch_without_a_flop_counter_is_skipped(monkeypatch):
+    monkeypatch.setattr(gpu_parts.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(Skipped, match="has no FLOP counter"):
+        gpu_parts.flops(SimpleNamespace(torch=torch, device=torch.device("cpu")))
+
+
+def test_study_is_skipped_where_there_is_no_snakemake(monkeypatch):
+    monkeypatch.setattr(gpu_parts.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(Skipped, match="snakemake, yaml cannot be imported"):
+        gpu_parts.study(None)
+
+
+GOOD = {
+    "valid": "True",
+    "power_scope": "gpu",
+    "energy_trapezoid_wh": "0.01",
+    "flags": "cold_process cache_advised",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "n_missed"),
+    [
+        ({}, 0),
+        ({"valid": "False"}, 1),
+        ({"power_scope": "cpu_package"}, 1),
+        ({"energy_trapezoid_wh": ""}, 1),
+        ({"flags": "gpu_power_unknown"}, 1),
+    ],
+)
+def test_what_a_study_has_to_show(change, n_missed):
+    methods = ["cuda_events_synchronised", "cuda_events_pooled"]
+    rows = [{**GOOD, "timing_method": method} for method in methods]
+    rows[1].update(change)
+    assert len(missed(gpu_parts.study_rows(rows))) == n_missed
+    assert missed(gpu_parts.study_rows(rows[:1])) == ["study: timed by events, both ways"]
+
+
+def skipped(gpu):
+    raise Skipped("no counter")
+
+
+def broken(gpu):
+    raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+
+def fine(gpu):
+    return Result([Row("a ratio", [1.0], "", 2, at_most(1.1)), Row("another", [3.0], "W", 1)])
+
+
+def test_part_that_breaks_off_does_not_take_the_others_along(capsys):
+    parts = (("first", broken), ("second", skipped), ("third", fine))
+    results, notes, failed = gpu_check.check(None, parts)
+    assert list(results) == ["third"]
+    assert notes["first"].startswith("broke off: RuntimeError: CUDA error")
+    assert notes["second"] == "skipped: no counter"
+    assert failed == {"first"}
+
+
+def test_what_was_found_of_a_card_is_written_and_stands_in_the_table(tmp_path, capsys):
+    notes = {"study": "skipped: no snakemake"}
+    card = "NVIDIA H200 / 141GB"
+    for _ in range(2):  # the second time in its place
+        path = gpu_check.write(tmp_path, card, {"torch": "2.9"}, {"timers": fine(None)}, notes)
+    assert path.name == "nvidia-h200-141gb.json"
+    told = json.loads(path.read_text("utf-8"))["gpu_check"]
+    assert [row["what"] for row in told["rows"]] == ["a ratio", "another"]
+    table = (tmp_path / "README.md").read_text("utf-8")
+    assert table.count(card) == 1
+    assert "| 1 of 1 | study skipped: no snakemake |" in table
+    gpu_check.show(card, fine(None).rows, notes)
+    assert "1 of 1 checks met" in capsys.readouterr().out
+
+
+def test_table_of_the_checkout_is_made_of_its_files(tmp_path):
+    for path in gpu_check.OUT.glob("*.json"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    gpu_check.write_readme(tmp_path)
+    told = (tmp_path / "README.md").read_text("utf-8")
+    assert (gpu_check.OUT / "README.md").read_text("utf-8") == told
+
+
+@pytest.mark.parametrize(
+    ("built", "reason"), [("12.8", "sees none"), (None, "is built without CUDA")]
+)
+def test_machine_without_a_gpu_says_so(monkeypatch, capsys, tmp_path, built, reason):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.version, "cuda", built)
+    assert gpu_check.main(["--out", str(tmp_path)]) == 0
+    assert reason in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_machine_without_torch_says_so(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert gpu_check.main([]) == 0
+    assert "torch cannot be imported" in capsys.readouterr().out
+
+
+def test_the_check_needs_nothing_of_the_workflow_to_start():
+    """A system's own torch has neither Snakemake nor the libraries of the configuration."""
+    code = """
+import sys
+for name in ("snakemake", "yaml", "pydantic", "pandas", "matplotlib", "torchvision", "sklearn"):
+    sys.modules[name] = None
+from benchmarks import gpu_check
+sys.exit(gpu_check.main([]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=REPOSITORY,
+        env={
+            "PYTHONPATH": f"{REPOSITORY}/src",
+            "CUDA_VISIBLE_DEVICES": "",
+            "PATH": "/usr/bin:/bin",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no GPU to check here" in done.stdout
