@@ -205,6 +205,7 @@ FLAGS: Dict[str, str] = {
     "power_contradicted": "a rail told more than the one above it, in over 5 % of the readings",
     "power_total_unknown": "the board's rails are not known well enough to add them up",
     "gpu_power_unknown": "NVML does not know the GPU that trained, or tells the power of more",
+    "power_part_time": "the sensor looks at a part of the time only; no bound holds the rest of it",
     "stalls_not_placed": "an old record of pooled timing: when the GPU stalled is not known",
     "power_source_replaced": "the power source asked for could not be used; another was",
     "gpu_slept": "DVFS on, waits of over 0.5 s: they may hold some ms in which the GPU woke up",

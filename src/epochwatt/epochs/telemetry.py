@@ -140,6 +140,9 @@ def power_flags(about: dict[str, Any], found: frozenset[str]) -> set[str]:
         flags.add("power_negative")
     if about["stuck_s"] > STUCK_S:
         flags.add("power_stuck")
+    sensor = about.get("settings", {}).get("sensor") or {}
+    if (sensor.get("seen_share") or 1.0) < 1.0:
+        flags.add("power_part_time")
     contradictions = about.get("settings", {}).get("contradictions") or 0
     if contradictions and contradictions > CONTRADICTED * about["n_samples"]:
         flags.add("power_contradicted")

@@ -61,6 +61,16 @@ def test_stalls_that_cannot_be_placed_have_no_energy_and_the_rest_has():
     assert row["flags"] == REGULAR | {"stalls_not_placed"}
 
 
+@pytest.mark.parametrize(
+    ("sensor", "flagged"),
+    [({"seen_share": 0.25}, True), ({"seen_share": 1.0}, False), ({"seen_share": None}, False)],
+)
+def test_sensor_that_looks_only_now_and_then_is_told(sensor, flagged):
+    sources = {"nvml": source("gpu", "power_gpu_w", settings={"sensor": sensor})}
+    (row,) = telemetry.energies(record(sources), {"nvml": steady(36.0, "power_gpu_w")})
+    assert ("power_part_time" in row["flags"]) == flagged
+
+
 def test_gpu_whose_power_was_not_read_for_a_reason_is_told():
     epoch = record({"host": source()})
     assert telemetry.telemetry_flags(epoch) == set()

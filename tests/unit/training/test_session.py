@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from epochwatt.epochs.placement import stalls
 from epochwatt.errors import DataError, RecordError, RecordWriteError, TrainingError
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training import workloads
@@ -73,6 +74,21 @@ def test_epoch_leaves_a_record_whose_parts_fit_the_whole(folder, session, num_wo
         assert meta["timing_method"] == "host_clock"
         assert meta["factors"]["num_workers"] == num_workers
         assert meta["software"]["torch"] == torch.__version__
+
+
+def test_record_says_when_its_minibatches_began_and_that_no_gpu_trained(folder, session):
+    session(folder).measure(0)
+    record = folder.read(0)
+    meta, placement = record.meta, record.meta["placement"]
+    assert placement["clock"] == "host"
+    assert [n for n, _ in placement["starts"]] == [0, 1, 2, 3]
+    assert meta["t_end_mono_s"] - placement["starts"][-1][1] == meta["tail_s"] >= 0
+    starts, ends = stalls(meta, record.minibatch_s)
+    assert meta["t_start_mono_s"] <= starts[0]
+    assert ends[-1] <= meta["t_end_mono_s"]
+    assert (ends - starts).sum() == pytest.approx(meta["wait_s"] + meta["copy_s"], rel=1e-3)
+    assert "gpu_uuid" not in meta
+    assert meta["power_refused"] == {}
 
 
 def test_loss_is_the_mean_over_samples_though_the_last_minibatch_is_smaller():
