@@ -38,7 +38,7 @@ def stalls(meta: dict[str, Any], minibatch_s: ArrayLike) -> tuple[Array, Array] 
     """
     placement = meta.get("placement")
     if placement is not None:
-        return laid_out(placement["starts"], minibatch_s)
+        return laid_out(placement.get("starts", ()), minibatch_s)
     if meta.get("timing_method") == POOLED:
         return None
     start_s, end_s = meta["t_start_mono_s"], meta["t_end_mono_s"]
@@ -78,7 +78,10 @@ def laid_out(marks: Sequence[Sequence[float]], minibatch_s: ArrayLike) -> tuple[
 
 def _checked(marks: Sequence[Sequence[float]], n: int) -> tuple[np.ndarray, Array]:
     """Return numbers, int (m,), and moments, float (m,), of the marks."""
-    table = np.asarray(marks, dtype=np.float64)
+    try:
+        table = np.asarray(marks, dtype=np.float64)
+    except (TypeError, ValueError):  # no numbers, or not two each
+        table = np.zeros(0)
     if table.ndim == 2 and table.shape[1] == 2 and np.isfinite(table).all():
         first, began_s = table[:, 0].astype(int), table[:, 1]
         rising = (np.diff(first) > 0).all() and (np.diff(began_s) >= 0).all()

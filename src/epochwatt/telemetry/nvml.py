@@ -55,9 +55,10 @@ def open_gpu(gpu: str = which_gpu.ANY) -> Optional["NvmlSource"]:
     """
     try:
         pynvml: Any = importlib.import_module("pynvml")
-        pynvml.nvmlInit()
     except ImportError:
         return None
+    try:
+        pynvml.nvmlInit()
     except (pynvml.NVMLError, OSError):
         return None
     try:

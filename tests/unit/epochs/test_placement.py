@@ -46,11 +46,19 @@ def test_stalls_never_overlap_whatever_two_clocks_say():
         [[0, 2.0], [4, 1.0]],
         [[0, 1.0], [4, float("nan")]],
         [[0, 1.0, 2.0], [4, 2.0, 3.0]],
+        [[0, 1.0], [4]],
+        [[0, "soon"], [4, 2.0]],
+        {"0": 1.0},
     ],
 )
 def test_marks_that_cannot_be_are_refused(marks):
     with pytest.raises(RecordError, match="when its 4 mini-batches began"):
         laid_out(marks, TIMES)
+
+
+def test_placement_that_says_nothing_is_refused():
+    with pytest.raises(RecordError, match="when its 4 mini-batches began"):
+        stalls(meta(placement={"clock": "gpu"}), TIMES)
 
 
 def test_durations_that_cannot_be_are_refused():
