@@ -58,7 +58,7 @@ def test_stalls_that_cannot_be_placed_have_no_energy_and_the_rest_has():
     (row,) = telemetry.energies(epoch, {"nvml": steady(36.0, "power_gpu_w")})
     assert row["stall_energy_j"] is None
     assert row["energy_trapezoid_wh"] == pytest.approx(0.1)
-    assert row["flags"] == REGULAR | {"stalls_not_placed"}
+    assert "stalls_not_placed" in row["flags"]
 
 
 @pytest.mark.parametrize(
