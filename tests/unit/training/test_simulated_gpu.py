@@ -59,6 +59,9 @@ CASES = {
     "GPU-bound, the host far ahead": plan(
         2000, load_s=0.001, compute_s=0.013, launch_s=0.0005, copy_waits=False
     ),
+    "GPU-bound, far ahead, long copies": plan(  # was: "stalls overlap or are out of order"
+        2000, load_s=0.001, copy_s=0.003, launch_s=0.0005, copy_waits=False
+    ),
     "GPU-bound, as torch copies": plan(2000, load_s=0.001, compute_s=0.013),
     "loader-bound": plan(400, load_s=0.035, compute_s=0.013),
     "mixed": plan(
