@@ -13,7 +13,7 @@ from epochwatt.errors import RecordError
 POOLED = "cuda_events_pooled"
 
 
-def stalls(meta: dict[str, Any], minibatch_s: ArrayLike) -> tuple[Array, Array] | None:
+def stall_times(meta: dict[str, Any], minibatch_s: ArrayLike) -> tuple[Array, Array] | None:
     """Return when wait and copy of each mini-batch were; None where the record cannot say.
 
     A record knows when some of the mini-batches began (`placement`, from the timer). Between two of

@@ -13,7 +13,7 @@ from epochwatt.epochs.energy import (
     stall_energy_j,
     trapezoid,
 )
-from epochwatt.epochs.placement import stalls
+from epochwatt.epochs.placement import stall_times
 from epochwatt.epochs.windows import window_mean, window_median
 from epochwatt.records.run_folder import EpochRecord
 from epochwatt.records.samples import read_samples
@@ -108,7 +108,7 @@ def energy_row(
     energy = trapezoid(t_s, power_w, *window)
     energy_j, error_pct, method = energy.energy_j, energy.error_pct, TRAPEZOID
     flags = power_flags(about, energy.flags)
-    stalled = stalls(meta, record.minibatch_s)
+    stalled = stall_times(meta, record.minibatch_s)
     stall_j = math.nan
     if stalled is None:
         flags.add("stalls_not_placed")

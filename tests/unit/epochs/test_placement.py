@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epochwatt.epochs.placement import laid_out, stalls
+from epochwatt.epochs.placement import laid_out, stall_times
 from epochwatt.errors import RecordError
 
 TIMES = [[2.0, 1.0, 3.0], [0.0, 1.0, 3.0], [1.0, 1.0, 4.0], [0.0, 0.5, 2.5]]  # 6, 4, 6, 3 s
@@ -58,7 +58,7 @@ def test_marks_that_cannot_be_are_refused(marks):
 
 def test_placement_that_says_nothing_is_refused():
     with pytest.raises(RecordError, match="when its 4 mini-batches began"):
-        stalls(meta(placement={"clock": "gpu"}), TIMES)
+        stall_times(meta(placement={"clock": "gpu"}), TIMES)
 
 
 def test_durations_that_cannot_be_are_refused():
@@ -73,16 +73,16 @@ def meta(**changes):
 
 
 def test_old_record_of_pooled_timing_cannot_say_when_the_gpu_stalled():
-    assert stalls(meta(timing_method="cuda_events_pooled", tail_s=0.1), TIMES) is None
+    assert stall_times(meta(timing_method="cuda_events_pooled", tail_s=0.1), TIMES) is None
 
 
 @pytest.mark.parametrize("method", ["host_clock", "cuda_events_synchronised", "simulated"])
 def test_other_old_records_say_where_the_last_minibatch_ended(method):
-    starts, _ = stalls(meta(timing_method=method, tail_s=1.0), TIMES)
+    starts, _ = stall_times(meta(timing_method=method, tail_s=1.0), TIMES)
     assert list(starts) == [10.0, 16.5, 21.0, 27.5]
 
 
 def test_record_with_a_placement_needs_nothing_else():
     placement = {"clock": "gpu", "starts": [[0, 11.0], [4, 30.0]], "error_s": 1e-5}
-    starts, _ = stalls(meta(timing_method="cuda_events_pooled", placement=placement), TIMES)
+    starts, _ = stall_times(meta(timing_method="cuda_events_pooled", placement=placement), TIMES)
     assert list(starts) == [11.0, 17.0, 21.0, 27.0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from epochwatt.epochs.placement import stalls
+from epochwatt.epochs.placement import stall_times
 from epochwatt.errors import DataError, RecordError, RecordWriteError, TrainingError
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training import workloads
@@ -83,7 +83,7 @@ def test_record_says_when_its_minibatches_began_and_that_no_gpu_trained(folder, 
     assert placement["clock"] == "host"
     assert [n for n, _ in placement["starts"]] == [0, 1, 2, 3]
     assert meta["t_end_mono_s"] - placement["starts"][-1][1] == meta["tail_s"] >= 0
-    starts, ends = stalls(meta, record.minibatch_s)
+    starts, ends = stall_times(meta, record.minibatch_s)
     assert meta["t_start_mono_s"] <= starts[0]
     assert ends[-1] <= meta["t_end_mono_s"]
     assert (ends - starts).sum() == pytest.approx(meta["wait_s"] + meta["copy_s"], rel=1e-3)

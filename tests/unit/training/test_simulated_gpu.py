@@ -38,7 +38,7 @@ class Trained:
         }
 
     def stalls(self):
-        return placement.stalls(self.meta(), self.minibatch_s)
+        return placement.stall_times(self.meta(), self.minibatch_s)
 
     def truth(self):
         """Return the planted stalls: the first begins with the epoch."""
