@@ -56,8 +56,13 @@ def why_not() -> str | None:
     return None
 
 
-def check(gpu: Any, parts: Any = PARTS) -> tuple[dict[str, Result], dict[str, str], set[str]]:
+def check(gpu: Any, parts: Any) -> tuple[dict[str, Result], dict[str, str], set[str]]:
     """Carry out the parts, one after the other, each whatever the others came to.
+
+    Parameters
+    ----------
+    gpu : a `RealGpu`
+    parts : (name, function of the GPU that returns a Result) each
 
     Returns
     -------
@@ -93,7 +98,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     with machine_lock().acquire({"GPU check of": os.getcwd()}, on_wait=_say):
         gpu = RealGpu(importlib.import_module("torch"))
-        results, notes, failed = check(gpu)
+        results, notes, failed = check(gpu, PARTS)
     card = gpu.cuda.get_device_name(0)
     versions = {"torch": gpu.torch.__version__, "cuda": gpu.torch.version.cuda}
     write(arguments.out, card, versions, results, notes)

@@ -337,13 +337,28 @@ def test_machine_without_torch_says_so(monkeypatch, capsys):
     assert "torch cannot be imported" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("parts", "status"), [([fine], 0), ([fine, skipped], 0), ([broken], 1)])
+def test_whole_command_on_a_gpu(gpu, monkeypatch, capsys, tmp_path, parts, status):
+    gpu.torch = SimpleNamespace(__version__="9.9", version=SimpleNamespace(cuda="99"))
+    gpu.cuda.get_device_name = lambda index: "NVIDIA Simulated"
+    monkeypatch.setattr(gpu_check, "why_not", lambda: None)
+    monkeypatch.setattr(gpu_check, "RealGpu", lambda torch: gpu)
+    named = [("timers", lambda gpu: gpu_parts.timers(gpu, 1)), *((p.__name__, p) for p in parts)]
+    monkeypatch.setattr(gpu_check, "PARTS", named)
+    assert gpu_check.main(["--out", str(tmp_path)]) == status
+    assert "NVIDIA Simulated" in capsys.readouterr().out
+    told = json.loads((tmp_path / "nvidia-simulated.json").read_text("utf-8"))["gpu_check"]
+    assert len(told["details"]["parts"]["timers"]["GPU-bound, pooled"]) == gpu_parts.GPU_BOUND.n
+
+
 def test_the_check_needs_nothing_of_the_workflow_to_start():
     """A system's own torch has neither Snakemake nor the libraries of the configuration."""
     code = """
 import sys
-for name in ("snakemake", "yaml", "pydantic", "pandas", "matplotlib", "torchvision", "sklearn"):
+for name in "snakemake yaml pydantic matplotlib torchvision PIL sklearn psutil pynvml".split():
     sys.modules[name] = None
-from benchmarks import gpu_check
+from benchmarks import gpu_check, results
+results.host.describe()
 sys.exit(gpu_check.main([]))
 """
     done = subprocess.run(
