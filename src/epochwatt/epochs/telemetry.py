@@ -15,8 +15,9 @@ from epochwatt.epochs.energy import (
     trapezoid,
 )
 from epochwatt.epochs.windows import window_mean, window_median
+from epochwatt.errors import DamagedError
 from epochwatt.records.run_folder import EpochRecord
-from epochwatt.records.samples import read_samples
+from epochwatt.records.samples import read_samples, samples_path
 
 # The widest scope stands in epochs.csv; all of them in energy.csv.
 SCOPES = ("module", "socket", "gpu", "cpu_package")
@@ -42,8 +43,23 @@ Samples = dict[str, dict[str, np.ndarray]]
 
 
 def read_all(record: EpochRecord) -> Samples:
-    """Return the samples of every source of an epoch; nothing where telemetry was lost."""
-    return {name: read_samples(record.folder, name) for name in record.telemetry.get("sources", {})}
+    """Return the samples of every source of an epoch; nothing where telemetry was lost.
+
+    Raises DamagedError, too, where a file has fewer rows than the sampler says that it wrote.
+    """
+    samples = {}
+    for name, about in record.telemetry.get("sources", {}).items():
+        samples[name] = read_samples(record.folder, name)
+        n_rows, n_least = len(samples[name]["t_mono_s"]), _n_written(about)
+        if n_rows < n_least:
+            path = samples_path(record.folder, name)
+            raise DamagedError(f"{path} has {n_rows} rows; {n_least} were written")
+    return samples
+
+
+def _n_written(about: dict[str, Any]) -> int:
+    """Return how many rows of a source must be in its file, by the sampler's own count."""
+    return int(about.get("n_samples") or 0) - int(about.get("rows_dropped") or 0)
 
 
 def usage(record: EpochRecord, samples: Samples) -> dict[str, float | None]:

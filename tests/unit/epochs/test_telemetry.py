@@ -10,6 +10,7 @@ import pytest
 from epochwatt import fields
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.collect import collect_run
+from epochwatt.records.checksums import write_sums
 from epochwatt.records.run_folder import EpochRecord
 
 EFFECTS = dict.fromkeys(fields.FLAGS, "informs") | {"power_negative": "voids_energy"}
@@ -119,6 +120,7 @@ def test_a_lying_sensor_voids_the_energy_of_its_epoch_and_of_no_other(tmp_path, 
         (folder / "samples-ina.csv").write_text("\n".join(lines) + "\n")
         about = source("module", "power_total_w", n_negative=n_negative)
         (folder / "telemetry.json").write_text(json.dumps({"sources": {"ina": about}}))
+        write_sums(str(folder))
     out = tmp_path / "out"
     collect_run(str(root), run.id, 2, EFFECTS, str(out / "epochs.csv"), str(out / "energy.csv"))
     with open(out / "epochs.csv") as handle:

@@ -31,7 +31,8 @@ def measured(run):
 
 def test_epoch_moves_to_the_trash_whole(run):
     (moved,) = discard("measured", run.id, 2)
-    assert sorted(p.name for p in Path(moved).iterdir()) == ["minibatches.npy", "record.json"]
+    names = ["SHA256SUMS", "minibatches.npy", "record.json"]
+    assert sorted(p.name for p in Path(moved).iterdir()) == names
     assert Path(moved).is_relative_to("measured/.trash")
     assert measured(run) == ["epoch-0", "epoch-1", "epoch-3"]
 
