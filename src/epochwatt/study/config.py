@@ -4,10 +4,8 @@ Every model here forbids keys it does not know. `make docs` renders the descript
 `config/README.md`.
 """
 
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from epochwatt import fields
@@ -296,47 +294,6 @@ class Plotting(Closed):
 
 
 T = TypeVar("T", bound=BaseModel)
-
-
-def read_yaml(path: Path) -> Any:
-    """Read a YAML file; ConfigError when it is missing or not YAML."""
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not text\n  allowed: YAML in UTF-8 ({error})") from error
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 1}" if where else ""
-        problem = getattr(error, "problem", None) or str(error).split("\n")[0]
-        raise ConfigError(
-            f"{path}{line} is not valid YAML\n  the reader says: {problem}"
-        ) from error
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML in which on, off, yes and no are words, and a key may stand only once."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(
-                    None, None, "a key has to be a word or a number", key_node.start_mark
-                )
-            if key_node.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key_node.value!r} stands twice", key_node.start_mark
-                )
-            seen.add(key_node.value)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:bool"]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
-}
 
 
 def validated(model: type[T], value: Any, path: str, where: str = "") -> T:

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from epochwatt.errors import ConfigError
-from epochwatt.study.config import PowerMode, Settling, read_yaml
+from epochwatt.study.config import PowerMode, Settling
+from epochwatt.study.yaml_files import read_yaml
 
 # (file, text, replaced by): one misspelt key at every level of every file
 MISSPELT = [
