@@ -1,6 +1,6 @@
-"""What users leave for each other on this machine: who measures, what was measured last.
+"""Who measures here, and what was measured last, for all users (board side: Python 3.6 grammar).
 
-Board side: Python 3.6 grammar. Each user writes only into a folder of the user's own,
+Each user writes only into a folder of the user's own,
 `epochwatt-{uid}` in the system's folder for temporary files, and reads those of all. So nobody can
 make another's program write anywhere else, and what somebody else says is data of a known size.
 """
