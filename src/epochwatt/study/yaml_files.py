@@ -23,7 +23,7 @@ def refuse_deep(text: str, path: Path) -> None:
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > DEEPEST:
+        if depth > DEEPEST and event.start_mark is not None:
             raise ConfigError(
                 f"{path}, line {event.start_mark.line + 1} is nested more than {DEEPEST} levels "
                 "deep\n  allowed: what the file's own comments show; look for stray brackets"
