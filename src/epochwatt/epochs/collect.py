@@ -125,6 +125,7 @@ def epoch_row(
         set(meta["flags"])
         | derived_flags(meta, row["overhead_s"])
         | telemetry.telemetry_flags(record)
+        | telemetry.disturbances(record, samples)
         | board_flags(record, samples)
         | {flag for scope in scopes for flag in scope["flags"]}
     )

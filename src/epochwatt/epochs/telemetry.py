@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from epochwatt.epochs.board import BUSY_PCT
 from epochwatt.epochs.energy import (
     J_PER_WH,
     counter_energy_j,
@@ -37,6 +38,7 @@ USAGE = (  # column of epochs.csv, source, column of its samples
     ("read_iops", "host", "read_iops"),
     ("read_mib_s", "host", "read_mib_s"),
 )
+FROZEN_S, FROZEN_SHARE = 3.0, 0.8  # the host is read each second; even a starved sampler does
 MEDIANS = ("cpu_util_pct", "gpu_util_pct")
 
 Samples = dict[str, dict[str, np.ndarray]]
@@ -176,6 +178,41 @@ def telemetry_flags(record: EpochRecord) -> set[str]:
     if any("fallback" in about.get("settings", {}) for about in sources):
         flags.add("power_source_replaced")
     return flags
+
+
+def disturbances(record: EpochRecord, samples: Samples) -> set[str]:
+    """Return what the samples say of an epoch that stood still or was not alone on the machine.
+
+    A container or a virtual machine that is frozen stops sampler and training alike: nobody read
+    anything for some seconds, and one mini-batch took as long.
+    """
+    flags = set()
+    longest_s = float(record.minibatch_s.sum(axis=1).max(initial=0.0))
+    host = samples.get("host", {})
+    t_s = host.get("t_mono_s", np.empty(0))
+    window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
+    silent_s = float(np.diff(np.clip(t_s, *window)).max(initial=0.0))
+    if silent_s > FROZEN_S and longest_s > FROZEN_SHARE * silent_s:
+        flags.add("stopped")
+    if others_pct(record, host) > BUSY_PCT:
+        flags.add("machine_shared")
+    return flags
+
+
+def others_pct(record: EpochRecord, host: dict[str, np.ndarray]) -> float:
+    """Return what others than training and sampler took of all CPUs over the epoch; NaN: unknown.
+
+    Virtual machines beside ours are in it: the kernel counts what they take (steal) as busy.
+    """
+    if not {"cpu_util_pct", "tree_cpu_pct"} <= host.keys():
+        return math.nan
+    window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
+    columns = host["cpu_util_pct"], host["tree_cpu_pct"]
+    all_pct, ours_pct = (rate_mean(host["t_mono_s"], column, *window) for column in columns)
+    told = record.telemetry
+    n_cpus = told["sources"].get("host", {}).get("settings", {}).get("n_cpus") or 1
+    sampler_pct = 100.0 * told.get("cpu_s", 0.0) / (told.get("wall_s") or math.inf) / n_cpus
+    return all_pct - ours_pct - sampler_pct
 
 
 def _known(value: float) -> float | None:

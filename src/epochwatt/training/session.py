@@ -26,6 +26,7 @@ from epochwatt.training.loaders import TimedMinibatches, make_loader
 from epochwatt.training.loop import Bounds, run_epoch
 from epochwatt.training.observer import Observer
 from epochwatt.training.progress import Progress
+from epochwatt.training.stops import has_stopped, noticed_stops
 from epochwatt.training.workloads import Trainer, workload_of
 
 log = logging.getLogger(__name__)
@@ -110,13 +111,14 @@ class Session:
         history.remember(measurement_id, self.folder.run, epoch)
         trainer, weights = self._take_up(epoch)
         self.observer.begin(epoch, self.folder.attempt_path(epoch))
-        bounds, minibatch_s, sums = self._train(trainer, self.source, epoch)
+        with noticed_stops() as stops:
+            bounds, minibatch_s, sums = self._train(trainer, self.source, epoch)
         observed = self.observer.end()
         self.trainer, self.trained_epoch = trainer, epoch
         checkpoint.save(os.path.join(self.folder.attempt_path(epoch), CHECKPOINT), trainer)
         meta = self._meta(epoch, bounds, minibatch_s, sums)
         meta.update(observed, measurement_id=measurement_id, weights=weights, resumed=resumed)
-        meta["checkpoint_set_aside"] = self.set_aside
+        meta.update(checkpoint_set_aside=self.set_aside, stops=stops)
         meta["flags"] = self._flags(epoch, meta)
         self.folder.finish(epoch, meta, minibatch_s)
         log.info(_told(meta))
@@ -260,6 +262,7 @@ class Session:
             "checkpoint_damaged": meta["checkpoint_set_aside"] is not None,
             "cache_advised": meta["cache"]["action"] == page_cache.ADVISED,
             "sampler_lost": meta["telemetry_lost"],
+            "stopped": has_stopped(meta["stops"]),
         }
         return sorted(flag for flag, holds in known.items() if holds)
 
