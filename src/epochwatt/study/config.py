@@ -4,9 +4,10 @@ Every model here forbids keys it does not know. `make docs` renders the descript
 `config/README.md`.
 """
 
-from typing import Any, Literal, TypeVar
+import re
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from epochwatt import fields
 from epochwatt.errors import ConfigError
@@ -19,6 +20,16 @@ class Closed(BaseModel):
 
 
 Backend = Literal["host", "jetson", "twin"]
+
+
+def _plain(title: str) -> str:
+    """Refuse markup: Snakemake writes titles into the report's scripts as they are."""
+    if re.search(r"<\s*[/!?a-zA-Z]", title):
+        raise ValueError("no markup: no `<` before a letter, `/`, `!` or `?`")
+    return title
+
+
+Title = Annotated[str, AfterValidator(_plain)]
 
 
 class Config(Closed):
@@ -39,7 +50,7 @@ Axis = Any  # a scalar or a list of scalars; checked against FactorValues once e
 class Study(Closed):
     """config/studies.yaml: one study, a name and what it sweeps."""
 
-    title: str = Field(description="what the study asks, in a line")
+    title: Title = Field(description="what the study asks, in a line")
     setup: Literal["own", "sigmetrics2023", "hipcw2021"] = Field(
         "own", description="whose protocol it follows"
     )
@@ -89,7 +100,7 @@ class FactorValues(Closed):
 class Storage(Closed):
     """A storage medium of a device."""
 
-    title: str = Field(description="what it is")
+    title: Title = Field(description="what it is")
     root: str = Field(
         description="folder that holds data sets; relative to the checkout or absolute"
     )
@@ -145,7 +156,7 @@ class Settling(Closed):
 class Device(Closed):
     """config/devices/{device}.yaml: one device type."""
 
-    title: str = Field(description="its name for people")
+    title: Title = Field(description="its name for people")
     backends: list[Backend] = Field(min_length=1, description="backends that can run it")
     board: Literal["", "nano", "xavier_nx", "agx_xavier", "orin_agx", "orin_nx", "orin_nano"] = (
         Field("", description="kind of the Jetson board")
@@ -205,7 +216,7 @@ REFERENCE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$"  # module.name, anywhere on the P
 class WorkloadRow(Closed):
     """config/workloads.yaml: one network and what it trains on."""
 
-    title: str = Field(description="its name for people")
+    title: Title = Field(description="its name for people")
     dataset: str = Field(description="data set it trains on")
     dataset_source: str = Field(description="default source of that data set")
     guess_samples_per_s: float = Field(
@@ -254,7 +265,7 @@ class Exclusion(Closed):
 class Panel(Closed):
     """Settings of one panel."""
 
-    title: str = Field(description="its title")
+    title: Title = Field(description="its title")
     width_in: float = Field(gt=0, description="width in inches")
     height_in: float = Field(gt=0, description="height in inches")
 

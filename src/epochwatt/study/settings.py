@@ -204,6 +204,15 @@ def refuse_root(table: RunTable) -> None:
         )
 
 
+def refuse_braces(path: str, what: str) -> None:
+    """Refuse a path that Snakemake would take for a pattern; ConfigError says which."""
+    if "{" in path or "}" in path:
+        raise ConfigError(
+            f"{what} is {path!r}\n  allowed: a path without braces, which Snakemake takes for "
+            "wildcards; rename the folder"
+        )
+
+
 def working_folder_lock() -> HolderLock:
     """Take the lock of this working folder; LockedError names who holds it.
 

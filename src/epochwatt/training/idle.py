@@ -130,6 +130,13 @@ def main(argv: Optional[List[str]] = None) -> int:
     except EpochwattError as error:
         print("error: {}: {}".format(arguments.idle, error), file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("ended by Ctrl-C: {}".format(arguments.idle), file=sys.stderr)
+        return 130
+    except (OSError, MemoryError) as error:  # a limit on files, memory or descriptors
+        told = "{}: {}; see `ulimit -a`".format(type(error).__name__, error)
+        print("error: {}: {}".format(arguments.idle, told), file=sys.stderr)
+        return 1
     return 0
 
 
