@@ -280,12 +280,10 @@ def test_dvfs_may_be_written_without_quotes(checkout):
     assert {run.factors["dvfs"] for run in checkout.runs} == {"on"}
 
 
-@pytest.mark.parametrize(
-    "title", ["a</script><script>alert(1)//", "<b>x", "x <!-- y", "< /script>"]
-)
+@pytest.mark.parametrize("title", ["a</script><script>x//", "<b>x", "x <!-- y", "< /script>"])
 def test_title_that_would_run_in_the_report_is_refused(checkout, title):
     checkout.sweep({"batch_size": 16}, title=title)
-    with pytest.raises(ConfigError, match="title is .*\n  allowed: no markup"):
+    with pytest.raises(ConfigError, match=r"title is .*\n  allowed: no markup"):
         checkout.settings()
 
 
