@@ -346,7 +346,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("ended by Ctrl-C", file=sys.stderr)
         return 130
     except (OSError, MemoryError) as error:  # a limit on files, memory or descriptors
-        print(f"error: {error or 'out of memory'}\n  see `ulimit -a`", file=sys.stderr)
+        print(f"error: {str(error) or 'out of memory'}\n  see `ulimit -a`", file=sys.stderr)
         return 1
     except EpochwattError as error:
         print(f"error: {error}", file=sys.stderr)
