@@ -13,7 +13,7 @@ import yaml
 
 from benchmarks.results import REPOSITORY, children_cpu_s
 from epochwatt.errors import EpochwattError
-from epochwatt.study.config import read_yaml
+from epochwatt.study.yaml_files import read_yaml
 from epochwatt.study.settings import Settings, load_settings
 
 STUDY = "benchmark"

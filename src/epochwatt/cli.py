@@ -342,6 +342,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # who reads, `| head` say, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except KeyboardInterrupt:
+        print("ended by Ctrl-C", file=sys.stderr)
+        return 130
+    except (OSError, MemoryError) as error:  # a limit on files, memory or descriptors
+        print(f"error: {str(error) or 'out of memory'}\n  see `ulimit -a`", file=sys.stderr)
+        return 1
     except EpochwattError as error:
         print(f"error: {error}", file=sys.stderr)
         if not Path("config").is_dir():

@@ -6,6 +6,7 @@ Each message says what was found, what is allowed, where it came from and what t
     +-- ConfigError          a key, value or row of config/ that cannot be
     +-- DataError            a data set that is missing, cut short or altered
     +-- RecordError          a record that cannot be read, or is inconsistent
+        +-- DamagedError     its files are not as they were written: to be measured again
     +-- RecordWriteError     a record that cannot be written (full disk, permission)
     +-- LockedError          somebody else holds the working folder
     +-- TrainingError        the measured program itself failed (a loader worker died)
@@ -28,6 +29,10 @@ class DataError(EpochwattError):
 
 class RecordError(EpochwattError):
     """A record of a measured epoch cannot be read or contradicts itself."""
+
+
+class DamagedError(RecordError):
+    """A file of a finished epoch is missing, cut short or altered."""
 
 
 class RecordWriteError(EpochwattError):

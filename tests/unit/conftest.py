@@ -149,7 +149,7 @@ def add_epoch(make_meta):
 
     def add(folder, epoch, minibatch_s=((0.5, 0.25, 1.0), (0.125, 0.25, 1.5)), **changes):
         folder.begin(epoch)
-        Path(folder.attempt_path(epoch), "checkpoint.pt").write_bytes(b"weights %d" % epoch)
+        Path(folder.attempt_path(epoch), "checkpoint.npz").write_bytes(b"weights %d" % epoch)
         array = np.array(minibatch_s, dtype=np.float32)
         folder.finish(epoch, make_meta(epoch, array, run=folder.run, **changes), array)
 

@@ -155,3 +155,20 @@ def test_summary_names_the_report_only_if_there_is_one(has_report, run, tmp_path
 def test_report_prints_what_was_done(run, monkeypatch):
     monkeypatch.setattr("epochwatt.study.report.make_report", lambda: "the report is made")
     assert run("report") == (0, "the report is made\n", "")
+
+
+@pytest.mark.parametrize(
+    ("stop", "status", "told"),
+    [
+        (KeyboardInterrupt(), 130, "ended by Ctrl-C"),
+        (MemoryError(), 1, "error: out of memory"),
+        (OSError(24, "Too many open files"), 1, "Too many open files"),
+    ],
+)
+def test_what_ends_a_command_from_outside_is_a_message(monkeypatch, capsys, stop, status, told):
+    def end(_):
+        raise stop
+
+    monkeypatch.setattr(cli, "_summary", end)
+    assert cli.main(["summary"]) == status
+    assert told in capsys.readouterr().err

@@ -11,23 +11,35 @@ from snakemake.exceptions import WorkflowError
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.used import needed as fitted
+from epochwatt.study.discard import forget_lost
 from epochwatt.study.fingerprint import fingerprint
 from epochwatt.study.idle import idles
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.plan import start_lines
 from epochwatt.study.published import TITLES as PAPERS
 from epochwatt.study.runs import TWIN
-from epochwatt.study.settings import load_settings, refuse_root, working_folder_lock
+from epochwatt.study.settings import (
+    load_settings,
+    refuse_braces,
+    refuse_root,
+    working_folder_lock,
+)
 from epochwatt.text import label
 
 ENVIRONMENT = "../envs/workflow.yaml"
 
 try:
+    refuse_braces(str(workflow.basedir), "the checkout")
     SETTINGS = load_settings(config)
+    for run in SETTINGS.table.runs.values():
+        refuse_braces(run.data_root, f"the storage root of {run.id}")
 except EpochwattError as error:
     raise WorkflowError(str(error)) from None
 
 TABLE = SETTINGS.table
+
+for lost in forget_lost(TABLE.runs.values()):
+    print(lost, file=sys.stderr)
 
 
 def begin():

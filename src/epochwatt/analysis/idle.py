@@ -17,7 +17,7 @@ from epochwatt.epochs.board import BUSY_PCT, event_flags
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.epochs.telemetry import SCOPES, power_flags
 from epochwatt.errors import ConfigError
-from epochwatt.records import files
+from epochwatt.records import checksums, files
 from epochwatt.records.samples import read_samples
 
 DOUBTFUL = {"power_negative", "power_contradicted", "throttled", "over_current"}
@@ -54,8 +54,7 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
     A board can be measured in state i only, so its `place` does not name the state.
     """
     folder = os.path.join(root, idle["id"], "idle")
-    record = files.read_json(os.path.join(folder, "record.json"))
-    sources = files.read_json(os.path.join(folder, "telemetry.json"))["sources"]
+    record, sources = _checked(folder, "record.json"), _checked(folder, "telemetry.json")["sources"]
     start_s, end_s = record["t_start_mono_s"], record["t_end_mono_s"]
     row = {"state": "i", **idle["place"], "duration_s": end_s - start_s}
     told = {about["scope"]: (name, about) for name, about in sources.items() if about["total"]}
@@ -74,6 +73,11 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
             row |= {key: value for key, value in numbers.items() if not math.isnan(value)}
             break
     return row
+
+
+def _checked(folder: str, name: str) -> Any:
+    path = os.path.join(folder, name)
+    return files.parse_json(checksums.read_checked(path, checksums.read_sums(folder)), path)
 
 
 def plug_rows(path: str) -> list[dict[str, Any]]:

@@ -5,8 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from epochwatt.study.config import read_yaml, validated
+from epochwatt.study.config import validated
 from epochwatt.study.published import DEFAULTS, DEVICE_DEFAULTS
+from epochwatt.study.yaml_files import read_yaml
 
 TERMS = "config/claims.yaml"
 

@@ -14,29 +14,15 @@ import time
 from types import TracebackType
 from typing import Any, Callable, Dict, Optional, Type
 
+from epochwatt.device import notes
 from epochwatt.errors import LockedError, RecordWriteError
 
-
-def machine_folder() -> str:
-    """Return the folder of this machine's lock and last measurement, shared by all users.
-
-    It lies in the system's folder for temporary files (`TMPDIR`), which a restart may empty: the
-    next epoch is then flagged `resumed`, never silently chained.
-    """
-    path = os.path.join(tempfile.gettempdir(), "epochwatt")
-    try:
-        os.mkdir(path)
-        os.chmod(path, 0o777)
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise RecordWriteError("cannot make {}: {}".format(path, error.strerror)) from error
-    return path
+HOLDER = "measuring.json"  # the note of who measures
 
 
-def machine_lock() -> "HolderLock":
+def machine_lock() -> "MachineLock":
     """Return the lock that a process holds while it measures on this machine."""
-    return HolderLock(os.path.join(machine_folder(), "measuring.lock"))
+    return MachineLock()
 
 
 def _unusable(verb: str, path: str, error: OSError) -> RecordWriteError:
@@ -73,51 +59,77 @@ class HolderLock:
         LockedError : somebody else holds it, and waiting was not asked for
         RecordWriteError : the file cannot be opened or made by this user
         """
-        fd = self._open()
-        try:
+        about = dict(holder, pid=os.getpid(), since=time.strftime("%Y-%m-%d %H:%M:%S"))
+        while self._fd is None:
+            fd = self._open()
             try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                    raise
-                if on_wait is None:
-                    raise LockedError(
-                        "{} is held by {}".format(self.path, self.describe())
-                    ) from None
-                on_wait(self.describe())
-                fcntl.flock(fd, fcntl.LOCK_EX)
-            about = dict(holder, pid=os.getpid(), since=time.strftime("%Y-%m-%d %H:%M:%S"))
-            os.ftruncate(fd, 0)
-            os.pwrite(fd, json.dumps(about).encode("utf-8"), 0)
-        except BaseException:
-            os.close(fd)
-            raise
-        self._fd = fd
+                self._wait(fd, on_wait)
+                if self._is_there(fd):  # else it was removed meanwhile, and locks nothing
+                    self._note(fd, about)
+                    self._fd = fd
+            finally:
+                if self._fd is None:
+                    os.close(fd)
         return self
+
+    def _wait(self, fd: int, on_wait: Optional[Callable[[str], None]]) -> None:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            if on_wait is None:
+                raise LockedError("{} is held by {}".format(self.path, self.describe())) from None
+            on_wait(self.describe())
+            fcntl.flock(fd, fcntl.LOCK_EX)
+
+    def _is_there(self, fd: int) -> bool:
+        """Say whether the path still leads to the open file."""
+        try:
+            return os.path.samestat(os.fstat(fd), os.stat(self.path))
+        except FileNotFoundError:
+            return False
 
     def _open(self) -> int:
         # First without O_CREAT: a sticky folder refuses it on another user's file.
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            return os.open(self.path, os.O_RDWR)
+            return self._checked(os.open(self.path, flags))
         except FileNotFoundError:
             pass
         except OSError as error:
             raise _unusable("open", self.path, error) from error
         try:
-            fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+            fd = self._checked(os.open(self.path, flags | os.O_CREAT, 0o666))
         except OSError as error:
             raise _unusable("make", self.path, error) from error
         if os.fstat(fd).st_uid == os.getuid():
             os.fchmod(fd, stat.S_IMODE(0o666))
         return fd
 
+    def _checked(self, fd: int) -> int:
+        """Refuse anything but a file of one name: what is written must not be another's."""
+        about = os.fstat(fd)
+        if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+            os.close(fd)
+            raise RecordWriteError(
+                "{} is no file of its own but a link or a device: remove it".format(self.path)
+            )
+        return fd
+
+    def _note(self, fd: int, about: Dict[str, Any]) -> None:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, json.dumps(about).encode("utf-8"), 0)
+
+    def _noted(self) -> Any:
+        with open(self.path, "rb") as handle:
+            return json.loads(handle.read(4096).decode("utf-8"))
+
     def describe(self) -> str:
         """Return what the holder wrote of itself, in words."""
         try:
-            with open(self.path, encoding="utf-8") as handle:
-                about = json.load(handle)
-            return ", ".join("{} {}".format(k, v) for k, v in sorted(about.items()))
-        except (OSError, ValueError, AttributeError):
+            return ", ".join("{} {}".format(k, v) for k, v in sorted(self._noted().items()))
+        except (OSError, ValueError, AttributeError, RecursionError):
             return "a process that did not say who it is"
 
     def release(self) -> None:
@@ -137,3 +149,30 @@ class HolderLock:
         traceback: Optional[TracebackType],
     ) -> None:
         self.release()
+
+
+class MachineLock(HolderLock):
+    """The lock of the machine: held on the system's folder for temporary files itself.
+
+    All users have that folder, and on an ordinary machine nobody but root can take it away: so one
+    lock serves all of them, and none has to write where another could have put something. Who
+    holds it stands in a note of the holder's own (`device.notes`).
+
+    It is not shared between users or containers whose `TMPDIR` are different folders.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(tempfile.gettempdir())
+
+    def _open(self) -> int:
+        try:
+            return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise _unusable("open", self.path, error) from error
+
+    def _note(self, fd: int, about: Dict[str, Any]) -> None:
+        notes.write_note(HOLDER, about)
+
+    def _noted(self) -> Any:
+        note = notes.newest_note(HOLDER) or {}
+        return {k: v for k, v in note.items() if k not in ("boot_id", "t_mono_s")} or None

@@ -12,12 +12,10 @@ NVIDIA's nvpmodel.conf may not be passed on, so only the facts that it tells are
 `epochwatt.fakeboard.replay.unpack` makes a board's folder of such a file.
 """
 
-import getpass
 import io
 import json
 import os
 import platform
-import re
 import subprocess
 import tarfile
 import time
@@ -27,6 +25,7 @@ from typing import Any
 from epochwatt import __version__
 from epochwatt.device import reading
 from epochwatt.device.boards import identify
+from epochwatt.doctor.disguise import disguised, disguised_value, names_of
 from epochwatt.doctor.examine import SECONDS, examine, report_lines
 from epochwatt.doctor.readings import Readings, read_all
 from epochwatt.doctor.subject import Recording, Subject, choose
@@ -36,7 +35,6 @@ from epochwatt.text import counted
 TOP = "epochwatt-bundle"
 SCHEMA_VERSION = 1
 TEGRASTATS_LINES, TEGRASTATS_S = 5, 10.0
-_WITH_NAMES = ("serial-number", "mountinfo", "cpuinfo", "version")  # readings that may hold names
 
 
 def make_bundle(
@@ -52,7 +50,7 @@ def make_bundle(
     ----------
     path : of the file; None: named after the device and the time, in the current folder
     device : a file of config/devices/; None: the board at hand, else `host`
-    keep_names : leave serial number, host name and user name as they are
+    keep_names : leave serial number, names of host, user, disks and servers as they are
     seconds : how long to sample
     checkout : the folder that holds config/
 
@@ -66,7 +64,7 @@ def make_bundle(
     path = path or Path(f"{TOP}-{subject.name}-{when}.tar.gz")
     if path.exists():
         raise EpochwattError(f"{path} is there already; name another file")
-    names = {} if keep_names else _names(subject)
+    names = {} if keep_names else names_of(subject.machine.root)
     members = _members(subject, seconds, names)
     new = path.with_name(f".{path.name}.new")
     try:
@@ -83,7 +81,7 @@ def make_bundle(
     told = "as they are" if keep_names else "replaced"
     return [
         f"{path}  {path.stat().st_size / 1024:.0f} KiB, {counted(n_files, 'files')} of the board",
-        f"serial number, host name and user name are {told}",
+        f"serial number, names of host, user, disks and servers are {told}",
         "look through it before you pass it on: it is text",
     ]
 
@@ -104,9 +102,9 @@ def _members(subject: Subject, seconds: float, names: dict[str, str]) -> dict[st
     texts["tegrastats.txt"] = _tegrastats(root)
     members = {name: disguised(text, names).encode() for name, text in texts.items() if text}
     for name, value in readings.values.items():
-        members[f"files/{name}"] = _value(name, value, names)
-    about = _about(subject, readings)
-    members["bundle.json"] = json.dumps(about, indent=1, sort_keys=True).encode()
+        members[f"files/{name}"] = disguised_value(name, value, names)
+    about = json.dumps(_about(subject, readings), indent=1, sort_keys=True)
+    members["bundle.json"] = about.encode()
     return members
 
 
@@ -156,29 +154,3 @@ def _tegrastats(root: str) -> str:
         lines = [child.stdout.readline() for _ in range(TEGRASTATS_LINES)]
         child.terminate()
     return b"".join(lines).decode("utf-8", "replace")
-
-
-def _names(subject: Subject) -> dict[str, str]:
-    """Return what tells this unit, its host and its user from others -> what stands for it."""
-    identity = identify(subject.machine.root)
-    serial = "" if identity is None else identity.serial
-    found = {
-        serial: "0" * len(serial),
-        platform.node(): "host-name",
-        getpass.getuser(): "user-name",
-    }
-    return {name: other for name, other in found.items() if name not in ("", "root", "localhost")}
-
-
-def disguised(text: str, names: dict[str, str]) -> str:
-    """Return a text with each name, where it stands as a word, replaced."""
-    for name, other in names.items():
-        text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", other, text)
-    return text
-
-
-def _value(name: str, value: bytes, names: dict[str, str]) -> bytes:
-    """Return a reading without names; most hold none, and their words are never touched."""
-    if name.rpartition("/")[2] not in _WITH_NAMES:
-        return value
-    return disguised(value.decode("utf-8", "replace"), names).encode()

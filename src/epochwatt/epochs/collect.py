@@ -8,7 +8,7 @@ from typing import Any
 from epochwatt import fields
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board import board_flags
-from epochwatt.errors import RecordError
+from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import files
 from epochwatt.records.run_folder import EpochRecord, RunFolder
 
@@ -40,9 +40,27 @@ def collect_run(
     RecordWriteError : the CSV cannot be written
     """
     folder = RunFolder(measured, run)
-    records = [folder.read(epoch) for epoch in range(n_epochs)]
-    observed = ((record, telemetry.read_all(record)) for record in records)
+    observed = (_whole(folder, epoch) for epoch in range(n_epochs))
     write_tables(run, observed, flag_effects, epochs_csv, energy_csv)
+
+
+def _whole(folder: RunFolder, epoch: int) -> tuple[EpochRecord, telemetry.Samples]:
+    """Return record and samples of an epoch; a damaged one goes to the trash, and nobody sees it.
+
+    Raises RecordError; of a damaged epoch it says where it lies and that it will be measured again.
+    """
+    try:
+        record = folder.read(epoch)
+        return record, telemetry.read_all(record)
+    except DamagedError as error:
+        if not folder.has(epoch):
+            raise
+        with files.writing("the trash", folder.root):
+            (moved,) = folder.discard(epoch)
+        raise RecordError(
+            f"{error.__cause__ or error}\n  the epoch was moved to {moved}; start the workflow "
+            "again, and it is measured again"
+        ) from error
 
 
 def write_tables(
@@ -107,6 +125,7 @@ def epoch_row(
         set(meta["flags"])
         | derived_flags(meta, row["overhead_s"])
         | telemetry.telemetry_flags(record)
+        | telemetry.disturbances(record, samples)
         | board_flags(record, samples)
         | {flag for scope in scopes for flag in scope["flags"]}
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from epochwatt.epochs.board import BUSY_PCT
 from epochwatt.epochs.energy import (
     J_PER_WH,
     counter_energy_j,
@@ -15,8 +16,9 @@ from epochwatt.epochs.energy import (
 )
 from epochwatt.epochs.placement import stall_times
 from epochwatt.epochs.windows import window_mean, window_median
+from epochwatt.errors import DamagedError
 from epochwatt.records.run_folder import EpochRecord
-from epochwatt.records.samples import read_samples
+from epochwatt.records.samples import read_samples, samples_path
 
 # The widest scope stands in epochs.csv; all of them in energy.csv.
 SCOPES = ("module", "socket", "gpu", "cpu_package")
@@ -36,14 +38,30 @@ USAGE = (  # column of epochs.csv, source, column of its samples
     ("read_iops", "host", "read_iops"),
     ("read_mib_s", "host", "read_mib_s"),
 )
+FROZEN_S, FROZEN_SHARE = 3.0, 0.8  # the host is read each second; even a starved sampler does
 MEDIANS = ("cpu_util_pct", "gpu_util_pct")
 
 Samples = dict[str, dict[str, np.ndarray]]
 
 
 def read_all(record: EpochRecord) -> Samples:
-    """Return the samples of every source of an epoch; nothing where telemetry was lost."""
-    return {name: read_samples(record.folder, name) for name in record.telemetry.get("sources", {})}
+    """Return the samples of every source of an epoch; nothing where telemetry was lost.
+
+    Raises DamagedError, too, where a file has fewer rows than the sampler says that it wrote.
+    """
+    samples = {}
+    for name, about in record.telemetry.get("sources", {}).items():
+        samples[name] = read_samples(record.folder, name)
+        n_rows, n_least = len(samples[name]["t_mono_s"]), _n_written(about)
+        if n_rows < n_least:
+            path = samples_path(record.folder, name)
+            raise DamagedError(f"{path} has {n_rows} rows; {n_least} were written")
+    return samples
+
+
+def _n_written(about: dict[str, Any]) -> int:
+    """Return how many rows of a source must be in its file, by the sampler's own count."""
+    return int(about.get("n_samples") or 0) - int(about.get("rows_dropped") or 0)
 
 
 def usage(record: EpochRecord, samples: Samples) -> dict[str, float | None]:
@@ -168,6 +186,41 @@ def telemetry_flags(record: EpochRecord) -> set[str]:
     if any("fallback" in about.get("settings", {}) for about in sources):
         flags.add("power_source_replaced")
     return flags
+
+
+def disturbances(record: EpochRecord, samples: Samples) -> set[str]:
+    """Return what the samples say of an epoch that stood still or was not alone on the machine.
+
+    A container or a virtual machine that is frozen stops sampler and training alike: nobody read
+    anything for some seconds, and one mini-batch took as long.
+    """
+    flags = set()
+    longest_s = float(record.minibatch_s.sum(axis=1).max(initial=0.0))
+    host = samples.get("host", {})
+    t_s = host.get("t_mono_s", np.empty(0))
+    window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
+    silent_s = float(np.diff(np.clip(t_s, *window)).max(initial=0.0))
+    if silent_s > FROZEN_S and longest_s > FROZEN_SHARE * silent_s:
+        flags.add("stopped")
+    if others_pct(record, host) > BUSY_PCT:
+        flags.add("machine_shared")
+    return flags
+
+
+def others_pct(record: EpochRecord, host: dict[str, np.ndarray]) -> float:
+    """Return what others than training and sampler took of all CPUs over the epoch; NaN: unknown.
+
+    Virtual machines beside ours are in it: the kernel counts what they take (steal) as busy.
+    """
+    if not {"cpu_util_pct", "tree_cpu_pct"} <= host.keys():
+        return math.nan
+    window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
+    columns = host["cpu_util_pct"], host["tree_cpu_pct"]
+    all_pct, ours_pct = (rate_mean(host["t_mono_s"], column, *window) for column in columns)
+    told = record.telemetry
+    n_cpus = told["sources"].get("host", {}).get("settings", {}).get("n_cpus") or 1
+    sampler_pct = 100.0 * told.get("cpu_s", 0.0) / (told.get("wall_s") or math.inf) / n_cpus
+    return all_pct - ours_pct - sampler_pct
 
 
 def _known(value: float) -> float | None:

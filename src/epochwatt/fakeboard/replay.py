@@ -1,14 +1,17 @@
 """A board made of a bundle that somebody sent (`epochwatt bundle`): its files, as they were.
 
-A bundle comes from anywhere, so nothing in it is believed: only ordinary files are taken, and no
-name may lead out of the folder.
+A bundle comes from anywhere, so nothing in it is believed: only ordinary files are taken, no more
+than any board has, and no name may lead out of the folder, nor through a link of the bundle's.
 """
 
+import gzip
+import io
 import json
 import os
 import shlex
 import stat
 import tarfile
+import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,6 +23,7 @@ TOP = "epochwatt-bundle"
 SCHEMA_VERSION = 1
 MAX_FILES, MAX_BYTES = 20000, 65536  # in a bundle; of each file of the board
 MAX_ABOUT_BYTES = 10_000_000
+MAX_UNPACKED_BYTES = 100_000_000  # of the whole archive; a board's has less than one
 
 _TEGRASTATS = """#!/bin/sh
 # epochwatt stand-in: says again and again what the real one said
@@ -61,6 +65,20 @@ def unpack(bundle: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Pa
     return root
 
 
+class _Limited(io.RawIOBase):
+    """What comes out of an archive, up to a limit: a few kB can unpack to any number of bytes."""
+
+    def __init__(self, file: gzip.GzipFile, limit: int) -> None:
+        self._file, self._left = file, limit
+
+    def read(self, size: int = 0) -> bytes:
+        content = self._file.read(min(size, self._left + 1))
+        self._left -= len(content)
+        if self._left < 0:
+            raise DataError(f"the archive is larger than any bundle: {MAX_UNPACKED_BYTES} bytes")
+        return content
+
+
 def _fill(root: Path, members: dict[str, bytes], about: dict[str, Any]) -> None:
     """Write files first and links last: nothing is written through a link of the bundle's."""
     for name, content in members.items():
@@ -71,10 +89,10 @@ def _fill(root: Path, members: dict[str, bytes], about: dict[str, Any]) -> None:
     if "tegrastats.txt" in members:
         _write_tegrastats(root, members["tegrastats.txt"])
     for name, error in about["errors"].items():
-        _spoil(_place(root, name), error)
+        _spoil(root, _place(root, name), error)
     for name, target in about["links"].items():
         link, aim = _place(root, name), _place(root, target)
-        link.parent.mkdir(parents=True, exist_ok=True)
+        _make_parents(root, link)
         link.symlink_to(os.path.relpath(aim, link.parent))
 
 
@@ -82,7 +100,10 @@ def _members(bundle: Path) -> dict[str, bytes]:
     """Return name -> content of the bundle's ordinary files."""
     found: dict[str, bytes] = {}
     try:
-        with tarfile.open(bundle, "r:gz") as archive:
+        with (
+            gzip.open(bundle) as unpacked,
+            tarfile.open(fileobj=_Limited(unpacked, MAX_UNPACKED_BYTES), mode="r|") as archive,
+        ):
             for member in archive:
                 name = member.name.removeprefix(TOP + "/")
                 limit = MAX_BYTES if name.startswith("files/") else MAX_ABOUT_BYTES
@@ -92,7 +113,7 @@ def _members(bundle: Path) -> dict[str, bytes]:
                     raise DataError(f"{bundle} is larger than any bundle")
                 file = archive.extractfile(member)
                 found[name] = file.read() if file is not None else b""
-    except (OSError, EOFError, tarfile.TarError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, tarfile.TarError) as error:
         raise DataError(f"{bundle} is no bundle of `epochwatt bundle`: {error}") from error
     return found
 
@@ -102,10 +123,13 @@ def _about(members: dict[str, bytes]) -> dict[str, Any]:
     try:
         about = json.loads(members["bundle.json"])
         version = about["schema_version"]
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        n_named = len(about["links"]) + len(about["errors"])
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"the bundle has no bundle.json that can be read: {error!r}") from error
     if version != SCHEMA_VERSION:
         raise DataError(f"the bundle is of version {version}, not {SCHEMA_VERSION}")
+    if n_named > MAX_FILES:
+        raise DataError("the bundle has more links than any board")
     return dict(about)
 
 
@@ -117,18 +141,31 @@ def _place(root: Path, name: str) -> Path:
     return root.joinpath(*parts)
 
 
+def _make_parents(root: Path, path: Path) -> None:
+    """Make the folders above a file; DataError where one of them is a link.
+
+    The writer gives every file its name without links, so only a forger leads through one; and a
+    link made behind a link would count its `..` from another folder, which can be outside.
+    """
+    for folder in reversed(path.relative_to(root).parents):
+        here = root / folder
+        if here.is_symlink():
+            raise DataError(f"the bundle leads through a link of its own: {folder}")
+        here.mkdir(parents=True, exist_ok=True)
+
+
 def _write(root: Path, name: str, content: bytes) -> None:
     path = _place(root, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_parents(root, path)
     path.write_bytes(content)
 
 
-def _spoil(path: Path, error: dict[str, Any]) -> None:
+def _spoil(root: Path, path: Path, error: dict[str, Any]) -> None:
     """Make a file that fails as the board's did: when it is opened, or when it is read.
 
     A file mode would not keep root out; a socket cannot be opened by anybody.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_parents(root, path)
     if error.get("at") == "read":
         path.symlink_to(IO_ERROR)
     else:

@@ -18,7 +18,7 @@ from epochwatt.prediction.advice import ORIGINS, Advice
 from epochwatt.prediction.modes import Mode
 from epochwatt.prediction.outcomes import profiled_means
 from epochwatt.prediction.recommend import UNITS
-from epochwatt.study.config import read_yaml
+from epochwatt.study.yaml_files import read_yaml
 
 STYLE = "workflow/styles/paper.mplstyle"
 PLOTTING = "config/plotting.yaml"

@@ -20,12 +20,13 @@ from epochwatt.prediction.recommend import (
     nvpmodel_block,
     recommend,
 )
-from epochwatt.study.config import Config, Device, FactorValues, WorkloadRow, read_yaml, validated
+from epochwatt.study.config import Config, Device, FactorValues, WorkloadRow, validated
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.imported import IMPORTED
 from epochwatt.study.place import MEASURED
 from epochwatt.study.published import DEFAULTS, DEVICE_DEFAULTS, PAPERS
 from epochwatt.study.settings import CONFIG
+from epochwatt.study.yaml_files import read_yaml
 from epochwatt.text import counted
 
 MODELS = Path("results/models")

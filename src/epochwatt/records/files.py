@@ -10,7 +10,7 @@ import os
 from contextlib import contextmanager
 from typing import Any, Iterator
 
-from epochwatt.errors import RecordError, RecordWriteError
+from epochwatt.errors import DamagedError, RecordError, RecordWriteError
 
 UNMEASURED = "nothing of this epoch counts as measured"  # what is `lost` in `writing`
 
@@ -88,13 +88,28 @@ def write_json(path: str, value: Any, durable: bool = True) -> None:
     write_bytes(path, (text + "\n").encode("utf-8"), durable)
 
 
-def read_json(path: str) -> Any:
-    """Read a JSON file; raise RecordError when it is missing or damaged."""
+def read_bytes(path: str) -> bytes:
+    """Read a file; raise DamagedError when it is missing, RecordError when it cannot be read."""
     try:
-        with open(path, encoding="utf-8") as handle:
-            return json.load(handle)
-    except (OSError, ValueError) as error:
+        with open(path, "rb") as handle:
+            return handle.read()
+    except FileNotFoundError as error:
+        raise DamagedError("cannot read {}: {}".format(path, error)) from error
+    except OSError as error:  # a permission, say: nothing speaks against the file itself
         raise RecordError("cannot read {}: {}".format(path, error)) from error
+
+
+def read_json(path: str) -> Any:
+    """Read a JSON file; raise DamagedError when it is missing or no JSON, else RecordError."""
+    return parse_json(read_bytes(path), path)
+
+
+def parse_json(content: bytes, path: str) -> Any:
+    """Return what the content of a JSON file says; raise DamagedError when it is none."""
+    try:
+        return json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DamagedError("cannot read {}: {}".format(path, error)) from error
 
 
 def sha256_of(path: str) -> str:

@@ -6,7 +6,8 @@
                           /minibatches.npy    wait, copy, compute: float32 seconds, shape (n, 3)
                           /telemetry.json     the sampler's statistics
                           /samples-*.csv      its samples, one file per source
-                          /checkpoint.pt      weights and optimiser after it (latest epoch only)
+                          /checkpoint.npz     weights and optimiser after it (latest epoch only)
+                          /SHA256SUMS         what all of these were when the epoch ended
                   /epoch-1.unfinished/        an attempt under way, or one that died
 
 An epoch's folder is filled under its temporary name and renamed once, so what bears the final name
@@ -17,6 +18,7 @@ import hashlib
 import io
 import itertools
 import logging
+import math
 import os
 import re
 import shutil
@@ -26,14 +28,15 @@ from typing import Any, Dict, List, NamedTuple, Optional
 import numpy as np
 
 from epochwatt import fields
-from epochwatt.errors import RecordError
-from epochwatt.records import files
+from epochwatt.errors import DamagedError, RecordError
+from epochwatt.records import checksums, files
 
 log = logging.getLogger(__name__)
 
 RECORD = "record.json"
 MINIBATCHES = "minibatches.npy"
-CHECKPOINT = "checkpoint.pt"
+CHECKPOINT = "checkpoint.npz"
+OLD_CHECKPOINT = "checkpoint.pt"  # torch's own form, written before there was the other
 TELEMETRY = "telemetry.json"
 ATTEMPT = "attempt.json"
 
@@ -96,7 +99,32 @@ class RunFolder:
 
     def checkpoint_path(self, epoch: int) -> str:
         """Return where the checkpoint after `epoch` lies, if it is still there."""
-        return os.path.join(self.epoch_path(epoch), CHECKPOINT)
+        old = os.path.join(self.epoch_path(epoch), OLD_CHECKPOINT)
+        return old if os.path.exists(old) else os.path.join(self.epoch_path(epoch), CHECKPOINT)
+
+    def checkpoint_fault(self, epoch: int) -> str:
+        """Return how the checkpoint after `epoch`, which is there, was altered; empty: it was not.
+
+        The checkpoint of an epoch from before there were checksums is taken as it is.
+        """
+        try:
+            path = self.checkpoint_path(epoch)
+            return checksums.fault(path, checksums.read_sums(self.epoch_path(epoch)))
+        except (RecordError, OSError) as error:
+            return str(error)
+
+    def set_checkpoint_aside(self, epoch: int) -> str:
+        """Move the checkpoint after `epoch` to `.trash`, where it can be looked at; return where.
+
+        Raises RecordWriteError.
+        """
+        source = self.checkpoint_path(epoch)
+        folder = os.path.join(self._new_trash(), os.path.basename(self.epoch_path(epoch)))
+        with files.writing("the trash", folder):
+            os.makedirs(folder)
+            target = os.path.join(folder, os.path.basename(source))
+            os.rename(source, target)
+        return target
 
     def measured(self) -> List[int]:
         """Return the numbers of the finished epochs, ascending."""
@@ -114,9 +142,12 @@ class RunFolder:
         attempt = self.attempt_path(epoch)
         earlier = None
         with files.writing("the attempt at epoch {}".format(epoch), attempt, files.UNMEASURED):
-            if os.path.isdir(attempt):
+            if os.path.isdir(attempt) and not os.path.islink(attempt):
                 earlier = self._read_attempt(attempt)
                 shutil.rmtree(attempt)
+            elif os.path.lexists(attempt):  # a file of that name must not block the run
+                earlier = {"started_unix_s": os.lstat(attempt).st_mtime}
+                os.unlink(attempt)
             os.makedirs(attempt)
             files.write_json(
                 os.path.join(attempt, ATTEMPT), {"started_unix_s": time.time(), "pid": os.getpid()}
@@ -125,10 +156,15 @@ class RunFolder:
 
     @staticmethod
     def _read_attempt(attempt: str) -> Dict[str, Any]:
+        """Return when an attempt began; where its file is damaged, when its folder was changed."""
         try:
-            return dict(files.read_json(os.path.join(attempt, ATTEMPT)))
+            told = files.read_json(os.path.join(attempt, ATTEMPT))
         except RecordError:  # died before it could say when it began
-            return {"started_unix_s": os.path.getmtime(attempt)}
+            told = None
+        started_s = told.get("started_unix_s") if isinstance(told, dict) else None
+        if not isinstance(started_s, (int, float)) or not math.isfinite(started_s):
+            started_s = os.path.getmtime(attempt)
+        return {"started_unix_s": started_s}
 
     def finish(self, epoch: int, meta: Dict[str, Any], minibatch_s: np.ndarray) -> None:
         """Complete the attempt: write the record, flush everything, give it its final name.
@@ -138,11 +174,12 @@ class RunFolder:
         """
         attempt = self.attempt_path(epoch)
         with files.writing("the record of epoch {}".format(epoch), attempt, files.UNMEASURED):
-            write_record(attempt, meta, minibatch_s)
+            os.unlink(os.path.join(attempt, ATTEMPT))
+            write_record(attempt, dict(meta, checksums=checksums.SUMS), minibatch_s)
+            checksums.write_sums(attempt)
             checkpoint = os.path.join(attempt, CHECKPOINT)
             if os.path.exists(checkpoint):
                 files.sync_file(checkpoint, drop_from_cache=True)
-            os.unlink(os.path.join(attempt, ATTEMPT))
             files.sync_file(attempt)
             os.rename(attempt, self.epoch_path(epoch))
             files.sync_file(self.path)
@@ -154,42 +191,75 @@ class RunFolder:
                 log.warning("cannot remove %s: %s", previous, error.strerror)
 
     def read(self, epoch: int) -> EpochRecord:
-        """Read and check one epoch's record; raises RecordError: file, fault and what to do."""
+        """Read and check one epoch's record; raises RecordError: file, fault and what to do.
+
+        It is a DamagedError where its files are not as they were written.
+        """
         try:
             return self._read(self.epoch_path(epoch), epoch)
         except RecordError as error:
-            raise RecordError(
+            raise type(error)(
                 "{}. To measure the epoch again: epochwatt discard {} {}".format(
                     error, self.run, epoch
                 )
             ) from error
 
+    def verify(self, epoch: int) -> EpochRecord:
+        """Read an epoch's record after comparing all of its files, samples too; raises as `read`.
+
+        The checkpoint alone may be gone or damaged: that costs the next epoch's weights, not this
+        epoch.
+        """
+        record = self.read(epoch)
+        sums = checksums.read_sums(record.folder) or {}
+        for name in sorted(set(sums) - {CHECKPOINT, OLD_CHECKPOINT}):
+            checksums.read_checked(os.path.join(record.folder, name), sums)
+        return record
+
     def _read(self, path: str, epoch: int) -> EpochRecord:
-        meta = files.read_json(os.path.join(path, RECORD))
-        check_meta(meta, os.path.join(path, RECORD), self.run, epoch)
+        sums = checksums.read_sums(path)
+        meta = self._read_meta(os.path.join(path, RECORD), epoch, sums)
+        if sums is None and "checksums" in meta:
+            raise DamagedError("{} is missing in {}".format(checksums.SUMS, path))
         array_path = os.path.join(path, MINIBATCHES)
-        try:
-            with open(array_path, "rb") as handle:
-                content = handle.read()
-        except OSError as error:
-            raise RecordError("cannot read {}: {}".format(array_path, error)) from error
+        content = checksums.read_checked(array_path, sums)
         if hashlib.sha256(content).hexdigest() != meta["minibatches_sha256"]:
-            raise RecordError("{} was altered: its SHA-256 differs".format(array_path))
+            raise DamagedError("{} was altered: its SHA-256 differs".format(array_path))
         try:
             minibatch_s = np.load(io.BytesIO(content), allow_pickle=False)
         except (ValueError, EOFError) as error:
-            raise RecordError("cannot read {}: {}".format(array_path, error)) from error
+            raise DamagedError("cannot read {}: {}".format(array_path, error)) from error
         check_minibatches(minibatch_s, meta, array_path)
-        telemetry_path = os.path.join(path, TELEMETRY)
-        telemetry = files.read_json(telemetry_path) if os.path.exists(telemetry_path) else {}
+        telemetry_path, telemetry = os.path.join(path, TELEMETRY), {}
+        if os.path.exists(telemetry_path) or TELEMETRY in (sums or {}):
+            content = checksums.read_checked(telemetry_path, sums)
+            telemetry = files.parse_json(content, telemetry_path)
         return EpochRecord(meta, minibatch_s, telemetry, path)
 
-    def discard(self, epoch: Optional[int] = None) -> List[str]:
-        """Move an epoch (or the whole run) to `.trash` beside the runs; return where it went."""
+    def _read_meta(self, path: str, epoch: int, sums: Optional[Dict[str, str]]) -> Dict[str, Any]:
+        content = files.read_bytes(path)
+        damage = checksums.fault(path, sums, content)
+        try:
+            meta = files.parse_json(content, path)
+            check_meta(meta, path, self.run, epoch)
+        except RecordError as error:
+            if damage:  # what it says no longer matters, but it helps to see what was done to it
+                raise DamagedError("{} ({})".format(damage, error)) from error
+            raise
+        if damage:
+            raise DamagedError(damage)
+        return dict(meta)
+
+    def _new_trash(self) -> str:
+        """Return a folder of this run in `.trash` that is not there yet."""
         stamp = time.strftime("%Y%m%dT%H%M%S")
         names = itertools.chain([stamp], ("{}-{}".format(stamp, n) for n in itertools.count(2)))
         trashes = (os.path.join(self.root, ".trash", name, self.run) for name in names)
-        trash = next(path for path in trashes if not os.path.exists(path))
+        return next(path for path in trashes if not os.path.exists(path))
+
+    def discard(self, epoch: Optional[int] = None) -> List[str]:
+        """Move an epoch (or the whole run) to `.trash` beside the runs; return where it went."""
+        trash = self._new_trash()
         if epoch is None:
             sources = [os.path.join(self.path, n) for n in sorted(os.listdir(self.path))]
         else:

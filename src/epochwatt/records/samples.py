@@ -7,14 +7,18 @@ on the wall clock. The others are the source's own, with their units in the head
 
 import os
 import re
-from typing import TYPE_CHECKING, Dict, List, Optional, Sequence
+import warnings
+from typing import TYPE_CHECKING, BinaryIO, Dict, Iterator, List, Optional, Sequence
 
-from epochwatt.errors import RecordError
+from epochwatt.errors import DamagedError, RecordError
+from epochwatt.records import checksums
 
 if TYPE_CHECKING:  # the sampler writes and never needs it: 0.1 s and 20 MB
     import numpy as np
 
 STAMPS = ("t_mono_s", "t_unix_s")
+# What is read: a file as large as any sampler writes (400,000 rows of 100 cells), piece by piece.
+MAX_BYTES, MAX_HEADER, BLOCK_BYTES = 2**29, 2**16, 2**22
 _FILE = re.compile(r"samples-([a-z0-9-]+)\.csv$")
 
 
@@ -150,36 +154,72 @@ def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, 
     Raises
     ------
     RecordError
-        When the file is missing, damaged or out of order.
+        When the file cannot be read; DamagedError when it is missing, altered or out of order.
     """
-    path = samples_path(folder, source)
-    try:
-        with open(path, encoding="ascii") as handle:
-            text = handle.read()
-    except (OSError, ValueError) as error:
-        raise RecordError("cannot read {}: {}".format(path, error)) from error
-    body, newline, cut = text.rpartition("\n")
-    if cut and finished:
-        raise RecordError("{}: the last line is cut".format(path))
-    lines = body.split("\n")
-    columns = lines.pop(0).split(",")
-    if not newline or tuple(columns[: len(STAMPS)]) != STAMPS or len(set(columns)) < len(columns):
-        raise RecordError("{} does not begin with a header of {}, ...".format(path, STAMPS))
-    return _parsed(lines, columns, path)
-
-
-def _parsed(lines: List[str], columns: List[str], path: str) -> "Dict[str, np.ndarray]":
     import numpy as np
 
-    n_commas = len(columns) - 1
-    for n, line in enumerate(lines, 2):
-        if line.count(",") != n_commas:
-            raise RecordError("{}, line {}: not {} cells".format(path, n, len(columns)))
+    path = samples_path(folder, source)
+    sums = checksums.read_sums(folder)
     try:
-        cells = np.array(",".join(lines).split(",") if lines else [], dtype=np.float64)
-    except ValueError as error:
-        raise RecordError("{}: {}".format(path, error)) from error
-    table = np.ascontiguousarray(cells.reshape(len(lines), len(columns)).T)
+        size = os.path.getsize(path)
+        if size > MAX_BYTES:
+            raise RecordError("{} has {} bytes: no sampler writes so many".format(path, size))
+        damage = checksums.fault(path, sums)
+        if damage:
+            raise DamagedError(damage)
+        with open(path, "rb") as handle:
+            columns = _columns(handle.readline(MAX_HEADER), path)
+            blocks = list(_blocks(handle, len(columns), path, finished))
+    except FileNotFoundError as error:
+        raise DamagedError("cannot read {}: {}".format(path, error)) from error
+    except OSError as error:
+        raise RecordError("cannot read {}: {}".format(path, error)) from error
+    table = np.ascontiguousarray(np.concatenate([np.empty((0, len(columns)))] + blocks).T)
     if not (np.diff(table[0]) >= 0).all() or not np.isfinite(table[:2]).all():
-        raise RecordError("{}: the rows are not in order of time".format(path))
+        raise DamagedError("{}: the rows are not in order of time".format(path))
     return dict(zip(columns, table))
+
+
+def _columns(header: bytes, path: str) -> List[str]:
+    columns = header.decode("ascii", "replace").rstrip("\n").split(",")
+    is_whole = header.endswith(b"\n") and len(set(columns)) == len(columns)
+    if not is_whole or tuple(columns[: len(STAMPS)]) != STAMPS:
+        raise DamagedError("{} does not begin with a header of {}, ...".format(path, STAMPS))
+    return columns
+
+
+def _blocks(handle: BinaryIO, n_columns: int, path: str, finished: bool) -> "Iterator[np.ndarray]":
+    """Give the rows of some MiB at a time, (n, c): a long epoch's text need not fit into memory."""
+    line, rest = 2, b""
+    while True:
+        block = handle.read(BLOCK_BYTES)
+        whole, newline, rest = (rest + block).rpartition(b"\n")
+        if newline:
+            rows = _rows(whole, n_columns, path, line)
+            line += len(rows)
+            yield rows
+        if not block:
+            break
+    if rest and finished:
+        raise DamagedError("{}: the last line is cut".format(path))
+
+
+def _rows(text: bytes, n_columns: int, path: str, line: int) -> "np.ndarray":
+    """Return the cells of whole lines, (n, c); `line` is the number of the first."""
+    import numpy as np
+
+    held = np.frombuffer(text + b"\n", np.uint8)
+    ends = np.flatnonzero(held == ord("\n"))
+    n_commas = np.diff(np.searchsorted(np.flatnonzero(held == ord(",")), ends), prepend=0)
+    odd = np.flatnonzero(n_commas != n_columns - 1)
+    if len(odd):
+        raise DamagedError("{}, line {}: not {} cells".format(path, line + odd[0], n_columns))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # numpy only warns of what is no number
+            cells = np.fromstring(text.replace(b"\n", b","), np.float64, sep=",")
+    except (ValueError, DeprecationWarning) as error:
+        raise DamagedError("{}, from line {} on: {}".format(path, line, error)) from error
+    if len(cells) != len(ends) * n_columns:
+        raise DamagedError("{}, from line {} on: a cell is no number".format(path, line))
+    return cells.reshape(len(ends), n_columns)

@@ -4,11 +4,10 @@ Every model here forbids keys it does not know. `make docs` renders the descript
 `config/README.md`.
 """
 
-from pathlib import Path
-from typing import Any, Literal, TypeVar
+import re
+from typing import Annotated, Any, Literal, TypeVar
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from epochwatt import fields
 from epochwatt.errors import ConfigError
@@ -21,6 +20,16 @@ class Closed(BaseModel):
 
 
 Backend = Literal["host", "jetson", "twin"]
+
+
+def _plain(title: str) -> str:
+    """Refuse markup: Snakemake writes titles into the report's scripts as they are."""
+    if re.search(r"<\s*[/!?a-zA-Z]", title):
+        raise ValueError("no markup: no `<` before a letter, `/`, `!` or `?`")
+    return title
+
+
+Title = Annotated[str, AfterValidator(_plain)]
 
 
 class Config(Closed):
@@ -41,7 +50,7 @@ Axis = Any  # a scalar or a list of scalars; checked against FactorValues once e
 class Study(Closed):
     """config/studies.yaml: one study, a name and what it sweeps."""
 
-    title: str = Field(description="what the study asks, in a line")
+    title: Title = Field(description="what the study asks, in a line")
     setup: Literal["own", "sigmetrics2023", "hipcw2021"] = Field(
         "own", description="whose protocol it follows"
     )
@@ -91,7 +100,7 @@ class FactorValues(Closed):
 class Storage(Closed):
     """A storage medium of a device."""
 
-    title: str = Field(description="what it is")
+    title: Title = Field(description="what it is")
     root: str = Field(
         description="folder that holds data sets; relative to the checkout or absolute"
     )
@@ -147,7 +156,7 @@ class Settling(Closed):
 class Device(Closed):
     """config/devices/{device}.yaml: one device type."""
 
-    title: str = Field(description="its name for people")
+    title: Title = Field(description="its name for people")
     backends: list[Backend] = Field(min_length=1, description="backends that can run it")
     board: Literal["", "nano", "xavier_nx", "agx_xavier", "orin_agx", "orin_nx", "orin_nano"] = (
         Field("", description="kind of the Jetson board")
@@ -207,7 +216,7 @@ REFERENCE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$"  # module.name, anywhere on the P
 class WorkloadRow(Closed):
     """config/workloads.yaml: one network and what it trains on."""
 
-    title: str = Field(description="its name for people")
+    title: Title = Field(description="its name for people")
     dataset: str = Field(description="data set it trains on")
     dataset_source: str = Field(description="default source of that data set")
     guess_samples_per_s: float = Field(
@@ -256,7 +265,7 @@ class Exclusion(Closed):
 class Panel(Closed):
     """Settings of one panel."""
 
-    title: str = Field(description="its title")
+    title: Title = Field(description="its title")
     width_in: float = Field(gt=0, description="width in inches")
     height_in: float = Field(gt=0, description="height in inches")
 
@@ -296,47 +305,6 @@ class Plotting(Closed):
 
 
 T = TypeVar("T", bound=BaseModel)
-
-
-def read_yaml(path: Path) -> Any:
-    """Read a YAML file; ConfigError when it is missing or not YAML."""
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not text\n  allowed: YAML in UTF-8 ({error})") from error
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 1}" if where else ""
-        problem = getattr(error, "problem", None) or str(error).split("\n")[0]
-        raise ConfigError(
-            f"{path}{line} is not valid YAML\n  the reader says: {problem}"
-        ) from error
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML in which on, off, yes and no are words, and a key may stand only once."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(
-                    None, None, "a key has to be a word or a number", key_node.start_mark
-                )
-            if key_node.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key_node.value!r} stands twice", key_node.start_mark
-                )
-            seen.add(key_node.value)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:bool"]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
-}
 
 
 def validated(model: type[T], value: Any, path: str, where: str = "") -> T:

@@ -1,10 +1,14 @@
 """Taking a measurement back: the only way by which a finished epoch is measured again."""
 
+import re
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from epochwatt.errors import EpochwattError
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.study.place import MEASURED
+from epochwatt.study.runs import Run
 from epochwatt.text import first_of
 
 RUNS = Path("results/runs")
@@ -16,6 +20,11 @@ def discard(measured: str, run: str, epoch: int | None) -> list[str]:
 
     Returns the paths it was moved to. Raises EpochwattError when there is nothing of that name.
     """
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", run):  # a path would lead out of the folder
+        raise EpochwattError(
+            f"{run!r} is no id of a run\n  allowed: small letters, digits, dots and dashes; "
+            "`epochwatt plan` lists them"
+        )
     if (Path(measured) / run / "idle").is_dir():
         return _discard_idle(Path(measured), run)
     if (SIMULATED / run).is_dir() or (SIMULATED / "idle" / run).is_dir():
@@ -43,6 +52,32 @@ def discard(measured: str, run: str, epoch: int | None) -> list[str]:
         if epoch is None or first <= epoch <= last:
             receipt.unlink()
     return folder.discard(epoch)
+
+
+def forget_lost(runs: Iterable[Run]) -> list[str]:
+    """Remove the receipts of epochs that are not in `measured/` any more; return what to say.
+
+    Somebody took their folders away by hand, or they were damaged: Snakemake, which sees receipts
+    only, would say that there is nothing to do. Where all of `measured/` is missing, the results
+    are somebody's copy, and nothing is removed.
+    """
+    if not Path(MEASURED).is_dir():
+        return []
+    lines = []
+    for run in runs:
+        written = {path.name for path in (RUNS / run.id).glob("part-*.json")}
+        if not run.parts or not run.here or not written:
+            continue
+        there = set(RunFolder(MEASURED, run.id).measured())
+        for (first, last), receipt in zip(run.parts, run.receipts, strict=True):
+            lost = sorted(set(range(first, last + 1)) - there)
+            if lost and Path(receipt).name in written:
+                Path(receipt).unlink()
+                lines.append(
+                    f"{run.id}: epoch {first_of([str(k) for k in lost])} is gone from "
+                    f"{MEASURED}/ and is measured again"
+                )
+    return lines
 
 
 def _discard_idle(measured: Path, idle: str) -> list[str]:

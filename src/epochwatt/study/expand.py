@@ -16,7 +16,6 @@ from epochwatt.study.config import (
     FactorValues,
     Study,
     WorkloadRow,
-    read_yaml,
     validated,
 )
 from epochwatt.study.devices import DEVICES, Devices, check_names, read_rows
@@ -24,6 +23,7 @@ from epochwatt.study.imported import IMPORTED, imported_runs
 from epochwatt.study.place import absence, is_measured
 from epochwatt.study.runs import TWIN, Run, RunTable, canonical_json, run_id
 from epochwatt.study.selection import STUDIES, asked_names, selected
+from epochwatt.study.yaml_files import read_yaml
 
 WORKLOADS = "config/workloads.yaml"
 EXCLUSIONS = "config/exclusions.yaml"

@@ -11,13 +11,14 @@ from epochwatt import fields
 from epochwatt.device.locks import HolderLock
 from epochwatt.errors import ConfigError, LockedError
 from epochwatt.records import files
-from epochwatt.study.config import Flag, Plotting, WorkloadRow, read_yaml, validated
+from epochwatt.study.config import Flag, Plotting, WorkloadRow, validated
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, load_table
 from epochwatt.study.idle_studies import FILE, IdleStudy
 from epochwatt.study.imported import IMPORTED
 from epochwatt.study.runs import Run, RunTable
 from epochwatt.study.selection import SIMULATED, STARTER, STUDIES, asked_names
+from epochwatt.study.yaml_files import read_yaml
 
 CONFIG = "config/config.yaml"
 FLAGS = "config/flags.yaml"
@@ -200,6 +201,15 @@ def refuse_root(table: RunTable) -> None:
             "the workflow does not run as root on a board: a job could change anything on it, and "
             "its files would be root's\n  run it as an ordinary user; `make setup-jetson` lets it "
             f"set power modes through one small helper. In a container or CI: {ALLOW_ROOT}=1"
+        )
+
+
+def refuse_braces(path: str, what: str) -> None:
+    """Refuse a path that Snakemake would take for a pattern; ConfigError says which."""
+    if "{" in path or "}" in path:
+        raise ConfigError(
+            f"{what} is {path!r}\n  allowed: a path without braces, which Snakemake takes for "
+            "wildcards; rename the folder"
         )
 
 

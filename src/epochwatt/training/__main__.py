@@ -51,6 +51,13 @@ def main(argv: Optional[List[str]] = None) -> int:
     except EpochwattError as error:
         print("error: {}: {}".format(arguments.run, error), file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("ended by Ctrl-C: {}".format(arguments.run), file=sys.stderr)
+        return 130
+    except (OSError, MemoryError) as error:  # a limit on files, memory or descriptors
+        told = "{}: {}; see `ulimit -a`".format(type(error).__name__, error)
+        print("error: {}: {}".format(arguments.run, told), file=sys.stderr)
+        return 1
     return 0
 
 

@@ -5,10 +5,9 @@ version": a pickle, written by Python 2, of a dict with `batch_label`, `labels` 
 uint8 array (n, 3072): red, green and blue plane of 32x32, row by row) and `filenames`.
 """
 
-import io
-import pickle
+import pickletools
 import struct
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import numpy as np
 
@@ -25,44 +24,96 @@ def decode(content: bytes, where: str) -> Tuple[np.ndarray, np.ndarray]:
     Raises DataError, naming `where`, for anything that is no such batch.
     """
     try:
-        batch = _Unpickler(io.BytesIO(content), encoding="bytes").load()
-        images, labels = batch[b"data"], np.array(batch[b"labels"])
-    except Exception as error:  # a damaged pickle raises nearly anything
+        batch = _parsed(content)
+        if any(type(label) is not int for label in batch["labels"]):
+            raise ValueError("a label is no number")
+        images, labels = _pixels(batch["data"]), np.array(batch["labels"], dtype=np.int64)
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
         raise DataError("{} is not a CIFAR-10 batch: {}".format(where, error)) from error
-    fits = isinstance(images, np.ndarray) and images.shape == (len(labels), N_VALUES)
-    if not fits or images.dtype != np.uint8 or labels.dtype.kind != "i":
+    if images.shape != (len(labels), N_VALUES):
         raise DataError("{} holds no n x 3072 bytes with n labels".format(where))
     if len(labels) and not 0 <= labels.min() <= labels.max() < CLASSES:
         raise DataError("{} has labels outside 0..{}".format(where, CLASSES - 1))
     return images.reshape((-1,) + SHAPE), labels.astype(np.uint8)
 
 
-class _Unpickler(pickle.Unpickler):
-    """Reads a batch and nothing else: a pickle names functions, and these three are all it may."""
+class _Made:
+    """What a pickle wants made: a name, what it is called with, and what it is then filled with."""
 
-    def find_class(self, module: str, name: str) -> Any:
-        """Return what stands for one of the three names in a batch file."""
-        admitted = {
-            "numpy.core.multiarray._reconstruct": _empty_array,
-            "numpy.ndarray": np.ndarray,
-            "numpy.dtype": _byte_type,
-        }
-        try:
-            return admitted["{}.{}".format(module, name)]
-        except KeyError:
-            raise pickle.UnpicklingError("it asks for {}.{}".format(module, name)) from None
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.arguments: Any = ()
+        self.state: Any = ()
 
 
-def _empty_array(kind: Any, shape: Any, dtype: Any) -> np.ndarray:
-    """Return the array that the pickle then fills, as numpy's own function does."""
-    return np.empty(0, np.uint8)
+_NAMES = ("numpy.core.multiarray _reconstruct", "numpy ndarray", "numpy dtype")
+_VALUES: Dict[str, Callable[[Any], Any]] = {  # opcode -> what it puts on the stack
+    **{n: lambda v: v for n in ("BININT", "BININT1", "BININT2", "SHORT_BINSTRING", "BINSTRING")},
+    **{"NONE": lambda _: None, "NEWFALSE": lambda _: False, "NEWTRUE": lambda _: True},
+    **{"EMPTY_DICT": lambda _: {}, "EMPTY_LIST": lambda _: [], "EMPTY_TUPLE": lambda _: ()},
+}
+_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 
-def _byte_type(kind: bytes, align: int, copy: int) -> np.dtype:
-    """Return a type that the pickle may fill; only bytes are admitted."""
-    if kind != b"u1":
-        raise pickle.UnpicklingError("it holds an array of type {!r}".format(kind))
-    return np.dtype("u1", align=False, copy=True)  # a copy: the filling must not touch numpy's own
+def _parsed(content: bytes) -> Any:
+    """Return what a batch file's pickle holds, texts as str (a byte a letter).
+
+    Nothing is unpickled: `pickle`, even one that admits numpy's names only, lets a damaged file
+    call numpy's own `__setstate__`, which can kill the interpreter. Here a name stays a name.
+    Raises ValueError, KeyError, IndexError, TypeError, AttributeError.
+    """
+    stack: List[Any] = []
+    marks: List[int] = []
+    memo: Dict[Any, Any] = {}
+
+    def since_mark() -> List[Any]:
+        start = marks.pop()
+        items = stack[start:]
+        del stack[start:]
+        return items
+
+    for opcode, argument, _ in pickletools.genops(content):
+        name = opcode.name
+        if name in _VALUES:
+            stack.append(_VALUES[name](argument))
+        elif name in ("BINPUT", "LONG_BINPUT"):
+            memo[argument] = stack[-1]
+        elif name in ("BINGET", "LONG_BINGET"):
+            stack.append(memo[argument])
+        elif name == "MARK":
+            marks.append(len(stack))
+        elif name == "APPENDS":
+            items = since_mark()
+            stack[-1].extend(items)
+        elif name == "SETITEMS":
+            items = since_mark()
+            stack[-1].update(zip(items[::2], items[1::2]))
+        elif name == "TUPLE":
+            stack.append(tuple(since_mark()))
+        elif name in _TUPLES:
+            stack[-_TUPLES[name] :] = [tuple(stack[-_TUPLES[name] :])]
+        elif name == "GLOBAL" and argument in _NAMES:
+            stack.append(_Made(argument))
+        elif name == "REDUCE":
+            arguments = stack.pop()
+            stack[-1] = _Made(stack[-1].name)
+            stack[-1].arguments = arguments
+        elif name == "BUILD":
+            state = stack.pop()
+            stack[-1].state = state
+        elif name not in ("PROTO", "STOP"):
+            raise ValueError("it asks for {}".format(argument or name))
+    return stack.pop()
+
+
+def _pixels(array: Any) -> np.ndarray:
+    """Return what the array of a batch file holds: uint8 (n, m); raises as `_parsed`."""
+    _, shape, kind, is_fortran, pixels = array.state
+    text = kind.arguments[0].encode("latin-1")
+    if array.name != _NAMES[0] or kind.name != _NAMES[2] or text != b"u1" or is_fortran:
+        raise ValueError("it holds an array of type {!r}".format(text))
+    n_rows, n_values = shape
+    return np.frombuffer(pixels.encode("latin-1"), np.uint8).reshape(n_rows, n_values).copy()
 
 
 def encode(images: np.ndarray, labels: Sequence[int], names: Sequence[str], title: str) -> bytes:

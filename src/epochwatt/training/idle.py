@@ -17,7 +17,7 @@ from epochwatt import fields
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine, open_machine
 from epochwatt.errors import EpochwattError, RebootNeeded, TrainingError
-from epochwatt.records import files
+from epochwatt.records import checksums, files
 from epochwatt.telemetry.client import Sampler
 from epochwatt.training.preparation import REBOOT_NEEDED, prepared
 
@@ -67,6 +67,7 @@ def measure_idle(
         )
         with files.writing("the idle power", attempt):
             files.write_json(os.path.join(attempt, RECORD), record)
+            checksums.write_sums(attempt)
             os.rename(attempt, folder)
     return folder
 
@@ -128,6 +129,13 @@ def main(argv: Optional[List[str]] = None) -> int:
         return REBOOT_NEEDED
     except EpochwattError as error:
         print("error: {}: {}".format(arguments.idle, error), file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("ended by Ctrl-C: {}".format(arguments.idle), file=sys.stderr)
+        return 130
+    except (OSError, MemoryError) as error:  # a limit on files, memory or descriptors
+        told = "{}: {}; see `ulimit -a`".format(type(error).__name__, error)
+        print("error: {}: {}".format(arguments.idle, told), file=sys.stderr)
         return 1
     return 0
 

@@ -11,7 +11,8 @@ from typing import Any, Dict, List
 
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine
-from epochwatt.errors import TrainingError
+from epochwatt.errors import DamagedError, TrainingError
+from epochwatt.records import files
 from epochwatt.records.receipt import write_receipt
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training.preparation import prepared
@@ -33,18 +34,12 @@ def run_part(
     Waits for the machine's lock, naming its holder. Each epoch is kept as soon as it is finished.
     Raises any EpochwattError of the layers below; what was finished before it stays.
     """
-    missing = [epoch for epoch in range(first, last + 1) if not folder.has(epoch)]
-    for epoch in range(first, last + 1):
-        if epoch not in missing:
-            _say_measured(folder, epoch)
+    missing = [epoch for epoch in range(first, last + 1) if not _is_measured(folder, epoch)]
     if missing:
         holder = {"run": folder.run, "epoch": missing[0], "folder": os.path.abspath(folder.root)}
         with machine_lock().acquire(holder, on_wait=_say_waiting):
             # a job whose workflow was killed may have gone on while we waited for it
-            done = [epoch for epoch in missing if folder.has(epoch)]
-            for epoch in done:
-                _say_measured(folder, epoch)
-            left = [epoch for epoch in missing if epoch not in done]
+            left = [epoch for epoch in missing if not _is_measured(folder, epoch)]
             _measure(folder, factors, left, data_root, machine)
     write_receipt(receipt, folder, first, last)
 
@@ -72,8 +67,18 @@ def _measure(
                 session.measure(epoch)
 
 
-def _say_measured(folder: RunFolder, epoch: int) -> None:
-    when = time.localtime(folder.read(epoch).meta["t_start_unix_s"])
+def _is_measured(folder: RunFolder, epoch: int) -> bool:
+    """Say whether an epoch is measured and whole; a damaged one goes to the trash."""
+    if not folder.has(epoch):
+        return False
+    try:
+        record = folder.verify(epoch)
+    except DamagedError as error:
+        with files.writing("the trash", folder.root):
+            (moved,) = folder.discard(epoch)
+        log.warning("%s\n  it was moved to %s and is measured again now", error, moved)
+        return False
+    when = time.localtime(record.meta["t_start_unix_s"])
     log.info(
         "epoch %d was measured on %s; to repeat it: epochwatt discard %s %d",
         epoch,
@@ -81,6 +86,7 @@ def _say_measured(folder: RunFolder, epoch: int) -> None:
         folder.run,
         epoch,
     )
+    return True
 
 
 def _say_waiting(holder: str) -> None:

@@ -18,8 +18,8 @@ import torch
 from epochwatt import fields
 from epochwatt.device import history, host, page_cache
 from epochwatt.device.machine import Machine
-from epochwatt.errors import TrainingError
-from epochwatt.records.run_folder import RunFolder
+from epochwatt.errors import DamagedError, TrainingError
+from epochwatt.records.run_folder import CHECKPOINT, RunFolder
 from epochwatt.training import checkpoint, timing
 from epochwatt.training.data import dataset_paths, open_dataset
 from epochwatt.training.gpu import gpu_of
@@ -27,6 +27,7 @@ from epochwatt.training.loaders import TimedMinibatches, make_loader
 from epochwatt.training.loop import Bounds, run_epoch
 from epochwatt.training.observer import Observer
 from epochwatt.training.progress import Progress
+from epochwatt.training.stops import has_stopped, noticed_stops
 from epochwatt.training.workloads import Trainer, workload_of
 
 log = logging.getLogger(__name__)
@@ -100,6 +101,7 @@ class Session:
         self.trained_epoch = -1  # the epoch after which the trainer's weights stand
         self.first_epoch: Optional[int] = None
         self.warmup_s = 0.0
+        self.set_aside: Optional[str] = None  # where a checkpoint went that cannot be used
 
     def measure(self, epoch: int) -> None:
         """Measure one epoch and keep its record; raises TrainingError, RecordWriteError."""
@@ -112,12 +114,14 @@ class Session:
         history.remember(measurement_id, self.folder.run, epoch)
         trainer, weights = self._take_up(epoch)
         self.observer.begin(epoch, self.folder.attempt_path(epoch))
-        bounds, minibatch_s, sums = self._train(trainer, self.source, epoch)
+        with noticed_stops() as stops:
+            bounds, minibatch_s, sums = self._train(trainer, self.source, epoch)
         observed = self.observer.end()
         self.trainer, self.trained_epoch = trainer, epoch
-        checkpoint.save(self.folder.attempt_path(epoch) + "/checkpoint.pt", trainer)
+        checkpoint.save(os.path.join(self.folder.attempt_path(epoch), CHECKPOINT), trainer)
         meta = self._meta(epoch, bounds, minibatch_s, sums)
         meta.update(observed, measurement_id=measurement_id, weights=weights, resumed=resumed)
+        meta.update(checkpoint_set_aside=self.set_aside, stops=stops)
         meta["flags"] = self._flags(epoch, meta)
         self.folder.finish(epoch, meta, minibatch_s)
         log.info(_told(meta))
@@ -141,7 +145,7 @@ class Session:
             gap_s = max(0.0, time.time() - unfinished["started_unix_s"])
             resumed = {"reason": "an unfinished attempt of this epoch was found", "gap_s": gap_s}
         elif epoch > 0 and self.folder.has(epoch - 1):
-            resumed = history.interruption(self.folder.read(epoch - 1).meta)
+            resumed = self._interruption(epoch)
         elif epoch > 0:
             resumed = {"reason": "the epoch before is not there", "gap_s": 0.0}
         if resumed is not None:
@@ -150,15 +154,31 @@ class Session:
             )
         return resumed
 
+    def _interruption(self, epoch: int) -> Optional[Dict[str, Any]]:
+        """Return what came between the epoch before and this one; None: nothing."""
+        try:
+            before = self.folder.read(epoch - 1).meta
+        except DamagedError as error:  # whoever reads it next has it measured again
+            log.warning("%s", error)
+            return {"reason": "the record of the epoch before is damaged", "gap_s": 0.0}
+        return history.interruption(before)
+
     def _take_up(self, epoch: int) -> Tuple[Trainer, str]:
         """Return a trainer in the state before `epoch`, and where its weights come from."""
         if self.trainer is not None and self.trained_epoch == epoch - 1:
             return self.trainer, "carried"
         trainer = self._new_trainer()
+        self.set_aside = None
         if epoch == 0:
             return trainer, "initial"
-        if checkpoint.load(self.folder.checkpoint_path(epoch - 1), trainer):
+        path = self.folder.checkpoint_path(epoch - 1)
+        is_there = os.path.exists(path)
+        damage = self.folder.checkpoint_fault(epoch - 1) if is_there else ""
+        if not damage and checkpoint.load(path, trainer):
             return trainer, "checkpoint"
+        if is_there:
+            self.set_aside = self.folder.set_checkpoint_aside(epoch - 1)
+            log.warning("%s: fresh weights; it lies in %s now", damage or path, self.set_aside)
         return self._new_trainer(), "fresh"  # a trainer that is half loaded is not fresh
 
     def _new_trainer(self) -> Trainer:
@@ -246,8 +266,10 @@ class Session:
             "resumed": meta["resumed"] is not None,
             "warmup_skipped": 0 < epoch == self.first_epoch and self.warmup_s == 0.0,
             "fresh_weights": meta["weights"] == "fresh",
+            "checkpoint_damaged": meta["checkpoint_set_aside"] is not None,
             "cache_advised": meta["cache"]["action"] == page_cache.ADVISED,
             "sampler_lost": meta["telemetry_lost"],
+            "stopped": has_stopped(meta["stops"]),
         }
         return sorted(flag for flag, holds in known.items() if holds)
 

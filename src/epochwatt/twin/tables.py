@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import yaml
 
 from epochwatt.errors import ConfigError
+from epochwatt.study.yaml_files import FAST, refuse_deep
 
 T = TypeVar("T")
 
@@ -15,8 +16,10 @@ T = TypeVar("T")
 def read_rows(path: Path) -> dict[str, Any]:
     """Return the entries of a file by name, unchecked; ConfigError names the file."""
     try:
-        rows = yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.Loader))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        text = path.read_text("utf-8")
+        refuse_deep(text, path)
+        rows = yaml.load(text, Loader=FAST)
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error
     if not isinstance(rows, dict):
         raise ConfigError(f"{path} holds no table\n  needed: one key per entry")

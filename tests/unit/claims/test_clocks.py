@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from epochwatt.claims.clocks import in_closed_form, sampled, with_clocks
+from epochwatt.records.checksums import write_sums
 from epochwatt.records.run_folder import EpochRecord
 from epochwatt.records.samples import write_samples
 
@@ -71,6 +72,7 @@ def test_rows_get_the_clocks_of_their_record(checkout, measure):
     (checkout.path / folder.epoch_path(0) / "telemetry.json").write_text(
         '{"sources": {"host": {}}}'
     )
+    write_sums(folder.epoch_path(0))
     rows = [{"run": run.id, "epoch": 0}, {"run": "other", "epoch": 0}]
     found = with_clocks(rows, {run.id: f"measured/{run.id}"})
     assert found == [{**rows[0], "cpu_below_peak_time_pct": 100.0}, rows[1]]

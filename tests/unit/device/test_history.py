@@ -1,12 +1,14 @@
 """Whether an epoch directly follows the one before it, and if not, why."""
 
+import json
 import os
 import stat
+import time
 
 import pytest
 
 from epochwatt.device import history, host
-from epochwatt.device.locks import machine_folder
+from epochwatt.errors import RecordWriteError
 
 PREVIOUS = {"measurement_id": "a", "t_end_unix_s": 1000.0}
 
@@ -37,14 +39,13 @@ def test_restarted_machine_interrupts_even_when_nothing_was_measured(previous):
     assert interruption["gap_s"] == 60.0
 
 
-@pytest.mark.parametrize("content", [None, b"", b"{"])
-def test_what_is_not_known_counts_as_an_interruption(previous, content):
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"[" * 4000, b"{}", b"\xff"])
+def test_what_is_not_known_counts_as_an_interruption(machine_tmp, previous, content):
     history.remember("a", "run-a", 0)
-    path = os.path.join(machine_folder(), "last-measurement.json")
-    os.unlink(path)
+    path = machine_tmp / f"epochwatt-{os.geteuid()}" / "last-measurement.json"
+    path.unlink()
     if content is not None:
-        with open(path, "wb") as handle:
-            handle.write(content)
+        path.write_bytes(content)
     interruption = history.interruption(previous)
     assert interruption == {"reason": "what was measured in between is not known", "gap_s": 60.0}
 
@@ -56,18 +57,63 @@ def test_clock_set_back_gives_no_negative_gap(previous):
 
 def test_all_users_of_the_machine_may_note_their_measurement(machine_tmp, previous, as_stranger):
     history.remember("a", "run-a", 0)
-    machine_tmp.chmod(0o755)
+    machine_tmp.chmod(0o1777)
     as_stranger(machine_tmp, history.remember, "b", "run-b", 1)
     assert "epoch 1 of run-b" in history.interruption(previous)["reason"]
     history.remember("a", "run-a", 0)
     assert history.interruption(previous) is None
 
 
-def test_note_is_readable_by_all_users_under_a_strict_umask(in_child):
+def test_note_is_readable_by_all_users_under_a_strict_umask(machine_tmp, in_child):
     def remember():
         os.umask(0o077)
         history.remember("a", "run-a", 0)
 
     in_child(remember)
-    for path in (machine_folder(), os.path.join(machine_folder(), "last-measurement.json")):
+    folder = machine_tmp / f"epochwatt-{os.geteuid()}"
+    for path in (folder, folder / "last-measurement.json"):
         assert os.stat(path).st_mode & stat.S_IROTH
+        assert not os.stat(path).st_mode & 0o022
+
+
+def note(folder, **about):
+    folder.mkdir(exist_ok=True)
+    told = {"boot_id": host.boot_id(), "t_mono_s": 0.5, "run": "r", "epoch": 0, **about}
+    (folder / "last-measurement.json").write_text(json.dumps(told))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's folder")
+def test_note_that_its_user_did_not_write_is_not_believed(machine_tmp, previous):
+    """Somebody makes the folder of another user and says there what was measured."""
+    history.remember("a", "run-a", 0)
+    note(machine_tmp / "epochwatt-4711", t_mono_s=time.monotonic(), run="lie")
+    assert history.interruption(previous) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's folder")
+def test_what_another_user_says_is_short_and_plain(machine_tmp, previous):
+    history.remember("a", "run-a", 0)
+    folder = machine_tmp / "epochwatt-65534"
+    note(folder, t_mono_s=time.monotonic(), run="\x1b[2J" + "x" * 3000)
+    for path in (folder, folder / "last-measurement.json"):
+        os.chown(path, 65534, 65534)
+    reason = history.interruption(previous)["reason"]
+    assert reason.startswith("epoch 0 of ?[2Jxxx")
+    assert len(reason) < 300
+
+
+@pytest.mark.parametrize(
+    "lie", [{"t_mono_s": 1e12}, {"t_mono_s": "x"}, {"boot_id": "another"}, {"t_mono_s": None}]
+)
+def test_note_from_another_boot_or_from_the_future_does_not_count(machine_tmp, previous, lie):
+    note(machine_tmp / f"epochwatt-{os.geteuid()}", measurement_id="a", **lie)
+    assert "not known" in history.interruption(previous)["reason"]
+
+
+def test_pipe_in_place_of_a_note_makes_nobody_wait(machine_tmp, previous):
+    folder = machine_tmp / f"epochwatt-{os.geteuid()}"
+    folder.mkdir()
+    os.mkfifo(folder / "last-measurement.json")
+    assert "not known" in history.interruption(previous)["reason"]
+    with pytest.raises(RecordWriteError):
+        history.remember("a", "run-a", 0)

@@ -3,13 +3,16 @@
 import multiprocessing
 import os
 import re
+import shutil
 import signal
 import stat
 import tempfile
 
 import pytest
 
-from epochwatt.device.locks import HolderLock, machine_folder, machine_lock
+from epochwatt.device import history
+from epochwatt.device.locks import HolderLock, machine_lock
+from epochwatt.device.notes import write_note
 from epochwatt.errors import LockedError, RecordWriteError
 
 
@@ -130,28 +133,115 @@ def test_lock_file_that_cannot_be_made_is_explained(tmp_path, as_stranger):
 # -- the machine's own lock ----------------------------------------------------------------------
 
 
-def test_machine_lock_lies_where_the_system_keeps_temporary_files(machine_tmp):
+def own_folder(machine_tmp):
+    return machine_tmp / f"epochwatt-{os.geteuid()}"
+
+
+def test_machine_lock_is_the_folder_for_temporary_files(machine_tmp):
     with machine_lock().acquire({"run": "run-a"}) as lock:
-        assert lock.path == str(machine_tmp / "epochwatt" / "measuring.lock")
-        with pytest.raises(LockedError, match="run-a"):
+        assert lock.path == str(machine_tmp)
+        with pytest.raises(LockedError, match="run run-a"):
             machine_lock().acquire({"run": "run-b"})
 
 
 def test_machine_lock_is_shared_by_all_users_under_a_strict_umask(
     machine_tmp, in_child, as_stranger
 ):
-    def make():
+    def take(name):
         os.umask(0o077)
-        machine_lock().acquire({"run": "run-a"}).release()
+        machine_lock().acquire({"run": name}).release()
 
-    in_child(make)
-    assert stat.S_IMODE(os.stat(machine_folder()).st_mode) == 0o777
-    machine_tmp.chmod(0o755)
-    as_stranger(machine_tmp, lambda: machine_lock().acquire({"run": "run-b"}).release())
+    machine_tmp.chmod(0o1777)
+    in_child(take, "run-a")
+    as_stranger(machine_tmp, take, "run-b")
     assert "run-b" in machine_lock().describe()
+    with machine_lock().acquire({"run": "run-c"}), pytest.raises(LockedError, match="run-c"):
+        as_stranger(machine_tmp, take, "run-b")
 
 
-def test_machine_folder_that_cannot_be_made_is_explained(monkeypatch, tmp_path):
+def test_nothing_that_is_removed_lets_a_second_measurement_run_beside(machine_tmp):
+    with machine_lock().acquire({"run": "run-a"}):
+        shutil.rmtree(own_folder(machine_tmp))
+        with pytest.raises(LockedError, match="did not say who it is"):
+            machine_lock().acquire({"run": "run-b"})
+
+
+def test_file_that_was_removed_while_somebody_waited_locks_nothing(path):
+    first = HolderLock(path).acquire({"run": "run-a"})
+
+    def remove_and_end(_):
+        os.unlink(path)
+        first.release()
+
+    second = HolderLock(path).acquire({"run": "run-b"}, on_wait=remove_and_end)
+    with second, pytest.raises(LockedError, match="run-b"):
+        HolderLock(path).acquire({"run": "run-c"})
+
+
+def test_folder_for_temporary_files_that_is_not_there_is_explained(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no-such"))
-    with pytest.raises(RecordWriteError, match="no-such/epochwatt: No such file"):
-        machine_folder()
+    with pytest.raises(RecordWriteError, match="no-such: No such file"):
+        machine_lock().acquire({})
+
+
+# -- attacks -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def victims(tmp_path):
+    """A file that somebody else wants to have overwritten."""
+    victims = tmp_path / ".bashrc"
+    victims.write_text("mine\n")
+    victims.chmod(0o600)
+    yield victims
+    assert victims.read_text() == "mine\n"
+    assert stat.S_IMODE(victims.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_link_in_place_of_a_lock_file_is_refused(path, victims, link):
+    link(victims, path)
+    with pytest.raises(RecordWriteError, match=r"measuring\.lock"):
+        HolderLock(path).acquire({"run": "run-a"})
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+@pytest.mark.parametrize("name", ["measuring.json", "last-measurement.json"])
+def test_link_in_place_of_a_note_is_refused(machine_tmp, victims, link, name):
+    own_folder(machine_tmp).mkdir()
+    link(victims, own_folder(machine_tmp) / name)
+    with pytest.raises(RecordWriteError, match="not this user's alone"):
+        write_note(name, {"run": "run-a"})
+
+
+def test_link_in_place_of_the_folder_is_refused(machine_tmp, tmp_path, victims):
+    (tmp_path / "measuring.json").symlink_to(victims)
+    own_folder(machine_tmp).symlink_to(tmp_path)
+    with pytest.raises(RecordWriteError, match="not this user's alone"):
+        machine_lock().acquire({"run": "run-a"})
+    own_folder(machine_tmp).unlink()
+    machine_lock().acquire({"run": "run-a"}).release()  # what failed holds nothing
+
+
+def test_links_where_older_versions_wrote_are_not_followed(machine_tmp, victims):
+    (machine_tmp / "epochwatt").mkdir(mode=0o777)
+    for name in ("measuring.lock", "last-measurement.json"):
+        (machine_tmp / "epochwatt" / name).symlink_to(victims)
+    with machine_lock().acquire({"run": "run-a"}):
+        history.remember("a", "run-a", 0)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])
+def test_folder_that_others_may_write_is_refused(machine_tmp, mode):
+    own_folder(machine_tmp).mkdir()
+    own_folder(machine_tmp).chmod(mode)
+    with pytest.raises(RecordWriteError, match="not this user's alone"):
+        machine_lock().acquire({"run": "run-a"})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's folder")
+def test_folder_of_another_user_is_refused(machine_tmp):
+    own_folder(machine_tmp).mkdir(mode=0o755)
+    os.chown(own_folder(machine_tmp), 65534, 65534)
+    with pytest.raises(RecordWriteError, match="not this user's alone"):
+        machine_lock().acquire({"run": "run-a"})

@@ -7,8 +7,10 @@ import tarfile
 import pytest
 from fake_device import DEVICE, LIBRARIES
 
-from epochwatt.doctor import bundle, examine
-from epochwatt.doctor.bundle import disguised, make_bundle
+from epochwatt.device.storage import medium_of
+from epochwatt.doctor import bundle, disguise, examine
+from epochwatt.doctor.bundle import make_bundle
+from epochwatt.doctor.disguise import disguised, disguised_value, names_of
 from epochwatt.errors import EpochwattError
 from epochwatt.fakeboard.board import make_board
 
@@ -22,7 +24,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(examine.sensors, "other_sources", lambda *_: iter(()))
     monkeypatch.setattr(bundle, "TEGRASTATS_LINES", 1)
     monkeypatch.setattr(platform, "node", lambda: "garden-shed")
-    monkeypatch.setattr(bundle.getpass, "getuser", lambda: "alice")
+    monkeypatch.setattr(disguise.getpass, "getuser", lambda: "alice")
 
 
 @pytest.fixture
@@ -98,16 +100,55 @@ def test_names_are_replaced_as_words():
     )
 
 
-@pytest.mark.parametrize("name", ["proc/1234/mountinfo", "proc/version"])
-def test_readings_that_may_hold_names_lose_them(name):
-    assert (
-        bundle._value(name, b"/media/alice/ssd", {"alice": "user-name"}) == b"/media/user-name/ssd"
-    )
+def test_readings_that_may_hold_names_lose_them():
+    value = disguised_value("proc/version", b"Linux (alice@x)", {"alice": "user-name"})
+    assert value == b"Linux (user-name@x)"
+
+
+MOUNTS = r"""
+22 1 179:1 / / rw,relatime shared:1 - ext4 /dev/mmcblk0p1 rw,data=ordered
+31 22 8:1 / /media/alice/GRANDMA\040PICTURES ro,nosuid shared:2 - ext4 /dev/sda1 rw
+32 22 0:44 / /mnt/lab rw - nfs4 files.acme.example:/export/alice rw,clientaddr=10.1.2.3
+33 22 0:45 / /mnt/win rw - cifs //winbox/secret rw,username=alice,addr=10.1.2.4
+34 22 253:0 /private /thesis rw - ext4 /dev/mapper/acme--vg-home rw
+35 22 0:46 / /tmp/x rw - overlay overlay rw,lowerdir=/var/lib/docker/overlay2/ABCDEF
+36 22 0:5 / /proc rw - proc proc rw
+"""
+
+
+def test_labels_servers_and_the_start_of_the_machine_are_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(platform, "node", lambda: "garden-shed")
+    boot_id = "0f1e2d3c-1111-2222-3333-444455556666"
+    for name, value in {"self/mountinfo": MOUNTS, "sys/kernel/random/boot_id": boot_id}.items():
+        path = tmp_path / "proc" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(value)
+    names = names_of(str(tmp_path))
+    told = disguised_value("proc/self/mountinfo", MOUNTS.encode(), names).decode()
+    told += disguised_value("x/boot_id", boot_id.encode(), names).decode()
+    told += disguised("the data lie in /media/alice/GRANDMA PICTURES/x, /thesis/x", names)
+    told += disguised(f"files.acme.example is slow, says winbox; since {boot_id}", names)
+    secrets = ("GRANDMA", "lab", "acme", "winbox", "secret", "alice", "10.1", "private", "thesis")
+    assert [word for word in (*secrets, "ABCDEF", boot_id) if word in told] == []
+    assert "22 1 179:1 / / rw - ext4 /dev/mmcblk0p1 rw" in told
+    assert " 8:1 / /mount-1 ro - ext4 /dev/sda1 rw" in told
+    assert "36 22 0:5 / /proc rw - proc proc rw" in told
+
+
+def test_mounts_of_a_bundle_are_read_as_those_of_the_machine(tmp_path):
+    names = {"x": "y"}
+    told = disguised_value("proc/self/mountinfo", MOUNTS.encode(), names).decode()
+    for text, folder in ((MOUNTS, "there"), (told, "here")):
+        path = tmp_path / folder / "proc/self/mountinfo"
+        path.parent.mkdir(parents=True)
+        path.write_text(text.lstrip())
+    there, here = (medium_of("/thesis/x", str(tmp_path / name)) for name in ("there", "here"))
+    assert (there.device, there.mount, there.transport) == (here.device, here.mount, here.transport)
 
 
 def test_words_of_a_board_are_never_touched():
     value = b"nvidia,jetson-nano\0"
-    assert bundle._value("proc/device-tree/compatible", value, {"nano": "host-name"}) == value
+    assert disguised_value("proc/device-tree/compatible", value, {"nano": "host-name"}) == value
 
 
 def test_a_host_has_one_too(checkout, tmp_path, monkeypatch):

@@ -9,6 +9,8 @@ import pytest
 from epochwatt import fields
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import RecordError, RecordWriteError
+from epochwatt.records import files
+from epochwatt.records.checksums import write_sums
 
 EFFECTS = {
     **dict.fromkeys(fields.FLAGS, "informs"),
@@ -183,6 +185,33 @@ def test_damaged_record_leaves_no_table(run, measure, collect, tmp_path):
     assert not (tmp_path / "out" / "epochs.csv").exists()
 
 
+def test_damaged_samples_are_never_shown_and_the_epoch_lies_in_the_trash(run, measure, collect):
+    folder = measure(run, 0)
+    path = Path(folder.epoch_path(0))
+    rows = "".join(f"{n},{n},5.0\n" for n in range(40))
+    (path / "samples-ina.csv").write_text("t_mono_s,t_unix_s,power_w\n" + rows)
+    files.write_json(str(path / "telemetry.json"), {"sources": {"ina": {"n_samples": 40}}})
+    write_sums(str(path))
+    (path / "samples-ina.csv").write_text("t_mono_s,t_unix_s,power_w\n0,0,5.0\n")
+    with pytest.raises(
+        RecordError, match=r"samples-ina\.csv was altered.*\n.*moved to .*/epoch-0; "
+    ):
+        collect(1)
+    assert not folder.has(0)
+    with pytest.raises(RecordError, match="epoch-0"):
+        collect(1)
+
+
+def test_samples_without_a_checksum_that_are_too_few_are_noticed(run, measure, collect):
+    folder = measure(run, 0)
+    path = Path(folder.epoch_path(0))
+    (path / "samples-ina.csv").write_text("t_mono_s,t_unix_s,power_w\n0,0,5.0\n")
+    files.write_json(str(path / "telemetry.json"), {"sources": {"ina": {"n_samples": 40}}})
+    write_sums(str(path))
+    with pytest.raises(RecordError, match=r"samples-ina\.csv has 1 rows; 40 were written"):
+        collect(1)
+
+
 def test_flag_that_this_version_does_not_know_is_a_clear_error(run, measure, collect):
     measure(run, 0, flags=["cold_process", "overheated"])
     with pytest.raises(RecordError, match="overheated"):
@@ -201,5 +230,7 @@ def test_record_of_the_first_release_has_an_empty_cache(run, measure, collect):
     folder = measure(run, 0)
     path = Path(folder.epoch_path(0), "record.json")
     meta = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps({k: v for k, v in meta.items() if k != "cache"}), "utf-8")
+    kept = {k: v for k, v in meta.items() if k not in ("cache", "checksums")}
+    path.write_text(json.dumps(kept), "utf-8")
+    Path(folder.epoch_path(0), "SHA256SUMS").unlink()
     assert collect(1)[0]["cached_pct"] == ""

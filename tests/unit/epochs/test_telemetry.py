@@ -10,6 +10,7 @@ import pytest
 from epochwatt import fields
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.collect import collect_run
+from epochwatt.records.checksums import write_sums
 from epochwatt.records.run_folder import EpochRecord
 
 EFFECTS = dict.fromkeys(fields.FLAGS, "informs") | {"power_negative": "voids_energy"}
@@ -145,6 +146,7 @@ def test_a_lying_sensor_voids_the_energy_of_its_epoch_and_of_no_other(tmp_path, 
         (folder / "samples-ina.csv").write_text("\n".join(lines) + "\n")
         about = source("module", "power_total_w", n_negative=n_negative)
         (folder / "telemetry.json").write_text(json.dumps({"sources": {"ina": about}}))
+        write_sums(str(folder))
     out = tmp_path / "out"
     collect_run(str(root), run.id, 2, EFFECTS, str(out / "epochs.csv"), str(out / "energy.csv"))
     with open(out / "epochs.csv") as handle:
@@ -156,3 +158,40 @@ def test_a_lying_sensor_voids_the_energy_of_its_epoch_and_of_no_other(tmp_path, 
     assert [row["valid"] for row in rows] == ["True", "True"]
     with open(out / "energy.csv") as handle:
         assert [row["epoch"] for row in csv.DictReader(handle)] == ["0", "1"]
+
+
+def disturbed(t_s, util_pct, tree_pct, minibatch_s, window):
+    host = {"t_mono_s": t_s, "cpu_util_pct": util_pct, "tree_cpu_pct": tree_pct}
+    meta = {"t_start_mono_s": window[0], "t_end_mono_s": window[1]}
+    about = {"sources": {"host": {"settings": {"n_cpus": 4}}}, "cpu_s": 0.4, "wall_s": 10.0}
+    epoch = EpochRecord(meta, np.array(minibatch_s, np.float32), about, "")
+    return telemetry.disturbances(epoch, {"host": {k: np.array(v) for k, v in host.items()}})
+
+
+SECONDS = np.arange(0.0, 11.0)
+QUICK = [[0.1, 0.0, 0.1]] * 50
+
+
+@pytest.mark.parametrize(("others_pct", "flags"), [(8.0, set()), (13.0, {"machine_shared"})])
+def test_load_of_others_during_an_epoch_is_flagged(others_pct, flags):
+    tree = np.where(SECONDS % 2, 60.0, 20.0)
+    assert disturbed(SECONDS, tree + 1.0 + others_pct, tree, QUICK, (0.0, 10.0)) == flags
+
+
+def test_load_of_others_outside_of_the_epoch_does_not_count():
+    util = np.where(SECONDS <= 3.0, 100.0, 41.0)
+    assert disturbed(SECONDS, util, np.full(11, 40.0), QUICK, (3.0, 10.0)) == set()
+
+
+def test_machine_that_was_frozen_stopped_sampler_and_training():
+    t_s = np.array([0.0, 1.0, 2.0, 8.0, 9.0, 10.0])
+    level = np.full(6, 40.0)
+    frozen = [*QUICK[:20], [0.1, 0.0, 6.1], *QUICK[:10]]
+    assert disturbed(t_s, level, level, frozen, (0.0, 10.0)) == {"stopped"}
+    assert disturbed(t_s, level, level, QUICK, (0.0, 10.0)) == set()  # the sampler alone
+    assert disturbed(SECONDS, np.full(11, 4e1), np.full(11, 4e1), frozen, (0.0, 10.0)) == set()
+
+
+def test_epoch_without_samples_of_the_host_says_nothing():
+    epoch = EpochRecord({"t_start_mono_s": 0.0, "t_end_mono_s": 1.0}, np.zeros((0, 3)), {}, "")
+    assert telemetry.disturbances(epoch, {}) == set()

@@ -1,6 +1,7 @@
 """A board made of a bundle answers as the board that the bundle was made on."""
 
 import contextlib
+import gzip
 import io
 import json
 import os
@@ -208,3 +209,54 @@ def test_a_strange_bundle_json_is_refused_or_harmless(
     with contextlib.suppress(DataError):
         unpack(bundle(links=links, errors=errors, nvpmodel=nvpmodel), folder / "board")
     assert [path.name for path in folder.iterdir()] in ([], ["board"])
+
+
+@pytest.mark.parametrize("depth", [2, 3, 6])
+def test_links_nested_in_links_do_not_climb_out(bundle, tmp_path, depth):
+    """`hop` is deep by name and lies at the top, so the `..` behind it lead out of the folder."""
+    hop = "/".join("abcdef"[:depth])
+    links = {hop: "flat", f"{hop}/out": "victims", f"{hop}/out/new": "y"}
+    members = {f"{TOP}/files/flat/keep": b"x"}
+    folder = tmp_path / "1/2/3/4/5/6/board"
+    victims = folder.parents[depth - 2] / "victims"
+    victims.mkdir(parents=True)
+    refused(bundle(members, links=links), folder, f"through a link of its own: {hop}")
+    assert list(victims.iterdir()) == []
+    assert all(path.resolve().is_relative_to(folder) for path in folder.rglob("*"))
+
+
+def test_file_behind_one_that_cannot_be_read_is_refused(bundle, tmp_path):
+    errors = {"sys/x": {"at": "read"}, "sys/x/y": {"at": "open"}}
+    refused(bundle(errors=errors), tmp_path / "board", "through a link of its own: sys/x")
+
+
+def test_archive_that_unpacks_to_more_than_any_bundle_is_refused(bundle, tmp_path):
+    members = {f"{TOP}/recording/{n}": bytes(9_000_000) for n in range(12)}
+    path = bundle(members)
+    assert path.stat().st_size < 200_000
+    refused(path, tmp_path / "board", "larger than any bundle")
+
+
+def test_header_of_a_giant_name_takes_no_memory(tmp_path):
+    """Longer names stand in a header of their own, which tarfile reads whole."""
+    with gzip.open(tmp_path / "x", "wb") as file:
+        header = tarfile.TarInfo("././@LongLink")
+        header.type, header.size = tarfile.GNUTYPE_LONGNAME, 2**33
+        file.write(header.tobuf(tarfile.GNU_FORMAT))
+        for _ in range(110):
+            file.write(b"a" * 1_000_000)
+    refused(tmp_path / "x", tmp_path / "board", "larger than any bundle")
+
+
+def test_more_links_than_any_board_has_are_refused(bundle, tmp_path):
+    links = {f"a{n}": "b" for n in range(20001)}
+    refused(bundle(links=links), tmp_path / "board", "more links than any board")
+
+
+def test_deep_json_is_refused(tmp_path):
+    with tarfile.open(tmp_path / "x", "w:gz") as archive:
+        content = b"[" * 100_000
+        member = tarfile.TarInfo(f"{TOP}/bundle.json")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    refused(tmp_path / "x", tmp_path / "board", "no bundle.json that can be read")

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from epochwatt.errors import RecordError, RecordWriteError
+from epochwatt.errors import DamagedError, RecordError, RecordWriteError
 from epochwatt.records import files
+from epochwatt.records.checksums import write_sums
 from epochwatt.records.run_folder import RunFolder
 
 SECONDS = np.array([[0.5, 0.25, 1.0], [0.125, 0.25, 1.5]], dtype=np.float32)
@@ -85,7 +86,7 @@ def test_epochs_are_listed_by_number_and_nothing_else_is(folder, add_epoch):
 def test_second_begin_tells_when_the_first_began(folder, monkeypatch):
     monkeypatch.setattr("time.time", lambda: 1234.5)
     folder.begin(0)
-    Path(folder.attempt_path(0), "checkpoint.pt").write_bytes(b"half")
+    Path(folder.attempt_path(0), "checkpoint.npz").write_bytes(b"half")
     monkeypatch.undo()
     assert folder.begin(0)["started_unix_s"] == 1234.5
     assert os.listdir(folder.attempt_path(0)) == ["attempt.json"]
@@ -125,7 +126,7 @@ def test_only_the_latest_epoch_keeps_its_checkpoint(folder, add_epoch):
 def test_checkpoint_stays_until_the_next_is_in_place(folder, add_epoch, make_meta, monkeypatch):
     add_epoch(folder, 0)
     folder.begin(1)
-    Path(folder.attempt_path(1), "checkpoint.pt").write_bytes(b"weights 1")
+    Path(folder.attempt_path(1), "checkpoint.npz").write_bytes(b"weights 1")
     rename = os.rename
 
     def watched(source, target):
@@ -173,7 +174,7 @@ def test_finish_that_fails_anywhere_leaves_a_whole_epoch_or_none(
         folder = RunFolder(str(tmp_path / str(nth)), "r")
         add_epoch(folder, 0)
         folder.begin(1)
-        Path(folder.attempt_path(1), "checkpoint.pt").write_bytes(b"weights 1")
+        Path(folder.attempt_path(1), "checkpoint.npz").write_bytes(b"weights 1")
         with monkeypatch.context() as patch:
             calls = nth_call_fails(patch, nth)
             with suppress(OSError, RecordWriteError):
@@ -198,7 +199,7 @@ def test_old_checkpoint_that_cannot_go_costs_not_the_epoch(
 ):
     add_epoch(folder, 0)
     folder.begin(1)
-    Path(folder.attempt_path(1), "checkpoint.pt").write_bytes(b"weights 1")
+    Path(folder.attempt_path(1), "checkpoint.npz").write_bytes(b"weights 1")
     unlink = os.unlink
 
     def refusing(path, **named):
@@ -283,6 +284,7 @@ def test_record_that_cannot_be_right_is_refused_by_name(
 def test_sums_that_disagree_with_the_mini_batches_are_refused(folder, add_epoch, edit_json, column):
     add_epoch(folder, 0)
     edit_json(record_of(folder, 0), lambda m: m.update({column: m[column] + 0.001}))
+    write_sums(folder.epoch_path(0))  # as if they had been recorded so
     with pytest.raises(RecordError, match=rf"minibatches\.npy: {column} sums to"):
         folder.read(0)
 
@@ -326,6 +328,7 @@ def test_times_of_the_wrong_form_are_refused_by_name(folder, add_epoch, edit_jso
     np.save(path, array, allow_pickle=True)
     digest = files.sha256_of(str(path))  # as if they had been recorded so
     edit_json(record_of(folder, 0), lambda m: m.update(minibatches_sha256=digest))
+    write_sums(folder.epoch_path(0))
     with pytest.raises(RecordError, match=str(path)):
         folder.read(0)
 
@@ -345,6 +348,70 @@ def test_a_flipped_bit_is_refused_wherever_it_is(folder, add_epoch):
         path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
         with pytest.raises(RecordError, match=str(path)):
             folder.read(0)
+
+
+@pytest.mark.parametrize("name", ["record.json", "telemetry.json", "SHA256SUMS"])
+def test_a_flipped_bit_in_any_text_is_damage(folder, add_epoch, name):
+    """Before there were checksums 64 of 500 changed a row without a word."""
+    add_epoch(folder, 0)
+    path = Path(folder.epoch_path(0), name)
+    if name == "telemetry.json":
+        path.write_text('{"sources": {}, "clock_jumps": 0}')
+    os.unlink(folder.checkpoint_path(0))  # its own damage costs the next epoch, not this one
+    write_sums(folder.epoch_path(0))
+    folder.verify(0)
+    whole = path.read_bytes()
+    for position in range(0, len(whole), 7):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 2]) + whole[position + 1 :])
+        with pytest.raises(DamagedError, match=folder.epoch_path(0)):
+            folder.verify(0)
+
+
+@pytest.mark.parametrize("name", ["record.json", "telemetry.json", "SHA256SUMS"])
+def test_a_file_taken_away_is_damage(folder, add_epoch, name):
+    add_epoch(folder, 0)
+    Path(folder.epoch_path(0), "telemetry.json").write_text('{"sources": {}}')
+    write_sums(folder.epoch_path(0))
+    Path(folder.epoch_path(0), name).unlink()
+    with pytest.raises(DamagedError, match=name):
+        folder.read(0)
+
+
+def test_measurement_from_before_there_were_checksums_is_read(folder, add_epoch, edit_json):
+    add_epoch(folder, 0)
+    edit_json(record_of(folder, 0), lambda m: m.pop("checksums"))
+    Path(folder.epoch_path(0), "SHA256SUMS").unlink()
+    assert folder.verify(0).meta["loss"] == 2.25
+    assert folder.checkpoint_fault(0) == ""
+
+
+def test_sha256sum_itself_agrees(folder, add_epoch):
+    add_epoch(folder, 0)
+    checked = subprocess.run(
+        ["sha256sum", "--check", "--strict", "SHA256SUMS"],
+        cwd=folder.epoch_path(0),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert checked.stdout.count(": OK") == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{}", "3", '{"started_unix_s": "x"}', '{"started_unix_s": NaN}', "[" * 9999],
+)
+def test_damaged_attempt_does_not_block_the_run(folder, content):
+    folder.begin(0)
+    Path(folder.attempt_path(0), "attempt.json").write_text(content)
+    earlier = folder.begin(0)
+    assert abs(earlier["started_unix_s"] - os.path.getmtime(folder.attempt_path(0))) < 60
+
+
+def test_file_where_an_attempt_should_be_does_not_block_the_run(folder, add_epoch):
+    os.makedirs(folder.path)
+    Path(folder.attempt_path(0)).write_text("")
+    assert folder.begin(0)["started_unix_s"] > 1e9
 
 
 @pytest.mark.parametrize("name", ["record.json", "minibatches.npy"])
@@ -372,7 +439,7 @@ def test_discarded_epoch_lies_in_the_trash(folder, add_epoch):
     assert Path(moved).parts[-4] == ".trash"
     assert Path(moved).parts[-2:] == (folder.run, "epoch-1")
     assert files.read_json(os.path.join(moved, "record.json"))["epoch"] == 1
-    assert Path(moved, "checkpoint.pt").read_bytes() == b"weights 1"
+    assert Path(moved, "checkpoint.npz").read_bytes() == b"weights 1"
 
 
 def test_discarded_run_lies_in_the_trash_with_its_unfinished_attempt(folder, add_epoch):

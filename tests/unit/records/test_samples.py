@@ -106,7 +106,7 @@ def test_last_line_that_is_cut_is_left_out_of_an_unfinished_epoch_only(tmp_path)
         (HEADER + "1,2\n", "line 2: not 3 cells"),
         (HEADER + "1,2,3\n1,2,3,4\n3,4\n", "line 3: not 3 cells"),
         (HEADER + "1,2,3\n\n", "line 3: not 3 cells"),
-        (HEADER + "1,2,x\n", "could not convert"),
+        (HEADER + "1,2,x\n", "from line 2 on: "),
         (HEADER + "2,2,3\n1,2,3\n", "not in order"),
         (HEADER + "nan,2,3\n", "not in order"),
     ],

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from epochwatt.errors import ConfigError
-from epochwatt.study.config import PowerMode, Settling, read_yaml
+from epochwatt.study.config import PowerMode, Settling
+from epochwatt.study.yaml_files import read_yaml
 
 # (file, text, replaced by): one misspelt key at every level of every file
 MISSPELT = [
@@ -277,3 +278,15 @@ def test_numbers_and_nothing_of_yaml_stay_what_they_are(tmp_path):
 def test_dvfs_may_be_written_without_quotes(checkout):
     checkout.edit("studies.yaml", "batch_size: [16, 32]", "batch_size: 16\n      dvfs: on")
     assert {run.factors["dvfs"] for run in checkout.runs} == {"on"}
+
+
+@pytest.mark.parametrize("title", ["a</script><script>x//", "<b>x", "x <!-- y", "< /script>"])
+def test_title_that_would_run_in_the_report_is_refused(checkout, title):
+    checkout.sweep({"batch_size": 16}, title=title)
+    with pytest.raises(ConfigError, match=r"title is .*\n  allowed: no markup"):
+        checkout.settings()
+
+
+def test_title_may_compare_numbers(checkout):
+    checkout.sweep({"batch_size": 16}, title="below 5 W (< 5 W), 3 <= 4")
+    checkout.settings()

@@ -1,12 +1,14 @@
 """Taking measurements back: into the trash, with the receipts that name them and no others."""
 
+import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
 
 from epochwatt.errors import EpochwattError
 from epochwatt.records.receipt import write_receipt
-from epochwatt.study.discard import discard
+from epochwatt.study.discard import discard, forget_lost
 
 
 @pytest.fixture
@@ -31,7 +33,8 @@ def measured(run):
 
 def test_epoch_moves_to_the_trash_whole(run):
     (moved,) = discard("measured", run.id, 2)
-    assert sorted(p.name for p in Path(moved).iterdir()) == ["minibatches.npy", "record.json"]
+    names = ["SHA256SUMS", "minibatches.npy", "record.json"]
+    assert sorted(p.name for p in Path(moved).iterdir()) == names
     assert Path(moved).is_relative_to("measured/.trash")
     assert measured(run) == ["epoch-0", "epoch-1", "epoch-3"]
 
@@ -148,3 +151,33 @@ def test_idle_power_goes_with_its_receipt(checkout):
     assert not receipt.exists()
     assert not Path("measured", idle).exists()
     assert (Path(moved) / "idle" / "record.json").read_text("utf-8") == "{}"
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc", "..", ".trash", "a/b", "", "A B"])
+@pytest.mark.parametrize("kind", ["epoch-0", "idle"])
+def test_what_is_no_id_leads_nowhere(checkout, tmp_path, name, kind):
+    outside = Path("measured", name or "x", kind)
+    if not name.startswith(("/", "..")):
+        outside.mkdir(parents=True)
+    else:
+        outside = Path("outside", kind)
+        outside.mkdir(parents=True)
+        Path("measured").mkdir()
+    with pytest.raises(EpochwattError, match="is no id of a run"):
+        discard("measured", name, None)
+    assert outside.is_dir()
+
+
+def test_receipt_of_an_epoch_that_was_taken_away_by_hand_goes(run):
+    assert forget_lost([run]) == []
+    shutil.rmtree(f"measured/{run.id}/epoch-1")
+    own = dataclasses.replace(run, factors={**run.factors, "epochs_per_job": 2}, epochs=4)
+    (line,) = forget_lost([own])
+    assert line == f"{run.id}: epoch 1 is gone from measured/ and is measured again"
+    assert receipts(run) == ["part-2-2.json", "part-3-3.json"]
+
+
+def test_copy_of_results_without_measurements_is_left_alone(run):
+    shutil.rmtree("measured")
+    assert forget_lost([run]) == []
+    assert len(receipts(run)) == 3

@@ -2,11 +2,20 @@
 
 import os
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from epochwatt.errors import ConfigError, LockedError
-from epochwatt.study.settings import ALLOW_ROOT, load_settings, refuse_root, working_folder_lock
+from epochwatt.study.settings import (
+    ALLOW_ROOT,
+    load_settings,
+    refuse_braces,
+    refuse_root,
+    working_folder_lock,
+)
 
 
 @pytest.fixture
@@ -228,3 +237,30 @@ class TestRoot:
     def test_an_ordinary_user_may_do_it_on_a_board(self, agx, monkeypatch):
         monkeypatch.setattr(os, "geteuid", lambda: 1000)
         refuse_root(agx.settings().table)  # would raise ConfigError
+
+
+@pytest.mark.parametrize("path", ["/srv/{x}/y", "a}", "{"])
+def test_path_with_braces_is_refused(path):
+    with pytest.raises(ConfigError, match=r"the checkout is .*\n  allowed: a path without braces"):
+        refuse_braces(path, "the checkout")
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="the words are bash's")
+def test_words_over_ssh_cross_any_locale(tmp_path):
+    """The command of docs/jetson.md, with a shell in place of the board."""
+    text = (Path(__file__).parents[3] / "docs/jetson.md").read_text("utf-8")
+    (line,) = re.findall(r"- '(.*exec ssh .*)'\n", text)
+    arguments = ["python3", '{"a": "b c"}', "d\u00e4t\u00e4 o'x", 'q"$HOME`']
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\nfor last; do :; done\nprintf %s "${last##*/usr/bin/python3 }"\n')
+    ssh.chmod(0o755)
+    sent = subprocess.run(
+        ["bash", "-c", line, "ssh", *arguments],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "LC_ALL": "C"},
+        capture_output=True,
+        check=True,
+    ).stdout
+    got = subprocess.run(
+        [b"sh", b"-c", b"printf '%s\\0' " + sent], capture_output=True, check=True
+    ).stdout
+    assert got.decode("utf-8").split("\0")[:-1] == arguments

@@ -3,11 +3,12 @@
 import os
 import resource
 
+import numpy as np
 import pytest
 import torch
 
 from epochwatt.errors import RecordWriteError
-from epochwatt.training import checkpoint
+from epochwatt.training import checkpoint, workloads
 from epochwatt.training.workloads import Trainer
 
 CPU = torch.device("cpu")
@@ -30,7 +31,7 @@ def trainer():
 
 @pytest.fixture
 def path(tmp_path):
-    return str(tmp_path / "checkpoint.pt")
+    return str(tmp_path / "checkpoint.npz")
 
 
 def test_training_goes_on_to_the_bit(trainer, path):
@@ -75,6 +76,50 @@ def test_what_is_no_checkpoint_is_said(trainer, path, caplog, content):
     assert "cannot be read" in caplog.text
 
 
+class Mischief:
+    """What runs code when a pickle of it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+@pytest.mark.parametrize("name", ["checkpoint.pt", "checkpoint.npz"])
+@pytest.mark.parametrize("torch_can", [True, False])
+def test_no_checkpoint_runs_what_it_holds(trainer, tmp_path, monkeypatch, name, torch_can):
+    monkeypatch.setattr(checkpoint, "_WEIGHTS_ONLY", torch_can)
+    path, made = str(tmp_path / name), str(tmp_path / "made")
+    if name.endswith(".pt"):
+        torch.save({"network": Mischief(made), "optimiser": {}}, path)
+    else:
+        np.savez(path, tree=np.array([Mischief(made)], dtype=object))
+    assert not checkpoint.load(path, trainer)
+    assert not os.path.exists(made)
+
+
+def test_checkpoint_in_torchs_own_form_is_taken_up_where_torch_reads_it_safely(trainer, tmp_path):
+    path = str(tmp_path / "checkpoint.pt")
+    state = {"network": trainer.network.state_dict(), "optimiser": trainer.optimiser.state_dict()}
+    torch.save(state, path)
+    other = Trainer("lenet", CPU, seed=1)
+    assert checkpoint.load(path, other)
+    assert torch.equal(trainer.step(made_up_minibatch(9)), other.step(made_up_minibatch(9)))
+
+
+def test_state_of_torchs_own_optimiser_is_kept_to_the_bit(trainer, path, monkeypatch):
+    """An older torch has no function of SGD: its own class has numbers for keys."""
+    monkeypatch.setattr(workloads, "sgd", None)
+    one, other = Trainer("resnet", CPU, seed=0), Trainer("resnet", CPU, seed=1)
+    minibatch = torch.randn(4, 3, 32, 32), torch.tensor([0, 1, 2, 3])
+    one.step(minibatch)
+    checkpoint.save(path, one)
+    assert checkpoint.load(path, other)
+    assert torch.equal(one.step(minibatch), other.step(minibatch))
+    assert torch.equal(one.step(minibatch), other.step(minibatch))
+
+
 def test_checkpoint_of_another_network_is_not_taken_up(trainer, path):
     torch.save({"network": {"weight": torch.zeros(3)}, "optimiser": {}}, path)
     assert not checkpoint.load(path, trainer)
@@ -96,9 +141,9 @@ def test_file_size_limit_is_explained(trainer, path, in_child):
 
 def test_full_disk_is_explained(trainer, small_disk):
     with pytest.raises(RecordWriteError, match=r"cannot write the checkpoint .*disk is full"):
-        checkpoint.save(str(small_disk / "checkpoint.pt"), trainer)
+        checkpoint.save(str(small_disk / "checkpoint.npz"), trainer)
 
 
 def test_missing_folder_is_explained(trainer, tmp_path):
     with pytest.raises(RecordWriteError, match="No such file or directory"):
-        checkpoint.save(str(tmp_path / "gone" / "checkpoint.pt"), trainer)
+        checkpoint.save(str(tmp_path / "gone" / "checkpoint.npz"), trainer)

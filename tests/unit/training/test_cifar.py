@@ -164,3 +164,45 @@ def test_altered_batch_is_refused_before_it_is_read(made, factors):
     path.write_bytes(content)
     with pytest.raises(DataError, match="data_batch_2 was altered"):
         open_dataset(str(made.parent), factors)
+
+
+FLIPS_IN_A_CHILD = """
+import random, sys
+from epochwatt.errors import DataError
+from epochwatt.training import cifar
+content = open(sys.argv[1], "rb").read()
+draws = random.Random(int(sys.argv[2]))
+n_refused = 0
+for _ in range(3000):
+    damaged = bytearray(content)
+    for _ in range(draws.randint(1, 4)):
+        place = draws.choice([draws.randrange(len(damaged)), draws.randrange(300)])
+        damaged[place] = draws.choice([damaged[place] ^ 1 << draws.randrange(8), *b"b)N.RtT]"])
+    try:
+        cifar.decode(bytes(damaged), "batch")
+    except DataError:
+        n_refused += 1
+print(n_refused)
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_damaged_file_of_six_kb_never_kills_the_interpreter(images, tmp_path, python, seed):
+    path = tmp_path / "batch"
+    path.write_bytes(cifar.encode(images[:2], [1, 2], ["a", "b"], "x"))
+    assert int(python(FLIPS_IN_A_CHILD, path, seed)) > 100
+
+
+def test_state_for_numpys_own_setstate_is_refused(content):
+    """An array that is told to be larger than its bytes, and one of another kind."""
+    rows = content.replace(b"M\x2c\x01M\x00\x0c\x86", b"M\x2d\x01M\x00\x0c\x86")
+    assert rows != content
+    with pytest.raises(DataError, match="cannot reshape"):
+        cifar.decode(rows, "data_batch_1")
+
+
+def test_memo_of_a_giant_number_takes_no_memory(content):
+    place = content.index(b"}") + 1
+    damaged = content[:place] + b"r\xff\xff\xff\xff" + content[place:]
+    decoded, _ = cifar.decode(damaged, "data_batch_1")
+    assert len(decoded) == 300

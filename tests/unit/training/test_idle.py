@@ -121,7 +121,10 @@ class TestMeasurement:
         attempt = measured / IDLE / "idle.unfinished"
         attempt.mkdir(parents=True)
         (attempt / "samples-old.csv").touch()
-        assert [path.name for path in measure().iterdir()] == ["record.json"]
+        assert sorted(path.name for path in measure().iterdir()) == [
+            "SHA256SUMS",
+            "record.json",
+        ]
 
     def test_it_waits_for_the_machine_and_names_the_holder(
         self, measure, board, monkeypatch, caplog

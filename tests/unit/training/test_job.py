@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from epochwatt.device.locks import machine_lock
-from epochwatt.errors import RecordError, TrainingError
+from epochwatt.errors import TrainingError
+from epochwatt.records.checksums import write_sums
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training import __main__ as command
 from epochwatt.training import job
@@ -89,12 +90,24 @@ def test_measured_part_waits_for_nobody(folder, add_epoch, receipt, machine):
     assert epochs_of(receipt) == [0]
 
 
-def test_damaged_record_is_neither_accepted_nor_measured_over(folder, add_epoch, receipt, machine):
+@pytest.mark.usefixtures("on_the_cpu")
+@pytest.mark.parametrize("name", ["minibatches.npy", "record.json", "SHA256SUMS", "samples-x.csv"])
+def test_damaged_epoch_lies_in_the_trash_and_is_measured_again(
+    folder, add_epoch, factors, data_root, receipt, machine, caplog, name
+):
     add_epoch(folder, 0)
-    os.truncate(os.path.join(folder.epoch_path(0), "minibatches.npy"), 130)
-    with pytest.raises(RecordError, match=r"minibatches\.npy"):
-        run_part(folder, {}, 0, 0, "/no-such-data", str(receipt), machine)
-    assert not receipt.exists()
+    path = Path(folder.epoch_path(0), name)
+    if not path.exists():
+        path.write_text("t_mono_s,t_unix_s,a\n1,2,3\n")
+        write_sums(folder.epoch_path(0))
+    content = path.read_bytes()
+    path.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
+    run_part(folder, factors, 0, 0, data_root, str(receipt), machine)
+    assert "was altered" in caplog.text
+    (moved,) = Path(folder.root, ".trash").glob(f"*/{folder.run}/epoch-0")
+    assert (moved / name).exists()
+    assert folder.verify(0).meta["n_samples"] > 3
+    assert epochs_of(receipt) == [0]
 
 
 # -- something to measure ------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from epochwatt.cli import main
-from epochwatt.study.config import read_yaml
 from epochwatt.study.settings import load_settings
+from epochwatt.study.yaml_files import read_yaml
 from epochwatt.twin.counting import network_factors, write_workload
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -15,7 +15,7 @@ from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import RecordError, RecordWriteError
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.records.samples import read_samples
-from epochwatt.study.config import read_yaml
+from epochwatt.study.yaml_files import read_yaml
 from epochwatt.twin import write
 from epochwatt.twin.write import KEPT_EPOCHS, stuck_s, write_run
 

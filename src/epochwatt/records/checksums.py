@@ -1,0 +1,66 @@
+"""`SHA256SUMS`: what the files of a measurement were at its end (board side: Python 3.6).
+
+The form is that of `sha256sum`, so `sha256sum -c SHA256SUMS` in the folder checks it, too. Whoever
+reads a file of a measurement has it compared first: a flipped bit is damage, never a number.
+Measurements from before there were checksums have no such file, and are read as they are.
+"""
+
+import hashlib
+import os
+import re
+from typing import Dict, Optional
+
+from epochwatt.errors import DamagedError
+from epochwatt.records import files
+
+SUMS = "SHA256SUMS"
+_LINE = re.compile(r"([0-9a-f]{64})  ([^/\n]+)$")
+
+
+def write_sums(folder: str, durable: bool = True) -> None:
+    """Write the checksums of all files in the folder; raises OSError."""
+    names = sorted(name for name in os.listdir(folder) if name != SUMS)
+    lines = ["{}  {}\n".format(files.sha256_of(os.path.join(folder, n)), n) for n in names]
+    files.write_bytes(os.path.join(folder, SUMS), "".join(lines).encode("utf-8"), durable)
+
+
+def read_sums(folder: str) -> Optional[Dict[str, str]]:
+    """Return name -> SHA-256 of the folder's files; None: it is older than checksums.
+
+    Raises DamagedError where the list itself is damaged.
+    """
+    path = os.path.join(folder, SUMS)
+    if not os.path.exists(path):
+        return None
+    lines = files.read_bytes(path).decode("utf-8", "replace").splitlines()
+    matches = [_LINE.match(line) for line in lines]
+    if not all(matches):
+        raise DamagedError("{} was altered: it is no list of checksums".format(path))
+    return {match.group(2): match.group(1) for match in matches if match}
+
+
+def fault(path: str, sums: Optional[Dict[str, str]], content: Optional[bytes] = None) -> str:
+    """Return what is wrong with a file by the checksums of its folder; empty: nothing.
+
+    Parameters
+    ----------
+    path : the file
+    sums : of its folder (`read_sums`); None: there are none to compare
+    content : what it holds; None: it is read for that, piece by piece
+    """
+    if sums is None:
+        return ""
+    wanted = sums.get(os.path.basename(path))
+    if wanted is None:
+        return "{} was altered: {} does not list it".format(path, SUMS)
+    found = files.sha256_of(path) if content is None else hashlib.sha256(content).hexdigest()
+    return "" if found == wanted else "{} was altered: its SHA-256 differs".format(path)
+
+
+def read_checked(path: str, sums: Optional[Dict[str, str]]) -> bytes:
+    """Return what a file holds; raises DamagedError where that is not what was written."""
+    content = files.read_bytes(path)
+    damage = fault(path, sums, content)
+    if damage:
+        raise DamagedError(damage)
+    return content

@@ -1,0 +1,75 @@
+"""Reads YAML files: no reader that could make objects, and none that a file can bring down."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from epochwatt.errors import ConfigError
+
+DEEPEST = 50  # our own files have six levels
+FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's where it is installed
+
+
+def refuse_deep(text: str, path: Path) -> None:
+    """Raise ConfigError for a text that is nested deeper than any file of config/ has to be.
+
+    libyaml's composer calls itself at each level and ends the process where the stack does; its
+    events, looked at here, need no stack. Raises yaml.YAMLError where the text is not YAML.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=FAST):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST and event.start_mark is not None:
+            raise ConfigError(
+                f"{path}, line {event.start_mark.line + 1} is nested more than {DEEPEST} levels "
+                "deep\n  allowed: what the file's own comments show; look for stray brackets"
+            )
+
+
+def read_yaml(path: Path) -> Any:
+    """Read a YAML file; ConfigError when it is missing or not YAML."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        refuse_deep(text, path)
+        return yaml.load(text, Loader=_Loader)
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not text\n  allowed: YAML in UTF-8 ({error})") from error
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        problem = getattr(error, "problem", None) or str(error).split("\n")[0]
+        raise ConfigError(
+            f"{path}{line} is not valid YAML\n  the reader says: {problem}"
+        ) from error
+    except ValueError as error:  # a date that there is not, say
+        raise ConfigError(f"{path} is not valid YAML\n  the reader says: {error}") from error
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which on, off, yes and no are words, and a key may stand only once."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key has to be a word or a number", key_node.start_mark
+                )
+            if key_node.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key_node.value!r} stands twice", key_node.start_mark
+                )
+            seen.add(key_node.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:bool"]
+    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+}
