@@ -13,8 +13,8 @@ import yaml
 
 from benchmarks.results import REPOSITORY, children_cpu_s
 from epochwatt.errors import EpochwattError
-from epochwatt.study.yaml_files import read_yaml
 from epochwatt.study.settings import Settings, load_settings
+from epochwatt.study.yaml_files import read_yaml
 
 STUDY = "benchmark"
 _SELECTED = {"studies": [STUDY]}  # in config.yaml, and in each figure of plotting.yaml
