@@ -43,7 +43,7 @@ def measured_text(twin: Twin, folder: Path) -> list[str]:
     if not folder.is_dir():
         return ["", f"Measured by others: skipped, there is no folder {folder}."]
     listed = measured.yolo(folder)
-    yolo = listed | measured.without_gated_mode(listed) | measured.with_half_the_clock(listed)
+    yolo = listed | measured.without_gated_mode(listed) | measured.with_gpu_share(listed)
     watts = measured.busy_power(twin.boards[DEVICE], twin.parameters)
     fits = fits_with_priors({name: Priors(None, watts) for name in yolo}, simulated=False)
     plain = {"time_s": fits["time_s"]}

@@ -83,7 +83,7 @@ class NewRuns:
     def entries(self) -> str:
         """Return the modes that the device file lacks, for its `power_modes`, as YAML."""
         lacking = {
-            label: {"cores": int(mode.cores)} | dict(zip(MODE_NUMBERS[1:], mode[1:], strict=True))
+            label: {"cores": int(mode.cores)} | dict(zip(MODE_NUMBERS[1:], mode[1:4], strict=True))
             for label, mode in zip(self.labels, self.modes, strict=True)
             if label not in self.device.power_modes
         }
