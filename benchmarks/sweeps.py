@@ -6,6 +6,7 @@ the mode, that part is a constant. One row for each mode, the mean of its repeat
 """
 
 import csv
+import gzip
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from epochwatt.prediction.modes import Mode
-from epochwatt.prediction.observations import Observations, of_rows
+from epochwatt.prediction.observations import PROCESSES, Observations, of_rows
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared/data/sweeps"
 TRANSLUCENCE = "translucence_jetson_tx1_tx2/configs.csv"
@@ -118,15 +119,57 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(handle))
 
 
-def tables(rows: Iterable[Row], processes: int) -> Tables:
+def tables(rows: Iterable[Row], processes: int, least: int = LEAST_MODES) -> Tables:
     """Return by name the observations of rows, one for each mode; too few modes are left out."""
     found: dict[str, dict[Mode, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
     for name, mode, time_s, watts in rows:
         found[name][mode].append((time_s, watts))
     told = {}
     for name, own in found.items():
-        if len(own) >= LEAST_MODES:
+        if len(own) >= least:
             time_s, watts = np.array([np.mean(of, axis=0) for of in own.values()]).T
             power = None if np.isnan(watts).any() else watts.tolist()
             told[name] = of_rows(name, list(own), time_s.tolist(), power, processes=processes)
     return told
+
+
+# -- stock modes of AGX Orin 64 GB ---------------------------------------------------------------
+
+# cores, CPU, GPU and memory clock, share of the eight GPU parts that TPC_PG_MASK leaves on
+# SOURCE: shared/data/nvpmodel, nvpmodel_p_verbose_agx_orin_64gb_jp5_or_6.log: masks 0, 0, 240, 248
+ORIN = {
+    "maxn": (12, 2201.6, 1300.5, 3199.0, 1.0),
+    "50w": (12, 1497.6, 816.0, 3199.0, 1.0),
+    "30w": (8, 1728.0, 612.0, 3199.0, 4 / 8),
+    "15w": (4, 1113.6, 408.0, 2133.0, 3 / 8),
+}
+# SOURCE: shared/data/sweeps/broncospace_agx_orin_training_modes/README.md, times that they print;
+# power by the rule of three rails, from their logs
+TRAINING = {"maxn": (131, 44.8), "50w": (164, 29.4), "30w": (305, 18.4), "15w": (634, 11.6)}
+SUBGRAPHS = "branes_orin_subgraph_rooflines/subgraphs.csv.gz"
+
+
+def orin(folder: Path, share_told: bool) -> dict[str, Tables]:
+    """Return workloads in the four stock modes of AGX Orin, with or without the GPU's share.
+
+    Training of ResNet-50 (time, power), and forward passes of networks, as the sum of their parts
+    (time alone). Clocks were not locked.
+    """
+    training = [("ResNet-50", _stock(name, share_told), *of) for name, of in TRAINING.items()]
+    sums: dict[tuple[str, str], float] = defaultdict(float)
+    with gzip.open(folder / SUBGRAPHS, "rt", encoding="utf-8") as handle:
+        for row in csv.DictReader(handle):
+            name = row["hardware_id"].rpartition("_")[2]
+            if row["hardware_id"].startswith("jetson_orin_") and name in ORIN:
+                sums[row["file"], name] += float(row["latency_ms_mean"]) / 1e3
+    passes = [
+        (file, _stock(name, share_told), time_s, np.nan) for (file, name), time_s in sums.items()
+    ]
+    return {
+        "AGX Orin, training": tables(training, PROCESSES, len(ORIN)),
+        "AGX Orin, forward passes": tables(passes, ON_THE_GPU, len(ORIN)),
+    }
+
+
+def _stock(name: str, share_told: bool) -> Mode:
+    return Mode(*(ORIN[name] if share_told else ORIN[name][:4]))

@@ -96,7 +96,7 @@ class Board(NamedTuple):
             )
         clocks = zip(Mode._fields[1:4], mode[1:4], self.steps()[1:4], strict=True)
         steps = (resolve(name, mhz, of.tolist()) for name, mhz, of in clocks)
-        return Mode(mode.cores, *steps, mode.gpu_share)
+        return Mode(mode.cores, *steps)._replace(gpu_share=mode.gpu_share)
 
 
 def as_rows(modes: ArrayLike | Sequence[Mode]) -> Numbers:

@@ -164,11 +164,11 @@ def _fit_log(
     rows = design(terms, means.modes, means.processes)
     centre = rows.mean(0) - np.eye(len(terms))[0]  # the constant stays
     sd = np.array([LEVEL_SD, *[EXPONENT_SD] * len(exponents)])
-    system = (rows - centre, factor - level)
+    around, off, mean = rows - centre, factor - level, np.zeros(len(sd))
     tilt = PRIOR_TILT if name else 0.0
-    deviations = likeliest(fit_free, *system, np.zeros(len(sd)), sd, means.modes, tilt)
+    deviations = likeliest(fit_free, around, off, mean, sd, means.modes, tilt)
     white = deviations.whitening()
-    fitted = fit_and_draw(fit_free, *(white @ of for of in system), np.zeros(len(sd)), sd, n_draws)
+    fitted = fit_and_draw(fit_free, white @ around, white @ off, mean, sd, n_draws)
 
     def plain(of: Numbers) -> Numbers:  # without centre and level
         return np.column_stack([of[:, 0] + level - of @ centre, of[:, 1:]])

@@ -103,35 +103,53 @@ def recommend(
     _check(models, objective, budgets)
     models = [_on_steps(board, model) for model in models]
     modes = board.all_modes()
-    fits = [model.some_fits(modes) for model in models]
-    expected = _together(*(of.mean(1) for of in fits))
-    within = np.flatnonzero(_within(modes, expected, budgets))
-    equal = _equal(objective, expected, within)
-    best = int(equal[distances(modes[equal], models[0].trained_on).argmin()])
-    mode = Mode(*modes[best].tolist())
-    chosen = modes[best : best + 1]
-    samples = _samples(models, chosen)
-    alike = chosen if _profiled(mode, models[0]) else modes[_choices(objective, fits, budgets)]
-    values = {name: float(of[best]) for name, of in expected.items()}
+    best = choose(models, modes, objective, budgets)
+    mode = Mode(*modes[best.place].tolist())
+    samples = _samples(models, modes[best.place : best.place + 1])
+    values = {name: float(of[best.place]) for name, of in best.expected.items()}
     return Recommendation(
         mode=mode,
         objective=objective,
         estimates={name: _estimate(value, samples[name], level) for name, value in values.items()},
-        risks=_risks(_samples(models, alike if len(alike) else chosen), budgets),
+        risks=best.risks,
         extrapolated=tuple(dict.fromkeys(p for model in models for p in model.extrapolated(mode))),
         n_modes=len(modes),
-        n_within=len(within),
-        front=_front(modes, expected),
+        n_within=best.n_within,
+        front=_front(modes, best.expected),
     )
 
 
-def _profiled(mode: Mode, model: FittedModel) -> bool:
-    return list(mode) in model.trained_on.tolist()
+class Choice(NamedTuple):
+    """The best of some modes: its place, what is expected of all, risks as `Recommendation` has."""
+
+    place: int
+    expected: dict[str, Numbers]
+    n_within: int
+    risks: dict[str, float]
 
 
-def _choices(
-    objective: str, fits: Sequence[Numbers], budgets: Mapping[str, float]
-) -> NDArray[np.intp]:
+def choose(
+    models: Sequence[FittedModel], modes: Numbers, objective: str, budgets: Mapping[str, float]
+) -> Choice:
+    """Return the best of some modes (n, 5) within budgets.
+
+    Raises
+    ------
+    PredictionError : no mode keeps the budgets
+    """
+    fits = [model.some_fits(modes) for model in models]
+    expected = _together(*(of.mean(1) for of in fits))
+    within = np.flatnonzero(_within(modes, expected, budgets))
+    equal = _equal(objective, expected, within)
+    place = int(equal[distances(modes[equal], models[0].trained_on).argmin()])
+    is_profiled = modes[place].tolist() in models[0].trained_on.tolist()
+    places = [place] if is_profiled else _choices(objective, fits, budgets) or [place]
+    samples = _samples(models, modes[places])
+    risks = {name: float((samples[name] > most).mean()) for name, most in budgets.items()}
+    return Choice(place, expected, len(within), risks)
+
+
+def _choices(objective: str, fits: Sequence[Numbers], budgets: Mapping[str, float]) -> list[int]:
     """Return the place of the mode that each fit alone would choose, for fits that choose one.
 
     The mode that comes out first among many is one that the models are hopeful about, and so is its
@@ -142,19 +160,15 @@ def _choices(
     ----------
     fits : what each fit expects of each mode, shape (n, d): of time, and of power
     """
+    places: list[int] = []
     if not budgets:
-        return np.empty(0, np.intp)
-    places = []
+        return places
     for told in zip(*(of.T for of in fits), strict=True):
         expected = _together(*told)
         keeps = np.logical_and.reduce([expected[name] <= most for name, most in budgets.items()])
         if keeps.any():
             places.append(int(np.where(keeps, _aim(objective, expected), np.inf).argmin()))
-    return np.array(places, np.intp)
-
-
-def _risks(samples: Mapping[str, Numbers], budgets: Mapping[str, float]) -> dict[str, float]:
-    return {name: float((samples[name] > most).mean()) for name, most in budgets.items()}
+    return places
 
 
 def _aim(objective: str, expected: Mapping[str, Numbers]) -> Numbers:

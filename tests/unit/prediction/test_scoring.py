@@ -156,7 +156,7 @@ def held(tables, fit, splits_of):
 
 def test_real_modes_of_agx_xavier_left_out_one_by_one(yolo):
     """Inference, not training: YOLOv3 on AGX Xavier in its seven stock modes."""
-    comparable = measured.without_gated_mode(yolo) | measured.with_half_the_clock(yolo)
+    comparable = measured.without_gated_mode(yolo) | measured.with_gpu_share(yolo)
     tables = yolo | comparable
     scores = shown(TIME_FITS, tables, leave_one_mode_out, "time_s")
     shown(POWER_FITS, tables, leave_one_mode_out, "power_w")
