@@ -9,7 +9,8 @@ import yaml
 from epochwatt.errors import EpochwattError
 from epochwatt.fields import FACTOR_DEFAULTS, TWIN
 from epochwatt.prediction.modes import Board, Mode
-from epochwatt.study.config import MODE_NUMBERS, Device, FactorValues, PowerMode
+from epochwatt.study.config import Device, FactorValues, PowerMode
+from epochwatt.study.power_mode import MODE_NUMBERS
 from epochwatt.text import counted
 
 EPOCHS = 3  # the first, and two that count, as the papers profile a mode
