@@ -93,14 +93,15 @@ def without_gated_mode(tables: Mapping[str, Observations]) -> Tables:
     }
 
 
-def with_half_the_clock(tables: Mapping[str, Observations]) -> Tables:
-    """Let the GPU's clock of that mode count half, as half of the GPU works."""
+def with_gpu_share(tables: Mapping[str, Observations]) -> Tables:
+    """Tell how much of the GPU that mode leaves on: half of it."""
     half = {
-        name: np.where(of.modes[:, 2:3] > GATED_MHZ, 1, [1, 1, 0.5, 1])
+        name: np.where(of.modes[:, 2:3] > GATED_MHZ, 1, [1, 1, 1, 1, 0.5])
         for name, of in tables.items()
     }
     return {
-        f"{name}, halved": replace(of, modes=of.modes * half[name]) for name, of in tables.items()
+        f"{name}, share told": replace(of, modes=of.modes * half[name])
+        for name, of in tables.items()
     }
 
 
@@ -112,7 +113,8 @@ def busy_power(board: Board, p: Mapping[str, float]) -> Prior:
     """
 
     def watts(modes: Numbers) -> Numbers:
-        clocks = Clocks(*modes.T)
+        clocks = Clocks(*modes[:, :4].T)
+        clocks = clocks._replace(gpu_mhz=clocks.gpu_mhz * modes[:, 4])  # half of it: half the clock
         moved = MEMORY_SHARE * 1e6 * clocks.emc_mhz * board.emc_bytes_per_clock
         load = Load(np.minimum(ON_THE_GPU, clocks.cores), np.ones(len(modes)), moved)
         return np.asarray(parts(board, clocks, load, p).module_w)

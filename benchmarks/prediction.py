@@ -20,11 +20,10 @@ from benchmarks.prediction_measured import (
     ERROR,
     SEED,
     TARGETS,
-    markdown,
     measured_text,
     share,
 )
-from benchmarks.results import REPOSITORY, Budget, Result, Row
+from benchmarks.results import REPOSITORY, Budget, Result, Row, markdown
 from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.prediction import worlds
 from epochwatt.prediction.boards import board_of_kind

@@ -3,7 +3,7 @@
 A part of the benchmark `prediction`: its tables as text, and what each belief moves in them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +12,9 @@ from unittest import mock
 
 import numpy as np
 
-from benchmarks import measured
+from benchmarks import measured, sweeps
+from benchmarks.prediction_sweeps import sweeps_text
+from benchmarks.results import markdown
 from epochwatt.prediction import deviations, intervals, physical
 from epochwatt.prediction.intervals import coverage
 from epochwatt.prediction.modes import Mode
@@ -39,11 +41,18 @@ TARGETS = {"time_s": "time", "power_w": "power", "energy_wh": "energy"}
 
 
 def measured_text(twin: Twin, folder: Path) -> list[str]:
-    """Return the tables of what others measured; one sentence where the folder is absent."""
+    """Return the tables of what others measured; one sentence where a folder is absent.
+
+    Parameters
+    ----------
+    twin : simulated boards, for a prior of power
+    folder : of tables of a few modes; sweeps lie in the folder `sweeps` beside it
+    """
+    wide = sweeps_text(folder.parent / sweeps.FOLDER.name)
     if not folder.is_dir():
-        return ["", f"Measured by others: skipped, there is no folder {folder}."]
+        return ["", f"Measured by others: skipped, there is no folder {folder}.", *wide]
     listed = measured.yolo(folder)
-    yolo = listed | measured.without_gated_mode(listed) | measured.with_half_the_clock(listed)
+    yolo = listed | measured.without_gated_mode(listed) | measured.with_gpu_share(listed)
     watts = measured.busy_power(twin.boards[DEVICE], twin.parameters)
     fits = fits_with_priors({name: Priors(None, watts) for name in yolo}, simulated=False)
     plain = {"time_s": fits["time_s"]}
@@ -65,7 +74,7 @@ def measured_text(twin: Twin, folder: Path) -> list[str]:
             text += ["", f"{TARGETS[target].capitalize()}", ""]
             text += _measuredmarkdown(tables, models, target, few)
     text += _measured_held(yolo, measured.tx2(folder), few)
-    return text + _beliefs_text(listed | measured.without_gated_mode(listed))
+    return text + _beliefs_text(listed | measured.without_gated_mode(listed)) + wide
 
 
 def _measuredmarkdown(
@@ -165,8 +174,3 @@ def _other_beliefs() -> dict[str, tuple[ModuleType, str, Any]]:
 def share(counts: tuple[int, int]) -> str:
     """Return a part of a whole in %."""
     return f"{100 * counts[0] / counts[1]:.0f}"
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return a table in Markdown."""
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]

@@ -5,7 +5,7 @@ import math
 import resource
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -140,6 +140,11 @@ def children_cpu_s() -> float:
     """Return the CPU time of all child processes that have ended, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a table in Markdown."""
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
 
 
 def table(rows: Sequence[Row]) -> list[str]:

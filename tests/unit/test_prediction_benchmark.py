@@ -138,10 +138,11 @@ def test_measured_modes_have_the_numbers_of_their_tables(folder):
 
 def test_mode_of_10_w_is_read_in_three_ways(folder):
     listed = measured.yolo(folder)
-    six, halved = measured.without_gated_mode(listed), measured.with_half_the_clock(listed)
+    six, told = measured.without_gated_mode(listed), measured.with_gpu_share(listed)
     assert {len(of.distinct()) for of in six.values()} == {6}
-    clocks = [of.modes[:, 2].min() for of in (*listed.values(), *halved.values())]
-    assert clocks == [522.0, 522.0, 261.0, 261.0]
+    clocks = [of.modes[:, 2].min() for of in (*listed.values(), *told.values())]
+    assert clocks == [522.0] * 4
+    assert [of.modes[:, 4].min() for of in told.values()] == [0.5, 0.5]
 
 
 def test_simulated_power_of_a_busy_gpu_has_the_shape_of_the_measured_one(folder, twin):
@@ -155,5 +156,5 @@ def test_simulated_power_of_a_busy_gpu_has_the_shape_of_the_measured_one(folder,
 def test_tables_of_measured_modes_say_what_they_are(folder, twin):
     text = "\n".join(prediction_measured.measured_text(twin, folder))
     assert "inference, not training" in text
-    for name in ("YOLOv3, rt kernel, 6 modes", "YOLOv3, rt kernel, halved", "TX2, vgg19"):
+    for name in ("YOLOv3, rt kernel, 6 modes", "YOLOv3, rt kernel, share told", "TX2, vgg19"):
         assert f"| {name} | all but one" in text

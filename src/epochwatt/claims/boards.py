@@ -20,7 +20,7 @@ from epochwatt.claims.functions import Front, collected
 from epochwatt.claims.judgement import Judgement, NotEvaluable, all_of
 from epochwatt.claims.tables import ENERGIES, METRICS, EpochTable, Row, statistic
 from epochwatt.claims.terms import KEYWORDS, Terms
-from epochwatt.study.config import MODE_NUMBERS
+from epochwatt.study.power_mode import MODE_NUMBERS
 
 BOARD = ("setup", "device", "instance")
 # factors that follow from another, and so vary with it

@@ -6,7 +6,9 @@ What is called `clocks` here is the answer of `reading.read_clocks`.
 
 from typing import Any, Dict, List, Optional, Tuple
 
+from epochwatt.device.frequencies import WITHIN
 from epochwatt.device.reading import Mode
+from epochwatt.errors import ConfigError
 
 KEYS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
 
@@ -45,6 +47,35 @@ def limits(mode: Mode, steps_mhz: Dict[str, List[float]]) -> Dict[str, Any]:
         if len(values) == 1 and None not in values:
             found[key] = values.pop()
     return found
+
+
+def need_same(told: Dict[str, Any], found: Dict[str, Any]) -> None:
+    """Refuse numbers beside the name of a mode that are not those of nvpmodel.conf.
+
+    Parameters
+    ----------
+    told : the mode as a device file has it: its name in `nvpmodel`, and perhaps numbers
+    found : its `limits`, and `gpu_share` where parts of the GPU are gated off; what is not there or
+        None is not known, and not compared
+
+    Raises
+    ------
+    ConfigError : a number differs by more than nominal and real clocks do
+    """
+    if not any(key in told for key in KEYS):
+        return
+    found = dict({"gpu_share": 1.0}, **found)
+    for key in KEYS + ("gpu_share",):
+        number, limit = told.get(key, 1.0 if key == "gpu_share" else None), found.get(key)
+        if number is None or limit is None:
+            continue
+        if abs(number - limit) > (0 if key == "cores" else WITHIN * limit):
+            raise ConfigError(
+                "nvpmodel: {} is said to have {} {:g}\n  this board's nvpmodel.conf: {:g}\n  do: "
+                "say so in config/devices/, or leave all numbers out".format(
+                    told["nvpmodel"], key, number, limit
+                )
+            )
 
 
 def _limit(value: int, unit: float, top_mhz: Optional[float]) -> Optional[float]:

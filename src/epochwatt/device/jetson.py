@@ -145,7 +145,9 @@ class JetsonBoard(Machine):
     def _resolved(self, mode: Dict[str, Any]) -> Dict[str, Any]:
         """Return the steps that a mode's nominal clocks stand for, or a named mode's limits."""
         if "nvpmodel" in mode:
-            return self._named(mode["nvpmodel"])
+            named = self._named(mode["nvpmodel"])
+            clocks.need_same(mode, named)
+            return named
         steps = self._steps_mhz()
         resolved: Dict[str, Any] = {
             key: resolve(key, mode[key], steps[key]) for key in steps if key in mode
@@ -171,6 +173,10 @@ class JetsonBoard(Machine):
         for mode in conf.modes:
             if mode.name == name:
                 found = clocks.limits(mode, self._steps_mhz())
+                kind = self.identity.kind if self.identity is not None else ""
+                share = reading.gpu_share(conf, mode, kind)
+                if share != 1:  # None: parts are gated off, how many of them is not known
+                    found["gpu_share"] = share
                 return dict(found, nvpmodel=name, nvpmodel_id=mode.id)
         raise ConfigError(
             "nvpmodel: this board has no power mode {}\n  allowed by {}: {}".format(

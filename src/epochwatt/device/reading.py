@@ -36,6 +36,10 @@ _EMC_MHZ: Dict[str, Tuple[float, ...]] = {
     "agx_xavier": (204, 408, 665.6, 800, 1065.6, 1331.2, 1600, 1866, 2133),
     "orin_agx": (204, 665.6, 2133, 3199),
 }
+# Parts of the GPU (TPCs) that the mask `TPC_PG_MASK` counts. SOURCE: two of Volta's SMs or of
+# Ampere's make one; jetson-facts: 8 SMs on AGX Xavier (mask 5 leaves half on), 16 on AGX Orin 64 GB
+# (masks 240 and 248 leave 4 and 3 on). ASSUME: Xavier NX has the die of AGX Xavier (mask 1: 3 on).
+_TPCS = {"agx_xavier": 4, "xavier_nx": 4, "orin_agx": 8}
 _EMC_RATES = ("bpmp/debug/clk/emc/rate", "clk/emc/clk_rate", "clk/override.emc/clk_rate")
 _GPU_FOLDERS = (
     "class/devfreq/*",
@@ -225,6 +229,17 @@ def _cores(mode: Mode) -> int:
 def tpc_mask(mode: Mode) -> Optional[int]:
     """Return which parts of the GPU a mode gates off; None: it does not say."""
     return next((int(value, 0) for _, arg, value in mode.settings if arg == "TPC_PG_MASK"), None)
+
+
+def gpu_share(conf: Conf, mode: Mode, kind: str) -> Optional[float]:
+    """Return the share of the GPU that a mode leaves on, of the strongest's; None: not known."""
+    n_parts, masks = _TPCS.get(kind), [tpc_mask(mode), tpc_mask(strongest(conf))]
+    if masks[0] == masks[1]:
+        return 1.0
+    if n_parts is None or None in masks:
+        return None
+    on, whole = (n_parts - bin(mask or 0).count("1") for mask in masks)
+    return on / whole if 0 < on <= whole else None
 
 
 def board_conf(root: str) -> Conf:

@@ -7,7 +7,9 @@ from epochwatt.prediction.recommend import UNITS, Recommendation
 from epochwatt.records import files
 from epochwatt.text import aligned, counted
 
-PARTS = {"cores": "cores", "cpu_mhz": "CPU MHz", "gpu_mhz": "GPU MHz", "emc_mhz": "memory MHz"}
+PARTS = {"cores": "cores", "cpu_mhz": "CPU MHz", "gpu_mhz": "GPU MHz", "emc_mhz": "memory MHz"} | {
+    "gpu_share": "share of the GPU that is on"
+}
 RISKY = 0.05
 
 
@@ -34,7 +36,7 @@ def advice_lines(advice: Advice) -> list[str]:
 
 
 def _tables(advice: Advice) -> str:
-    cores, cpu, gpu, emc = map(len, advice.files.board.steps())
+    cores, cpu, gpu, emc = map(len, advice.files.board.steps()[:4])
     return (
         f"{advice.told.n_modes:,}: {cores} cores x {cpu} CPU x {gpu} GPU x {emc} memory clocks, of "
         f"{advice.files.source}"

@@ -13,9 +13,14 @@ DEVIATION, DEVIATION_WEIGHT = 0.08, 3
 # what of a deviation is each mode's own: 0.8 %, since epochs and units differ by about 1 % (section
 # 5.4 of SIGMETRICS 2023).
 LENGTH, OWN = 0.7, 0.1
+# Where profiled modes that are close to each other differ by more, their own part is larger: it is
+# the likeliest of these, of which each is believed e^2 times less than the one before.
+OWNS, LESS_BELIEVED = (OWN, 3 * OWN, 10 * OWN, 30 * OWN), 2.0
 # How epochs that take longer than expected draw less than expected, and the reverse, as the
-# correlation of both: where one part holds up the others, they rest.
-TIME_WITH_POWER = -0.5
+# correlation of both: where one part holds up the others, they rest. It is the median of nine
+# devices that others measured (`benchmarks/sweeps.py`, where it is from -0.6 to 0); a belief that
+# is worth as much as what this many profiled modes show of it themselves.
+TIME_WITH_POWER, TIME_WITH_POWER_WEIGHT = -0.3, 8
 
 # Standard deviation of a term's share of the whole, about the shares below, which are in the order
 # of `shapes.TIME` and `shapes.POWER`: each clock alike, waits and core shortage only where they are

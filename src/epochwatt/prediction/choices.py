@@ -143,7 +143,9 @@ def _told(search: Search, subsets: Sequence[Subset], place: int) -> dict[str, An
 def _designed(bench: Bench, search: Search) -> tuple[Mode, ...]:
     """Return the best four of the modes that were run, by the terms of the physical model."""
     rows = as_rows(list(search.modes.values()))
-    steps = [sorted({round(float(v)) for v in column}) for column in (rows * [1, 1e3, 1e6, 1e6]).T]
+    steps = [
+        sorted({round(float(v)) for v in column}) for column in (rows[:, :4] * [1, 1e3, 1e6, 1e6]).T
+    ]
     kind = str(bench.about["device"])
     board = Board(kind, steps[0][-1], Tables(*(tuple(of) for of in steps[1:])))
     processes = int(bench.about["num_workers"]) + 1

@@ -18,9 +18,17 @@ from numpy.typing import NDArray
 
 from epochwatt.prediction.beliefs import DEVIATION, LENGTH, OWN, SHARE_SD, TIME_SHARES
 from epochwatt.prediction.deviations import distances
-from epochwatt.prediction.modes import Board, Columns, Mode, Numbers, PredictionError, as_rows
+from epochwatt.prediction.modes import (
+    N_PARTS,
+    Board,
+    Columns,
+    Mode,
+    Numbers,
+    PredictionError,
+    as_rows,
+)
 from epochwatt.prediction.observations import PROCESSES
-from epochwatt.prediction.shapes import POWER, TIME, design
+from epochwatt.prediction.shapes import POWER, TIME, design, short_of_cores
 
 N_STEPS = 6  # of each part of a mode that are candidates: the ends, and evenly between
 N_NETWORKS = 8  # for time, and as many for power
@@ -48,7 +56,7 @@ class Design:
     board : its tables
     processes : that want a CPU core
     scale, power_scale : (k,), what each term of time and of power is in the strongest mode
-    candidates : (n, 4), modes that may be chosen, and that the mean is over
+    candidates : (n, 5), modes that may be chosen, and that the mean is over
     """
 
     board: Board
@@ -100,10 +108,10 @@ def board_design(board: Board, processes: int = PROCESSES) -> Design:
     processes : that want a CPU core
     """
     strongest = board.all_modes()[-1:]
-    short = strongest * [0, 1, 1, 1] + [processes / 2, 0, 0, 0]
+    short = short_of_cores(strongest, processes)
     at_best, at_shortage = (design(TIME, modes, processes)[0] for modes in (strongest, short))
     steps = Columns(*(_thinned(of) for of in board.steps()))
-    candidates = np.stack(np.meshgrid(*steps, indexing="ij"), -1).reshape(-1, 4)
+    candidates = np.stack(np.meshgrid(*steps, indexing="ij"), -1).reshape(-1, N_PARTS)
     scale = np.where(at_best > 0, at_best, at_shortage)
     power_scale = design(POWER, strongest, processes)[0]
     return Design(board, processes, scale, power_scale, candidates)

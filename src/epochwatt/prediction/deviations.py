@@ -7,7 +7,8 @@ logarithm of observed over expected has mean zero and, in units of its variance,
     k(x, y) = exp(-|x - y|^2 / (2 l^2)) + tilt^2 (x - c) (y - c)
 
 of modes x and y, each the logarithms of cores and clocks; c is the mean of the profiled modes. Each
-observation adds own^2, also a second one in the same mode; l and own are beliefs. So a prediction
+observation adds own^2, also a second one in the same mode; l is a belief, own the likeliest of
+a few sizes (`intervals.likeliest`). So a prediction
 meets what was observed in a profiled mode, follows it nearby, and returns to the plain model far
 away, where the interval is as wide as a deviation may be.
 """
@@ -25,12 +26,14 @@ class Deviations(NamedTuple):
 
     Attributes
     ----------
-    profiled : (m, 4), the distinct modes it was fitted to
+    profiled : (m, 5), the distinct modes it was fitted to
     tilt : standard deviation of the exponents by which it may be off, in deviations
+    own : standard deviation of what is each mode's own, in deviations
     """
 
     profiled: Numbers
     tilt: float = 0.0
+    own: float = OWN
 
     def whitening(self) -> Numbers:
         """Return what makes deviations in the profiled modes independent, shape (m, m)."""
@@ -45,10 +48,10 @@ class Deviations(NamedTuple):
         apart = self._centred(modes)
         whole = 1 + self.tilt**2 * (apart**2).sum(1)
         told = (self.weights(modes) * self._shared(modes, self.profiled)).sum(1)
-        return np.maximum(whole - told, 0.0) + OWN**2
+        return np.maximum(whole - told, 0.0) + self.own**2
 
     def _among(self) -> Numbers:
-        return self._shared(self.profiled, self.profiled) + OWN**2 * np.eye(len(self.profiled))
+        return self._shared(self.profiled, self.profiled) + self.own**2 * np.eye(len(self.profiled))
 
     def _shared(self, some: Numbers, others: Numbers) -> Numbers:
         """Return the covariance but for what is each mode's own, shape (n, m)."""
@@ -65,7 +68,7 @@ def distances(modes: Numbers, profiled: Numbers) -> Numbers:
 
     Parameters
     ----------
-    modes, profiled : (n, 4) and (m, 4), m one or more
+    modes, profiled : (n, 5) and (m, 5), m one or more
     """
     apart = np.log(modes)[:, None] - np.log(profiled)
     return np.asarray(np.sqrt((apart**2).sum(-1).min(1)))

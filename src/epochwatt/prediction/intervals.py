@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from epochwatt.prediction.beliefs import DEVIATION, DEVIATION_WEIGHT
+from epochwatt.prediction.beliefs import DEVIATION, DEVIATION_WEIGHT, LESS_BELIEVED, OWNS
+from epochwatt.prediction.deviations import Deviations
 from epochwatt.prediction.model import FittedModel
 from epochwatt.prediction.modes import Numbers
 from epochwatt.prediction.observations import Observations
@@ -60,8 +61,46 @@ def fit_free(
     return np.linalg.lstsq(system, np.concatenate([target / deviation, mean / sd]), rcond=None)[0]
 
 
+Solver = Callable[[Numbers, Numbers, Numbers, Numbers, float], Numbers]
+
+
+def likeliest(
+    fit: Solver,
+    rows: Numbers,
+    target: Numbers,
+    mean: Numbers,
+    sd: Numbers,
+    profiled: Numbers,
+    tilt: float = 0.0,
+) -> Deviations:
+    """Return the deviations whose own part (`OWNS`) makes the observations likeliest.
+
+    What is each mode's own must not be followed: where modes that are close to each other differ
+    by more than they should, following both would bend the prediction around them.
+
+    Parameters
+    ----------
+    fit, rows, target, mean, sd : as of `fit_and_draw`, before whitening
+    profiled : (n, 5), the distinct modes of the rows
+    tilt : of the deviations
+    """
+
+    def log_evidence(place: int) -> float:
+        white = Deviations(profiled, tilt, OWNS[place]).whitening()
+        coefficients = fit(white @ rows, white @ target, mean, sd, DEVIATION)
+        off = white @ (rows @ coefficients - target)
+        # the size of deviations is integrated out, the coefficients are the best ones
+        size = (DEVIATION_WEIGHT + len(off)) / 2
+        fits = -size * np.log(DEVIATION_WEIGHT * DEVIATION**2 + off @ off)
+        believed = -0.5 * (((coefficients - mean) / sd) ** 2).sum() - LESS_BELIEVED * place
+        return float(fits + believed + np.log(np.diag(white)).sum())
+
+    best = max(range(len(OWNS)), key=log_evidence)
+    return Deviations(profiled, tilt, OWNS[best])
+
+
 def fit_and_draw(
-    fit: Callable[[Numbers, Numbers, Numbers, Numbers, float], Numbers],
+    fit: Solver,
     rows: Numbers,
     target: Numbers,
     mean: Numbers,

@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epochwatt.prediction.beliefs import PRIOR_TILT, TIME_WITH_POWER
+from epochwatt.prediction.beliefs import (
+    OWN,
+    PRIOR_TILT,
+    TIME_WITH_POWER,
+    TIME_WITH_POWER_WEIGHT,
+)
 from epochwatt.prediction.deviations import Deviations
 from epochwatt.prediction.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.shapes import design
 
-Prior = Callable[[Numbers], Numbers]  # modes (n, 4) -> what is expected of them before any run (n,)
+Prior = Callable[[Numbers], Numbers]  # modes (n, 5) -> what is expected of them before any run (n,)
 
 SCHEMA_VERSION = 2
 N_FOR_MEAN = 100  # draws; of 29,232 modes in a quarter of a second
@@ -33,10 +38,11 @@ class FittedModel:
     terms : names of `shapes`, k of them
     coefficients : (k,)
     processes : processes that want a CPU core, for the terms that count them
-    trained_on : (m, 4), the distinct modes it was fitted to
+    trained_on : (m, 5), the distinct modes it was fitted to
     log : whether the sum is the logarithm of the target
     prior : name of the function of modes that the prediction is a factor on; empty: none
     observed : (m,), of each of these modes; empty: predictions are the plain sum
+    own : standard deviation of what is each mode's own, in deviations
     draws : (d, k), coefficients that fit the observations about as well; empty: no interval
     spread : (d,), relative standard deviation of an observation about the sum, far from all that
         was profiled, of each draw
@@ -51,6 +57,7 @@ class FittedModel:
     log: bool = False
     prior: str = ""
     observed: Numbers = field(default_factory=lambda: np.empty(0))
+    own: float = OWN
     draws: Numbers = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     spread: Numbers = field(default_factory=lambda: np.empty(0), repr=False)
     prior_of: Prior | None = field(default=None, repr=False)
@@ -70,9 +77,18 @@ class FittedModel:
         ------
         PredictionError : the model states no interval
         """
+        return np.asarray(self.some_fits(modes).mean(1))
+
+    def some_fits(self, modes: ArrayLike) -> Numbers:
+        """Return what each of `N_FOR_MEAN` draws expects in each mode, shape (n, d).
+
+        Raises
+        ------
+        PredictionError : the model states no interval
+        """
         self._need_draws()
         rows, some = as_rows(modes), self.draws[:N_FOR_MEAN].T
-        return np.asarray((self._values(rows, some) * self._followed(rows, some)).mean(1))
+        return np.asarray(self._values(rows, some) * self._followed(rows, some))
 
     def sample(self, modes: ArrayLike) -> Numbers:
         """Return what an observation in each mode may be, shape (d, n), the same at each call.
@@ -108,15 +124,25 @@ class FittedModel:
     @cached_property
     def deviations(self) -> Deviations:
         """How observations deviate from the sum."""
-        return Deviations(self.trained_on, PRIOR_TILT if self.prior else 0.0)
+        return Deviations(self.trained_on, PRIOR_TILT if self.prior else 0.0, self.own)
 
     def _followed(self, rows: Numbers, coefficients: Numbers) -> Numbers:
         """Return by what factor observations nearby lead away from the sum, (n,) or (n, d)."""
         if not len(self.observed):
             return np.ones(())
-        expected = self._values(self.trained_on, coefficients).T
-        off = np.log(self.observed / np.maximum(expected, LEAST * self.observed))
+        off = self._off(coefficients)
         return np.asarray(np.exp(self.deviations.weights(rows) @ off.T))
+
+    def _off(self, coefficients: Numbers) -> Numbers:
+        """Return the logarithm of observed over expected in the profiled modes, (m,) or (d, m)."""
+        expected = self._values(self.trained_on, coefficients).T
+        return np.asarray(np.log(self.observed / np.maximum(expected, LEAST * self.observed)))
+
+    def left_over(self) -> Numbers:
+        """Return what the sum leaves over in the profiled modes, made independent, shape (m,)."""
+        if not len(self.observed):
+            return np.empty(0)
+        return np.asarray(self.deviations.whitening() @ self._off(self.coefficients))
 
     def extrapolated(self, mode: Mode) -> tuple[str, ...]:
         """Return which parts of a mode lie outside all that the model was fitted to."""
@@ -139,6 +165,7 @@ class FittedModel:
             "log": self.log,
             "prior": self.prior,
             "observed": self.observed.tolist(),
+            "own": self.own,
             "draws": self.draws.tolist(),
             "spread": self.spread.tolist(),
         }
@@ -175,6 +202,7 @@ def from_json(data: Mapping[str, Any], priors: Mapping[str, Prior] | None = None
         log=bool(data["log"]),
         prior=name,
         observed=np.array(data["observed"], float),
+        own=float(data.get("own", OWN)),  # models that were fitted before it was looked for
         draws=np.array(data["draws"], float),
         spread=np.array(data["spread"], float),
         prior_of=known.get(name),
@@ -191,8 +219,20 @@ def sample_both(time: FittedModel, power: FittedModel, modes: ArrayLike) -> tupl
     n_draws = len(seconds)
     normal = np.array([NormalDist().inv_cdf((n + 0.5) / n_draws) for n in range(n_draws)])
     noise = np.random.default_rng(1).standard_normal(seconds.shape)
-    wanted = TIME_WITH_POWER * normal[_ranks(seconds)] + np.sqrt(1 - TIME_WITH_POWER**2) * noise
+    tied = time_with_power(time, power)
+    wanted = tied * normal[_ranks(seconds)] + np.sqrt(1 - tied**2) * noise
     return seconds, np.take_along_axis(np.sort(watts, axis=0), _ranks(wanted), axis=0)
+
+
+def time_with_power(time: FittedModel, power: FittedModel) -> float:
+    """Return the correlation of deviations of time and power: the belief, and what modes show."""
+    left = time.left_over(), power.left_over()
+    size = np.sqrt((left[0] @ left[0]) * (left[1] @ left[1]))
+    if not np.array_equal(time.trained_on, power.trained_on) or not size > 0:
+        return TIME_WITH_POWER
+    shown, n_modes = float(left[0] @ left[1] / size), len(left[0])
+    whole = TIME_WITH_POWER_WEIGHT * TIME_WITH_POWER + n_modes * shown
+    return whole / (TIME_WITH_POWER_WEIGHT + n_modes)
 
 
 def _ranks(sample: Numbers) -> NDArray[np.intp]:

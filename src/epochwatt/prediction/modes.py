@@ -12,6 +12,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.text import counted
 
 Numbers = NDArray[np.float64]
+N_PARTS = 5  # numbers of a `Mode`
 
 
 class PredictionError(EpochwattError):
@@ -19,17 +20,24 @@ class PredictionError(EpochwattError):
 
 
 class Mode(NamedTuple):
-    """A power mode: CPU cores online and the clocks of CPU, GPU and memory."""
+    """A power mode: CPU cores online, the clocks of CPU, GPU and memory, how much of the GPU is on.
+
+    `gpu_share` counts the GPU's parts (TPCs) that are on, of those that are on in the board's
+    strongest mode. Stock modes of NVIDIA gate some off (`TPC_PG_MASK` of nvpmodel.conf); modes made
+    of numbers never do. Without it a mode is taken to gate none.
+    """
 
     cores: int
     cpu_mhz: float
     gpu_mhz: float
     emc_mhz: float
+    gpu_share: float = 1.0
 
     def __str__(self) -> str:
+        gated = "" if self.gpu_share == 1 else f", {100 * self.gpu_share:g} % of the GPU on"
         return (
             f"{counted(self.cores, 'cores')}, CPU {self.cpu_mhz:g}, GPU {self.gpu_mhz:g}, "
-            f"memory {self.emc_mhz:g} MHz"
+            f"memory {self.emc_mhz:g} MHz{gated}"
         )
 
 
@@ -40,6 +48,7 @@ class Columns(NamedTuple):
     cpu_mhz: Numbers
     gpu_mhz: Numbers
     emc_mhz: Numbers
+    gpu_share: Numbers
 
 
 class Board(NamedTuple):
@@ -50,12 +59,13 @@ class Board(NamedTuple):
     tables: Tables
 
     def steps(self) -> Columns:
-        """Return the steps of each part of a mode, ascending: cores, then clocks in MHz."""
+        """Return the steps of each part of a mode, ascending: cores, MHz, the whole GPU."""
         cpu, gpu, emc = (np.array(steps, float) for steps in self.tables)
-        return Columns(np.arange(1.0, self.n_cores + 1), cpu / 1e3, gpu / 1e6, emc / 1e6)
+        cores = np.arange(1.0, self.n_cores + 1)
+        return Columns(cores, cpu / 1e3, gpu / 1e6, emc / 1e6, np.ones(1))
 
     def all_modes(self) -> Numbers:
-        """Return every combination, shape (n, 4), cores slowest, memory clock fastest.
+        """Return every combination, shape (n, 5), cores slowest, memory clock fastest.
 
         AGX Xavier has 8 x 29 x 14 x 9 = 29,232 of them (SIGMETRICS 2023, section 1).
 
@@ -69,7 +79,7 @@ class Board(NamedTuple):
                 f"{self.kind}: the steps of {', '.join(empty)} are not known\n"
                 "  needed: the tables of the board itself (`epochwatt doctor` shows them)"
             )
-        return np.stack(np.meshgrid(*steps, indexing="ij"), -1).reshape(-1, 4)
+        return np.stack(np.meshgrid(*steps, indexing="ij"), -1).reshape(-1, N_PARTS)
 
     def resolve(self, mode: Mode) -> Mode:
         """Return the mode of the board's own steps that a nominal one stands for (to 2 %).
@@ -84,26 +94,32 @@ class Board(NamedTuple):
                 f"{self.kind} has no mode of {mode}\n  cores: {mode.cores:g}; it has 1 to "
                 f"{self.n_cores}"
             )
-        clocks = zip(Mode._fields[1:], mode[1:], self.steps()[1:], strict=True)
-        return Mode(mode.cores, *(resolve(name, mhz, of.tolist()) for name, mhz, of in clocks))
+        clocks = zip(Mode._fields[1:4], mode[1:4], self.steps()[1:4], strict=True)
+        steps = (resolve(name, mhz, of.tolist()) for name, mhz, of in clocks)
+        return Mode(mode.cores, *steps)._replace(gpu_share=mode.gpu_share)
 
 
 def as_rows(modes: ArrayLike | Sequence[Mode]) -> Numbers:
-    """Return modes as floats, shape (n, 4).
+    """Return modes as floats, shape (n, 5); rows of four numbers have the whole GPU on.
 
     Raises
     ------
-    PredictionError : a mode has other than four numbers, or one that is not above zero
+    PredictionError : a mode has other than four or five numbers, one that is not above zero, or
+        more than the whole GPU
     """
     rows = np.asarray(modes, float)
-    rows = rows.reshape(-1, 4) if rows.size == 0 else rows
-    if rows.ndim != 2 or rows.shape[1] != 4:
+    rows = rows.reshape(-1, N_PARTS) if rows.size == 0 else rows
+    if rows.ndim == 2 and rows.shape[1] == N_PARTS - 1:
+        rows = np.column_stack([rows, np.ones(len(rows))])
+    if rows.ndim != 2 or rows.shape[1] != N_PARTS:
         raise PredictionError(
-            f"power modes of shape {rows.shape}: each has four numbers, {', '.join(Mode._fields)}"
+            f"power modes of shape {rows.shape}: each has {', '.join(Mode._fields)}; the last may "
+            "be left out"
         )
-    good = (np.isfinite(rows) & (rows > 0)).all(1)
+    good = (np.isfinite(rows) & (rows > 0)).all(1) & (rows[:, -1] <= 1)
     if not good.all():
         raise PredictionError(
-            f"a power mode of {Mode(*rows[~good][0])}: all four numbers are above zero"
+            f"a power mode of {Mode(*rows[~good][0])}: all its numbers are above zero, "
+            "and no more than the whole GPU is on"
         )
     return rows

@@ -9,7 +9,8 @@ import yaml
 from epochwatt.errors import EpochwattError
 from epochwatt.fields import FACTOR_DEFAULTS, TWIN
 from epochwatt.prediction.modes import Board, Mode
-from epochwatt.study.config import MODE_NUMBERS, Device, FactorValues, PowerMode
+from epochwatt.study.config import Device, FactorValues, PowerMode
+from epochwatt.study.power_mode import MODE_NUMBERS
 from epochwatt.text import counted
 
 EPOCHS = 3  # the first, and two that count, as the papers profile a mode
@@ -83,7 +84,7 @@ class NewRuns:
     def entries(self) -> str:
         """Return the modes that the device file lacks, for its `power_modes`, as YAML."""
         lacking = {
-            label: {"cores": int(mode.cores)} | dict(zip(MODE_NUMBERS[1:], mode[1:], strict=True))
+            label: {"cores": int(mode.cores)} | dict(zip(MODE_NUMBERS[1:], mode[1:4], strict=True))
             for label, mode in zip(self.labels, self.modes, strict=True)
             if label not in self.device.power_modes
         }

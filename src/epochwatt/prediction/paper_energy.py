@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn.linear_model import LinearRegression
 
 from epochwatt.prediction.model import FittedModel
-from epochwatt.prediction.modes import Numbers, PredictionError, as_rows
+from epochwatt.prediction.modes import Numbers, PredictionError
 from epochwatt.prediction.observations import Observations
+from epochwatt.prediction.shapes import plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,7 @@ class PaperEnergy:
 
     def predict(self, modes: ArrayLike, time_s: ArrayLike) -> Numbers:
         """Return the energy of an epoch that takes `time_s` (n,) under `modes` (n, 4), Wh."""
-        features = np.column_stack([as_rows(modes), np.asarray(time_s, float)])
+        features = np.column_stack([plain(modes), np.asarray(time_s, float)])
         return features @ self.coefficients + self.intercept_wh
 
 
@@ -53,7 +54,7 @@ def fit_paper_energy(
         time_s = [of.time_s for of in observations]
     else:
         time_s = [t.predict(of.modes) for t, of in zip(times, observations, strict=True)]
-    modes = np.concatenate([of.modes for of in observations])
+    modes = np.concatenate([plain(of.modes) for of in observations])
     energy_wh = np.concatenate([of.energy_wh for of in observations])
     fit = LinearRegression().fit(np.column_stack([modes, np.concatenate(time_s)]), energy_wh)
     return PaperEnergy(fit.coef_, float(fit.intercept_))

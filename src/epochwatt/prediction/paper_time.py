@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 from epochwatt.prediction.model import FittedModel
 from epochwatt.prediction.modes import as_rows
 from epochwatt.prediction.observations import Observations
-from epochwatt.prediction.shapes import PLAIN
+from epochwatt.prediction.shapes import PLAIN, plain
 
 
 def fit_paper_time(observations: Observations, standardise: bool = False) -> FittedModel:
@@ -30,9 +30,10 @@ def fit_paper_time(observations: Observations, standardise: bool = False) -> Fit
     PredictionError : fewer than two distinct modes
     """
     observations.need_modes(2)
-    differs = np.ptp(observations.modes, axis=0) > 0  # a mean is rounded, and so is a spread
-    scale = np.where(differs & standardise, observations.modes.std(0), 1.0)
-    fit = LinearRegression().fit(observations.modes / scale, observations.time_s)
+    features = plain(observations.modes)
+    differs = np.ptp(features, axis=0) > 0  # a mean is rounded, and so is a spread
+    scale = np.where(differs & standardise, features.std(0), 1.0)
+    fit = LinearRegression().fit(features / scale, observations.time_s)
     return FittedModel(
         target="time_s",
         terms=(*PLAIN, "constant"),

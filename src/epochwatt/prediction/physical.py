@@ -7,6 +7,7 @@ about its coefficients (`beliefs`): where modes cannot tell two terms apart, the
 import numpy as np
 
 from epochwatt.prediction.beliefs import (
+    DEVIATION,
     EXPONENT_SD,
     LEVEL_SD,
     POWER_SHARES,
@@ -14,12 +15,17 @@ from epochwatt.prediction.beliefs import (
     SHARE_SD,
     TIME_SHARES,
 )
-from epochwatt.prediction.deviations import Deviations
-from epochwatt.prediction.intervals import N_DRAWS, fit_and_draw, fit_free, fit_nonnegative
-from epochwatt.prediction.model import FittedModel, Prior
+from epochwatt.prediction.intervals import (
+    N_DRAWS,
+    fit_and_draw,
+    fit_free,
+    fit_nonnegative,
+    likeliest,
+)
+from epochwatt.prediction.model import LEAST, FittedModel, Prior
 from epochwatt.prediction.modes import Numbers, PredictionError
 from epochwatt.prediction.observations import Observations
-from epochwatt.prediction.shapes import LOGS, POWER, TIME, design
+from epochwatt.prediction.shapes import LOGS, POWER, TIME, design, short_of_cores
 
 LEAST_MODES = 2
 
@@ -64,14 +70,20 @@ def _fit_shares(
     relative = design(terms, means.modes, means.processes) / values[:, None]
     seen = relative.any(0)
     # a shortage that no mode had: its size where half the cores are missing is open, from zero up
-    short = means.modes * [0, 1, 1, 1] + [means.processes / 2, 0, 0, 0]
+    short = short_of_cores(means.modes, means.processes)
     unseen = design(terms, short, means.processes) / values[:, None]
     scale = np.where(seen, relative.mean(0), unseen.mean(0))
     mean = np.array(shares)
     sd = np.full(len(terms), SHARE_SD)
-    white = Deviations(means.modes).whitening()
+    # deviations are relative to what is expected: relative to what was observed they would stand
+    # in the rows too, and a fit could make them small by expecting next to nothing everywhere
+    first = fit_nonnegative(relative / scale, np.ones(len(values)), mean, sd, DEVIATION)
+    share = np.maximum(relative / scale @ first, LEAST)  # expected over observed
+    rows, target_of = relative / scale / share[:, None], 1 / share
+    deviations = likeliest(fit_nonnegative, rows, target_of, mean, sd, means.modes)
+    white = deviations.whitening()
     coefficients, draws, spread = fit_and_draw(
-        fit_nonnegative, white @ relative / scale, white @ np.ones(len(values)), mean, sd, n_draws
+        fit_nonnegative, white @ rows, white @ target_of, mean, sd, n_draws
     )
     return FittedModel(
         target=target,
@@ -80,6 +92,7 @@ def _fit_shares(
         processes=means.processes,
         trained_on=means.modes,
         observed=values,
+        own=deviations.own,
         draws=draws / scale,
         spread=spread,
     )
@@ -108,7 +121,7 @@ def fit_time_on_prior(
     ----------
     observations : of one workload
     name : what the prior is called where the model is stored
-    prior : modes (n, 4) -> expected time of an epoch (n,), s
+    prior : modes (n, 5) -> expected time of an epoch (n,), s
     n_draws : as in `fit_physical_time`
 
     Raises
@@ -151,10 +164,11 @@ def _fit_log(
     rows = design(terms, means.modes, means.processes)
     centre = rows.mean(0) - np.eye(len(terms))[0]  # the constant stays
     sd = np.array([LEVEL_SD, *[EXPONENT_SD] * len(exponents)])
-    white = Deviations(means.modes, PRIOR_TILT if name else 0.0).whitening()
-    fitted = fit_and_draw(
-        fit_free, white @ (rows - centre), white @ (factor - level), np.zeros(len(sd)), sd, n_draws
-    )
+    around, off, mean = rows - centre, factor - level, np.zeros(len(sd))
+    tilt = PRIOR_TILT if name else 0.0
+    deviations = likeliest(fit_free, around, off, mean, sd, means.modes, tilt)
+    white = deviations.whitening()
+    fitted = fit_and_draw(fit_free, white @ around, white @ off, mean, sd, n_draws)
 
     def plain(of: Numbers) -> Numbers:  # without centre and level
         return np.column_stack([of[:, 0] + level - of @ centre, of[:, 1:]])
@@ -168,6 +182,7 @@ def _fit_log(
         log=True,
         prior=name,
         observed=values,
+        own=deviations.own,
         draws=plain(fitted[1]),
         spread=fitted[2],
         prior_of=prior,

@@ -53,7 +53,8 @@ class Recommendation:
     mode : one of the board's own
     objective : what it is best in, of the modes within the budgets
     estimates : epoch_s and, with a model of power, power_w, energy_wh -> `Estimate`
-    risks : budget that was set -> probability that an epoch breaks it
+    risks : budget that was set -> probability that an epoch breaks it: of the mode itself where it
+        was profiled, else of a choice that is made as this one was (`_choices`)
     extrapolated : parts of the mode that lie outside all profiled modes
     n_modes, n_within : modes of the board, and those expected to keep the budgets
     front : modes that none beats in both time and energy, the fastest first; budgets left aside;
@@ -102,23 +103,78 @@ def recommend(
     _check(models, objective, budgets)
     models = [_on_steps(board, model) for model in models]
     modes = board.all_modes()
-    expected = _together(*(model.mean(modes) for model in models))
-    within = np.flatnonzero(_within(modes, expected, budgets))
-    equal = _equal(objective, expected, within)
-    best = int(equal[distances(modes[equal], models[0].trained_on).argmin()])
-    mode = Mode(*modes[best].tolist())
-    samples = _samples(models, modes[best : best + 1])
-    values = {name: float(of[best]) for name, of in expected.items()}
+    best = choose(models, modes, objective, budgets)
+    mode = Mode(*modes[best.place].tolist())
+    samples = _samples(models, modes[best.place : best.place + 1])
+    values = {name: float(of[best.place]) for name, of in best.expected.items()}
     return Recommendation(
         mode=mode,
         objective=objective,
         estimates={name: _estimate(value, samples[name], level) for name, value in values.items()},
-        risks={name: float((samples[name] > most).mean()) for name, most in budgets.items()},
+        risks=best.risks,
         extrapolated=tuple(dict.fromkeys(p for model in models for p in model.extrapolated(mode))),
         n_modes=len(modes),
-        n_within=len(within),
-        front=_front(modes, expected),
+        n_within=best.n_within,
+        front=_front(modes, best.expected),
     )
+
+
+class Choice(NamedTuple):
+    """The best of some modes: its place, what is expected of all, risks as `Recommendation` has."""
+
+    place: int
+    expected: dict[str, Numbers]
+    n_within: int
+    risks: dict[str, float]
+
+
+def choose(
+    models: Sequence[FittedModel], modes: Numbers, objective: str, budgets: Mapping[str, float]
+) -> Choice:
+    """Return the best of some modes (n, 5) within budgets.
+
+    Raises
+    ------
+    PredictionError : no mode keeps the budgets
+    """
+    fits = [model.some_fits(modes) for model in models]
+    expected = _together(*(of.mean(1) for of in fits))
+    within = np.flatnonzero(_within(modes, expected, budgets))
+    equal = _equal(objective, expected, within)
+    place = int(equal[distances(modes[equal], models[0].trained_on).argmin()])
+    is_profiled = modes[place].tolist() in models[0].trained_on.tolist()
+    places = [place] if is_profiled else _choices(objective, fits, budgets) or [place]
+    samples = _samples(models, modes[places])
+    risks = {name: float((samples[name] > most).mean()) for name, most in budgets.items()}
+    return Choice(place, expected, len(within), risks)
+
+
+def _choices(objective: str, fits: Sequence[Numbers], budgets: Mapping[str, float]) -> list[int]:
+    """Return the place of the mode that each fit alone would choose, for fits that choose one.
+
+    The mode that comes out first among many is one that the models are hopeful about, and so is its
+    own risk. How often a choice breaks a budget is asked of all fits that agree about as well: each
+    chooses, all others judge it.
+
+    Parameters
+    ----------
+    fits : what each fit expects of each mode, shape (n, d): of time, and of power
+    """
+    places: list[int] = []
+    if not budgets:
+        return places
+    for told in zip(*(of.T for of in fits), strict=True):
+        expected = _together(*told)
+        keeps = np.logical_and.reduce([expected[name] <= most for name, most in budgets.items()])
+        if keeps.any():
+            places.append(int(np.where(keeps, _aim(objective, expected), np.inf).argmin()))
+    return places
+
+
+def _aim(objective: str, expected: Mapping[str, Numbers]) -> Numbers:
+    """Return what is to be least, shape (n,)."""
+    epoch_s, energy_wh = expected["epoch_s"], expected.get("energy_wh", expected["epoch_s"])
+    return {"time": epoch_s, "energy": energy_wh, "edp": epoch_s * energy_wh}[objective]
 
 
 def _equal(
@@ -127,7 +183,7 @@ def _equal(
     """Return the places of those modes within the budgets that equal the best, the best first."""
     epoch_s = expected["epoch_s"]
     energy_wh = expected.get("energy_wh", np.zeros(len(epoch_s)))  # of no account where not known
-    aim = {"time": epoch_s, "energy": energy_wh, "edp": epoch_s * energy_wh}[objective]
+    aim = _aim(objective, expected)
     order = within[np.lexsort((energy_wh[within], np.round(aim[within] / aim.min(), 9)))]
     equal = [of[order] <= (1 + EQUAL) * of[order[0]] for of in (aim, energy_wh)]
     return order[equal[0] & equal[1]]
@@ -262,7 +318,7 @@ def nvpmodel_block(conf: Conf, board: Board, mode: Mode, says: str) -> str:
     ------
     EpochwattError : the board has no such mode, or its nvpmodel cannot set it
     """
-    cores, cpu_mhz, gpu_mhz, emc_mhz = board.resolve(mode)
+    cores, cpu_mhz, gpu_mhz, emc_mhz, _ = board.resolve(mode)
     clocks = (round(1e3 * cpu_mhz), round(1e6 * gpu_mhz), round(1e6 * emc_mhz))
     try:
         text = custom_conf(conf, int(cores), *clocks, board.tables)

@@ -117,7 +117,7 @@ def _expected(
 
     Parameters
     ----------
-    rows : (n, 4), all modes that models will be asked for: the prior is worked out once
+    rows : (n, 5), all modes that models will be asked for: the prior is worked out once
     """
     known, unknown = {}, {}
     if expect is not None:

@@ -21,7 +21,7 @@ from epochwatt.prediction.physical import (
 from epochwatt.prediction.splits import Split
 from epochwatt.prediction.subsets import N_EPOCHS
 
-Predictor = Callable[[Numbers], Numbers]  # modes (n, 4) -> predicted values (n,)
+Predictor = Callable[[Numbers], Numbers]  # modes (n, 5) -> predicted values (n,)
 # observations of each workload, training modes only -> a predictor for each
 Fit = Callable[[Sequence[Observations]], Sequence[Predictor]]
 
@@ -32,12 +32,12 @@ PRIOR = "twin"  # what a prior of a simulated board is called where a model is s
 class Priors(NamedTuple):
     """What is expected of a workload before any run; None: nothing can be said."""
 
-    time: Prior | None  # modes (n, 4) -> s (n,)
-    power: Prior  # modes (n, 4) -> W (n,)
+    time: Prior | None  # modes (n, 5) -> s (n,)
+    power: Prior  # modes (n, 5) -> W (n,)
 
 
 def known_at(of: Priors, rows: Numbers) -> Priors:
-    """Return priors that were worked out once, for all modes (n, 4) that they will be asked for.
+    """Return priors that were worked out once, for all modes (n, 5) that they will be asked for.
 
     Those that models learn from are among them. They raise PredictionError for any other.
     """

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.prediction.least_norm import least_norm
-from epochwatt.prediction.modes import Mode, Numbers, PredictionError, as_rows
+from epochwatt.prediction.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.observations import Observations
+from epochwatt.prediction.shapes import plain
 from epochwatt.text import counted
 
 N_EPOCHS = 2  # the last epoch that trains: 1 and 2, the first is dropped
@@ -30,7 +31,7 @@ class Subset(NamedTuple):
 
 def n_fixed(modes: Sequence[Mode]) -> int:
     """Return how many of the model's five coefficients these modes can fix."""
-    rows = as_rows(modes)
+    rows = plain(modes)
     return int(np.linalg.matrix_rank(np.column_stack([rows, np.ones(len(rows))])))
 
 
@@ -76,7 +77,7 @@ def _rmse_s(
     places : (s, size), each subset's places in `modes`
     """
     own = [observations.only([mode]).time_s for mode in modes]
-    rows, mean_s = as_rows(modes), np.array([time_s.mean() for time_s in own])
+    rows, mean_s = plain(modes), np.array([time_s.mean() for time_s in own])
     n_epochs = np.array([float(len(time_s)) for time_s in own])
     coefficients, intercepts = least_norm(
         rows[places], mean_s[places], n_epochs[places], standardise

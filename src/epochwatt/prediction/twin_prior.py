@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from epochwatt.prediction.model import Prior
-from epochwatt.prediction.modes import Numbers, as_rows
+from epochwatt.prediction.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.scoring import Priors
 from epochwatt.twin.load import Twin
 from epochwatt.twin.numbers import Array
@@ -24,7 +24,7 @@ _AT_ONCE = 256  # modes: more do not fit into a CPU's cache, and large networks 
 
 
 def time_prior(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> Prior:
-    """Return the expected time of an epoch, modes (n, 4) -> s (n,).
+    """Return the expected time of an epoch, modes (n, 5) -> s (n,).
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def time_prior(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -
 
 
 def power_prior(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> Prior:
-    """Return the expected mean power of the module over an epoch, modes (n, 4) -> W (n,)."""
+    """Return the expected mean power of the module over an epoch, modes (n, 5) -> W (n,)."""
     return _prior(factors, twin, p, lambda e: e.power_w)
 
 
@@ -65,7 +65,7 @@ def _prior(
             samples,
             factors["storage"],
             factors["batch_size"],
-            Clocks(*rows.T),
+            Clocks(*rows[:, :4].T),
             factors["num_workers"],
             cold=factors["cache_policy"] == "dropped",
             scale=float(factors["dataset_scale"]),
@@ -74,6 +74,10 @@ def _prior(
 
     def expected(modes: Numbers) -> Numbers:
         rows = as_rows(modes)
+        if (gated := rows[rows[:, 4] != 1]).size:
+            raise PredictionError(
+                f"a simulated board has its whole GPU on; asked for {Mode(*gated[0])}"
+            )
         n_parts = -(-len(rows) // _AT_ONCE) or 1
         return np.concatenate([some(part) for part in np.array_split(rows, n_parts)])
 

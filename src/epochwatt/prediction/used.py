@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 from epochwatt import fields
-from epochwatt.study.config import MODE_NUMBERS
+from epochwatt.study.power_mode import MODE_NUMBERS
 from epochwatt.study.runs import Run, RunTable
 
 PER_MODE = ("power_mode", "dvfs")  # factors that say which mode a run has, not of which workload
@@ -17,7 +17,7 @@ class Needed(NamedTuple):
     Attributes
     ----------
     runs : those that share all but the power mode with another one, in the order of the table
-    modes : run -> cores, CPU, GPU and memory clock (MHz) that the device file states
+    modes : run -> numbers of its `prediction.modes.Mode`, as the device file states them
     """
 
     runs: list[Run]
@@ -53,4 +53,6 @@ def _workload(run: Run) -> tuple[Any, ...]:
 
 
 def _numbers(run: Run) -> list[float]:
-    return [float(run.factors["power_mode_settings"][name]) for name in MODE_NUMBERS]
+    """Return the numbers of a run's mode; without a share of the GPU all of it is on."""
+    told = run.factors["power_mode_settings"]
+    return [*(float(told[name]) for name in MODE_NUMBERS), float(told.get("gpu_share", 1))]

@@ -43,8 +43,8 @@ class World(NamedTuple):
     """The truth of one workload on one board, without any spread between epochs."""
 
     workload: str
-    time: Prior  # modes (n, 4) -> s (n,)
-    power: Prior  # modes (n, 4) -> W (n,)
+    time: Prior  # modes (n, 5) -> s (n,)
+    power: Prior  # modes (n, 5) -> W (n,)
 
 
 def of_the_twin(
@@ -142,7 +142,7 @@ def _relative_time(drawn: _Drawn, strongest: Mode, modes: Numbers) -> tuple[Numb
 
 def _clocks(strongest: Mode, modes: Numbers) -> Numbers:
     """Return clocks of GPU, memory and CPU relative to the strongest mode's, shape (n, 3)."""
-    _, cpu_mhz, gpu_mhz, emc_mhz = strongest
+    _, cpu_mhz, gpu_mhz, emc_mhz = strongest[:4]
     return as_rows(modes)[:, [2, 3, 1]] / [gpu_mhz, emc_mhz, cpu_mhz]
 
 

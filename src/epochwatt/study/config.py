@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from epochwatt import fields
 from epochwatt.errors import ConfigError
+from epochwatt.study.power_mode import need_one_way
 
 
 class Closed(BaseModel):
@@ -119,21 +120,21 @@ class PowerMode(Closed):
 
     nvpmodel: str | None = Field(
         None,
-        description="name of a mode that the board's nvpmodel knows; then no numbers beside it",
+        description="name of a mode that the board's nvpmodel knows; beside it nothing, or all its "
+        "numbers, for the models",
     )
     cores: int | None = Field(None, ge=1, strict=True, description="CPU cores that are on")
     cpu_mhz: float | None = Field(None, gt=0, description="CPU clock, to 2 % a step of the board's")
     gpu_mhz: float | None = Field(None, gt=0, description="GPU clock, likewise")
     emc_mhz: float | None = Field(None, gt=0, description="memory clock, likewise")
+    gpu_share: float | None = Field(
+        None, gt=0, le=1, description="share of the GPU (TPCs) that an nvpmodel mode leaves on"
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> "PowerMode":
-        if self.nvpmodel and len(self.model_fields_set) > 1:
-            raise ValueError("either the name of an nvpmodel mode or numbers, not both")
+        need_one_way(self.model_dump(exclude_none=True))
         return self
-
-
-MODE_NUMBERS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # the twin needs all of them
 
 
 class Settling(Closed):

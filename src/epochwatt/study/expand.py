@@ -10,7 +10,6 @@ from epochwatt import fields
 from epochwatt.datasets.recipes import recipe
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import (
-    MODE_NUMBERS,
     Device,
     Exclusion,
     FactorValues,
@@ -21,6 +20,7 @@ from epochwatt.study.config import (
 from epochwatt.study.devices import DEVICES, Devices, check_names, read_rows
 from epochwatt.study.imported import IMPORTED, imported_runs
 from epochwatt.study.place import absence, is_measured
+from epochwatt.study.power_mode import MODE_NUMBERS
 from epochwatt.study.runs import TWIN, Run, RunTable, canonical_json, run_id
 from epochwatt.study.selection import STUDIES, asked_names, selected
 from epochwatt.study.yaml_files import read_yaml
@@ -173,6 +173,9 @@ def _settings(factors: dict[str, Any], device: Device, where: str) -> dict[str, 
     if factors["backend"] == TWIN and not mode.keys() >= set(MODE_NUMBERS):
         numeric = f"on the twin: a mode with all of {', '.join(MODE_NUMBERS)}"
         raise _not_allowed(f"{where}.power_mode", factors["power_mode"], [numeric])
+    if factors["backend"] == TWIN and mode.get("gpu_share", 1) != 1:
+        whole = "on the twin: a mode that leaves the whole GPU on (gpu_share)"
+        raise _not_allowed(f"{where}.power_mode", factors["power_mode"], [whole])
     board = {"board_settings": _board_settings(device)} if device.board else {}
     return ({"power_mode_settings": mode} if mode else {}) | board
 

@@ -11,8 +11,9 @@ from pydantic import Field
 
 from epochwatt import fields
 from epochwatt.errors import ConfigError
-from epochwatt.study.config import MODE_NUMBERS, Closed, Device
+from epochwatt.study.config import Closed, Device
 from epochwatt.study.devices import Devices
+from epochwatt.study.power_mode import MODE_NUMBERS
 from epochwatt.study.runs import TWIN
 
 FILE = "config/idle_simulated.yaml"

@@ -27,6 +27,7 @@ LEFT_OUT = {
     "dataset_source": "the workload's",
     "device": "the study's",
     "nvpmodel": "none",
+    "gpu_share": "all",
     "settle": "no waiting",
 }
 _TYPES = {"str": "text", "string": "text", "int": "integer", "float": "number", "bool": "boolean"}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from epochwatt.device import clocks
 from epochwatt.device.reading import Mode
+from epochwatt.errors import ConfigError
 
 STEPS = {
     "cpu_mhz": [115.2, 1190.4, 2265.6],
@@ -66,6 +67,31 @@ def test_no_limit_of_a_clock_whose_steps_are_not_known_says_nothing():
 
 def test_clusters_with_different_limits_have_none_in_common():
     assert clocks.limits(mode("CPU_0 MAX_FREQ 1190400", "CPU_1 MAX_FREQ -1"), STEPS) == {}
+
+
+NAMED = {"nvpmodel": "MODE_10W", "cores": 2, "cpu_mhz": 1200, "gpu_mhz": 520, "emc_mhz": 1065}
+FOUND = {"cores": 2, "cpu_mhz": 1200.0, "gpu_mhz": 522.75, "emc_mhz": 1065.6, "gpu_share": 0.5}
+
+
+def test_numbers_beside_the_name_of_a_mode_are_those_of_the_board():
+    """To 2 %; a name alone is not compared, nor what the board does not know."""
+    clocks.need_same({**NAMED, "gpu_share": 0.5}, FOUND)
+    clocks.need_same({"nvpmodel": "MODE_10W"}, FOUND)
+    clocks.need_same({**NAMED, "gpu_share": 0.25}, {**FOUND, "gpu_share": None})
+
+
+@pytest.mark.parametrize(
+    ("told", "named"),
+    [
+        ({}, "gpu_share 1"),
+        ({"gpu_share": 0.5, "cores": 3}, "cores 3"),
+        ({"gpu_mhz": 670}, "gpu_mhz"),
+    ],
+)
+def test_numbers_that_are_not_those_of_the_board_are_refused(told, named):
+    """The share of the GPU that nobody told of is 1: a model would take half a GPU for a whole."""
+    with pytest.raises(ConfigError, match="MODE_10W is said to have " + named):
+        clocks.need_same({**NAMED, **told}, FOUND)
 
 
 def test_helper_is_given_whole_numbers_and_0_for_what_is_not_asked():

@@ -180,6 +180,26 @@ def test_nvidias_own_configurations_are_parsed(name):
     assert set(rows) <= lines
 
 
+@pytest.mark.parametrize(
+    ("kind", "mask", "share"),
+    [
+        ("orin_agx", "0", 1),
+        ("orin_agx", "240", 4 / 8),  # NVIDIA's mode of 30 W
+        ("orin_agx", "248", 3 / 8),  # of 15 W
+        ("agx_xavier", "5", 2 / 4),  # of 10 W
+        ("agx_xavier", "15", None),  # all of it: such a mode there is not
+        ("orin_nx", "0", 1),
+        ("orin_nx", "240", None),  # how many parts the mask counts is not known here
+    ],
+)
+def test_share_of_the_gpu_follows_from_the_mask(kind, mask, share):
+    conf = parse_conf(
+        "< POWER_MODEL ID=0 NAME=MAXN >\nTPC_POWER_GATING TPC_PG_MASK 0\n"
+        "< POWER_MODEL ID=1 NAME=LOW >\nTPC_POWER_GATING TPC_PG_MASK " + mask
+    )
+    assert reading.gpu_share(conf, conf.modes[1], kind) == share
+
+
 def test_the_strongest_mode_gates_nothing_off_and_has_most_cores():
     assert reading.strongest(parse_conf(CONF)).name == "MAXN"
 

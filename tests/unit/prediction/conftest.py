@@ -132,8 +132,8 @@ def planted(tmp_path, write_epochs):
         for network in networks:
             for letter in letters:
                 mode = PLANTED[letter]
-                time_s = PER_NETWORK[network] * (float(np.dot(SLOPES, mode)) + CONSTANT)
-                energy_wh = float(np.dot(ENERGY, [*mode, time_s, 1.0]))
+                time_s = PER_NETWORK[network] * (float(np.dot(SLOPES, mode[:4])) + CONSTANT)
+                energy_wh = float(np.dot(ENERGY, [*mode[:4], time_s, 1.0]))
                 both = {"energy_wh": energy_wh, "energy_trapezoid_wh": energy_wh}
                 told = {**both, "power_scope": "module"} if energy else {}
                 run = f"{network}-{letter}"

@@ -5,20 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.prediction.beliefs import LENGTH, OWN
+from epochwatt.prediction.beliefs import LENGTH, OWN, OWNS
 from epochwatt.prediction.deviations import Deviations, distances
 from epochwatt.prediction.modes import Mode, as_rows
 
 clocks = st.floats(100, 2500)
 some_modes = st.lists(
-    st.builds(Mode, st.integers(1, 8), clocks, clocks, clocks), min_size=1, max_size=8, unique=True
+    st.builds(Mode, st.integers(1, 8), clocks, clocks, clocks, st.floats(0.2, 1)),
+    min_size=1,
+    max_size=8,
+    unique=True,
 )
 
 
 def test_distance_is_to_the_nearest_profiled_mode():
     """e times one clock and e times another are the root of two away; the other mode is further."""
     profiled = as_rows([Mode(4, 1000, 500, 1000), Mode(1, 100, 100, 200)])
-    modes = [*profiled, (4, 1000 * np.e, 500 / np.e, 1000)]
+    modes = [*profiled, (4, 1000 * np.e, 500 / np.e, 1000, 1)]
     assert distances(as_rows(modes), profiled) == pytest.approx([0, 0, 2**0.5])
 
 
@@ -44,17 +47,22 @@ def test_tilt_is_told_by_two_modes_that_differ_in_one_clock():
     assert (tilted.weights(beyond) @ off)[0] > 0.2
 
 
-@given(profiled=some_modes, asked=some_modes, tilt=st.sampled_from([0.0, 0.7]))
-def test_whitening_and_what_is_left_open_agree_with_the_covariance(profiled, asked, tilt):
+@given(
+    profiled=some_modes,
+    asked=some_modes,
+    tilt=st.sampled_from([0.0, 0.7]),
+    own=st.sampled_from(OWNS),
+)
+def test_whitening_and_what_is_left_open_agree_with_the_covariance(profiled, asked, tilt, own):
     """As one Gaussian vector has it, written down once more."""
-    deviations = Deviations(as_rows(profiled), tilt)
+    deviations = Deviations(as_rows(profiled), tilt, own)
     whole = np.log(np.vstack([as_rows(profiled), as_rows(asked)]))
     whole -= np.log(as_rows(profiled)).mean(0)
     smooth = [
         [np.exp(-((a - b) ** 2).sum() / (2 * LENGTH**2)) + tilt**2 * (a @ b) for b in whole]
         for a in whole
     ]
-    k, n = np.array(smooth) + OWN**2 * np.eye(len(whole)), len(profiled)
+    k, n = np.array(smooth) + own**2 * np.eye(len(whole)), len(profiled)
     white = deviations.whitening()
     assert white @ k[:n, :n] @ white.T == pytest.approx(np.eye(n), abs=1e-5)
     weights = np.linalg.solve(k[:n, :n], k[n:, :n].T).T

@@ -20,7 +20,7 @@ def test_planted_coefficients_come_back(planted, models, linear_world):
         for fit in ("paper", "paper_left_out", "paper_standardised"):
             coefficients = told["fits"][fit]["model"]["coefficients"]
             assert coefficients == pytest.approx([*np.multiply(slopes, scale), constant * scale])
-        assert told["all_modes"]["trained_on"][0] == [8, 1000, 500, 1000]
+        assert told["all_modes"]["trained_on"][0] == [8, 1000, 500, 1000, 1]
         assert len(told["all_modes"]["trained_on"]) == 10
 
 
@@ -60,7 +60,7 @@ def test_two_modes_have_physical_models_and_no_search(planted, models):
     (of,) = read(models(*planted(("lenet",), "af")), "epoch_time.json")["workloads"]
     assert of["fits"] == {}
     assert len(of["all_modes"]["trained_on"]) == 2
-    assert of["modes"] == {"a": [8, 1000, 500, 1000], "f": [8, 2000, 900, 1600]}
+    assert of["modes"] == {"a": [8, 1000, 500, 1000, 1], "f": [8, 2000, 900, 1600, 1]}
 
 
 def test_a_mode_that_networks_name_differently_is_fitted(planted, models, edit_rows):

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epochwatt.prediction.beliefs import OWN, TIME_WITH_POWER
-from epochwatt.prediction.model import from_json, sample_both
+from epochwatt.prediction.beliefs import OWN, TIME_WITH_POWER, TIME_WITH_POWER_WEIGHT
+from epochwatt.prediction.model import from_json, sample_both, time_with_power
 from epochwatt.prediction.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.paper_time import fit_paper_time
 from epochwatt.prediction.physical import (
@@ -48,6 +48,14 @@ def test_model_on_a_prior_needs_it(plant, efij):
         from_json(data)
 
 
+def test_models_that_were_stored_before_modes_had_a_fifth_number_are_read(plant, modes):
+    model = fit_physical_time(plant(SHARES).only(modes[:4]))
+    data = model.to_json()
+    old = {name: value for name, value in data.items() if name != "own"}
+    old["trained_on"] = [row[:4] for row in data["trained_on"]]
+    assert from_json(old).predict(modes).tolist() == model.predict(modes).tolist()
+
+
 @pytest.mark.parametrize("version", [0, 1, None])
 def test_model_of_another_schema_is_refused(plant, version):
     data = fit_physical_time(plant(SHARES)).to_json() | {"schema_version": version}
@@ -64,7 +72,36 @@ def test_longer_epochs_draw_less(plant, named):
     assert np.sort(watts, axis=0).tolist() == np.sort(power.sample(modes), axis=0).tolist()
     for column in (0, 1):
         ranks = [of[:, column].argsort().argsort() for of in (seconds, watts)]
-        assert np.corrcoef(ranks)[0, 1] == pytest.approx(TIME_WITH_POWER, abs=0.1)
+        assert np.corrcoef(ranks)[0, 1] == pytest.approx(time_with_power(time, power), abs=0.1)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_correlation_leans_to_what_the_profiled_modes_show(plant, sign):
+    """Ten modes that deviate alike, or the other way round, outweigh a belief worth eight."""
+    time_off = 0.1 * np.random.default_rng(3).standard_normal(10)
+    seen = plant(SHARES, power_w=20)
+    seen = replace(
+        seen,
+        time_s=seen.time_s * np.exp(time_off),
+        power_w=seen.power_w * np.exp(sign * time_off),
+    )
+    time, power = fit_physical_time(seen), fit_power(seen)
+    left = time.left_over(), power.left_over()
+    shown = left[0] @ left[1] / np.sqrt((left[0] @ left[0]) * (left[1] @ left[1]))
+    assert sign * shown > 0.4
+    expected = (TIME_WITH_POWER_WEIGHT * TIME_WITH_POWER + 10 * shown) / (
+        TIME_WITH_POWER_WEIGHT + 10
+    )
+    assert time_with_power(time, power) == pytest.approx(expected)
+
+
+def test_correlation_is_the_belief_where_modes_cannot_tell(plant, modes):
+    """Models of different modes, and models that keep nothing of what was observed."""
+    seen = plant(SHARES, deviation=0.05, power_w=20)
+    time, power = fit_physical_time(seen), fit_power(seen.only(modes[:6]))
+    assert time_with_power(time, power) == TIME_WITH_POWER
+    plain = [replace(fit(seen), observed=np.empty(0)) for fit in (fit_physical_time, fit_power)]
+    assert time_with_power(*plain) == TIME_WITH_POWER
 
 
 def test_interval_of_the_same_model_is_the_same(plant, efij, agx):

@@ -11,7 +11,7 @@ from epochwatt.device.reading import parse_conf
 from epochwatt.errors import EpochwattError
 from epochwatt.fakeboard.conf import nvpmodel_conf
 from epochwatt.fakeboard.kinds import KINDS
-from epochwatt.prediction.model import FittedModel
+from epochwatt.prediction.model import FittedModel, sample_both
 from epochwatt.prediction.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.physical import fit_log_time, fit_physical_time, fit_power
 from epochwatt.prediction.recommend import EQUAL, _on_steps, nvpmodel_block, recommend
@@ -62,10 +62,11 @@ def test_among_equal_modes_the_nearest_to_what_was_profiled_is_taken(
 def test_profiled_modes_keep_what_was_observed_where_their_clocks_are_nominal(agx, plant, modes):
     """Clocks are moved to the board's steps, by up to 2 %; what was observed there stays."""
     seen = plant((0.5, 0.2, 0.2, 0.1, 0), deviation=0.03)
-    nominal = fit_physical_time(replace(seen, modes=seen.modes * [1, 0.995, 1.005, 0.99]))
+    nominal = fit_physical_time(replace(seen, modes=seen.modes * [1, 0.995, 1.005, 0.99, 1]))
     model = _on_steps(agx, nominal)
     assert model.trained_on.tolist() == [list(mode) for mode in modes]
-    assert model.predict(model.trained_on) == pytest.approx(seen.per_mode().time_s, rel=0.03)
+    before = nominal.predict(nominal.trained_on)
+    assert model.predict(model.trained_on) == pytest.approx(before, rel=0.01)
 
 
 def test_profiled_modes_of_one_step_count_once(agx, time):
@@ -80,7 +81,7 @@ def test_profiled_modes_of_one_step_count_once(agx, time):
 
 
 def test_clocks_of_a_profiled_mode_may_be_nominal(agx, time, power):
-    nominal = [(8, 2265, 1377, 2133), *time.trained_on[:3].tolist()]
+    nominal = [(8, 2265, 1377, 2133, 1), *time.trained_on[:3].tolist()]
     told = recommend(agx, only_known(time, nominal), power, "time", {})
     assert told.mode == STRONGEST
 
@@ -129,6 +130,44 @@ def test_estimates_lie_in_their_intervals_and_risk_grows_as_the_budget_shrinks(a
     assert 0 < told.risks["power_w"] < 1
     loose = recommend(agx, time, power, "energy", {"power_w": 1000})
     assert loose.risks == {"power_w": 0}
+
+
+def test_risk_is_that_of_a_choice_as_each_fit_would_make_it(agx, time, power):
+    """Each fit chooses its fastest mode within the budget, all fits together judge it."""
+    told = recommend(agx, time, power, "time", {"power_w": 18})
+    modes = agx.all_modes()
+    seconds, watts = time.some_fits(modes), power.some_fits(modes)
+    chosen = [
+        modes[np.where(w <= 18, s, np.inf).argmin()]
+        for s, w in zip(seconds.T, watts.T, strict=True)
+    ]
+    assert len(np.unique(chosen, axis=0)) > 5
+    risk = float((power.sample(as_rows(chosen)) > 18).mean())
+    assert told.risks["power_w"] == pytest.approx(risk, abs=0.01)
+    assert risk > (power.sample([told.mode]) > 18).mean()  # the winner's own is too hopeful
+
+
+def test_risk_of_a_profiled_mode_is_its_own(agx, time, power):
+    """It was measured: that it came out first makes it no worse."""
+    rows = time.trained_on[:4].tolist()
+    plain = [only_known(model, rows) for model in (time, power)]
+    mode = recommend(agx, *plain, "time", {"power_w": 18}).mode
+    known = [only_known(model, [*rows, list(mode)]) for model in (time, power)]
+    told = recommend(agx, *known, "time", {"power_w": 18})
+    assert told.mode == mode
+    sample = sample_both(*known, [mode])[1]
+    assert told.risks["power_w"] == (sample > 18).mean()
+
+
+def test_a_gpu_of_which_profiled_modes_gated_half_is_extrapolated(agx, time, power):
+    """Modes that are made of numbers gate nothing; the interval says how little is known of it."""
+    half = [
+        replace(model, trained_on=model.trained_on * [1, 1, 1, 1, 0.5]) for model in (time, power)
+    ]
+    told = [recommend(agx, *models, "time", {}) for models in ((time, power), half)]
+    assert [of.extrapolated for of in told] == [(), ("gpu_share",)]
+    widths = [of.estimates["epoch_s"].high / of.estimates["epoch_s"].low for of in told]
+    assert np.log(widths[1]) > 3 * np.log(widths[0])
 
 
 def test_what_lies_outside_the_profiled_modes_is_said(agx, plant, efij, power):

@@ -353,7 +353,7 @@ def test_too_few_modes_of_another_workload_are_said_where_it_is_offered(ask, sto
 
 def test_profiled_mode_that_the_tables_lack_is_refused(refused, store):
     time, power = fitted()
-    time["all_modes"]["trained_on"][0] = [8, 1000, 900, 1333]
+    time["all_modes"]["trained_on"][0] = [8, 1000, 900, 1333, 1]
     store((time, power))
     assert "cpu_mhz: 1000 MHz is no step of this board's clock" in refused(*ASK)
 

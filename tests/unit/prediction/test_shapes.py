@@ -21,14 +21,27 @@ def test_terms_of_power():
 
 
 def test_plain_terms_are_the_mode():
-    assert design(PLAIN, [MODE], 5)[0].tolist() == list(MODE)
-    assert design(LOGS, [MODE], 5)[0] == pytest.approx(np.log(MODE))
+    assert design(PLAIN, [MODE], 5)[0].tolist() == list(MODE[:4])
+    assert design(LOGS, [MODE], 5)[0] == pytest.approx(np.log(MODE[:4]))
 
 
 def test_enough_cores_are_no_shortage_and_idle_cores_draw_no_power():
     few, many = (design((*TIME, *POWER), [MODE._replace(cores=n)], 5)[0] for n in (5, 8))
     assert few.tolist() == many.tolist()
     assert few[TIME.index("core_shortage")] == 0
+
+
+def test_half_a_gpu_does_half_and_draws_half():
+    """What no part of the GPU does stays as it is."""
+    half = MODE._replace(gpu_share=0.5)
+    for terms, gpu in ((TIME, [0]), (POWER, [0, 1])):
+        whole, gated = (design(terms, [mode], 5)[0] for mode in (MODE, half))
+        times = np.ones(len(terms))
+        times[gpu] = 2 if terms is TIME else 0.5
+        assert gated == pytest.approx(times * whole)
+    assert design(LOGS, [half], 5)[0] == pytest.approx(
+        design(LOGS, [MODE._replace(gpu_mhz=MODE.gpu_mhz / 2)], 5)[0]
+    )
 
 
 def test_beliefs_are_shares_of_the_terms():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from epochwatt.errors import EpochwattError
+from epochwatt.prediction.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.twin_prior import power_prior, priors, time_prior
 from epochwatt.twin.counting import write_workload
 from epochwatt.twin.load import load_twin
@@ -29,8 +30,14 @@ def twin(config, tmp_path_factory):
     return load_twin(config, {"lenet": str(path)})
 
 
+def test_a_gated_gpu_is_not_simulated(twin):
+    prior = time_prior(LENET, twin, twin.parameters)
+    with pytest.raises(PredictionError, match=r"has its whole GPU on; asked for .*50 % of the GPU"):
+        prior(as_rows([Mode(8, 2265.6, 1377, 2133, 0.5)]))
+
+
 def test_each_mode_has_the_closed_forms_answer(twin, named):
-    clocks = {"agx": {name: Clocks(*mode) for name, mode in named.items()}}
+    clocks = {"agx": {name: Clocks(*mode[:4]) for name, mode in named.items()}}
     asked = {name: Question("agx", "lenet", "ssd", 4, 16, name) for name in named}
     told = answer(asked.values(), twin, clocks, twin.parameters)
     time, power = priors(LENET, twin, twin.parameters)

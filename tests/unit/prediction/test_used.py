@@ -1,10 +1,11 @@
 """Which runs models are fitted to."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
-from epochwatt.prediction.used import backends, needed
+from epochwatt.prediction.used import _numbers, backends, needed
 from epochwatt.study.settings import load_settings
 
 
@@ -22,7 +23,7 @@ def test_grid_of_the_paper_has_its_networks_and_modes(table):
     assert four["vgg11"] == 10
     assert {f["dvfs"] for f in factors} == {"off"}
     by_mode = {f["power_mode"]: found.modes[r.id] for f, r in zip(factors, found.runs, strict=True)}
-    assert by_mode["g"] == [8, 2265, 1377, 2133]
+    assert by_mode["g"] == [8, 2265, 1377, 2133, 1]
 
 
 def test_single_modes_are_left_out(table):
@@ -36,3 +37,12 @@ def test_backends_without_two_modes_have_no_models(table, checkout):
     assert backends(table) == ["twin"]
     assert backends(checkout.settings().table) == []
     assert needed(checkout.settings().table, "host").runs == []
+
+
+def test_a_mode_that_gates_half_of_the_gpu_says_so():
+    """A named mode of a board whose numbers the device file states."""
+    clocks = {"cores": 2, "cpu_mhz": 1200, "gpu_mhz": 520, "emc_mhz": 1065}
+    named = {"nvpmodel": "MODE_10W", "gpu_share": 0.5, **clocks}
+    for settings, share in ((clocks, 1), (named, 0.5)):
+        run = SimpleNamespace(factors={"power_mode_settings": settings})
+        assert _numbers(run) == [2, 1200, 520, 1065, share]

@@ -67,6 +67,10 @@ def test_missing_key_is_described(checkout, refused):
     assert "epochs of each run" in allowed
 
 
+# a mode of nvpmodel whose numbers are stated, for the models
+NAMED = {"nvpmodel": "10W", "cores": 2, "cpu_mhz": 1200.0, "gpu_mhz": 520.0, "emc_mhz": 1065.0}
+
+
 class TestValueOfASweep:
     """A value that no run can have."""
 
@@ -214,7 +218,13 @@ class TestDeviceOfABoard:
         assert first.startswith("config/devices/agx.yaml: power_modes.g is ")
         assert "either the name of an nvpmodel mode or numbers, not both" in second
 
-    @pytest.mark.parametrize("mode", [{"nvpmodel": "MAXN"}, {"cores": 4}, {}])
+    def test_a_share_of_the_gpu_goes_with_a_named_mode(self, agx, refused):
+        agx.set_device(power_modes={"g": {"cores": 4, "gpu_share": 0.5}})
+        assert "gpu_share goes with an nvpmodel mode" in refused()[1]
+
+    @pytest.mark.parametrize(
+        "mode", [{"nvpmodel": "MAXN"}, {"cores": 4}, {}, NAMED, NAMED | {"gpu_share": 0.5}]
+    )
     def test_a_mode_of_one_way_is_kept_as_it_is(self, mode):
         assert PowerMode.model_validate(mode).model_dump(exclude_none=True) == mode
 
