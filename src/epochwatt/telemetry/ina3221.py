@@ -8,39 +8,17 @@ Sources: Linux Documentation/hwmon/ina3221.rst; GearDVFS@3c50990 configs (paths 
 alumet-dev/alumet issue 212 (all files of an AGX Orin).
 """
 
-import glob
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 from epochwatt.telemetry.handles import text
+from epochwatt.telemetry.ina3221_chip import CHANNELS, Layout, chips, sensor
 from epochwatt.telemetry.rails import ModulePower, is_connected
 from epochwatt.telemetry.source import NAN, Source
 
 PERIOD_S = 0.1
 _READ_BYTES = 32
-
-# Where a chip's files are, below its address; names of a channel's files; its first number. The
-# number of a hwmon or iio folder changes from boot to boot.
-Layout = NamedTuple(
-    "Layout",
-    [
-        ("folders", str),
-        ("label", str),
-        ("files", Tuple[str, ...]),  # of a reading: the power in mW, or mV and mA
-        ("shunt", str),
-        ("first", int),
-    ],
-)
-_IIO = "sys/bus/i2c/drivers/ina3221x/*-*/iio:device*"
-_HWMON = "sys/bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*"
-_VOLTAGE_CURRENT = ("in_voltage{}_input", "in_current{}_input")
-LAYOUTS = (
-    Layout(_IIO, "rail_name_{}", ("in_power{}_input",), "shunt_resistor_{}", 0),
-    Layout(_IIO, "rail_name_{}", _VOLTAGE_CURRENT, "shunt_resistor_{}", 0),
-    Layout(_HWMON, "in{}_label", ("in{}_input", "curr{}_input"), "shunt{}_resistor", 1),
-)
-CHANNELS = 3
-_ADDRESS = 5  # place of the chip's address in the paths above
+_ADDRESS = 5  # place of the chip's address in the path of its folder
 
 
 class Channel:
@@ -116,7 +94,7 @@ class Ina3221Source(Source):
     def __init__(self, root: str, kind: str, fallback: Optional[str] = None) -> None:
         self._root = root
         self._fallback = fallback
-        self._layout, self._folders = _chips(root)
+        self._layout, self._folders = chips(root)
         every = [Channel(f, self._layout, n) for f in self._folders for n in range(CHANNELS)]
         self._channels = [channel for channel in every if channel.fds]
         self._unread = {c.label: c.error for c in every if c.error is not None}
@@ -162,6 +140,7 @@ class Ina3221Source(Source):
             shunt={channel.label: channel.shunt for channel in self._channels},
             errors={c.label: c.error for c in self._channels if c.error is not None},
             cannot_be_opened=self._unread,
+            sensor=sensor(self._root, self._power.parts(), self.period_s),
         )
         if self._fallback is not None:
             about["fallback"] = self._fallback
@@ -179,12 +158,3 @@ class Ina3221Source(Source):
         """Close all files."""
         for channel in self._channels:
             channel.close()
-
-
-def _chips(root: str) -> Tuple[Layout, List[str]]:
-    """Return how a board's files are named, and the folder of each chip."""
-    for layout in LAYOUTS:
-        folders = os.path.join(glob.escape(root), layout.folders)
-        if glob.glob(os.path.join(folders, layout.files[0].format("*"))):
-            return layout, sorted(glob.glob(folders))
-    return LAYOUTS[0], []

@@ -135,6 +135,10 @@ class ModulePower:
                 )
             )
 
+    def parts(self) -> Dict[str, str]:
+        """Return the rails that make up the total, label -> column; none where there is none."""
+        return {self._labels[n]: self.columns[n] for n in self._parts}
+
     def settings(self) -> Dict[str, Any]:
         """Return the rule, its source and what was found wrong, for the record."""
         board = self._board

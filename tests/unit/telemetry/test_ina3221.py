@@ -124,6 +124,8 @@ def test_agx_orin_does_not_count_a_rail_twice(sensors, open_source, number):
     assert about["power"] == "in{}_input x curr{}_input"
     assert about["chips"][0] == {"address": "1-0040", "samples": "16", "update_interval_ms": "53"}
     assert about["shunt"]["VIN_SYS_5V0"] == "2000"
+    assert about["sensor"]["update_s"] == pytest.approx(0.053 / 16)  # a driver that counts them in
+    assert about["sensor"]["step_w"]["rail_vin_sys_5v0_w"] == pytest.approx(0.1)
     assert (source.scope, source.total) == ("module", "power_module_w")
 
 

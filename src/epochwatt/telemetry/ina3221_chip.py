@@ -1,0 +1,196 @@
+"""What is known of an INA3221 without reading its power (board side: Python 3.6 grammar).
+
+The chip converts current and voltage of its channels one after the other, again and again: a cycle.
+With an average of N the register moves by 1 / N of the difference at each cycle, a filter of first
+order: a reading is (N - 1/2) cycles old on average, and as quiet as a plain mean over twice that
+time. Two drivers show its settings differently, or not at all; what is not shown stays unknown.
+
+Sources: TI datasheet SBOS576B, 8.4.1 (averaging), 8.4.2.2, 8.6.2.1 (configuration), 8.6.2.2 (40 uV
+a step); Linux drivers/hwmon/ina3221.c and Documentation/hwmon/ina3221.rst; N. Malwade's "use CVRF
+only for single-shot conversion" (linux-hwmon, 2021-06-04), since which `update_interval` leaves N
+out; NVIDIA's drivers/staging/iio/meter/ina3221.c (L4T 32): its settings are in the device tree.
+"""
+
+import glob
+import os
+import struct
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from epochwatt.telemetry.handles import text
+from epochwatt.telemetry.rails import is_connected
+
+# Where a chip's files are, below its address; names of a channel's files; its first number. The
+# number of a hwmon or iio folder changes from boot to boot.
+Layout = NamedTuple(
+    "Layout",
+    [
+        ("folders", str),
+        ("label", str),
+        ("files", Tuple[str, ...]),  # of a reading: the power in mW, or mV and mA
+        ("volt", str),  # mV
+        ("shunt", str),  # micro-ohm
+        ("first", int),
+    ],
+)
+_IIO = "sys/bus/i2c/drivers/ina3221x/*-*/iio:device*"
+_HWMON = "sys/bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*"
+_VOLT, _CURRENT, _SHUNT = "in_voltage{}_input", "in_current{}_input", "shunt_resistor_{}"
+LAYOUTS = (
+    Layout(_IIO, "rail_name_{}", ("in_power{}_input",), _VOLT, _SHUNT, 0),
+    Layout(_IIO, "rail_name_{}", (_VOLT, _CURRENT), _VOLT, _SHUNT, 0),
+    Layout(
+        _HWMON, "in{}_label", ("in{}_input", "curr{}_input"), "in{}_input", "shunt{}_resistor", 1
+    ),
+)
+CHANNELS = 3
+
+Rail = NamedTuple("Rail", [("shunt_ohm", Optional[float]), ("volt", Optional[float])])
+Timing = NamedTuple("Timing", [("averaging_s", Optional[float]), ("update_s", Optional[float])])
+UNKNOWN = Timing(None, None)
+
+_SHUNT_STEP_V = 40e-6
+_CONVERSION_US = (140, 204, 332, 588, 1100, 2116, 4156, 8244)
+_AVERAGES = (1, 4, 16, 64, 128, 256, 512, 1024)
+_LONGEST_CYCLE_S = CHANNELS * 2 * _CONVERSION_US[-1] / 1e6
+
+
+def chips(root: str) -> Tuple[Layout, List[str]]:
+    """Return how a board's files are named, and the folder of each chip."""
+    for layout in LAYOUTS:
+        folders = os.path.join(glob.escape(root), layout.folders)
+        if glob.glob(os.path.join(folders, layout.files[0].format("*"))):
+            return layout, sorted(glob.glob(folders))
+    return LAYOUTS[0], []
+
+
+def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Dict[str, Any]:
+    """Return what one value of a board's power sensors says, for the record.
+
+    Parameters
+    ----------
+    root : `/`, or the folder of a fake board
+    parts : the rails that make up the total: label -> column
+    period_s : mean time between readings, s
+
+    Returns
+    -------
+    dict : `reads`: "mean" over `averaging_s`, or "held", where the chip renews its value so seldom
+        that a reading may repeat the one before; `averaging_s`: twice the mean age of a reading;
+        `update_s`: a cycle; `step_w`: by column, what a step of the chip is at the rail's voltage.
+        None: not known. Of several chips the slowest counts
+    """
+    layout, folders = chips(root)
+    timings: List[Timing] = []
+    steps_w: Dict[str, Optional[float]] = {}
+    for folder in folders:
+        found = _rails(layout, folder)
+        ours = [label for label in found if label in parts]
+        if ours:
+            timings.append(timing(layout, folder, len(found)))
+        steps_w.update((parts[label], _step_w(found[label])) for label in ours)
+    update_s = _longest([each.update_s for each in timings])
+    return {
+        "reads": "held" if update_s is not None and update_s > period_s / 2 else "mean",
+        "averaging_s": _longest([each.averaging_s for each in timings]),
+        "update_s": update_s,
+        "step_w": {column: steps_w.get(column) for column in parts.values()},
+    }
+
+
+def timing(layout: Layout, folder: str, n_channels: int) -> Timing:
+    """Return averaging and cycle of a chip; `n_channels` are those that measure something."""
+    if layout.folders == _HWMON:
+        samples, shown_ms = _number(folder, "samples"), _number(folder, "update_interval")
+        if not samples or shown_ms is None:
+            return UNKNOWN
+        return _timing(samples, _cycle_s(samples, shown_ms, n_channels))
+    return _from_device_tree(folder)
+
+
+def _cycle_s(samples: float, shown_ms: float, n_channels: int) -> float:
+    """Return a cycle's length from what the driver shows, in whole milliseconds.
+
+    Older drivers show all cycles of an average. Where both could be, the newer is assumed.
+    """
+    if shown_ms / 1e3 > _LONGEST_CYCLE_S:
+        return shown_ms / 1e3 / samples
+    alike_ms = [n_channels * 2 * each / 1e3 for each in _CONVERSION_US]
+    nearest_ms = min(alike_ms, key=lambda cycle_ms: abs(cycle_ms - shown_ms))
+    return (nearest_ms if abs(nearest_ms - shown_ms) <= 0.5 else shown_ms) / 1e3
+
+
+def _from_device_tree(folder: str) -> Timing:
+    """Return what NVIDIA's driver was told to set; it shows nothing of it itself."""
+    tree = os.path.join(os.path.dirname(folder), "of_node")
+    mode = text(os.path.join(folder, "running_mode"))  # only root may read it
+    forced = os.path.exists(os.path.join(tree, "ti,enable-forced-continuous"))
+    continuous = mode == "1" if mode else forced
+    if not continuous and not mode:
+        return UNKNOWN  # it follows the CPU's clock
+    kind = "continuous" if continuous else "trigger"
+    config = _cell(os.path.join(tree, "ti,{}-config".format(kind)))
+    if not config:
+        return UNKNOWN
+    n_channels = bin(config >> 12 & 7).count("1")
+    conversion_us = _CONVERSION_US[config >> 6 & 7] + _CONVERSION_US[config >> 3 & 7]
+    cycle_s = n_channels * conversion_us / 1e6
+    samples = _AVERAGES[config >> 9 & 7]
+    if not continuous:  # each reading has a conversion of its own; what the filter keeps is unknown
+        return Timing(cycle_s if samples == 1 else None, None)
+    return _timing(samples, cycle_s)
+
+
+def _timing(samples: float, cycle_s: float) -> Timing:
+    return Timing((2 * samples - 1) * cycle_s, cycle_s)
+
+
+def _rails(layout: Layout, folder: str) -> Dict[str, Rail]:
+    """Return shunt and voltage of each rail that a chip measures, by label."""
+    in_tree = _shunts_in_tree(folder)
+    found = {}
+    for n in range(layout.first, layout.first + CHANNELS):
+        label = text(os.path.join(folder, layout.label.format(n)))
+        if not is_connected(label):
+            continue
+        micro_ohm, millivolt = (
+            _number(folder, name.format(n)) for name in (layout.shunt, layout.volt)
+        )
+        shunt_ohm = micro_ohm / 1e6 if micro_ohm else in_tree.get(label)
+        found[label] = Rail(shunt_ohm, millivolt / 1e3 if millivolt else None)
+    return found
+
+
+def _shunts_in_tree(folder: str) -> Dict[str, float]:
+    """Return the shunts that NVIDIA's driver was told of, ohm, by label."""
+    tree = os.path.join(glob.escape(os.path.dirname(folder)), "of_node")
+    found = {}
+    for path in glob.glob(os.path.join(tree, "*", "ti,rail-name")):
+        milliohm = _cell(os.path.join(os.path.dirname(path), "ti,shunt-resistor-mohm"))
+        if milliohm:
+            found[text(path).rstrip("\0")] = milliohm / 1e3
+    return found
+
+
+def _step_w(rail: Rail) -> Optional[float]:
+    if rail.shunt_ohm is None or rail.volt is None:
+        return None
+    return _SHUNT_STEP_V / rail.shunt_ohm * rail.volt
+
+
+def _number(folder: str, name: str) -> Optional[float]:
+    told = text(os.path.join(folder, name))
+    return float(told) if told.isdigit() else None
+
+
+def _cell(path: str) -> Optional[int]:
+    """Return a number of the device tree: four bytes, the highest first."""
+    try:
+        with open(path, "rb") as file:
+            return int(struct.unpack(">I", file.read(4))[0])
+    except (OSError, struct.error):
+        return None
+
+
+def _longest(seconds: List[Optional[float]]) -> Optional[float]:
+    known = [each for each in seconds if each is not None]
+    return max(known) if known and len(known) == len(seconds) else None
