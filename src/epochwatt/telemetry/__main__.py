@@ -89,7 +89,10 @@ def serve(
         unchecked_s %= CHECK_S
         wait_s = min(recorder.step(), CHECK_S)
         unchecked_s += wait_s
-        if not select.select([commands], [], [], wait_s)[0]:
+        ready = select.select([commands] + recorder.files(), [], [], wait_s)[0]
+        if ready and ready != [commands]:
+            recorder.listen()
+        if commands not in ready:
             continue
         block = os.read(commands, 65536)
         if not block:

@@ -18,6 +18,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from epochwatt.telemetry.handles import text
 from epochwatt.telemetry.rails import is_connected
+from epochwatt.telemetry.source import sensor_facts
 
 # Where a chip's files are, below its address; names of a channel's files; its first number. The
 # number of a hwmon or iio folder changes from boot to boot.
@@ -74,10 +75,8 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Dict[str, An
 
     Returns
     -------
-    dict : `reads`: "mean" over `averaging_s`, or "held", where the chip renews its value so seldom
-        that a reading may repeat the one before; `averaging_s`: twice the mean age of a reading;
-        `update_s`: a cycle; `step_w`: by column, what a step of the chip is at the rail's voltage.
-        None: not known. Of several chips the slowest counts
+    `sensor_facts`: averaging is twice the mean age of a reading, an update is a cycle, a step is at
+    the voltage that the rail has now. Of several chips the slowest counts.
     """
     layout, folders = chips(root)
     timings: List[Timing] = []
@@ -89,12 +88,12 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Dict[str, An
             timings.append(timing(layout, folder, len(found)))
         steps_w.update((parts[label], _step_w(found[label])) for label in ours)
     update_s = _longest([each.update_s for each in timings])
-    return {
-        "reads": "held" if update_s is not None and update_s > period_s / 2 else "mean",
-        "averaging_s": _longest([each.averaging_s for each in timings]),
-        "update_s": update_s,
-        "step_w": {column: steps_w.get(column) for column in parts.values()},
-    }
+    return sensor_facts(
+        "held" if update_s is not None and update_s > period_s / 2 else "mean",
+        _longest([each.averaging_s for each in timings]),
+        update_s,
+        {column: steps_w.get(column) for column in parts.values()},
+    )
 
 
 def timing(layout: Layout, folder: str, n_channels: int) -> Timing:

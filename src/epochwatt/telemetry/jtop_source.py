@@ -1,14 +1,20 @@
 """What jtop tells of a board: rails, clocks, loads (board side: Python 3.6 grammar).
 
 jtop (package jetson-stats, versions 3.1, 4.x and 7.x) has a service that runs as root and samples
-the board, once for all its clients. The client is a thread of its own; a reading takes what came
-last and never waits. `jtop` is imported only where it is asked for, and in the sampler's process
-only: 7.x changes how Python starts processes.
+the board, once for all its clients. The client is a thread of its own, which keeps each sample.
+`jtop` is imported only where it is asked for, and in the sampler's process only: 7.x changes how
+Python starts processes.
 
-Source: the documentation of jetson-stats, and 3.1.4, 4.3.2 and 7.2.2 as they answer.
+When was the power read? The service notes the system's uptime at the start of a sweep, and reads
+the power in it; then the sample comes. So it was between the two, and the shortest way that a
+sample ever took is the widest that this can be: its middle is taken. 3.x notes no time.
+
+Source: the documentation of jetson-stats, and 3.1.4, 4.3.2 and 7.2.2 as they answer (`jtop_decode`
+in service.py: uptime, CPU, GPU, processes, memory, engines, temperatures, power, fan, the rest).
 """
 
 import importlib
+import math
 import os
 import re
 import sys
@@ -17,14 +23,17 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
+from epochwatt.telemetry.ina3221_chip import sensor
 from epochwatt.telemetry.rails import BOARDS, ModulePower, is_connected
-from epochwatt.telemetry.source import NAN, READ_ERRORS, Source
+from epochwatt.telemetry.source import NAN, READ_ERRORS, Arrivals, Service
 
 START_S = 20.0  # to connect; the service may hang, and the client would wait for ever
 STALE = 3  # intervals without a new sample; the client itself waits that long
 OWN_TOTAL = "power_jtop_w"
 AGE = "sample_age_s"
 _UCSI = "ucsi-source-psy-"  # of USB-C ports; 4.x leaves it away
+_CLOCK_BOOTTIME = 7  # linux/time.h: what /proc/uptime tells; `time` has no name for it before 3.7
+_TICK_S = 0.01  # of /proc/uptime, which cuts off
 
 Reading = NamedTuple(
     "Reading",
@@ -83,8 +92,13 @@ def open_jtop(kind: str, interval_s: float = 1.0) -> "JtopSource":
     raise OSError("jtop: {}".format(_told(failed[0])))
 
 
+def uptime_s() -> float:
+    """Return the system's uptime, s, as /proc/uptime has it."""
+    return time.clock_gettime(_CLOCK_BOOTTIME)
+
+
 class Feed:
-    """The service's newest sample; the client's thread puts it here.
+    """The service's samples, each once; the client's thread puts them here.
 
     A client whose wait was in vain shows the sample before once more. The time of the sample tells;
     3.x has no such time, so there the length of the wait does.
@@ -95,18 +109,30 @@ class Feed:
     kind : kind of board
     interval_s : that of the client
     clock : the monotonic clock, s
+    uptime : the service's clock, s
+
+    Attributes
+    ----------
+    arrivals : instant of the power; the sample and how old it came, s
+    shortest_s : least time from the service's to ours; None: the service tells no time
     """
 
     def __init__(
-        self, client: Any, kind: str, interval_s: float, clock: Callable[[], float] = time.monotonic
+        self,
+        client: Any,
+        kind: str,
+        interval_s: float,
+        clock: Callable[[], float] = time.monotonic,
+        uptime: Callable[[], float] = uptime_s,
     ) -> None:
         self.client = client
         self.interval_s = interval_s
+        self.arrivals = Arrivals()
+        self.shortest_s: Optional[float] = None
         self._kind = kind
-        self._clock = clock
+        self._clock, self._system_uptime_s = clock, uptime
         self._called_s = clock()
         self._uptime: Any = None
-        self._newest: Optional[Tuple[float, Reading]] = None
         self._odd = ""  # why the last sample could not be understood
         client.attach(self._take)
 
@@ -114,26 +140,53 @@ class Feed:
         """Keep a new sample. Called by the client, whose thread an exception would end."""
         now_s = self._clock()
         waited_s, self._called_s = now_s - self._called_s, now_s
+        taken_s = now_s
         try:
             uptime = client.uptime
-            in_vain = _is_3(client) and waited_s >= STALE * self.interval_s
-            if uptime == self._uptime or in_vain:
+            is_3 = _is_3(client)
+            if uptime == self._uptime or (is_3 and waited_s >= STALE * self.interval_s):
                 return
             self._uptime = uptime
-            self._newest = (now_s, reading(client, self._kind))
+            taken_s = now_s if is_3 else self._instant_s(now_s, uptime.total_seconds())
+            self.arrivals.add(taken_s, (reading(client, self._kind), now_s - taken_s))
             self._odd = ""
         except READ_ERRORS as error:
             self._odd = ": " + _told(error)
+            self.arrivals.add(taken_s, "jtop" + self._odd)
+
+    def _instant_s(self, now_s: float, told_s: float) -> float:
+        """Return when the power was read of a sample that came at `now_s`."""
+        ahead_s = self._system_uptime_s() - self._clock()  # time in suspension
+        begun_s = told_s + _TICK_S / 2 - ahead_s
+        way_s = now_s - begun_s
+        if not -_TICK_S < way_s < STALE * self.longer_interval_s:
+            return now_s  # no time of this system
+        way_s = max(0.0, way_s)
+        self.shortest_s = way_s if self.shortest_s is None else min(way_s, self.shortest_s)
+        return min(now_s, begun_s + self.shortest_s / 2)
 
     def newest(self) -> Tuple[Reading, float]:
         """Return the newest sample and its age, s; raises OSError when it is too old."""
-        if self._newest is None:
+        newest = self.arrivals.newest
+        if newest is None:
             raise OSError("no sample from jtop" + self._why())
-        came_s, sample = self._newest
-        age_s = self._clock() - came_s
-        if age_s > STALE * max(self.interval_s, self.service_interval_s):
-            raise OSError("no new sample from jtop for {:.1f} s{}".format(age_s, self._why()))
-        return sample, age_s
+        t_s, taken = newest
+        age_s = self._clock() - t_s
+        if age_s > STALE * self.longer_interval_s:
+            raise OSError(self.silence())
+        if isinstance(taken, str):
+            raise OSError(taken)
+        return taken[0], age_s
+
+    def restart(self) -> None:
+        """Forget all samples but the newest, and that one too where it is old."""
+        self.arrivals.restart(self._clock() - STALE * self.longer_interval_s)
+
+    def silence(self) -> str:
+        """Return for how long no sample has come, and why."""
+        newest = self.arrivals.newest
+        age_s = self._clock() - newest[0] if newest is not None else math.inf
+        return "no new sample from jtop for {:.1f} s{}".format(age_s, self._why())
 
     def _why(self) -> str:
         """Return what the client says of its end, or what was odd; empty when it waits."""
@@ -148,27 +201,37 @@ class Feed:
         """Time between two samples of the service, s."""
         return float(self.client.interval)
 
+    @property
+    def longer_interval_s(self) -> float:
+        """The longer of both intervals, s."""
+        return max(self.interval_s, self.service_interval_s)
 
-class JtopSource(Source):
+
+class JtopSource(Service):
     """Rails and the state of the board, as the jtop service tells them.
 
     The module's power is the sum that `rails` knows to be right. jtop's own total stands beside it:
     it adds all rails where there is no input rail, also those that hang below another.
+    `sample_age_s` is the time from the instant of a sample until it came.
 
     Parameters
     ----------
     feed : its client has started
     kind : kind of board
     version : of jetson-stats
+    root : `/`, or the folder of a fake board: where the sensor's own settings stand
     """
 
     name = "jtop"
     scope = "module"
 
-    def __init__(self, feed: Feed, kind: str, version: str) -> None:
+    def __init__(self, feed: Feed, kind: str, version: str, root: str = "/") -> None:
+        super().__init__()
         self._feed = feed
         self._version = version
-        self.period_s = feed.interval_s
+        self._root = root
+        self.arrivals = feed.arrivals
+        self.period_s = feed.service_interval_s or feed.interval_s
         first = feed.newest()[0]
         if not first.rails_w:
             raise OSError("it tells no power rail of this board")
@@ -180,14 +243,25 @@ class JtopSource(Source):
         self.columns = self._power.columns + self._others + (AGE,)
 
     def start(self) -> None:
-        """Count contradictions of the rails from zero."""
+        """Count contradictions of the rails from zero; keep the newest sample only."""
         self._power.start()
+        self._feed.restart()
 
     def read(self) -> List[float]:
         """Return the newest sample; what it lacks is NaN. Raises OSError when there is none."""
-        sample, age_s = self._feed.newest()
+        return self._row(*self._feed.newest())
+
+    def values(self, taken: Tuple[Reading, float]) -> List[float]:
+        """Return the values of a sample in `arrivals`."""
+        return self._row(*taken)
+
+    def _row(self, sample: Reading, age_s: float) -> List[float]:
         row = self._power.row([sample.rails_w.get(label, NAN) for label in self._labels])
         return row + [sample.others.get(name, NAN) for name in self._others] + [age_s]
+
+    def silence(self) -> str:
+        """Return for how long no sample has come, and why."""
+        return self._feed.silence()
 
     def settings(self) -> Dict[str, Any]:
         """Return the versions, the intervals and what the total is made of."""
@@ -196,8 +270,11 @@ class JtopSource(Source):
             jetson_stats=self._version,
             interval_s=self._feed.interval_s,
             service_interval_s=self._feed.service_interval_s,
+            shortest_way_s=self._feed.shortest_s,
             left_out=self._left_out,
-            power="of the service's newest sample; sample_age_s: since it came",
+            power="each sample of the service once, at the instant of its reading to half of "
+            "shortest_way_s; sample_age_s: from there until it came",
+            sensor=sensor(self._root, self._power.parts(), self.period_s),
         )
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ NOT_CONNECTED = "NC"  # the label of a channel that measures nothing
 # How far a rail may lie above the one that feeds it. One step of the sensor is up to 0.04 W (40 uV
 # on 5 mOhm at 5 V), and the rails of a reading are not converted at one moment.
 NOISE_W, NOISE_SHARE = 0.2, 0.05
+BELOW_ZERO_W = 0.5  # three steps of the coarsest sensor seen, AGX Xavier's 0.155 W: an idle rail
 
 Rail = NamedTuple("Rail", [("label", str), ("parent", Optional[str])])
 Board = NamedTuple(
@@ -117,13 +118,18 @@ class ModulePower:
     def row(self, watts: List[float]) -> List[float]:
         """Return the rails' readings, W, with the total at the end where there is one.
 
-        A rail without a reading is NaN, and so is a total that needs it.
+        A rail without a reading is NaN, and so is a total that needs it. Nothing feeds power back:
+        where a rail is below zero by more than noise ("no answer"), the total is so, too.
         """
         for above, below in self._pairs:
             if watts[below] > watts[above] * (1.0 + NOISE_SHARE) + NOISE_W:
                 self._contradict(watts, above, below)
                 break
-        return watts + [sum([watts[n] for n in self._parts])] if self._parts else watts
+        if not self._parts:
+            return watts
+        parts = [watts[n] for n in self._parts]
+        lowest = min(parts)
+        return watts + [sum(parts) if not lowest < -BELOW_ZERO_W else lowest]
 
     def _contradict(self, watts: List[float], above: int, below: int) -> None:
         self.n_contradictions += 1

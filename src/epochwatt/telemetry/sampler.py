@@ -6,144 +6,23 @@ some of the instants of the fastest power source, after it: a wake-up costs more
 
 import os
 import resource
+import select
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import epochwatt
 from epochwatt.records import files
-from epochwatt.records.samples import SampleWriter
 from epochwatt.telemetry import process
-from epochwatt.telemetry.schedule import Schedule, together
-from epochwatt.telemetry.source import NAN, READ_ERRORS, Source
-from epochwatt.telemetry.tally import Tally
+from epochwatt.telemetry.channel import Channel, Clock, ServiceChannel, channel_of, in_words
+from epochwatt.telemetry.schedule import together
+from epochwatt.telemetry.source import Service, Source
 
 SCHEMA_VERSION = 1  # of telemetry.json
 STATISTICS = "telemetry.json"
-
-# The cap on rows per epoch and source: all instants for 5.5 h at 10 Hz, then one in ten for 55 h,
-# then none but the last.
-FULL_ROWS, MAX_ROWS, THINNING = 200000, 400000, 10
 FLUSH_S = 10.0  # rows wait no longer than that and one period for being written; plans reach so far
 IDLE_S = 3600.0  # to the next instant when there is none
-
-Clock = Callable[[], float]
-# monotonic clock before and after a reading, wall clock after it, instant (None: a bound), what the
-# source took (text: why it failed)
-Reading = Tuple[float, float, float, Optional[float], Any]
-
-
-class Channel:
-    """One source during one epoch: its instants, its file, its counts.
-
-    A wake-up finds cold caches, so `sample` only reads and keeps; what can wait is done for many
-    rows at once in `ahead` and `flush`, at a tenth of the cost.
-
-    Parameters
-    ----------
-    source : where the readings come from
-    folder : the epoch's folder
-    clock, wall : the monotonic and the wall clock, s
-    """
-
-    def __init__(self, source: Source, folder: str, clock: Clock, wall: Clock) -> None:
-        self.source = source
-        self._clock, self._wall = clock, wall
-        self._tally = Tally(source.columns, source.total)
-        self._writer = SampleWriter(folder, source.name, source.columns)
-        self._take = source.take
-        self._fresh: List[Reading] = []
-        self._nothing = [NAN] * len(source.columns)
-        self._n_planned = 1  # the first bound
-        self._n_rows = 0
-        self._thinned_s: Optional[float] = None  # when the cap began to tell
-        try:
-            source.start()
-        except READ_ERRORS as error:
-            self._tally.error = _told(error)
-
-    def begin(self, seed: str, start_s: float) -> None:
-        """Plan from `start_s` on."""
-        self.schedule = Schedule(self.source.period_s, seed, start_s)
-
-    def ahead(self, now_s: float, until_s: float) -> List[float]:
-        """Return the next instants, those before `until_s`, within the cap on rows."""
-        schedule, instants = self.schedule, []
-        while schedule.instant_s < until_s and self._n_planned < MAX_ROWS - 1:
-            instants.append(schedule.take(now_s))
-            self._n_planned += 1
-            if self._n_planned == FULL_ROWS:
-                self._thinned_s = schedule.instant_s
-                schedule.slow_down(THINNING)
-        return instants
-
-    def sample(self, before_s: float, planned_s: Optional[float]) -> float:
-        """Read the source once and keep what it gave; return the moment after that, s."""
-        try:
-            taken = self._take()
-        except READ_ERRORS as error:
-            taken = _told(error)
-        after_s = self._clock()
-        self._fresh.append((before_s, after_s, self._wall(), planned_s, taken))
-        return after_s
-
-    def flush(self) -> None:
-        """Count the rows since the last time and write them."""
-        fresh, self._fresh = self._fresh, []
-        self._n_rows += len(fresh)
-        for before_s, after_s, unix_s, planned_s, taken in fresh:
-            values = self._values(taken)
-            t_s = (before_s + after_s) / 2.0
-            ahead_s = unix_s - after_s
-            self._writer.add(t_s, t_s + ahead_s, values)
-            self._tally.add(t_s, planned_s, after_s - before_s, ahead_s, values)
-        self._writer.flush()
-
-    def _values(self, taken: Any) -> List[float]:
-        if isinstance(taken, str):
-            return self._failed(taken)
-        try:
-            values = self.source.values(taken)
-        except READ_ERRORS as error:
-            return self._failed(_told(error))
-        if len(values) != len(self._nothing):
-            return self._failed("ValueError: {} values".format(len(values)))
-        return values
-
-    def _failed(self, why: str) -> List[float]:
-        self._tally.n_failed += 1
-        self._tally.error = why
-        return self._nothing
-
-    def end(self) -> None:
-        """Bring all rows to the disk and close the file."""
-        self.flush()
-        self._writer.close()
-
-    def _n_dropped(self, end_s: float) -> int:
-        """Return how many instants of the full rate the cap has cost."""
-        if self._thinned_s is None:
-            return 0
-        n_instants = int((end_s - self._thinned_s) / self.source.period_s)
-        return max(0, n_instants - (self._n_rows + self.schedule.n_late - FULL_ROWS))
-
-    def statistics(self, end_s: float) -> Dict[str, Any]:
-        """Return what telemetry.json says of the source, whose last row was taken at `end_s`."""
-        source, n_late = self.source, self.schedule.n_late
-        about = self._tally.summary()
-        about.update(
-            columns=list(source.columns),
-            scope=source.scope,
-            total=source.total,
-            period_s=source.period_s,
-            settings=_settings(source),
-            n_samples=self._n_rows,
-            n_late=n_late,
-            n_gaps=n_late + about["n_failed"],
-            rows_dropped=self._n_dropped(end_s) + self._writer.n_lost,
-            write_error=self._writer.error,
-        )
-        return about
-
+PATIENCE = 1.5  # intervals of a service until its first sample after a window; after one at most
+LOOKS = 20  # in an interval, for that sample
 
 Row = Tuple[float, Channel]  # the instant of a reading to come, and of what
 
@@ -156,6 +35,7 @@ class Recorder:
     sources : what there is to read
     seed : of the instants; they differ between sources and between epochs
     clock, wall : the monotonic and the wall clock, s
+    rest : lets some seconds pass; None: until then or until a service has something
     """
 
     def __init__(
@@ -164,8 +44,11 @@ class Recorder:
         seed: int,
         clock: Clock = time.monotonic,
         wall: Clock = time.time,
+        rest: Optional[Callable[[float], None]] = None,
     ) -> None:
         self._sources = sources
+        self._services = [source for source in sources if isinstance(source, Service)]
+        self._rest = rest or self._watch
         self._seed = seed
         self._clock, self._wall = clock, wall
         self._channels: List[Channel] = []
@@ -178,7 +61,7 @@ class Recorder:
         self._cpu_s, self._start_s = _cpu_s(), self._clock()
         try:
             for source in self._sources:
-                self._channels.append(Channel(source, folder, self._clock, self._wall))
+                self._channels.append(channel_of(source, folder, self._clock, self._wall))
         except OSError:
             self._abandon()
             raise
@@ -221,7 +104,11 @@ class Recorder:
     def _rows(self, now_s: float) -> List[Row]:
         """Return the next rows, the last of them first."""
         instants = {channel: channel.ahead(now_s, self._until_s) for channel in self._channels}
-        power = [channel for channel in instants if channel.source.scope is not None]
+        power = [
+            channel
+            for channel in instants
+            if channel.source.scope is not None and not isinstance(channel, ServiceChannel)
+        ]
         others = [channel for channel in instants if channel.source.scope is None]
         if power:
             fastest = min(power, key=lambda channel: channel.source.period_s)
@@ -250,6 +137,7 @@ class Recorder:
         channels, self._channels, self._plan = self._channels, [], []
         for channel in channels:
             channel.sample(self._clock(), None)
+        self._await_services(channels, self._clock())
         for channel in channels:
             channel.end()
         cpu_s, end_s = _cpu_s() - self._cpu_s, self._clock()
@@ -270,8 +158,33 @@ class Recorder:
         try:
             files.write_json(os.path.join(self._folder, STATISTICS), statistics)
         except OSError as error:
-            statistics["write_error"] = _told(error)  # the trainer hears them all the same
+            statistics["write_error"] = in_words(error)  # the trainer hears them all the same
         return statistics
+
+    def _await_services(self, channels: List[Channel], end_s: float) -> None:
+        """Wait until each service has taken a sample after `end_s`, or has had its time."""
+        for channel in channels:
+            if not isinstance(channel, ServiceChannel):
+                continue
+            period_s = channel.source.period_s
+            while not channel.has_reached(end_s):
+                if self._clock() - end_s > PATIENCE * period_s:
+                    channel.give_up(end_s)
+                    break
+                self._rest(period_s / LOOKS)
+
+    def files(self) -> List[int]:
+        """Return the descriptors that are ready when a service has something to listen to."""
+        found = [service.file() for service in self._services]
+        return [file for file in found if file is not None]
+
+    def listen(self) -> None:
+        """Take what the services have to say, within an epoch or between two."""
+        for service in self._services:
+            service.listen()
+
+    def _watch(self, seconds: float) -> None:
+        select.select(self.files(), [], [], seconds)
 
     def close(self) -> None:
         """Close all files and sources."""
@@ -293,14 +206,3 @@ def _instant(row: Row) -> float:
 def _cpu_s() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
-
-
-def _settings(source: Source) -> Dict[str, Any]:
-    try:
-        return source.settings()
-    except READ_ERRORS as error:
-        return {"error": _told(error)}
-
-
-def _told(error: Exception) -> str:
-    return "{}: {}".format(type(error).__name__, error)

@@ -1,6 +1,7 @@
 """What the sampler asks of a source of readings (board side: Python 3.6 grammar)."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from collections import deque
+from typing import Any, Deque, Dict, List, Optional, Tuple
 
 NAN = float("nan")
 
@@ -46,8 +47,103 @@ class Source:
         return list(taken)
 
     def settings(self) -> Dict[str, Any]:
-        """Return the sensor's own settings for the record: units, averaging, update interval."""
+        """Return the sensor's own settings for the record.
+
+        A power source's have `sensor`: what one of its values says (`sensor_facts`).
+        """
         return {}
 
     def close(self) -> None:
         """Give back what is held open."""
+
+
+class Service(Source):
+    """A program that samples by itself: each of its samples is kept once, with its own instant.
+
+    To read its newest sample at instants of ours would keep some twice and lose others, and none
+    at the instant at which it was taken.
+
+    Attributes
+    ----------
+    period_s : the service's own interval, s
+    arrivals : its samples; what came before `start` is forgotten but for the newest
+    """
+
+    def __init__(self) -> None:
+        self.arrivals = Arrivals()
+
+    def listen(self) -> None:
+        """Take what has come into `arrivals`, without waiting; never raises."""
+
+    def file(self) -> Optional[int]:
+        """Return the descriptor that is ready when `listen` has work; None: nothing to watch."""
+        return None
+
+    def silence(self) -> str:
+        """Return why no sample has come."""
+        return "no sample"
+
+
+Sample = Tuple[float, Any]  # when it was taken, s; what `values` takes, or text: why there is none
+
+
+class Arrivals:
+    """A service's samples until the sampler takes them; another thread may add some.
+
+    Attributes
+    ----------
+    newest : the latest sample; None: there is none
+    """
+
+    _MAX = 1000  # nobody leaves more than some tens waiting
+
+    def __init__(self) -> None:
+        self.newest: Optional[Sample] = None
+        self._waiting: Deque[Sample] = deque(maxlen=self._MAX)
+
+    def add(self, t_s: float, taken: Any) -> None:
+        """Add a sample that was taken at `t_s`; none may be older than the one before."""
+        if self.newest is not None:
+            t_s = max(t_s, self.newest[0])
+        self.newest = (t_s, taken)
+        self._waiting.append(self.newest)
+
+    def forget(self) -> None:
+        """Forget all samples."""
+        self.newest = None
+        self._waiting.clear()
+
+    def restart(self, oldest_s: float) -> None:
+        """Forget all but the newest sample, and that one too where it is from before `oldest_s`."""
+        newest = self.newest
+        self._waiting.clear()
+        if newest is not None and newest[0] >= oldest_s:
+            self._waiting.append(newest)
+
+    def take(self) -> List[Sample]:
+        """Return the samples that have come since the last time, in order."""
+        return [self._waiting.popleft() for _ in range(len(self._waiting))]
+
+
+def sensor_facts(
+    reads: str,
+    averaging_s: Optional[float] = None,
+    update_s: Optional[float] = None,
+    step_w: Optional[Dict[str, Optional[float]]] = None,
+) -> Dict[str, Any]:
+    """Return what one value of a power sensor says, as the record has it.
+
+    Parameters
+    ----------
+    reads : "instant": the power at its stamp; "mean": over the time before it; "held": the sensor
+        renews its value so seldom that a reading may repeat the one before
+    averaging_s : the length of the mean, s; None: not known
+    update_s : time between two new values, s; None: each reading is new, or not known
+    step_w : smallest step of each column that the total is made of, W; None: not known
+    """
+    return {
+        "reads": reads,
+        "averaging_s": averaging_s,
+        "update_s": update_s,
+        "step_w": step_w or {},
+    }

@@ -1,180 +1,19 @@
-"""What `tegrastats` prints, in all its dialects (board side: Python 3.6 grammar).
+"""`tegrastats` as a child process, line by line (board side: Python 3.6 grammar)."""
 
-It differs with the JetPack release, the board and the user: without root there are no clocks of
-memory and GPU, one board prints no rails at all, and units and numbers per rail vary. What is not
-known is kept as it stands and never guessed.
-"""
-
+import math
 import os
-import re
 import select
 import subprocess
 import time
-from typing import Any, Callable, Dict, List, Match, Optional, Pattern, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 from epochwatt.telemetry import process
-from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
+from epochwatt.telemetry.columns import column_names, zone_name
 from epochwatt.telemetry.handles import text
-from epochwatt.telemetry.rails import ModulePower, is_connected
-from epochwatt.telemetry.source import NAN, Source
-
-Parsed = Dict[str, Any]
-
-# At most nine digits: longer ones are no readings, and would not fit a float exactly.
-_N = "[0-9]{1,9}"
-_R = r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?"
-_CLOCK = r"(?:(?P<pct>{n})%)?(?:@(?P<mhz>{n}|\[{n}(?:,{n})*\]))?".format(n=_N)
-_ENGINES = "APE|ISP|MSENC|NVCSI|NVDEC|NVDLA|NVENC|NVJPG|OFA|PVA|SE|TSEC|VI|VIC"
-
-
-def parse_line(line: str) -> Parsed:
-    """Return what a line of tegrastats tells; never raises, whatever the text.
-
-    Each key is there only where the line has it, but for `unknown`:
-
-    ram, swap : {used_mib, total_mib, ...}; RAM with largest free blocks, swap with `cached_mib`
-    iram : {used_kib, total_kib, lfb_kib}
-    cpu : one per core: {util_pct, mhz}; None: the core is off
-    emc : {util_pct, mhz}; mhz is None where the user may not know it, and util_pct then is a 0 that
-        stands for nothing
-    gpu, gpu2 : {util_pct, mhz}; mhz is a list with one clock per cluster, None where unknown
-    mts : {fg_pct, bg_pct}
-    engines : by name: {util_pct, mhz}; None: it is off
-    temps_c : by zone; None: its unit is off
-    rails_mw : by label, now; the numbers behind it, means since tegrastats began, are left out, and
-        so are channels that are not connected
-    time : date and time as printed
-    unknown : words that are none of these, or were there before; in order
-    """
-    words = " ".join(line.split())
-    result: Parsed = {"unknown": []}
-    place = 0
-    while place < len(words):
-        for pattern, take in _WORDS:
-            found = pattern.match(words, place)
-            if found is not None and take(result, found):
-                place = found.end() + 1
-                break
-        else:
-            word = words[place:].partition(" ")[0]
-            result["unknown"].append(word)
-            place += len(word) + 1
-    return result
-
-
-def _put(result: Parsed, key: str, value: Any) -> bool:
-    """Keep a value unless there is one: what comes twice is not understood."""
-    if key in result:
-        return False
-    result[key] = value
-    return True
-
-
-def _under(result: Parsed, key: str, name: str, value: Any) -> bool:
-    return _put(result.setdefault(key, {}), name, value)
-
-
-def _numbers(found: Match) -> Dict[str, Optional[int]]:
-    return {name: int(n) if n is not None else None for name, n in found.groupdict().items()}
-
-
-def _memory(key: str) -> Callable[[Parsed, Match], bool]:
-    def take(result: Parsed, found: Match) -> bool:
-        told = {name: n for name, n in _numbers(found).items() if n is not None}
-        return _put(result, key, told)
-
-    return take
-
-
-def _mts(result: Parsed, found: Match) -> bool:
-    return _put(result, "mts", _numbers(found))
-
-
-def _time(result: Parsed, found: Match) -> bool:
-    return found.start() == 0 and _put(result, "time", found.group())
-
-
-def _cpu(result: Parsed, found: Match) -> bool:
-    cores: List[Optional[Dict[str, Optional[int]]]] = []
-    for item in found.group("cores").split(","):
-        util, _, mhz = item.partition("%@")
-        cores.append(None if item == "off" else {"util_pct": int(util), "mhz": int(mhz)})
-    return _put(result, "cpu", cores)
-
-
-def _load(found: Match) -> Dict[str, Any]:
-    """Return `7%@768`, `7%`, `@1600` or `12%@[1300,1300]` as load and list of clocks."""
-    util, mhz = found.group("pct"), found.group("mhz")
-    return {
-        "util_pct": int(util) if util is not None else None,
-        "mhz": [int(n) for n in mhz.strip("[]").split(",")] if mhz is not None else None,
-    }
-
-
-def _emc(result: Parsed, found: Match) -> bool:
-    load = _load(found)
-    if load["mhz"] is not None:
-        load["mhz"] = load["mhz"][0]
-    return _put(result, "emc", load)
-
-
-def _gpu(result: Parsed, found: Match) -> bool:
-    return _put(result, "gpu" + found.group("number"), _load(found))
-
-
-def _engine(result: Parsed, found: Match) -> bool:
-    if found.group("off"):
-        return _under(result, "engines", found.group("name"), None)
-    util, mhz = found.group("pct"), found.group("mhz")
-    about = {"util_pct": int(util) if util else None, "mhz": int(mhz)}
-    return _under(result, "engines", found.group("name"), about)
-
-
-def _temperature(result: Parsed, found: Match) -> bool:
-    celsius = float(found.group("celsius"))
-    return _under(result, "temps_c", found.group("zone"), celsius if celsius > OFFLINE_C else None)
-
-
-def _rail(result: Parsed, found: Match) -> bool:
-    label = found.group("label")
-    if not is_connected(label):
-        return True
-    return _under(result, "rails_mw", label, int(found.group("now")))
-
-
-def _words() -> List[Tuple[Pattern, Callable[[Parsed, Match], bool]]]:
-    """Return each kind of word, to be tried in order, with what takes it."""
-    used = "(?P<used_mib>{n})/(?P<total_mib>{n})MB".format(n=_N)
-    iram = "(?P<used_kib>{n})/(?P<total_kib>{n})kB".format(n=_N)
-    lfb = r"(?: \(lfb (?P<lfb_blocks>{n})x(?P<lfb_mib>{n})MB\))?".format(n=_N)
-    core = "(?:off|{n}%@{n})".format(n=_N)
-    shapes: List[Tuple[str, Callable[[Parsed, Match], bool]]] = [
-        (r"[0-9]{2}-[0-9]{2}-[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}", _time),
-        ("RAM " + used + lfb, _memory("ram")),
-        ("SWAP " + used + r"(?: \(cached (?P<cached_mib>{n})MB\))?".format(n=_N), _memory("swap")),
-        ("IRAM " + iram + r"(?: ?\(lfb (?P<lfb_kib>{n})kB\))?".format(n=_N), _memory("iram")),
-        # one recorded line begins with the list itself: only the CPU has one of that shape
-        (r"(?:CPU )?\[(?P<cores>{c}(?:,{c})*)\]".format(c=core), _cpu),
-        ("EMC_FREQ (?=[0-9@])" + _CLOCK, _emc),
-        ("GR3D(?P<number>2?)_FREQ (?=[0-9@])" + _CLOCK, _gpu),
-        ("MTS fg (?P<fg_pct>{n})% bg (?P<bg_pct>{n})%".format(n=_N), _mts),
-        (
-            "(?P<name>(?:{e})[0-9]{{0,2}})(?:_FREQ)? "
-            "(?:(?P<off>off)|(?:(?P<pct>{n})%)?@?(?P<mhz>{n}))".format(e=_ENGINES, n=_N),
-            _engine,
-        ),
-        ("(?P<zone>[A-Za-z][A-Za-z0-9_-]*)@(?P<celsius>{r})C(?:/{r}C)*".format(r=_R), _temperature),
-        (
-            "(?P<label>[A-Z][A-Z0-9_]*) (?P<now>-?{n})(?P<unit>mW|)/-?{n}(?P=unit)"
-            "(?:/-?{n}(?P=unit))?".format(n=_N),
-            _rail,
-        ),
-    ]
-    return [(re.compile(shape + "(?= |$)"), take) for shape, take in shapes]
-
-
-_WORDS = _words()
-
+from epochwatt.telemetry.ina3221_chip import sensor
+from epochwatt.telemetry.rails import ModulePower
+from epochwatt.telemetry.source import NAN, Service
+from epochwatt.telemetry.tegrastats_line import parse_line
 
 INTERVAL_S = 1.0  # what the child is told; the study of 2023 had the same
 SILENT_S = 2.5 * INTERVAL_S  # without a line for so long, it has stopped
@@ -184,11 +23,12 @@ BLOCK_BYTES, MAX_BLOCKS = 65536, 4  # a tool gone mad does not hold the sampler 
 _CPU_TIMES = slice(11, 15)  # of /proc/PID/stat behind the name: user, system, and its children's
 
 
-class TegrastatsSource(Source):
-    """The tool as a child process: its newest line, each second.
+class TegrastatsSource(Service):
+    """The tool as a child process: each line once, at the moment at which it came.
 
-    The child is started with the source and lives as long. A reading never waits. When the child
-    ends or falls silent, that is a gap until the next window begins, which starts it anew.
+    The tool reads the rails and prints at once, so that its own delay is a few milliseconds; they
+    are not taken off. The child is started with the source and lives as long. When it ends or
+    falls silent, that is a gap until the next window begins, which starts it anew.
 
     Parameters
     ----------
@@ -202,12 +42,13 @@ class TegrastatsSource(Source):
     scope = "module"
 
     def __init__(self, root: str, kind: str, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
         self._clock = clock
+        self._root = root
         self._tool = os.path.join(root, "usr/bin/tegrastats")
         self._child: Optional[subprocess.Popen] = None
         self._pending = b""
-        self._line: Optional[bytes] = None
-        self._heard_s = 0.0
+        self._ended = ""  # why the child prints no more
         self._cpu_before_s = 0.0
         self._n_starts = 0
         try:
@@ -240,7 +81,7 @@ class TegrastatsSource(Source):
             bufsize=0,
             preexec_fn=_be_ordinary,
         )
-        self._child = child
+        self._child, self._ended = child, ""
         self._n_starts += 1
         self._cpu_before_s = 0.0
         os.set_blocking(self._fd(), False)
@@ -249,12 +90,12 @@ class TegrastatsSource(Source):
     def _fd(self) -> int:
         return self._child.stdout.fileno()  # type: ignore[union-attr]
 
-    def _await_line(self) -> None:
-        """Wait until there is a line; raises OSError."""
+    def _await_line(self, after_s: float = -math.inf) -> None:
+        """Wait until there is a line from after a moment; raises OSError."""
         deadline_s = self._clock() + FIRST_S
         poll = select.poll()
         poll.register(self._fd(), select.POLLIN)
-        while self._line is None:
+        while self.arrivals.newest is None or self.arrivals.newest[0] <= after_s:
             left_s = deadline_s - self._clock()
             if left_s <= 0:
                 raise OSError("{} printed nothing within {:g} s".format(self._tool, FIRST_S))
@@ -263,30 +104,57 @@ class TegrastatsSource(Source):
 
     def _drain(self) -> int:
         """Take what has been printed, without waiting; return its size. Raises OSError."""
+        if self._child is None or self._ended:
+            raise OSError(self._ended or "{} is not running".format(self._tool))
         n_bytes = 0
+        lines: List[bytes] = []
         for _ in range(MAX_BLOCKS):
             try:
                 block = os.read(self._fd(), BLOCK_BYTES)
             except BlockingIOError:
                 break
             if not block:
-                code = self._child.poll()  # type: ignore[union-attr]
-                raise OSError("{} ended (exit status {})".format(self._tool, code))
+                self._ended = "{} ended (exit status {})".format(self._tool, self._child.poll())
+                break
             n_bytes += len(block)
-            lines = (self._pending + block).split(b"\n")
-            self._pending = lines.pop()[-BLOCK_BYTES:]
-            if lines:
-                self._line, self._heard_s = lines[-1], self._clock()
+            whole = (self._pending + block).split(b"\n")
+            self._pending = whole.pop()[-BLOCK_BYTES:]
+            lines += whole
+        self._keep(lines)
         return n_bytes
+
+    def _keep(self, lines: List[bytes]) -> None:
+        """Keep lines that have come; of several at once only the last may have come now."""
+        now_s, newest = self._clock(), self.arrivals.newest
+        last_s = now_s
+        if len(lines) > 1 and newest is not None:  # nobody looked: by the tool's own interval
+            in_step_s = newest[0] + len(lines) * INTERVAL_S
+            last_s = in_step_s if now_s - INTERVAL_S <= in_step_s <= now_s else now_s
+        for n_after, line in zip(range(len(lines) - 1, -1, -1), lines):
+            self.arrivals.add(last_s - n_after * INTERVAL_S, line)
+
+    def listen(self) -> None:
+        """Take the lines that have come."""
+        try:
+            self._drain()
+        except OSError as error:
+            self._ended = str(error)
+
+    def file(self) -> Optional[int]:
+        """Return the end of the tool's pipe; None where no line can come any more."""
+        return None if self._child is None or self._ended else self._fd()
+
+    def silence(self) -> str:
+        """Return why no line has come."""
+        return self._ended or "{} is silent".format(self._tool)
 
     def _newest(self) -> bytes:
         """Return the newest line; raises OSError where the child has ended or is silent."""
-        if self._child is None:
-            raise OSError("{} is not running".format(self._tool))
         self._drain()
-        if self._line is None or self._clock() - self._heard_s > SILENT_S:
-            raise OSError("{} is silent".format(self._tool))
-        return self._line
+        newest = self.arrivals.newest
+        if self._ended or newest is None or self._clock() - newest[0] > SILENT_S:
+            raise OSError(self.silence())
+        return bytes(newest[1])
 
     def start(self) -> None:
         """A window begins: have a child that prints, and forget its old lines; raises OSError."""
@@ -299,19 +167,23 @@ class TegrastatsSource(Source):
 
     def _refresh(self) -> None:
         """Take the newest line; what waited in a full pipe is dropped, with the line cut in it."""
-        if self._child is None:
-            raise OSError("not running")
-        if self._clock() - self._heard_s > SILENT_S:
-            self._line = None
+        now_s = self._clock()
         if self._drain() > BLOCKED_BYTES:
-            self._line = None
-            self._await_line()  # the one that was cut
-            self._line = None
-        self._await_line()
+            self._await_line(now_s)  # the one that was cut
+            now_s = self._clock()
+            self._await_line(now_s)
+            self.arrivals.restart(now_s)
+        else:
+            self._await_line(now_s - SILENT_S)
+            self.arrivals.restart(now_s - SILENT_S)
 
     def read(self) -> List[float]:
         """Return what the newest line tells; raises OSError where it is too old."""
-        told = parse_line(self._newest().decode("ascii", "replace"))
+        return self.values(self._newest())
+
+    def values(self, taken: bytes) -> List[float]:
+        """Return what a line tells."""
+        told = parse_line(taken.decode("ascii", "replace"))
         rails, temps = told.get("rails_mw", {}), told.get("temps_c", {})
         values = self._power.row([rails.get(label, NAN) / 1e3 for label in self._labels])
         gpu, emc = told.get("gpu", {}), told.get("emc", {})
@@ -336,15 +208,17 @@ class TegrastatsSource(Source):
             self._power.settings(),
             tool=self._tool,
             interval_s=INTERVAL_S,
-            power="at instants of the tool's own, exactly one interval apart; up to one old",
+            power="each line once, at the moment at which it came; one interval apart",
             child_cpu_s=child_cpu_s if child_cpu_s == child_cpu_s else None,
             child_starts=self._n_starts,
+            sensor=sensor(self._root, self._power.parts(), INTERVAL_S),
         )
 
     def close(self) -> None:
         """End the child."""
         child, self._child = self._child, None
-        self._line, self._pending = None, b""
+        self._pending = b""
+        self.arrivals.forget()
         if child is not None:
             child.kill()
             child.stdout.close()  # type: ignore[union-attr]

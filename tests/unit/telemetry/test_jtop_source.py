@@ -6,13 +6,18 @@ import subprocess
 import sys
 import threading
 import types
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epochwatt.epochs.energy import trapezoid
+from epochwatt.records.samples import read_samples
 from epochwatt.telemetry import jtop_source
 from epochwatt.telemetry.jtop_source import Feed, JtopSource, open_jtop, reading
+from epochwatt.telemetry.sampler import Recorder
 
 ORIN_MW = {"VDD_GPU_SOC": 8000, "VDD_CPU_CV": 4000, "VIN_SYS_5V0": 9000, "VDDQ_VDD2_1V8AO": 2000}
 
@@ -287,10 +292,179 @@ def test_slow_service_has_its_own_limit(opened, clock):
     clock.sleep(14.0)
     assert row(source)["sample_age_s"] > 14.0
     assert source.settings()["service_interval_s"] == 5.0
-    assert source.settings()["interval_s"] == source.period_s == 1.0
+    assert source.settings()["interval_s"] == 1.0
+    assert source.period_s == 5.0
     clock.sleep(2.0)
     with pytest.raises(OSError, match="no new sample"):
         source.read()
+
+
+class Service:
+    """A service on the simulated clock: a sweep each interval, as jtop's timer makes it.
+
+    It notes the uptime, reads the power `READ_S` later and has brought the sample to the client
+    another `READ_S` and now and then some more after that. `truth` are the instants of the power.
+    """
+
+    READ_S = 0.02
+    SUSPENDED_S = 5000.0
+
+    def __init__(self, client, clock, interval_s=1.0, late_s=(0.0,), power_w=lambda t_s: 21.0):
+        self.client, self.clock, self.interval_s = client, clock, interval_s
+        self.late_s, self.power_w = late_s, power_w
+        self.truth = []
+        self.next_s = clock.t_s + 0.4
+        self.asleep = False
+
+    def uptime(self):
+        return self.clock() + self.SUSPENDED_S
+
+    def sleep(self, seconds):
+        """Let time pass on the clock, and the service do its work in it."""
+        end_s = self.clock.t_s + seconds
+        while True:
+            late_s = self.late_s[len(self.truth) % len(self.late_s)]
+            comes_s = self.next_s + 2 * self.READ_S + late_s
+            if self.asleep or comes_s > end_s:
+                break
+            read_s = self.next_s + self.READ_S
+            self.clock.t_s = max(self.clock.t_s, comes_s)
+            self.truth.append(read_s)
+            ticks = math.floor((self.next_s + self.SUSPENDED_S) * 100) / 100
+            self.client.uptime = datetime.timedelta(seconds=ticks)
+            self.client.power["rail"]["VDD_GPU_SOC"] = rail(int(1e3 * self.power_w(read_s)) - 13000)
+            self.client.show()
+            self.next_s += self.interval_s + 0.003
+        self.clock.t_s = max(self.clock.t_s, end_s)
+
+
+@pytest.fixture
+def served(clock):
+    """Return a function that makes a service, and the source that listens to it."""
+
+    def make(**options):
+        client = Client()
+        client.interval = options.get("interval_s", 1.0)
+        service = Service(client, clock, **options)
+        feed = Feed(client, "orin_agx", 1.0, clock, service.uptime)
+        service.sleep(1.5 * client.interval)
+        return service, JtopSource(feed, "orin_agx", "7.2.2")
+
+    return make
+
+
+@pytest.fixture
+def recorded(clock, folder):
+    """Return a function that records a source for some seconds; gives statistics and rows."""
+
+    def run(service, source, seconds=60.0, during=lambda t_s: None):
+        recorder = Recorder([source], 0, clock, clock.wall, service.sleep)
+        recorder.begin(folder)
+        start_s = clock.t_s
+        while clock.t_s < start_s + seconds:
+            service.sleep(min(recorder.step(), 0.1))
+            during(clock.t_s - start_s)
+        end_s = clock.t_s
+        return recorder.end(), read_samples(folder, "jtop"), (start_s, end_s)
+
+    return run
+
+
+@pytest.mark.parametrize("interval_s", [0.5, 1.0, 5.0])
+def test_each_sample_of_the_service_stands_in_the_file_once_at_its_own_instant(
+    served, recorded, clock, interval_s
+):
+    late_s = (0.0, 0.004, 0.3 * interval_s, 0.03, 0.0, 0.01, 0.1)
+    service, source = served(interval_s=interval_s, late_s=late_s)
+    service.sleep(0.7 * interval_s)
+    statistics, rows, (start_s, end_s) = recorded(service, source)
+    t_s, truth_s = rows["t_mono_s"], np.array(service.truth)
+    # from the last one before the window to the first one after it
+    assert t_s[0] <= start_s < t_s[2]  # one more where it was still on its way
+    assert t_s[-2] < end_s <= t_s[-1]
+    expected = truth_s[(truth_s > t_s[0] - 0.1) & (truth_s < t_s[-1] + 0.1)]
+    assert len(t_s) == len(expected)
+    assert np.abs(t_s - expected).max() < 0.012  # the service's clock has ticks of 10 ms
+    np.testing.assert_allclose(rows["t_unix_s"] - t_s, clock.wall_ahead_s, atol=1e-5)
+    assert rows["sample_age_s"].max() == pytest.approx(max(late_s) + Service.READ_S, abs=0.012)
+    assert clock.t_s - end_s < 1.5 * interval_s  # what it cost to wait
+    about = statistics["sources"]["jtop"]
+    assert (about["n_samples"], about["n_gaps"], about["error"]) == (len(t_s), 0, None)
+    assert about["period_s"] == about["settings"]["service_interval_s"] == interval_s
+    assert about["step_mean_s"] == pytest.approx(interval_s + 0.003, abs=0.01)
+
+
+def test_regular_service_is_flagged_by_its_true_stamps(served, recorded):
+    service, source = served(late_s=(0.0, 0.1, 0.02), power_w=lambda t_s: 20.0 + 10 * (t_s % 0.35))
+    _, rows, window_s = recorded(service, source)
+    energy = trapezoid(rows["t_mono_s"], rows["power_module_w"], *window_s)
+    assert "power_sampling_regular" in energy.flags
+    assert "power_end_held" not in energy.flags
+
+
+def test_service_that_is_silent_for_a_while_leaves_a_gap_that_is_counted(served, recorded):
+    service, source = served()
+
+    def during(t_s):
+        service.asleep = 20.0 < t_s < 30.0
+        if service.asleep:
+            service.next_s = max(service.next_s, service.clock.t_s)
+
+    statistics, rows, _ = recorded(service, source, 60.0, during)
+    about = statistics["sources"]["jtop"]
+    assert np.diff(rows["t_mono_s"]).max() > 9.0
+    assert about["n_failed"] == about["n_gaps"] == pytest.approx(10, abs=2)
+    assert about["error"].startswith("no new sample from jtop")
+
+
+def test_service_that_ends_is_not_waited_for_long_and_the_end_is_missing(served, recorded, clock):
+    service, source = served()
+
+    def during(t_s):
+        if t_s > 30.0:
+            service.asleep = True
+            service.client.error = RuntimeError("Lost connection")
+
+    statistics, rows, (_, end_s) = recorded(service, source, 60.0, during)
+    about = statistics["sources"]["jtop"]
+    assert rows["t_mono_s"][-1] < end_s - 28.0
+    assert clock.t_s - end_s < 1.7
+    assert about["n_failed"] == pytest.approx(30, abs=2)
+    assert about["error"].endswith("RuntimeError: Lost connection")
+
+
+def test_odd_sample_is_a_row_without_values_at_its_instant(served, recorded):
+    service, source = served()
+
+    def during(t_s):
+        service.client.gpu = 7 if 20.0 < t_s < 22.5 else {}
+
+    statistics, rows, _ = recorded(service, source, 60.0, during)
+    about, lost = statistics["sources"]["jtop"], np.isnan(rows["power_module_w"])
+    assert about["n_failed"] == about["n_nan"] == lost.sum() == pytest.approx(2.5, abs=1)
+    assert "AttributeError" in about["error"]
+    assert np.diff(rows["t_mono_s"]).max() < 1.1
+
+
+def test_old_sample_does_not_begin_a_window(served, recorded, clock):
+    service, source = served()
+    clock.sleep(600.0)
+    service.next_s = clock.t_s + 0.5
+    _, rows, (start_s, _) = recorded(service, source, 10.0)
+    assert rows["t_mono_s"][0] > start_s
+
+
+def test_service_with_a_clock_of_another_system_is_stamped_by_its_coming(clock):
+    client = Client()
+    feed = Feed(client, "orin_agx", 1.0, clock, lambda: clock() + 1e6)
+    client.start()
+    assert feed.arrivals.newest[0] == pytest.approx(clock.t_s, abs=1e-3)
+    assert feed.shortest_s is None
+
+
+def test_uptime_is_what_proc_tells():
+    told_s = float(Path("/proc/uptime").read_text("ascii").split()[0])
+    assert jtop_source.uptime_s() == pytest.approx(told_s, abs=5.0)
 
 
 def test_client_that_has_ended_says_why(opened, clock):

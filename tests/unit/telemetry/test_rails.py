@@ -94,6 +94,26 @@ def test_part_that_cannot_be_read_makes_the_total_nan():
     assert power.row([1.0, 1.0, 2.0, math.nan])[-1] == 4.0
 
 
+def test_rail_far_below_zero_leaves_no_power_and_noise_about_zero_is_added():
+    power = ModulePower("agx_xavier", list(XAVIER))
+    watts = list(XAVIER.values())
+    noisy = [-0.155 if label == "CV" else watt for label, watt in XAVIER.items()]
+    assert power.row(noisy)[-1] == pytest.approx(34.025 - 0.155)
+    assert power.row(noisy)[:-1] == noisy
+    broken = [-2.0 if label == "SOC" else watt for label, watt in XAVIER.items()]
+    assert power.row(broken)[-1] == -2.0  # the sampler counts it and keeps no total
+    assert power.row(watts)[-1] == pytest.approx(34.025)
+
+
+def test_parts_are_the_rails_of_the_total_with_their_columns():
+    assert list(ModulePower("orin_agx", list(ORIN)).parts().values()) == [
+        "rail_vdd_gpu_soc_w",
+        "rail_vdd_cpu_cv_w",
+        "rail_vin_sys_5v0_w",
+    ]
+    assert ModulePower("unknown", list(ORIN)).parts() == {}
+
+
 def test_row_holds_the_rails_and_then_the_total():
     power = ModulePower("nano", ["POM_5V_GPU", "POM_5V_IN"])
     assert power.columns == ("rail_pom_5v_gpu_w", "rail_pom_5v_in_w", TOTAL)

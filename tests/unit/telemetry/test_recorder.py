@@ -11,7 +11,7 @@ import pytest
 
 from epochwatt.records.samples import read_samples
 from epochwatt.telemetry import __main__ as process
-from epochwatt.telemetry import sampler
+from epochwatt.telemetry import channel, sampler
 from epochwatt.telemetry.sampler import Recorder
 from epochwatt.telemetry.source import Source
 from epochwatt.telemetry.synthetic import SyntheticSource
@@ -186,6 +186,23 @@ def test_each_fault_of_a_sensor_shows_and_rows_go_on(epoch, signal, faults, coun
     assert len(rows["synthetic"]["t_mono_s"]) == about["n_samples"] > 40
 
 
+def test_negative_reading_costs_that_reading_only(epoch):
+    class Meter(Source):
+        name, columns, scope, total = "meter", ("rail_a_w", "power_w"), "module", "power_w"
+        period_s, n = 0.1, 0
+
+        def read(self):
+            self.n += 1
+            return [5.0 + self.n, -2.0 if self.n == 7 else 7.0 + self.n]
+
+    statistics, rows = epoch(Meter())
+    about, power_w = statistics["sources"]["meter"], rows["meter"]["power_w"]
+    assert np.flatnonzero(np.isnan(power_w)).tolist() == [6]
+    assert rows["meter"]["rail_a_w"][6] == 12.0  # stands as it was read
+    assert np.isfinite(rows["meter"]["t_mono_s"]).all()
+    assert (about["n_negative"], about["n_failed"], about["n_gaps"]) == (1, 0, 0)
+
+
 def test_fault_is_told_in_words(epoch, signal):
     statistics, rows = epoch(signal(faults={"die_after": 20}))
     about = statistics["sources"]["synthetic"]
@@ -240,8 +257,8 @@ def test_jump_of_the_wall_clock_is_counted_and_leaves_the_monotonic_stamps(epoch
 
 
 def test_rows_beyond_the_cap_are_thinned_then_dropped_and_counted(epoch, signal, monkeypatch):
-    monkeypatch.setattr(sampler, "FULL_ROWS", 50)
-    monkeypatch.setattr(sampler, "MAX_ROWS", 60)
+    monkeypatch.setattr(channel, "FULL_ROWS", 50)
+    monkeypatch.setattr(channel, "MAX_ROWS", 60)
     statistics, rows = epoch(signal(), seconds=40.0)
     t_s = rows["synthetic"]["t_mono_s"]
     about = statistics["sources"]["synthetic"]
