@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -133,6 +134,38 @@ def test_samples_follow_the_rails(service, start, tmp_path):
     assert (total_w[0], total_w[-1]) == (21.0, 25.0)
 
 
+def test_each_sample_once_at_the_instant_at_which_the_service_read_the_rail(
+    service, start, tmp_path
+):
+    """The rail shows the time: its voltage is a count of milliseconds."""
+    sampler = start("jtop")
+    begin_s, over = time.monotonic(), threading.Event()
+
+    def tick():
+        while not over.wait(0.002):
+            write(service.board / GPU_MV, round(1e3 * (time.monotonic() - begin_s)))
+
+    clock = threading.Thread(target=tick)
+    clock.start()
+    time.sleep(1.5)
+    before_s = time.monotonic()
+    about = record(sampler, tmp_path / "epoch", seconds=10.0)["sources"]["jtop"]
+    over.set()
+    clock.join()
+    samples = read_samples(str(tmp_path / "epoch"), "jtop")
+    t_s = samples["t_mono_s"]
+    shown_s = begin_s + samples["rail_vdd_gpu_soc_w"] / 0.4  # 400 mA
+    assert t_s[0] <= before_s < t_s[1]
+    assert t_s[-1] >= before_s + 10.0
+    assert len(set(shown_s)) == len(t_s) == about["n_samples"]
+    assert np.allclose(np.diff(t_s), 1.0, atol=0.5)
+    error_s = np.median(np.abs(shown_s - t_s))
+    print(
+        f"stamps: {1e3 * error_s:.1f} ms off, way {1e3 * about['settings']['shortest_way_s']:.0f}"
+    )
+    assert error_s < 0.1  # where a reading of the newest sample is half a second off
+
+
 def test_rail_that_is_lost_takes_the_total_with_it(service, start, tmp_path):
     """jtop's own total shrinks by that rail, and nothing says so."""
     sampler = start("jtop")
@@ -148,15 +181,14 @@ def test_rail_that_is_lost_takes_the_total_with_it(service, start, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_service_that_is_lost_is_a_gap(service, start, tmp_path, number):
-    """Killed, it ends the client; stopped, it leaves the client waiting: no reading waits."""
+    """Killed, it ends the client; stopped, it leaves the client waiting: no window waits long."""
     sampler = start("jtop")
     service.signal(number)
     about = record(sampler, tmp_path / "epoch", seconds=6.0)["sources"]["jtop"]
-    assert about["n_failed"] >= 2
+    assert about["n_failed"] >= 5
     assert "no new sample from jtop for" in about["error"]
-    assert about["read_max_s"] < 0.1
     samples = read_samples(str(tmp_path / "epoch"), "jtop")
-    assert np.isnan(samples["power_module_w"][-1])
+    assert len(samples["t_mono_s"]) <= 2  # from before
     before_s = time.monotonic()
     sampler.stop()
     assert time.monotonic() - before_s < QUIT_S + 1.0

@@ -3,18 +3,58 @@
 The counter is exact and the power is a mean: with `energy_cpu_package_j` a window's energy is a
 difference of two rows. Reading needs root on most machines (since CVE-2020-8694).
 
+A counter that has fallen has wrapped or was set back (resume, a driver that was loaded anew). It
+has wrapped if the energy that this means could have been spent in that time; if not, nobody knows
+what was spent, and the window has no count from there on.
+
 Source: Linux Documentation/power/powercap/powercap.rst.
 """
 
 import glob
 import os
 import time
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 from epochwatt.telemetry.handles import Handle, readable, text
-from epochwatt.telemetry.source import NAN, Source
+from epochwatt.telemetry.source import NAN, Source, sensor_facts
 
 MIN_STEP_S = 0.01  # the counter moves once a millisecond: shorter means would be mostly noise
+MAX_W = 2000.0  # more than any package takes, for however short a time
+UPDATE_S = 0.001
+
+
+class Package:
+    """The counter of one package.
+
+    Parameters
+    ----------
+    handle : its file, open
+    range_uj : where it wraps
+    """
+
+    def __init__(self, handle: Handle, range_uj: int) -> None:
+        self.handle = handle
+        self.range_uj = range_uj
+        self._uj, self._t_s = 0, 0.0
+
+    def start(self, t_s: float) -> None:
+        """Count from what it shows now."""
+        self._uj, self._t_s = int(self.handle.read()), t_s
+
+    def spent(self, now_uj: int, t_s: float) -> Optional[int]:
+        """Return the energy since the time before, uJ; None where the counter was set back.
+
+        Parameters
+        ----------
+        now_uj : what it shows
+        t_s : when that was, s
+        """
+        step_uj = now_uj - self._uj
+        if step_uj < 0:
+            step_uj += self.range_uj
+        most_uj = 1e6 * MAX_W * (t_s - self._t_s + MIN_STEP_S)
+        self._uj, self._t_s = now_uj, t_s
+        return step_uj if step_uj <= most_uj else None
 
 
 class RaplSource(Source):
@@ -43,7 +83,7 @@ class RaplSource(Source):
     ) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._packages: List[Tuple[Handle, int]] = []
+        self._packages: List[Package] = []
         self._unreadable: List[str] = []
         for zone in sorted(glob.glob(os.path.join(root, "sys/class/powercap/intel-rapl:*"))):
             if not text(os.path.join(zone, "name")).startswith("package"):
@@ -53,8 +93,8 @@ class RaplSource(Source):
             if handle is None or not wrap_uj.isdigit():
                 self._unreadable.append(os.path.basename(zone))
             else:
-                self._packages.append((handle, int(wrap_uj)))
-        self._raw_uj = [0] * len(self._packages)
+                self._packages.append(Package(handle, int(wrap_uj)))
+        self._n_restarts = 0
         self._energy_uj = 0
         self._marks = [(0.0, 0)] * 2  # (t_s, energy_uj) that powers are taken from, older first
 
@@ -64,19 +104,27 @@ class RaplSource(Source):
 
     def start(self) -> None:
         """Count from zero; wait long enough for the first row to have a power."""
-        self._raw_uj = [int(handle.read()) for handle, _ in self._packages]
-        self._energy_uj = 0
-        self._marks = [(self._clock(), 0)] * 2
+        t_s = self._clock()
+        for package in self._packages:
+            package.start(t_s)
+        self._energy_uj = self._n_restarts = 0
+        self._marks = [(t_s, 0)] * 2
         self._sleep(MIN_STEP_S)
 
     def read(self) -> List[float]:
-        """Return the mean power since the row before, W, and the energy since the start, J."""
+        """Return the mean power since the row before, W, and the energy since the start, J.
+
+        Raises OSError where a counter was set back; from there on the energy is NaN.
+        """
         t_s = self._clock()
-        for n, (handle, wrap_uj) in enumerate(self._packages):
-            now_uj = int(handle.read())
-            step_uj = now_uj - self._raw_uj[n]
-            self._raw_uj[n] = now_uj
-            self._energy_uj += step_uj if step_uj >= 0 else step_uj + wrap_uj
+        shown = [int(package.handle.read()) for package in self._packages]
+        spent = [package.spent(now_uj, t_s) for package, now_uj in zip(self._packages, shown)]
+        known = [step_uj for step_uj in spent if step_uj is not None]
+        self._energy_uj += sum(known)
+        if len(known) < len(spent):
+            self._n_restarts += 1
+            self._marks = [(t_s, self._energy_uj)] * 2
+            raise OSError("an energy counter was set back: it shows {} uJ".format(shown))
         # Two rows may be closer than a mean needs: then it goes back to the row before that.
         older, newer = self._marks
         since_s, since_uj = newer if t_s - newer[0] >= MIN_STEP_S else older
@@ -84,17 +132,19 @@ class RaplSource(Source):
         power_w = (self._energy_uj - since_uj) / 1e6 / step_s if step_s > 0 else NAN
         if t_s - newer[0] >= MIN_STEP_S:
             self._marks = [newer, (t_s, self._energy_uj)]
-        return [power_w, self._energy_uj / 1e6]
+        return [power_w, NAN if self._n_restarts else self._energy_uj / 1e6]
 
     def settings(self) -> Dict[str, Any]:
         """Return what the power is a mean of, and when the counters wrap."""
         return {
             "power": "mean since the row before, from the energy counter",
             "packages": len(self._packages),
-            "max_energy_range_j": [wrap_uj / 1e6 for _, wrap_uj in self._packages],
+            "max_energy_range_j": [package.range_uj / 1e6 for package in self._packages],
+            "counter_restarts": self._n_restarts,
+            "sensor": sensor_facts("mean", None, UPDATE_S, {self.columns[0]: None}),
         }
 
     def close(self) -> None:
         """Close all handles."""
-        for handle, _ in self._packages:
-            handle.close()
+        for package in self._packages:
+            package.handle.close()

@@ -2,9 +2,15 @@
 
 import math
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from epochwatt.telemetry.rapl import RaplSource
+from epochwatt.epochs.energy import counter_energy_j
+from epochwatt.records.samples import read_samples
+from epochwatt.telemetry.rapl import MAX_W, RaplSource
+from epochwatt.telemetry.sampler import Recorder
 
 
 @pytest.fixture
@@ -89,3 +95,129 @@ def test_power_before_the_start_is_unknown(root, zone, clock):
 
 def test_settings_tell_where_the_counters_wrap(source):
     assert source.settings()["max_energy_range_j"] == [1.0, 1.0]
+
+
+RANGE_UJ = 262_143_328_850  # of an Intel processor
+
+
+class Processor:
+    """Two packages whose counters a test moves; each reading shows what they are then."""
+
+    def __init__(self, root, clock, counters_uj):
+        self.counters_uj = list(counters_uj)
+        for n, name in enumerate(("package-0", "package-1")):
+            zone = root / f"sys/class/powercap/intel-rapl:{n}"
+            zone.mkdir(parents=True)
+            (zone / "name").write_text(name)
+            (zone / "max_energy_range_uj").write_text(f"{RANGE_UJ}\n")
+        self.root, self.clock = root, clock
+        self.show()
+
+    def show(self):
+        for n, counter_uj in enumerate(self.counters_uj):
+            path = self.root / f"sys/class/powercap/intel-rapl:{n}/energy_uj"
+            path.write_text(f"{counter_uj}\n")
+
+    def work(self, seconds, watts):
+        self.clock.sleep(seconds)
+        for n, each_w in enumerate(watts):
+            self.counters_uj[n] = (self.counters_uj[n] + round(1e6 * each_w * seconds)) % RANGE_UJ
+        self.show()
+
+
+STEPS = st.lists(
+    st.tuples(st.floats(0.02, 2.0), st.floats(0.0, 600.0), st.floats(0.0, 600.0)),
+    min_size=2,
+    max_size=30,
+)
+SET_BACK = pytest.mark.parametrize(
+    "to_uj", [0, 12_345_678, None], ids=["to zero", "to little", "by one count"]
+)
+
+
+@given(steps=STEPS, below_wrap_uj=st.integers(0, 10**9))
+def test_energy_is_what_was_spent_however_often_the_counters_wrap(
+    tmp_path_factory, steps, below_wrap_uj
+):
+    clock = _Clock()
+    start_uj = RANGE_UJ - 1 - below_wrap_uj
+    processor = Processor(tmp_path_factory.mktemp("rapl"), clock, [start_uj, start_uj // 2])
+    source = RaplSource(str(processor.root), clock, clock.sleep)
+    source.start()
+    spent_j = 0.0
+    for seconds, *watts in steps:
+        processor.work(seconds, watts)
+        spent_j += seconds * sum(watts)
+        power_w, energy_j = source.read()
+        assert energy_j == pytest.approx(spent_j, abs=1e-3)
+        assert power_w == pytest.approx(sum(watts), rel=1.0, abs=1.0)  # start() waits 10 ms
+    assert source.settings()["counter_restarts"] == 0
+    source.close()
+
+
+@SET_BACK
+@given(steps=STEPS, place=st.integers(0, 28), started_uj=st.integers(10**10, RANGE_UJ // 2))
+def test_counter_that_is_set_back_adds_nothing_and_ends_the_count(
+    tmp_path_factory, to_uj, steps, place, started_uj
+):
+    clock = _Clock()
+    processor = Processor(tmp_path_factory.mktemp("rapl"), clock, [started_uj, started_uj])
+    source = RaplSource(str(processor.root), clock, clock.sleep)
+    source.start()
+    is_set_back = False
+    for n, (seconds, *watts) in enumerate(steps):
+        if n == min(place, len(steps) - 1):
+            counter_uj = processor.counters_uj[0]
+            clock.sleep(seconds)
+            processor.counters_uj[0] = counter_uj - 1 if to_uj is None else to_uj
+            processor.show()
+            with pytest.raises(OSError, match="set back"):
+                source.read()
+            is_set_back = True
+            continue
+        processor.work(seconds, watts)
+        power_w, energy_j = source.read()
+        assert 0.0 <= power_w <= 2 * MAX_W
+        assert math.isnan(energy_j) == is_set_back
+    assert source.settings()["counter_restarts"] == 1
+    source.start()
+    assert source.read()[1] == 0.0
+    source.close()
+
+
+class _Clock:
+    def __init__(self):
+        self.t_s = 1000.0
+
+    def __call__(self):
+        return self.t_s
+
+    def sleep(self, seconds):
+        self.t_s += seconds
+
+
+def test_window_in_which_a_counter_was_set_back_has_no_count_and_says_so(tmp_path, clock, folder):
+    """It had 262 kJ too much, as `counter`, without a bound."""
+    processor = Processor(tmp_path / "root", clock, [10**11, 10**11])
+    source = RaplSource(str(processor.root), clock, clock.sleep)
+    recorder = Recorder([source], 0, clock, clock.wall)
+    recorder.begin(folder)
+    for n in range(300):
+        processor.work(0.1, (30.0, 20.0))
+        if n == 150:
+            processor.counters_uj[0] -= 1_000_000_000
+            processor.show()
+        recorder.step()
+    about = recorder.end()["sources"]["rapl"]
+    rows = read_samples(folder, "rapl")
+    t_s, power_w = rows["t_mono_s"], rows["power_cpu_package_w"]
+    assert math.isnan(counter_energy_j(t_s, rows["energy_cpu_package_j"], t_s[1], t_s[-1]))
+    assert about["n_failed"] == np.isnan(power_w).sum() == 1
+    assert "set back" in about["error"]
+    assert about["settings"]["counter_restarts"] == 1
+    assert np.nanmax(power_w) < 200.0
+    recorder.close()
+
+
+def test_settings_say_what_a_value_is(source):
+    assert source.settings()["sensor"]["reads"] == "mean"
