@@ -147,11 +147,13 @@ def test_each_sample_once_at_the_instant_at_which_the_service_read_the_rail(
 
     clock = threading.Thread(target=tick)
     clock.start()
-    time.sleep(1.5)
-    before_s = time.monotonic()
-    about = record(sampler, tmp_path / "epoch", seconds=10.0)["sources"]["jtop"]
-    over.set()
-    clock.join()
+    try:
+        time.sleep(1.5)
+        before_s = time.monotonic()
+        about = record(sampler, tmp_path / "epoch", seconds=10.0)["sources"]["jtop"]
+    finally:
+        over.set()
+        clock.join()
     samples = read_samples(str(tmp_path / "epoch"), "jtop")
     t_s = samples["t_mono_s"]
     shown_s = begin_s + samples["rail_vdd_gpu_soc_w"] / 0.4  # 400 mA

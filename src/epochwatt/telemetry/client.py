@@ -19,7 +19,8 @@ log = logging.getLogger(__name__)
 
 START_S = 30.0  # to be ready; normally 0.2
 TIMEOUT_S = 60.0  # for each answer: to bring the rows to a busy memory card takes its time
-QUIT_S = 2.0  # to end by itself
+QUIT_S = 2.0  # to end by itself, and again when it is killed
+ODD_CHARS = 120  # of an answer that nobody understands, in the log
 
 
 class Sampler:
@@ -89,8 +90,8 @@ class Sampler:
             sampler._lose("it cannot be started: {}".format(error))
             return sampler
         answer = sampler._answer(START_S) or {}
-        sampler.sources = answer.get("sources", {})
-        sampler.refused = answer.get("refused", {})
+        sampler.sources = _told(answer, "sources")
+        sampler.refused = _told(answer, "refused")
         return sampler
 
     @property
@@ -108,12 +109,13 @@ class Sampler:
 
     def end(self) -> Dict[str, Any]:
         """Read every source once more and close the files; return the epoch's statistics."""
-        if self._missed is None:
-            answer = self._ask(b"end")
-            if answer is not None and answer["ok"]:
+        answer = self._ask(b"end") if self._missed is None else None
+        if answer is not None and not answer["ok"]:
+            self._miss(answer["error"])
+        elif answer is not None:
+            if _are_statistics(answer.get("statistics")):
                 return dict(answer["statistics"])
-            if answer is not None:
-                self._miss(answer["error"])
+            self._lose("it answers nonsense: {!r}".format(answer)[:ODD_CHARS])
         return self._nothing()
 
     def stop(self) -> None:
@@ -151,17 +153,27 @@ class Sampler:
             if left_s <= 0 or not poll.poll(1000 * left_s):
                 self._lose("no answer within {:g} s".format(timeout_s))
                 return None
-            block = os.read(fd, 65536)
+            try:
+                block = os.read(fd, 65536)
+            except OSError:
+                block = b""
             if not block:
                 self._lose("the process ended")
                 return None
             self._answers += block
         line, _, self._answers = self._answers.partition(b"\n")
         try:
-            return dict(json.loads(line.decode("utf-8")))
-        except ValueError:
-            self._lose("it answers nonsense: {!r}".format(line[:80]))
+            answer = json.loads(line.decode("utf-8"))
+        except (ValueError, RecursionError):
+            answer = None
+        is_answer = isinstance(answer, dict) and (
+            answer.get("ok") is True
+            or (answer.get("ok") is False and isinstance(answer.get("error"), str))
+        )
+        if not is_answer:
+            self._lose("it answers nonsense: {!r}".format(line)[:ODD_CHARS])
             return None
+        return dict(answer)
 
     def _lose(self, why: str) -> None:
         """Give the sampler up for good."""
@@ -211,8 +223,29 @@ def _end(process: "subprocess.Popen") -> None:
             pipe.close()  # type: ignore[union-attr]
         except OSError:
             pass
-    try:
-        process.wait(QUIT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    for _ in range(2):
+        try:
+            process.wait(QUIT_S)
+            return
+        except subprocess.TimeoutExpired:
+            process.kill()
+    log.warning("the sampler cannot be killed: a reading hangs in the kernel (pid %d)", process.pid)
+
+
+def _told(answer: Dict[str, Any], name: str) -> Dict[str, Any]:
+    """Return what an answer has under a name; nothing where it is of another shape."""
+    told = answer.get(name)
+    return told if isinstance(told, dict) else {}
+
+
+def _are_statistics(told: Any) -> bool:
+    """Say whether an answer holds what the trainer wants to know of each source."""
+    sources = told.get("sources") if isinstance(told, dict) else None
+    return (
+        isinstance(sources, dict)
+        and "lost" in told
+        and all(
+            isinstance(about, dict) and {"scope", "step_mean_s"} <= set(about)
+            for about in sources.values()
+        )
+    )

@@ -126,7 +126,7 @@ class SyntheticSource(Source):
             "signal_s_w": [list(level) for level in self._signal],
             "phase_s": self._phase_s,
             "faults": self._faults,
-            "sensor": sensor_facts("instant", 0.0, None, {self.total or "": 0.0}),
+            "sensor": sensor_facts("instant", 0.0, None, {self.columns[0]: 0.0}),
         }
 
 

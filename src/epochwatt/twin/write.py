@@ -36,6 +36,7 @@ from epochwatt.records.run_folder import (
     write_record,
 )
 from epochwatt.records.samples import write_samples
+from epochwatt.telemetry.source import sensor_facts
 from epochwatt.twin.epochs import Samples, SimulatedEpoch
 
 KEPT_EPOCHS = 10  # more than any run but the 15-hour ones has
@@ -187,7 +188,7 @@ def _about(source: Samples) -> dict[str, Any]:
         "scope": source.scope,
         "total": source.total,
         "period_s": source.period_s,
-        "settings": {},
+        "settings": _settings(source.total),
         "n_samples": len(source.t_s),
         "n_failed": 0,
         "n_gaps": 0,
@@ -200,6 +201,13 @@ def _about(source: Samples) -> dict[str, Any]:
         "n_negative": 0 if total_w is None else int((total_w < 0).sum()),
         "stuck_s": 0.0 if total_w is None else stuck_s(source.t_s, total_w),
     }
+
+
+def _settings(total: str | None) -> dict[str, Any]:
+    """Return what a simulated power sensor says of itself: it shows the instant, in no steps."""
+    if total is None:
+        return {}
+    return {"sensor": sensor_facts("instant", 0.0, None, {total: 0.0})}
 
 
 def stuck_s(t_s: np.ndarray, values: np.ndarray) -> float:

@@ -1,5 +1,6 @@
 """The real process: started, commanded, killed, orphaned."""
 
+import io
 import logging
 import os
 import signal
@@ -164,6 +165,63 @@ def test_sampler_that_answers_nonsense_harms_nothing(folder, told, monkeypatch, 
     monkeypatch.setattr(sys, "executable", "/bin/echo")
     with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
         assert_lost(sampler, folder, told, "nonsense")
+
+
+READY = '{"ok": true, "sources": {"host": null}}'
+ODD = [
+    "7",
+    "[1, 2]",
+    '"ok"',
+    "null",
+    "[" * 5000,
+    "\\xff",
+    "{}",
+    '{"ok": 1}',
+    '{"ok": false}',
+    '{"ok": true, "statistics": 3}',
+    '{"ok": true, "statistics": {}}',
+    '{"ok": true, "statistics": {"lost": false, "sources": []}}',
+    '{"ok": true, "statistics": {"lost": false, "sources": {"host": 1}}}',
+]
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("place", range(3), ids=["at the start", "to begin", "to end"])
+def test_whatever_a_sampler_answers_the_trainer_goes_on(
+    folder, told, monkeypatch, tmp_path, odd, place
+):
+    answers = [READY, '{"ok": true}']
+    tool = tmp_path / "sampler"
+    lines = "\n".join([*answers[:place], odd])
+    tool.write_text(f"#!/bin/sh\nprintf '%b\\n' '{lines}'\nexec cat\n", encoding="ascii")
+    tool.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tool))
+    with Sampler.start(os.getpid(), str(tmp_path), 0, timeout_s=5.0) as sampler:
+        assert all(isinstance(scope, (str, type(None))) for scope in sampler.sources.values())
+        statistics = run_epoch(sampler, folder, seconds=0)
+    assert statistics["lost"] is True
+    assert statistics["sources"] == {}
+    assert statistics == files.read_json(folder + "/telemetry.json")
+
+
+def test_sampler_that_cannot_be_killed_is_not_waited_for(folder, monkeypatch, tmp_path):
+    """A reading that hangs in the kernel keeps its process, whatever signal it is sent."""
+
+    class Unkillable:
+        stdin = stdout = io.BytesIO()
+        pid = 1
+
+        def wait(self, timeout=None):
+            assert timeout is not None, "this would wait for ever"
+            raise subprocess.TimeoutExpired("sampler", timeout)
+
+        def kill(self):
+            pass
+
+    sampler = Sampler()
+    sampler._process = Unkillable()
+    sampler.stop()
+    assert sampler.pid is None
 
 
 def test_epoch_that_cannot_be_sampled_is_lost_and_the_next_is_not(start, folder, told):
