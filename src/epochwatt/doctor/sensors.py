@@ -63,11 +63,15 @@ def _sources(statistics: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _source(name: str, about: dict[str, Any]) -> Iterator[Finding]:
     deviation_s = about["deviation_p99_s"] or 0.0
-    found = (
-        f"{name}: a row each {1e3 * about['period_s']:.0f} ms ({about['n_samples']} of them), 99 % "
-        f"within {1e3 * deviation_s:.2f} ms of their instant, a reading takes "
-        f"{1e3 * about['read_mean_s']:.2f} ms, {counted(about['n_gaps'], 'gaps')}"
-    )
+    found = f"{name}: a row each {1e3 * about['period_s']:.0f} ms ({about['n_samples']} of them), "
+    if about["deviation_p99_s"] is None:
+        found += "at instants of its own"
+    else:
+        found += (
+            f"99 % within {1e3 * deviation_s:.2f} ms of their instant, "
+            f"a reading takes {1e3 * about['read_mean_s']:.2f} ms"
+        )
+    found += f", {counted(about['n_gaps'], 'gaps')}"
     if about["n_gaps"]:
         late, failed = about["n_late"], about["n_failed"]
         why = f" ({about['error']})" if about["error"] else ""

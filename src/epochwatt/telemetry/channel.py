@@ -10,6 +10,7 @@ from epochwatt.telemetry.tally import Tally
 # The cap on rows per epoch and source: all instants for 5.5 h at 10 Hz, then one in ten for 55 h,
 # then none but the last.
 FULL_ROWS, MAX_ROWS, THINNING = 200000, 400000, 10
+HANG_S = 1.0  # nobody knows when a reading that took longer was taken: it counts as failed
 
 Clock = Callable[[], float]
 # monotonic clock before and after a reading, wall clock after it, instant (None: a bound), what the
@@ -77,6 +78,8 @@ class Channel:
         fresh, self._fresh = self._fresh, []
         self._n_rows += len(fresh)
         for before_s, after_s, unix_s, planned_s, taken in fresh:
+            if after_s - before_s > HANG_S:
+                taken = "a reading took {:.1f} s".format(after_s - before_s)
             values = self._values(taken)
             t_s = (before_s + after_s) / 2.0
             ahead_s = unix_s - after_s

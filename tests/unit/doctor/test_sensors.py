@@ -55,6 +55,14 @@ def test_cost_and_jitter_are_told(recorded):
     assert about.found == "host: a, b"
 
 
+@pytest.mark.parametrize("n_samples", [12, 0])
+def test_a_service_has_instants_of_its_own(recorded, n_samples):
+    jtop = source("a", deviation_p99_s=None, read_mean_s=None, n_samples=n_samples)
+    jitter = list(sensors.sampler(recorded(jtop=jtop)))[1]
+    told = f"jtop: a row each 1000 ms ({n_samples} of them), at instants of its own, 0 gaps"
+    assert jitter.found == told
+
+
 def test_a_service_and_a_child_are_counted_in(recorded):
     child = source("a", settings={"child_cpu_s": 0.02})
     cost, *_ = sensors.sampler(recorded(jtop_cpu_s=0.5, tegrastats=child))

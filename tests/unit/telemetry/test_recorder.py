@@ -137,6 +137,13 @@ def test_hang_makes_rows_of_the_other_sources_late_too(epoch, signal):
     assert len(rows["second"]["t_mono_s"]) == about["n_samples"]
 
 
+def test_reading_that_hung_is_none_and_said_so(epoch, signal):
+    statistics, rows = epoch(signal(faults={"hang_at": 20, "hang_s": 5.0}), seconds=30.0)
+    about, power_w = statistics["sources"]["synthetic"], rows["synthetic"]["power_total_w"]
+    assert np.flatnonzero(np.isnan(power_w)).tolist() == [19]
+    assert (about["n_failed"], about["error"]) == (1, "a reading took 5.0 s")
+
+
 def test_hang_beyond_the_plan_skips_what_was_not_planned_yet(epoch, signal):
     statistics, _ = epoch(signal(faults={"hang_at": 50, "hang_s": 25.0}), seconds=60.0)
     about = statistics["sources"]["synthetic"]
