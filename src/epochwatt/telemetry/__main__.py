@@ -83,14 +83,16 @@ def serve(
     The end of the pipe alone would not do: loader workers are forks of the trainer, hold its end
     of it and outlive it by seconds.
     """
-    pending = b""
+    pending, watched, services = b"", [commands], recorder.services
     unchecked_s = CHECK_S  # not at each wake-up: it would be a twentieth of the sampler's CPU time
     while unchecked_s < CHECK_S or os.getppid() == parent:
         unchecked_s %= CHECK_S
         wait_s = min(recorder.step(), CHECK_S)
         unchecked_s += wait_s
-        ready = select.select([commands] + recorder.files(), [], [], wait_s)[0]
-        if ready and ready != [commands]:
+        ready = select.select(watched + recorder.files() if services else watched, [], [], wait_s)[
+            0
+        ]
+        if services and ready and ready != watched:
             recorder.listen()
         if commands not in ready:
             continue

@@ -36,6 +36,10 @@ class Recorder:
     seed : of the instants; they differ between sources and between epochs
     clock, wall : the monotonic and the wall clock, s
     rest : lets some seconds pass; None: until then or until a service has something
+
+    Attributes
+    ----------
+    services : the sources that sample by themselves
     """
 
     def __init__(
@@ -47,7 +51,7 @@ class Recorder:
         rest: Optional[Callable[[float], None]] = None,
     ) -> None:
         self._sources = sources
-        self._services = [source for source in sources if isinstance(source, Service)]
+        self.services = [source for source in sources if isinstance(source, Service)]
         self._rest = rest or self._watch
         self._seed = seed
         self._clock, self._wall = clock, wall
@@ -175,12 +179,12 @@ class Recorder:
 
     def files(self) -> List[int]:
         """Return the descriptors that are ready when a service has something to listen to."""
-        found = [service.file() for service in self._services]
+        found = [service.file() for service in self.services]
         return [file for file in found if file is not None]
 
     def listen(self) -> None:
         """Take what the services have to say, within an epoch or between two."""
-        for service in self._services:
+        for service in self.services:
             service.listen()
 
     def _watch(self, seconds: float) -> None:
