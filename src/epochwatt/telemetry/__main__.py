@@ -89,9 +89,8 @@ def serve(
         unchecked_s %= CHECK_S
         wait_s = min(recorder.step(), CHECK_S)
         unchecked_s += wait_s
-        ready = select.select(watched + recorder.files() if services else watched, [], [], wait_s)[
-            0
-        ]
+        files = watched + recorder.files() if services else watched
+        ready = select.select(files, [], [], wait_s)[0]
         if services and ready and ready != watched:
             recorder.listen()
         if commands not in ready:

@@ -167,8 +167,8 @@ class TegrastatsSource(Service):
 
     def _refresh(self) -> None:
         """Take the newest line; what waited in a full pipe is dropped, with the line cut in it."""
-        now_s = self._clock()
-        if self._drain() > BLOCKED_BYTES:
+        n_bytes, now_s = self._drain(), self._clock()
+        if n_bytes > BLOCKED_BYTES:
             self._await_line(now_s)  # the one that was cut
             now_s = self._clock()
             self._await_line(now_s)
