@@ -30,7 +30,7 @@ from epochwatt.telemetry.source import NAN, READ_ERRORS, Arrivals, Service
 START_S = 20.0  # to connect; the service may hang, and the client would wait for ever
 STALE = 3  # intervals without a new sample; the client itself waits that long
 OWN_TOTAL = "power_jtop_w"
-AGE = "sample_age_s"
+WAY = "sample_way_s"
 _UCSI = "ucsi-source-psy-"  # of USB-C ports; 4.x leaves it away
 _CLOCK_BOOTTIME = 7  # linux/time.h: what /proc/uptime tells; `time` has no name for it before 3.7
 _TICK_S = 0.01  # of /proc/uptime, which cuts off
@@ -212,7 +212,7 @@ class JtopSource(Service):
 
     The module's power is the sum that `rails` knows to be right. jtop's own total stands beside it:
     it adds all rails where there is no input rail, also those that hang below another.
-    `sample_age_s` is the time from the instant of a sample until it came.
+    `sample_way_s` is the time from the instant of a sample until it came.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class JtopSource(Service):
         self._left_out = first.left_out
         self._power = ModulePower(kind, self._labels)
         self.total = self._power.total
-        self.columns = self._power.columns + self._others + (AGE,)
+        self.columns = self._power.columns + self._others + (WAY,)
 
     def start(self) -> None:
         """Count contradictions of the rails from zero; keep the newest sample only."""
@@ -273,7 +273,7 @@ class JtopSource(Service):
             shortest_way_s=self._feed.shortest_s,
             left_out=self._left_out,
             power="each sample of the service once, at the instant of its reading to half of "
-            "shortest_way_s; sample_age_s: from there until it came",
+            "shortest_way_s; sample_way_s: from there until it came",
             sensor=sensor(self._root, self._power.parts(), self.period_s),
         )
 

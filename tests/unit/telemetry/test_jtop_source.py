@@ -115,7 +115,7 @@ def test_rails_our_total_and_jtops(opened):
     source = opened(Client())
     assert (source.name, source.scope, source.total) == ("jtop", "module", "power_module_w")
     values = row(source)
-    age_s = values.pop("sample_age_s")
+    age_s = values.pop("sample_way_s")
     assert 0 < age_s < 0.01
     assert math.isnan(values.pop("temp_cv0_c"))
     assert values == {
@@ -219,7 +219,7 @@ def test_3_1_of_a_nano(opened):
         "fan_pct": 33.5,
         "temp_cpu_c": 31.5,
         "temp_thermal_c": 30.0,
-        "sample_age_s": pytest.approx(0, abs=0.01),
+        "sample_way_s": pytest.approx(0, abs=0.01),
     }
 
 
@@ -258,7 +258,7 @@ def test_reading_is_the_newest_sample(opened, clock):
 def test_sample_that_is_too_old_is_a_failed_reading(opened, clock):
     source = opened(Client())
     clock.sleep(2.9)
-    assert 2.9 < row(source)["sample_age_s"] < 3.0
+    assert 2.9 < row(source)["sample_way_s"] < 3.0
     clock.sleep(0.2)
     with pytest.raises(OSError, match=r"no new sample from jtop for 3\.1 s$"):
         source.read()
@@ -290,7 +290,7 @@ def test_slow_service_has_its_own_limit(opened, clock):
     client.interval = 5.0
     source = opened(client)
     clock.sleep(14.0)
-    assert row(source)["sample_age_s"] > 14.0
+    assert row(source)["sample_way_s"] > 14.0
     assert source.settings()["service_interval_s"] == 5.0
     assert source.settings()["interval_s"] == 1.0
     assert source.period_s == 5.0
@@ -386,7 +386,7 @@ def test_each_sample_of_the_service_stands_in_the_file_once_at_its_own_instant(
     assert len(t_s) == len(expected)
     assert np.abs(t_s - expected).max() < 0.012  # the service's clock has ticks of 10 ms
     np.testing.assert_allclose(rows["t_unix_s"] - t_s, clock.wall_ahead_s, atol=1e-5)
-    assert rows["sample_age_s"].max() == pytest.approx(max(late_s) + Service.READ_S, abs=0.012)
+    assert rows["sample_way_s"].max() == pytest.approx(max(late_s) + Service.READ_S, abs=0.012)
     assert clock.t_s - end_s < 1.5 * interval_s  # what it cost to wait
     about = statistics["sources"]["jtop"]
     assert (about["n_samples"], about["n_gaps"], about["error"]) == (len(t_s), 0, None)
