@@ -115,10 +115,13 @@ class Arrivals:
 
     def restart(self, oldest_s: float) -> None:
         """Forget all but the newest sample, and that one too where it is from before `oldest_s`."""
-        newest = self.newest
-        self._waiting.clear()
-        if newest is not None and newest[0] >= oldest_s:
-            self._waiting.append(newest)
+        newest, waiting = self.newest, self._waiting  # more may come while this runs
+        while len(waiting) > 1:
+            waiting.popleft()
+        if not waiting and newest is not None:
+            waiting.appendleft(newest)
+        if waiting and waiting[0][0] < oldest_s:
+            waiting.popleft()
 
     def take(self) -> List[Sample]:
         """Return the samples that have come since the last time, in order."""
