@@ -164,7 +164,11 @@ class ServiceChannel(Channel):
         now_s = self._clock()
         unix_ahead_s = self._wall() - now_s
         for t_s, taken in self.source.arrivals.take():
-            self._miss(t_s)
+            gap_s = 0.0 if self._latest_s is None else t_s - self._latest_s
+            n_missing = round(gap_s / self.source.period_s) - 1
+            if n_missing > 0:
+                self._miss(n_missing, "no sample for {:.1f} s".format(gap_s))
+            self._latest_s = t_s
             if self._n_rows + len(self._fresh) < MAX_ROWS:
                 self._fresh.append((t_s, t_s, t_s + unix_ahead_s, None, taken))
             else:
@@ -184,18 +188,13 @@ class ServiceChannel(Channel):
     def give_up(self, t_s: float) -> None:
         """Count what should have come by `t_s`, and the sample after it."""
         latest_s = t_s - self.source.period_s if self._latest_s is None else self._latest_s
-        self._failed_samples(max(1, round((t_s - latest_s) / self.source.period_s)))
+        n_missing = max(1, round((t_s - latest_s) / self.source.period_s))
+        self._miss(n_missing, self.source.silence())
 
-    def _miss(self, t_s: float) -> None:
-        """Count the samples that should lie between the latest and one at `t_s`."""
-        if self._latest_s is not None:
-            self._failed_samples(round((t_s - self._latest_s) / self.source.period_s) - 1)
-        self._latest_s = t_s
-
-    def _failed_samples(self, n: int) -> None:
-        if n > 0:
-            self._tally.n_failed += n
-            self._tally.error = self.source.silence()
+    def _miss(self, n: int, why: str) -> None:
+        """Count samples that did not come."""
+        self._tally.n_failed += n
+        self._tally.error = why
 
     def _n_late(self) -> int:
         return 0  # what is missing counts as failed

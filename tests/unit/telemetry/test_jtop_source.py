@@ -414,7 +414,7 @@ def test_service_that_is_silent_for_a_while_leaves_a_gap_that_is_counted(served,
     about = statistics["sources"]["jtop"]
     assert np.diff(rows["t_mono_s"]).max() > 9.0
     assert about["n_failed"] == about["n_gaps"] == pytest.approx(10, abs=2)
-    assert about["error"].startswith("no new sample from jtop")
+    assert about["error"].startswith("no sample for 1")  # a bit more than ten seconds
 
 
 def test_service_that_ends_is_not_waited_for_long_and_the_end_is_missing(served, recorded, clock):
