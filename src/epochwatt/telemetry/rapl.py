@@ -141,7 +141,10 @@ class RaplSource(Source):
             "packages": len(self._packages),
             "max_energy_range_j": [package.range_uj / 1e6 for package in self._packages],
             "counter_restarts": self._n_restarts,
-            "sensor": sensor_facts("mean", self.period_s, UPDATE_S, {self.columns[0]: None}),
+            "sensor": dict(
+                sensor_facts("mean", self.period_s, None, {self.columns[0]: None}),
+                counter_update_s=UPDATE_S,
+            ),
         }
 
     def close(self) -> None:

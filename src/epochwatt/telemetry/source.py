@@ -4,6 +4,7 @@ from collections import deque
 from typing import Any, Deque, Dict, List, Optional, Tuple
 
 NAN = float("nan")
+WRITTEN_W = 1e-4  # step of a power below 100 W in a file of samples, which has six digits
 
 # What a reading may fail with: it counts as a gap, as does a wrong number of values. One library
 # that answers oddly must not end the readings of the others.

@@ -10,7 +10,7 @@ import time
 from bisect import bisect_right
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from epochwatt.telemetry.source import NAN, Source, sensor_facts
+from epochwatt.telemetry.source import NAN, WRITTEN_W, Source, sensor_facts
 
 # 350 ms as in a training with 17.2 W on average: 120 ms wait at 8 W, 230 ms compute at 22 W
 TRAINING = ((0.12, 8.0), (0.23, 22.0))
@@ -126,7 +126,7 @@ class SyntheticSource(Source):
             "signal_s_w": [list(level) for level in self._signal],
             "phase_s": self._phase_s,
             "faults": self._faults,
-            "sensor": sensor_facts("instant", 0.0, None, {self.columns[0]: 0.0}),
+            "sensor": sensor_facts("instant", 0.0, None, {self.columns[0]: WRITTEN_W}),
         }
 
 

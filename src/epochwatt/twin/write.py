@@ -36,7 +36,7 @@ from epochwatt.records.run_folder import (
     write_record,
 )
 from epochwatt.records.samples import write_samples
-from epochwatt.telemetry.source import sensor_facts
+from epochwatt.telemetry.source import WRITTEN_W, sensor_facts
 from epochwatt.twin.epochs import Samples, SimulatedEpoch
 
 KEPT_EPOCHS = 10  # more than any run but the 15-hour ones has
@@ -204,10 +204,10 @@ def _about(source: Samples) -> dict[str, Any]:
 
 
 def _settings(total: str | None) -> dict[str, Any]:
-    """Return what a simulated power sensor says of itself: it shows the instant, in no steps."""
+    """Return what a simulated power sensor says of itself: it shows the instant."""
     if total is None:
         return {}
-    return {"sensor": sensor_facts("instant", 0.0, None, {total: 0.0})}
+    return {"sensor": sensor_facts("instant", 0.0, None, {total: WRITTEN_W})}
 
 
 def stuck_s(t_s: np.ndarray, values: np.ndarray) -> float:

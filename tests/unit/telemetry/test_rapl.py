@@ -220,4 +220,10 @@ def test_window_in_which_a_counter_was_set_back_has_no_count_and_says_so(tmp_pat
 
 
 def test_settings_say_what_a_value_is(source):
-    assert source.settings()["sensor"]["reads"] == "mean"
+    assert source.settings()["sensor"] == {
+        "reads": "mean",
+        "averaging_s": 0.1,  # since the row before
+        "update_s": None,
+        "step_w": {"power_cpu_package_w": None},
+        "counter_update_s": 0.001,
+    }

@@ -78,4 +78,7 @@ def test_fault_that_does_not_exist_is_refused():
 
 
 def test_settings_say_that_it_is_not_measured():
-    assert SyntheticSource().settings()["synthetic"] is True
+    about = SyntheticSource().settings()
+    assert about["synthetic"] is True
+    assert about["sensor"]["reads"] == "instant"
+    assert about["sensor"]["step_w"] == {"power_total_w": 1e-4}

@@ -129,7 +129,10 @@ class TestRecords:
         assert (record.meta["backend"], record.meta["factors"]) == ("twin", FACTORS)
         assert record.minibatch_s.dtype == np.float32
         assert record.minibatch_s.shape == (N, 3)
-        assert record.telemetry["sources"]["twin"]["scope"] == "module"
+        about = record.telemetry["sources"]["twin"]
+        assert about["scope"] == "module"
+        assert about["settings"]["sensor"]["reads"] == "instant"
+        assert list(about["settings"]["sensor"]["step_w"]) == [about["total"]]
         table = read_samples(record.folder, "twin")
         assert list(table) == ["t_mono_s", "t_unix_s", "rail_gpu_w", "power_module_w"]
         window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
