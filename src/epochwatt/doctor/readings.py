@@ -17,7 +17,8 @@ _CPU = "sys/devices/system/cpu/"
 _FREQ = ("available_frequencies", "min_freq", "max_freq", "cur_freq", "governor")
 _EMC = "sys/kernel/debug/bpmp/debug/clk/emc/"
 _NANO_EMC = ("clk_rate", "clk_update_rate", "clk_state")
-_INA_IIO = ("name", "rail_name_*", "in_*_input", "shunt_resistor_*", "*_current_limit_*")
+_INA_IIO = ("name", "rail_name_*", "in_*_input", "shunt_resistor_*", "*_current_limit_*", "*_mode")
+_INA_TREE = ("ti,*", "*/ti,*")  # its settings, which NVIDIA's driver does not show
 _INA_CHANNELS = ("in*_label", "in*_input", "in*_enable", "curr*_input", "shunt*_resistor")
 _INA_LIMITS = ("curr*_max", "curr*_crit", "curr*_alarm", "samples", "update_interval")
 
@@ -40,6 +41,7 @@ READINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sys/devices/*.g?1*b", ("load", "railgate_enable", "tpc_pg_mask", "power/control")),
     ("sys/devices/platform/*.gpu", ("load", "railgate_enable", "tpc_pg_mask", "power/control")),
     ("sys/bus/i2c/drivers/ina3221x/*-*/iio:device*", _INA_IIO),
+    ("sys/bus/i2c/drivers/ina3221x/*-*/of_node", _INA_TREE),
     ("sys/bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*", ("name", *_INA_CHANNELS, *_INA_LIMITS)),
     (
         "sys/class/hwmon/hwmon*",

@@ -51,6 +51,20 @@ def test_a_value_is_kept_once_under_its_real_name(put, root):
     assert found.errors == {}
 
 
+def test_settings_of_a_sensor_come_from_the_device_tree(put, root):
+    """NVIDIA's driver shows neither its average nor its shunts."""
+    tree = "sys/firmware/devicetree/base/i2c/ina3221x@40"
+    put(tree + "/ti,continuous-config", "\0\0\x7c\x07")
+    put(tree + "/channel@0/ti,shunt-resistor-mohm", "\0\0\0\5")
+    put("sys/devices/i2c/6-0040/of_node", link="../../../firmware/devicetree/base/i2c/ina3221x@40")
+    put("sys/devices/i2c/6-0040/iio:device0/running_mode", "1\n")
+    put("sys/bus/i2c/drivers/ina3221x/6-0040", link="../../../../devices/i2c/6-0040")
+    found = read_all(str(root)).values
+    assert found[tree + "/ti,continuous-config"] == b"\0\0\x7c\x07"
+    assert found[tree + "/channel@0/ti,shunt-resistor-mohm"] == b"\0\0\0\5"
+    assert found["sys/devices/i2c/6-0040/iio:device0/running_mode"] == b"1\n"
+
+
 def test_what_cannot_be_read_is_noted_with_its_error(put, root):
     put(HWMON + "/in1_label", "NC\n")
     put(HWMON + "/in1_input", link=IO_ERROR)
