@@ -213,8 +213,8 @@ def test_sampler_stays_as_it_was(start, tmp_path):
     record(sampler, tmp_path / "epoch", seconds=0.5)
     threads = [int(name) for name in os.listdir(f"/proc/{sampler.pid}/task")]
     others = [thread for thread in threads if thread != sampler.pid]
-    assert len(others) == 1
-    assert os.sched_getscheduler(others[0]) == os.SCHED_OTHER
+    assert len(others) == 2  # the client's, and the one that stands in when a reading hangs
+    assert os.SCHED_OTHER in [os.sched_getscheduler(thread) for thread in others]
     os.kill(sampler.pid, signal.SIGINT)  # the trainer's affair
     about = record(sampler, tmp_path / "after", seconds=1.5)
     assert about["sources"]["jtop"]["n_failed"] == 0

@@ -12,15 +12,17 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from typing import Any, Callable, Dict, List, Optional
 
 from epochwatt.telemetry import process, which_gpu
 from epochwatt.telemetry.discover import POWER, sources
-from epochwatt.telemetry.sampler import Clock, Recorder
+from epochwatt.telemetry.sampler import Clock, Recorder, Superseded
 from epochwatt.telemetry.source import READ_ERRORS, Source
 from epochwatt.telemetry.synthetic import SyntheticSource
 
+HANG_S, WATCH_S = 2.0, 5.0  # a reading that takes longer; how often is looked for one
 CHECK_S = 1.0  # a parent that died is noticed within twice that time, whatever else fails
 
 
@@ -67,12 +69,51 @@ def main(argv: Optional[List[str]] = None) -> int:
     try:
         named = {s.name: s.scope for s in found + list(made_up)}
         answer({"ok": True, "sources": named, "refused": refused})
-        serve(recorder, 0, answer, arguments.parent)
+        in_turns(recorder, lambda: serve(recorder, 0, answer, arguments.parent))
     except BrokenPipeError:
         pass  # nobody is left to hear it
     finally:
         recorder.close()
     return 0
+
+
+def in_turns(recorder: Recorder, work: Callable[[], None]) -> None:
+    """Serve in this thread; when a reading hangs in it, in a second one, and the other way round.
+
+    Else one sensor that does not answer would stop all of them. Where the first thread still hangs
+    at the end, the second ends the process.
+    """
+    over = threading.Event()
+
+    def watch() -> bool:
+        """Wait for a reading that hangs in the other thread; False: all is over."""
+        while not over.wait(WATCH_S):
+            if recorder.take_over(HANG_S):
+                return True
+        return False
+
+    def turn() -> bool:
+        """Serve whenever it is this thread's turn; say whether it was so at the end."""
+        while True:
+            try:
+                work()
+                over.set()
+                return True
+            except Superseded:
+                if not watch():
+                    return False
+
+    def second() -> None:
+        try:
+            if not watch() or not turn():
+                return
+        except BrokenPipeError:
+            pass
+        recorder.close()
+        os._exit(0)
+
+    threading.Thread(target=second, name="second", daemon=True).start()
+    turn()
 
 
 def serve(

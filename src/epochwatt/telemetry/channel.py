@@ -105,6 +105,10 @@ class Channel:
         self._tally.error = why
         return list(self._nothing)
 
+    def hangs(self) -> None:
+        """Count a reading that has not come back."""
+        self._failed("a reading hangs")
+
     def end(self) -> None:
         """Bring all rows to the disk and close the file."""
         self.flush()

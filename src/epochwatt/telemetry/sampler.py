@@ -7,6 +7,7 @@ some of the instants of the fastest power source, after it: a wake-up costs more
 import os
 import resource
 import select
+import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -25,6 +26,10 @@ PATIENCE = 1.5  # intervals of a service until its first sample after a window; 
 LOOKS = 20  # in an interval, for that sample
 
 Row = Tuple[float, Channel]  # the instant of a reading to come, and of what
+
+
+class Superseded(Exception):  # noqa: N818  it is no error
+    """Another thread serves in the place of this one, whose reading took too long."""
 
 
 class Recorder:
@@ -57,6 +62,9 @@ class Recorder:
         self._clock, self._wall = clock, wall
         self._channels: List[Channel] = []
         self._plan: List[Row] = []  # the next row is the last of the list
+        self._reading: Optional[Row] = None  # since when, and of what
+        self._aside: Optional[Channel] = None  # hangs in a thread that no longer serves
+        self._turn = threading.Lock()
 
     def begin(self, folder: str) -> Dict[str, Any]:
         """Open the folder's sample files and take a row of every source; raises OSError."""
@@ -64,7 +72,7 @@ class Recorder:
         self._folder = folder
         self._cpu_s, self._start_s = _cpu_s(), self._clock()
         try:
-            for source in self._sources:
+            for source in self._usable():
                 self._channels.append(channel_of(source, folder, self._clock, self._wall))
         except OSError:
             self._abandon()
@@ -91,8 +99,39 @@ class Recorder:
         if plan and plan[-1][0] <= now_s:
             due = self._latest(due, now_s)
         for planned_s, channel in due:
-            now_s = channel.sample(now_s, planned_s)
+            if channel is self._aside:
+                channel.schedule.n_late += 1
+            else:
+                now_s = self._sample(channel, now_s, planned_s)
         return max(0.0, plan[-1][0] - now_s) if plan else self._look_ahead()
+
+    def _sample(self, channel: Channel, now_s: float, planned_s: float) -> float:
+        """Read a source; return the moment after that. Raises Superseded where it took too long."""
+        reading = self._reading = now_s, channel
+        now_s = channel.sample(now_s, planned_s)
+        with self._turn:
+            if self._reading is reading:
+                self._reading = None
+                return now_s
+        self._aside = None
+        raise Superseded
+
+    def take_over(self, hang_s: float) -> bool:
+        """Put a source aside whose reading has lasted for longer; say whether there was one.
+
+        Who calls goes on with the others in its own thread. One reading may hang at a time.
+        """
+        with self._turn:
+            reading = self._reading
+            if reading is None or self._aside or self._clock() - reading[0] <= hang_s:
+                return False
+            self._reading, self._aside = None, reading[1]
+        return True
+
+    def _usable(self) -> List[Source]:
+        """Return the sources but for one that hangs."""
+        aside = self._aside
+        return [s for s in self._sources if aside is None or s is not aside.source]
 
     def _look_ahead(self) -> float:
         """Write the rows taken so far and plan the next; return the time to the first, s."""
@@ -140,7 +179,10 @@ class Recorder:
             raise ValueError("nothing was begun")
         channels, self._channels, self._plan = self._channels, [], []
         for channel in channels:
-            channel.sample(self._clock(), None)
+            if channel is self._aside:
+                channel.hangs()
+            else:
+                channel.sample(self._clock(), None)
         self._await_services(channels, self._clock())
         for channel in channels:
             channel.end()
@@ -193,7 +235,7 @@ class Recorder:
     def close(self) -> None:
         """Close all files and sources."""
         self._abandon()
-        for source in self._sources:
+        for source in self._usable():
             source.close()
 
     def _abandon(self) -> None:

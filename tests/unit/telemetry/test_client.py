@@ -136,7 +136,7 @@ def test_sampler_that_was_killed_harms_nothing(start, folder, told):
     sampler.begin(folder)
     pid = sampler.pid
     os.kill(pid, signal.SIGKILL)
-    assert wait_until(lambda: gone(pid), 5)
+    assert wait_until(lambda: gone(pid) and len(os.listdir(f"/proc/{pid}/task")) < 2, 5)
     assert sampler.end()["lost"] is True
     assert_lost(sampler, folder, told, "it")
 

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -395,3 +396,115 @@ def test_nothing_is_logged_in_the_loop(epoch, signal, caplog):
     with caplog.at_level(logging.DEBUG):
         epoch(signal(faults={"die_after": 3}))
     assert caplog.text == ""
+
+
+class Hanging(Source):
+    """A sensor that can be made not to answer."""
+
+    name, columns, period_s = "hanging", ("a",), 0.01
+
+    def __init__(self):
+        self.answers = threading.Event()
+        self.answers.set()
+
+    def read(self):
+        assert self.answers.wait(60.0)
+        return [1.0]
+
+
+class Quick(Source):
+    name, columns, period_s, n = "quick", ("n",), 0.01, 0
+
+    def read(self):
+        self.n += 1
+        return [self.n]
+
+
+@pytest.fixture
+def turns(monkeypatch):
+    """A sampler of two sources that serves in two threads by turns: `Turns`."""
+
+    class Turns:
+        def __init__(self):
+            monkeypatch.setattr(process, "HANG_S", 0.1)
+            monkeypatch.setattr(process, "WATCH_S", 0.01)
+            monkeypatch.setattr(os, "_exit", lambda code: self.exited.set())
+            self.hanging, self.quick = Hanging(), Quick()
+            self.recorder = Recorder([self.hanging, self.quick], 0)
+            self.read_end, self.write_end = os.pipe()
+            self.answers, self.exited = [], threading.Event()
+            self.first = threading.Thread(
+                target=process.in_turns, args=(self.recorder, self.work), daemon=True
+            )
+            self.first.start()
+
+        def work(self):
+            process.serve(self.recorder, self.read_end, self.answers.append, os.getppid())
+
+        def ask(self, text):
+            n = len(self.answers)
+            os.write(self.write_end, text.encode() + b"\n")
+            self.wait(lambda: len(self.answers) > n)
+            return self.answers[-1]
+
+        def wait(self, holds):
+            end_s = time.monotonic() + 20.0
+            while not holds():
+                assert time.monotonic() < end_s
+                time.sleep(0.005)
+
+        def goes_on(self):
+            n = self.quick.n
+            self.wait(lambda: self.quick.n > n + 20)
+
+        def hang(self):
+            self.hanging.answers.clear()
+            self.wait(lambda: self.recorder._aside is not None)
+
+    made = Turns()
+    yield made
+    made.hanging.answers.set()
+    os.write(made.write_end, b"quit\n")
+    made.first.join(10.0)
+    assert not made.first.is_alive()
+    for fd in (made.read_end, made.write_end):
+        os.close(fd)
+
+
+def test_source_that_hangs_stops_no_other(turns, folder, tmp_path):
+    assert turns.ask("begin " + folder)["ok"]
+    turns.goes_on()
+    turns.hang()
+    turns.goes_on()
+    sources = turns.ask("end")["statistics"]["sources"]
+    assert sources["hanging"]["error"] == "a reading hangs"
+    assert sources["hanging"]["n_failed"] == 1
+    assert sources["hanging"]["n_late"] > 10
+    assert sources["quick"]["n_failed"] == 0
+    rows = read_samples(folder, "quick")["n"]
+    assert len(rows) == sources["quick"]["n_samples"] > 40
+    assert len(read_samples(folder, "hanging")["a"]) == sources["hanging"]["n_samples"]
+    # while it hangs an epoch is sampled without it
+    (tmp_path / "second").mkdir()
+    assert turns.ask(f"begin {tmp_path / 'second'}")["ok"]
+    assert list(turns.ask("end")["statistics"]["sources"]) == ["quick"]
+
+
+def test_source_that_answers_again_is_sampled_again_and_may_hang_once_more(turns, folder, tmp_path):
+    assert turns.ask("begin " + folder)["ok"]
+    for _ in range(3):  # each thread has its turn
+        turns.hang()
+        turns.goes_on()
+        turns.hanging.answers.set()
+        turns.wait(lambda: turns.recorder._aside is None)
+        turns.goes_on()
+    sources = turns.ask("end")["statistics"]["sources"]
+    assert sources["hanging"]["n_samples"] > 40
+    assert sources["quick"]["n_failed"] == 0
+
+
+def test_process_ends_though_a_reading_hangs(turns, folder):
+    assert turns.ask("begin " + folder)["ok"]
+    turns.hang()
+    os.write(turns.write_end, b"quit\n")
+    assert turns.exited.wait(20.0)
