@@ -7,7 +7,6 @@ some of the instants of the fastest power source, after it: a wake-up costs more
 import os
 import resource
 import select
-import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -62,9 +61,10 @@ class Recorder:
         self._clock, self._wall = clock, wall
         self._channels: List[Channel] = []
         self._plan: List[Row] = []  # the next row is the last of the list
-        self._reading: Optional[Row] = None  # since when, and of what
+        self._reading: List[
+            Row
+        ] = []  # since when, and of what; who takes it out serves from then on
         self._aside: Optional[Channel] = None  # hangs in a thread that no longer serves
-        self._turn = threading.Lock()
 
     def begin(self, folder: str) -> Dict[str, Any]:
         """Open the folder's sample files and take a row of every source; raises OSError."""
@@ -107,25 +107,29 @@ class Recorder:
 
     def _sample(self, channel: Channel, now_s: float, planned_s: float) -> float:
         """Read a source; return the moment after that. Raises Superseded where it took too long."""
-        reading = self._reading = now_s, channel
+        self._reading.append((now_s, channel))
         now_s = channel.sample(now_s, planned_s)
-        with self._turn:
-            if self._reading is reading:
-                self._reading = None
-                return now_s
-        self._aside = None
-        raise Superseded
+        try:
+            self._reading.pop()
+        except IndexError:
+            self._aside = None
+            raise Superseded from None
+        return now_s
 
     def take_over(self, hang_s: float) -> bool:
         """Put a source aside whose reading has lasted for longer; say whether there was one.
 
         Who calls goes on with the others in its own thread. One reading may hang at a time.
         """
-        with self._turn:
-            reading = self._reading
-            if reading is None or self._aside or self._clock() - reading[0] <= hang_s:
-                return False
-            self._reading, self._aside = None, reading[1]
+        reading = self._reading[:]
+        if self._aside or not reading or self._clock() - reading[0][0] <= hang_s:
+            return False
+        self._aside = reading[0][1]  # before it is taken out: the other thread may end it then
+        try:
+            self._reading.pop()
+        except IndexError:
+            self._aside = None
+            return False
         return True
 
     def _usable(self) -> List[Source]:
