@@ -107,7 +107,10 @@ def test_beliefs_are_changed_one_after_another_and_put_back(folder):
 
 def test_measured_modes_are_skipped_with_a_sentence(twin, tmp_path):
     told = prediction_measured.measured_text(twin, tmp_path / "none")
-    assert told == ["", f"Measured by others: skipped, there is no folder {tmp_path / 'none'}."]
+    assert told == [
+        *("", f"Measured by others: skipped, there is no folder {tmp_path / 'none'}."),
+        *("", f"Sweeps of others: skipped, there is no folder {tmp_path / 'sweeps'}."),
+    ]
 
 
 def test_command_hands_the_folder_on(monkeypatch, capsys, tmp_path):
