@@ -23,6 +23,7 @@ Z = 2.15  # of all that is random (energy_error)
 DISTINCT_SHARE = 0.5  # of runs with another value than those before: the values are not levels
 REPEATED_SHARE = 0.3  # of readings that repeat the one before: the sensor is slower than we are
 MIN_DISTINCT = 8  # values; fewer say nothing about a sensor's resolution
+FINEST_W = 1e-6  # a step that does not matter
 JITTER_SHARE = 0.002  # of power: a voltage that moves by its own step blurs a level by less
 
 
@@ -129,7 +130,7 @@ def rounding_seen_w(power: Array) -> float | None:
         return None
     gaps = np.diff(levels)
     apart = gaps[gaps > JITTER_SHARE * levels[1:]]
-    step_w = float(apart.min() if apart.size > 1 else gaps.min())
+    step_w = max(float(apart.min() if apart.size > 1 else gaps.min()), FINEST_W)
     return rounding_of_sum_w([power], [step_w])
 
 
@@ -165,6 +166,8 @@ def readings(
     tried = distinct(t)
     t, power = cleaned(t, power)
     sensor = recognised(tried, power, sensor)
+    if sensor.estimated:
+        return t, power, tried, sensor  # not well enough to move or leave out a reading
     period_s = float(np.median(np.diff(tried))) if tried.size > 1 else 0.0
     if sensor.hold_s > 1.5 * period_s > 0 and t.size:
         # one reading of each value, and of those tries as well: more would count it twice
