@@ -167,7 +167,9 @@ def stepped(n_rails: int, volt: float, noise_w: float, cut: bool, step_a: float 
     return read
 
 
-def faulty(spoil: Callable[[Numbers, Signal, Array, Array], Array], base: Sensor = instants):
+def faulty(
+    spoil: Callable[[Numbers, Signal, Array, Array], Array], base: Sensor = instants
+) -> Sensor:
     """Return a sensor whose readings are spoilt: (random numbers, signal, t, watts) -> watts."""
 
     def read(rng: Numbers, signal: Signal) -> Samples:

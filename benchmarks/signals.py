@@ -88,7 +88,9 @@ def _levels(rng: Numbers) -> tuple[float, float]:
     return low_w, low_w * rng.uniform(1.3, 4.0)
 
 
-def _minibatches(rng: Numbers, length_s: float, wait_s: float, compute_s: float, jitter: float):
+def _minibatches(
+    rng: Numbers, length_s: float, wait_s: float, compute_s: float, jitter: float
+) -> Array:
     """Return (m, 2) that fill `length_s`, each piece spread by `jitter` of its length."""
     n = math.ceil(length_s / (wait_s + compute_s) * (1 + 3 * jitter)) + 2
     pieces = np.array([wait_s, compute_s]) * (1 + jitter * rng.standard_normal((n, 2))).clip(0.05)
@@ -225,13 +227,17 @@ OTHERS: dict[str, Draw] = {
 IDLE_TRAIN_TAIL = "idle, loop, tail"
 
 
+def _grid(length_s: float) -> Array:
+    n = math.ceil((length_s + 2 * LEAD_S) / GRID_S)
+    return np.asarray((np.arange(n) + 0.5) * GRID_S - LEAD_S, dtype=np.float64)
+
+
 def draw(name: str, rng: Numbers, length_s: float) -> Signal:
     """Return a signal of a family, in a window of that length that begins at any part of a second.
 
-    What the levels add up to moves by half a percent of noise with a memory of 50 ms.
+    Half of them are of an epoch between idle times, the others go on before and after.
     """
-    n = math.ceil((length_s + 2 * LEAD_S) / GRID_S)
-    t = (np.arange(n) + 0.5) * GRID_S - LEAD_S
+    t = _grid(length_s)
     unrelated = loop((0.1, 2.0), 0.05)
     if name in LOOPS:
         power_w, minibatch_s = LOOPS[name](rng, t, length_s)
@@ -283,9 +289,42 @@ def _series(path: Path, keys: int, value: Any, name: str) -> Iterator[tuple[str,
 
 def replayed(rng: Numbers, t_s: Array, power_w: Array, length_s: float) -> Signal:
     """Return a part of a recorded series as a signal: lines between its readings are the truth."""
-    n = math.ceil((length_s + 2 * LEAD_S) / GRID_S)
-    t = (np.arange(n) + 0.5) * GRID_S - LEAD_S
+    t = _grid(length_s)
     start_s = rng.uniform(t_s[0] + LEAD_S, max(t_s[-1] - length_s - LEAD_S, t_s[0] + LEAD_S + 1))
     _, minibatch_s = loop((0.1, 2.0), 0.05)(rng, t, length_s)
     watts = np.interp(t + start_s, t_s, power_w)
     return _signal(rng.uniform(100, 101), length_s, watts, minibatch_s, False)
+
+
+PLANTED_STALLS: dict[str, tuple[float, float, float, float]] = {
+    # wait and compute, s; jitter; mean of the first stall, s: 8 W in stalls, 22 W in the rest
+    "120 ms in 350": (0.12, 0.23, 0.0, 0.0),
+    "120 ms in 350, jitter": (0.12, 0.23, 0.1, 0.0),
+    "1 s in 3": (1.0, 2.0, 0.0, 0.0),
+    "1 s in 3, jitter": (1.0, 2.0, 0.1, 0.0),
+    "3 s in 9": (3.0, 6.0, 0.0, 0.0),
+    "long first, then 60 ms in 300": (0.06, 0.24, 0.1, 4.0),
+}
+STALLS = (*PLANTED_STALLS, "of any length", "telegraph, not by stalls", "bursts, not by stalls")
+
+
+def stalling(name: str, rng: Numbers, length_s: float) -> Signal:
+    """Return a loop with stalls whose power is known; some of them do not follow it."""
+    t = _grid(length_s)
+    low_w, high_w = 8.0, 22.0
+    if name in PLANTED_STALLS:
+        wait_s, compute_s, jitter, first_s = PLANTED_STALLS[name]
+    else:
+        wait_s, compute_s = np.exp(rng.uniform(*np.log([[0.02, 0.05], [2.0, 3.0]])))
+        jitter, first_s = rng.uniform(0, 0.3), rng.choice([0.0, 2.0])
+        low_w, high_w = _levels(rng)
+    long_s = min(rng.exponential(first_s), length_s / 2) if first_s else 0.0
+    rest = _minibatches(rng, length_s - long_s, wait_s, compute_s, jitter)
+    minibatch_s = np.vstack([[long_s, 0.0], rest]) if long_s else rest
+    if name.endswith("not by stalls"):
+        power_w = (telegraph if name.startswith("telegraph") else poisson)(rng, t)
+    else:
+        bounds = np.append(0.0, np.cumsum(minibatch_s.ravel()))
+        place = np.searchsorted(bounds, t, side="right") - 1
+        power_w = np.where(place % 2 == 0, low_w, high_w)
+    return _signal(rng.uniform(100, 101), length_s, power_w, minibatch_s, True)

@@ -327,4 +327,6 @@ def lost_s(t: Array, tried_s: Array, start_s: float, end_s: float, period_s: flo
     missing = failed | is_gap(np.diff(t), period_s)
     between_s = (inside_s[missing] - period_s).clip(min=0.0).sum()
     ends_s = (held_s(t, start_s, end_s) - period_s).clip(min=0.0).sum()
-    return float(between_s + ends_s)
+    # as many times as this happened, it may have happened more often
+    by_chance_s = 2 * math.sqrt(int(missing.sum())) * period_s
+    return float(between_s + ends_s + by_chance_s)

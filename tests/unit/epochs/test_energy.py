@@ -17,6 +17,7 @@ from epochwatt.epochs.energy import (
     interval_energy_j,
     mean_power_w,
     paper_energy_wh,
+    paper_missing_pct,
     stall_intervals,
     trapezoid,
 )
@@ -173,6 +174,19 @@ def test_paper_sum_takes_the_reading_nearest_to_each_whole_second():
 def test_paper_sum_bridges_a_second_without_reading_as_a_late_logger_does():
     found = paper_energy_wh([0.0, 1.0, 4.0], [10, 10, 20], 0.0, 4.5)
     assert found * 3600 == pytest.approx(10 + 60)
+
+
+def test_paper_sum_takes_all_readings_of_a_logger():
+    """Readings at 1 Hz are a logger's own: none is left out for its place in the second."""
+    t = np.arange(10.4, 20.0)  # 10.4 is nearest to 10 s, before the window
+    assert paper_energy_wh(t, np.full(t.size, 5.0), 10.2, 19.9) * 3600 == pytest.approx(45.0)
+    assert paper_missing_pct(t, t, 10.2, 19.9) == pytest.approx(100 * (1 - 9 / 9.7))
+
+
+def test_what_the_paper_sum_lacks():
+    t = np.append(np.arange(0.0, 5.0, 0.1), np.arange(9.0, 10.05, 0.1))
+    assert paper_missing_pct(t, t + 1, 0.0, 10.0) == pytest.approx(21.0)  # 4.9 to 9 s, but for two
+    assert paper_missing_pct([1.0], [5.0], 0.0, 2.0) == 100.0
 
 
 def test_paper_sum_of_one_reading_is_nothing_rather_than_zero():

@@ -83,8 +83,9 @@ class TestTables:
         first, later = written(epoch(0), epoch(1))
         assert (first["valid"], later["valid"]) == ("True", "True")
         assert (first["flags"], later["flags"]) == (
-            "cold_process power_resolution_unknown",
-            "power_resolution_unknown",  # 10 and 20 W are two different values only
+            # 10 and 20 W are two different values only, and 33 readings of which few are of stalls
+            "cold_process power_resolution_unknown stall_power_unresolved",
+            "power_resolution_unknown stall_power_unresolved",
         )
 
 
