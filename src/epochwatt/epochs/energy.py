@@ -20,6 +20,7 @@ from epochwatt.epochs.windows import (
     check_window,
     cleaned,
     integral_to,
+    typical_step_s,
     weights_s,
 )
 from epochwatt.errors import RecordError
@@ -109,7 +110,7 @@ def _around(
     """Return the readings in a window and one beyond each bound, with what is missing of them."""
     if sensor.rounding_w is None:
         sensor = replace(sensor, rounding_w=rounding_seen_w(power))
-    period_s = float(np.median(np.diff(tried))) if tried.size > 1 else 0.0
+    period_s = typical_step_s(tried)
     t, power = around(t, power, *window_s)
     lost_s = energy_error.lost_s(t, tried, *window_s, period_s)
     return energy_error.Readings(t, power, *window_s, period_s, lost_s, sensor, loop)
@@ -218,7 +219,7 @@ def _picked(
     check_window(start_s, end_s)
     inside = (t >= start_s) & (t <= end_s)
     t, power = t[inside], power[inside]
-    if t.size < 2 or np.median(np.diff(t)) > LOGGER_SHARE * TICK_S:
+    if t.size < 2 or typical_step_s(t) > LOGGER_SHARE * TICK_S:
         return t, power
     tick_s = np.arange(math.ceil(start_s / TICK_S), math.floor(end_s / TICK_S) + 1) * TICK_S
     later = np.clip(np.searchsorted(t, tick_s), 1, t.size - 1)

@@ -290,7 +290,7 @@ def is_regular(step_s: Array, period_s: float) -> bool:
     step_s = step_s[~is_gap(step_s, period_s)]
     if step_s.size < 2 or not period_s:
         return False
-    times = step_s / float(np.median(step_s))
+    times = step_s / float(np.partition(step_s, step_s.size // 2)[step_s.size // 2])
     off = float(np.sqrt(np.mean((times - np.round(times)) ** 2)))
     alike = step_s.std() / step_s.mean() + 0.3 / math.sqrt(step_s.size) < REGULAR
     return bool(alike or off + 0.2 / math.sqrt(step_s.size) < LATTICE)

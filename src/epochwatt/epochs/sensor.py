@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epochwatt.epochs.windows import Array, cleaned, distinct
+from epochwatt.epochs.windows import Array, cleaned, distinct, typical_step_s
 from epochwatt.errors import RecordError
 
 INSTANT, MEAN, HELD = "instant", "mean", "held"
@@ -168,7 +168,7 @@ def readings(
     sensor = recognised(tried, power, sensor)
     if sensor.estimated:
         return t, power, tried, sensor  # not well enough to move or leave out a reading
-    period_s = float(np.median(np.diff(tried))) if tried.size > 1 else 0.0
+    period_s = typical_step_s(tried)
     if sensor.hold_s > 1.5 * period_s > 0 and t.size:
         # one reading of each value, and of those tries as well: more would count it twice
         cell = np.floor((t - t[0]) / sensor.hold_s)

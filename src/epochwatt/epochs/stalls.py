@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from epochwatt.epochs import energy_error
 from epochwatt.epochs.energy_error import Readings
 from epochwatt.epochs.sensor import Sensor, taken_once
-from epochwatt.epochs.windows import Array, check_window, cleaned, distinct
+from epochwatt.epochs.windows import Array, check_window, cleaned, distinct, typical_step_s
 from epochwatt.errors import RecordError
 
 OVERLAP_S = 1e-6  # durations are kept as float32
@@ -103,7 +103,7 @@ def _inside(
     n_tried = int(((tried >= window_s[0]) & (tried <= window_s[1])).sum())
     t, power = cleaned(t, power)
     inside = (t >= window_s[0]) & (t <= window_s[1])
-    period_s = float(np.median(np.diff(tried))) if tried.size > 1 else 0.0
+    period_s = typical_step_s(tried)
     read = Readings(t[inside], power[inside], *window_s, period_s, 0.0, sensor, starts)
     return read, 1.0 - float(inside.sum()) / max(n_tried, 1)
 
