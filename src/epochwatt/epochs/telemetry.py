@@ -188,17 +188,17 @@ def stall_part(
     """
     if stalls is None:
         return StallEnergy(math.nan, math.nan, "when the stalls were is not known")
-    meta, n = record.meta, max(len(record.minibatch_s), 1)
-    window = meta["t_start_mono_s"], meta["t_end_mono_s"]
-    rest_s = window[1] - window[0] - meta["tail_s"] - float(record.minibatch_s.sum(dtype=float))
+    meta = record.meta
+    # what lies between mini-batches is overhead, and where in there is not known
+    between_s = np.diff(stalls[0]) - record.minibatch_s[:-1].sum(axis=1, dtype=np.float64)
     return stall_energy(
         table["t_mono_s"],
         table[total],
-        window,
+        (meta["t_start_mono_s"], meta["t_end_mono_s"]),
         stalls,
         sensor,
         age_s=table.get(AGE),
-        slack_s=max(rest_s, 0.0) / n,  # where in a mini-batch its overhead lies is not known
+        slack_s=max(float(between_s.mean()), 0.0) if between_s.size else 0.0,
     )
 
 
