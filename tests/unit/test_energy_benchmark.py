@@ -64,7 +64,8 @@ def test_a_filter_and_a_mean_of_a_steady_power_are_that_power():
         samples = power_sensors.SENSORS[name](rng, signal)
         inside = (samples.t_s > signal.start_s + 5) & (samples.t_s < signal.end_s)
         mean_w = samples.power_w[inside].mean()
-        assert mean_w == pytest.approx(signal.truth_j / 20, rel=0.01, abs=0.75), name  # six rails, half a step each
+        # six rails that are cut off lack half a step each
+        assert mean_w == pytest.approx(signal.truth_j / 20, rel=0.01, abs=0.75), name
 
 
 def test_bounds_run_and_a_seed_repeats_them():
