@@ -76,10 +76,11 @@ def sine(period_s: float) -> MakeSignal:
 
 
 def step(rng: random.Random, window: Span) -> Signal:
-    """Return 10 W that become 20 W at some moment."""
-    at_s = rng.uniform(*window)
+    """Return 10 W that become 20 W at some moment; 10 mW of noise."""
+    at_s, numbers = rng.uniform(*window), np.random.default_rng(rng.getrandbits(64))
     return Signal(
-        lambda t: np.where(t < at_s, 10.0, 20.0), lambda t: 10 * t + 10 * max(t - at_s, 0)
+        lambda t: np.where(t < at_s, 10.0, 20.0) + 0.01 * numbers.standard_normal(t.size),
+        lambda t: 10 * t + 10 * max(t - at_s, 0),
     )
 
 

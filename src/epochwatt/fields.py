@@ -209,6 +209,7 @@ FLAGS: Dict[str, str] = {
     "with the mini-batches, and there is none where the readings keep to them",
     "power_resolution_unknown": "too few different readings to see the sensor's resolution",
     "power_stuck": "a power sensor repeated one value far longer than its others, or for over 30 s",
+    "power_still": "the same of a sensor of coarse steps: the load may have rested; no bound",
     "stall_power_unresolved": "the sensor cannot tell the stalls' power from the rest's",
     "power_contradicted": "a rail told more than the one above it, in over 5 % of the readings",
     "power_total_unknown": "the board's rails are not known well enough to add them up",

@@ -47,7 +47,8 @@ class Energy:
         `power_gap`: none for more than three periods; `power_lost`: none in over a tenth of the
         window; `power_end_held`: none on or beyond a bound, the nearest is held;
         `power_sampling_regular`: not sampled at random instants; `power_stuck`: one value for so
-        long that the sensor cannot have read it; `power_resolution_unknown`: too few different
+        long that the sensor cannot have read it; `power_still`: the same of a sensor whose steps
+        are coarse, so that the load may have rested; `power_resolution_unknown`: too few different
         values to see the sensor's resolution, `error_pct` does not hold it
     """
 
@@ -121,7 +122,8 @@ def _integrated(read: energy_error.Readings, flags: frozenset[str]) -> Energy:
     t = read.t_s
     energy_j = float(weights_s(t, read.start_s, read.end_s) @ read.power_w)
     flags |= _flags(read)
-    bound_j = math.nan if "power_stuck" in flags else energy_error.bound_j(read)
+    still = flags & {"power_stuck", "power_still"}
+    bound_j = math.nan if still else energy_error.bound_j(read)
     inside = t[(t >= read.start_s) & (t <= read.end_s)]
     return Energy(
         energy_j=energy_j,
@@ -157,13 +159,16 @@ def _flags(read: energy_error.Readings) -> frozenset[str]:
     unread_s = _unread_s(read)
     gap = energy_error.is_gap(unread_s, read.period_s)
     inside = (read.t_s >= read.start_s) & (read.t_s <= read.end_s)
+    stuck = bool(inside.any()) and energy_error.is_stuck(read.power_w[inside])
+    coarse = stuck and energy_error.is_coarse(read.power_w[inside], read.sensor.rounding_w)
     seen = {
         "power_gap": gap.any(),
         "power_lost": read.lost_s > energy_error.LOST * read.length_s,
         # of a mean, or of a value that is repeated, the middle lies before the stamp
         "power_end_held": (unread_s[-2:] > (read.sensor.mean_s + read.sensor.hold_s) / 2).any(),
         "power_sampling_regular": energy_error.is_regular(unread_s[:-2], read.period_s),
-        "power_stuck": inside.any() and energy_error.is_stuck(read.power_w[inside]),
+        "power_stuck": stuck and not coarse,
+        "power_still": stuck and coarse,
         "power_resolution_unknown": read.sensor.rounding_w is None,
     }
     return frozenset(name for name, is_so in seen.items() if is_so)

@@ -37,6 +37,7 @@ UNSEEN = 3.0
 # of coarse steps repeats itself: 38 times after runs of 3 is the most in an hour of an AGX Orin.
 STUCK_READINGS, STUCK_RATIO = 8, 5.0
 FINE_RUN, STUCK_RATIO_COARSE = 2, 20.0
+COARSE = 0.004  # of the least power: a step that the noise of a load that rests need not cross
 ALL_STUCK_READINGS = 150  # where nothing else was read, an idle board is the other explanation
 
 # The variance is an estimate, and from skewed data: 1.96 covers 93 % of the worst signal tried,
@@ -308,6 +309,11 @@ def is_stuck(power: Array) -> bool:
         return bool(runs[0] >= ALL_STUCK_READINGS)
     ratio = STUCK_RATIO if runs[1] <= FINE_RUN else STUCK_RATIO_COARSE
     return bool(runs[0] >= max(STUCK_READINGS, ratio * runs[1]))
+
+
+def is_coarse(power: Array, rounding_w: float | None) -> bool:
+    """Say whether a sensor's steps alone may make it repeat itself while the load rests."""
+    return bool(np.ptp(power) > 0 and (rounding_w or 0.0) > COARSE * power.min())
 
 
 def lost_s(t: Array, tried_s: Array, start_s: float, end_s: float, period_s: float) -> float:

@@ -33,6 +33,7 @@ FLAGS = {
     "power_gap",
     "power_lost",
     "power_stuck",
+    "power_still",
     "power_end_held",
     "power_sampling_regular",
     "power_resolution_unknown",

@@ -184,6 +184,16 @@ def test_a_sensor_of_coarse_steps_is_not_stuck_when_it_repeats_itself():
     assert energy_error.is_stuck(np.append(rng.normal(8, 1, 50), np.full(10, 8.0)))
 
 
+def test_a_load_that_rests_on_one_coarse_step_has_no_bound_but_its_energy():
+    rng = np.random.default_rng(12)
+    t = dithered(rng)
+    watts = np.where(t < 15, 2.0, 9.0 + np.round(rng.standard_normal(t.size) / 0.04) * 0.04)
+    found = trapezoid(t, watts, 0.0, END, Sensor(INSTANT, averaging_s=0.0, rounding_w=0.04))
+    assert "power_still" in found.flags
+    assert "power_stuck" not in found.flags
+    assert math.isnan(found.error_pct)
+
+
 def test_outliers_are_within_the_bound():
     rng = np.random.default_rng(10)
     held = []
