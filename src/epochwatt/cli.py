@@ -317,10 +317,11 @@ def _compare(arguments: argparse.Namespace) -> None:
 
 def _calibrate_twin(arguments: argparse.Namespace) -> None:
     from epochwatt.claims.removed import write_removed
-    from epochwatt.twin.recalibrate import recalibrate
+    from epochwatt.twin.recalibrate import recalibrate, refresh_leaks
     from epochwatt.twin.seen import write_seen
 
     write_seen()
+    refresh_leaks(arguments.workloads)
     if arguments.folds:
         write_removed()
     recalibrate(arguments.workloads, arguments.folds, lambda line: print(line, flush=True))

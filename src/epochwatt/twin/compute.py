@@ -50,7 +50,7 @@ class Compute(NamedTuple):
     compute_s: Array
     launch_s: Array
     gpu_busy_s: Array
-    moved_bytes: float
+    moved_bytes: Array
 
 
 def kernels_s(
@@ -71,16 +71,16 @@ def kernels_s(
     """
     gpu_hz = 1e6 * np.atleast_1d(gpu_mhz)[:, None]
     emc_hz = 1e6 * np.atleast_1d(emc_mhz)[:, None]
-    efficiency = np.full(work.n_launches, p["elementwise_efficiency"])
+    efficiency = _column(p["elementwise_efficiency"])
     for kind, name in EFFICIENCIES.items():
-        efficiency[work.kind == kind] = p[name]
-    threads = p["threads_per_core"] * board.cuda_cores
+        efficiency = np.where(work.kind == kind, _column(p[name]), efficiency)
+    threads = _column(p["threads_per_core"]) * board.cuda_cores
     occupancy = np.minimum(1.0, work.elements(batch_size) / threads)
     per_clock = _FLOP_PER_CORE_CLOCK * board.cuda_cores * efficiency * occupancy
     arithmetic_s = work.flops(batch_size) / per_clock / gpu_hz
-    bandwidth = p["memory_efficiency"] * board.emc_bytes_per_clock
+    bandwidth = _column(p["memory_efficiency"]) * board.emc_bytes_per_clock
     memory_s = moved_bytes(work, batch_size, p) / bandwidth / emc_hz
-    gap_s = 1e3 * p["kernel_gap_kcycles"] / gpu_hz
+    gap_s = 1e3 * _column(p["kernel_gap_kcycles"]) / gpu_hz
     return np.asarray(np.maximum(arithmetic_s, memory_s) + gap_s)
 
 
@@ -105,7 +105,7 @@ def compute(
     exec_s = kernels_s(work, batch_size, board, gpu_mhz, emc_mhz, p)
     slow = slowdown(n_others, cores, p)
     convolves = np.isin(work.kind, ("convolution", "depthwise"))
-    kcycles = p["launch_kcycles"] + p["convolution_kcycles"] * convolves
+    kcycles = _column(p["launch_kcycles"]) + _column(p["convolution_kcycles"]) * convolves
     unit_s = np.atleast_1d(work_s(1.0, board, cpu_mhz, emc_mhz, p) * slow)
     launch_s = unit_s[:, None] * kcycles
     front_s = np.atleast_1d(1e-3 * p["front_kcycles"] / np.asarray(emc_mhz, dtype=float))
@@ -115,14 +115,19 @@ def compute(
         end_s + sync_s,
         launch_s.sum(axis=1),
         exec_s.sum(axis=1),
-        float(moved_bytes(work, batch_size, p).sum()),
+        moved_bytes(work, batch_size, p).sum(axis=-1),
     )
 
 
 def moved_bytes(work: Workload, batch_size: int, p: Mapping[str, float]) -> NDArray[np.floating]:
     """Return what each kernel reads and writes, bytes; tiles of a convolution are read again."""
-    traffic = np.where(work.kind == "convolution", p["convolution_traffic"], 1.0)
+    traffic = np.where(work.kind == "convolution", _column(p["convolution_traffic"]), 1.0)
     return np.asarray(traffic * work.bytes(batch_size))
+
+
+def _column(value: Array) -> Array:
+    """Return one value per configuration as a column, beside the kernels; a number as it is."""
+    return np.asarray(value)[:, None] if np.ndim(value) else value
 
 
 def last_end_s(

@@ -29,6 +29,7 @@ from epochwatt.twin.evidence import fit_with_evidence
 from epochwatt.twin.load import Twin, load_twin
 from epochwatt.twin.modes import load_modes
 from epochwatt.twin.observe import Modes
+from epochwatt.twin.one_run import write_leaks
 from epochwatt.twin.parameters import Parameter, write_parameters
 from epochwatt.twin.refits import (
     ALL,
@@ -96,6 +97,27 @@ def all_folds(known: Evidence) -> dict[str, Fold]:
     return {**numbered, **known.claim_folds, POWER_MODES: power_mode_fold(known.published)}
 
 
+def refresh_leaks(workloads: Path) -> None:
+    """Write `leaks.csv` anew, with what is one run to the simulation. Parameters of `recalibrate`.
+
+    Raises
+    ------
+    EpochwattError : a network was not counted yet
+    """
+    known = load_evidence(map(str, _counts(workloads)))
+    write_leaks(known.folder, known.published, known.twin, known.modes)
+
+
+def _counts(workloads: Path) -> list[Path]:
+    counts = [workloads / f"{model}.json" for model in MODELS]
+    if missing := [path for path in counts if not path.exists()]:
+        raise EpochwattError(
+            f"{missing[0]} is not there: the network was not counted yet\n"
+            "  do: .venv/bin/snakemake count_workloads, or `make validate`, which does all of it"
+        )
+    return counts
+
+
 def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -> None:
     """Fit, and write `parameters.yaml`; with folds, refit them, and write `refits.csv`.
 
@@ -104,13 +126,7 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
     workloads : folder of the counts of the networks
     say : is told how it goes, line by line
     """
-    counts = [workloads / f"{model}.json" for model in MODELS]
-    if missing := [path for path in counts if not path.exists()]:
-        raise EpochwattError(
-            f"{missing[0]} is not there: the network was not counted yet\n"
-            "  do: .venv/bin/snakemake count_workloads, or `make validate`, which does all of it"
-        )
-    known = load_evidence(map(str, counts))
+    known = load_evidence(map(str, _counts(workloads)))
     fit = fit_with_evidence(known.facts, known.leaks, known.twin, known.modes, say)
     twin = replace(known.twin, parameters=fit.parameters)
     if with_folds:
