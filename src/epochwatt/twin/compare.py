@@ -58,7 +58,7 @@ class Batch:
             for group in groups(wanted, twin, modes)
         ]
 
-    def predict(self, p: Mapping[str, Array]) -> dict[str, tuple[Array, ...]]:
+    def predict(self, p: Mapping[str, Array]) -> dict[str, tuple[NDArray[np.floating], ...]]:
         """Return what the simulation says to each number; those it cannot say are left out.
 
         Parameters
@@ -76,7 +76,7 @@ class Batch:
             values = _repeated(group, metrics, p, n)
             for i, q in enumerate(group.questions):
                 told[q] = {name: column[:, i] for name, column in values.items()}
-        found: dict[str, tuple[Array, ...]] = {}
+        found = {}
         for fact in self._facts:
             said = _value(fact, told, self._twin, self._modes, p)
             if said and all(np.all(np.isfinite(value)) for value in said):

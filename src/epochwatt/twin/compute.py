@@ -17,8 +17,8 @@ how), front by the memory's clock. A network of small kernels follows the launch
 kernels the rooflines, and most follow both in turn.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,11 @@ EFFICIENCIES = {  # kind of kernel -> parameter: the share of the GPU's rate tha
     "gemm": "dense_efficiency",
     "depthwise": "depthwise_efficiency",
 }
+PARAMETERS = (  # all that the time of a mini-batch on the GPU hangs on
+    *("elementwise_efficiency", "threads_per_core", "memory_efficiency", "convolution_traffic"),
+    *("kernel_gap_kcycles", "launch_kcycles", "convolution_kcycles", "front_kcycles", "sync_ms"),
+    *("sync_kcycles", "cpu_memory_stall", "core_share", *dict.fromkeys(EFFICIENCIES.values())),
+)
 _FLOP_PER_CORE_CLOCK = 2.0
 
 
@@ -93,7 +98,7 @@ def compute(
     n_others: Array,
     p: Mapping[str, float],
 ) -> Compute:
-    """Return what one mini-batch takes.
+    """Return what one mini-batch takes; configurations that are alike in it are worked out once.
 
     Parameters
     ----------
@@ -101,7 +106,25 @@ def compute(
     cores : that are online
     n_others : processes beside the one that launches
     """
-    cpu_mhz, gpu_mhz, emc_mhz = clocks
+    own = {name: p[name] for name in PARAMETERS}
+    if not any(map(np.ndim, own.values())):
+        return _compute(work, batch_size, board, (*clocks, cores, n_others), own)
+    table = np.stack(np.broadcast_arrays(*clocks, cores, n_others, *own.values()))
+    distinct, back = np.unique(table, axis=1, return_inverse=True)
+    columns = dict(zip(own, distinct[5:], strict=True))
+    found = _compute(work, batch_size, board, distinct[:5], cast(Mapping[str, float], columns))
+    return Compute(*(np.asarray(value)[back] for value in found))
+
+
+def _compute(
+    work: Workload,
+    batch_size: int,
+    board: Board,
+    state: Iterable[Array],
+    p: Mapping[str, float],
+) -> Compute:
+    """Return the same; state: the clocks, `cores` and `n_others`."""
+    cpu_mhz, gpu_mhz, emc_mhz, cores, n_others = state
     exec_s = kernels_s(work, batch_size, board, gpu_mhz, emc_mhz, p)
     slow = slowdown(n_others, cores, p)
     convolves = np.isin(work.kind, ("convolution", "depthwise"))
@@ -115,7 +138,7 @@ def compute(
         end_s + sync_s,
         launch_s.sum(axis=1),
         exec_s.sum(axis=1),
-        moved_bytes(work, batch_size, p).sum(axis=-1),
+        moved_bytes(work, batch_size, p).sum(axis=-1),  # one number where all move the same
     )
 
 
