@@ -110,10 +110,12 @@ rule validate_twin:
     """
     input:
         config=VALIDATED,
+        priors="config/twin/priors.csv",
         workloads=rules.count_workloads.input,
         style=lambda wildcards: STYLE,
     output:
         table="results/twin/validation.csv",
+        groupings="results/twin/groupings.csv",
         text="results/twin/validation.txt",
         png="results/figures/twin/validation.png",
         csv="results/figures/twin/validation.csv",

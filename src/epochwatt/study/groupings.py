@@ -25,15 +25,16 @@ def _section(fact: Fact) -> set[str]:
 
 
 def _boards(fact: Fact) -> set[str]:
-    return {config["device"] for config in _runs(fact)}
+    return {run["device"] for run in _runs(fact) if "device" in run}
 
 
 def _networks(fact: Fact) -> set[str]:
-    return {config.get("model", IDLE) for config in _runs(fact)}
+    return {run.get("model", IDLE) for run in _runs(fact)}
 
 
 def _boards_and_networks(fact: Fact) -> set[str]:
-    return {f"{config['device']} {config.get('model', IDLE)}" for config in _runs(fact)}
+    runs = [run for run in _runs(fact) if "device" in run]
+    return {f"{run['device']} {run.get('model', IDLE)}" for run in runs}
 
 
 # name of a grouping -> what a number belongs to
@@ -85,4 +86,5 @@ def fold_of(folds: Mapping[str, Fold]) -> dict[str, str]:
 def _runs(fact: Fact) -> list[Config]:
     """Return the runs and idle boards that a number speaks of."""
     sides = fact.sides if isinstance(fact, Relation) else (fact.config,)
-    return [config for side in sides for config in single(side) if "device" in config]
+    runs = [config for side in sides for config in single(side)]
+    return [run for run in runs if "device" in run or "model" in run]

@@ -41,7 +41,7 @@ class Accuracy:
 
     Attributes
     ----------
-    grouping : a key of `LABELS`
+    grouping, left_out : a key of `LABELS`, and in words
     class_ : one of `CLASSES`
     n, n_groups : numbers, and the groups that were left out, one after the other
     median_error_pct, low_pct, high_pct : of the held-out errors, and its interval; None: too few
@@ -49,6 +49,7 @@ class Accuracy:
     """
 
     grouping: str
+    left_out: str
     class_: str
     n: int
     n_groups: int
@@ -101,8 +102,8 @@ def _accuracy(
     worst = max(errors, key=lambda name: errors[name])
     low, high = _interval(list(members.values()))
     return Accuracy(
-        *(grouping, class_, len(errors), len(members), median(errors.values()), low, high),
-        *(worst, errors[worst]),
+        *(grouping, LABELS[grouping], class_, len(errors), len(members)),
+        *(median(errors.values()), low, high, worst, errors[worst]),
     )
 
 

@@ -66,7 +66,9 @@ def one_run(published: Published, twin: Twin, modes: Modes) -> dict[Point, Point
     for fact in published.facts().values():
         for own, alone in _points(fact):
             asked.setdefault(own, alone)
-    told = Batch(asked.values(), twin, modes).predict(drawn(twin.parameters, N_DRAWS, SEED))
+    told = Batch(asked.values(), twin, modes).predict(
+        drawn(twin.parameters.candidates(), N_DRAWS, SEED)
+    )
     values = {at: told[alone.id][0] for at, alone in asked.items() if alone.id in told}
     found: dict[Point, Point] = {}
     for at in values:
