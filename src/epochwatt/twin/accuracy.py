@@ -72,7 +72,7 @@ def accuracies(rows: Sequence[Row], groups: Mapping[str, Mapping[str, str]]) -> 
     groups : grouping -> published id -> what it is left out with
     """
     found = []
-    for grouping in LABELS:
+    for grouping in [name for name in LABELS if name in groups or name == TRANSFER]:
         own = groups.get(grouping, {})
         for class_ in CLASSES:
             errors = {
