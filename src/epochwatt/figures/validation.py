@@ -60,7 +60,7 @@ class Point(NamedTuple):
 
 
 class Median(NamedTuple):
-    """The median error of one class where something was left out.
+    """The median error of one class where something was left out, or by other priors.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, st
             if each.low_pct is not None and each.high_pct is not None:
                 axes.plot([each.low_pct, each.high_pct], [at, at], color=edge, lw=1.0)
         x = [each.median_error_pct for each in own]
-        label = f"{PANELS[class_]}: {min(x):.0f} to {max(x):.0f} %"
+        label = f"{PANELS[class_]}: {min(x):.0f} to {max(x):.0f} %" if x else None
         axes.scatter(x, y, s=14, color=edge, marker="os"[LEFT_OUT.index(class_)], label=label)
     axes.axvline(BAND_PCT, color=colour["missing"], lw=0.8)
     axes.set_yticks(range(len(labels)), labels, fontsize="xx-small")
