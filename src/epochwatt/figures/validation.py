@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from epochwatt.figures import style
 
@@ -26,9 +28,11 @@ UNITS = {  # of a panel: unit in the table -> how many of the panel's unit, mark
 AXIS = {"time": "s", "energy_power": "W, or Wh", "change": "ratio of two sides"}
 PANEL = {"title": "Simulated boards against published numbers", "width_in": 7.2, "height_in": 7.0}
 BAND_PCT = 10.0  # the goal
+WIDE = 100.0  # from the lowest to the highest value of an axis
 N_NAMED = 3  # worst points of a panel that are named
 COLOURS = {"time": "compute", "energy_power": "epoch_0", "change": "stall"}  # of the palette
 LEFT_OUT = ("time", "energy_power")  # classes of the fourth panel
+PRIORS = "priors"  # begins the rows of the fourth panel that are no grouping
 CHOSEN = "as chosen"  # priors of the fits: all other panels have what these give
 
 
@@ -117,7 +121,7 @@ def read_medians(groupings: str, priors: str) -> list[Median]:
         rows = list(csv.DictReader(handle))
     for row in rows:
         if (row["priors"], row["fitted"]) != (CHOSEN, "yes"):
-            label = f"priors {row['priors']}" + (", no fit" if row["fitted"] == "no" else "")
+            label = f"{PRIORS} {row['priors']}" + (", no fit" if row["fitted"] == "no" else "")
             error_pct = float(row["median_error_pct"])
             found.append(Median(label, row["class"], int(row["n"]), error_pct, None, None))
     return found
@@ -136,24 +140,43 @@ def draw(points: Sequence[Point], panel: str, axes: Axes, palette: Mapping[str, 
         own = [point for point in points if point.paper == paper]
         if own:
             _median_lines(own, ends, axes, edge, f"{printed_in}: {len(own)}")
-        for unit, (_, marker, words) in UNITS[panel].items():
-            here = [point for point in own if point.unit == unit]
+        for words, marker in dict.fromkeys((each[2], each[1]) for each in UNITS[panel].values()):
+            here = [point for point in own if UNITS[panel][point.unit][2] == words]
             axes.scatter(
                 [point.published for point in here], [point.held_out for point in here],
                 s=16, marker=marker, facecolors="none" if paper else edge, edgecolors=edge,
                 linewidths=0.8, label=f"{words}{', HiPCW' if paper else ''}" if here else None,
             )  # fmt: skip
-    for point in sorted(points, key=lambda point: -point.error_pct)[:N_NAMED]:
-        told = f"{point.published_id}: {point.published:.3g} said {point.held_out:.3g}"
-        is_right = point.published > np.sqrt(ends[0] * ends[1])
-        axes.annotate(
-            told, (point.published, point.held_out), fontsize="xx-small",
-            xytext=(-4 if is_right else 4, 0), textcoords="offset points", va="center",
-            ha="right" if is_right else "left",
-        )  # fmt: skip
+    _name_worst(points, axes)
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, title=PANELS[panel])
     axes.set(xlabel=f"published, {AXIS[panel]}", ylabel=f"simulated, held out, {AXIS[panel]}")
+    for axis in (axes.xaxis, axes.yaxis):
+        _plain_ticks(axis, *ends)
     axes.legend(loc="upper left", fontsize="xx-small")
+
+
+def _name_worst(points: Sequence[Point], axes: Axes) -> None:
+    """Put numbers beside the worst points, and in the empty corner what they are."""
+    lines = []
+    for n, point in enumerate(sorted(points, key=lambda p: -p.error_pct)[:N_NAMED], 1):
+        axes.annotate(
+            str(n), (point.published, point.held_out), fontsize="xx-small",
+            xytext=(4, -2), textcoords="offset points",
+        )  # fmt: skip
+        lines.append(
+            f"{n}  {point.published_id}: {point.published:.3g} simulated as {point.held_out:.3g}"
+        )
+    axes.text(
+        0.99, 0.02, "\n".join(lines), fontsize="xx-small", ha="right", transform=axes.transAxes
+    )
+
+
+def _plain_ticks(axis: Axis, low: float, high: float) -> None:
+    """Label a logarithmic axis at tenfold steps, or at 1, 2 and 5 where these are few."""
+    is_wide = high / low > WIDE
+    axis.set_major_locator(LogLocator(subs=(1.0,) if is_wide else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _median_lines(
@@ -180,14 +203,17 @@ def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, st
             if each.low_pct is not None and each.high_pct is not None:
                 axes.plot([each.low_pct, each.high_pct], [at, at], color=edge, lw=1.0)
         x = [each.median_error_pct for each in own]
-        label = f"{PANELS[class_]}: {min(x):.0f} to {max(x):.0f} %" if x else None
+        told = [each.median_error_pct for each in own if not each.left_out.startswith(PRIORS)]
+        label = f"{PANELS[class_]}: {min(told):.0f} to {max(told):.0f} %, {PRIORS} apart"
         axes.scatter(x, y, s=14, color=edge, marker="os"[LEFT_OUT.index(class_)], label=label)
     axes.axvline(BAND_PCT, color=colour["missing"], lw=0.8)
     axes.set_yticks(range(len(labels)), labels, fontsize="xx-small")
     axes.set(xscale="log", ylim=(len(labels) - 0.5, -0.5), xlabel="median error, %")
-    axes.set_title("by what was left out")
-    axes.set_xticks(ticks := [5, 10, 20, 50], [f"{tick}" for tick in ticks])
-    axes.legend(loc="best", fontsize="xx-small")
+    _plain_ticks(axes.xaxis, *axes.get_xlim())
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize="xx-small",
+        title="by what was left out", alignment="left",
+    )  # fmt: skip
 
 
 def plot(

@@ -100,7 +100,12 @@ def test_each_panel_has_its_unit_its_papers_and_their_median_errors(panel):
 
 def test_worst_points_are_named_with_both_sides(panel):
     named = [text.get_text() for text in panel("time").texts]
-    assert named == ["H1: 100 said 300", "S4: 0.195 said 0.234", "S1: 10 said 11"]
+    lines = (
+        "1  H1: 100 simulated as 300",
+        "2  S4: 0.195 simulated as 0.234",
+        "3  S1: 10 simulated as 11",
+    )
+    assert named == ["1", "2", "3", "\n".join(lines)]
 
 
 def test_median_line_is_as_far_off_as_the_median(panel):
@@ -121,7 +126,10 @@ def test_medians_are_by_what_was_left_out_and_by_other_priors(others):
     assert [m.low_pct for m in found] == [4.9, None, None, None, None]
     _, axes = plt.subplots()
     draw_medians(found, axes, PALETTE)
-    assert texts(axes) == ["times: 7 to 12 %", "energies and powers: 26 to 26 %"]
+    assert texts(axes) == [
+        "times: 8 to 12 %, priors apart",
+        "energies and powers: 26 to 26 %, priors apart",
+    ]
     plt.close("all")
 
 
