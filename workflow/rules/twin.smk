@@ -110,7 +110,6 @@ rule validate_twin:
     """
     input:
         config=VALIDATED,
-        priors="config/twin/priors.csv",
         workloads=rules.count_workloads.input,
         style=lambda wildcards: STYLE,
     output:

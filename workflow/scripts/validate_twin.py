@@ -16,7 +16,7 @@ def main(snakemake):
         plot(
             table=snakemake.output.table,
             groupings=snakemake.output.groupings,
-            priors=snakemake.input.priors,
+            priors="config/twin/priors.csv",
             style_file=snakemake.input.style,
             palette=snakemake.params.palette,
             stem=snakemake.output.figure.removesuffix(".svg"),
