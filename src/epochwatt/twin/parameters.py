@@ -18,7 +18,8 @@ from epochwatt.twin.tables import entry, read_rows
 FILE = "parameters.yaml"
 SOURCES = ("datasheet", "fitted", "assumed")
 DIGITS = 4  # of a fitted value
-_NOT_FITTED = {"prior": 0.0, "factor": 0.0, "serves": (), "spread": 0.0, "private_to": ""}
+_NO_EVIDENCE = {"serves": (), "spread": 0.0, "private_to": ""}
+_NOT_FITTED = {"prior": 0.0, "factor": 0.0, **_NO_EVIDENCE}
 
 HEADER = """\
 # The parameters of the simulated boards, by the module of src/epochwatt/twin/ that uses them; noise
@@ -26,7 +27,9 @@ HEADER = """\
 # writes it whole: change values here, not the layout.
 #
 # source      datasheet; fitted to numbers of config/published; assumed
-# prior       of a fitted one: its value before any published number was looked at
+# prior       of one that is fitted, or would be if enough numbers spoke of it: where a fit begins
+#             and what it is held to. Chosen by people who knew the papers: config/twin/priors.csv
+#             has what other priors give
 # factor      how many times more or less than that it may be thought to be
 # serves      published numbers that speak of it (src/epochwatt/twin/evidence.py)
 # spread      standard deviation of ln(value) over the folds of the cross-validation
@@ -44,8 +47,8 @@ class Parameter:
     value : in `unit`
     source : datasheet; fitted to published numbers; or assumed
     about : what it is
-    prior, factor : of a fitted one: value before any published number was looked at, and how many
-        times more or less it may be thought to be
+    prior, factor : of one that is fitted, or would be if enough numbers spoke of it: where a fit
+        begins, chosen by people who knew the papers, and how many times more or less it may be
     serves : of a fitted one, published ids that speak of it
     spread : of a fitted one, standard deviation of ln(value) over the folds
     private_to : the one board and network that it serves; empty: it is shared
@@ -93,13 +96,24 @@ class Parameters(Mapping[str, float]):
         new = {name: replace(self.described[name], **keys) for name, keys in changes.items()}
         return Parameters({**self.described, **new})
 
-    def assumed(self, names: Iterable[str]) -> "Parameters":
-        """Return these parameters with some fitted ones assumed to be what they were before."""
+    def candidates(self) -> "Parameters":
+        """Return these parameters with every one fitted that has a prior, until evidence lacks."""
         return self.told(
-            {
-                name: {"value": self.described[name].prior, "source": "assumed", **_NOT_FITTED}
-                for name in names
-            }
+            {n: {"source": "fitted"} for n, each in self.described.items() if each.factor}
+        )
+
+    def lacking(self, names: Iterable[str]) -> "Parameters":
+        """Return these parameters with some at their priors, for want of evidence."""
+        return self._unfitted(names, _NO_EVIDENCE)
+
+    def assumed(self, names: Iterable[str]) -> "Parameters":
+        """Return these parameters with some fixed at their priors, whatever the evidence."""
+        return self._unfitted(names, _NOT_FITTED)
+
+    def _unfitted(self, names: Iterable[str], keys: Mapping[str, Any]) -> "Parameters":
+        known = self.described
+        return self.told(
+            {name: {"value": known[name].prior, "source": "assumed", **keys} for name in names}
         )
 
 

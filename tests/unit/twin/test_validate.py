@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from epochwatt.study.groupings import fold_of
 from epochwatt.study.published import Published
 from epochwatt.twin.calibrate import log_error
 from epochwatt.twin.recalibrate import accuracy_lines, validation
-from epochwatt.twin.refits import load_refits
+from epochwatt.twin.refits import FOLD, load_refits
 from epochwatt.twin.validate import (
     CLASSES,
     COLUMNS,
@@ -38,7 +39,13 @@ def fact(evidence):
 
 @pytest.fixture(scope="module")
 def refits(evidence):
-    return load_refits(evidence.folder, evidence.twin.parameters)
+    kinds = (FOLD, *evidence.other_folds)
+    return load_refits(evidence.folder, evidence.twin.parameters, kinds)
+
+
+@pytest.fixture(scope="module")
+def groups(evidence):
+    return {kind: fold_of(own) for kind, own in evidence.other_folds.items()}
 
 
 @pytest.mark.parametrize(
@@ -89,11 +96,11 @@ def test_numbers_of_the_main_paper_are_seen_but_orins(rows):
     assert {row.published_id for row in main if row.seen_by_fit == "no"} == {"RS5.1.7-06"}
 
 
-def test_fold_changes_its_own_rows_only(evidence, refits, rows):
+def test_fold_changes_its_own_rows_only(evidence, refits, groups, rows):
     slower = {n: 1.5 * v for n, v in refits["5.1.3"].items()}
     found = validate(
         evidence.published, evidence.rows, evidence.twin, evidence.modes,
-        {**refits, "5.1.3": slower},
+        {**refits, "5.1.3": slower}, groups,
     )  # fmt: skip
     changed = {
         row.published_id
@@ -103,14 +110,14 @@ def test_fold_changes_its_own_rows_only(evidence, refits, rows):
     assert changed == {row.published_id for row in found if row.take_away == "5.1.3"}
 
 
-def test_published_value_reaches_no_prediction(evidence, refits, rows):
+def test_published_value_reaches_no_prediction(evidence, refits, groups, rows):
     """But through fitted parameters, which stay as committed here."""
     published = evidence.published
     other = Published(
         {n: replace(m, value=2 * m.value) for n, m in published.measurements.items()},
         {n: replace(r, value=0.9 * r.value) for n, r in published.relations.items()},
     )
-    found = validate(other, evidence.rows, evidence.twin, evidence.modes, refits)
+    found = validate(other, evidence.rows, evidence.twin, evidence.modes, refits, groups)
     assert {row.published_id for row in found} == rows.keys()
     for row in found:
         before = rows[row.published_id]
