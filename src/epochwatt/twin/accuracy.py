@@ -25,7 +25,7 @@ LABELS = {
     "board_network": "board with network",
     "board": "board",
     "network": "network",
-    TRANSFER: "main paper, to predict HiPCW",
+    TRANSFER: "HiPCW: main paper, one parameter",
 }
 STALL = "stall"
 CLASSES = (GOAL_CLASSES[0], STALL, GOAL_CLASSES[1])

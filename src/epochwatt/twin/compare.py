@@ -23,7 +23,7 @@ _SWEPT = ("device", "model", "storage", "num_workers", "batch_size", "power_mode
 _ON_BOARD = "i"  # the one idle state that the module's sensors are read in
 
 
-def questions(config: Mapping[str, Any]) -> list[Question]:
+def questions(config: Mapping[str, Any], setup: str = "") -> list[Question]:
     """Return the configurations that a published one speaks of; none where a key is not stated."""
     found = []
     for each in single(config):
@@ -31,7 +31,7 @@ def questions(config: Mapping[str, Any]) -> list[Question]:
         if any(value is None for value in values):
             return []
         cold = each["epoch"] == "0" or each["cache"] == "dropped"
-        found.append(Question._make((*values, cold, each["scale"])))
+        found.append(Question._make((*values, cold, each["scale"], setup)))
     return found
 
 
@@ -121,7 +121,7 @@ def _asked(fact: Fact) -> list[Question]:
     """Return the configurations that a number asks for; none where it is of no simulated epoch."""
     if fact.metric not in QUANTITIES or getattr(fact, "kind", "") == "idle":
         return []
-    return [q for side in _sides(fact) for q in questions(side)]
+    return [q for side in _sides(fact) for q in questions(side, fact.paper)]
 
 
 def _sides(fact: Fact) -> tuple[Mapping[str, Any], ...]:
@@ -135,7 +135,10 @@ def _value(
         return _idle(fact, twin, modes, p)
     if fact.metric not in QUANTITIES:
         return ()
-    sides = [np.array([told[q][fact.metric] for q in questions(s)]) for s in _sides(fact)]
+    sides = [
+        np.array([told[q][fact.metric] for q in questions(side, fact.paper)])
+        for side in _sides(fact)
+    ]
     if not all(map(len, sides)):
         return ()
     if isinstance(fact, Measurement):

@@ -33,6 +33,7 @@ class Question(NamedTuple):
     dvfs: str = "off"
     cold: bool = False
     scale: float = 1.0
+    setup: str = ""
 
 
 def _per_minibatch_ms(name: str) -> Callable[[Setting, Epoch, Mapping[str, float]], Array]:
@@ -105,7 +106,7 @@ def groups(questions: Iterable[Question], twin: Twin, modes: Modes) -> list[Grou
     """Return the questions in groups, each once."""
     found: dict[tuple[object, ...], list[Question]] = defaultdict(list)
     for q in dict.fromkeys(questions):
-        found[(q.device, q.model, q.storage, q.batch_size, q.dvfs, q.cold, q.scale)].append(q)
+        found[(q.device, q.model, q.storage, q.batch_size, *q[6:])].append(q)
     return [Group(group, _setting(group, twin, modes)) for group in found.values()]
 
 
@@ -125,6 +126,7 @@ def _setting(group: list[Question], twin: Twin, modes: Modes) -> Setting:
         q.cold,
         q.dvfs == "on",
         q.scale,
+        q.setup,
     )
 
 

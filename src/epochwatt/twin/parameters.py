@@ -16,7 +16,7 @@ from epochwatt.records import files
 from epochwatt.twin.tables import entry, read_rows
 
 FILE = "parameters.yaml"
-SOURCES = ("datasheet", "fitted", "assumed")
+SOURCES = ("datasheet", "fitted", "assumed", "setup")
 DIGITS = 4  # of a fitted value
 _NO_EVIDENCE = {"serves": (), "spread": 0.0, "private_to": ""}
 _NOT_FITTED = {"prior": 0.0, "factor": 0.0, **_NO_EVIDENCE}
@@ -26,7 +26,8 @@ HEADER = """\
 # (simulate.py) is put in by hand, without evidence. `epochwatt calibrate-twin` reads this file and
 # writes it whole: change values here, not the layout.
 #
-# source      datasheet; fitted to numbers of config/published; assumed
+# source      datasheet; fitted to numbers of the main paper (config/published); setup: fitted to
+#             those of another paper alone, whose set-up it tells apart; assumed
 # prior       of one that is fitted, or would be if enough numbers spoke of it: where a fit begins
 #             and what it is held to. Chosen by people who knew the papers: config/twin/priors.csv
 #             has what other priors give
@@ -45,7 +46,8 @@ class Parameter:
     ----------
     group : of the file
     value : in `unit`
-    source : datasheet; fitted to published numbers; or assumed
+    source : one of `SOURCES`: datasheet; fitted to the main paper's numbers; setup: to another
+        paper's alone (`setups.py`); or assumed
     about : what it is
     prior, factor : of one that is fitted, or would be if enough numbers spoke of it: where a fit
         begins, chosen by people who knew the papers, and how many times more or less it may be
@@ -97,10 +99,13 @@ class Parameters(Mapping[str, float]):
         return Parameters({**self.described, **new})
 
     def candidates(self) -> "Parameters":
-        """Return these parameters with every one fitted that has a prior, until evidence lacks."""
-        return self.told(
-            {n: {"source": "fitted"} for n, each in self.described.items() if each.factor}
-        )
+        """Return these parameters with every one fitted that has a prior, until evidence lacks.
+
+        What belongs to another paper's set-up is fitted to that paper alone.
+        """
+        known = self.described.items()
+        names = [name for name, each in known if each.factor and each.source != "setup"]
+        return self.told({name: {"source": "fitted"} for name in names})
 
     def lacking(self, names: Iterable[str]) -> "Parameters":
         """Return these parameters with some at their priors, for want of evidence."""
@@ -140,7 +145,7 @@ def _checked(path: Path, name: str, found: Parameter) -> Parameter:
     where = f"{path}: {name}"
     if found.source not in SOURCES:
         raise ConfigError(f"{where}: source is {found.source!r}\n  allowed: {', '.join(SOURCES)}")
-    if found.source == "fitted" and not (found.prior > 0 and found.factor > 1):
+    if found.source in ("fitted", "setup") and not (found.prior > 0 and found.factor > 1):
         raise ConfigError(f"{where} is fitted\n  needed: prior, above 0; factor, above 1")
     return found
 

@@ -64,6 +64,7 @@ from epochwatt.twin.refits import (
     spreads,
     write_refits,
 )
+from epochwatt.twin.setups import fit_setups, load_setups, write_setups
 from epochwatt.twin.validate import GOAL_CLASSES, Row, summary_lines, validate, write_rows
 
 MODELS = ("lenet", "mobilenet", "resnet")  # that published numbers are of which can be simulated
@@ -170,6 +171,9 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
         fitted = fit.parameters.fitted
         told = {name: {"spread": spread} for name, spread in spreads(refits, fitted).items()}
         twin = replace(twin, parameters=fit.parameters.told(told))
+        own, n_facts = fit_setups(known.published, known.rows, known.folds, twin, known.modes)
+        write_setups(known.folder, own, n_facts)
+        twin = replace(twin, parameters=twin.parameters.moved(own[ALL]))
     write_parameters(known.folder, twin.parameters)
     known = replace(known, twin=twin)
     for line in fit_lines(fit, known):
@@ -239,8 +243,8 @@ def widths(each: Parameter) -> float:
 
 def validation(known: Evidence) -> list[Row]:
     """Return each published number beside its predictions, by the committed refits."""
-    kinds = (FOLD, *known.other_folds)
-    refits = load_refits(known.folder, known.twin.parameters, kinds)
+    p, kinds = known.twin.parameters, (FOLD, *known.other_folds)
+    refits = {**load_refits(known.folder, p, kinds), **load_setups(known.folder, p)}
     groups = {kind: fold_of(own) for kind, own in known.other_folds.items()}
     return validate(known.published, known.rows, known.twin, known.modes, refits, groups)
 
