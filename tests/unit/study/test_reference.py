@@ -9,6 +9,7 @@ import pytest
 from epochwatt import fields
 from epochwatt.study import config, reference
 from epochwatt.study.expand import load_table
+from epochwatt.study.yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[3]
 MARKDOWN = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("config/**/*.md")]
@@ -57,6 +58,6 @@ def test_relative_links_lead_to_files(page):
 
 def test_the_run_that_docs_follow_is_in_the_run_table():
     text = (ROOT / "docs/one-run.md").read_text("utf-8")
-    studies = config.read_yaml(ROOT / "config/config.yaml")
+    studies = read_yaml(ROOT / "config/config.yaml")
     runs = set(load_table(studies, ROOT).runs)
     assert set(re.findall(r"host-local-[a-z0-9.-]+-p\d+-[0-9a-f]{8}", text)) <= runs
