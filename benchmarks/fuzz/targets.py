@@ -7,6 +7,7 @@ docstrings name.
 
 import functools
 import gzip
+import hashlib
 import io
 import json
 import shutil
@@ -33,6 +34,7 @@ from epochwatt.datasets.recipes import recipe
 from epochwatt.device import history
 from epochwatt.device.locks import machine_folder
 from epochwatt.fakeboard import replay
+from epochwatt.records import checksums
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.study import published
 from epochwatt.study.imported import IMPORTED, imported_runs
@@ -65,8 +67,19 @@ def records(folder: Path) -> Iterator[Target]:
     """The files of a measured epoch, read as `collect_run` does."""
     place = copy_of(folder, "records")
     epoch = place / "measured" / template.RUN / "epoch-0"
+    whole = place / "whole"
+    shutil.copytree(epoch, whole)
 
-    def collect() -> None:
+    def collect(name: str, signed: bool, content: bytes) -> None:
+        shutil.rmtree(place / "measured")  # a damaged epoch went to the trash
+        shutil.copytree(whole, epoch)
+        (epoch / name).write_bytes(content)
+        if signed:
+            if name == "minibatches.npy":
+                record = json.loads((epoch / "record.json").read_text("utf-8"))
+                record["minibatches_sha256"] = hashlib.sha256(content).hexdigest()
+                (epoch / "record.json").write_text(json.dumps(record), "utf-8")
+            checksums.write_sums(str(epoch), durable=False)
         template.collect(place, epochs=1)
 
     for name, kind, share in (
@@ -75,8 +88,24 @@ def records(folder: Path) -> Iterator[Target]:
         ("samples-host.csv", "table", 10),
         ("samples-synthetic.csv", "table", 20),
         ("minibatches.npy", "binary", 10),
+        ("SHA256SUMS", "text", 5),
     ):
-        yield on_file(epoch / name, kind, collect, place=epoch.name, share=share)
+        goods = [(whole / name).read_bytes()]
+        read = functools.partial(collect, name, False)
+        yield Target(name, kind, goods, read, epoch.name, (), share / 4)
+        if name == "record.json":
+            goods.append(_of_a_board(goods[0]))
+        if name != "SHA256SUMS":
+            read = functools.partial(collect, name, True)
+            yield Target(f"{name}, signed", kind, goods, read, epoch.name, (), share)
+
+
+def _of_a_board(record: bytes) -> bytes:
+    """Return the record with what a board adds to it."""
+    clocks = {"cores_online": [0, 1], "cpu_mhz": 1190.4, "gpu_mhz": None, "emc_mhz": 2133.0}
+    mode = {"requested": {}, "resolved": clocks, "read_back": clocks, "verified": True}
+    board = {"power_mode": {**mode, "dvfs": "off"}, "busy_pct": 1.5, "settled": {"steady": True}}
+    return json.dumps({**json.loads(record), "board": board}).encode("utf-8")
 
 
 def attempts(folder: Path) -> Iterator[Target]:

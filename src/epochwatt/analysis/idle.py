@@ -16,10 +16,18 @@ from epochwatt import fields
 from epochwatt.epochs.board import BUSY_PCT, event_flags
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.epochs.telemetry import SCOPES, power_flags
-from epochwatt.errors import ConfigError
+from epochwatt.errors import ConfigError, RecordError
 from epochwatt.records import checksums, files
-from epochwatt.records.samples import read_samples
+from epochwatt.records.record_shapes import EVENTS, INSTANT, TELEMETRY
+from epochwatt.records.samples import read_samples, samples_path
+from epochwatt.records.shapes import NUMBER
 
+_RECORD = {
+    "t_start_mono_s": INSTANT,
+    "t_end_mono_s": INSTANT,
+    "events": EVENTS,
+    "board": {"busy_pct?": (None, NUMBER)},
+}
 DOUBTFUL = {"power_negative", "power_contradicted", "throttled", "over_current"}
 PLUG_STATES = {"ii": "off", "iii": "on", "iv": ""}  # state -> DVFS; asleep there is none
 
@@ -54,7 +62,8 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
     A board can be measured in state i only, so its `place` does not name the state.
     """
     folder = os.path.join(root, idle["id"], "idle")
-    record, sources = _checked(folder, "record.json"), _checked(folder, "telemetry.json")["sources"]
+    record = _checked(folder, "record.json", _RECORD)
+    sources = _checked(folder, "telemetry.json", TELEMETRY)["sources"]
     start_s, end_s = record["t_start_mono_s"], record["t_end_mono_s"]
     row = {"state": "i", **idle["place"], "duration_s": end_s - start_s}
     told = {about["scope"]: (name, about) for name, about in sources.items() if about["total"]}
@@ -62,6 +71,8 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
         if scope in told:
             name, about = told[scope]
             table = read_samples(folder, name)
+            if about["total"] not in table:
+                raise RecordError(f"{samples_path(folder, name)} has no column {about['total']}")
             energy = trapezoid(table["t_mono_s"], table[about["total"]], start_s, end_s)
             power_w = energy.energy_j / (end_s - start_s)
             flags = power_flags(about, energy.flags) | event_flags(record["events"])
@@ -75,17 +86,20 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _checked(folder: str, name: str) -> Any:
+def _checked(folder: str, name: str, shape: Any) -> Any:
     path = os.path.join(folder, name)
-    return files.parse_json(checksums.read_checked(path, checksums.read_sums(folder)), path)
+    return files.parse_json(checksums.read_checked(path, checksums.read_sums(folder)), path, shape)
 
 
 def plug_rows(path: str) -> list[dict[str, Any]]:
     """Return what was entered by hand, checked; nothing where the file is missing."""
     if not os.path.exists(path):
         return []
-    with open(path, newline="", encoding="utf-8-sig") as handle:  # a spreadsheet marks it
-        rows = list(csv.DictReader(line for line in handle if not line.startswith("#")))
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as handle:  # a spreadsheet marks it
+            rows = list(csv.DictReader(line for line in handle if not line.startswith("#")))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"{path} is no table\n  allowed: CSV in UTF-8 ({error})") from error
     return [_plug_row(row, f"{path}, row {n}") for n, row in enumerate(rows, 1)]
 
 

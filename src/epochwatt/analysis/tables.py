@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from epochwatt import fields
+from epochwatt.errors import RecordError
 
 _DTYPES = {"str": "string", "int": "Int64", "float": "float64", "bool": "bool"}
 
@@ -13,15 +14,30 @@ _DTYPES = {"str": "string", "int": "Int64", "float": "float64", "bool": "bool"}
 def read_epochs(paths: Iterable[str | Path]) -> pd.DataFrame:
     """Read the `epochs.csv` of several runs into one table, one row per run and epoch.
 
-    Columns are `fields.RUN_EPOCH_COLUMNS`; empty text is "", an empty number is missing.
+    Columns are `fields.RUN_EPOCH_COLUMNS`; empty text is "", an empty number is missing. Raises
+    RecordError for a file that is damaged.
     """
     dtypes = {f.name: _DTYPES[f.kind] for f in fields.RUN_EPOCH_COLUMNS}
     texts = [f.name for f in fields.RUN_EPOCH_COLUMNS if f.kind == "str"]
-    frames = [pd.read_csv(path, dtype=dtypes) for path in paths]
+    frames = [_read(path, dtypes) for path in paths]
     if not frames:
         frames = [pd.DataFrame({name: pd.Series(dtype=d) for name, d in dtypes.items()})]
     table = pd.concat(frames, ignore_index=True)
     table[texts] = table[texts].fillna("")
+    return table
+
+
+def _read(path: str | Path, dtypes: Mapping[str, str]) -> pd.DataFrame:
+    try:
+        table = pd.read_csv(path, dtype=dict(dtypes), index_col=False)
+        missing = [name for name in dtypes if name not in table]
+        if missing:
+            raise ValueError(f"it has no column {missing[0]}")
+    except (ValueError, TypeError, OverflowError) as error:  # pandas' own are among them
+        raise RecordError(
+            f"{path} is no table of epochs: {error}\n  remove it and start again: it is then made "
+            "anew from the records"
+        ) from error
     return table
 
 

@@ -267,7 +267,7 @@ def text(folder: str, name: str) -> str:
 
 
 def _integers(text: str) -> Tuple[int, ...]:
-    return tuple(sorted({int(word) for word in text.split() if re.match(r"[0-9]+$", word)}))
+    return tuple(sorted({int(word) for word in text.split() if re.match(r"[0-9]{1,18}$", word)}))
 
 
 def _number(folder: str, *names: str) -> Optional[int]:

@@ -29,7 +29,7 @@ import numpy as np
 
 from epochwatt import fields
 from epochwatt.errors import DamagedError, RecordError
-from epochwatt.records import checksums, files
+from epochwatt.records import checksums, files, record_shapes, shapes
 
 log = logging.getLogger(__name__)
 
@@ -233,7 +233,7 @@ class RunFolder:
         telemetry_path, telemetry = os.path.join(path, TELEMETRY), {}
         if os.path.exists(telemetry_path) or TELEMETRY in (sums or {}):
             content = checksums.read_checked(telemetry_path, sums)
-            telemetry = files.parse_json(content, telemetry_path)
+            telemetry = files.parse_json(content, telemetry_path, record_shapes.TELEMETRY)
         return EpochRecord(meta, minibatch_s, telemetry, path)
 
     def _read_meta(self, path: str, epoch: int, sums: Optional[Dict[str, str]]) -> Dict[str, Any]:
@@ -318,6 +318,13 @@ def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
     odd = [k for k in _NUMBERS if not isinstance(meta[k], (int, float)) or not meta[k] >= 0]
     if odd:
         raise RecordError("{}: {} must be a number >= 0".format(path, ", ".join(odd)))
+    wrong = shapes.problem(meta, record_shapes.RECORD)
+    if wrong is None and meta.get("board") and "events" not in meta:
+        wrong = "events is missing"
+    if wrong is None and meta["t_end_mono_s"] - meta["t_start_mono_s"] > record_shapes.LONGEST_S:
+        wrong = "its stamps lie more than {:.0f} s apart".format(record_shapes.LONGEST_S)
+    if wrong is not None:
+        raise RecordError("{} cannot be read: {}".format(path, wrong))
 
 
 def check_minibatches(minibatch_s: np.ndarray, meta: Dict[str, Any], path: str) -> None:

@@ -2,7 +2,7 @@
 
 A shape is one of
 
-* a function of the value that says whether it fits, with `.about` in words (`NUMBER`, `TEXT`, ...)
+* a `Kind` of plain value: `NUMBER`, `TEXT`, ...
 * None: nothing but null
 * a tuple: any of these shapes
 * a list of one shape: a list of such values
@@ -18,15 +18,15 @@ _LARGEST = 1e300  # what is larger is no measurement, and its square no number
 _SHOWN = 60  # characters of a value in a message
 
 
-class _Kind:
-    """A kind of plain value."""
+class Kind:
+    """A kind of plain value: what it is in words, and a function that says whether one is."""
 
     def __init__(self, about: str, fits: Callable[[Any], bool]) -> None:
         self.about = about
         self.fits = fits
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     """Say whether it is a number that arithmetic can be done with; true and false are none."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
@@ -37,15 +37,15 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
-NUMBER = _Kind("a finite number", _is_number)
-AMOUNT = _Kind("a number >= 0", lambda value: _is_number(value) and value >= 0)
-WHOLE = _Kind("a whole number", _is_whole)
-COUNT = _Kind("a whole number >= 0", lambda value: _is_whole(value) and value >= 0)
-TEXT = _Kind("text", lambda value: isinstance(value, str))
-WORD = _Kind("text in one line", lambda value: isinstance(value, str) and value.isprintable())
-TRUTH = _Kind("true or false", lambda value: isinstance(value, bool))
-OBJECT = _Kind("an object", lambda value: isinstance(value, dict))
-ANY = _Kind("any value", lambda value: True)
+NUMBER = Kind("a finite number", is_number)
+AMOUNT = Kind("a number >= 0", lambda value: is_number(value) and value >= 0)
+WHOLE = Kind("a whole number", _is_whole)
+COUNT = Kind("a whole number >= 0", lambda value: _is_whole(value) and value >= 0)
+TEXT = Kind("text", lambda value: isinstance(value, str))
+WORD = Kind("text in one line", lambda value: isinstance(value, str) and value.isprintable())
+TRUTH = Kind("true or false", lambda value: isinstance(value, bool))
+OBJECT = Kind("an object", lambda value: isinstance(value, dict))
+ANY = Kind("any value", lambda value: True)
 
 
 def problem(value: Any, shape: Any, place: str = "") -> Optional[str]:
