@@ -94,7 +94,9 @@ def told(failures: list[Failure], seed: int) -> list[str]:
     kinds: dict[tuple[str, str, str], list[Failure]] = {}
     for failure in failures:
         reader = failure.target.partition(":")[0]
-        kinds.setdefault((reader, failure.where, failure.what.partition(":")[0]), []).append(failure)
+        kinds.setdefault((reader, failure.where, failure.what.partition(":")[0]), []).append(
+            failure
+        )
     return [
         f"{len(bad):5} x {reader}: {bad[0].what[:150]} at {where}\n        python -m benchmarks.fuzz "
         f"--seed {seed} --only '{bad[0].target}' --first {bad[0].n} --count 1"

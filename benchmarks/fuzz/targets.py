@@ -46,6 +46,7 @@ from epochwatt.twin.boards import load_boards
 from epochwatt.twin.data import load_samples
 from epochwatt.twin.parameters import load_parameters
 
+
 def targets(folder: Path) -> list[Target]:
     """Return all targets; `folder` holds a template (benchmarks.template) and takes what they need.
 
@@ -291,7 +292,11 @@ def others(folder: Path) -> Iterator[Target]:
     path.parent.mkdir(parents=True)
     told = json.loads((folder / "factors.json").read_text("utf-8"))
     source = {
-        **{"run": template.RUN, "schema_version": 1, "factors": {**told, "imported": "scripts-2023"}},
+        **{
+            "run": template.RUN,
+            "schema_version": 1,
+            "factors": {**told, "imported": "scripts-2023"},
+        },
         **{"canonical": json.dumps(told), "epochs": 3},
     }
     path.write_text(json.dumps(source), "utf-8")

@@ -18,7 +18,7 @@ from epochwatt.epochs.energy import trapezoid
 from epochwatt.epochs.telemetry import SCOPES, power_flags
 from epochwatt.errors import ConfigError, RecordError
 from epochwatt.records import checksums, files
-from epochwatt.records.record_shapes import EVENTS, INSTANT, TELEMETRY
+from epochwatt.records.record_shapes import EVENTS, IDLE_TELEMETRY, INSTANT
 from epochwatt.records.samples import read_samples, samples_path
 from epochwatt.records.shapes import NUMBER
 
@@ -63,7 +63,7 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
     """
     folder = os.path.join(root, idle["id"], "idle")
     record = _checked(folder, "record.json", _RECORD)
-    sources = _checked(folder, "telemetry.json", TELEMETRY)["sources"]
+    sources = _checked(folder, "telemetry.json", IDLE_TELEMETRY)["sources"]
     start_s, end_s = record["t_start_mono_s"], record["t_end_mono_s"]
     row = {"state": "i", **idle["place"], "duration_s": end_s - start_s}
     told = {about["scope"]: (name, about) for name, about in sources.items() if about["total"]}

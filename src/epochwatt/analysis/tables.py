@@ -1,5 +1,6 @@
 """The common tables: exports for people and other tools. Nothing in the DAG depends on them."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -29,11 +30,13 @@ def read_epochs(paths: Iterable[str | Path]) -> pd.DataFrame:
 
 def _read(path: str | Path, dtypes: Mapping[str, str]) -> pd.DataFrame:
     try:
-        table = pd.read_csv(path, dtype=dict(dtypes), index_col=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # pandas only warns of cells that it leaves out
+            table = pd.read_csv(path, dtype=dict(dtypes), index_col=False)
         missing = [name for name in dtypes if name not in table]
         if missing:
             raise ValueError(f"it has no column {missing[0]}")
-    except (ValueError, TypeError, OverflowError) as error:  # pandas' own are among them
+    except (ValueError, TypeError, OverflowError, Warning) as error:  # pandas' own are among them
         raise RecordError(
             f"{path} is no table of epochs: {error}\n  remove it and start again: it is then made "
             "anew from the records"

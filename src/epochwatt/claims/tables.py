@@ -86,10 +86,15 @@ def read_rows(paths: Iterable[str | Path]) -> list[dict[str, Any]]:
     for path in paths:
         try:
             with open(path, newline="", encoding="utf-8") as handle:
-                rows += [
-                    {name: _typed(kinds.get(name, "str"), cell) for name, cell in row.items()}
-                    for row in csv.DictReader(handle, restval="", strict=True)
-                ]
+                header, *cells = list(csv.reader(handle, strict=True)) or [[]]
+            rows += [
+                {
+                    name: _typed(kinds.get(name, "str"), cell)
+                    for name, cell in zip(header, row, strict=True)
+                }
+                for row in cells
+                if row
+            ]
         except (ValueError, TypeError, csv.Error) as error:
             raise RecordError(
                 f"{path} is no table of epochs: {error}\n  remove it and start again: it is then "

@@ -60,7 +60,9 @@ def read_all(record: EpochRecord) -> Samples:
         if about["scope"] and about["total"] and about["total"] not in samples[name]:
             raise RecordError(f"{path} has no column {about['total']}, which telemetry.json names")
         if about["scope"] and about["total"] and "tail_s" not in record.meta:
-            raise RecordError(f"{record.folder}: record.json lacks tail_s, which stall energy needs")
+            raise RecordError(
+                f"{record.folder}: record.json lacks tail_s, which stall energy needs"
+            )
     return samples
 
 

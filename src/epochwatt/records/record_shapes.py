@@ -82,19 +82,14 @@ RECORD.update(
     }
 )
 
-TELEMETRY = {
-    "clock_jumps?": COUNT,
-    "sources?": {
-        ANY_KEY: {
-            "scope": (None, TEXT),
-            "total": (None, TEXT),
-            "step_mean_s": (None, NUMBER),
-            "n_samples?": COUNT,
-            "n_failed": COUNT,
-            "n_negative": COUNT,
-            "rows_dropped": COUNT,
-            "stuck_s": NUMBER,
-            "settings?": {"contradictions?": (None, NUMBER)},
-        }
-    },
+_SENSOR = {
+    "scope": (None, TEXT),
+    "total": (None, TEXT),
+    "n_samples?": COUNT,
+    "n_negative": COUNT,
+    "stuck_s": NUMBER,
+    "settings?": {"contradictions?": (None, NUMBER)},
 }
+_SAMPLED = {"step_mean_s": (None, NUMBER), "n_failed": COUNT, "rows_dropped": COUNT}
+TELEMETRY = {"clock_jumps?": COUNT, "sources?": {ANY_KEY: {**_SENSOR, **_SAMPLED}}}
+IDLE_TELEMETRY = {"sources": {ANY_KEY: ({"scope": (None, TEXT), "total": None}, _SENSOR)}}

@@ -81,7 +81,7 @@ def _problem_of_object(value: Any, shape: Any, place: str) -> Optional[str]:
             if wrong:
                 return wrong
         elif key == name:
-            return "{}{} is missing".format(begin, key)
+            return "{} lacks {}".format(place or "it", key)
     return None
 
 

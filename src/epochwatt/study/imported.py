@@ -14,7 +14,10 @@ SOURCE = "source.json"
 _SOURCE = {
     "run": WORD,
     "schema_version": WHOLE,
-    "factors": {**{name: FACTORS[name + "?"] for name in fields.names(fields.FACTORS)}, "imported": WORD},
+    "factors": {
+        **{name: FACTORS[name + "?"] for name in fields.names(fields.FACTORS)},
+        "imported": WORD,
+    },
     "canonical": TEXT,
     "epochs": COUNT,
 }

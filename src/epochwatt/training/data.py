@@ -35,7 +35,7 @@ def read_manifest(folder: str, recipe: Dict[str, Any]) -> Dict[str, Any]:
     try:
         manifest: Dict[str, Any] = files.read_json(path, _MANIFEST)
     except RecordError as error:
-        raise DataError("{}. {}".format(error, _MEND)) from error
+        raise DataError("{} is damaged ({}). {}".format(path, error, _MEND)) from error
     if manifest["recipe"] != recipe:
         raise DataError(
             "the data set at {} was made by recipe {}, the run asks for {}. {}".format(
