@@ -20,7 +20,7 @@ from epochwatt.datasets.recipes import recipe
 from epochwatt.device.machine import Machine, open_machine
 from epochwatt.epochs.collect import collect_run
 from epochwatt.records.run_folder import RunFolder
-from epochwatt.study.config import read_yaml
+from epochwatt.study.yaml_files import read_yaml
 from epochwatt.telemetry.client import Sampler
 from epochwatt.training.data import folder_name
 
@@ -97,13 +97,19 @@ def make(folder: Path) -> None:
         raise RuntimeError(done.stderr)
 
 
-def main(folder: Path) -> None:
-    """Make data set, run, receipt and tables."""
-    tempfile.tempdir = None  # TMPDIR of the caller: a lock and a history of its own
+def prepare(folder: Path) -> dict[str, Any]:
+    """Make the data set and the file of factors; return the factors."""
     told = factors()
     name = folder_name(told["dataset"], told["dataset_source"], told["dataset_scale"])
     make_dataset(folder / "data" / name, told["recipe"])
     (folder / "factors.json").write_text(json.dumps(told), "utf-8")
+    return told
+
+
+def main(folder: Path) -> None:
+    """Make data set, run, receipt and tables."""
+    tempfile.tempdir = None  # TMPDIR of the caller: a lock and a history of its own
+    told = prepare(folder)
     with_power()
     measure(folder, told)
     collect(folder)
