@@ -59,7 +59,10 @@ def tracebacks(starts: list[Start]) -> list[str]:
     found = []
     for start in starts:
         if "Traceback (most recent call last)" in start.text:
-            found.append(f"traceback: {start.text.strip().splitlines()[-1][:200]}")
+            text = start.text[start.text.index("Traceback (most recent call last)") :]
+            frames = [line for line in text.splitlines() if "/src/epochwatt/" in line]
+            where = frames[-1].strip() if frames else "outside the package"
+            found.append(f"traceback: {text.strip().splitlines()[-1][:200]} at {where}")
     return found
 
 

@@ -182,10 +182,6 @@ class Place:
             status = work()
         except SystemExit as error:
             status = error.code if isinstance(error.code, int) else 1
-        except KeyboardInterrupt:
-            status = 130
-            if os.environ.get("EPOCHWATT_SHOW_INTERRUPT"):
-                traceback.print_exc()
         except BaseException:
             traceback.print_exc()
         finally:
