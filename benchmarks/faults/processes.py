@@ -180,7 +180,8 @@ def read_only(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
         (Path(place.runs.path), place.folder / "measured", place.folder / "results")
     )
     for path in [place.folder, *place.folder.rglob("*")]:
-        if not path.is_symlink() and "data" not in path.relative_to(place.folder).parts:
+        inside = path.relative_to(place.folder).parts
+        if inside[:1] != ("data",) and (inside[:1] != ("tmp",) or len(inside) == 1):
             os.chmod(path, 0o777 if path.is_dir() else 0o666)
     os.chmod(closed, 0o555)
 
