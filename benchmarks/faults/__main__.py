@@ -2,12 +2,14 @@
 
 Each fault hits a copy of a small measured run (LeNet on digits) in a folder of its own, at a place
 and a moment that the seed chooses; then the job is started plainly. Checked each time: no finished
-epoch is lost; no loss, and no weight, differs from an undisturbed run's; damage is named; no process
-stays behind, no traceback is printed, nothing is left over, nothing outside the folder is touched.
+epoch is lost; no loss, no weight differs from an undisturbed run's; damage is named; no process
+stays behind; no traceback is printed; nothing is left over or made outside the folder. Ctrl-C ends
+it with the table of what was done.
 The table goes to benchmarks/faults.json.
 """
 
 import argparse
+import functools
 import importlib
 import json
 import os
@@ -142,7 +144,7 @@ Injection = tuple[str, int]  # name of a fault, and how many there were of it be
 class Known(NamedTuple):
     """A fault that can be injected, and its share."""
 
-    inject: Callable[[Campaign, random.Random], list[str]]
+    inject: Callable[..., list[str]]  # of the campaign and `rng`
     share: float
 
 
@@ -150,16 +152,15 @@ def known_faults(folder: Path) -> dict[str, Known]:
     """Return all faults by name; those of the workflow have a fixed part of the whole."""
     found: dict[str, Known] = {}
     for name, fault, share in damage.faults():
-        found[name] = Known(lambda c, rng, f=fault: c.of_files(f, rng), share)
+        found[name] = Known(functools.partial(Campaign.of_files, fault=fault), share)
     for name, running, share in processes.faults(folder):
-        found[name] = Known(lambda c, rng, f=running: c.of_processes(f, rng), share)
+        found[name] = Known(functools.partial(Campaign.of_processes, fault=running), share)
     whole = sum(known.share for known in found.values())
     rows = list(workflow.faults())
     part = WORKFLOW * whole / sum(row[3] for row in rows)
     for name, of_all, measured, share in rows:
-        found[name] = Known(
-            lambda c, rng, f=of_all, m=measured: c.of_workflow(f, m, rng), part * share
-        )
+        inject = functools.partial(Campaign.of_workflow, fault=of_all, measured=measured)
+        found[name] = Known(inject, part * share)
     return found
 
 
@@ -206,7 +207,10 @@ def run(
         start_s = time.perf_counter()
         rng = random.Random(f"{seed}/{name}/{n}")
         try:
-            wrong = faults[name].inject(campaign, rng)
+            wrong = faults[name].inject(campaign, rng=rng)
+        except KeyboardInterrupt:
+            say("ended by Ctrl-C")
+            break
         except Exception as error:  # noqa: BLE001  a folder that is not as it was before is a failure
             wrong = [f"the check itself failed: {error!r}"]
         outcomes[name].append(Outcome(wrong, time.perf_counter() - start_s))

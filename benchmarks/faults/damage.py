@@ -2,7 +2,6 @@
 
 import functools
 import json
-import os
 import random
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""A folder in which one fault is injected: a copy of a measured run, and starts of its job in it."""
+"""A folder in which one fault is injected: a copy of a measured run, and starts of its job."""
 
 import ctypes
 import hashlib
@@ -172,6 +172,7 @@ class Place:
             out = os.open(screen, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             os.dup2(out, 1)
             os.dup2(out, 2)
+            sys.stdout = sys.stderr = os.fdopen(2, "w", 1, closefd=False)
             os.environ["TMPDIR"] = os.environ["XDG_RUNTIME_DIR"] = str(self.folder / "tmp")
             tempfile.tempdir = None
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -182,7 +183,7 @@ class Place:
             status = work()
         except SystemExit as error:
             status = error.code if isinstance(error.code, int) else 1
-        except BaseException:
+        except BaseException:  # noqa: BLE001  as an interpreter does with what nobody caught
             traceback.print_exc()
         finally:
             sys.stderr.flush()

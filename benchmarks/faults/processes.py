@@ -268,9 +268,8 @@ def faults(folder: Path) -> Iterator[tuple[str, Running, float]]:
     sizes |= {"memory": (resource.RLIMIT_AS, 1 << 16, 1 << 26)}
     for name, bounds in sizes.items():
         yield f"limit of {name}", functools.partial(limited, *bounds), 8
-    for number in (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT):
-        name = f"{errno.errorcode[number]} of a call"
-        yield name, functools.partial(failing_disk, number), 5
+    for code in (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT):
+        yield f"{errno.errorcode[code]} of a call", functools.partial(failing_disk, code), 5
     yield "read-only folder", read_only, 8
     yield "clock set", clock_set, 8
     yield "two at once", two_at_once, 6

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.faults.place import descendants, orphans
@@ -91,10 +92,8 @@ def _start(place: Path, target: str) -> "subprocess.Popen[bytes]":
 
 def _kill_all(pid: int) -> None:
     for one in [*descendants(pid), pid]:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(one, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
 
 def ended(number: int, whom: str, shop: Shop, place: Path, rng: random.Random) -> list[str]:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.fuzz --seed S --count N [--only NAME ...]`: damaged inputs for every reader.
+"""`python -m benchmarks.fuzz --seed S --count N [--only NAME ...]`: damaged inputs for readers.
 
 Each input is made of a good one by the seed, the reader's name and its number, and read in a child
 that may take 2 GiB and 20 s. A reader may return anything or raise an EpochwattError that names the
@@ -14,7 +14,6 @@ import random
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 
 from benchmarks import template
@@ -56,17 +55,21 @@ def campaign(
     chosen = [t for t in known.targets(folder) if only is None or t.name in only]
     if not chosen:
         raise SystemExit(f"no reader is called {' or '.join(only or [])}")
+    counts = shared(chosen, count)
     rows: dict[str, dict[str, float]] = {}
     failures: list[Failure] = []
     for target in chosen:
-        n, start_s = shared(chosen, count)[target.name], time.perf_counter()
-        target.read(target.goods[0])  # what is whole has to be read; and imports are made once
+        n, start_s = counts[target.name], time.perf_counter()
+        if n:
+            target.read(target.goods[0])  # what is whole has to be read; imports are made once
         bad = [
             failure
             for begin in range(first, first + n, BATCH)
             for failure in run_batch(target, seed, begin, min(begin + BATCH, first + n))
         ]
-        row = rows.setdefault(target.name.partition(":")[0], Counter())
+        row = rows.setdefault(
+            target.name.partition(":")[0], {"inputs": 0, "failures": 0, "seconds": 0}
+        )
         row["inputs"] += n
         row["failures"] += len(bad)
         row["seconds"] += time.perf_counter() - start_s
@@ -97,11 +100,12 @@ def told(failures: list[Failure], seed: int) -> list[str]:
         kinds.setdefault((reader, failure.where, failure.what.partition(":")[0]), []).append(
             failure
         )
-    return [
-        f"{len(bad):5} x {reader}: {bad[0].what[:150]} at {where}\n        python -m benchmarks.fuzz "
-        f"--seed {seed} --only '{bad[0].target}' --first {bad[0].n} --count 1"
-        for (reader, where, _), bad in sorted(kinds.items(), key=lambda k: -len(k[1]))
-    ]
+    lines = []
+    for (reader, where, _), bad in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
+        lines.append(f"{len(bad):5} x {reader}: {bad[0].what[:150]} at {where}")
+        again = f"--seed {seed} --only '{bad[0].target}' --first {bad[0].n} --count 1"
+        lines.append(f"        python -m benchmarks.fuzz {again}")
+    return lines
 
 
 def main(argv: list[str] | None = None) -> int:

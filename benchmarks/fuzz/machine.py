@@ -47,7 +47,8 @@ JTOP_3 = {
 }
 PROC = {
     "proc/stat": "cpu  100 0 100 700 50 0 0 0 0 0\ncpu0 1 2 3\n",
-    "proc/meminfo": "MemTotal: 4096 kB\nMemAvailable: 1024 kB\nSwapTotal: 2048 kB\nSwapFree: 9 kB\n",
+    "proc/meminfo": "MemTotal: 4096 kB\nMemAvailable: 1024 kB\n"
+    "SwapTotal: 2048 kB\nSwapFree: 9 kB\n",
     "proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R)\n",
     "proc/self/mountinfo": "26 1 8:1 / / rw,noatime shared:1 - ext4 /dev/sda1 rw\n"
     "30 26 0:22 / /mnt/a\\040b rw - tmpfs tmpfs rw\n",

@@ -21,7 +21,6 @@ from epochwatt.records.shapes import COUNT, NUMBER
 from epochwatt.study.config import Device
 from epochwatt.study.place import MEASURED, is_board
 
-
 _STEPS = {f"{part}_steps_mhz": [NUMBER] for part in ("cpu", "gpu", "emc")}
 _RECORD = {"machine": {**_STEPS, "n_cpus": COUNT}}
 

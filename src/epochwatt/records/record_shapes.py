@@ -4,6 +4,8 @@ Only what is computed with is named: an older record lacks what came later, and 
 more.
 """
 
+from typing import Any, Dict
+
 from epochwatt import fields
 from epochwatt.records.shapes import (
     ANY_KEY,
@@ -41,15 +43,16 @@ _BOARD = {
     "busy_pct": (None, NUMBER),
     "settled": (None, {"steady": TRUTH}),
 }
-FACTORS = {f.name + "?": (_OF_KIND[f.kind], None) for f in fields.FACTORS}
+FACTORS: Dict[str, Any] = {f.name + "?": (_OF_KIND[f.kind], None) for f in fields.FACTORS}
 FACTORS["board_settings?"] = {"power_source?": TEXT}
 FACTORS["power_mode_settings?"] = {ANY_KEY: (NUMBER, TEXT)}
 
 EVENTS = {"before": {ANY_KEY: NUMBER}, "after": {ANY_KEY: NUMBER}}
 
 # What becomes a column of epochs.csv as it stands, then what columns are made of.
-RECORD = {f.name + "?": (_OF_KIND[f.kind], None) for f in fields.RUN_EPOCH_COLUMNS}
-RECORD = {name: kind for name, kind in RECORD.items() if name != "flags?"}
+RECORD: Dict[str, Any] = {
+    f.name + "?": (_OF_KIND[f.kind], None) for f in fields.RUN_EPOCH_COLUMNS if f.name != "flags"
+}
 RECORD.update(
     {
         "run": WORD,

@@ -227,7 +227,7 @@ class RunFolder:
             raise DamagedError("{} was altered: its SHA-256 differs".format(array_path))
         try:
             minibatch_s = np.load(io.BytesIO(content), allow_pickle=False)
-        except Exception as error:  # noqa: BLE001  a damaged header raises nearly anything
+        except Exception as error:
             raise DamagedError("cannot read {}: {}".format(array_path, error)) from error
         check_minibatches(minibatch_s, meta, array_path)
         telemetry_path, telemetry = os.path.join(path, TELEMETRY), {}
