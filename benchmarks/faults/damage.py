@@ -121,7 +121,9 @@ def history(operation: str, place: Place, rng: Random) -> Injected:
 
 def attempt(place: Place, rng: Random) -> Injected:
     """Leave a damaged attempt behind, with files that are half written."""
-    folder = Path(place.runs.attempt_path(place.n_done))
+    if place.n_done == template.EPOCHS:  # no epoch is to come
+        shutil.rmtree(place.epoch(place.n_done - 1))
+    folder = Path(place.runs.attempt_path(min(place.n_done, template.EPOCHS - 1)))
     folder.mkdir()
     good = json.dumps({"started_unix_s": 1.7e9, "pid": 1}).encode()
     content = rng.choice((flip, truncate, zero))(good, rng)
@@ -130,7 +132,7 @@ def attempt(place: Place, rng: Random) -> Injected:
     for name in ("record.json.4711.tmp", "samples-host.csv", "checkpoint.npz"):
         if rng.random() < 0.5:
             (folder / name).write_bytes(rng.randbytes(rng.randrange(200)))
-    return NOTHING
+    return Injected(frozenset({template.EPOCHS - 1}))
 
 
 def epoch_deleted(place: Place, rng: Random) -> Injected:

@@ -68,9 +68,12 @@ class Shop:
         if status:
             return [f"the next start fails: {text[-400:]}"]
         found = self._losses(place)
+        if sorted(found) != sorted(self.losses):
+            return [f"epochs {sorted(found)} are measured, wanted {sorted(self.losses)}"]
         wrong = [] if found == self.losses else [f"losses {found}, undisturbed {self.losses}"]
-        if "Traceback" in text:
-            wrong.append("traceback: " + text[text.index("Traceback") :][-300:])
+        for log in sorted((place / "results/logs").rglob("*.log")):  # Snakemake's own are its own
+            if "Traceback" in log.read_text("utf-8", "replace"):
+                wrong.append(f"traceback in {log.name}: {log.read_text('utf-8', 'replace')[-400:]}")
         return wrong + [f"orphan: {told}" for told in orphans()]
 
 
