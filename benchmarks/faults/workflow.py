@@ -71,9 +71,9 @@ class Shop:
         if sorted(found) != sorted(self.losses):
             return [f"epochs {sorted(found)} are measured, wanted {sorted(self.losses)}"]
         wrong = [] if found == self.losses else [f"losses {found}, undisturbed {self.losses}"]
-        for log in sorted((place / "results/logs").rglob("*.log")):  # Snakemake's own are its own
-            if "Traceback" in log.read_text("utf-8", "replace"):
-                wrong.append(f"traceback in {log.name}: {log.read_text('utf-8', 'replace')[-400:]}")
+        logs = sorted((place / "results/logs").rglob("*.log"))  # of our commands; Snakemake's not
+        texts = [log.read_text("utf-8", "replace") for log in logs]
+        wrong += [f"traceback: {text[-400:]}" for text in texts if "Traceback" in text]
         return wrong + [f"orphan: {told}" for told in orphans()]
 
 
