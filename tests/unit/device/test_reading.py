@@ -279,3 +279,9 @@ def test_no_mode_switches_the_first_core_off_or_has_a_minimum_above_its_maximum(
     for (name, arg), value in settings.items():
         if arg == "MIN_FREQ" and settings[name, "MAX_FREQ"] > 0:
             assert value <= settings[name, "MAX_FREQ"]
+
+
+@pytest.mark.parametrize("line", ["CPU MAX_FREQ many", "GPU MIN_FREQ 1e9", "TPC TPC_PG_MASK 0y1"])
+def test_a_mode_with_a_limit_that_is_no_number_is_refused(line):
+    with pytest.raises(ValueError, match="no whole number"):
+        parse_conf(f"< POWER_MODEL ID=0 NAME=MAXN >\n{line}\n")
