@@ -12,6 +12,17 @@ from epochwatt.errors import RecordError
 _DTYPES = {"str": "string", "int": "Int64", "float": "float64", "bool": "bool"}
 
 
+# What every table of epochs has; others may be younger than an imported run.
+_NEEDED = (
+    *fields.names((fields.RUN_COLUMN, *fields.FACTORS)),
+    *("epoch", "e2e_s", "wait_s", "copy_s", "stall_s", "compute_s"),
+    *(f.name for f in fields.EPOCH_COLUMNS if f.kind == "bool"),
+    "flags",
+)
+# pandas only warns of cells that it leaves out, and of numbers that it cannot hold
+_WARNINGS = (pd.errors.ParserWarning, RuntimeWarning)
+
+
 def read_epochs(paths: Iterable[str | Path]) -> pd.DataFrame:
     """Read the `epochs.csv` of several runs into one table, one row per run and epoch.
 
@@ -31,17 +42,19 @@ def read_epochs(paths: Iterable[str | Path]) -> pd.DataFrame:
 def _read(path: str | Path, dtypes: Mapping[str, str]) -> pd.DataFrame:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # pandas only warns of cells that it leaves out
+            for kind in _WARNINGS:
+                warnings.simplefilter("error", kind)
             table = pd.read_csv(path, dtype=dict(dtypes), index_col=False)
-        missing = [name for name in dtypes if name not in table]
+        missing = [name for name in _NEEDED if name not in table]
         if missing:
             raise ValueError(f"it has no column {missing[0]}")
-    except (ValueError, TypeError, OverflowError, Warning) as error:  # pandas' own are among them
+    except (ValueError, TypeError, OverflowError, *_WARNINGS) as error:  # pandas' own among them
         raise RecordError(
             f"{path} is no table of epochs: {error}\n  remove it and start again: it is then made "
             "anew from the records"
         ) from error
-    return table
+    later = {name: pd.Series(dtype=kind) for name, kind in dtypes.items() if name not in table}
+    return table.assign(**later)
 
 
 def epoch_sets(epochs: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -203,3 +203,13 @@ def test_a_damaged_table_is_named_with_what_to_do(run, write_epochs, damage):
         handle.write(damage(text))
     with pytest.raises(RecordError, match=r"epochs\.csv is no table of epochs: .*\n  remove it"):
         read_epochs([path])
+
+
+def test_a_column_that_is_younger_than_the_table_is_missing_in_its_rows(run, write_epochs):
+    path = write_epochs(run.id, run.factors, {})
+    old = pd.read_csv(path, dtype=str, keep_default_na=False)
+    old.drop(columns=["energy_wh", "energy_method", "n_samples"]).to_csv(path, index=False)
+    (row,) = read_epochs([path]).to_dict("records")
+    assert row["energy_method"] == ""
+    assert pd.isna(row["energy_wh"])
+    assert pd.isna(row["n_samples"])
