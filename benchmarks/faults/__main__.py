@@ -4,8 +4,7 @@ Each fault hits a copy of a small measured run (LeNet on digits) in a folder of 
 and a moment that the seed chooses; then the job is started plainly. Checked each time: no finished
 epoch is lost; no loss, no weight differs from an undisturbed run's; damage is named; no process
 stays behind; no traceback is printed; nothing is left over or made outside the folder. Ctrl-C ends
-it with the table of what was done.
-The table goes to benchmarks/faults.json.
+it with the table of what was done; `--write` puts that into benchmarks/faults.json.
 """
 
 import argparse
@@ -15,6 +14,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -209,11 +209,14 @@ def run(
         try:
             wrong = faults[name].inject(campaign, rng=rng)
         except KeyboardInterrupt:
-            say("ended by Ctrl-C")
+            print("ended early", flush=True)
             break
         except Exception as error:  # noqa: BLE001  a folder that is not as it was before is a failure
             wrong = [f"the check itself failed: {error!r}"]
         outcomes[name].append(Outcome(wrong, time.perf_counter() - start_s))
+        n_done = sum(map(len, outcomes.values()))
+        if n_done % 50 == 0:
+            print(f"{n_done} injected", flush=True)
         if wrong:
             told = "; ".join(wrong)
             say(f"{name}: {told}\n    --seed {seed} --only '{name}' --first {n} --count 1")
@@ -246,6 +249,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help=f"write {OUT.name}")
     arguments = parser.parse_args(argv)
     print(f"seed {arguments.seed}", flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     ready()
     told: list[str] = []
 

@@ -3,7 +3,8 @@
 Each input is made of a good one by the seed, the reader's name and its number, and read in a child
 that may take 2 GiB and 20 s. A reader may return anything or raise an EpochwattError that names the
 file (or what its docstring names): any other exception, a death and a hang are failures, and said
-with what repeats them. The table goes to benchmarks/fuzz.json.
+with what repeats them. Ctrl-C ends it with the table of what was done; `--write` puts that into
+benchmarks/fuzz.json.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import json
 import logging
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -24,6 +26,8 @@ from benchmarks.results import REPOSITORY, commit
 
 OUT = REPOSITORY / "benchmarks/fuzz.json"
 BATCH = 400  # inputs that a child reads before another takes over
+ROUND = 25_000  # inputs of all readers together before the first has its turn again
+CELLS = ("inputs", "failures", "seconds")
 
 
 def shared(targets: list[Target], count: int) -> dict[str, int]:
@@ -58,23 +62,34 @@ def campaign(
     counts = shared(chosen, count)
     rows: dict[str, dict[str, float]] = {}
     failures: list[Failure] = []
-    for target in chosen:
-        n, start_s = counts[target.name], time.perf_counter()
-        if n:
-            target.read(target.goods[0])  # what is whole has to be read; imports are made once
-        bad = [
-            failure
-            for begin in range(first, first + n, BATCH)
-            for failure in run_batch(target, seed, begin, min(begin + BATCH, first + n))
-        ]
-        row = rows.setdefault(
-            target.name.partition(":")[0], {"inputs": 0, "failures": 0, "seconds": 0}
-        )
-        row["inputs"] += n
-        row["failures"] += len(bad)
-        row["seconds"] += time.perf_counter() - start_s
-        failures += bad
+    n_rounds = max(1, count // ROUND)
+    for n in range(n_rounds):  # so that what is ended early has met all readers
+        for target in chosen:
+            start_s, own = time.perf_counter(), counts[target.name]
+            begin, end = (first + own * part // n_rounds for part in (n, n + 1))
+            try:
+                bad = _fed(target, seed, begin, end)
+            except KeyboardInterrupt:
+                return rows, failures
+            row = rows.setdefault(target.name.partition(":")[0], dict.fromkeys(CELLS, 0.0))
+            row["inputs"] += end - begin
+            row["failures"] += len(bad)
+            row["seconds"] += time.perf_counter() - start_s
+            failures += bad
+            for line in told(bad, seed):
+                print(line, flush=True)
+        print(f"{sum(row['inputs'] for row in rows.values()):.0f} inputs", flush=True)
     return rows, failures
+
+
+def _fed(target: Target, seed: int, begin: int, end: int) -> list[Failure]:
+    """Read the inputs `begin`..`end` - 1 of a reader, in children."""
+    if begin == end:
+        return []
+    target.read(target.goods[0])  # what is whole has to be read; and imports are made once
+    starts = range(begin, end, BATCH)
+    parts = [run_batch(target, seed, start, min(start + BATCH, end)) for start in starts]
+    return [failure for part in parts for failure in part]
 
 
 def table(rows: dict[str, dict[str, float]]) -> list[str]:
@@ -118,6 +133,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help=f"write {OUT.name}")
     arguments = parser.parse_args(argv)
     print(f"seed {arguments.seed}", flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     random.seed(arguments.seed)
     logging.disable(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="ew") as place:
@@ -126,7 +143,7 @@ def main(argv: list[str] | None = None) -> int:
             Path(place), arguments.seed, arguments.count, arguments.only, arguments.first
         )
     lines = told(failures, arguments.seed)
-    print("\n".join([*table(rows), "", *lines]))
+    print("\n".join(["", *table(rows), "", *lines]))
     if arguments.write:
         about = {"seed": arguments.seed, "commit": commit(), "readers": rows, "failures": lines}
         OUT.write_text(json.dumps(about, indent=1) + "\n", "utf-8")

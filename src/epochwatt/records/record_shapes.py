@@ -91,8 +91,13 @@ _SENSOR = {
     "n_samples?": COUNT,
     "n_negative": COUNT,
     "stuck_s": NUMBER,
-    "settings?": {"contradictions?": (None, NUMBER)},
+    "settings?": {"contradictions?": (None, NUMBER), "n_cpus?": (None, COUNT)},
 }
 _SAMPLED = {"step_mean_s": (None, NUMBER), "n_failed": COUNT, "rows_dropped": COUNT}
-TELEMETRY = {"clock_jumps?": COUNT, "sources?": {ANY_KEY: {**_SENSOR, **_SAMPLED}}}
+TELEMETRY = {
+    "clock_jumps?": COUNT,
+    "cpu_s?": NUMBER,
+    "wall_s?": NUMBER,
+    "sources?": {ANY_KEY: {**_SENSOR, **_SAMPLED}},
+}
 IDLE_TELEMETRY = {"sources": {ANY_KEY: ({"scope": (None, TEXT), "total": None}, _SENSOR)}}
