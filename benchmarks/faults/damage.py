@@ -57,7 +57,8 @@ def of_epoch(pattern: str, operation: str, place: Place, rng: Random) -> Injecte
         return NOTHING
     if path.exists() and _told(good) == _told(path.read_bytes()) != []:
         return Injected(frozenset({number}))  # what it says of a checkpoint that nobody reads
-    return Injected(frozenset({number}), (path.name, "SHA256SUMS"))
+    # a list of checksums may now name a file that was never there: then its place is named
+    return Injected(frozenset({number}), (path.name, "SHA256SUMS", f"/{path.parent.name}/"))
 
 
 def _told(content: bytes) -> list[bytes]:
