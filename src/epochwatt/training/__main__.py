@@ -14,7 +14,6 @@ from epochwatt.records.run_folder import RunFolder
 from epochwatt.training.job import run_part
 from epochwatt.training.preparation import REBOOT_NEEDED
 
-
 _REFUSED = (
     "error: {}: the machine does not give what a measurement needs: {}. Look at memory, disk and "
     "limits (free, df, `ulimit -a`), then start again: finished epochs are kept"
