@@ -234,3 +234,10 @@ def test_record_of_the_first_release_has_an_empty_cache(run, measure, collect):
     path.write_text(json.dumps(kept), "utf-8")
     Path(folder.epoch_path(0), "SHA256SUMS").unlink()
     assert collect(1)[0]["cached_pct"] == ""
+
+
+def test_a_record_that_cannot_be_made_a_row_is_named(run, measure, collect):
+    measure(run, 0)
+    measure(run, 1, flags=["unheard_of"])
+    with pytest.raises(RecordError, match=r"epoch-1: a record has flags .* unheard_of"):
+        collect(2)
