@@ -30,7 +30,7 @@ from benchmarks.results import REPOSITORY, commit
 
 OUT = REPOSITORY / "benchmarks/faults.json"
 FAILED = (-99, 70)  # it hangs, or ended by an exception that nobody meant
-WORKFLOW = 0.02  # share of the faults of the whole workflow, which take 20 s each
+WORKFLOW = 0.01  # share of the faults of the whole workflow, which take a minute each
 
 
 class Outcome(NamedTuple):
