@@ -71,6 +71,7 @@ class Campaign:
         here = self._place(rng.randrange(template.EPOCHS))
         before = here.digests()
         injected, starts = fault(here, rng)
+        before = {**here.digests(), **before}  # what was finished meanwhile is not lost either
         left = [f"orphan: {told}" for told in place.orphans()]
         here.run_factors["num_workers"] = 0
         return left + self._recovered(here, injected, before, starts)
