@@ -85,6 +85,8 @@ RECORD.update(
     }
 )
 
+ATTEMPT = {"started_unix_s": INSTANT}
+
 _SENSOR = {
     "scope": (None, TEXT),
     "total": (None, TEXT),

@@ -18,7 +18,6 @@ import hashlib
 import io
 import itertools
 import logging
-import math
 import os
 import re
 import shutil
@@ -158,13 +157,10 @@ class RunFolder:
     def _read_attempt(attempt: str) -> Dict[str, Any]:
         """Return when an attempt began; where its file is damaged, when its folder was changed."""
         try:
-            told = files.read_json(os.path.join(attempt, ATTEMPT))
+            told = files.read_json(os.path.join(attempt, ATTEMPT), record_shapes.ATTEMPT)
+            return {"started_unix_s": told["started_unix_s"]}
         except RecordError:  # died before it could say when it began
-            told = None
-        started_s = told.get("started_unix_s") if isinstance(told, dict) else None
-        if not isinstance(started_s, (int, float)) or not math.isfinite(started_s):
-            started_s = os.path.getmtime(attempt)
-        return {"started_unix_s": started_s}
+            return {"started_unix_s": os.path.getmtime(attempt)}
 
     def finish(self, epoch: int, meta: Dict[str, Any], minibatch_s: np.ndarray) -> None:
         """Complete the attempt: write the record, flush everything, give it its final name.

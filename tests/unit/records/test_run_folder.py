@@ -399,7 +399,10 @@ def test_sha256sum_itself_agrees(folder, add_epoch):
 
 @pytest.mark.parametrize(
     "content",
-    ["", "[]", "{}", "3", '{"started_unix_s": "x"}', '{"started_unix_s": NaN}', "[" * 9999],
+    [
+        *("", "[]", "{}", "3", '{"started_unix_s": "x"}', '{"started_unix_s": NaN}', "[" * 9999),
+        f'{{"started_unix_s": {10**400}}}',
+    ],
 )
 def test_damaged_attempt_does_not_block_the_run(folder, content):
     folder.begin(0)
