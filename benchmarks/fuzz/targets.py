@@ -138,7 +138,7 @@ def results(folder: Path) -> Iterator[Target]:
     shutil.copytree(place / "results", compared)
     other = compared / "runs" / template.RUN / "epochs.csv"
     yield on_file(
-        other, "table", lambda: compare.compare_lines(told, str(compared), 5.0), "compare", share=3
+        other, "table", lambda: compare.compare_lines(told, str(compared), 5.0), "compare", "", 3
     )
     yield on_file(epochs, "table", lambda: read_rows([epochs]), "epochs.csv of claims")
 

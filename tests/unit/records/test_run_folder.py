@@ -397,6 +397,14 @@ def test_sha256sum_itself_agrees(folder, add_epoch):
     assert checked.stdout.count(": OK") == 3
 
 
+def test_a_list_of_checksums_with_zeros_in_it_is_damage(folder, add_epoch):
+    add_epoch(folder, 0)
+    path = Path(folder.epoch_path(0), "SHA256SUMS")
+    path.write_bytes(path.read_bytes().replace(b"record", b"\0\0\0\0\0\0"))
+    with pytest.raises(DamagedError, match="SHA256SUMS was altered"):
+        folder.verify(0)
+
+
 @pytest.mark.parametrize(
     "content",
     [
