@@ -26,7 +26,7 @@ from benchmarks.results import REPOSITORY, commit
 
 OUT = REPOSITORY / "benchmarks/fuzz.json"
 BATCH = 400  # inputs that a child reads before another takes over
-ROUND = 25_000  # inputs of all readers together before the first has its turn again
+ROUND = 10_000  # inputs of all readers together before the first has its turn again
 CELLS = ("inputs", "failures", "seconds")
 
 
