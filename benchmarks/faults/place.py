@@ -24,6 +24,7 @@ from epochwatt.training import __main__ as training
 PATIENCE_S = 120.0  # of a start; normally one second
 ORPHAN_S = 8.0  # until all children have to be gone
 _SET_CHILD_SUBREAPER = 36
+_ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 Prepare = Callable[[], None]  # called in the child, before the job
 
@@ -127,19 +128,29 @@ class Place:
         """Start the job in a session of its own; then, with `collect`, its tables."""
         self._n_starts += 1
         screen = self.folder / f"screen-{self._n_starts}.txt"
-        sys.stdout.flush()
-        pid = os.fork()
-        if pid == 0:
-            self._be_the_job(screen, prepare, collect, epochs)
-        return Start(pid, screen)
+        return self._forked(screen, lambda: self._be_the_job(screen, prepare, collect, epochs))
 
     def collected(self) -> Start:
         """Start the making of the tables alone, as where results/ was removed."""
         self._n_starts += 1
         screen = self.folder / f"screen-{self._n_starts}.txt"
-        pid = os.fork()
-        if pid == 0:
+
+        def be() -> None:
             self._be(screen, lambda: None, lambda: self._collect(template.EPOCHS))
+
+        return self._forked(screen, be)
+
+    @staticmethod
+    def _forked(screen: Path, be: Callable[[], None]) -> Start:
+        """Fork; no signal reaches the child before its handlers are its own."""
+        sys.stdout.flush()
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                be()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
         return Start(pid, screen)
 
     def _be_the_job(self, screen: Path, prepare: Prepare, collect: bool, epochs: int) -> None:
@@ -175,9 +186,10 @@ class Place:
             sys.stdout = sys.stderr = os.fdopen(2, "w", 1, closefd=False)
             os.environ["TMPDIR"] = os.environ["XDG_RUNTIME_DIR"] = str(self.folder / "tmp")
             tempfile.tempdir = None
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for number in _ENDING:
                 signal.signal(number, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             prepare()
             status = work()

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -152,3 +153,12 @@ def test_injections_are_those_of_the_seed_and_name_what_repeats_them(tmp_path):
     assert drawn != campaign.injections(faults, 4, 500)
     assert len(set(drawn)) == 500
     assert len({name for name, _ in drawn}) > 0.7 * len(faults)
+
+
+def test_a_signal_that_comes_at_once_ends_the_job_and_not_the_campaign(here):
+    started = os.getpid()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP) * 5:
+        start = here.start(collect=False)
+        start.send(number)
+        assert os.getpid() == started
+        assert start.wait() != 0

@@ -8,6 +8,7 @@ import pandas as pd
 
 from epochwatt import fields
 from epochwatt.errors import RecordError
+from epochwatt.text import ORIGINS
 
 _DTYPES = {"str": "string", "int": "Int64", "float": "float64", "bool": "bool"}
 
@@ -48,6 +49,8 @@ def _read(path: str | Path, dtypes: Mapping[str, str]) -> pd.DataFrame:
         missing = [name for name in _NEEDED if name not in table]
         if missing:
             raise ValueError(f"it has no column {missing[0]}")
+        if unknown := sorted(set(table.backend.dropna()) - set(ORIGINS)):
+            raise ValueError(f"it has a backend {unknown[0]!r}")
     except (ValueError, TypeError, OverflowError, *_WARNINGS) as error:  # pandas' own among them
         raise RecordError(
             f"{path} is no table of epochs: {error}\n  remove it and start again: it is then made "
