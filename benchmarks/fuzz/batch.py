@@ -86,6 +86,8 @@ def _read_all(
     """Be the child: read all inputs, note failures, never return."""
     status = 3
     try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         with open("/proc/self/statm", "rb") as handle:
             used = int(handle.read().split()[0]) * mmap.PAGESIZE
         resource.setrlimit(resource.RLIMIT_AS, (used + LIMIT_BYTES,) * 2)
