@@ -49,7 +49,7 @@ def _read(path: str | Path, dtypes: Mapping[str, str]) -> pd.DataFrame:
         missing = [name for name in _NEEDED if name not in table]
         if missing:
             raise ValueError(f"it has no column {missing[0]}")
-        if unknown := sorted(set(table.backend.dropna()) - set(ORIGINS)):
+        if unknown := sorted(set(table.backend.fillna("")) - set(ORIGINS)):
             raise ValueError(f"it has a backend {unknown[0]!r}")
     except (ValueError, TypeError, OverflowError, *_WARNINGS) as error:  # pandas' own among them
         raise RecordError(

@@ -192,6 +192,7 @@ class TestExport:
         lambda text: text.replace("True", "perhaps"),
         lambda text: text.replace("e2e_s", "e3e_s"),
         lambda text: text.replace(",host,", ",--,", 1),
+        lambda text: text.replace(",host,", ",,", 1),
         lambda text: text[:-1] + ",more\n",
         lambda text: text.replace("\n", "\n\0"),
     ],
