@@ -23,7 +23,7 @@ report: $(VENV)/host-ready ## results/report.html, remade only when something it
 
 validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take-away (minutes): config/twin/
 	@$(SNAKEMAKE) count_workloads
-	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds --priors
 	@$(SNAKEMAKE) results/twin/validation.csv
 
 test: $(VENV)/dev-ready ## all tests: unit, rules, end to end

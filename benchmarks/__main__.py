@@ -20,6 +20,7 @@ NAMES = (
     "effects",
     "sampler",
     "energy",
+    "bounds",
     "orchestration",
     "dry_run",
     "papers",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.results import Budget, Result, Row, at_most
 from epochwatt.epochs.energy import J_PER_WH, paper_energy_wh, trapezoid
+from epochwatt.epochs.sensor import INSTANT, Sensor
 from epochwatt.telemetry.schedule import Schedule
 from epochwatt.telemetry.synthetic import TRAINING
 
@@ -75,10 +76,11 @@ def sine(period_s: float) -> MakeSignal:
 
 
 def step(rng: random.Random, window: Span) -> Signal:
-    """Return 10 W that become 20 W at some moment."""
-    at_s = rng.uniform(*window)
+    """Return 10 W that become 20 W at some moment; 10 mW of noise."""
+    at_s, numbers = rng.uniform(*window), np.random.default_rng(rng.getrandbits(64))
     return Signal(
-        lambda t: np.where(t < at_s, 10.0, 20.0), lambda t: 10 * t + 10 * max(t - at_s, 0)
+        lambda t: np.where(t < at_s, 10.0, 20.0) + 0.01 * numbers.standard_normal(t.size),
+        lambda t: 10 * t + 10 * max(t - at_s, 0),
     )
 
 
@@ -88,10 +90,14 @@ def ramp(rng: random.Random, window: Span) -> Signal:
     return Signal(lambda t: 10 + slope * t, lambda t: 10 * t + slope * t * t / 2)
 
 
-def noise(rng: random.Random, window: Span) -> Signal:
-    """Return 15 W on average, normally distributed by 3 W from look to look."""
-    numbers = np.random.default_rng(rng.getrandbits(64))
-    return Signal(lambda t: 15 + 3 * numbers.standard_normal(t.size), lambda t: 15 * t)
+def noise(spread_w: float) -> MakeSignal:
+    """Return a maker of 15 W on average, normally distributed from look to look."""
+
+    def make(rng: random.Random, window: Span) -> Signal:
+        numbers = np.random.default_rng(rng.getrandbits(64))
+        return Signal(lambda t: 15 + spread_w * numbers.standard_normal(t.size), lambda t: 15 * t)
+
+    return make
 
 
 def late_training(rng: random.Random, window: Span) -> Signal:
@@ -109,13 +115,14 @@ def late_training(rng: random.Random, window: Span) -> Signal:
     return Signal(power_w, energy_j)
 
 
+IDEAL = Sensor(INSTANT, averaging_s=0.0, rounding_w=0.0)
 DESIGN = "training, 350 ms"  # the signal of the design's budget
 SIGNALS: dict[str, MakeSignal] = {
     DESIGN: square(0.35),
-    "constant": square(0.35, 0.0),
+    "constant": noise(0.01),  # a sensor that tells the very same for 40 s is stuck
     "step": step,
     "ramp": ramp,
-    "white noise": noise,
+    "white noise": noise(3.0),
     "half idle, half training, noise": late_training,
     **{
         f"square of {1000 * period_s:g} ms": square(period_s)
@@ -201,7 +208,7 @@ def coverage(name: str, duration_s: float, n: int) -> dict[str, float]:
     for _ in range(n):
         window = a_window(rng, duration_s)
         signal, t = SIGNALS[name](rng, window), dithered(rng, window)
-        found = trapezoid(t, signal.power_w(t), *window)
+        found = trapezoid(t, signal.power_w(t), *window, IDEAL)
         truth_j = signal.energy_j(window[1]) - signal.energy_j(window[0])
         errors.append(100 * (found.energy_j / truth_j - 1))
         bounds.append(found.error_pct)

@@ -163,7 +163,8 @@ def _add_compare(commands: Any) -> None:
 def _add_calibrate(commands: Any) -> None:
     about = "fit the simulated boards to the main paper's numbers: config/twin/ (make validate)"
     command = commands.add_parser("calibrate-twin", help=about)
-    command.add_argument("--folds", action="store_true", help="and refit each take-away's fold")
+    command.add_argument("--folds", action="store_true", help="and refit all that is left out")
+    command.add_argument("--priors", action="store_true", help="and see what other priors give")
     command.add_argument(
         "--workloads",
         type=Path,
@@ -317,13 +318,20 @@ def _compare(arguments: argparse.Namespace) -> None:
 
 def _calibrate_twin(arguments: argparse.Namespace) -> None:
     from epochwatt.claims.removed import write_removed
-    from epochwatt.twin.recalibrate import recalibrate
+    from epochwatt.twin.recalibrate import recalibrate, refresh_leaks, study_priors
     from epochwatt.twin.seen import write_seen
 
     write_seen()
+    refresh_leaks(arguments.workloads)
     if arguments.folds:
         write_removed()
-    recalibrate(arguments.workloads, arguments.folds, lambda line: print(line, flush=True))
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+
+    recalibrate(arguments.workloads, arguments.folds, say)
+    if arguments.priors:
+        study_priors(arguments.workloads, say)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

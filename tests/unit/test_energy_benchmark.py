@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from benchmarks import energy
+from benchmarks import bounds, energy, power_sensors, signals
 from benchmarks.peers import compare, meter
 from benchmarks.peers.meter import Found
 from epochwatt.telemetry.synthetic import SyntheticSource
@@ -42,6 +42,47 @@ def test_benchmark_runs():
     rows = energy.run(quick=True).rows
     assert sum(row.budget is not None for row in rows) == 2 + 3 + 1
     assert all(np.isfinite(row.values).all() for row in rows if "bound /" not in row.what)
+
+
+def test_drawn_signals_have_the_energy_they_say():
+    rng = np.random.default_rng(0)
+    drawn = [signals.draw(name, rng, 20.0) for name in bounds.SIGNALS]
+    drawn += [signals.stalling(name, rng, 20.0) for name in signals.STALLS]
+    for signal in drawn:
+        t = np.linspace(signal.start_s, signal.end_s, 40_001)[:-1] + 0.00025
+        assert signal.at(t).mean() * 20 == pytest.approx(signal.truth_j, rel=1e-3)
+        starts, ends = signal.stalls
+        assert signal.minibatch_s.sum() == pytest.approx(20.0)
+        assert (starts[0], (ends >= starts).all()) == (signal.start_s, True)
+        assert 0 <= signal.stall_j <= signal.truth_j + 1e-9
+
+
+def test_a_filter_and_a_mean_of_a_steady_power_are_that_power():
+    rng = np.random.default_rng(1)
+    signal = signals.draw("constant", rng, 20.0)
+    for name in power_sensors.SENSORS:
+        samples = power_sensors.SENSORS[name](rng, signal)
+        inside = (samples.t_s > signal.start_s + 5) & (samples.t_s < signal.end_s)
+        mean_w = samples.power_w[inside].mean()
+        # six rails that are cut off lack half a step each
+        assert mean_w == pytest.approx(signal.truth_j / 20, rel=0.01, abs=0.75), name
+
+
+def test_bounds_run_and_a_seed_repeats_them():
+    first, again = (
+        bounds.cells(
+            "energy",
+            {"10 Hz": power_sensors.instants},
+            bounds.windows(rng, 1),
+            bounds.energy_judged,
+            rng,
+        )
+        for rng in (np.random.default_rng(5), np.random.default_rng(5))
+    )
+    assert first == again
+    assert all(cell.covered_pct in (0.0, 100.0) for cell in first)
+    assert {row.unit for row in bounds.rows_of(first)} == {"%"}
+    assert bounds.wilson(190, 200) == pytest.approx((0.910, 0.973), abs=0.001)
 
 
 def test_meter_logs_each_reading_of_the_shared_signal(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ if TWIN in CLAIMS.backends:
     CLAIM_CONFIG += [
         *TWIN_CONFIG,
         "config/twin/refits.csv",
+        "config/twin/setups.csv",
         "config/twin/mechanisms.csv",
     ]
     CLAIM_CONFIG += sorted(str(path) for path in Path("config/devices").glob("*.yaml"))

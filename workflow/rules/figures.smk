@@ -11,6 +11,8 @@ PUBLISHED = [
     os.path.normpath(f"{PROJECT}/config/{path}")
     for path in (
         "published/measurements.csv",
+        "published/takeaways.csv",
+        "claims.yaml",
         "published/relations.csv",
         "twin/folds.csv",
         "twin/seen.csv",

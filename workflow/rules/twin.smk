@@ -114,6 +114,7 @@ rule validate_twin:
         style=lambda wildcards: STYLE,
     output:
         table="results/twin/validation.csv",
+        groupings="results/twin/groupings.csv",
         text="results/twin/validation.txt",
         png="results/figures/twin/validation.png",
         csv="results/figures/twin/validation.csv",

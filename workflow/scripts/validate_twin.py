@@ -10,10 +10,13 @@ def main(snakemake):
         write_validation(
             workloads=snakemake.input.workloads,
             table=snakemake.output.table,
+            groupings=snakemake.output.groupings,
             text=snakemake.output.text,
         )
         plot(
-            path=snakemake.output.table,
+            table=snakemake.output.table,
+            groupings=snakemake.output.groupings,
+            priors="config/twin/priors.csv",
             style_file=snakemake.input.style,
             palette=snakemake.params.palette,
             stem=snakemake.output.figure.removesuffix(".svg"),

@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from epochwatt import fields
 from epochwatt.epochs.board import BUSY_PCT, event_flags
 from epochwatt.epochs.energy import trapezoid
+from epochwatt.epochs.sensor import AGE, sensor_in
 from epochwatt.epochs.telemetry import SCOPES, power_flags
 from epochwatt.errors import ConfigError, RecordError
 from epochwatt.records import checksums, files
@@ -22,13 +25,14 @@ from epochwatt.records.record_shapes import EVENTS, IDLE_TELEMETRY, INSTANT
 from epochwatt.records.samples import read_samples, samples_path
 from epochwatt.records.shapes import NUMBER
 
+DOUBTFUL = {"power_lost", "power_contradicted", "throttled", "over_current"}
+NO_LOOP = np.empty(0)  # nothing repeats by a clock that a sensor's instants could keep to
 _RECORD = {
     "t_start_mono_s": INSTANT,
     "t_end_mono_s": INSTANT,
     "events": EVENTS,
     "board": {"busy_pct?": (None, NUMBER)},
 }
-DOUBTFUL = {"power_negative", "power_contradicted", "throttled", "over_current"}
 PLUG_STATES = {"ii": "off", "iii": "on", "iv": ""}  # state -> DVFS; asleep there is none
 
 
@@ -73,7 +77,13 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
             table = read_samples(folder, name)
             if about["total"] not in table:
                 raise RecordError(f"{samples_path(folder, name)} has no column {about['total']}")
-            energy = trapezoid(table["t_mono_s"], table[about["total"]], start_s, end_s)
+            sensor = sensor_in(about, table, (start_s, end_s))
+            energy = trapezoid(
+                table["t_mono_s"],
+                table[about["total"]],
+                *(start_s, end_s, sensor, table.get(AGE)),
+                minibatch_starts_s=NO_LOOP,
+            )
             power_w = energy.energy_j / (end_s - start_s)
             flags = power_flags(about, energy.flags) | event_flags(record["events"])
             busy_pct = record["board"].get("busy_pct") or 0.0

@@ -24,6 +24,7 @@ from epochwatt.study.runs import TWIN
 from epochwatt.twin.load import load_twin
 from epochwatt.twin.modes import load_modes
 from epochwatt.twin.refits import CLAIMS, FOLD, load_refits
+from epochwatt.twin.setups import load_setups
 
 TWIN_CONFIG = "config/twin"
 
@@ -93,8 +94,10 @@ def _simulation(
 ) -> Simulation:
     counts = {Path(path).stem: path for path in workloads}
     twin = load_twin(root / TWIN_CONFIG, counts)
-    folds, read = (load_refits(root / TWIN_CONFIG, twin.parameters, [k]) for k in (FOLD, CLAIMS))
-    return Simulation(epochs, idle, twin, load_modes(list(twin.boards), root), folds, read)
+    folder, p = root / TWIN_CONFIG, twin.parameters
+    folds, read = (load_refits(folder, p, [kind]) for kind in (FOLD, CLAIMS))
+    modes = load_modes(list(twin.boards), root)
+    return Simulation(epochs, idle, twin, modes, folds, {**read, **load_setups(folder, p)})
 
 
 def finding(verdict: Verdict, backend: str) -> Finding:

@@ -32,7 +32,7 @@ from epochwatt.twin.refits import Refits, held_out, parameter_draws
 from epochwatt.twin.table import epoch_rows, idle_rows, runs_of
 
 UNTOUCHED = "not held out: no fitted number is of what its take-away says or its claims read"
-HIPCW = "H-"  # begins the folds of the paper of which no number is fitted
+HIPCW = "H-"  # begins the folds of the paper of which no shared parameter has seen a number
 N_DRAWS, SEED = 20, 0
 TURNED_PCT = 5.0  # of the draws: a claim that turns in more of them does not stand fast
 ASSUMED_FACTOR = 1.5  # how many times more or less an assumed number may be
@@ -49,7 +49,8 @@ class Simulation(NamedTuple):
     idle : simulated idle powers, rows of `idle.csv`
     modes : clocks of the power modes
     refits : fitted values by take-away held out, of which the spread is
-    claim_refits : the same of take-aways that claims alone judge
+    claim_refits : the same of take-aways that claims alone judge, and what set-ups have of their
+        own without each of their take-aways
     """
 
     epochs: Sequence[Row]

@@ -8,6 +8,7 @@ files are found below: `/`, or the folder of a fake board. Sources: docs/root-he
 import glob
 import os
 import re
+import stat
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 NVPMODEL_CONF = "etc/nvpmodel.conf"
@@ -37,8 +38,9 @@ _EMC_MHZ: Dict[str, Tuple[float, ...]] = {
     "orin_agx": (204, 665.6, 2133, 3199),
 }
 # Parts of the GPU (TPCs) that the mask `TPC_PG_MASK` counts. SOURCE: two of Volta's SMs or of
-# Ampere's make one; jetson-facts: 8 SMs on AGX Xavier (mask 5 leaves half on), 16 on AGX Orin 64 GB
-# (masks 240 and 248 leave 4 and 3 on). ASSUME: Xavier NX has the die of AGX Xavier (mask 1: 3 on).
+# Ampere's make one; NVIDIA's data sheets: 8 SMs on AGX Xavier (mask 5 leaves half on), 16 on AGX
+# Orin 64 GB (masks 240 and 248 leave 4 and 3 on). ASSUME: Xavier NX has the die of AGX Xavier
+# (mask 1: 3 on).
 _TPCS = {"agx_xavier": 4, "xavier_nx": 4, "orin_agx": 8}
 _EMC_RATES = ("bpmp/debug/clk/emc/rate", "clk/emc/clk_rate", "clk/override.emc/clk_rate")
 _GPU_FOLDERS = (
@@ -240,6 +242,13 @@ def tpc_mask(mode: Mode) -> Optional[int]:
     return next((int(value, 0) for _, arg, value in mode.settings if arg == "TPC_PG_MASK"), None)
 
 
+def running_mask(root: str) -> Optional[int]:
+    """Return the mask of the GPU's parts that are off since the board's start; None: not known."""
+    paths = [param.paths.get("TPC_PG_MASK") for param in board_conf(root).params.values()]
+    found = [text(root, path.lstrip("/")) for path in paths if path]
+    return int(found[0], 0) if found and found[0] else None
+
+
 def gpu_share(conf: Conf, mode: Mode, kind: str) -> Optional[float]:
     """Return the share of the GPU that a mode leaves on, of the strongest's; None: not known."""
     n_parts, masks = _TPCS.get(kind), [tpc_mask(mode), tpc_mask(strongest(conf))]
@@ -282,3 +291,49 @@ def _integers(text: str) -> Tuple[int, ...]:
 def _number(folder: str, *names: str) -> Optional[int]:
     """Return the number in the first of the files that holds one."""
     return next((n for name in names for n in _integers(text(folder, name))), None)
+
+
+def fan_files(root: str) -> List[Tuple[str, str, str]]:
+    """Return folder, name and value of what turns the fan up, in the order of writing."""
+    pattern = os.path.join(glob.escape(root), "sys/class/hwmon/hwmon*")
+    fans = [(fan, ("pwm1",)) for fan in glob.glob(pattern) if text(fan, "name") == "pwmfan"]
+    jetpack_4 = (os.path.join(root, "sys/devices/pwm-fan"), ("temp_control", "target_pwm"))
+    return [
+        (folder, name, "0" if name == "temp_control" else "255")
+        for folder, names in [jetpack_4, *fans]
+        for name in names
+        if os.path.exists(os.path.join(folder, name))
+    ]
+
+
+def not_put_back(root: str, stored: str) -> List[str]:
+    """Return the clocks and cores that are not as jetson_clocks stored them, none where all are.
+
+    Parameters
+    ----------
+    root : `/`, or the folder of a fake board
+    stored : the file that `jetson_clocks --store` wrote, lines of path:value
+    """
+    changed = []
+    with open(stored, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            path, _, value = line.strip().rpartition(":")
+            name = os.path.basename(path)
+            if name == "online" or name.endswith("min_freq"):
+                now = text(root, path.lstrip("/"))
+                if now and now != value:
+                    changed.append(path)
+    return changed
+
+
+def not_roots_alone(path: str) -> str:
+    """Return the first of a file and the folders above it that others can change, else nothing.
+
+    A group may write folders, as Debian's `staff` may write /usr/local; anybody only sticky ones.
+    """
+    for place in [path] + [path[:n] or "/" for n, sign in enumerate(path) if sign == "/"]:
+        about = os.stat(place)
+        loose = 0o022 if place == path else 0 if about.st_mode & stat.S_ISVTX else 0o002
+        if about.st_uid != 0 or about.st_mode & loose:
+            return place
+    return ""

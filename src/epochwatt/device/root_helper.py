@@ -9,33 +9,17 @@ verb may do and why: docs/root-helper.md.
 """
 
 import fcntl
-import glob
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import time
 from typing import Any, Callable, Dict, List, Tuple
 
-from epochwatt.device.reading import (
-    NVPMODEL_CONF,
-    Mode,
-    board_conf,
-    board_kind,
-    boot_id,
-    cpu_folder,
-    cpu_khz,
-    cpus,
-    custom_conf,
-    find_gpu,
-    gpu_hz,
-    parse_conf,
-    read_clocks,
-    tables,
-    text,
-    tpc_mask,
-)
+from epochwatt.device import reading
+from epochwatt.device.reading import NVPMODEL_CONF, Mode
 
 VERSION = "1"
 INSTALLED = "usr/local/sbin/epochwatt-helper"
@@ -62,8 +46,7 @@ class HelperError(Exception):
 def enter(root: str) -> None:
     """Go to the folder of what was set before, which nobody else may write, and lock it."""
     path = os.path.join(root, FOLDER)
-    if not os.path.lexists(path):
-        os.mkdir(path, 0o711)  # nobody else can open it, and so hold its lock
+    os.makedirs(path, 0o711, exist_ok=True)  # nobody else can open it, and so hold its lock
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     about = os.fstat(folder)
     if about.st_uid != os.geteuid() or about.st_mode & 0o022:
@@ -123,18 +106,18 @@ def remember(root: str) -> Tuple[Dict[str, Any], bool]:
     """Return what was set before the first change, and whether that is to come now."""
     state = stored()
     if state:
-        if state["boot_id"] != boot_id(root):
+        if state["boot_id"] != reading.boot_id(root):
             raise HelperError(REFUSED, "settings of before the board's start wait for `restore`")
         return state, False
     mode = nvpmodel(root)["id"]
-    if mode not in [known.id for known in board_conf(root).modes]:
+    if mode not in [known.id for known in reading.board_conf(root).modes]:
         raise HelperError(REFUSED, "nvpmodel -q names no mode; set one: sudo nvpmodel -m ID")
     forget()  # jetson_clocks asks a question before it overwrites a file
     said = run(root, JETSON_CLOCKS, "--store", os.path.join(root, FOLDER, PINS))
-    if not os.path.exists(PINS):
+    if not os.path.exists(PINS) or not os.path.getsize(PINS):
         raise HelperError(FAILED, "jetson_clocks --store wrote no file: " + said[-300:])
-    state = {"boot_id": boot_id(root), "mode": mode, "pinned": False, "fan_is_max": False}
-    state["fan"] = {name: text(folder, name) for folder, name, _ in fan_files(root)}
+    state = {"boot_id": reading.boot_id(root), "mode": mode, "pinned": False, "fan_is_max": False}
+    state["fan"] = {name: reading.text(folder, name) for folder, name, _ in reading.fan_files(root)}
     state["fan_service"] = fan_service(root, "is-active").strip() == "active"
     return store(state), True
 
@@ -175,19 +158,6 @@ def nvpmodel(root: str) -> Dict[str, Any]:
     return {"id": int(said.group(2)) if said else None, "name": said.group(1) if said else None}
 
 
-def fan_files(root: str) -> List[Tuple[str, str, str]]:
-    """Return folder, name and value of what turns the fan up, in the order of writing."""
-    pattern = os.path.join(glob.escape(root), "sys/class/hwmon/hwmon*")
-    fans = [(fan, ("pwm1",)) for fan in glob.glob(pattern) if text(fan, "name") == "pwmfan"]
-    jetpack_4 = (os.path.join(root, "sys/devices/pwm-fan"), ("temp_control", "target_pwm"))
-    return [
-        (folder, name, "0" if name == "temp_control" else "255")
-        for folder, names in [jetpack_4, *fans]
-        for name in names
-        if os.path.exists(os.path.join(folder, name))
-    ]
-
-
 def fan_service(root: str, what: str) -> str:
     """Ask the service that controls the fan since JetPack 5 for something, where it is."""
     has_it = os.path.exists(os.path.join(root, "bin/systemctl"))
@@ -203,10 +173,13 @@ def loosen(root: str, state: Dict[str, Any]) -> Dict[str, Any]:
     if state["pinned"]:
         run(root, JETSON_CLOCKS, "--restore", os.path.join(root, FOLDER, PINS))
         state = store(state, pinned=False)
-    for cpu in cpus(root):
-        write(cpu_folder(root, cpu) + "/online", "1")
-    ranges = [(cpu_folder(root, cpu) + "/cpufreq/scaling_", cpu_khz(root)) for cpu in cpus(root)]
-    for beginning, steps in ranges + [((find_gpu(root) or "") + "/", gpu_hz(root))]:
+    for cpu in reading.cpus(root):
+        write(reading.cpu_folder(root, cpu) + "/online", "1")
+    ranges = [
+        (reading.cpu_folder(root, cpu) + "/cpufreq/scaling_", reading.cpu_khz(root))
+        for cpu in reading.cpus(root)
+    ]
+    for beginning, steps in ranges + [((reading.find_gpu(root) or "") + "/", reading.gpu_hz(root))]:
         if steps:
             write(beginning + "max_freq", str(steps[-1]))
             write(beginning + "min_freq", str(steps[0]))
@@ -230,11 +203,9 @@ def set_mode(root: str, mode: Mode, own_conf: str = "") -> str:
 
 def check_mask(root: str, mode: Mode) -> None:
     """Check that the mode has the GPU's TPC mask, which changes only when the board starts."""
-    paths = [param.paths.get("TPC_PG_MASK") for param in board_conf(root).params.values()]
-    found = [text(root, path.lstrip("/")) for path in paths if path]
-    wanted = tpc_mask(mode)
-    if found and found[0] and wanted is not None and int(found[0], 0) != wanted:
-        why = "the GPU runs with TPC mask {}, the mode has {}".format(found[0], wanted)
+    running, wanted = reading.running_mask(root), reading.tpc_mask(mode)
+    if None not in (running, wanted) and running != wanted:
+        why = "the GPU runs with TPC mask {}, the mode has {}".format(running, wanted)
         raise HelperError(REBOOT, _REBOOT.format(why, mode.id))
 
 
@@ -258,7 +229,9 @@ def turn_fan_up(root: str) -> List[str]:
     """Turn the fan up and end its control; return the files that could not be written."""
     fan_service(root, "stop")
     return [
-        name for folder, name, value in fan_files(root) if not write(folder + "/" + name, value)
+        name
+        for folder, name, value in reading.fan_files(root)
+        if not write(folder + "/" + name, value)
     ]
 
 
@@ -266,13 +239,13 @@ def turn_fan_up(root: str) -> List[str]:
 def status(root: str) -> Dict[str, Any]:
     """Tell which board this is, its power mode, and whether something waits for `restore`."""
     waits = os.path.lexists(os.path.join(root, FOLDER, STATE))
-    about = {"version": VERSION, "stored": waits, "kind": board_kind(root)}
+    about = {"version": VERSION, "stored": waits, "kind": reading.board_kind(root)}
     return dict(about, nvpmodel=nvpmodel(root))
 
 
 def named_mode(root: str, mode_id: int) -> Dict[str, Any]:
     """Set a mode of the board's own nvpmodel.conf."""
-    for mode in board_conf(root).modes:
+    for mode in reading.board_conf(root).modes:
         if mode.id == mode_id:
             return switch(root, mode)
     raise HelperError(REFUSED, "{} has no mode {}".format(NVPMODEL_CONF, mode_id))
@@ -280,13 +253,13 @@ def named_mode(root: str, mode_id: int) -> Dict[str, Any]:
 
 def custom_mode(root: str, *numbers: int) -> Dict[str, Any]:
     """Set cores, CPU kHz, GPU Hz and EMC Hz, each of them one that the board has."""
-    conf = board_conf(root)
+    conf = reading.board_conf(root)
     try:
         cores, cpu, gpu, emc = numbers
-        own_conf = custom_conf(conf, cores, cpu, gpu, emc, tables(root))
+        own_conf = reading.custom_conf(conf, cores, cpu, gpu, emc, reading.tables(root))
     except ValueError as error:
         raise HelperError(REFUSED, str(error)) from error
-    return switch(root, parse_conf(own_conf).modes[0], own_conf)
+    return switch(root, reading.parse_conf(own_conf).modes[0], own_conf)
 
 
 def pin_clocks(root: str) -> Dict[str, Any]:
@@ -297,7 +270,7 @@ def pin_clocks(root: str) -> Dict[str, Any]:
 
 def fan_max(root: str) -> Dict[str, Any]:
     """Turn the fan up."""
-    if not fan_files(root):
+    if not reading.fan_files(root):
         raise HelperError(REFUSED, "this board has no fan that is known here")
     store(remember(root)[0], fan_is_max=True)
     failed = turn_fan_up(root)
@@ -311,10 +284,10 @@ def restore(root: str) -> Dict[str, Any]:
     state = stored()
     if not state:
         return {"restored": False}
-    mode = next((mode for mode in board_conf(root).modes if mode.id == state["mode"]), None)
+    mode = next((mode for mode in reading.board_conf(root).modes if mode.id == state["mode"]), None)
     if mode is None:
         raise HelperError(FAILED, "{} has no mode {} any more".format(NVPMODEL_CONF, state["mode"]))
-    same_start = state["boot_id"] == boot_id(root)
+    same_start = state["boot_id"] == reading.boot_id(root)
     try:
         check_mask(root, mode)
         if same_start:
@@ -329,8 +302,11 @@ def restore(root: str) -> Dict[str, Any]:
         raise HelperError(FAILED, "nvpmodel did not take mode {}: {}".format(mode.id, said[-300:]))
     if same_start:
         run(root, JETSON_CLOCKS, "--restore", os.path.join(root, FOLDER, PINS))
+        changed = ", ".join(reading.not_put_back(root, PINS)[:3])
+        if changed:
+            raise HelperError(FAILED, "not as before: {}; start the board again".format(changed))
     if same_start and state["fan_is_max"]:
-        for folder, name, _ in reversed(fan_files(root)):
+        for folder, name, _ in reversed(reading.fan_files(root)):
             if re.match(r"[0-9]{1,3}$", str(state["fan"].get(name))):
                 write(os.path.join(folder, name), state["fan"][name])
         if state["fan_service"]:
@@ -349,7 +325,7 @@ def drop_caches(root: str) -> Dict[str, Any]:
 
 # what only looks, what changes something (one at a time), and how many numbers each takes
 _Verbs = Dict[str, Tuple[int, Callable[..., Dict[str, Any]]]]
-_LOOKS: _Verbs = {"status": (0, status), "read-clocks": (0, read_clocks)}
+_LOOKS: _Verbs = {"status": (0, status), "read-clocks": (0, reading.read_clocks)}
 _CHANGES: _Verbs = {
     "named-mode": (1, named_mode),
     "custom-mode": (4, custom_mode),
@@ -358,6 +334,16 @@ _CHANGES: _Verbs = {
     "restore": (0, restore),
     "drop-caches": (0, drop_caches),
 }
+
+
+def lift_limits() -> None:
+    """Lift the caller's limits: they would cut a file short, or end a tool half-way."""
+    for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):
+        try:
+            resource.setrlimit(limit, (resource.RLIM_INFINITY,) * 2)
+        except ValueError as error:  # root without CAP_SYS_RESOURCE, as in a container
+            if resource.getrlimit(limit)[0] != resource.RLIM_INFINITY:
+                raise HelperError(REFUSED, "files or CPU time are limited: see ulimit") from error
 
 
 def act(words: List[str]) -> Dict[str, Any]:
@@ -374,9 +360,11 @@ def act(words: List[str]) -> Dict[str, Any]:
         raise HelperError(REFUSED, "this works only as /{} (make setup-jetson)".format(INSTALLED))
     if root == "/" and os.geteuid() != 0:
         raise HelperError(REFUSED, "this works only as root: sudo -n {} ...".format(path))
-    if root == "/" and (os.stat(path).st_uid != 0 or os.stat(path).st_mode & 0o022):
-        raise HelperError(REFUSED, "{} is not root's alone: make setup-jetson".format(path))
+    place = reading.not_roots_alone(path) if root == "/" else ""
+    if place:
+        raise HelperError(REFUSED, "{} is not root's alone: make setup-jetson".format(place))
     if verb in _CHANGES:
+        lift_limits()
         enter(root)
     return function(root, *[int(number) for number in numbers])
 

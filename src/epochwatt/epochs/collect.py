@@ -151,6 +151,7 @@ _VOID = (
     "energy_trapezoid_wh",
     "energy_error_pct",
     "stall_energy_j",
+    "stall_energy_error_pct",
     "power_mean_w",
 )
 

@@ -1,32 +1,34 @@
-"""The energy of an epoch and of its stalls, from samples of power: arrays in, numbers out.
+"""The energy of an epoch from samples of power: arrays in, numbers out.
 
-`windows` says what samples are and what lies between them, `energy_error` how far that may be from
-the truth. Power must be that of an instant: where a sensor counts energy itself (RAPL, NVML), its
-counter is exact and `counter_energy_j` the way. Nothing here gives power back, so a reading below
-zero is a failed one: no reading, and flagged. (Meters say -2 W for "no answer".)
+`windows` says what samples are and what lies between them, `sensor` of which instants a reading
+tells, `energy_error` how far the energy may be from the truth, `counter` takes it from a sensor
+that counts, `stalls` takes the stalls' part. Nothing here gives power back, so a reading below zero
+is a failed one: no reading, and flagged. (Meters say -2 W for "no answer".)
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from epochwatt.epochs import energy_error
+from epochwatt.epochs.sensor import Sensor, readings, rounding_seen_w
 from epochwatt.epochs.windows import (
     Array,
     around,
     check_window,
     cleaned,
-    distinct,
     integral_to,
+    typical_step_s,
     weights_s,
 )
 from epochwatt.errors import RecordError
 
 J_PER_WH = 3600.0
 TICK_S = 1.0  # period of the papers' logger
-OVERLAP_S = 1e-6  # durations are kept as float32
+LOGGER_SHARE = 0.75  # of that: the steps of samples that are a logger's themselves
+UNKNOWN = Sensor()
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,16 @@ class Energy:
     ----------
     energy_j : by trapezoid, J; NaN where there is no reading at all
     error_pct : half width of an interval that holds the true integral in at least 95 of 100 cases,
-        % of `energy_j`; NaN where fewer than five readings say too little
+        % of `energy_j`; NaN where nothing can be said (`energy_error.bound_j`)
     n_samples : readings inside the window
     mean_period_s : mean step between these; NaN for fewer than two
     longest_gap_s : longest time without a reading that touches the window, s
     flags : `power_missing`: no reading at all; `power_negative`: readings below zero, left out;
-        `power_gap`: none for more than three periods; `power_end_held`: none on or beyond a bound,
-        the nearest is held; `power_sampling_regular`: not sampled at random instants, aliasing may
-        add a bias that `error_pct` does not hold; `power_resolution_unknown`: too few different
+        `power_gap`: none for more than three periods; `power_lost`: none in over a tenth of the
+        window; `power_end_held`: none on or beyond a bound, the nearest is held;
+        `power_sampling_regular`: not sampled at random instants; `power_stuck`: one value for so
+        long that the sensor cannot have read it; `power_still`: the same of a sensor whose steps
+        are coarse, so that the load may have rested; `power_resolution_unknown`: too few different
         values to see the sensor's resolution, `error_pct` does not hold it
     """
 
@@ -61,7 +65,9 @@ def trapezoid(
     power_w: ArrayLike,
     start_s: float,
     end_s: float,
-    resolution_w: float | None = None,
+    sensor: Sensor = UNKNOWN,
+    age_s: ArrayLike | None = None,
+    minibatch_starts_s: ArrayLike | None = None,
 ) -> Energy:
     """Integrate power over a window by trapezoid, with both ends interpolated to its bounds.
 
@@ -73,35 +79,59 @@ def trapezoid(
     t_s : float (n,), s, ascending
     power_w : float (n,), W; NaN or below zero: no reading
     start_s, end_s : bounds of the window, s
-    resolution_w : step of the sensor's values, W; None: the smallest step seen between two of them
+    sensor : how it reads; what is not known of it is taken from the readings
+    age_s : float (n,), s; how old a reading of a service was at its stamp
+    minibatch_starts_s : float (m,), s; when a training loop's mini-batches began: (0,) where none
+        ran; None: not known, and then there is no bound for regular instants
 
     Raises
     ------
     RecordError
         When stamps run backward or the window is empty.
     """
-    t, power = _readings(t_s, power_w)
     check_window(start_s, end_s)
     flags = _negative(t_s, power_w, start_s, end_s)
+    t, power, tried, sensor = readings(t_s, power_w, sensor, age_s)
     if t.size == 0:
         flags |= {"power_missing"}
         return Energy(math.nan, math.nan, 0, math.nan, end_s - start_s, flags)
-    if resolution_w is None:
-        resolution_w = energy_error.smallest_step_w(power)
-    period_s = _period_s(t_s)
-    t, power = around(t, power, start_s, end_s)
-    energy_j = float(weights_s(t, start_s, end_s) @ power)
-    window_s = (start_s, end_s)
-    bound_j = energy_error.bound_j(t, power, window_s, period_s, resolution_w or 0.0)
-    inside = t[(t >= start_s) & (t <= end_s)]
-    unread_s = np.append(np.diff(t), [t[0] - start_s, end_s - t[-1]])
+    loop = None if minibatch_starts_s is None else np.asarray(minibatch_starts_s, dtype=np.float64)
+    read = _around(t, power, tried, (start_s, end_s), sensor, loop)
+    return _integrated(read, flags)
+
+
+def _around(
+    t: Array,
+    power: Array,
+    tried: Array,
+    window_s: tuple[float, float],
+    sensor: Sensor,
+    loop: Array | None,
+) -> energy_error.Readings:
+    """Return the readings in a window and one beyond each bound, with what is missing of them."""
+    if sensor.rounding_w is None:
+        sensor = replace(sensor, rounding_w=rounding_seen_w(power))
+    period_s = typical_step_s(tried)
+    t, power = around(t, power, *window_s)
+    lost_s = energy_error.lost_s(t, tried, *window_s, period_s)
+    return energy_error.Readings(t, power, *window_s, period_s, lost_s, sensor, loop)
+
+
+def _integrated(read: energy_error.Readings, flags: frozenset[str]) -> Energy:
+    """Return the energy of readings around a window, with the flags that there are already."""
+    t = read.t_s
+    energy_j = float(weights_s(t, read.start_s, read.end_s) @ read.power_w)
+    flags |= _flags(read)
+    still = flags & {"power_stuck", "power_still"}
+    bound_j = math.nan if still else energy_error.bound_j(read)
+    inside = t[(t >= read.start_s) & (t <= read.end_s)]
     return Energy(
         energy_j=energy_j,
         error_pct=100.0 * bound_j / abs(energy_j) if energy_j else math.nan,
         n_samples=inside.size,
         mean_period_s=float(np.ptp(inside)) / (inside.size - 1) if inside.size > 1 else math.nan,
-        longest_gap_s=float(unread_s.max()),
-        flags=flags | _flags(unread_s, period_s, resolution_w),
+        longest_gap_s=float(_unread_s(read).max()),
+        flags=flags,
     )
 
 
@@ -114,24 +144,32 @@ def _readings(t_s: ArrayLike, power_w: ArrayLike) -> tuple[Array, Array]:
 def _negative(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float) -> frozenset[str]:
     """Return the flag of readings below zero inside the window, or nothing."""
     t, power = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
-    found = (power < 0) & (t >= start_s) & (t <= end_s)
-    return frozenset({"power_negative"} if found.any() else ())
+    found = t.shape == power.shape and ((power < 0) & (t >= start_s) & (t <= end_s)).any()
+    return frozenset({"power_negative"} if found else ())
 
 
-def _period_s(t_s: ArrayLike) -> float:
-    """Return the typical step of the sampling, rows without a reading included; 0 for one row."""
-    stamps = distinct(np.asarray(t_s, dtype=np.float64))
-    return float(np.median(np.diff(stamps))) if stamps.size > 1 else 0.0
+def _unread_s(read: energy_error.Readings) -> Array:
+    """Return the steps between readings, then the times from and to the bounds."""
+    t = read.t_s
+    return np.append(np.diff(t), [t[0] - read.start_s, read.end_s - t[-1]])
 
 
-def _flags(unread_s: Array, period_s: float, resolution_w: float | None) -> frozenset[str]:
-    """Return what is so; `unread_s`: steps between readings, then from and to the bounds."""
-    gap = energy_error.is_gap(unread_s, period_s)
+def _flags(read: energy_error.Readings) -> frozenset[str]:
+    """Return what speaks for caution with these readings."""
+    unread_s = _unread_s(read)
+    gap = energy_error.is_gap(unread_s, read.period_s)
+    inside = (read.t_s >= read.start_s) & (read.t_s <= read.end_s)
+    stuck = bool(inside.any()) and energy_error.is_stuck(read.power_w[inside])
+    coarse = stuck and energy_error.is_coarse(read.power_w[inside], read.sensor.rounding_w)
     seen = {
         "power_gap": gap.any(),
-        "power_end_held": (unread_s[-2:] > 0).any(),
-        "power_sampling_regular": energy_error.is_regular(unread_s[:-2][~gap[:-2]]),
-        "power_resolution_unknown": resolution_w is None,
+        "power_lost": read.lost_s > energy_error.LOST * read.length_s,
+        # of a mean, or of a value that is repeated, the middle lies before the stamp
+        "power_end_held": (unread_s[-2:] > (read.sensor.mean_s + read.sensor.hold_s) / 2).any(),
+        "power_sampling_regular": energy_error.is_regular(unread_s[:-2], read.period_s),
+        "power_stuck": stuck and not coarse,
+        "power_still": stuck and coarse,
+        "power_resolution_unknown": read.sensor.rounding_w is None,
     }
     return frozenset(name for name, is_so in seen.items() if is_so)
 
@@ -141,7 +179,8 @@ def paper_energy_wh(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: f
 
     What a 1 Hz logger would have written is picked out: for each whole second of the clock from
     `start_s` to `end_s` the reading nearest to it, inside the window and at most half a second
-    away. A second without one is skipped, as a late logger would, and no reading counts twice. The
+    away. A second without one is skipped, as a late logger would, and no reading counts twice.
+    Readings that come no faster than a logger's are those of a logger: all of them are taken. The
     first one picked has no predecessor in the window, so the time up to it is lost, and so is the
     time after the last: a second per window on average.
 
@@ -162,51 +201,37 @@ def paper_energy_wh(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: f
 
     Source: SIGMETRICS 2023, section 4.5.
     """
+    t, power = _picked(t_s, power_w, start_s, end_s)
+    return float(power[1:] @ np.diff(t)) / J_PER_WH if t.size > 1 else math.nan
+
+
+def paper_missing_pct(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float) -> float:
+    """Return the share of a window that the papers' sum has no reading for, %.
+
+    What lies before the first reading picked or after the last, and of a longer step all but two
+    seconds. Arguments as for `paper_energy_wh`.
+    """
+    t, _ = _picked(t_s, power_w, start_s, end_s)
+    covered_s = float(np.diff(t).clip(max=2 * TICK_S).sum()) if t.size > 1 else 0.0
+    return 100.0 * (1.0 - covered_s / (end_s - start_s))
+
+
+def _picked(
+    t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float
+) -> tuple[Array, Array]:
+    """Return the readings that a 1 Hz logger would have written."""
     t, power = _readings(t_s, power_w)
     check_window(start_s, end_s)
     inside = (t >= start_s) & (t <= end_s)
     t, power = t[inside], power[inside]
-    if t.size < 2:
-        return math.nan
+    if t.size < 2 or typical_step_s(t) > LOGGER_SHARE * TICK_S:
+        return t, power
     tick_s = np.arange(math.ceil(start_s / TICK_S), math.floor(end_s / TICK_S) + 1) * TICK_S
     later = np.clip(np.searchsorted(t, tick_s), 1, t.size - 1)
     nearest = np.where(tick_s - t[later - 1] <= t[later] - tick_s, later - 1, later)
     close = nearest[np.abs(t[nearest] - tick_s) <= TICK_S / 2]  # ascending
     picked = close[np.diff(close, prepend=-1) > 0]
-    if picked.size < 2:
-        return math.nan
-    return float(power[picked[1:]] @ np.diff(t[picked])) / J_PER_WH
-
-
-def counter_energy_j(t_s: ArrayLike, counter_j: ArrayLike, start_s: float, end_s: float) -> float:
-    """Return by how much an energy counter went up within a window, J.
-
-    Nothing is lost between readings; only the ends are interpolated.
-
-    Parameters
-    ----------
-    t_s : float (n,), s, ascending
-    counter_j : float (n,), J; NaN: no reading
-    start_s, end_s : bounds of the window, s
-
-    Returns
-    -------
-    float : J; NaN where readings do not reach from one bound to the other, or the counter fell
-
-    Raises
-    ------
-    RecordError
-        When stamps run backward or the window is empty.
-    """
-    t, counter = cleaned(t_s, counter_j)
-    check_window(start_s, end_s)
-    if t.size == 0 or t[0] > start_s or t[-1] < end_s:
-        return math.nan
-    t, counter = around(t, counter, start_s, end_s)
-    if (np.diff(counter) < 0).any():
-        return math.nan
-    first_j, last_j = np.interp([start_s, end_s], t, counter)
-    return float(last_j - first_j)
+    return t[picked], power[picked]
 
 
 def mean_power_w(energy_j: float, e2e_s: float) -> float:
@@ -223,7 +248,7 @@ def interval_energy_j(
     """Return the energy inside each of many intervals, by trapezoid, in O((n + m) log n).
 
     Lines between samples smear what is shorter than a period of the sampling: an interval gets the
-    mean of what is around it. For the stalls of mini-batches take `stall_energy_j`.
+    mean of what is around it. For the stalls of mini-batches take `stalls.stall_energy`.
 
     Parameters
     ----------
@@ -282,74 +307,8 @@ def stall_intervals(
     return starts, starts + durations_s[:, :2].sum(axis=1)
 
 
-def stall_energy_j(
-    t_s: ArrayLike,
-    power_w: ArrayLike,
-    window_s: tuple[float, float],
-    starts_s: ArrayLike,
-    ends_s: ArrayLike,
-) -> float:
-    """Return the part of a window's energy (`trapezoid`) that was spent in stalls, J.
-
-    A reading tells of stall or of rest by its instant. The mean power of the readings in stalls
-    and that of the others, each times its time, say how the energy is shared out; so stall + rest
-    is the total, and with random instants there is no bias however short a stall is, as long as the
-    sensor tells the power of an instant. (Stalls of 120 ms in mini-batches of 350 ms, sampled at
-    10 Hz: 0 ± 1 % in 40 s, where lines between samples give 56 % too much.) Where all readings are
-    of one kind the energy is shared out by time.
-
-    Parameters
-    ----------
-    t_s : float (n,), s, ascending
-    power_w : float (n,), W; NaN or below zero: no reading
-    window_s : its start and end, s
-    starts_s, ends_s : float (m,), s: the stalls, in order and without overlap
-
-    Returns
-    -------
-    float : J; NaN where there is no reading at all
-
-    Raises
-    ------
-    RecordError
-        When stamps run backward, the window is empty, or stalls are out of order.
-    """
-    start_s, end_s = window_s
-    t, power = _readings(t_s, power_w)
-    check_window(start_s, end_s)
-    starts, ends = _intervals(starts_s, ends_s)
-    if (starts[1:] < ends[:-1] - OVERLAP_S).any():
-        raise RecordError("stalls overlap or are out of order")
-    if t.size == 0:
-        return math.nan
-    t, power = around(t, power, start_s, end_s)
-    weights = weights_s(t, start_s, end_s)
-    stall_s = float((np.minimum(ends, end_s) - np.maximum(starts, start_s)).clip(min=0.0).sum())
-    share = stall_s / (end_s - start_s)
-    # readings beyond a bound count as taken at it
-    stalled = _inside_any(t.clip(start_s, np.nextafter(end_s, start_s)), starts, ends)
-    return float(weights @ power) * _energy_share(power, weights, stalled, share)
-
-
-def _energy_share(power: Array, weights: Array, stalled: np.ndarray, share: float) -> float:
-    """Return the stalls' share of energy, from their share of time and whose each reading is."""
-    if not (weights[stalled].any() and weights[~stalled].any()):
-        return share
-    stall_w = share * float(np.average(power[stalled], weights=weights[stalled]))
-    rest_w = (1.0 - share) * float(np.average(power[~stalled], weights=weights[~stalled]))
-    return stall_w / (stall_w + rest_w) if stall_w + rest_w else 0.0
-
-
 def _intervals(starts_s: ArrayLike, ends_s: ArrayLike) -> tuple[Array, Array]:
     starts, ends = np.asarray(starts_s, dtype=np.float64), np.asarray(ends_s, dtype=np.float64)
     if starts.ndim != 1 or starts.shape != ends.shape or not (starts <= ends).all():
         raise RecordError(f"{starts.shape} starts and {ends.shape} ends are not intervals")
     return starts, ends
-
-
-def _inside_any(t: Array, starts: Array, ends: Array) -> np.ndarray:
-    """Say of each moment whether it lies in one of the intervals, which are in order; bool (n,)."""
-    if starts.size == 0:
-        return np.zeros(t.shape, dtype=bool)
-    latest = np.searchsorted(starts, t, side="right") - 1
-    return (latest >= 0) & (t < ends[latest.clip(min=0)])

@@ -1,8 +1,7 @@
 """How far an energy by trapezoid may be from the true integral.
 
-Between random instants the power is not known, and this is what an interval of 95 % has to allow
-for. Where instants are not random the error may be a bias that no statistic of the samples shows;
-what a sensor's gain, offset or own averaging do is not in here either.
+What is random adds in squares, what may be a bias is added as it is. A sensor's gain and offset
+(a calibration) are not in here, and neither is what it does not say of its own averaging.
 
 Tried on the signals of benchmarks/energy.py, each widened until 95 % of all were covered in 40 s;
 mean bound / rms error on the training's signal: squared steps times gap^2 / 2: 4.4; half squared
@@ -12,61 +11,222 @@ closer the more, which is what stands here: 3.0.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt.epochs.windows import Array, distinct, held_s
+from epochwatt.epochs.sensor import Sensor
+from epochwatt.epochs.windows import Array, held_s, weights_s
 
 GAP_PERIODS = 3.0  # a dithered schedule leaves up to two periods between samples
 REGULAR = 0.35  # sd / mean of the steps; full dither has 0.41, 86 % of it 0.35
-MIN_DISTINCT = 8  # values; fewer say nothing about a sensor's resolution
 MIN_SAMPLES = 5  # fewer say nothing about the error
+LOST = 0.1  # of a window without a reading: no bound holds what may have been there
+LATTICE = 0.15  # rms of what steps differ by from multiples of a typical one; random ones: 0.29
+# Regular instants keep to the mini-batches where they never meet a quarter of them, or where their
+# discrepancy is beyond that of random ones (Kuiper's 99.9 %: 2.3 / sqrt n): levels may be unseen.
+LOCKED, LOCKED_BY_CHANCE = 0.25, 2.3
+ALONE_SHARE, ALONE_RATIO = 0.02, 2.0  # so few readings, so far above all others, may be faults
+FULL_LOAD = 5.0  # ASSUME: the most that a board takes is no more than so many times its least
+GAPLESS = 0.9  # of the step: a mean that long leaves nothing out that repeats
+# 95 % of all events that take 3 / n of the time are seen by n readings at random instants (1 -
+# exp(-3)): the "rule of three" (Hanley, Lippman-Hand, JAMA 249 (1983) 1743).
+UNSEEN = 3.0
+# So many readings alike, and so many times the next longest run of such: the sensor is stuck. One
+# of coarse steps repeats itself: 38 times after runs of 3 is the most in an hour of an AGX Orin.
+STUCK_READINGS, STUCK_RATIO = 8, 5.0
+FINE_RUN, STUCK_RATIO_COARSE = 2, 20.0
+COARSE = 0.004  # of the least power: a step that the noise of a load that rests need not cross
+ALL_STUCK_READINGS = 150  # where nothing else was read, an idle board is the other explanation
 
 # The variance is an estimate, and from skewed data: 1.96 covers 93 % of the worst signal tried,
 # 2.15 is the first in steps of 0.05 to cover 95 % of all (benchmarks/energy.py).
 Z = 2.15
 
 
-def bound_j(
-    t: Array,
-    power: Array,
-    window_s: tuple[float, float],
-    period_s: float,
-    resolution_w: float,
-) -> float:
-    """Return the half width of an interval that holds the true energy in 95 of 100 cases, J.
-
-    The variances of four errors add up:
-
-    * sampling, between samples (`sampling_variance_j2`);
-    * gaps: over more than `GAP_PERIODS` periods the power may have been any that was seen, and the
-      mean of two readings stands for g s: g^2 var(p) / 2;
-    * held ends: one reading stands for h s that it does not reach: 2 h^2 var(p);
-    * quantisation: at worst the power keeps to a few levels and each is rounded alike in the whole
-      window: (resolution x duration)^2 / 12.
+@dataclass(frozen=True)
+class Readings:
+    """What was read about a window.
 
     Parameters
     ----------
-    t : float (n,), s, strictly ascending: the samples of the window and one beyond each bound
-    power : float (n,), W
-    window_s : its bounds, s
-    period_s : typical step of the sampling
-    resolution_w : step of the sensor's values, W
+    t_s, power_w : float (n,), s and W, strictly ascending: in the window, and one beyond each bound
+    start_s, end_s : its bounds, s
+    period_s : typical step of the tries
+    lost_s : time that lies between readings more than a typical step apart because tries in
+        between gave nothing, or further apart than tries ever are
+    sensor : how it reads
+    minibatch_starts_s : float (m,), when the loop's mini-batches began; none for a machine without
+        a loop; None where that is not known
+    """
+
+    t_s: Array
+    power_w: Array
+    start_s: float
+    end_s: float
+    period_s: float
+    lost_s: float
+    sensor: Sensor
+    minibatch_starts_s: Array | None
+
+    @property
+    def length_s(self) -> float:
+        """Length of the window, s."""
+        return self.end_s - self.start_s
+
+    @property
+    def inside_w(self) -> Array:
+        """What was read inside the window, W."""
+        return self.power_w[(self.t_s >= self.start_s) & (self.t_s <= self.end_s)]
+
+    @property
+    def swing_w(self) -> float:
+        """How far the power may move that a sensor saw part of, W.
+
+        ASSUME: at least by half of the most that it read: means hide what they are made of, and
+        regular instants may meet one level only.
+        """
+        return max(float(np.ptp(self.power_w)), float(self.power_w.max()) / 2)
+
+
+def bound_j(read: Readings) -> float:
+    """Return the half width of an interval that holds the true energy in 95 of 100 cases, J.
+
+    What comes of the instants is added in squares:
+
+    * sampling, between samples (`sampling_variance_j2`);
+    * what no reading met: 3 / n of the time at a power up to the largest read (rule of three);
+    * regular instants: `regular_share` of the swing. Power that repeats is off by no more than
+      that, power that does not by no more than the first two.
+
+    Possible biases are added as they are (`bias_j`): rounding, lost readings, the sensor's time.
 
     Returns
     -------
-    float : J; NaN for fewer than `MIN_SAMPLES`
+    float : J; NaN where nothing can be said: fewer than `MIN_SAMPLES`, more than `LOST` of the
+        window without a reading, all readings alike and of an unknown step, or instants that keep
+        to the mini-batches, or may do so
     """
-    if t.size < MIN_SAMPLES:
+    if read.t_s.size < MIN_SAMPLES or read.lost_s > LOST * read.length_s:
         return math.nan
-    start_s, end_s = window_s
-    inside_s = np.clip(t[1:], start_s, end_s) - np.clip(t[:-1], start_s, end_s)
-    gap = is_gap(np.diff(t), period_s)
-    sampling_j2, n = sampling_variance_j2(t, power, np.where(gap, 0.0, inside_s), period_s)
-    unread_s2 = (inside_s[gap] ** 2).sum() / 2 + 2 * (held_s(t, start_s, end_s) ** 2).sum()
-    quantum_j2 = (resolution_w * (end_s - start_s)) ** 2 / 12
-    return student(n) * math.sqrt(sampling_j2 + unread_s2 * power.var() + quantum_j2)
+    if read.sensor.rounding_w is None and not np.ptp(read.power_w):
+        return math.nan
+    inside_s = np.diff(read.t_s.clip(read.start_s, read.end_s))
+    gap = is_gap(np.diff(read.t_s), read.period_s)
+    sampling_j2, n = sampling_variance_j2(
+        read.t_s, read.power_w, np.where(gap, 0.0, inside_s), read.period_s
+    )
+    step_s = max(read.period_s, read.sensor.hold_s)
+    unseen_s = UNSEEN * max(step_s - read.sensor.mean_s, 0.0)
+    unseen_j = min(unseen_s, read.length_s) * float(read.power_w.max())
+    regular_j = regular_share(read) * read.length_s * read.swing_w
+    return math.hypot(student(n) * math.sqrt(sampling_j2), unseen_j, regular_j) + bias_j(read)
+
+
+def bias_j(read: Readings) -> float:
+    """Return how far the energy may be off to one side, J.
+
+    * Rounding: `Sensor.rounding_w` for the whole window.
+    * Lost readings are not lost at random (a bus fails under load): there the board may have taken
+      the most that it can, `FULL_LOAD` times the least read.
+    * The sensor's time. A mean over tau s smears a jump of d W at a bound: of one right there up
+      to d tau / 8 is on the wrong side; of a filter of first order, which is tau / 2 old on
+      average, d tau / (2 e). A value that is repeated for u s is of an instant somewhere in them:
+      all stamps may be off by u / 2, and what lies at the bounds differs.
+    * Readings that stand alone (`alone_j`).
+    """
+    sensor = read.sensor
+    weights = weights_s(read.t_s, read.start_s, read.end_s)
+    mean_w = float(weights @ read.power_w) / read.length_s
+    lost_j = read.lost_s * lost_w(read.inside_w, mean_w)
+    ends_s = float(held_s(read.t_s, read.start_s, read.end_s).sum())
+    time_s = sensor.mean_s / math.e + sensor.hold_s / 2 + ends_s
+    rounding_j = (sensor.rounding_w or 0.0) * read.length_s
+    return rounding_j + lost_j + alone_j(read.power_w, weights) + time_s * read.swing_w
+
+
+def lost_w(power: Array, mean_w: float) -> float:
+    """Return how far the power may be from a mean where a reading was lost, W."""
+    if power.size == 0:
+        return FULL_LOAD * mean_w
+    most_w = max(float(power.max()), FULL_LOAD * float(power.min()))
+    return max(most_w - mean_w, mean_w)
+
+
+def alone_j(power: Array, weights: Array) -> float:
+    """Return what readings far above all others add, J: a sensor at fault tells such, all too high.
+
+    Rare bursts of the load look the same, and then this is what more or fewer of them would be.
+    """
+    ordered = np.sort(power)
+    rest_w = ordered[int((1.0 - ALONE_SHARE) * (power.size - 1))]
+    above = power > ALONE_RATIO * rest_w
+    return float(weights[above] @ (power[above] - rest_w))
+
+
+def regular_share(read: Readings) -> float:
+    """Return of the swing the share by which regular instants may miss the mean; NaN: no limit.
+
+    A loop's power repeats with its mini-batches. A function of the place in the mini-batch that
+    rises and falls once is missed by at most its swing times the discrepancy of the readings'
+    places (Koksma's inequality, with Kuiper's form of the discrepancy); a mean over tau s of
+    something with a period of T s by at most T / (4 tau). Where a part of the mini-batch is never
+    met, the swing is not known either.
+
+    ASSUME: what repeats faster than such a sensor reads is the loop, whose times are recorded.
+    """
+    sensor, t = read.sensor, read.t_s
+    step_s = read.period_s
+    if is_regular(np.diff(t), step_s) and sensor.hold_s < GAPLESS * step_s:
+        weights = weights_s(t, read.start_s, read.end_s)
+    elif sensor.mean_s < GAPLESS * sensor.hold_s:  # the sensor's own instants, at any phase
+        step_s = sensor.hold_s
+        t = np.arange(read.start_s, read.end_s + step_s, step_s)
+        weights = np.full(t.size, step_s)
+    else:
+        return 0.0
+    starts = read.minibatch_starts_s
+    if starts is None:
+        return math.nan
+    if starts.size == 0:
+        return 0.0
+    minibatch_s = (read.end_s - float(starts[0])) / starts.size
+    if sensor.estimated:  # not well enough to know which parts of a mini-batch it meets
+        share = unmet = step_s / minibatch_s
+    else:
+        place = places(t, starts, read.end_s)
+        share, unmet = discrepancy(place, weights), longest_unmet(place)
+    if sensor.mean_s:
+        share = min(share, minibatch_s / (4 * sensor.mean_s))
+        unmet -= sensor.mean_s / minibatch_s
+    by_chance = max(LOCKED, LOCKED_BY_CHANCE / math.sqrt(t.size))
+    return share if unmet <= LOCKED and share <= by_chance else math.nan
+
+
+def places(t: Array, starts_s: Array, end_s: float) -> Array:
+    """Return where in its mini-batch each instant lies, 0 to 1, (n,)."""
+    bounds = np.append(starts_s, end_s)
+    k = np.clip(np.searchsorted(bounds, t, side="right") - 1, 0, bounds.size - 2)
+    length_s = np.maximum(bounds[k + 1] - bounds[k], 1e-9)
+    return np.asarray(((t - bounds[k]) / length_s).clip(0.0, 1.0))
+
+
+def discrepancy(place: Array, weights: Array) -> float:
+    """Return by how much the share of weight in an interval of [0, 1] exceeds its length, at most.
+
+    Source: Kuiper, Proc. KNAW A 63 (1960) 38-47.
+    """
+    order = np.argsort(place, kind="stable")
+    share = np.cumsum(weights[order]) / weights.sum()
+    above, below = share - place[order], np.append(0.0, share[:-1]) - place[order]
+    return float(above.max() - below.min())
+
+
+def longest_unmet(place: Array) -> float:
+    """Return the longest part of a mini-batch, of 1, in which no reading was ever taken."""
+    ordered = np.sort(place)
+    return float(max(np.diff(ordered).max(initial=0.0), 1.0 + ordered[0] - ordered[-1]))
 
 
 def sampling_variance_j2(
@@ -96,7 +256,7 @@ def sampling_variance_j2(
     period_s : typical step
     """
     jumps_j2 = float(((np.diff(power) * inside_s) ** 2).sum()) / 12
-    weights_s = (np.append(inside_s, 0.0) + np.append(0.0, inside_s)) / 2
+    weights = (np.append(inside_s, 0.0) + np.append(0.0, inside_s)) / 2
     span_s = t[2:] - t[:-2]
     before, after = (t[2:] - t[1:-1]) / span_s, (t[1:-1] - t[:-2]) / span_s
     residual_w = power[1:-1] - before * power[:-2] - after * power[2:]
@@ -106,7 +266,7 @@ def sampling_variance_j2(
         closeness = np.ones(span_s.size)
     noise_w2 = float(closeness @ variance_w2 / closeness.sum())
     n = float(closeness.sum() ** 2 / (closeness @ closeness))
-    return max(jumps_j2, noise_w2 * float(weights_s @ weights_s)), n
+    return max(jumps_j2, noise_w2 * float(weights @ weights)), n
 
 
 def student(n: float) -> float:
@@ -117,19 +277,62 @@ def student(n: float) -> float:
     return Z + (Z**3 + Z) / (4 * n) + (5 * Z**5 + 16 * Z**3 + 3 * Z) / (96 * n**2)
 
 
-def smallest_step_w(power: Array) -> float | None:
-    """Return the smallest step between different values; None where too few say nothing."""
-    levels = distinct(power)
-    return float(np.diff(levels).min()) if levels.size >= MIN_DISTINCT else None
-
-
 def is_gap(step_s: Array, period_s: float) -> NDArray[np.bool_]:
     """Say of each step whether readings are missing in it."""
     return step_s > GAP_PERIODS * period_s
 
 
-def is_regular(step_s: Array) -> bool:
-    """Say whether the instants are too regular to be random; of few steps only clear cases."""
-    if step_s.size < 2:
+def is_regular(step_s: Array, period_s: float) -> bool:
+    """Say whether the instants are too regular to be random; of few steps only clear cases.
+
+    Either the steps are much alike, or they are multiples of one, as of samples some of which are
+    missing.
+    """
+    step_s = step_s[~is_gap(step_s, period_s)]
+    if step_s.size < 2 or not period_s:
         return False
-    return bool(step_s.std() / step_s.mean() + 0.3 / math.sqrt(step_s.size) < REGULAR)
+    times = step_s / float(np.partition(step_s, step_s.size // 2)[step_s.size // 2])
+    off = float(np.sqrt(np.mean((times - np.round(times)) ** 2)))
+    alike = step_s.std() / step_s.mean() + 0.3 / math.sqrt(step_s.size) < REGULAR
+    return bool(alike or off + 0.2 / math.sqrt(step_s.size) < LATTICE)
+
+
+def is_stuck(power: Array) -> bool:
+    """Say whether a sensor told one value so often in a row that it cannot have read it each time.
+
+    It is judged by its own readings: a sensor of coarse steps repeats itself, one of fine steps
+    does not. Where it told nothing else, only many readings show that.
+    """
+    bounds = np.flatnonzero(np.diff(power)) + 1
+    runs = np.sort(np.diff(np.concatenate([[0], bounds, [power.size]])))[::-1]
+    if runs.size == 1:
+        return bool(runs[0] >= ALL_STUCK_READINGS)
+    ratio = STUCK_RATIO if runs[1] <= FINE_RUN else STUCK_RATIO_COARSE
+    return bool(runs[0] >= max(STUCK_READINGS, ratio * runs[1]))
+
+
+def is_coarse(power: Array, rounding_w: float | None) -> bool:
+    """Say whether a sensor's steps alone may make it repeat itself while the load rests."""
+    return bool(np.ptp(power) > 0 and (rounding_w or 0.0) > COARSE * power.min())
+
+
+def lost_s(t: Array, tried_s: Array, start_s: float, end_s: float, period_s: float) -> float:
+    """Return the time of a window in which readings are missing, s.
+
+    A step between readings counts but for a typical one where a try in it gave nothing, or where
+    it is longer than steps between tries are; so does the time from and to a bound.
+
+    Parameters
+    ----------
+    t : float (n,), s, of the readings around the window
+    tried_s : float (m,), s, of all tries
+    """
+    tries = np.searchsorted(tried_s, t, side="right")
+    failed = np.diff(tries) > 1
+    inside_s = np.diff(t.clip(start_s, end_s))
+    missing = failed | is_gap(np.diff(t), period_s)
+    between_s = (inside_s[missing] - period_s).clip(min=0.0).sum()
+    ends_s = (held_s(t, start_s, end_s) - period_s).clip(min=0.0).sum()
+    # as many times as this happened, it may have happened more often
+    by_chance_s = 2 * math.sqrt(int(missing.sum())) * period_s
+    return float(between_s + ends_s + by_chance_s)

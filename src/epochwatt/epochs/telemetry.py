@@ -6,15 +6,18 @@ from typing import Any
 import numpy as np
 
 from epochwatt.epochs.board import BUSY_PCT
+from epochwatt.epochs.counter import counted
 from epochwatt.epochs.energy import (
     J_PER_WH,
-    counter_energy_j,
+    TICK_S,
     mean_power_w,
     paper_energy_wh,
-    stall_energy_j,
+    paper_missing_pct,
     trapezoid,
 )
 from epochwatt.epochs.placement import stall_times
+from epochwatt.epochs.sensor import AGE, Sensor, sensor_in, sensor_told
+from epochwatt.epochs.stalls import StallEnergy, stall_energy
 from epochwatt.epochs.windows import window_mean, window_median
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records.run_folder import EpochRecord
@@ -30,6 +33,7 @@ RATES = ("cpu_util_pct", "read_iops", "read_mib_s")
 STUCK_S = 30.0  # a total that does not move for so long is no reading of a machine at work
 # of the readings; rails are converted one after another, so single ones may contradict each other
 CONTRADICTED = 0.05
+MISSING_PCT = 10.0  # of an epoch; the papers' sum of less would pass for all of it
 USAGE = (  # column of epochs.csv, source, column of its samples
     ("cpu_util_pct", "host", "cpu_util_pct"),
     ("gpu_util_pct", "nvml", "gpu_util_pct"),
@@ -125,37 +129,84 @@ def energy_row(
     """Return the energy of one scope.
 
     Where the sensor counts energy itself (a column `energy_..._j`) the counter's difference is
-    taken, with no error bound; else the trapezoid with its bound. The papers' sum stands beside.
+    taken; else the trapezoid. The papers' sum stands beside, unless it lacks a large part.
     """
     meta = record.meta
     window = meta["t_start_mono_s"], meta["t_end_mono_s"]
     t_s, power_w = table["t_mono_s"], table[about["total"]]
-    energy = trapezoid(t_s, power_w, *window)
+    sensor = sensor_in(about, table, window)
+    stalls = stall_times(meta, record.minibatch_s)
+    starts = None if stalls is None else stalls[0]
+    energy = trapezoid(t_s, power_w, *window, sensor, table.get(AGE), starts)
     energy_j, error_pct, method = energy.energy_j, energy.error_pct, TRAPEZOID
-    flags = power_flags(about, energy.flags)
-    stalled = stall_times(meta, record.minibatch_s)
-    stall_j = math.nan
-    if stalled is None:
-        flags.add("stalls_not_placed")
-    else:
-        stall_j = stall_energy_j(t_s, power_w, window, *stalled)
+    stall = stall_part(record, table, about["total"], sensor, stalls)
     counters = [c for c in table if c.startswith("energy_") and c.endswith("_j")]
     if counters:
-        counted_j = counter_energy_j(t_s, table[counters[0]], *window)
-        if not math.isnan(counted_j):
-            stall_j *= counted_j / energy_j if energy_j else math.nan  # the same share of it
-            energy_j, error_pct, method = counted_j, math.nan, COUNTER
+        told = sensor_told(about)
+        found = counted(t_s, table[counters[0]], *window, told.get("counter_update_s"))
+        if not math.isnan(found.energy_j):
+            energy_j, method = found.energy_j, COUNTER
+            # a card that looks at a part of the time counts what it has seen
+            sees_all = (told.get("seen_share") or 1.0) >= 1.0
+            both = float(np.maximum(found.error_pct, error_pct))
+            error_pct = found.error_pct if sees_all else both
+    missing_pct = paper_missing_pct(t_s, power_w, *window)
+    paper_wh = paper_energy_wh(t_s, power_w, *window)
+    if lacks_much(missing_pct, window[1] - window[0]):
+        paper_wh = math.nan
+    flags = power_flags(about, energy.flags)
+    if stalls is None:
+        flags.add("stalls_not_placed")
+    elif math.isnan(stall.energy_j) and "power_missing" not in flags:
+        flags.add("stall_power_unresolved")
     return {
         "power_scope": about["scope"],
         "energy_method": method,
         "sampler_period_s": about["step_mean_s"],
-        "energy_wh": _known(paper_energy_wh(t_s, power_w, *window)),
+        "energy_wh": _known(paper_wh),
+        "energy_wh_missing_pct": _known(missing_pct),
         "energy_trapezoid_wh": _known(energy_j / J_PER_WH),
         "energy_error_pct": _known(error_pct),
-        "stall_energy_j": _known(stall_j),
+        "stall_energy_j": _known(stall.energy_j),
+        "stall_energy_error_pct": _known(stall.error_pct),
         "power_mean_w": _known(mean_power_w(energy_j, window[1] - window[0])),
         "flags": flags,
     }
+
+
+def lacks_much(missing_pct: float, length_s: float) -> bool:
+    """Say whether the papers' sum lacks more than a tenth of an epoch beside its own two seconds.
+
+    The sum has neither the time before its first reading nor that after its last.
+    """
+    return missing_pct > MISSING_PCT + 100.0 * 2 * TICK_S / length_s
+
+
+def stall_part(
+    record: EpochRecord,
+    table: dict[str, np.ndarray],
+    total: str,
+    sensor: Sensor,
+    stalls: tuple[np.ndarray, np.ndarray] | None,
+) -> StallEnergy:
+    """Return the energy of an epoch's stalls as far as a source can tell it.
+
+    `stalls` are starts and ends; None: when they were is not known.
+    """
+    if stalls is None:
+        return StallEnergy(math.nan, math.nan, "when the stalls were is not known")
+    meta = record.meta
+    # what lies between mini-batches is overhead, and where in there is not known
+    between_s = np.diff(stalls[0]) - record.minibatch_s[:-1].sum(axis=1, dtype=np.float64)
+    return stall_energy(
+        table["t_mono_s"],
+        table[total],
+        (meta["t_start_mono_s"], meta["t_end_mono_s"]),
+        stalls,
+        sensor,
+        age_s=table.get(AGE),
+        slack_s=max(float(between_s.mean()), 0.0) if between_s.size else 0.0,
+    )
 
 
 def power_flags(about: dict[str, Any], found: frozenset[str]) -> set[str]:

@@ -87,6 +87,14 @@ def distinct(values: Array) -> Array:
     return ordered[np.diff(ordered, prepend=-math.inf) > 0]
 
 
+def typical_step_s(t: Array) -> float:
+    """Return the median step between instants, s; 0 for fewer than two. np.median is as slow."""
+    if t.size < 2:
+        return 0.0
+    steps = np.diff(t)
+    return float(np.partition(steps, steps.size // 2)[steps.size // 2])
+
+
 def check_window(start_s: float, end_s: float) -> None:
     """Raise RecordError unless the window has a length."""
     if not start_s < end_s:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from epochwatt.figures import published, style
@@ -17,7 +19,8 @@ from epochwatt.figures.runs import FACTORS, Number, RunData, row
 
 PARTS = ("stall", "compute", "overhead")
 STACK = (*(f"{part}_s" for part in PARTS), "e2e_s")  # rows of a stack
-ENDS = ("published", "published_hi")  # of a mark
+THIN, BESIDE = 0.2, 0.5  # width of a published compute time, and how far beside its stack
+TWIN_LABEL = "published compute, thin, from 0"
 REASON_CHARACTERS = 24  # of a missing bar; the CSV has all of it
 SENTENCE_CHARACTERS = 30  # in a line of what is missing where nothing is there
 REASONS_SHOWN = 3  # where nothing is there; the CSV has all
@@ -94,7 +97,8 @@ def positions(groups: Sequence[str]) -> NDArray[np.floating]:
 def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> list[dict[str, Any]]:
     """Draw stall, compute and overhead stacked, with published marks; return the CSV's rows.
 
-    What is published of the compute time stands on top of our stall, as the bars do.
+    What is published of the compute time is a thin bar beside the stack, from 0, with its number:
+    each mark stands at its value, and on no part that it does not judge.
     """
     colour = job.colours(*PARTS, "missing", "published")
     x, bottom = positions([bar.group for bar in bars]), np.zeros(len(bars))
@@ -111,13 +115,33 @@ def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> li
     for n, at in enumerate(x):
         stall, compute, _, e2e = rows[len(STACK) * n : len(STACK) * (n + 1)]
         draw_mark(axes, at, stall, colour["published"])
-        told = {end: compute[end] for end in ENDS if compute[end] is not None}
-        raised = {end: value + (stall["value"] or 0.0) for end, value in told.items()}
-        draw_mark(axes, at, {**compute, **raised}, colour["published"])
+        _draw_twin(axes, at + BESIDE, compute, colour)
         draw_mark(axes, at, e2e, colour["published"])
     missing = [told["missing"] for told in rows[:: len(STACK)]]
     draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])
     return rows
+
+
+def _draw_twin(axes: Axes, at: float, told: Mapping[str, Any], colour: Mapping[str, str]) -> None:
+    """Draw what is published of a compute time as a thin bar with its number; filled where seen.
+
+    A range is a bar between its ends; a bound stays an arrow, at its value.
+    """
+    value, high = told["published"], told["published_hi"]
+    if told["published_qualifier"] in published.BOUNDS:
+        draw_mark(axes, at, told, colour["published"])
+    elif value is not None:
+        low, top = (0.0, value) if high is None else (value, high)
+        axes.bar(
+            at, top - low, THIN, low,
+            color=colour["published"] if told["seen_by_fit"] else "white",
+            edgecolor=colour["published"], linewidth=0.7, zorder=4,
+        )  # fmt: skip
+        axes.annotate(
+            f"{value:g}" if high is None else f"{value:g}..{high:g}", (at, top), xytext=(0, 2),
+            textcoords="offset points", rotation=90, ha="center", va="bottom", fontsize="x-small",
+            path_effects=[withStroke(linewidth=2.0, foreground="white")], zorder=6,
+        )  # fmt: skip
 
 
 def marked_row(
@@ -133,7 +157,13 @@ def legend(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str) -> None:
     drawn, _ = axes.get_legend_handles_labels()
     figure = axes.get_figure(root=True)
     assert figure is not None
-    style.legend(figure, [*drawn, *published.handles(rows, colour)])
+    stacked = any(told.get("quantity") == STACK[0] for told in rows)
+    twins = [r for r in rows if stacked and r["quantity"] == "compute_s" and published.is_marked(r)]
+    if twins:
+        face = colour if all(told["seen_by_fit"] for told in twins) else "white"
+        drawn.append(Patch(facecolor=face, edgecolor=colour, linewidth=0.7, label=TWIN_LABEL))
+    marks = [told for told in rows if told not in twins]
+    style.legend(figure, [*drawn, *published.handles(marks, colour)])
 
 
 def draw_missing(missing: Iterable[tuple[float, str]], axes: Axes, colour: str) -> None:

@@ -52,7 +52,8 @@ def draw(job: Job) -> None:
         job.save(figure, "fig06c", draw_gpu_clock(facets, drawn, job))
     on = [run for run in job.runs if run.factors["dvfs"] == "on"]
     with job.panel("fig06d", on) as (figure, axes):
-        job.save(figure, "fig06d", draw_cpu_clocks(axes, on, job))
+        rows = draw_cpu_clocks(axes, on, job)
+        job.save(figure, "fig06d", rows, job.epoch_table(below_peak_pct(on, job)))
 
 
 def models_of(job: Job) -> list[str]:
@@ -169,6 +170,18 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
     axes.set_ylabel("share of training time (%)")
     legend(axes, rows, colour["published"])
     return rows
+
+
+def below_peak_pct(runs: Sequence[RunData], job: Job) -> dict[tuple[str, int], dict[str, float]]:
+    """Return the share of each epoch's time below the peak, as the claims name it."""
+    found = {}
+    for run in runs:
+        folder = job.records.get(run.id, "")
+        told = series(run, folder, "host", "cpu*_mhz")
+        for epoch in dict.fromkeys(told.epoch.tolist()):
+            low = told.values[told.epoch == epoch] < BELOW_PEAK * _peak_mhz(run, folder)
+            found[run.id, epoch] = {"cpu_below_peak_time_pct": 100.0 * float(low.mean())}
+    return found
 
 
 def _class(low: float, high: float) -> str:

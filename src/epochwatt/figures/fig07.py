@@ -9,6 +9,7 @@ import csv
 from collections.abc import Mapping
 from typing import Any
 
+from epochwatt.claims.tables import EpochTable
 from epochwatt.figures.bars import draw_missing, legend
 from epochwatt.figures.job import Job
 from epochwatt.figures.published import cells, draw_mark, idle_mark
@@ -51,15 +52,20 @@ def draw(job: Job) -> None:
         axes.set_ylabel(SCOPES[scope])
         draw_missing(missing, axes, colour["missing"])
         legend(axes, rows, colour["published"])
-        job.save(figure, "fig07", rows)
+        job.save(figure, "fig07", rows, EpochTable([], of_backend(job.idle, job.backend)))
 
 
 def read(path: str, backend: str) -> tuple[str, list[dict[str, str]]]:
     """Return power scope and rows of one backend: at the plug if any is, else of the module."""
-    with open(path, newline="", encoding="utf-8") as handle:
-        rows = [row for row in csv.DictReader(handle) if row["backend"] == backend]
+    rows = of_backend(path, backend)
     scope = next((s for s in SCOPES if any(row["power_scope"] == s for row in rows)), "socket")
     return scope, [row for row in rows if row["power_scope"] == scope]
+
+
+def of_backend(path: str, backend: str) -> list[dict[str, str]]:
+    """Return the rows of one backend."""
+    with open(path, newline="", encoding="utf-8") as handle:
+        return [row for row in csv.DictReader(handle) if row["backend"] == backend]
 
 
 def note(backend: str, places: list[tuple[str, ...]]) -> str:

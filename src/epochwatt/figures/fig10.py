@@ -8,6 +8,7 @@ panel b, as in the paper; results/models/ has its numbers.
 
 import csv
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,21 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from epochwatt.claims.tables import EpochTable
 from epochwatt.figures import published, style
 from epochwatt.figures.bars import Bar, draw_missing, marked_row, positions
 from epochwatt.figures.fig09 import groups_of
 from epochwatt.figures.job import Job
 from epochwatt.figures.runs import Number, RunData
-from epochwatt.study.published import MEANT_EPOCHS
+from epochwatt.study.published import MEANT_EPOCHS, load_published
 
 FIT = "paper"
 NOT_PREDICTED = "no model was fitted"
 NOT_SHOWN = ("vgg11",)  # in panel b
 HATCH = "////"
 WIDTH = 0.4
+FAILS_PCT = 50.0  # an error beyond it is said on the panel
+METRIC = {"time_s": "time_mape_pct", "energy_wh": "energy_mape_pct"}  # target -> of claims
 
 Rows = list[dict[str, Any]]
 Predictions = Mapping[tuple[str, str], Mapping[str, str]]  # target, run -> row
@@ -64,8 +68,15 @@ def _draw_panel(
         for facet, group in zip(facets, groups, strict=False):
             told = [_rows(bar, job, column, target, found) for bar in group]
             right = _draw_facet(facet, group, told, job)
+            align_zeros(facet, right)
             rows += [row for of in told for row in of]
-            facet.set_title(group[0].group.replace("\n", ", "))
+            failure = _failure(told, job, METRIC[target])
+            look: dict[str, Any] = {
+                "color": job.colours("warning")["warning"],
+                "fontsize": "x-small",
+            }
+            name = group[0].group.replace("\n", ", ")
+            facet.set_title(name + failure, **(look if failure else {}))
         facets[0].set_ylabel(said)
         facets[len(facets) // 2].set_xlabel("power mode")
         if groups:
@@ -78,7 +89,42 @@ def _draw_panel(
             Line2D([], [], linestyle="none", label="MAPE (right)", **_marker(grey)),
         ]
         style.legend(figure, [*handles, *published.handles(rows, job.palette["published"])])
-        job.save(figure, panel, rows)
+        job.save(figure, panel, rows, EpochTable([], predictions=asked(found, job)))
+
+
+def asked(found: Predictions, job: Job) -> dict[tuple[str, str, str, str], float]:
+    """Return the errors of the paper's own runs as predicates of claims ask for them."""
+    told = {}
+    for run in job.runs:
+        f = run.factors
+        for target, metric in METRIC.items() if f["setup"] == job.paper else ():
+            if row := found.get((target, run.id)):
+                told[metric, f["device"], f["model"], f["power_mode"]] = float(row["mape_pct"])
+    return told
+
+
+def _failure(told: Sequence[Rows], job: Job, metric: str) -> str:
+    """Return what a network's title says where the model is no good for it; else nothing."""
+    rows = [row for of in told for row in of if row["quantity"] == "mape_pct"]
+    known = [row["value"] for row in rows if row["value"] is not None]
+    if not known or max(known) <= FAILS_PCT:
+        return ""
+    facts = load_published(Path(job.published)).measurements.values()
+    printed = [
+        f"\npublished: up to about {fact.value:g} %"
+        for fact in facts
+        if fact.metric == metric and fact.config.get("model") == rows[0]["model"]
+    ]
+    return f"\nthe model fails: {min(known):.0f} to {max(known):.0f} % off" + "".join(printed[:1])
+
+
+def align_zeros(left: Axes, right: Axes) -> None:
+    """Put the zeros of two axes at one height: the right one shows no value below 0."""
+    low, high = left.get_ylim()
+    if low < 0.0 < high:
+        top = right.get_ylim()[1]
+        right.set_ylim(top * low / high, top)
+        right.set_yticks([tick for tick in right.get_yticks() if 0.0 <= tick <= top])
 
 
 def _marker(colour: str) -> dict[str, Any]:

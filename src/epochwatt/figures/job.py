@@ -4,15 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from epochwatt.claims.tables import EpochTable, Source
 from epochwatt.errors import ConfigError
 from epochwatt.figures import style
 from epochwatt.figures.published import BOUNDS, RANGE, Marks, is_marked, published_marks
 from epochwatt.figures.runs import RunData, note, read_runs
+from epochwatt.figures.verdicts import not_borne_out
 from epochwatt.study.runs import TWIN
 
 DEVICES = ("agx", "nx", "nano")  # in the order of the paper's figures
@@ -30,7 +33,7 @@ class Job:
     epochs : `epochs.csv` of each of its runs
     published, twin : folders config/published and config/twin
     paper : whose figure it is
-    panels : panel -> `title`, `width_in`, `height_in`
+    panels : panel -> `title`, `width_in`, `height_in`, `claims`
     palette : thing -> colour
     titles : model or device -> name for people
     missing : factors, `run` and `reason` of runs that cannot be had
@@ -102,14 +105,48 @@ class Job:
         with style.panel(self.style, self.panels[name], told) as opened:
             yield opened
 
-    def save(self, figure: Figure, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    def save(
+        self,
+        figure: Figure,
+        name: str,
+        rows: Sequence[Mapping[str, Any]],
+        source: Source | None = None,
+    ) -> None:
         """Write a panel and the numbers in it: SVG, PNG and CSV.
 
-        Where the rows tell of published numbers the corner note says how they are drawn.
+        Where the rows tell of published numbers the corner note says how they are drawn. Claims of
+        the panel that do not hold are told in the corner.
+
+        Parameters
+        ----------
+        rows : of the CSV
+        source : what its claims are judged on; None: the epochs of the figure's runs
         """
         if marked := [row for row in rows if is_marked(row)]:
             told = "; marks: published"
             told += ", filled where the fit has seen them" if self.backend == TWIN else ""
             bounds = any(row["published_qualifier"] in (*BOUNDS, RANGE) for row in marked)
             style.add_to_note(figure, told + (", arrows: bounds" if bounds else ""))
+        if ids := self.panels[name].get("claims", []):
+            failing = not_borne_out(
+                ids, source or self.epoch_table(), Path(self.published).parents[1]
+            )
+            style.warn(figure, failing, self.colours("warning")["warning"])
         style.save(figure, f"{self.folder}/{name}", rows)
+
+    def epoch_table(
+        self, more: Mapping[tuple[str, int], Mapping[str, Any]] | None = None
+    ) -> Source:
+        """Return the epochs of the figure's runs, for claims to be judged on.
+
+        Parameters
+        ----------
+        more : columns of single epochs that `epochs.csv` does not have, by run and epoch
+        """
+        told = more or {}
+        rows = [
+            {**row, **told.get((run.id, row["epoch"]), {})}
+            for run in self.runs
+            for row in run.epochs
+        ]
+        return EpochTable(rows)

@@ -97,6 +97,17 @@ def add_to_note(figure: Figure, told: str) -> None:
     )
 
 
+def warn(figure: Figure, lines: Sequence[str], colour: str) -> None:
+    """Write lines above the corner note, all of it in a colour; nothing where there are none."""
+    if not lines:
+        return
+    width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
+    told = "\n".join(textwrap.fill(line, width) for line in lines)
+    figure.supxlabel(
+        f"{told}\n{figure.get_supxlabel()}", x=0.99, ha="right", fontsize="x-small", color=colour
+    )
+
+
 def save(figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write `stem`.svg, .png and .csv (the plotted numbers); same input, same bytes."""
     Path(stem).parent.mkdir(parents=True, exist_ok=True)

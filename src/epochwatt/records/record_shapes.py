@@ -87,13 +87,25 @@ RECORD.update(
 
 ATTEMPT = {"started_unix_s": INSTANT}
 
+_READING = {
+    "reads?": (None, TEXT),
+    "averaging_s?": (None, NUMBER),
+    "update_s?": (None, NUMBER),
+    "counter_update_s?": (None, NUMBER),
+    "seen_share?": (None, NUMBER),
+    "step_w?": (None, {ANY_KEY: (None, NUMBER)}),
+}
 _SENSOR = {
     "scope": (None, TEXT),
     "total": (None, TEXT),
     "n_samples?": COUNT,
     "n_negative": COUNT,
     "stuck_s": NUMBER,
-    "settings?": {"contradictions?": (None, NUMBER), "n_cpus?": (None, COUNT)},
+    "settings?": {
+        "contradictions?": (None, NUMBER),
+        "n_cpus?": (None, COUNT),
+        "sensor?": (None, _READING),
+    },
 }
 _SAMPLED = {"step_mean_s": (None, NUMBER), "n_failed": COUNT, "rows_dropped": COUNT}
 TELEMETRY = {

@@ -269,6 +269,7 @@ class Panel(Closed):
     title: Title = Field(description="its title")
     width_in: float = Field(gt=0, description="width in inches")
     height_in: float = Field(gt=0, description="height in inches")
+    claims: list[str] = Field([], description="claims that it shows: one that fails is told on it")
 
 
 class Figure(Closed):

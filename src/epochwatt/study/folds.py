@@ -4,7 +4,8 @@ A fold is a take-away by its number; rows without a number are folds by their se
 its own rows is every other row that gives them away. `config/twin/folds.csv` has one line for each
 published number: its take-away, whether a simulation can be judged on it, and how.
 `config/twin/leaks.csv` has one line for each set of rows of which one gives away another: a fold
-that holds one of them loses them all.
+that holds one of them loses them all, and what these give away, to the end. Only a bound, which
+implies no value, leads no further.
 
 A take-away whose fold takes no number from a fit is judged by its claims alone. It loses the
 numbers of the runs that these read: `config/twin/removed.csv`, which `claims/removed.py` makes.
@@ -17,12 +18,13 @@ counts, clocks, zeros, 0 and 100 %, what rests on noise put in by hand (5.4) and
 prediction models (5.7).
 
 Most of the leaks follow from the tables (`derived_leaks`): rows, or ends of relations, with the
-same run and metric; and numbers of one run that add up or multiply. The others were found by hand,
-and the file says the arithmetic.
+same run and metric; numbers of one run that add up or multiply; and both again where the simulation
+says the same to two runs, so that for it they are one (`twin/one_run.py`). The others were found by
+hand, and the file says the arithmetic.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +50,8 @@ SEEN = "seen.csv"
 ID = "published_id"
 
 JUDGED_AS = ("ratio", "points", "bound")
-RULES = ("same run and metric", "identity", "arithmetic")
+RULES = ("same run and metric", "identity", "one run in the simulation", "arithmetic")
+BY_HAND = RULES[-1]
 
 # Metrics that are another in other words: over mini-batches, over the 15 hours of section 5.4.
 SAME_AS = {
@@ -132,7 +135,9 @@ def folds(folder: Path) -> dict[str, Fold]:
     own: dict[str, set[str]] = defaultdict(set)
     for name, row in rows.items():
         own[row.take_away].add(name)
-    return {name: Fold(name, frozenset(ids), _removed(ids, leaks)) for name, ids in own.items()}
+    return {
+        name: Fold(name, frozenset(ids), giving_away(ids, leaks, rows)) for name, ids in own.items()
+    }
 
 
 def claim_folds(folder: Path) -> dict[str, Fold]:
@@ -149,7 +154,7 @@ def claim_folds(folder: Path) -> dict[str, Fold]:
             raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
         if not name or name in found or not row["why"]:
             raise ConfigError(f"{path}, line {line}\n  needed: a take-away, once, and why")
-        found[name] = Fold(name, frozenset(), _removed(ids, leaks))
+        found[name] = Fold(name, frozenset(), giving_away(ids, leaks, known))
     return found
 
 
@@ -226,24 +231,56 @@ def load_leaks(folder: Path, known: Iterable[str]) -> list[Leak]:
     return leaks
 
 
-def _removed(ids: set[str], leaks: list[Leak]) -> frozenset[str]:
-    return frozenset(ids).union(*(leak.ids for leak in leaks if leak.ids & ids))
+def giving_away(
+    ids: Iterable[str], leaks: Iterable[Leak], rows: Mapping[str, Judged]
+) -> frozenset[str]:
+    """Return published numbers with all that give them away, that give those away, and so on.
+
+    Parameters
+    ----------
+    ids : of the numbers
+    rows : how each published number is judged: a bound that was reached leads no further
+    """
+    of_id: dict[str, list[Leak]] = defaultdict(list)
+    for leak in leaks:
+        for name in leak.ids:
+            of_id[name].append(leak)
+    reached, todo = set(ids), list(ids)
+    while todo:
+        new = {i for leak in of_id[todo.pop()] for i in leak.ids} - reached
+        reached |= new
+        todo += [name for name in new if rows[name].judged_as != "bound"]
+    return frozenset(reached)
 
 
-def derived_leaks(published: Published) -> list[Leak]:
-    """Return the leaks that follow from the tables; those within one take-away are none."""
-    facts = published.facts()
+def derived_leaks(published: Published, one_run: Mapping[Point, Point] | None = None) -> list[Leak]:
+    """Return the leaks that follow from the tables, and what follows where some points are one.
+
+    Parameters
+    ----------
+    one_run : point -> the point that it is to the simulation; others are themselves
+    """
+    leaks = _leaks(published, {})
+    told = {leak.ids for leak in leaks}
+    for leak in _leaks(published, one_run or {}):
+        if not any(leak.ids <= ids for ids in told):
+            leaks.append(Leak(leak.ids, RULES[2], leak.why))
+    return leaks
+
+
+def _leaks(published: Published, one_run: Mapping[Point, Point]) -> list[Leak]:
     touching: dict[Point, set[str]] = defaultdict(set)  # a value of the point, or an end there
     giving: dict[Point, set[str]] = defaultdict(set)  # its very value, or a share of a run
-    for name, fact in facts.items():
-        for point in points(fact):
-            touching[point].add(name)
+    for name, fact in published.facts().items():
+        for own in points(fact):
+            at = one_run.get(own, own)
+            touching[at].add(name)
             if "/" in fact.metric or not (isinstance(fact, Relation) or fact.is_bound):
-                giving[point].add(name)
-    found = {frozenset(ids): _words(point) for point, ids in touching.items()}
+                giving[at].add(name)
+    found = {frozenset(ids): _words(at) for at, ids in touching.items()}
     leaks = [Leak(ids, RULES[0], why) for ids, why in found.items()]
     leaks += [Leak(frozenset(ids), RULES[1], why) for ids, why in _identities(giving)]
-    leaks = [leak for leak in leaks if len({facts[i].take_away for i in leak.ids}) > 1]
+    leaks = [leak for leak in leaks if len(leak.ids) > 1]
     return [leak for leak in leaks if not any(leak.ids < other.ids for other in leaks)]
 
 

@@ -17,8 +17,14 @@ import numpy as np
 from epochwatt import fields
 from epochwatt.datasets.recipes import n_samples, recipe
 from epochwatt.epochs.collect import OVERHEAD_TOLERANCE, is_valid, write_rows
-from epochwatt.epochs.energy import J_PER_WH, mean_power_w, paper_energy_wh, trapezoid
-from epochwatt.epochs.telemetry import STUCK_S, TRAPEZOID, rate_mean
+from epochwatt.epochs.energy import (
+    J_PER_WH,
+    mean_power_w,
+    paper_energy_wh,
+    paper_missing_pct,
+    trapezoid,
+)
+from epochwatt.epochs.telemetry import STUCK_S, TRAPEZOID, lacks_much, rate_mean
 from epochwatt.epochs.windows import window_mean, window_median
 from epochwatt.errors import ConfigError, RecordError
 from epochwatt.records import files
@@ -293,8 +299,8 @@ def energy_row(
 ) -> dict[str, Any] | None:
     """Return the energy of an epoch with its `flags`; None where power was not read twice in it.
 
-    The energy of the stalls stays unknown: a reading is up to a second older than its log time,
-    which is longer than a stall.
+    The energy of the stalls stays unknown, and so does the bound of the energy: a reading is up to
+    a second older than its log time, so its place in a mini-batch is not known.
     """
     inside = None if power is None else _inside(epoch, power)
     if power is None or inside is None or inside.sum() < 2:
@@ -304,14 +310,17 @@ def energy_row(
     flags = set(energy.flags)
     if _stuck_s(power.t_s[inside], power.values[inside]) > STUCK_S:
         flags.add("power_stuck")
+    missing_pct, length_s = paper_missing_pct(*about), epoch.end_s - epoch.start_s
     row: dict[str, Any] = {
         "power_scope": "module",
         "energy_method": TRAPEZOID,
         "sampler_period_s": energy.mean_period_s,
-        "energy_wh": paper_energy_wh(*about),
+        "energy_wh": math.nan if lacks_much(missing_pct, length_s) else paper_energy_wh(*about),
+        "energy_wh_missing_pct": missing_pct,
         "energy_trapezoid_wh": energy.energy_j / J_PER_WH,
-        "energy_error_pct": energy.error_pct,
+        "energy_error_pct": None,
         "stall_energy_j": None,
+        "stall_energy_error_pct": None,
         "power_mean_w": mean_power_w(energy.energy_j, float(epoch.e2e_s)),
     }
     if any(flag_effects[flag] == "voids_energy" for flag in flags):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from epochwatt.errors import ConfigError
 from epochwatt.twin.tables import entry, read_rows
 
 FILE = "boards.yaml"
@@ -25,6 +26,8 @@ class Board:
     power : prefix of its own power parameters
     kind : as `telemetry/rails.py` calls it
     rails : rail -> share that it sees of each part's power
+    units : instance -> its time and its power, relative to the one that the parameters describe;
+        those not named are like it
     sources : where a number is from that no data sheet tells
     """
 
@@ -44,10 +47,19 @@ class Board:
     power: str
     kind: str
     rails: dict[str, dict[str, float]]
+    units: dict[str, list[float]]
     sources: dict[str, str]
 
 
 def load_boards(folder: Path) -> dict[str, Board]:
     """Read `boards.yaml`; ConfigError names the file and the board that is wrong."""
     path = folder / FILE
-    return {name: entry(Board, path, name, row) for name, row in read_rows(path).items()}
+    boards = {name: entry(Board, path, name, row) for name, row in read_rows(path).items()}
+    for name, board in boards.items():
+        for unit, factors in board.units.items():
+            if len(factors) != 2 or not all(isinstance(f, int | float) and f > 0 for f in factors):
+                raise ConfigError(
+                    f"{path}: {name}: unit {unit} is {factors!r}\n  needed: two factors above 0, "
+                    "of its time and of its power"
+                )
+    return boards

@@ -11,7 +11,9 @@ The difference is, by what a number is (`difference`):
 
 The loss, of numbers and priors alike, is linear far out (soft l1), so that a number which the paper
 itself contradicts does not pull; no parameter leaves three widths of its prior. A first pass with
-the plain square leads away from minima that give up whole groups of numbers.
+the plain square leads away from minima that give up whole groups of numbers. There are several
+minima all the same: a fit begins at the priors and at random places around them, and the lowest end
+counts (`Fit.costs` has them all).
 """
 
 import math
@@ -23,7 +25,7 @@ import numpy as np
 
 from epochwatt.study.folds import Judged
 from epochwatt.study.published import Published, Relation
-from epochwatt.twin.compare import Fact, predict
+from epochwatt.twin.compare import Batch, Fact, predict
 from epochwatt.twin.load import Twin
 from epochwatt.twin.observe import Modes
 from epochwatt.twin.parameters import Parameters, rounded
@@ -33,6 +35,10 @@ RATIO_TOLERANCE = {"exact": 0.05, "approx": 0.10}  # of a logarithm
 POINTS_TOLERANCE = 5.0  # points of a per cent
 COARSE, FINE = 1e-2, 1e-4  # relative change of the objective at which the two passes end
 MAX_STEPS = 60
+MOST = 3.0  # widths of its prior that a parameter may leave it
+N_RANDOM, SEED = 1, 0  # starts beside the priors
+START_WIDTHS = 0.25  # standard deviation of a random start
+STEP = 1e-5  # of a derivative, widths
 
 
 class Fit(NamedTuple):
@@ -43,11 +49,13 @@ class Fit(NamedTuple):
     parameters : with the fitted values
     cost : the objective at its end, halved
     n_facts : how many numbers it saw
+    costs : the objective at the end of each start, the priors first
     """
 
     parameters: Parameters
     cost: float
     n_facts: int
+    costs: tuple[float, ...] = ()
 
 
 def visible(
@@ -64,47 +72,95 @@ def visible(
     return [fact for fact in facts if fact.id in told]
 
 
+class Problem:
+    """Residuals of a fit, and how they change, over steps in widths from the priors."""
+
+    def __init__(self, facts: Sequence[Fact], twin: Twin, modes: Modes) -> None:
+        self._facts, self._start = facts, twin.parameters
+        self.names = self._start.fitted
+        known = [self._start.described[name] for name in self.names]
+        self._priors = np.log([each.prior for each in known])
+        self._widths = np.log([each.factor for each in known])
+        self._batch = Batch(facts, twin, modes)
+
+    def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the parameters by name. x of shape (parameters,) or (sets, parameters)."""
+        return dict(zip(self.names, np.exp(self._priors + self._widths * x).T, strict=True))
+
+    def misfits(self, xs: np.ndarray) -> np.ndarray:
+        """Return the numbers' misfits, shape (sets, numbers), of steps (sets, parameters)."""
+        told = self._batch.predict({**self._start, **self.values(xs)})
+        return misfits_of_sets(self._facts, told, len(xs))
+
+    def residuals(self, x: np.ndarray) -> np.ndarray:
+        """Return the misfits of numbers and priors."""
+        return np.concatenate([self.misfits(x[None])[0], x])
+
+    def jacobian(self, x: np.ndarray) -> np.ndarray:
+        """Return the derivatives of the residuals, one-sided, all parameters at once."""
+        steps = np.where(x > MOST - 2 * STEP, -STEP, STEP)
+        here, *moved = self.misfits(np.vstack([x, x + np.diag(steps)]))
+        return np.vstack([((np.array(moved) - here) / steps[:, None]).T, np.eye(len(x))])
+
+
 def calibrate(
-    facts: Sequence[Fact], twin: Twin, modes: Modes, say: Callable[[str], None] = lambda line: None
+    facts: Sequence[Fact],
+    twin: Twin,
+    modes: Modes,
+    say: Callable[[str], None] = lambda line: None,
+    n_random: int = N_RANDOM,
 ) -> Fit:
-    """Return the parameters that fit some published numbers best, from their priors.
+    """Return the parameters that fit some published numbers best.
 
     Parameters
     ----------
     facts : published numbers that the fit may see
     twin : its `parameters` say which are fitted, from where, and how far they may go
     say : is told of each pass
+    n_random : random starts beside the priors; the same each time
     """
-    start = twin.parameters
-    names = start.fitted
-    priors = np.log([start.described[name].prior for name in names])
-    widths = np.log([start.described[name].factor for name in names])
+    p = twin.parameters
+    if not p.fitted or not facts:
+        return Fit(p.lacking(p.fitted), 0.0, len(facts), (0.0,))
+    problem, rng = Problem(facts, twin, modes), np.random.default_rng(SEED)
+    n = len(problem.names)
+    starts = [np.zeros(n), *np.clip(rng.normal(0.0, START_WIDTHS, (n_random, n)), -MOST, MOST)]
+    ends = [_descend(problem, x, say) for x in starts]
+    x, cost = min(ends, key=lambda end: end[1])
+    fitted = {name: rounded(float(value)) for name, value in problem.values(x).items()}
+    return Fit(p.moved(fitted), cost, len(facts), tuple(end[1] for end in ends))
 
-    def values(x: np.ndarray) -> dict[str, float]:
-        return dict(zip(names, np.exp(priors + widths * x), strict=True))
 
-    def residuals(x: np.ndarray) -> np.ndarray:
-        told = predict(facts, twin, modes, start.moved(values(x)))
-        return np.concatenate([misfits(facts, told), x])
-
+def _descend(
+    problem: Problem, x: np.ndarray, say: Callable[[str], None]
+) -> tuple[np.ndarray, float]:
+    """Return where the two passes end from one start, and the objective there."""
     from scipy.optimize import least_squares  # a second, which what-if questions do not need
 
-    x, begun_s = np.zeros(len(names)), time.monotonic()
+    begun_s, cost = time.monotonic(), math.inf
     for loss, stop in (("linear", COARSE), ("soft_l1", FINE)):
         found = least_squares(
-            residuals, x, loss=loss, ftol=stop, max_nfev=MAX_STEPS, bounds=(-3, 3)
-        )
+            problem.residuals, x, problem.jacobian, bounds=(-MOST, MOST), method="dogbox",
+            loss=loss, ftol=stop, max_nfev=MAX_STEPS,
+        )  # fmt: skip
         x, cost = found.x, float(found.cost)
         after_s = time.monotonic() - begun_s
         say(f"{loss:8s} objective {cost:8.2f}  {found.nfev:3d} steps  {after_s:5.1f} s")
-    fitted = {name: rounded(value) for name, value in values(x).items()}
-    return Fit(start.moved(fitted), cost, len(facts))
+    return x, cost
 
 
 def misfits(facts: Iterable[Fact], told: Mapping[str, tuple[float, ...]]) -> np.ndarray:
     """Return each number's difference in units of its tolerance; 0 for those not predicted."""
     rows = [_misfit(fact, told[fact.id]) if fact.id in told else 0.0 for fact in facts]
     return np.array(rows)
+
+
+def misfits_of_sets(
+    facts: Sequence[Fact], told: Mapping[str, tuple[np.ndarray, ...]], n: int
+) -> np.ndarray:
+    """Return the misfits, shape (sets, numbers), of what n sets of parameters say (`Batch`)."""
+    each = ({k: tuple(v[i] for v in values) for k, values in told.items()} for i in range(n))
+    return np.array([misfits(facts, one) for one in each])
 
 
 def _misfit(fact: Fact, told: tuple[float, ...]) -> float:

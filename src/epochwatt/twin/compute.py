@@ -17,8 +17,8 @@ how), front by the memory's clock. A network of small kernels follows the launch
 kernels the rooflines, and most follow both in turn.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,11 @@ EFFICIENCIES = {  # kind of kernel -> parameter: the share of the GPU's rate tha
     "gemm": "dense_efficiency",
     "depthwise": "depthwise_efficiency",
 }
+PARAMETERS = (  # all that the time of a mini-batch on the GPU hangs on
+    *("elementwise_efficiency", "threads_per_core", "memory_efficiency", "convolution_traffic"),
+    *("kernel_gap_kcycles", "launch_kcycles", "convolution_kcycles", "front_kcycles", "sync_ms"),
+    *("sync_kcycles", "cpu_memory_stall", "core_share", *dict.fromkeys(EFFICIENCIES.values())),
+)
 _FLOP_PER_CORE_CLOCK = 2.0
 
 
@@ -50,7 +55,7 @@ class Compute(NamedTuple):
     compute_s: Array
     launch_s: Array
     gpu_busy_s: Array
-    moved_bytes: float
+    moved_bytes: Array
 
 
 def kernels_s(
@@ -71,16 +76,16 @@ def kernels_s(
     """
     gpu_hz = 1e6 * np.atleast_1d(gpu_mhz)[:, None]
     emc_hz = 1e6 * np.atleast_1d(emc_mhz)[:, None]
-    efficiency = np.full(work.n_launches, p["elementwise_efficiency"])
+    efficiency = _column(p["elementwise_efficiency"])
     for kind, name in EFFICIENCIES.items():
-        efficiency[work.kind == kind] = p[name]
-    threads = p["threads_per_core"] * board.cuda_cores
+        efficiency = np.where(work.kind == kind, _column(p[name]), efficiency)
+    threads = _column(p["threads_per_core"]) * board.cuda_cores
     occupancy = np.minimum(1.0, work.elements(batch_size) / threads)
     per_clock = _FLOP_PER_CORE_CLOCK * board.cuda_cores * efficiency * occupancy
     arithmetic_s = work.flops(batch_size) / per_clock / gpu_hz
-    bandwidth = p["memory_efficiency"] * board.emc_bytes_per_clock
+    bandwidth = _column(p["memory_efficiency"]) * board.emc_bytes_per_clock
     memory_s = moved_bytes(work, batch_size, p) / bandwidth / emc_hz
-    gap_s = 1e3 * p["kernel_gap_kcycles"] / gpu_hz
+    gap_s = 1e3 * _column(p["kernel_gap_kcycles"]) / gpu_hz
     return np.asarray(np.maximum(arithmetic_s, memory_s) + gap_s)
 
 
@@ -93,7 +98,7 @@ def compute(
     n_others: Array,
     p: Mapping[str, float],
 ) -> Compute:
-    """Return what one mini-batch takes.
+    """Return what one mini-batch takes; configurations that are alike in it are worked out once.
 
     Parameters
     ----------
@@ -101,11 +106,29 @@ def compute(
     cores : that are online
     n_others : processes beside the one that launches
     """
-    cpu_mhz, gpu_mhz, emc_mhz = clocks
+    own = {name: p[name] for name in PARAMETERS}
+    if not any(map(np.ndim, own.values())):
+        return _compute(work, batch_size, board, (*clocks, cores, n_others), own)
+    table = np.stack(np.broadcast_arrays(*clocks, cores, n_others, *own.values()))
+    distinct, back = np.unique(table, axis=1, return_inverse=True)
+    columns = dict(zip(own, distinct[5:], strict=True))
+    found = _compute(work, batch_size, board, distinct[:5], cast(Mapping[str, float], columns))
+    return Compute(*(np.asarray(value)[back] for value in found))
+
+
+def _compute(
+    work: Workload,
+    batch_size: int,
+    board: Board,
+    state: Iterable[Array],
+    p: Mapping[str, float],
+) -> Compute:
+    """Return the same; state: the clocks, `cores` and `n_others`."""
+    cpu_mhz, gpu_mhz, emc_mhz, cores, n_others = state
     exec_s = kernels_s(work, batch_size, board, gpu_mhz, emc_mhz, p)
     slow = slowdown(n_others, cores, p)
     convolves = np.isin(work.kind, ("convolution", "depthwise"))
-    kcycles = p["launch_kcycles"] + p["convolution_kcycles"] * convolves
+    kcycles = _column(p["launch_kcycles"]) + _column(p["convolution_kcycles"]) * convolves
     unit_s = np.atleast_1d(work_s(1.0, board, cpu_mhz, emc_mhz, p) * slow)
     launch_s = unit_s[:, None] * kcycles
     front_s = np.atleast_1d(1e-3 * p["front_kcycles"] / np.asarray(emc_mhz, dtype=float))
@@ -115,14 +138,19 @@ def compute(
         end_s + sync_s,
         launch_s.sum(axis=1),
         exec_s.sum(axis=1),
-        float(moved_bytes(work, batch_size, p).sum()),
+        moved_bytes(work, batch_size, p).sum(axis=-1),  # one number where all move the same
     )
 
 
 def moved_bytes(work: Workload, batch_size: int, p: Mapping[str, float]) -> NDArray[np.floating]:
     """Return what each kernel reads and writes, bytes; tiles of a convolution are read again."""
-    traffic = np.where(work.kind == "convolution", p["convolution_traffic"], 1.0)
+    traffic = np.where(work.kind == "convolution", _column(p["convolution_traffic"]), 1.0)
     return np.asarray(traffic * work.bytes(batch_size))
+
+
+def _column(value: Array) -> Array:
+    """Return one value per configuration as a column, beside the kernels; a number as it is."""
+    return np.asarray(value)[:, None] if np.ndim(value) else value
 
 
 def last_end_s(

@@ -5,11 +5,13 @@ prior's width, up or down from its fitted value, moves the number's misfit by mo
 number's tolerance (`calibrate.misfits`). A bound that is met on the way speaks of nothing.
 
 A parameter is fitted only if it serves two numbers of different take-aways, of which neither gives
-the other away (`config/twin/leaks.csv`). Any other is assumed to be what it was thought to be
-before: one number can always be met by a parameter of its own.
+the other away (`config/twin/leaks.csv`), and no number alone has more than `PRIVATE` of what it
+does to all, as the sum of squares. Any other stays at its prior: one number can always be met by a
+parameter of its own. Each fit decides on the numbers that it sees, first at the priors, then at the
+values that it has found.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -17,13 +19,15 @@ import numpy as np
 
 from epochwatt.study.folds import Leak
 from epochwatt.study.published import Measurement, single
-from epochwatt.twin.calibrate import Fit, calibrate, misfits
-from epochwatt.twin.compare import Fact, predict
+from epochwatt.twin.calibrate import N_RANDOM, Fit, calibrate, misfits_of_sets
+from epochwatt.twin.compare import Batch, Fact
 from epochwatt.twin.load import Twin
 from epochwatt.twin.observe import Modes
-from epochwatt.twin.parameters import Parameters
 
 MOVED = 0.5  # tolerances
+PRIVATE = 0.9  # most of a parameter's effect that one number may have
+
+Moves = Mapping[str, np.ndarray]  # parameter -> how far it moves each number's misfit
 
 
 def fit_with_evidence(
@@ -32,6 +36,7 @@ def fit_with_evidence(
     twin: Twin,
     modes: Modes,
     say: Callable[[str], None] = lambda line: None,
+    n_random: int = N_RANDOM,
 ) -> Fit:
     """Return a fit of the parameters that enough numbers speak of, and which ones those are.
 
@@ -39,38 +44,72 @@ def fit_with_evidence(
     ----------
     facts : published numbers that the fit may see
     leaks : sets of numbers that give each other away
+    twin : of its parameters all are candidates that have a prior
     say : is told of each pass, and of each parameter that is not fitted after all
+    n_random : starts of each fit beside the priors
     """
+    p = twin.parameters.candidates()
+    p = p.moved({name: p.described[name].prior for name in p.fitted})
     while True:
-        fit = calibrate(facts, twin, modes, say)
-        served = serves(facts, replace(twin, parameters=fit.parameters), modes)
-        lacking = [name for name, found in served.items() if not is_enough(found, leaks)]
+        twin = replace(twin, parameters=p)
+        lacking = _lacking(facts, leaks, moves(facts, twin, modes))
         if not lacking:
-            known = {
-                name: {"serves": tuple(f.id for f in found), "private_to": private_to(found)}
-                for name, found in served.items()
-            }
-            return fit._replace(parameters=fit.parameters.told(known))
-        for name in lacking:
-            ids = ", ".join(fact.id for fact in served[name]) or "no number"
-            say(f"{name} is assumed: it serves {ids}")
-        twin = replace(twin, parameters=twin.parameters.assumed(lacking))
+            fit = calibrate(facts, twin, modes, say, n_random)
+            found = moves(facts, replace(twin, parameters=fit.parameters), modes)
+            lacking = _lacking(facts, leaks, found)
+        if not lacking:
+            return fit._replace(parameters=fit.parameters.told(_known(facts, found)))
+        for name, why in lacking.items():
+            say(f"{name} stays at its prior: {why}")
+        p = p.lacking(lacking)
 
 
-def serves(facts: Sequence[Fact], twin: Twin, modes: Modes) -> dict[str, list[Fact]]:
-    """Return for each fitted parameter the numbers that it serves, at the values of `twin`."""
-    p = twin.parameters
+def _lacking(facts: Sequence[Fact], leaks: Sequence[Leak], found: Moves) -> dict[str, str]:
+    """Return the parameters without enough evidence, and what they lack."""
+    lacking = {}
+    for name, moved in found.items():
+        served = serves(facts, moved)
+        only = private_number(facts, moved)
+        if not is_enough(served, leaks):
+            lacking[name] = f"it serves {', '.join(f.id for f in served) or 'no number'}"
+        elif only:
+            lacking[name] = f"{100 * PRIVATE:g} % and more of what it does is to {only}"
+    return lacking
 
-    def at(parameters: Parameters) -> np.ndarray:
-        return misfits(facts, predict(facts, twin, modes, parameters))
 
-    here, found = at(p), {}
-    for name in p.fitted:
-        known = p.described[name]
-        ends = (known.value * known.factor, known.value / known.factor)
-        moved = np.max([np.abs(at(p.moved({name: end})) - here) for end in ends], axis=0)
-        found[name] = [fact for fact, by in zip(facts, moved, strict=True) if by > MOVED]
-    return found
+def _known(facts: Sequence[Fact], found: Moves) -> dict[str, dict[str, object]]:
+    served = {name: serves(facts, moved) for name, moved in found.items()}
+    return {
+        name: {"serves": tuple(fact.id for fact in own), "private_to": private_to(own)}
+        for name, own in served.items()
+    }
+
+
+def moves(facts: Sequence[Fact], twin: Twin, modes: Modes) -> dict[str, np.ndarray]:
+    """Return how far each fitted parameter moves each number's misfit, in tolerances.
+
+    From the values of `twin` by the prior's width, up or down, whichever moves a number further.
+    """
+    p, names = twin.parameters, twin.parameters.fitted
+    here = np.array([p[name] for name in names])
+    factors = np.diag(np.log([p.described[name].factor for name in names]))
+    sets = here * np.exp(np.vstack([0.0 * here, factors, -factors]))
+    columns = {name: sets[:, i] for i, name in enumerate(names)}
+    told = Batch(facts, twin, modes).predict({**p, **columns})
+    off = misfits_of_sets(facts, told, len(sets))
+    up, down = np.abs(off[1:] - off[0]).reshape(2, len(names), len(facts))
+    return dict(zip(names, np.maximum(up, down), strict=True))
+
+
+def serves(facts: Iterable[Fact], moved: np.ndarray) -> list[Fact]:
+    """Return the numbers that a parameter serves which moves them so far."""
+    return [fact for fact, by in zip(facts, moved, strict=True) if by > MOVED]
+
+
+def private_number(facts: Sequence[Fact], moved: np.ndarray) -> str:
+    """Return the number that has more than `PRIVATE` of what a parameter does; empty: none."""
+    shares = moved**2 / max(float((moved**2).sum()), np.finfo(float).tiny)
+    return facts[int(shares.argmax())].id if len(facts) and shares.max() > PRIVATE else ""
 
 
 def is_enough(facts: Iterable[Fact], leaks: Sequence[Leak]) -> bool:

@@ -33,6 +33,7 @@ class Question(NamedTuple):
     dvfs: str = "off"
     cold: bool = False
     scale: float = 1.0
+    setup: str = ""
 
 
 def _per_minibatch_ms(name: str) -> Callable[[Setting, Epoch, Mapping[str, float]], Array]:
@@ -85,17 +86,28 @@ def answer(
     p : parameters, `twin.parameters` or others
     quantities : by name, how each comes of an epoch
     """
-    groups: dict[tuple[object, ...], list[Question]] = defaultdict(list)
-    for q in dict.fromkeys(questions):
-        groups[(q.device, q.model, q.storage, q.batch_size, q.dvfs, q.cold, q.scale)].append(q)
     found = {}
-    for group in groups.values():
-        setting = _setting(group, twin, modes)
-        told = epoch(setting, p)
-        columns = {name: _row(of(setting, told, p), len(group)) for name, of in quantities.items()}
-        for n, q in enumerate(group):
-            found[q] = {name: float(column[n]) for name, column in columns.items()}
+    for group in groups(questions, twin, modes):
+        told, n = epoch(group.setting, p), len(group.questions)
+        columns = {name: _row(of(group.setting, told, p), n) for name, of in quantities.items()}
+        for i, q in enumerate(group.questions):
+            found[q] = {name: float(column[i]) for name, column in columns.items()}
     return found
+
+
+class Group(NamedTuple):
+    """Questions that are one evaluation, and its setting: they differ in workers and clocks."""
+
+    questions: list[Question]
+    setting: Setting
+
+
+def groups(questions: Iterable[Question], twin: Twin, modes: Modes) -> list[Group]:
+    """Return the questions in groups, each once."""
+    found: dict[tuple[object, ...], list[Question]] = defaultdict(list)
+    for q in dict.fromkeys(questions):
+        found[(q.device, q.model, q.storage, q.batch_size, *q[6:])].append(q)
+    return [Group(group, _setting(group, twin, modes)) for group in found.values()]
 
 
 def _setting(group: list[Question], twin: Twin, modes: Modes) -> Setting:
@@ -114,6 +126,7 @@ def _setting(group: list[Question], twin: Twin, modes: Modes) -> Setting:
         q.cold,
         q.dvfs == "on",
         q.scale,
+        q.setup,
     )
 
 

@@ -16,17 +16,21 @@ from epochwatt.records import files
 from epochwatt.twin.tables import entry, read_rows
 
 FILE = "parameters.yaml"
-SOURCES = ("datasheet", "fitted", "assumed")
+SOURCES = ("datasheet", "fitted", "assumed", "setup")
 DIGITS = 4  # of a fitted value
-_NOT_FITTED = {"prior": 0.0, "factor": 0.0, "serves": (), "spread": 0.0, "private_to": ""}
+_NO_EVIDENCE = {"serves": (), "spread": 0.0, "private_to": ""}
+_NOT_FITTED = {"prior": 0.0, "factor": 0.0, **_NO_EVIDENCE}
 
 HEADER = """\
 # The parameters of the simulated boards, by the module of src/epochwatt/twin/ that uses them; noise
 # (simulate.py) is put in by hand, without evidence. `epochwatt calibrate-twin` reads this file and
 # writes it whole: change values here, not the layout.
 #
-# source      datasheet; fitted to numbers of config/published; assumed
-# prior       of a fitted one: its value before any published number was looked at
+# source      datasheet; fitted to numbers of the main paper (config/published); setup: fitted to
+#             those of another paper alone, whose set-up it tells apart; assumed
+# prior       of one that is fitted, or would be if enough numbers spoke of it: where a fit begins
+#             and what it is held to. Chosen by people who knew the papers: config/twin/priors.csv
+#             has what other priors give
 # factor      how many times more or less than that it may be thought to be
 # serves      published numbers that speak of it (src/epochwatt/twin/evidence.py)
 # spread      standard deviation of ln(value) over the folds of the cross-validation
@@ -42,10 +46,11 @@ class Parameter:
     ----------
     group : of the file
     value : in `unit`
-    source : datasheet; fitted to published numbers; or assumed
+    source : one of `SOURCES`: datasheet; fitted to the main paper's numbers; setup: to another
+        paper's alone (`setups.py`); or assumed
     about : what it is
-    prior, factor : of a fitted one: value before any published number was looked at, and how many
-        times more or less it may be thought to be
+    prior, factor : of one that is fitted, or would be if enough numbers spoke of it: where a fit
+        begins, chosen by people who knew the papers, and how many times more or less it may be
     serves : of a fitted one, published ids that speak of it
     spread : of a fitted one, standard deviation of ln(value) over the folds
     private_to : the one board and network that it serves; empty: it is shared
@@ -93,13 +98,27 @@ class Parameters(Mapping[str, float]):
         new = {name: replace(self.described[name], **keys) for name, keys in changes.items()}
         return Parameters({**self.described, **new})
 
+    def candidates(self) -> "Parameters":
+        """Return these parameters with every one fitted that has a prior, until evidence lacks.
+
+        What belongs to another paper's set-up is fitted to that paper alone.
+        """
+        known = self.described.items()
+        names = [name for name, each in known if each.factor and each.source != "setup"]
+        return self.told({name: {"source": "fitted"} for name in names})
+
+    def lacking(self, names: Iterable[str]) -> "Parameters":
+        """Return these parameters with some at their priors, for want of evidence."""
+        return self._unfitted(names, _NO_EVIDENCE)
+
     def assumed(self, names: Iterable[str]) -> "Parameters":
-        """Return these parameters with some fitted ones assumed to be what they were before."""
+        """Return these parameters with some fixed at their priors, whatever the evidence."""
+        return self._unfitted(names, _NOT_FITTED)
+
+    def _unfitted(self, names: Iterable[str], keys: Mapping[str, Any]) -> "Parameters":
+        known = self.described
         return self.told(
-            {
-                name: {"value": self.described[name].prior, "source": "assumed", **_NOT_FITTED}
-                for name in names
-            }
+            {name: {"value": known[name].prior, "source": "assumed", **keys} for name in names}
         )
 
 
@@ -126,7 +145,7 @@ def _checked(path: Path, name: str, found: Parameter) -> Parameter:
     where = f"{path}: {name}"
     if found.source not in SOURCES:
         raise ConfigError(f"{where}: source is {found.source!r}\n  allowed: {', '.join(SOURCES)}")
-    if found.source == "fitted" and not (found.prior > 0 and found.factor > 1):
+    if found.source in ("fitted", "setup") and not (found.prior > 0 and found.factor > 1):
         raise ConfigError(f"{where} is fitted\n  needed: prior, above 0; factor, above 1")
     return found
 

@@ -22,27 +22,54 @@ from epochwatt.study.folds import (
     load_leaks,
     power_mode_fold,
 )
+from epochwatt.study.groupings import fold_of, groupings
 from epochwatt.study.published import Published, load_published
+from epochwatt.twin.accuracy import (
+    TAKE_AWAY,
+    Accuracy,
+    accuracies,
+    accuracy_table,
+    headline,
+    write_accuracies,
+)
 from epochwatt.twin.calibrate import Fit, misfits, visible
 from epochwatt.twin.compare import Fact, predict
 from epochwatt.twin.evidence import fit_with_evidence
 from epochwatt.twin.load import Twin, load_twin
 from epochwatt.twin.modes import load_modes
+from epochwatt.twin.near import NEAR, near_folds
 from epochwatt.twin.observe import Modes
-from epochwatt.twin.parameters import Parameter, write_parameters
+from epochwatt.twin.one_run import write_leaks
+from epochwatt.twin.parameters import Parameter, Parameters, write_parameters
+from epochwatt.twin.priors import (
+    CHOSEN,
+    N_SHIFTED,
+    SEED,
+    WIDER,
+    at_priors,
+    load_priors,
+    prior_lines,
+    prior_rows,
+    variants,
+    write_priors,
+)
+from epochwatt.twin.priors import FILE as PRIORS
 from epochwatt.twin.refits import (
     ALL,
     CLAIMS,
+    FOLD,
     PRIOR,
     load_refits,
     refit,
     spreads,
     write_refits,
 )
-from epochwatt.twin.validate import Row, summary_lines, validate, write_rows
+from epochwatt.twin.setups import fit_setups, load_setups, write_setups
+from epochwatt.twin.validate import GOAL_CLASSES, Row, summary_lines, validate, write_rows
 
 MODELS = ("lenet", "mobilenet", "resnet")  # that published numbers are of which can be simulated
 N_WORST = 15
+N_RANDOM_OF_ALL = 5  # starts of the fit that everything simulated comes of
 
 
 @dataclass(frozen=True)
@@ -54,6 +81,7 @@ class Evidence:
     folder : config/twin
     folds : of the cross-validation, by take-away
     claim_folds : of the take-aways that claims alone judge
+    other_folds : by grouping (`study/groupings.py`, `near`), then by name
     facts : published numbers that a fit may see
     """
 
@@ -62,6 +90,7 @@ class Evidence:
     rows: dict[str, Judged]
     folds: dict[str, Fold]
     claim_folds: dict[str, Fold]
+    other_folds: dict[str, dict[str, Fold]]
     leaks: list[Leak]
     twin: Twin
     modes: Modes
@@ -81,19 +110,45 @@ def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
     twin = load_twin(folder, {Path(path).stem: path for path in workloads})
     modes = load_modes(list(twin.boards), root)
     facts = visible(published, rows, twin, modes)
-    leaks, own, claims = load_leaks(folder, rows), folds(folder), claim_folds(folder)
-    return Evidence(folder, published, rows, own, claims, leaks, twin, modes, facts)
+    own, claims = folds(folder), claim_folds(folder)
+    others = {**groupings(published, folder), NEAR: near_folds(own, facts, twin, modes)}
+    leaks = load_leaks(folder, rows)
+    return Evidence(folder, published, rows, own, claims, others, leaks, twin, modes, facts)
 
 
 def kinds_of_refits(known: Evidence) -> dict[str, str]:
     """Return the kinds of the refits that are no fold of the cross-validation."""
-    return {**dict.fromkeys(known.claim_folds, CLAIMS), POWER_MODES: PRIOR}
+    others = {name: kind for kind, own in known.other_folds.items() for name in own}
+    return {**dict.fromkeys(known.claim_folds, CLAIMS), POWER_MODES: PRIOR, **others}
 
 
 def all_folds(known: Evidence) -> dict[str, Fold]:
-    """Return all that is refitted: the folds, those of claims, the one without power modes."""
+    """Return all that is refitted: take-aways, those of claims, power modes, other groupings."""
     numbered = {name: fold for name, fold in known.folds.items() if name not in known.claim_folds}
-    return {**numbered, **known.claim_folds, POWER_MODES: power_mode_fold(known.published)}
+    prior = {POWER_MODES: power_mode_fold(known.published)}
+    others = {name: fold for own in known.other_folds.values() for name, fold in own.items()}
+    return {**numbered, **known.claim_folds, **prior, **others}
+
+
+def refresh_leaks(workloads: Path) -> None:
+    """Write `leaks.csv` anew, with what is one run to the simulation. Parameters of `recalibrate`.
+
+    Raises
+    ------
+    EpochwattError : a network was not counted yet
+    """
+    known = load_evidence(map(str, _counts(workloads)))
+    write_leaks(known.folder, known.published, known.twin, known.modes)
+
+
+def _counts(workloads: Path) -> list[Path]:
+    counts = [workloads / f"{model}.json" for model in MODELS]
+    if missing := [path for path in counts if not path.exists()]:
+        raise EpochwattError(
+            f"{missing[0]} is not there: the network was not counted yet\n"
+            "  do: .venv/bin/snakemake count_workloads, or `make validate`, which does all of it"
+        )
+    return counts
 
 
 def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -> None:
@@ -104,21 +159,21 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
     workloads : folder of the counts of the networks
     say : is told how it goes, line by line
     """
-    counts = [workloads / f"{model}.json" for model in MODELS]
-    if missing := [path for path in counts if not path.exists()]:
-        raise EpochwattError(
-            f"{missing[0]} is not there: the network was not counted yet\n"
-            "  do: .venv/bin/snakemake count_workloads, or `make validate`, which does all of it"
-        )
-    known = load_evidence(map(str, counts))
-    fit = fit_with_evidence(known.facts, known.leaks, known.twin, known.modes, say)
+    known = load_evidence(map(str, _counts(workloads)))
+    known_to_all = (known.facts, known.leaks, known.twin, known.modes)
+    fit = fit_with_evidence(*known_to_all, say, N_RANDOM_OF_ALL)
     twin = replace(known.twin, parameters=fit.parameters)
     if with_folds:
-        fits = {ALL: fit, **refit(all_folds(known), known.facts, twin, known.modes, say)}
+        again = refit(all_folds(known), known.facts, known.leaks, twin, known.modes, say)
+        fits = {ALL: fit, **again}
         write_refits(known.folder, fits, kinds_of_refits(known))
         refits = load_refits(known.folder, fit.parameters)
-        told = {name: {"spread": spread} for name, spread in spreads(refits).items()}
+        fitted = fit.parameters.fitted
+        told = {name: {"spread": spread} for name, spread in spreads(refits, fitted).items()}
         twin = replace(twin, parameters=fit.parameters.told(told))
+        own, n_facts = fit_setups(known.published, known.rows, known.folds, twin, known.modes)
+        write_setups(known.folder, own, n_facts)
+        twin = replace(twin, parameters=twin.parameters.moved(own[ALL]))
     write_parameters(known.folder, twin.parameters)
     known = replace(known, twin=twin)
     for line in fit_lines(fit, known):
@@ -126,6 +181,35 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
     if with_folds:
         for line in ["", *accuracy_lines(known, validation(known))]:
             say(line)
+
+
+def study_priors(workloads: Path, say: Callable[[str], None]) -> None:
+    """Leave out each take-away again with other priors, and write `priors.csv`.
+
+    Parameters and errors as of `recalibrate`.
+    """
+    known = load_evidence(map(str, _counts(workloads)))
+    p = known.twin.parameters
+
+    def without_fit(parameters: Parameters) -> list[Row]:
+        twin = replace(known.twin, parameters=at_priors(parameters))
+        return validate(known.published, known.rows, twin, known.modes, {}, {})
+
+    found = prior_rows(CHOSEN, "no", without_fit(p)) + prior_rows(CHOSEN, "yes", validation(known))
+    judged_by = {row.take_away for row in validation(known) if row.class_ in GOAL_CLASSES}
+    left_out = {name: fold for name, fold in known.folds.items() if name in judged_by}
+    for name, other in variants(p, N_SHIFTED, SEED).items():
+        say(f"priors {name}")
+        if name != WIDER:
+            found += prior_rows(name, "no", without_fit(other))
+        twin = replace(known.twin, parameters=other)
+        fits = refit(left_out, known.facts, known.leaks, twin, known.modes, say, n_random=0)
+        refits = {fold: dict(fit.parameters) for fold, fit in fits.items()}
+        rows = validate(known.published, known.rows, twin, known.modes, refits, {})
+        found += prior_rows(name, "yes", rows)
+        write_priors(known.folder, found)
+    for line in prior_lines(found):
+        say(line)
 
 
 def fit_lines(fit: Fit, known: Evidence) -> list[str]:
@@ -159,21 +243,31 @@ def widths(each: Parameter) -> float:
 
 def validation(known: Evidence) -> list[Row]:
     """Return each published number beside its predictions, by the committed refits."""
-    refits = load_refits(known.folder, known.twin.parameters)
-    return validate(known.published, known.rows, known.twin, known.modes, refits)
+    p, kinds = known.twin.parameters, (FOLD, *known.other_folds)
+    refits = {**load_refits(known.folder, p, kinds), **load_setups(known.folder, p)}
+    groups = {kind: fold_of(own) for kind, own in known.other_folds.items()}
+    return validate(known.published, known.rows, known.twin, known.modes, refits, groups)
 
 
-def write_validation(workloads: Iterable[str], table: str, text: str) -> None:
-    """Write `validation.csv`, and in words and tables `validation.txt`, by the committed refits.
+def grouped(known: Evidence, rows: Sequence[Row]) -> list[Accuracy]:
+    """Return how far the rows of `validation` are off, by what was left out."""
+    groups = {kind: fold_of(own) for kind, own in known.other_folds.items()}
+    groups[TAKE_AWAY] = {row.published_id: row.take_away for row in rows}
+    return accuracies(rows, groups)
+
+
+def write_validation(workloads: Iterable[str], table: str, groupings: str, text: str) -> None:
+    """Write `validation.csv`, `groupings.csv`, and both in words, by the committed refits.
 
     Parameters
     ----------
     workloads : paths of the counts of `MODELS`
-    table, text : paths of what is written
+    table, groupings, text : paths of what is written
     """
     known = load_evidence(workloads)
     rows = validation(known)
     write_rows(table, rows)
+    write_accuracies(groupings, grouped(known, rows))
     Path(text).write_text("\n".join(accuracy_lines(known, rows)) + "\n", "utf-8")
 
 
@@ -185,4 +279,8 @@ def accuracy_lines(known: Evidence, rows: Sequence[Row]) -> list[str]:
         for fact in known.published.facts().values()
         if known.rows[fact.id].is_simulable and fact.id not in said
     ]
-    return summary_lines(rows, len(known.twin.parameters.fitted), unsaid)
+    found = grouped(known, rows)
+    lines = ["", headline(found), *accuracy_table(found), ""]
+    if (known.folder / PRIORS).exists():
+        lines += [*prior_lines(load_priors(known.folder)), ""]
+    return summary_lines(rows, len(known.twin.parameters.fitted), unsaid, lines)

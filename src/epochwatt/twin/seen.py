@@ -1,7 +1,8 @@
 """Which published numbers a fit of the simulated boards may see.
 
 Those of the main paper that a simulation can be judged on and says something to. HiPCW 2021
-contradicts the main paper and is never fitted.
+contradicts the main paper, so no shared parameter is fitted to it: what its set-up has of its own
+alone sees its numbers (`setups.py`).
 
 `epochwatt calibrate-twin` writes their ids to `config/twin/seen.csv`. Figures take them from there
 (`study/folds.py`), so that no figure depends on the simulator's code.
@@ -36,6 +37,19 @@ def seen_by_fit(published: Published, rows: Mapping[str, Judged]) -> list[Measur
     ]
 
 
+def seen_by_setups(
+    published: Published, rows: Mapping[str, Judged]
+) -> list[Measurement | Relation]:
+    """Return the numbers of other papers, which what their set-ups have of their own may see.
+
+    Parameters
+    ----------
+    rows : how each published number is judged (`folds.judged`)
+    """
+    facts = published.facts().values()
+    return [f for f in facts if f.paper != PAPERS[0] and rows[f.id].is_simulable]
+
+
 def write_seen(root: Path = Path()) -> None:
     """Write seen.csv of a checkout, whole or not at all.
 
@@ -45,7 +59,8 @@ def write_seen(root: Path = Path()) -> None:
     RecordWriteError : the file cannot be written
     """
     folder = root / "config/twin"
-    facts = seen_by_fit(load_published(root / "config/published"), judged(folder))
+    told = load_published(root / "config/published"), judged(folder)
+    facts = seen_by_fit(*told) + seen_by_setups(*told)
     path = str(folder / SEEN)
     with files.writing("what the fit sees", path):
         files.write_bytes(path, "\n".join([ID, *(f.id for f in facts), ""]).encode())

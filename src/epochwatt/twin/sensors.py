@@ -170,11 +170,15 @@ def _first_cluster_mhz(
 def first_cluster(setting: Setting, mean: Epoch) -> tuple[Array, Array]:
     """Return for which share of time the first cluster has the fastest clock, and its other clock.
 
-    In MHz, when the governors choose. The busy training process wanders: it is on one cluster after
-    the other, which then is at the top, while the others follow what is left for their cores.
+    In MHz, when the governors choose. A cluster is at the top while one of its cores works. The
+    training process wanders, on one cluster after the other; while it only polls for the GPU it
+    yields, and its clock may fall. Loader and monitor are spread over all cores.
     """
     cores, busy = mean.clocks.cores, mean.cpu_busy_s / mean.e2e_s
-    share = np.minimum(1.0, setting.board.cluster_cores / cores)
+    own = np.minimum(setting.board.cluster_cores, cores)
+    at_work = np.minimum(mean.main_work_s / mean.e2e_s, 1.0) * own / cores
+    beside = np.minimum(mean.beside_s / mean.e2e_s / cores, 1.0)
+    share = 1.0 - (1.0 - at_work) * (1.0 - beside) ** own
     rest_util = np.maximum(busy - 1.0, 0.0) / np.maximum(cores - 1.0, 1.0)
     return share, governor.cpu_mhz(setting.board, setting.clocks, rest_util)
 

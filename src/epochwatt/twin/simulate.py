@@ -2,8 +2,9 @@
 
 The stages' mean times come from the same equations as the closed form (`steady`); each mini-batch
 draws its own, and the loader's events are played one by one (`loader.waits_s`). All epochs of a run
-are played side by side: they do not depend on each other. The spread between mini-batches, epochs
-and boards is put in by hand (parameters `noise_*`), so nothing that rests on it is evidence.
+are played side by side: they do not depend on each other. The spread between mini-batches and
+epochs is put in by hand (parameters `noise_*`), that between the units of a board as the paper
+prints it (`boards.yaml`): nothing that rests on either is evidence.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from epochwatt.errors import EpochwattError
 from epochwatt.twin import sensors
+from epochwatt.twin.boards import Board
 from epochwatt.twin.epochs import SimulatedEpoch
 from epochwatt.twin.load import Twin
 from epochwatt.twin.loader import Stages, waits_s
@@ -43,7 +45,7 @@ class Mean(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Factors drawn for one run: of its board, and of each of its epochs."""
+    """Factors of one run's epochs: of its unit, and drawn for each."""
 
     time: NDArray[np.floating]  # (epochs,)
     power: NDArray[np.floating]  # (epochs,)
@@ -83,6 +85,7 @@ def setting_of(factors: Mapping[str, Any], twin: Twin, cold: bool = False) -> Se
         cold,
         factors["dvfs"] == "on",
         float(factors["dataset_scale"]),
+        factors["setup"],
     )
 
 
@@ -96,8 +99,8 @@ def simulate(factors: Mapping[str, Any], n_epochs: int, twin: Twin) -> list[Simu
     """
     random = np.random.default_rng(_seeds(factors))
     p = twin.parameters
-    spread = spread_of(factors, n_epochs, random, p)
     kinds = {cold: _mean(setting_of(factors, twin, cold), p) for cold in (True, False)}
+    spread = spread_of(factors, n_epochs, twin.boards[factors["device"]], random, p)
     dropped = factors["cache_policy"] == "dropped"
     means = [kinds[dropped or k == 0] for k in range(n_epochs)]
     played = _played(means, spread, factors["prefetch_factor"] or 0, random, p)
@@ -116,15 +119,17 @@ def _seeds(factors: Mapping[str, Any]) -> list[int]:
 
 
 def spread_of(
-    factors: Mapping[str, Any], n_epochs: int, random: np.random.Generator, p: Mapping[str, float]
+    factors: Mapping[str, Any],
+    n_epochs: int,
+    board: Board,
+    random: np.random.Generator,
+    p: Mapping[str, float],
 ) -> Spread:
-    """Return the factors of a run's epochs: of the board they share, and of each its own."""
-    own = np.random.default_rng(list(f"{factors['device']}/{factors['instance']}".encode()))
-    first = factors["instance"] == "d1"  # the unit that the parameters describe
-    time, power = (0.0, 0.0) if first else own.normal(size=2)
+    """Return the factors of a run's epochs: of the unit they share, and of each its own."""
+    time, power = board.units.get(factors["instance"], (1.0, 1.0))
     return Spread(
-        np.exp(p["noise_instance_time"] * time + p["noise_epoch"] * random.normal(size=n_epochs)),
-        np.exp(p["noise_instance_power"] * power + p["noise_epoch"] * random.normal(size=n_epochs)),
+        time * np.exp(p["noise_epoch"] * random.normal(size=n_epochs)),
+        power * np.exp(p["noise_epoch"] * random.normal(size=n_epochs)),
     )
 
 

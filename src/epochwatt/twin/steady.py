@@ -36,6 +36,7 @@ class Setting:
     cold : nothing of the data set is in the page cache when the epoch begins
     dvfs : the governors choose the clocks
     scale : size of the data set relative to the source
+    setup : paper whose boards these are; one may leave the page cache more room than another
 
     Raises
     ------
@@ -52,6 +53,7 @@ class Setting:
     cold: bool = False
     dvfs: bool = False
     scale: float = 1.0
+    setup: str = ""
 
     def __post_init__(self) -> None:
         if self.medium not in MEDIA:
@@ -97,6 +99,8 @@ class Epoch(NamedTuple):
     preprocess_s: Array
     gpu_busy_s: Array
     cpu_busy_s: Array  # summed over the cores
+    main_work_s: Array  # of them the training process, without its polling for the GPU
+    beside_s: Array  # of them loader and monitor
     read_share: Array  # of the samples, read from the medium
     moved_bytes: Array
     clocks: Clocks
@@ -147,8 +151,13 @@ def _at(setting: Setting, clocks: Clocks, p: Mapping[str, float]) -> Epoch:
     # the training process polls while the GPU works and sleeps while the loader makes it wait
     late_s = n * np.maximum(wait_s - stages.handover_s, 0.0)
     main_s = e2e_s - np.where(workers > 0, late_s, n * stages.fetch_s)
-    beside_s = np.where(workers > 0, decode_s / slow, 0.0)  # without the time off the core
-    busy_s = main_s + beside_s + p["monitor_cores"] / setting.board.ipc * e2e_s
+    loading_s = np.where(workers > 0, decode_s / slow, 0.0)  # without the time off the core
+    beside_s = loading_s + p["monitor_cores"] / setting.board.ipc * e2e_s
+    in_line_s = np.where(workers > 0, 0.0, stages.preprocess_s)
+    main_work_s = n * (
+        work.launch_s + stages.handover_s + stages.copy_s + stages.loop_s + in_line_s
+    )
+    busy_s = main_s + beside_s
     busy_cores = np.minimum(busy_s / e2e_s, clocks.cores)
     gpu_busy_s = n * work.gpu_busy_s
     moved = n * (work.moved_bytes + 2.0 * _batch_bytes(setting))
@@ -156,7 +165,7 @@ def _at(setting: Setting, clocks: Clocks, p: Mapping[str, float]) -> Epoch:
     parts = power.parts(setting.board, clocks, load, p)
     return Epoch(
         e2e_s, stall_s, compute_s, overhead_s, n * stages.fetch_s, decode_s, gpu_busy_s,
-        busy_cores * e2e_s, read_share, moved, clocks, parts, stages, work,
+        busy_cores * e2e_s, main_work_s, beside_s, read_share, moved, clocks, parts, stages, work,
     )  # fmt: skip
 
 
@@ -225,5 +234,6 @@ def cached_share(setting: Setting, p: Mapping[str, float]) -> Array:
     work, b = setting.work, setting.n_first
     activations = work.elements(b)[work.phase == "forward"].sum()  # kept for the way back
     model_mib = FLOAT_BYTES * (3 * work.parameters + activations) / 2.0**20
-    room = page_cache.capacity_mib(setting.board, setting.num_workers, model_mib, p)
+    used_mib = model_mib - p.get(f"{setting.setup}_spare_mib", 0.0)
+    room = page_cache.capacity_mib(setting.board, setting.num_workers, used_mib, p)
     return np.minimum(1.0, room / (setting.samples.mib * setting.scale))

@@ -96,7 +96,7 @@ def epoch_rows(
     return [
         row
         for rows, questions in zip(runs, asked, strict=True)
-        for row in _rows(rows, [told[q] for q in questions], p, seed)
+        for row in _rows(rows, [told[q] for q in questions], twin, p, seed)
     ]
 
 
@@ -104,21 +104,27 @@ def _questions(rows: Sequence[Row]) -> list[Question]:
     """Return the configuration of each epoch: the first finds nothing cached."""
     f = rows[0]
     place = (f["device"], f["model"], f["storage"], f["num_workers"], f["batch_size"])
+    scale, setup = float(f["dataset_scale"]), f["setup"]
     dropped = f["cache_policy"] == "dropped"
     warm, cold = (
-        Question(*place, f["power_mode"], f["dvfs"], dropped or first, float(f["dataset_scale"]))
+        Question(*place, f["power_mode"], f["dvfs"], dropped or first, scale, setup)
         for first in (False, True)
     )
     return [cold if row["epoch"] == 0 else warm for row in rows]
 
 
 def _rows(
-    rows: Sequence[Row], told: Sequence[Mapping[str, float]], p: Mapping[str, float], seed: int
+    rows: Sequence[Row],
+    told: Sequence[Mapping[str, float]],
+    twin: Twin,
+    p: Mapping[str, float],
+    seed: int,
 ) -> list[dict[str, Any]]:
     """Return a run's rows, its epochs spread."""
     factors = {name: rows[0][name] for name in ("run", *fields.names(fields.FACTORS))}
     random = np.random.default_rng([seed, *rows[0]["run"].encode()])
-    spread = spread_of(factors, len(rows), random, p)
+    board = twin.boards[factors["device"]]
+    spread = spread_of(factors, len(rows), board, random, p)
     found = []
     for row, means, time, power in zip(rows, told, spread.time, spread.power, strict=True):
         numbers = {**means, **{name: means[name] * float(time) for name in TIMES}}

@@ -77,6 +77,19 @@ class TestMeasured:
         root = measured(sysfs=(MODULE, lambda s: 5.0 + 0.5 * math.sin(7 * s)))
         assert 0 < recorded_row(root, IDLE)["power_error_pct"] < 5
 
+    def test_its_error_holds_the_sensors_steps(self, measured):
+        """An AGX Xavier's rails have steps of 155 mW each: their sum looks finer than it is."""
+        steps = {"reads": "instant", "averaging_s": 0.0, "step_w": {"power_module_w": 0.155}}
+        about = {**MODULE, "settings": {"sensor": steps}}
+        root = measured(sysfs=(about, lambda s: 5.0 + 0.002 * math.sin(7 * s)))
+        assert recorded_row(root, IDLE)["power_error_pct"] > 100 * 0.155 / 5.0
+
+    def test_a_negative_reading_costs_that_reading(self, measured):
+        root = measured(
+            sysfs=(MODULE, lambda s: -0.04 if s == 120 else 5.0 + 0.1 * math.sin(7 * s))
+        )
+        assert recorded_row(root, IDLE)["power_w"] == pytest.approx(5.0, rel=0.01)
+
     def test_the_widest_scope_is_taken(self, measured):
         gpu = {"scope": "gpu", "total": "power_gpu_w", **SOUND}
         host = {"scope": None, "total": None}

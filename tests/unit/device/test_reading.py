@@ -1,6 +1,7 @@
 """What the files of a board say, in all layouts that are known."""
 
 import csv
+import os
 import re
 from pathlib import Path
 
@@ -285,3 +286,24 @@ def test_no_mode_switches_the_first_core_off_or_has_a_minimum_above_its_maximum(
 def test_a_mode_with_a_limit_that_is_no_number_is_refused(line):
     with pytest.raises(ValueError, match="no whole number"):
         parse_conf(f"< POWER_MODEL ID=0 NAME=MAXN >\n{line}\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the files of others than root are not root's")
+@pytest.mark.parametrize(
+    ("folder_mode", "file_mode", "is_alone"),
+    [
+        *[(0o755, 0o755, True), (0o775, 0o755, True), (0o1777, 0o755, True)],
+        *[(0o777, 0o755, False), (0o755, 0o775, False), (0o755, 0o757, False)],
+    ],
+)
+def test_who_else_could_change_an_installed_file(tmp_path, folder_mode, file_mode, is_alone):
+    folder = tmp_path / "sbin"
+    folder.mkdir()
+    path = folder / "epochwatt-helper"
+    path.touch()
+    path.chmod(file_mode)
+    folder.chmod(folder_mode)
+    found = reading.not_roots_alone(str(path))
+    assert found == ("" if is_alone else str(path if folder_mode == 0o755 else folder))
+    os.chown(folder, 1234, 1234)
+    assert reading.not_roots_alone(str(path)) in (str(path), str(folder))

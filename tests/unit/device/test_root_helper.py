@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -158,6 +159,62 @@ def test_restore_puts_back_mode_then_clocks_and_forgets(board):
     assert board.read("mode") == "0"
     assert os.listdir(board.root / FOLDER) == []
     assert board.ask("restore") == (0, {"ok": True, "restored": False})
+
+
+@pytest.mark.parametrize("limit", [resource.RLIMIT_FSIZE, resource.RLIMIT_CPU])
+def test_a_limit_of_the_caller_cuts_nothing_short(board, limit, in_child):
+    """Under `ulimit -f 1` the saved clocks lost their end, and `restore` said that all was well."""
+    stored = "".join(f"/{CPU3}cpufreq/state{n}/disable:0\n" for n in range(100))
+    board.write("to.store", stored + f"/{CPU3}online:0\n")
+
+    def small():
+        resource.setrlimit(limit, (1024, 1024))
+
+    status, answer = board.ask("pin-clocks", preexec_fn=small)
+    if not in_child(can_lift, limit):
+        assert (status, "are limited: see ulimit" in answer["error"]) == (REFUSED, True)
+        assert board.calls() == []
+        return
+    assert (board.root / FOLDER / "l4t_dfs.conf").read_text() == stored + f"/{CPU3}online:0\n"
+    assert board.ask("restore", preexec_fn=small)[1]["restored"] is True
+    assert board.read(CPU3 + "online") == "0"
+
+
+def can_lift(limit):
+    """Say whether this user may lift a limit: root may, but not in every container."""
+    resource.setrlimit(limit, (1024, 1024))
+    try:
+        resource.setrlimit(limit, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    except ValueError:
+        return False
+    return True
+
+
+def test_a_store_that_is_gone_is_no_success(board):
+    board.ask("pin-clocks")
+    (board.root / FOLDER / "l4t_dfs.conf").unlink()
+    assert board.ask("restore")[0] == FAILED
+    assert (board.root / STATE).exists()
+
+
+def test_an_empty_store_is_no_store(board):
+    board.write("to.store", "")
+    status, answer = board.ask("pin-clocks")
+    assert (status, "wrote no file" in answer["error"]) == (FAILED, True)
+    assert not (board.root / STATE).exists()
+    assert board.calls() == [STORE]
+
+
+def test_clocks_that_are_not_put_back_are_no_success(board):
+    board.write("to.store", f"/{CPU3}online:0\n/sys/nowhere/online:1\n")
+    board.ask("pin-clocks")
+    board.ask("named-mode", "3")  # brings all cores online
+    board.write("stuck", "")
+    status, answer = board.ask("restore")
+    assert (status, f"not as before: /{CPU3}online" in answer["error"]) == (FAILED, True)
+    (board.root / "stuck").unlink()
+    assert board.ask("restore")[1]["restored"] is True  # nothing is forgotten before it is done
+    assert board.read(CPU3 + "online") == "0"
 
 
 def test_what_was_there_before_the_first_change_is_put_back_after_several(board):
@@ -461,6 +518,7 @@ def test_a_state_that_was_rewritten_is_refused(board, state):
     (board.root / FOLDER).mkdir(mode=0o711)
     board.write(STATE, state)
     if len(state) > 65536:
+        board.write(f"{FOLDER}/l4t_dfs.conf", "stored\n")
         state = json.loads(board.read(STATE)[:65536])  # only so much is read
         assert board.ask("restore")[1]["restored"] is True
         return
@@ -481,6 +539,7 @@ def test_a_stored_mode_that_the_board_does_not_have_is_not_set(board):
 def test_a_stored_fan_speed_that_is_none_is_not_written(board):
     (board.root / FOLDER).mkdir(mode=0o711)
     board.write(STATE, json.dumps({**GOOD, "fan": {"target_pwm": "9999", "../../../x": "1"}}))
+    board.write(f"{FOLDER}/l4t_dfs.conf", "stored\n")
     assert board.ask("restore")[0] == 0
     assert board.read("sys/devices/pwm-fan/target_pwm") == "77"
 

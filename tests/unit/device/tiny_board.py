@@ -110,7 +110,12 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 echo "jetson_clocks $*" >> "$root/calls"
 if [ "$1" = --store ]; then
     if [ -e "$2" ]; then echo "already exists. Can I overwrite it? Y/N:"; exit 1; fi
-    echo stored > "$2"
+    if [ -e "$root/to.store" ]; then cat "$root/to.store" > "$2"; else echo stored > "$2"; fi
+fi
+if [ "$1" = --restore ] && [ ! -e "$root/stuck" ]; then
+    while IFS=: read -r path value; do
+        if [ -e "$root$path" ]; then echo "$value" > "$root$path"; fi
+    done < "$2"
 fi
 """
 SYSTEMCTL = """\

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 
 from epochwatt import fields
 from epochwatt.epochs import telemetry
@@ -16,7 +17,9 @@ from epochwatt.records.run_folder import EpochRecord
 EFFECTS = dict.fromkeys(fields.FLAGS, "informs") | {"power_negative": "voids_energy"}
 START, END = 100.0, 110.0
 REGULAR = {"power_sampling_regular", "power_resolution_unknown"}  # of made-up, steady samples
-SOUND = {"step_mean_s": 0.1, "n_negative": 0, "stuck_s": 0.2, "rows_dropped": 0, "n_failed": 0}
+SENSOR = {"reads": "instant", "averaging_s": 0.0, "update_s": None, "step_w": {}}
+SOUND = {"settings": {"sensor": SENSOR}, "step_mean_s": 0.1}
+SOUND |= {"n_negative": 0, "stuck_s": 0.2, "rows_dropped": 0, "n_failed": 0}
 
 
 def source(scope=None, total=None, **counts):
@@ -50,7 +53,7 @@ def test_a_counter_is_believed_before_the_samples_of_power():
     (row,) = telemetry.energies(record({"nvml": source("gpu", "power_gpu_w")}), {"nvml": table})
     assert row["energy_method"] == "counter"
     assert row["power_mean_w"] == pytest.approx(20.0)
-    assert row["energy_error_pct"] is None
+    assert 0 < row["energy_error_pct"] < 3
 
 
 def test_stalls_that_cannot_be_placed_have_no_energy_and_the_rest_has():
@@ -195,3 +198,58 @@ def test_machine_that_was_frozen_stopped_sampler_and_training():
 def test_epoch_without_samples_of_the_host_says_nothing():
     epoch = EpochRecord({"t_start_mono_s": 0.0, "t_end_mono_s": 1.0}, np.zeros((0, 3)), {}, "")
     assert telemetry.disturbances(epoch, {}) == set()
+
+
+def test_a_sensor_that_vanishes_leaves_no_energy_of_the_papers_sum():
+    table = steady(36.0)
+    table["power_total_w"] += np.sin(table["t_mono_s"])
+    table["power_total_w"][table["t_mono_s"] > START + 6] = np.nan
+    (row,) = telemetry.energies(record({"ina": source("module", "power_total_w")}), {"ina": table})
+    assert row["energy_wh"] is row["energy_error_pct"] is None
+    assert row["energy_wh_missing_pct"] == pytest.approx(45, abs=6)
+    assert row["energy_trapezoid_wh"] == pytest.approx(0.1, rel=0.05)
+    assert {"power_lost", "power_gap"} <= row["flags"]
+
+
+def test_the_papers_sum_is_kept_with_its_own_loss():
+    (row,) = telemetry.energies(
+        record({"ina": source("module", "power_total_w")}), {"ina": steady(36.0)}
+    )
+    assert row["energy_wh"] == pytest.approx(0.1, rel=0.2)
+    assert 0 <= row["energy_wh_missing_pct"] <= 20
+
+
+def test_stalls_that_the_sensor_cannot_tell_have_no_energy():
+    slow = {"reads": "mean", "averaging_s": 5.0, "update_s": None, "step_w": {}}
+    for settings in ({}, {"sensor": slow}):
+        sources = {"ina": source("module", "power_total_w", settings=settings)}
+        (row,) = telemetry.energies(record(sources), {"ina": steady(36.0)})
+        assert row["stall_energy_j"] is row["stall_energy_error_pct"] is None
+        assert "stall_power_unresolved" in row["flags"]
+        assert row["energy_trapezoid_wh"] == pytest.approx(0.1)
+
+
+def test_a_negative_reading_costs_that_reading_alone():
+    table = steady(36.0)
+    table["power_total_w"][50] = -0.04
+    sources = {"ina": source("module", "power_total_w", n_negative=1)}
+    (row,) = telemetry.energies(record(sources), {"ina": table})
+    assert "power_negative" in row["flags"]
+    assert row["energy_trapezoid_wh"] == pytest.approx(0.1)
+    with open("config/flags.yaml") as handle:
+        effects = yaml.safe_load(handle)
+    assert effects["power_negative"] == {"effect": "informs"}
+
+
+def test_a_counter_of_a_sensor_that_sees_a_part_of_the_time_has_the_bound_of_its_readings():
+    table = steady(99.0, "power_gpu_w")
+    table["power_gpu_w"] += 40 * np.random.default_rng(0).standard_normal(table["t_mono_s"].size)
+    table["energy_gpu_j"] = 1e6 + 99.0 * table["t_mono_s"]
+    bounds = []
+    for share in (1.0, 0.25):
+        sensor = dict(SENSOR, seen_share=share, counter_update_s=0.1)
+        sources = {"nvml": source("gpu", "power_gpu_w", settings={"sensor": sensor})}
+        table["t_mono_s"] = table["t_mono_s"] + 0.0
+        (row,) = telemetry.energies(record(sources), {"nvml": table})
+        bounds.append(row["energy_error_pct"])
+    assert bounds[1] is None or bounds[1] > 2 * bounds[0]

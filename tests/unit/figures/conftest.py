@@ -48,8 +48,8 @@ def readable(monkeypatch):
             drawn[id(self)] = (self, Text.get_window_extent(self, renderer), canvas)
         draw_text(self, renderer, *args, **kwargs)
 
-    def checked(self, figure, name, rows):
-        save(self, figure, name, rows)
+    def checked(self, figure, name, rows, source=None):
+        save(self, figure, name, rows, source)
         texts = [told for told in drawn.values() if told[0].get_figure(root=True) is figure]
         drawn.clear()
         assert texts, f"{name}: no text was drawn"

@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from epochwatt.figures.bars import (
+    THIN,
     draw_missing,
     draw_stacks,
     grouped,
@@ -82,14 +83,34 @@ def test_stack_is_as_high_as_the_epoch(bars, made_up, axes):
     assert top.get_y() + top.get_height() == 8.0
 
 
-def test_both_ends_of_a_published_range_of_compute_stand_on_top_of_our_stall(
-    bars, made_up, axes, monkeypatch
+@pytest.mark.parametrize(
+    ("told", "ends", "number"),
+    [
+        (Mark(2.0, None, "id", "exact", seen_by_fit=True), (0.0, 2.0), "2"),
+        (Mark(2.0, 3.0, "id", "range", seen_by_fit=False), (2.0, 3.0), "2..3"),
+    ],
+)
+def test_a_published_compute_time_is_a_bar_of_its_own_at_its_value_beside_the_stack(
+    bars, made_up, axes, monkeypatch, told, ends, number
 ):
-    printed = {"compute_s": Mark(2.0, 3.0, "id", "range", seen_by_fit=False)}
+    printed = {"compute_s": told}
     monkeypatch.setattr("epochwatt.figures.bars.mark", lambda _m, _f, name, _e: printed.get(name))
     found, job = bars(made_up())
     draw_stacks(found, axes, job, "1+")
-    assert [float(line.get_ydata()[0]) for line in axes.lines] == [3.5, 4.5]
+    bars_drawn = [bar for part in axes.containers for bar in part]
+    (twin,) = [bar for bar in bars_drawn if bar.get_width() == pytest.approx(THIN)]
+    assert (twin.get_y(), twin.get_y() + twin.get_height()) == ends
+    right = max(bar.get_x() + bar.get_width() for bar in bars_drawn if bar is not twin)
+    assert twin.get_x() == pytest.approx(right)
+    assert [text.get_text() for text in axes.texts] == [number]
+
+
+def test_a_published_bound_of_compute_stays_an_arrow_at_its_value(bars, made_up, axes, monkeypatch):
+    printed = {"compute_s": Mark(2.0, None, "id", "at_most", seen_by_fit=False)}
+    monkeypatch.setattr("epochwatt.figures.bars.mark", lambda _m, _f, name, _e: printed.get(name))
+    found, job = bars(made_up())
+    draw_stacks(found, axes, job, "1+")
+    assert [float(line.get_ydata()[0]) for line in axes.lines] == [2.0]
 
 
 def test_missing_bar_says_why_and_a_long_reason_is_cut(bars, made_up, gone, axes):

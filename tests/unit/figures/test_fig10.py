@@ -90,6 +90,25 @@ def test_modes_without_a_prediction_say_so(made_up, job_of, numbers):
     assert ("energy_wh", "not measured") in numbers("fig10b", "quantity", "missing")
 
 
+def test_a_network_that_the_model_fails_for_says_so_and_what_is_published(
+    made_up, job_of, table, monkeypatch
+):
+    runs = [made_up({}, {"energy_wh": 4.0}, power_mode=mode) for mode in "ab"]
+    titles = []
+    monkeypatch.setattr(
+        "matplotlib.axes.Axes.set_title", lambda self, text, **look: titles.append(text)
+    )
+    draw(job_of("fig10", *runs, predictions=table((10.0, True), (-4.0, False))))
+    assert titles[0].split("\n")[1] == "the model fails: 150 to 200 % off"  # no such time printed
+    assert titles[1].split("\n")[1:] == [
+        "the model fails: 150 to 200 % off",
+        "published: up to about 60 %",
+    ]
+    titles.clear()
+    draw(job_of("fig10", *runs, predictions=table((5.0, True), (3.0, False))))
+    assert all("\n" not in title for title in titles)
+
+
 def test_vgg_is_no_part_of_energy(made_up, job_of, numbers):
     runs = [made_up(model=model, power_mode=mode) for model in ("lenet", "vgg11") for mode in "ab"]
     draw(job_of("fig10", *runs))

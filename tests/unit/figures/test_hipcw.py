@@ -53,8 +53,8 @@ class TestBars:
         hipcw_fig02.draw(job_of("hipcw_fig02", *runs))
         columns = ("num_workers", "storage", "value", "n_epochs", "statistic", "epoch_set")
         assert numbers("hipcw_fig02", *columns, "published", "seen_by_fit") == [
-            ("0", "hdd", "3.0", "3", "median", "all", "704.0", "False"),
-            ("1", "ssd", "3.0", "3", "median", "all", "18.6", "False"),
+            ("0", "hdd", "3.0", "3", "median", "all", "704.0", "True"),
+            ("1", "ssd", "3.0", "3", "median", "all", "18.6", "True"),
             ("0", "hdd", "10.0", "1", "median", "0", "", ""),
             ("1", "ssd", "10.0", "1", "median", "0", "", ""),
         ]

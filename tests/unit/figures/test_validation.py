@@ -5,7 +5,7 @@ import csv
 import matplotlib.pyplot as plt
 import pytest
 
-from epochwatt.figures.validation import draw, plot, read
+from epochwatt.figures.validation import draw, draw_medians, plot, read, read_medians
 
 PALETTE = {"compute": "#0072B2", "epoch_0": "#D55E00", "stall": "#009E73", "missing": "#777777"}
 HEAD = (
@@ -14,6 +14,7 @@ HEAD = (
 )
 TABLE = f"""{HEAD.replace(" ", ",")}
 S1,time,agx,10,11,9.531,ratio,s
+S4,time,agx,195,234,18.232,ratio,ms
 S2,energy_power,nano,5,4,22.314,ratio,W
 RS1,change,agx,-50,-75,69.315,ratio,pct
 RS2,change,nx,2,2.2,9.531,ratio,x
@@ -21,6 +22,27 @@ RS3,small_change,nx,-2,-3,1,points,pct
 S3,bound,nx,20,12,,bound,s
 H1,hipcw_time,nx,100,300,109.861,ratio,s
 """
+
+
+GROUPINGS = """grouping,left_out,class,n,n_groups,median_error_pct,low_pct,high_pct
+take-away,take-away,time,35,9,7.80,4.90,13.00
+take-away,take-away,stall,20,6,11.60,9.00,15.50
+take-away,take-away,energy_power,5,3,25.90,,
+board,board,time,35,3,12.50,,
+"""
+PRIORS = """priors,fitted,seed,class,n,median_error_pct
+as chosen,no,0,time,35,6.60
+as chosen,yes,0,time,35,7.80
+shifted 1,yes,0,time,35,10.70
+"""
+
+
+@pytest.fixture
+def others(tmp_path):
+    """Paths of groupings.csv and priors.csv."""
+    (tmp_path / "groupings.csv").write_text(GROUPINGS, "utf-8")
+    (tmp_path / "priors.csv").write_text(PRIORS, "utf-8")
+    return str(tmp_path / "groupings.csv"), str(tmp_path / "priors.csv")
 
 
 @pytest.fixture
@@ -34,6 +56,7 @@ def test_numbers_judged_as_a_ratio_are_drawn_changes_as_the_ratio_of_their_sides
     told = {point.published_id: (point.published, point.held_out) for point in read(table)}
     assert told == {
         "S1": (10.0, 11.0),
+        "S4": (0.195, 0.234),  # ms on an axis of seconds
         "S2": (5.0, 4.0),
         "RS1": (0.5, 0.25),
         "RS2": (2.0, 2.2),
@@ -41,24 +64,79 @@ def test_numbers_judged_as_a_ratio_are_drawn_changes_as_the_ratio_of_their_sides
     }
 
 
-def test_classes_and_papers_are_told_apart_with_their_numbers(table):
-    figure, axes = plt.subplots()
-    draw(read(table), axes, PALETTE)
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    plt.close(figure)
-    assert labels == [
-        "time (s, ms), SIGMETRICS 2023: 1",
-        "energy, power (Wh, W), SIGMETRICS 2023: 1",
-        "change (ratio), SIGMETRICS 2023: 2",
-        "time (s, ms), HiPCW 2021, in no fit: 1",
+@pytest.fixture
+def panel(table):
+    """Return a function that draws one panel and gives its axes."""
+
+    def call(name):
+        _, axes = plt.subplots()
+        draw([point for point in read(table) if point.panel == name], name, axes, PALETTE)
+        return axes
+
+    yield call
+    plt.close("all")
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_each_panel_has_its_unit_its_papers_and_their_median_errors(panel):
+    times = panel("time")
+    assert texts(times) == [
+        "SIGMETRICS 2023: 2, median error 13.9 %",
+        "s",
+        "ms of a mini-batch, in s",
+        "HiPCW 2021, in no fit: 1, median error 109.9 %",
+        "s, HiPCW",
     ]
-    assert axes.get_xlim() == axes.get_ylim()
+    assert times.get_xlim() == times.get_ylim()
+    assert times.get_xlabel() == "published, s"
+    powers = panel("energy_power")
+    assert texts(powers) == ["SIGMETRICS 2023: 1, median error 22.3 %", "W"]
+    assert powers.get_xlabel() == "published, W, or Wh"
+    assert panel("change").get_xlabel() == "published, ratio of two sides"
 
 
-def test_files_are_the_same_each_time(table, tmp_path, request):
+def test_worst_points_are_named_with_both_sides(panel):
+    named = [text.get_text() for text in panel("time").texts]
+    lines = (
+        "1  H1: 100 simulated as 300",
+        "2  S4: 0.195 simulated as 0.234",
+        "3  S1: 10 simulated as 11",
+    )
+    assert named == ["1", "2", "3", "\n".join(lines)]
+
+
+def test_median_line_is_as_far_off_as_the_median(panel):
+    lines = {line.get_label(): line for line in panel("energy_power").get_lines()}
+    line = lines["SIGMETRICS 2023: 1, median error 22.3 %"]
+    assert line.get_ydata() / line.get_xdata() == pytest.approx([1.25, 1.25], rel=1e-3)
+
+
+def test_medians_are_by_what_was_left_out_and_by_other_priors(others):
+    found = read_medians(*others)
+    assert [(m.left_out, m.class_, m.median_error_pct) for m in found] == [
+        ("take-away", "time", 7.8),
+        ("take-away", "energy_power", 25.9),
+        ("board", "time", 12.5),
+        ("priors as chosen, no fit", "time", 6.6),
+        ("priors shifted 1", "time", 10.7),
+    ]
+    assert [m.low_pct for m in found] == [4.9, None, None, None, None]
+    _, axes = plt.subplots()
+    draw_medians(found, axes, PALETTE)
+    assert texts(axes) == [
+        "times: 8 to 12 %, priors apart",
+        "energies and powers: 26 to 26 %, priors apart",
+    ]
+    plt.close("all")
+
+
+def test_files_are_the_same_each_time(table, others, tmp_path, request):
     style = str(request.config.rootpath / "workflow/styles/paper.mplstyle")
     for name in ("one", "two"):
-        plot(table, style, PALETTE, str(tmp_path / name / "validation"))
+        plot(table, *others, style, PALETTE, str(tmp_path / name / "validation"))
     first, second = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         for name in ("one", "two")
@@ -66,5 +144,7 @@ def test_files_are_the_same_each_time(table, tmp_path, request):
     assert first == second
     assert sorted(first) == ["validation.csv", "validation.png", "validation.svg"]
     rows = list(csv.DictReader(first["validation.csv"].decode().splitlines()))
-    assert [row["published_id"] for row in rows] == ["S1", "S2", "RS1", "RS2", "H1"]
+    ids = [row["published_id"] for row in rows]
+    assert ids == ["S1", "S4", "S2", "RS1", "RS2", "H1", *[""] * 5]
+    assert [row["left_out"] for row in rows[6:]][:2] == ["take-away", "take-away"]
     assert b"simulated boards" in first["validation.svg"]

@@ -112,3 +112,11 @@ def test_a_data_set_that_is_none(tmp_path):
     (tmp_path / "samples.yaml").write_text(yaml.safe_dump(rows), "utf-8")
     with pytest.raises(ConfigError, match=r"samples\.yaml: bad: pixels is 'many'"):
         load_samples(tmp_path)
+
+
+def test_a_unit_needs_a_factor_of_its_time_and_one_of_its_power(config, tmp_path):
+    rows = yaml.safe_load((config / "boards.yaml").read_text())
+    rows["nx"]["units"] = {"d4": [1.05]}
+    (tmp_path / "boards.yaml").write_text(yaml.safe_dump(rows))
+    with pytest.raises(ConfigError, match=r"nx: unit d4 is \[1.05\]"):
+        load_boards(tmp_path)

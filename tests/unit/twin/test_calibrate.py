@@ -3,10 +3,11 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from epochwatt.study.published import Relation
-from epochwatt.twin.calibrate import calibrate, is_share, limits, log_error, misfits
+from epochwatt.twin.calibrate import Problem, calibrate, is_share, limits, log_error, misfits
 from epochwatt.twin.compare import predict
 
 
@@ -98,11 +99,39 @@ def test_parameter_that_no_number_speaks_of_stays_at_its_prior(evidence, only):
     assert fit.parameters["nano_soc_w"] == pytest.approx(prior, rel=1e-6)
 
 
-def test_fit_starts_at_the_priors_and_tells_its_passes(evidence, only):
+def test_fit_starts_at_or_near_the_priors_and_tells_its_passes(evidence, only):
     twin = only(evidence.twin, "sample_kcycles")
     facts = [f for f in evidence.facts if f.id.startswith("S5.1.3")]
     lines = []
     first = calibrate(facts, twin, evidence.modes, lines.append)
     moved = replace(twin, parameters=twin.parameters.moved({"sample_kcycles": 9999.0}))
     assert dict(calibrate(facts, moved, evidence.modes).parameters) == dict(first.parameters)
-    assert [line.split()[0] for line in lines] == ["linear", "soft_l1"]
+    assert [line.split()[0] for line in lines] == 2 * ["linear", "soft_l1"]
+    assert first.cost == min(first.costs)
+
+
+def test_lowest_end_of_several_starts_counts(evidence, only):
+    twin = only(evidence.twin, "convolution_kcycles", "launch_kcycles", "front_kcycles")
+    some = [f for f in evidence.facts if f.id.startswith(("S5.6.4", "RS5.6.6", "RS5.3.1"))]
+    one, several = (calibrate(some, twin, evidence.modes, n_random=n) for n in (0, 3))
+    assert one.costs == several.costs[:1]
+    assert len(several.costs) == 4
+    assert several.cost == min(several.costs) <= one.cost
+
+
+def test_with_nothing_to_fit_the_priors_stay(evidence, only):
+    twin = only(evidence.twin, "sample_kcycles")
+    fit = calibrate([], twin, evidence.modes)
+    assert fit.parameters["sample_kcycles"] == twin.parameters.described["sample_kcycles"].prior
+    assert (fit.n_facts, fit.cost, fit.parameters.fitted) == (0, 0.0, ())
+
+
+def test_derivatives_are_those_of_the_residuals(evidence):
+    """One-sided and all at once, against two-sided ones, parameter by parameter."""
+    problem = Problem(evidence.facts, evidence.twin, evidence.modes)
+    x = np.random.default_rng(4).uniform(-0.5, 0.5, len(problem.names))
+    found, h = problem.jacobian(x), 1e-4
+    for i in range(len(x)):
+        step = h * np.eye(len(x))[i]
+        expected = (problem.residuals(x + step) - problem.residuals(x - step)) / (2 * h)
+        assert found[:, i] == pytest.approx(expected, rel=0.02, abs=0.05), problem.names[i]

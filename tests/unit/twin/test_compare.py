@@ -1,9 +1,10 @@
 """What the simulation says to a published number: its configurations, and its formula."""
 
+import numpy as np
 import pytest
 
 from epochwatt.study.published import DEFAULTS, Measurement, Relation
-from epochwatt.twin.compare import predict, questions
+from epochwatt.twin.compare import Batch, predict, questions
 from epochwatt.twin.observe import Question, answer
 from epochwatt.twin.power import idle_w
 
@@ -145,3 +146,18 @@ def test_idle_powers_are_of_the_module_where_its_sensors_are_read(predicted, twi
 def test_every_published_number_that_can_be_simulated_is_answered(evidence, modes, twin):
     told = predict(evidence.facts, twin, modes, twin.parameters)
     assert set(told) == {fact.id for fact in evidence.facts}
+
+
+# -- many sets of parameters at once --------------------------------------------------------------
+
+
+def test_sets_of_parameters_side_by_side_say_what_each_says_alone(evidence, modes, twin):
+    p, rng = twin.parameters, np.random.default_rng(3)
+    factors = {name: rng.uniform(0.5, 2.0, 4) for name in p.fitted}
+    told = Batch(evidence.facts, twin, modes).predict(
+        {**p, **{name: p[name] * by for name, by in factors.items()}}
+    )
+    for i in range(4):
+        alone = p.moved({name: p[name] * by[i] for name, by in factors.items()})
+        expected = predict(evidence.facts, twin, modes, alone)
+        assert {name: tuple(v[i] for v in values) for name, values in told.items()} == expected

@@ -2,10 +2,20 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from epochwatt.study.folds import Leak
-from epochwatt.twin.evidence import fit_with_evidence, is_enough, private_to, serves
+from epochwatt.twin.calibrate import Problem
+from epochwatt.twin.evidence import (
+    PRIVATE,
+    fit_with_evidence,
+    is_enough,
+    moves,
+    private_number,
+    private_to,
+    serves,
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +52,53 @@ def test_private_parameter_names_its_board_and_network(facts):
     assert private_to([]) == ""
 
 
+def served_by(evidence):
+    """Return by fitted parameter the numbers that it serves."""
+    found = moves(evidence.facts, evidence.twin, evidence.modes)
+    return {name: serves(evidence.facts, moved) for name, moved in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("moved", "expected"),
+    [
+        ((9.0, 1.0, 1.0), "a"),
+        ((3.0, 1.0, 1.0), ""),  # 82 %
+        ((0.0, 0.0, 5.0), "c"),
+        ((0.0, 0.0, 0.0), ""),
+    ],
+)
+def test_number_that_has_nearly_all_of_what_a_parameter_does_is_named(facts, moved, expected):
+    some = facts("S5.1.1-01", "S5.6-05", "S5.6-06")
+    named = dict(zip((fact.id for fact in some), "abc", strict=True))
+    assert named.get(private_number(some, np.array(moved)), "") == expected
+
+
+def test_no_fitted_parameter_is_private_to_one_number(evidence):
+    """Of what a parameter moves, squared: by its width, and by the derivative."""
+    found = moves(evidence.facts, evidence.twin, evidence.modes)
+    problem = Problem(evidence.facts, evidence.twin, evidence.modes)
+    known = evidence.twin.parameters
+    x = [
+        np.log(known[n] / known.described[n].prior) / np.log(known.described[n].factor)
+        for n in problem.names
+    ]
+    slopes = dict(zip(problem.names, problem.jacobian(np.array(x)).T, strict=True))
+    for name, moved in found.items():
+        assert private_number(evidence.facts, moved) == "", name
+        assert private_number(evidence.facts, slopes[name][: len(evidence.facts)]) == "", name
+    assert 0.5 < PRIVATE < 1
+
+
+def test_power_of_nanos_soc_is_left_at_its_prior(evidence):
+    """One number, S5.6-06, has 99 % of what it does: it would be met whatever the rest says."""
+    nano = evidence.twin.parameters.described["nano_soc_w"]
+    assert (nano.source, nano.value) == ("assumed", nano.prior)
+    assert nano.factor > 1  # still a candidate, should more of Nano be published
+    fitted = replace(evidence.twin, parameters=evidence.twin.parameters.candidates())
+    moved = moves(evidence.facts, fitted, evidence.modes)["nano_soc_w"]
+    assert private_number(evidence.facts, moved) == "S5.6-06"
+
+
 def test_every_fitted_parameter_of_the_checkout_has_its_evidence(evidence):
     p = evidence.twin.parameters
     assert p.fitted
@@ -55,7 +112,7 @@ def test_every_fitted_parameter_of_the_checkout_has_its_evidence(evidence):
 
 def test_committed_lists_are_those_of_the_committed_values(evidence):
     p = evidence.twin.parameters
-    found = serves(evidence.facts, evidence.twin, evidence.modes)
+    found = served_by(evidence)
     differing = {
         name: set(p.described[name].serves) ^ {fact.id for fact in served}
         for name, served in found.items()
@@ -64,7 +121,7 @@ def test_committed_lists_are_those_of_the_committed_values(evidence):
 
 
 def test_power_serves_no_time(evidence):
-    found = serves(evidence.facts, evidence.twin, evidence.modes)
+    found = served_by(evidence)
     assert found["agx_soc_w"]
     assert not {fact.unit for fact in found["agx_soc_w"]} & {"s", "ms"}
     assert not {fact.unit for fact in found["hdd_access_ms"]} & {"W", "Wh"}
@@ -77,7 +134,7 @@ def test_parameter_of_one_number_is_assumed_again(evidence, only):
     lines = []
     fit = fit_with_evidence(some, [], twin, evidence.modes, lines.append)
     assert fit.parameters.fitted == ("sample_kcycles",)
-    assert "nano_soc_w is assumed: it serves S5.6-06" in lines
+    assert "nano_soc_w stays at its prior: it serves S5.6-06" in lines
     assert fit.parameters["nano_soc_w"] == twin.parameters.described["nano_soc_w"].prior
     served = fit.parameters.described["sample_kcycles"].serves
     assert {"S5.1.3-01", "S5.1.5-01"} <= set(served)

@@ -8,7 +8,10 @@ import pytest
 
 from epochwatt.errors import ConfigError
 from epochwatt.study.folds import POWER_MODES
-from epochwatt.twin.calibrate import Fit, calibrate
+from epochwatt.study.groupings import GROUPINGS
+from epochwatt.twin.calibrate import Fit
+from epochwatt.twin.evidence import fit_with_evidence
+from epochwatt.twin.near import NEAR
 from epochwatt.twin.recalibrate import all_folds, kinds_of_refits
 from epochwatt.twin.refits import (
     ALL,
@@ -26,7 +29,8 @@ from epochwatt.twin.refits import (
     write_refits,
 )
 
-KINDS = (FOLD, CLAIMS, PRIOR)
+KINDS = (FOLD, CLAIMS, PRIOR, *GROUPINGS, NEAR)
+CHEAP = "board agx"  # a fold that leaves few numbers: seconds
 WIDTHS = 0.05  # of the prior: what another machine's rounding may change
 
 
@@ -57,6 +61,8 @@ def test_every_fold_that_takes_a_number_is_committed(evidence, committed):
     assert evidence.claim_folds.keys() - claims.keys() == {"5.4.4"}
     assert not committed.keys() & evidence.claim_folds.keys()
     assert list(load_refits(evidence.folder, p, (PRIOR,))) == [ALL, POWER_MODES]
+    for kind, folds in evidence.other_folds.items():
+        assert list(load_refits(evidence.folder, p, (kind,))) == [ALL, *taking(folds)]
 
 
 def test_committed_refits_saw_the_numbers_that_their_folds_leave(evidence):
@@ -68,32 +74,62 @@ def test_committed_refits_saw_the_numbers_that_their_folds_leave(evidence):
 
 
 def test_committed_refit_is_what_a_refit_gives(evidence):
-    """One of them: it takes a quarter of a minute."""
-    fold = all_folds(evidence)[POWER_MODES]
-    committed = load_refits(evidence.folder, evidence.twin.parameters, KINDS)[POWER_MODES]
-    found = calibrate(without(evidence.facts, fold), evidence.twin, evidence.modes).parameters
+    """One of them, which takes seconds; `make validate` makes them all."""
+    kept = without(evidence.facts, all_folds(evidence)[CHEAP])
+    committed = load_refits(evidence.folder, evidence.twin.parameters, KINDS)[CHEAP]
+    fit = fit_with_evidence(kept, evidence.leaks, evidence.twin, evidence.modes)
     off = {
-        name: math.log(found[name] / committed[name]) / math.log(known.factor)
-        for name, known in found.described.items()
-        if known.source == "fitted"
+        name: math.log(fit.parameters[name] / value) / math.log(known.factor)
+        for name, value in committed.items()
+        if (known := fit.parameters.described[name])
     }
+    assert 0 < len(fit.parameters.fitted) < len(off)
     assert {name: by for name, by in off.items() if abs(by) > WIDTHS} == {}
+
+
+def test_each_fold_fits_what_its_own_numbers_speak_of(evidence):
+    """And leaves the rest at the priors, of which a row of the file says how many are fitted."""
+    with open(evidence.folder / FILE, newline="", encoding="utf-8") as handle:
+        rows = {row["take_away"]: row for row in csv.DictReader(handle)}
+    known, facts = evidence.twin.parameters.described, evidence.facts
+    names = list(rows[ALL])[6:]
+    for name, row in rows.items():
+        moved = [n for n in names if float(row[n]) != known[n].prior]
+        assert len(moved) <= int(row["n_parameters"]) <= len(names), name
+    assert int(rows[ALL]["n_parameters"]) == len(evidence.twin.parameters.fitted)
+    nothing_left = [n for n, f in all_folds(evidence).items() if not without(facts, f)]
+    assert nothing_left
+    assert {rows[name]["n_parameters"] for name in nothing_left} == {"0"}
+    # no number of AGX: none of its powers can be told
+    agx = {n for n in names if n.startswith("agx_")}
+    assert {float(rows["board agx"][n]) / known[n].prior for n in agx} == {1.0}
+
+
+def test_the_best_start_is_taken_and_the_others_are_told(evidence):
+    with open(evidence.folder / FILE, newline="", encoding="utf-8") as handle:
+        for row in csv.DictReader(handle):
+            others = [float(cost) for cost in row["other_starts"].split()]
+            assert all(cost >= float(row["objective"]) for cost in others)
+            assert others or row["n_parameters"] == "0"
 
 
 def test_committed_spread_is_that_of_the_folds(evidence, committed):
     known = evidence.twin.parameters.described
-    assert spreads(committed) == {n: known[n].spread for n in evidence.twin.parameters.fitted}
+    fitted = evidence.twin.parameters.fitted
+    assert spreads(committed, fitted) == {n: known[n].spread for n in fitted}
 
 
 def test_folds_are_fitted_side_by_side(evidence, only):
     twin = only(evidence.twin, "sample_kcycles")
-    some = [fact for fact in evidence.facts if fact.id[:6] in ("S5.1.3", "S5.1.5", "S5.6-0")]
-    folds = {name: evidence.folds[name] for name in ("5.1.3", "5.2.1", "5.6")}
+    some = [fact for fact in evidence.facts if fact.id[:6] in ("S5.2.1", "S5.1.3", "S5.6-0")]
+    folds = {name: evidence.folds[name] for name in ("5.1.3", "5.6.3", "5.6")}
     lines = []
-    found = refit(folds, some, twin, evidence.modes, lines.append)
-    assert list(found) == ["5.1.3", "5.6"]  # 5.2.1 takes none of these numbers
+    found = refit(folds, some, evidence.leaks, twin, evidence.modes, lines.append)
+    assert list(found) == ["5.1.3", "5.6"]  # 5.6.3 takes none of these numbers
     assert len(lines) == 2
-    alone = calibrate(without(some, folds["5.6"]), twin, evidence.modes)
+    left = without(some, folds["5.6"])
+    alone = fit_with_evidence(left, evidence.leaks, twin, evidence.modes)
+    assert alone.parameters.fitted == ("sample_kcycles",)
     assert dict(found["5.6"].parameters) == dict(alone.parameters)
 
 
@@ -134,7 +170,10 @@ class TestFile:
         assert (
             (tmp_path / FILE)
             .read_text("utf-8")
-            .startswith("take_away,kind,n_facts,objective,sample_kcycles,agx_soc_w\nall,all,99,")
+            .startswith(
+                "take_away,kind,n_facts,n_parameters,objective,other_starts,"
+                "sample_kcycles,agx_soc_w\nall,all,99,2,"
+            )
         )
 
     def test_kinds_are_read_apart(self, fits, tmp_path):
@@ -194,6 +233,6 @@ class TestDraws:
         found = np.log([[draw[name] / p[name] for name in names] for draw in draws])
         assert found.mean(axis=0) == pytest.approx([0, 0], abs=0.003)
         assert np.cov(found.T) == pytest.approx(np.cov(logs.T), rel=0.05)
-        assert spreads(refits) == pytest.approx(
+        assert spreads(refits, names) == pytest.approx(
             dict(zip(names, logs.std(axis=0, ddof=1), strict=True)), rel=1e-3
         )

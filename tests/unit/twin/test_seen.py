@@ -4,15 +4,18 @@ import shutil
 
 from epochwatt.study.folds import judged, load_seen
 from epochwatt.study.published import load_published
-from epochwatt.twin.seen import seen_by_fit, write_seen
+from epochwatt.twin.seen import seen_by_fit, seen_by_setups, write_seen
 
 
 def test_the_file_says_what_the_fit_sees(request):
     """After a change of what is fitted: `epochwatt calibrate-twin`, as `make validate` does."""
     config = request.config.rootpath / "config"
-    facts = seen_by_fit(load_published(config / "published"), judged(config / "twin"))
-    assert load_seen(config / "twin") == {fact.id for fact in facts}
+    told = load_published(config / "published"), judged(config / "twin")
+    facts, others = seen_by_fit(*told), seen_by_setups(*told)
+    assert load_seen(config / "twin") == {fact.id for fact in [*facts, *others]}
     assert len(facts) > 100
+    assert {fact.paper for fact in facts} == {"sigmetrics2023"}
+    assert {fact.paper for fact in others} == {"hipcw2021"}
 
 
 def test_it_is_written_in_the_order_of_the_paper(request, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.telemetry.rails import TOTAL, ModulePower
 from epochwatt.twin import sensors
-from epochwatt.twin.sensors import PERIOD_S, Timeline, sources, timeline
+from epochwatt.twin.sensors import PERIOD_S, Timeline, first_cluster, sources, timeline
 from epochwatt.twin.steady import epoch
 
 BOARDS = ("agx", "nx", "nano", "orin")
@@ -170,6 +170,22 @@ def test_counters_and_clocks_are_the_means_of_the_epoch(setting, twin, told):
     assert 0 < board["emc_util_pct"] < 100
     clocks = (host["cpu0_mhz"], board["gpu_mhz"], board["emc_mhz"])
     assert clocks == given.clocks[1:]
+
+
+def test_a_cluster_is_at_its_top_while_one_of_its_cores_works(setting, twin):
+    """The busier the cores, the less time a cluster is below its peak; polling does not count."""
+
+    def below_pct(model, **changes):
+        given = setting("agx", model, dvfs=True)
+        mean = epoch(given, twin.parameters)._replace(**changes)
+        return 100.0 * (1.0 - number(first_cluster(given, mean)[0]))
+
+    assert below_pct("lenet", main_work_s=0.0, beside_s=0.0) == 100.0
+    assert below_pct("lenet", main_work_s=1e9, beside_s=0.0) == pytest.approx(75.0)  # 2 of 8 cores
+    assert below_pct("lenet", main_work_s=1e9, beside_s=1e9) == 0.0
+    told = {model: below_pct(model) for model in ("lenet", "mobilenet", "resnet")}
+    assert told["lenet"] < told["resnet"]
+    assert told["mobilenet"] < told["resnet"] - 10.0
 
 
 def test_the_first_row_of_counters_has_no_rate_as_on_a_host(told):

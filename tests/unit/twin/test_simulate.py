@@ -68,22 +68,25 @@ def test_another_run_is_another(twin, factors_of, change):
     assert one[0].e2e_s != one[1].e2e_s
 
 
-def test_d1_is_the_nominal_board_and_others_differ_by_their_own(twin, still, factors_of):
-    def run(instance, seed=0):
-        p = still.parameters.moved(
-            {n: twin.parameters[n] for n in ("noise_instance_time", "noise_instance_power")}
-        )
-        factors = factors_of(dataset_scale=0.05, instance=instance, seed=seed)
-        found = simulate(factors, 1, replace(twin, parameters=p))[0]
+def test_units_differ_as_the_paper_prints_it_whatever_the_run(twin, still, factors_of):
+    """SIGMETRICS 2023, 5.4.2: within 1 % on AGX; NX d4 is 5.4 % slower, Nano d4 and d5 7.8 %."""
+    quiet = replace(twin, parameters=still.parameters)
+
+    def told(device, instance, seed=0):
+        factors = factors_of(device, dataset_scale=0.05, instance=instance, seed=seed)
+        found = simulate(factors, 1, quiet)[0]
         power = found.sources[0]
         return found.e2e_s, power.values[:, power.columns.index(TOTAL)].mean()
 
-    nominal = simulate(factors_of(dataset_scale=0.05), 1, still)[0]
-    assert run("d1")[0] == pytest.approx(nominal.e2e_s, rel=1e-12)
-    told = [run(f"d{n}")[0] for n in range(1, 6)]
-    assert len(set(told)) == 5
-    assert max(told) / min(told) < 1.2
-    assert run("d2")[0] == pytest.approx(run("d2", seed=5)[0])  # of the board, not of the run
+    for device, slow, factor in (("nx", "d4", 1.054), ("nano", "d5", 1.078)):
+        assert told(device, slow)[0] == pytest.approx(factor * told(device, "d1")[0])
+        assert told(device, "d2")[0] == told(device, "d1")[0]
+    agx = [told("agx", f"d{n}")[0] for n in range(1, 6)]
+    assert len(set(agx)) == 5
+    assert 1.0 < max(agx) / min(agx) <= 1.01
+    assert told("agx", "d2")[1] != told("agx", "d1")[1]
+    assert told("agx", "d2", seed=5)[0] == pytest.approx(told("agx", "d2")[0])
+    assert told("agx", "of my own")[0] == told("agx", "d1")[0]
 
 
 def test_epochs_follow_each_other(twin, factors_of):

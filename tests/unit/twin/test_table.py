@@ -93,11 +93,14 @@ def test_a_seed_is_a_spread(written, twin, modes):
 
 
 def test_units_of_a_board_differ_as_in_the_event_simulation(written, twin, modes):
-    simulated = written(instance="d2")
+    simulated = written(instance="d4")
     (found, *_) = epoch_rows([simulated], twin, modes, twin.parameters)
     (nominal, *_) = epoch_rows([written()], twin, modes, twin.parameters)
     assert found["e2e_s"] == pytest.approx(simulated[0]["e2e_s"], rel=0.005)
-    assert abs(found["e2e_s"] / nominal["e2e_s"] - 1) > 0.005
+    time, power = twin.boards["agx"].units["d4"]
+    assert found["e2e_s"] / nominal["e2e_s"] == pytest.approx(time, abs=0.005)
+    assert found["power_mean_w"] / nominal["power_mean_w"] == pytest.approx(power, abs=0.005)
+    assert power > 1.01
 
 
 def test_idle_powers_follow_the_parameters(twin, modes):

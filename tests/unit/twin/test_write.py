@@ -83,8 +83,8 @@ class TestTables:
         first, later = written(epoch(0), epoch(1))
         assert (first["valid"], later["valid"]) == ("True", "True")
         assert (first["flags"], later["flags"]) == (
-            "cold_process power_resolution_unknown",
-            "power_resolution_unknown",  # 10 and 20 W are two different values only
+            "cold_process stall_power_unresolved",  # of 33 readings few are of stalls
+            "stall_power_unresolved",
         )
 
 

@@ -1,0 +1,90 @@
+"""Claims that the runs of a panel do not bear out, told in its corner.
+
+Judged on what the figure draws, by the predicates of `config/published/takeaways.csv`, simulated or
+measured: somebody who sees the picture alone must not take it for the paper's. A claim for which
+runs are missing says nothing.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from epochwatt.claims.evaluate import Verdict, evaluate, load_claims
+from epochwatt.claims.judgement import Comparison, Points
+from epochwatt.claims.tables import Source
+from epochwatt.claims.terms import load_terms
+from epochwatt.errors import ConfigError
+
+N_TOLD = 2  # comparisons of a claim; claims.csv has all
+DIGITS = 3
+PRINTED = ("paper", "mixed")  # sources of a threshold
+_CALL = re.compile(r"[a-z_]\(")
+
+
+def not_borne_out(ids: Sequence[str], source: Source, root: Path) -> list[str]:
+    """Return a line for each claim that does not hold.
+
+    Parameters
+    ----------
+    ids : of the claims
+    source : what the figure is drawn from
+    root : of the checkout
+
+    Raises
+    ------
+    ConfigError : there is no such claim, or its predicate is wrong
+    """
+    if not ids:
+        return []
+    known = {claim.id: claim for claim in load_claims(root)}
+    if unknown := [name for name in ids if name not in known]:
+        raise ConfigError(
+            f"config/plotting.yaml: claims of a panel name {unknown[0]!r}\n"
+            "  allowed: ids of config/published/takeaways.csv"
+        )
+    terms = load_terms(root)
+    verdicts = evaluate([known[name] for name in ids], source, terms)
+    names = terms.sets["MODELS4"]
+    return [line(verdict, names) for verdict in verdicts if verdict.status == "does_not_hold"]
+
+
+def line(verdict: Verdict, names: Sequence[str]) -> str:
+    """Return in a line why a claim does not hold: what is here, what is published.
+
+    Parameters
+    ----------
+    names : of networks, told where a comparison is of one of them
+    """
+    failing = [c for c in verdict.comparisons if not c.holds]
+    word = "published" if verdict.claim.threshold_source in PRINTED else "read as"
+    told = "; ".join(said(comparison, names, word) for comparison in failing[:N_TOLD])
+    more = f"; {len(failing) - N_TOLD} more" if len(failing) > N_TOLD else ""
+    return f"{verdict.claim.id} does not hold: {told}{more}"
+
+
+def said(comparison: Comparison, names: Sequence[str] = (), word: str = "published") -> str:
+    """Return a comparison that fails in words.
+
+    A side that is printed stands in the predicate as a number; where both are worked out, both are
+    told. Parameters as of `line`; `word` is what a limit is: published, or how we read words.
+    """
+    of_one = [name for name in names if re.search(rf"\b{name}\b", comparison.text)]
+    where = re.sub(r"\b\w+=", "", comparison.where) or (of_one[0] if len(of_one) == 1 else "")
+    own, other = _short(comparison.left), _short(comparison.right)
+    if comparison.operator == "near":
+        told = f"{own} here, {other} published"
+    elif comparison.operator == "similar within":
+        told = f"{own} here, published as alike"
+    elif _CALL.search(comparison.text.split(comparison.operator)[-1]):
+        told = f"{own} {comparison.operator} {other} is published, and not so here"
+    else:
+        told = f"{own} here, {word} {comparison.operator} {other}"
+    return f"{where}: {told}" if where else told
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_short, value))
+    unit = " %" if isinstance(value, Points) else ""
+    return f"{value:.{DIGITS}g}{unit}" if isinstance(value, float) else str(value)

@@ -1,0 +1,102 @@
+"""What a reading says and of when: from the record, else from the readings."""
+
+import math
+
+import numpy as np
+import pytest
+
+from epochwatt.epochs.sensor import (
+    HELD,
+    INSTANT,
+    MEAN,
+    Sensor,
+    readings,
+    rounding_of_sum_w,
+    sensor_in,
+)
+
+STEP_W = 0.008 * 19.4  # of an AGX Xavier's rails
+
+
+def test_a_record_tells_how_its_sensor_reads():
+    told = {"reads": "held", "averaging_s": 0.05, "update_s": 0.1, "step_w": {"power_a_w": 0.2}}
+    table = {"t_mono_s": np.arange(10.0), "power_a_w": np.full(10, 3.0)}
+    sensor = sensor_in({"settings": {"sensor": told}}, table, (0.0, 9.0))
+    assert (sensor.reads, sensor.mean_s, sensor.hold_s) == ("held", 0.05, 0.1)
+    assert sensor.rounding_w == pytest.approx(0.2)
+    assert sensor.known_reach_s == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("about", [{}, {"settings": {}}, {"settings": {"sensor": None}}])
+def test_an_older_record_tells_nothing(about):
+    sensor = sensor_in(about, {"t_mono_s": np.arange(3.0)}, (0.0, 2.0))
+    assert sensor == Sensor()
+    assert sensor.known_reach_s is None
+
+
+def test_a_step_that_is_not_known_leaves_the_rounding_unknown():
+    told = {"reads": "instant", "step_w": {"power_a_w": None}}
+    table = {"t_mono_s": np.arange(3.0), "power_a_w": np.ones(3)}
+    assert sensor_in({"settings": {"sensor": told}}, table, (0.0, 2.0)).rounding_w is None
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_rounding_of_rails_is_within_its_limit(cut):
+    """Six rails at constant power, rounded or cut off, with little noise: at worst 1 % of draws."""
+    rng = np.random.default_rng(0)
+    beyond = 0
+    for _ in range(300):
+        true_w = rng.uniform(0.3, 3.0, 6)
+        steps = (true_w[:, None] + 0.03 * rng.standard_normal((6, 200))) / STEP_W
+        rails = STEP_W * (np.floor(steps) if cut else np.round(steps))
+        limit_w = rounding_of_sum_w(rails, [STEP_W] * 6)
+        beyond += abs(rails.sum(axis=0).mean() - true_w.sum()) > limit_w
+    assert beyond <= 3
+    assert limit_w < 6 * STEP_W
+
+
+def test_power_that_moves_over_many_steps_is_off_by_half_of_one_at_most():
+    power = np.random.default_rng(1).uniform(5, 50, 5000)
+    assert rounding_of_sum_w([np.round(power / 0.1) * 0.1], [0.1]) == pytest.approx(0.05, rel=0.1)
+
+
+def test_a_mean_is_put_at_its_middle():
+    t = np.arange(0.0, 5.0, 0.1)
+    moved = readings(t, t, Sensor(MEAN, averaging_s=0.3))[0]
+    assert t - moved == pytest.approx(0.15)
+
+
+def test_a_value_that_is_held_counts_once():
+    t = np.arange(0.0, 10.0, 0.1) + 0.03
+    power = 5.0 + np.floor(t)
+    at, values, tried, _ = readings(t, power, Sensor(HELD, averaging_s=0.0, update_s=1.0))
+    assert values.tolist() == list(range(5, 15))
+    assert at.size == tried.size == 10
+    assert t[0] - at[0] == pytest.approx(0.5)
+
+
+def test_held_values_are_recognised_where_nothing_is_told():
+    rng = np.random.default_rng(2)
+    t = np.arange(0.0, 60.0, 0.1) + rng.uniform(0, 0.1, 600)
+    renewed = 10 + rng.standard_normal(61)
+    found = readings(t, renewed[t.astype(int)], Sensor())[3]
+    assert found.reads == HELD
+    assert found.estimated
+    assert found.update_s == pytest.approx(1.0, rel=0.05)
+    assert readings(t, np.where(t % 4 < 2, 8.0, 22.0), Sensor())[3] == Sensor()  # two levels
+    assert readings(t, np.full(600, 8.0), Sensor())[3] == Sensor()
+
+
+def test_a_services_sample_of_an_older_record_counts_once_and_when_it_came():
+    taken = np.arange(0.0, 20.0)
+    t = np.sort(np.random.default_rng(3).uniform(0.1, 19.9, 40))
+    newest = t.astype(int)
+    at, values, _, _ = readings(t, 5.0 + newest, Sensor(), age_s=t - taken[newest])
+    assert at == pytest.approx(np.unique(newest))
+    assert values == pytest.approx(5.0 + np.unique(newest))
+
+
+def test_instants_that_gave_nothing_are_kept_as_tried():
+    power = np.array([5.0, math.nan, -2.0, 6.0])
+    t, values, tried, _ = readings(np.arange(4.0), power, Sensor(INSTANT, averaging_s=0.0))
+    assert (t.tolist(), values.tolist(), tried.tolist()) == ([0, 3], [5, 6], [0, 1, 2, 3])
