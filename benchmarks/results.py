@@ -163,7 +163,7 @@ def save(path: Path, name: str, result: Result) -> None:
     known = json.loads(path.read_text("utf-8")) if path.exists() else {}
     known[name] = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "commit": _commit(),
+        "commit": commit(),
         **host.describe(),
         "rows": [row.as_json() for row in result.rows],
         "details": result.details,
@@ -171,7 +171,7 @@ def save(path: Path, name: str, result: Result) -> None:
     files.write_json(str(path), known)
 
 
-def _commit() -> dict[str, Any] | None:
+def commit() -> dict[str, Any] | None:
     """Return hash and whether tracked files differ from it; None where there is no commit."""
     head = _git("rev-parse", "HEAD")
     changed = _git("status", "--porcelain", "--untracked-files=no")

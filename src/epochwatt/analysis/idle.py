@@ -19,12 +19,20 @@ from epochwatt.epochs.board import BUSY_PCT, event_flags
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.epochs.sensor import AGE, sensor_in
 from epochwatt.epochs.telemetry import SCOPES, power_flags
-from epochwatt.errors import ConfigError
+from epochwatt.errors import ConfigError, RecordError
 from epochwatt.records import checksums, files
-from epochwatt.records.samples import read_samples
+from epochwatt.records.record_shapes import EVENTS, IDLE_TELEMETRY, INSTANT
+from epochwatt.records.samples import read_samples, samples_path
+from epochwatt.records.shapes import NUMBER
 
 DOUBTFUL = {"power_lost", "power_contradicted", "throttled", "over_current"}
 NO_LOOP = np.empty(0)  # nothing repeats by a clock that a sensor's instants could keep to
+_RECORD = {
+    "t_start_mono_s": INSTANT,
+    "t_end_mono_s": INSTANT,
+    "events": EVENTS,
+    "board": {"busy_pct?": (None, NUMBER)},
+}
 PLUG_STATES = {"ii": "off", "iii": "on", "iv": ""}  # state -> DVFS; asleep there is none
 
 
@@ -58,7 +66,8 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
     A board can be measured in state i only, so its `place` does not name the state.
     """
     folder = os.path.join(root, idle["id"], "idle")
-    record, sources = _checked(folder, "record.json"), _checked(folder, "telemetry.json")["sources"]
+    record = _checked(folder, "record.json", _RECORD)
+    sources = _checked(folder, "telemetry.json", IDLE_TELEMETRY)["sources"]
     start_s, end_s = record["t_start_mono_s"], record["t_end_mono_s"]
     row = {"state": "i", **idle["place"], "duration_s": end_s - start_s}
     told = {about["scope"]: (name, about) for name, about in sources.items() if about["total"]}
@@ -66,6 +75,8 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
         if scope in told:
             name, about = told[scope]
             table = read_samples(folder, name)
+            if about["total"] not in table:
+                raise RecordError(f"{samples_path(folder, name)} has no column {about['total']}")
             sensor = sensor_in(about, table, (start_s, end_s))
             energy = trapezoid(
                 table["t_mono_s"],
@@ -85,17 +96,20 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _checked(folder: str, name: str) -> Any:
+def _checked(folder: str, name: str, shape: Any) -> Any:
     path = os.path.join(folder, name)
-    return files.parse_json(checksums.read_checked(path, checksums.read_sums(folder)), path)
+    return files.parse_json(checksums.read_checked(path, checksums.read_sums(folder)), path, shape)
 
 
 def plug_rows(path: str) -> list[dict[str, Any]]:
     """Return what was entered by hand, checked; nothing where the file is missing."""
     if not os.path.exists(path):
         return []
-    with open(path, newline="", encoding="utf-8-sig") as handle:  # a spreadsheet marks it
-        rows = list(csv.DictReader(line for line in handle if not line.startswith("#")))
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as handle:  # a spreadsheet marks it
+            rows = list(csv.DictReader(line for line in handle if not line.startswith("#")))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"{path} is no table\n  allowed: CSV in UTF-8 ({error})") from error
     return [_plug_row(row, f"{path}, row {n}") for n, row in enumerate(rows, 1)]
 
 

@@ -1,28 +1,63 @@
 """The common tables: exports for people and other tools. Nothing in the DAG depends on them."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from epochwatt import fields
+from epochwatt.errors import RecordError
+from epochwatt.text import ORIGINS
 
 _DTYPES = {"str": "string", "int": "Int64", "float": "float64", "bool": "bool"}
+
+
+# What every table of epochs has; others may be younger than an imported run.
+_NEEDED = (
+    *fields.names((fields.RUN_COLUMN, *fields.FACTORS)),
+    *("epoch", "e2e_s", "wait_s", "copy_s", "stall_s", "compute_s"),
+    *(f.name for f in fields.EPOCH_COLUMNS if f.kind == "bool"),
+    "flags",
+)
+# pandas only warns of cells that it leaves out, and of numbers that it cannot hold
+_WARNINGS = (pd.errors.ParserWarning, RuntimeWarning)
 
 
 def read_epochs(paths: Iterable[str | Path]) -> pd.DataFrame:
     """Read the `epochs.csv` of several runs into one table, one row per run and epoch.
 
-    Columns are `fields.RUN_EPOCH_COLUMNS`; empty text is "", an empty number is missing.
+    Columns are `fields.RUN_EPOCH_COLUMNS`; empty text is "", an empty number is missing. Raises
+    RecordError for a file that is damaged.
     """
     dtypes = {f.name: _DTYPES[f.kind] for f in fields.RUN_EPOCH_COLUMNS}
     texts = [f.name for f in fields.RUN_EPOCH_COLUMNS if f.kind == "str"]
-    frames = [pd.read_csv(path, dtype=dtypes) for path in paths]
+    frames = [_read(path, dtypes) for path in paths]
     if not frames:
         frames = [pd.DataFrame({name: pd.Series(dtype=d) for name, d in dtypes.items()})]
     table = pd.concat(frames, ignore_index=True)
     table[texts] = table[texts].fillna("")
     return table
+
+
+def _read(path: str | Path, dtypes: Mapping[str, str]) -> pd.DataFrame:
+    try:
+        with warnings.catch_warnings():
+            for kind in _WARNINGS:
+                warnings.simplefilter("error", kind)
+            table = pd.read_csv(path, dtype=dict(dtypes), index_col=False)
+        missing = [name for name in _NEEDED if name not in table]
+        if missing:
+            raise ValueError(f"it has no column {missing[0]}")
+        if unknown := sorted(set(table.backend.fillna("")) - set(ORIGINS)):
+            raise ValueError(f"it has a backend {unknown[0]!r}")
+    except (ValueError, TypeError, OverflowError, *_WARNINGS) as error:  # pandas' own among them
+        raise RecordError(
+            f"{path} is no table of epochs: {error}\n  remove it and start again: it is then made "
+            "anew from the records"
+        ) from error
+    later = {name: pd.Series(dtype=kind) for name, kind in dtypes.items() if name not in table}
+    return table.assign(**later)
 
 
 def epoch_sets(epochs: pd.DataFrame) -> dict[str, pd.DataFrame]:

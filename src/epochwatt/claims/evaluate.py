@@ -74,13 +74,20 @@ def load_claims(root: Path = Path()) -> list[Claim]:
     """
     try:
         with open(root / TAKEAWAYS, newline="", encoding="utf-8") as handle:
-            reader = csv.DictReader(handle)
-            rows = list(reader)
+            header, *rows = list(csv.reader(handle)) or [[]]
     except OSError as error:
         raise ConfigError(f"cannot read {TAKEAWAYS}: {error.strerror}") from error
-    if tuple(reader.fieldnames or ()) != COLUMNS:
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"{TAKEAWAYS} is no table\n  allowed: CSV in UTF-8 ({error})") from error
+    if tuple(header) != COLUMNS:
         raise ConfigError(f"{TAKEAWAYS}: other columns\n  allowed: {', '.join(COLUMNS)}")
-    claims = [Claim(**row) for row in rows]
+    for n, row in enumerate(rows, 1):
+        if len(row) not in (0, len(COLUMNS)):
+            raise ConfigError(
+                f"{TAKEAWAYS}, row {n}: {len(row)} cells\n  allowed: {len(COLUMNS)}; a cell with a "
+                "comma in it stands in quotes"
+            )
+    claims = [Claim(*row) for row in rows if row]
     twice = sorted({c.id for c in claims if sum(c.id == other.id for other in claims) > 1})
     if twice:
         raise ConfigError(f"{TAKEAWAYS}: id {twice[0]} stands twice\n  allowed: one row an id")

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from epochwatt import fields
 from epochwatt.claims.judgement import NotEvaluable, Points
 from epochwatt.claims.terms import KEYWORDS, PRINTED
+from epochwatt.errors import RecordError
 from epochwatt.study.published import MEANT_EPOCHS, QUALIFIERS, Measurement, single
 from epochwatt.text import counted
 
@@ -83,11 +84,22 @@ def read_rows(paths: Iterable[str | Path]) -> list[dict[str, Any]]:
     kinds = {field.name: field.kind for field in fields.RUN_EPOCH_COLUMNS}
     rows = []
     for path in paths:
-        with open(path, newline="", encoding="utf-8") as handle:
+        try:
+            with open(path, newline="", encoding="utf-8") as handle:
+                header, *cells = list(csv.reader(handle, strict=True)) or [[]]
             rows += [
-                {name: _typed(kinds.get(name, "str"), cell) for name, cell in row.items()}
-                for row in csv.DictReader(handle)
+                {
+                    name: _typed(kinds.get(name, "str"), cell)
+                    for name, cell in zip(header, row, strict=True)
+                }
+                for row in cells
+                if row
             ]
+        except (ValueError, TypeError, csv.Error) as error:
+            raise RecordError(
+                f"{path} is no table of epochs: {error}\n  remove it and start again: it is then "
+                "made anew from the records"
+            ) from error
     return rows
 
 

@@ -75,4 +75,4 @@ def _numbers(folder: str, pattern: str) -> List[int]:
 def _number(folder: str, name: str) -> Optional[int]:
     """Return the whole number in a file; None: it holds none (an unconnected channel)."""
     word = text(folder, name)
-    return int(word) if re.match(r"[0-9]+$", word) else None
+    return int(word) if re.match(r"[0-9]{1,18}$", word) else None

@@ -2,8 +2,9 @@
 
 import os
 import platform
+import re
 import sys
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 _LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
 
@@ -59,9 +60,15 @@ def _cpu_model() -> str:
     return platform.processor() or "unknown"
 
 
+def meminfo_kib(root: str, name: str) -> Optional[int]:
+    """Return a number of /proc/meminfo below `root`; None where it does not tell."""
+    found = re.search(
+        "^{}:[ \t]*([0-9]{{1,15}}) kB$".format(name),
+        _read(os.path.join(root, "proc/meminfo")),
+        re.MULTILINE,
+    )
+    return int(found.group(1)) if found else None
+
+
 def _meminfo_kib(name: str) -> int:
-    for line in _read("/proc/meminfo").splitlines():
-        key, _, value = line.partition(":")
-        if key == name:
-            return int(value.split()[0])
-    return 0
+    return meminfo_kib("/", name) or 0

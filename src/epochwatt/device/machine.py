@@ -1,6 +1,7 @@
 """The machine that is measured, seen one way whatever it is (board side: Python 3.6 grammar)."""
 
 import platform
+import re
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -107,11 +108,8 @@ class Machine:
         `throttle` (clocks were limited because of heat), `over_current`, and `swap_kib` (swap in
         use, KiB). A key is missing where this machine does not tell.
         """
-        lines = text(self.root, "proc/meminfo").splitlines()
-        kib = {key: value.split()[0] for key, _, value in (line.partition(":") for line in lines)}
-        if not {"SwapTotal", "SwapFree"} <= set(kib):
-            return {}
-        return {"swap_kib": int(kib["SwapTotal"]) - int(kib["SwapFree"])}
+        total, free = [host.meminfo_kib(self.root, name) for name in ("SwapTotal", "SwapFree")]
+        return {} if total is None or free is None else {"swap_kib": total - free}
 
     def busy_pct(self, over_s: float) -> Optional[float]:
         """Return the CPUs' utilisation during the next `over_s` seconds, in % of all of them.
@@ -126,9 +124,10 @@ class Machine:
     def _cpu_ticks(self) -> Tuple[int, int]:
         """Return the CPU time spent busy and the whole, in ticks since the machine's start."""
         line = text(self.root, "proc/stat").partition("\n")[0]
-        ticks = [int(n) for n in line.split()[1:9]]  # guests are in user
-        if len(ticks) < 5:
+        words = line.split()[1:9]  # guests are in user
+        if len(words) < 5 or not all(re.match(r"[0-9]{1,18}$", word) for word in words):
             return 0, 0
+        ticks = [int(word) for word in words]
         return sum(ticks) - ticks[3] - ticks[4], sum(ticks)  # without idle and iowait
 
     def drop_page_cache(self, paths: List[str]) -> str:

@@ -156,10 +156,19 @@ def parse_conf(text: str) -> Conf:
         elif section == "PARAM" and len(words) == 2:
             rows[words[0]] = words[1]
         elif section == "POWER_MODEL" and len(words) == 3:
-            rows.append(tuple(words))
+            rows.append(_setting(*words))
     if not conf.modes:
         raise ValueError("the nvpmodel configuration holds no power mode")
     return conf
+
+
+def _setting(name: str, arg: str, value: str) -> Tuple[str, str, str]:
+    """Return a row of a mode; ValueError where what has to be a number is none."""
+    is_clock = arg[:4] in ("MAX_", "MIN_")
+    number = r"-?[0-9]{1,18}$" if is_clock else r"(0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,18})$"
+    if (is_clock or arg == "TPC_PG_MASK") and not re.match(number, value):
+        raise ValueError("{} {} of a power mode is {}, no whole number".format(name, arg, value))
+    return name, arg, value
 
 
 def strongest(conf: Conf) -> Mode:
@@ -276,7 +285,7 @@ def text(folder: str, name: str) -> str:
 
 
 def _integers(text: str) -> Tuple[int, ...]:
-    return tuple(sorted({int(word) for word in text.split() if re.match(r"[0-9]+$", word)}))
+    return tuple(sorted({int(word) for word in text.split() if re.match(r"[0-9]{1,18}$", word)}))
 
 
 def _number(folder: str, *names: str) -> Optional[int]:

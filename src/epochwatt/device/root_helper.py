@@ -82,7 +82,7 @@ def stored() -> Dict[str, Any]:
             raise ValueError("keys or types")
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         why = "{}/{} is not as this helper writes it ({}): set the mode by hand and remove it"
         raise HelperError(REFUSED, why.format(FOLDER, STATE, error)) from error
     return dict(state)

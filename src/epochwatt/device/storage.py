@@ -113,7 +113,7 @@ def _mounts(root: str) -> List[_Mount]:
     found = []
     try:
         with open(os.path.join(root, "proc/self/mountinfo"), errors="surrogateescape") as handle:
-            lines = handle.read().split("\n")
+            lines = handle.read().replace("\0", "?").split("\n")
     except OSError:
         return []
     for line in lines:
@@ -127,7 +127,8 @@ def _mounts(root: str) -> List[_Mount]:
 
 def _unescaped(word: str) -> str:
     r"""Return a word of mountinfo with its blanks: they stand there as \040."""
-    return re.sub(r"\\([0-7]{3})", lambda m: chr(int(m.group(1), 8)), word)
+    plain = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m.group(1), 8)), word)
+    return plain.replace("\0", "?")  # no path holds a NUL
 
 
 def _medium(mount: _Mount, root: str) -> Medium:

@@ -1,6 +1,7 @@
 """What a record says of its board, turned into flags: mode, clocks, throttling, load, swap."""
 
 import math
+import re
 from typing import Any
 
 from epochwatt.epochs.windows import window_mean
@@ -84,7 +85,7 @@ def mean_clocks_mhz(record: EpochRecord, samples: Samples) -> dict[str, float]:
         return window_mean(table["t_mono_s"], table[column], *window)
 
     online = (record.meta["board"]["power_mode"]["read_back"] or {}).get("cores_online")
-    cpus = [c for c in samples.get("host", {}) if c.startswith("cpu") and c.endswith("_mhz")]
+    cpus = [c for c in samples.get("host", {}) if re.fullmatch(r"cpu[0-9]{1,9}_mhz", c)]
     if online is not None:
         cpus = [column for column in cpus if int(column[3:-4]) in online]
     found = {"cpu_mhz": [mean("host", column) for column in cpus]}

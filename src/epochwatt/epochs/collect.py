@@ -83,7 +83,11 @@ def write_tables(
     metas: list[dict[str, Any]] = []
     for record, samples in observed:
         metas.append(record.meta)
-        row, scopes = epoch_row(record, samples, metas[0], flag_effects)
+        try:
+            is_valid(set(record.meta["flags"]), flag_effects)
+            row, scopes = epoch_row(record, samples, metas[0], flag_effects)
+        except RecordError as error:
+            raise type(error)(f"{record.folder}: {error}") from error
         rows.append(row)
         energy_rows += [dict(scope, run=run, epoch=row["epoch"]) for scope in scopes]
     mark_cache(rows, metas)

@@ -19,7 +19,7 @@ from epochwatt.epochs.placement import stall_times
 from epochwatt.epochs.sensor import AGE, Sensor, sensor_in, sensor_told
 from epochwatt.epochs.stalls import StallEnergy, stall_energy
 from epochwatt.epochs.windows import window_mean, window_median
-from epochwatt.errors import DamagedError
+from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records.run_folder import EpochRecord
 from epochwatt.records.samples import read_samples, samples_path
 
@@ -51,15 +51,22 @@ Samples = dict[str, dict[str, np.ndarray]]
 def read_all(record: EpochRecord) -> Samples:
     """Return the samples of every source of an epoch; nothing where telemetry was lost.
 
-    Raises DamagedError, too, where a file has fewer rows than the sampler says that it wrote.
+    Raises DamagedError, too, where a file has fewer rows than the sampler says that it wrote, and
+    RecordError where it lacks the power that telemetry.json says is in it.
     """
     samples = {}
     for name, about in record.telemetry.get("sources", {}).items():
         samples[name] = read_samples(record.folder, name)
+        path = samples_path(record.folder, name)
         n_rows, n_least = len(samples[name]["t_mono_s"]), _n_written(about)
         if n_rows < n_least:
-            path = samples_path(record.folder, name)
             raise DamagedError(f"{path} has {n_rows} rows; {n_least} were written")
+        if about["scope"] and about["total"] and about["total"] not in samples[name]:
+            raise RecordError(f"{path} has no column {about['total']}, which telemetry.json names")
+        if about["scope"] and about["total"] and "tail_s" not in record.meta:
+            raise RecordError(
+                f"{record.folder}: record.json lacks tail_s, which stall energy needs"
+            )
     return samples
 
 
@@ -213,7 +220,7 @@ def power_flags(about: dict[str, Any], found: frozenset[str]) -> set[str]:
     if (sensor.get("seen_share") or 1.0) < 1.0:
         flags.add("power_part_time")
     contradictions = about.get("settings", {}).get("contradictions") or 0
-    if contradictions and contradictions > CONTRADICTED * about["n_samples"]:
+    if contradictions and contradictions > CONTRADICTED * about.get("n_samples", 0):
         flags.add("power_contradicted")
     return flags
 

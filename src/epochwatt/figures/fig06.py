@@ -20,6 +20,7 @@ from epochwatt.figures.published import cells, draw_mark, mark
 from epochwatt.figures.runs import Number, RunData, row
 from epochwatt.figures.series import series
 from epochwatt.records import files
+from epochwatt.records.shapes import NUMBER
 
 DVFS = ("off", "on")
 HATCH = {"off": "", "on": "////"}
@@ -190,5 +191,6 @@ def _class(low: float, high: float) -> str:
 def _peak_mhz(run: RunData, folder: str) -> float:
     """Return the CPU clock of the run's power mode, from the record of an epoch."""
     first = run.valid("all")[0]["epoch"]
-    record = files.read_json(os.path.join(folder, f"epoch-{first}", "record.json"))
+    wanted = {"factors": {"power_mode_settings": {"cpu_mhz": NUMBER}}}
+    record = files.read_json(os.path.join(folder, f"epoch-{first}", "record.json"), wanted)
     return float(record["factors"]["power_mode_settings"]["cpu_mhz"])

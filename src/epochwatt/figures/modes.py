@@ -25,6 +25,7 @@ from epochwatt.figures.bars import group_labels, marked_row
 from epochwatt.figures.job import Job
 from epochwatt.figures.runs import RunData
 from epochwatt.records import files
+from epochwatt.records.shapes import OBJECT
 from epochwatt.text import counted
 
 SMALL = "lenet"  # on the secondary axes
@@ -132,7 +133,8 @@ def mode_setting(run: RunData, folder: str, name: str) -> float | None:
     for row in run.valid("all"):
         path = os.path.join(folder, f"epoch-{row['epoch']}", "record.json")
         if os.path.exists(path):
-            return files.read_json(path)["factors"]["power_mode_settings"].get(name)
+            record = files.read_json(path, {"factors": {"power_mode_settings": OBJECT}})
+            return record["factors"]["power_mode_settings"].get(name)
     return None
 
 

@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 from epochwatt.figures.runs import RunData
 from epochwatt.records import files
+from epochwatt.records.record_shapes import DURATION, INSTANT
 from epochwatt.records.samples import read_samples, samples_path
+
+_WINDOW = {"t_start_mono_s": INSTANT, "t_end_mono_s": INSTANT, "e2e_s": DURATION}
 
 
 class Series(NamedTuple):
@@ -42,7 +45,7 @@ def series(run: RunData, folder: str, source: str, column: str) -> Series:
     for row in run.valid("all"):
         place = os.path.join(folder, f"epoch-{row['epoch']}")
         if os.path.exists(samples_path(place, source)):
-            record = files.read_json(os.path.join(place, "record.json"))
+            record = files.read_json(os.path.join(place, "record.json"), _WINDOW)
             t_s, told = _column(read_samples(place, source), column)
             inside = (t_s >= record["t_start_mono_s"]) & (t_s <= record["t_end_mono_s"])
             inside &= np.isfinite(told)

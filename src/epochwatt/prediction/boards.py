@@ -17,8 +17,12 @@ from epochwatt.fields import TWIN
 from epochwatt.prediction.modes import Board, PredictionError
 from epochwatt.records import files
 from epochwatt.records.run_folder import RECORD, RunFolder
+from epochwatt.records.shapes import COUNT, NUMBER
 from epochwatt.study.config import Device
 from epochwatt.study.place import MEASURED, is_board
+
+_STEPS = {f"{part}_steps_mhz": [NUMBER] for part in ("cpu", "gpu", "emc")}
+_RECORD = {"machine": {**_STEPS, "n_cpus": COUNT}}
 
 
 class BoardFiles(NamedTuple):
@@ -93,7 +97,7 @@ def _recorded(device: Device, runs: Iterable[str], root: Path) -> Board:
     for run in runs:
         folder = RunFolder(str(root / MEASURED), run)
         for epoch in folder.measured()[-1:]:
-            record = files.read_json(os.path.join(folder.epoch_path(epoch), RECORD))
+            record = files.read_json(os.path.join(folder.epoch_path(epoch), RECORD), _RECORD)
             found[_of_record(device.board, record["machine"])] = run
     if not found:
         raise PredictionError(

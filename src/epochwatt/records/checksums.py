@@ -14,7 +14,7 @@ from epochwatt.errors import DamagedError
 from epochwatt.records import files
 
 SUMS = "SHA256SUMS"
-_LINE = re.compile(r"([0-9a-f]{64})  ([^/\n]+)$")
+_LINE = re.compile(r"([0-9a-f]{64})  ([^/\0\n]+)$")
 
 
 def write_sums(folder: str, durable: bool = True) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Iterator
 
 from epochwatt.errors import DamagedError, RecordError, RecordWriteError
+from epochwatt.records import shapes
 
 UNMEASURED = "nothing of this epoch counts as measured"  # what is `lost` in `writing`
 
@@ -99,17 +100,31 @@ def read_bytes(path: str) -> bytes:
         raise RecordError("cannot read {}: {}".format(path, error)) from error
 
 
-def read_json(path: str) -> Any:
-    """Read a JSON file; raise DamagedError when it is missing or no JSON, else RecordError."""
-    return parse_json(read_bytes(path), path)
+def read_json(path: str, shape: Any = shapes.ANY) -> Any:
+    """Read a JSON file; raise DamagedError when it is missing or no JSON, else RecordError.
+
+    Parameters
+    ----------
+    path : the file
+    shape : what its reader relies on (`records.shapes`)
+    """
+    return parse_json(read_bytes(path), path, shape)
 
 
-def parse_json(content: bytes, path: str) -> Any:
-    """Return what the content of a JSON file says; raise DamagedError when it is none."""
+def parse_json(content: bytes, path: str, shape: Any = shapes.ANY) -> Any:
+    """Return what the content of a JSON file says.
+
+    Raises DamagedError when it is no JSON, RecordError when it is of another shape: what was
+    written like that is not damaged, however little it can be read.
+    """
     try:
-        return json.loads(content.decode("utf-8"))
+        value = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise DamagedError("cannot read {}: {}".format(path, error)) from error
+    wrong = shapes.problem(value, shape)
+    if wrong is not None:
+        raise RecordError("{} cannot be read: {}".format(path, wrong))
+    return value
 
 
 def sha256_of(path: str) -> str:

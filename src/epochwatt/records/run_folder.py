@@ -18,7 +18,6 @@ import hashlib
 import io
 import itertools
 import logging
-import math
 import os
 import re
 import shutil
@@ -29,7 +28,7 @@ import numpy as np
 
 from epochwatt import fields
 from epochwatt.errors import DamagedError, RecordError
-from epochwatt.records import checksums, files
+from epochwatt.records import checksums, files, record_shapes, shapes
 
 log = logging.getLogger(__name__)
 
@@ -158,13 +157,10 @@ class RunFolder:
     def _read_attempt(attempt: str) -> Dict[str, Any]:
         """Return when an attempt began; where its file is damaged, when its folder was changed."""
         try:
-            told = files.read_json(os.path.join(attempt, ATTEMPT))
+            told = files.read_json(os.path.join(attempt, ATTEMPT), record_shapes.ATTEMPT)
+            return {"started_unix_s": told["started_unix_s"]}
         except RecordError:  # died before it could say when it began
-            told = None
-        started_s = told.get("started_unix_s") if isinstance(told, dict) else None
-        if not isinstance(started_s, (int, float)) or not math.isfinite(started_s):
-            started_s = os.path.getmtime(attempt)
-        return {"started_unix_s": started_s}
+            return {"started_unix_s": os.path.getmtime(attempt)}
 
     def finish(self, epoch: int, meta: Dict[str, Any], minibatch_s: np.ndarray) -> None:
         """Complete the attempt: write the record, flush everything, give it its final name.
@@ -227,13 +223,13 @@ class RunFolder:
             raise DamagedError("{} was altered: its SHA-256 differs".format(array_path))
         try:
             minibatch_s = np.load(io.BytesIO(content), allow_pickle=False)
-        except (ValueError, EOFError) as error:
+        except Exception as error:
             raise DamagedError("cannot read {}: {}".format(array_path, error)) from error
         check_minibatches(minibatch_s, meta, array_path)
         telemetry_path, telemetry = os.path.join(path, TELEMETRY), {}
         if os.path.exists(telemetry_path) or TELEMETRY in (sums or {}):
             content = checksums.read_checked(telemetry_path, sums)
-            telemetry = files.parse_json(content, telemetry_path)
+            telemetry = files.parse_json(content, telemetry_path, record_shapes.TELEMETRY)
         return EpochRecord(meta, minibatch_s, telemetry, path)
 
     def _read_meta(self, path: str, epoch: int, sums: Optional[Dict[str, str]]) -> Dict[str, Any]:
@@ -318,6 +314,13 @@ def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
     odd = [k for k in _NUMBERS if not isinstance(meta[k], (int, float)) or not meta[k] >= 0]
     if odd:
         raise RecordError("{}: {} must be a number >= 0".format(path, ", ".join(odd)))
+    wrong = shapes.problem(meta, record_shapes.RECORD)
+    if wrong is None and meta.get("board") and "events" not in meta:
+        wrong = "events is missing"
+    if wrong is None and meta["t_end_mono_s"] - meta["t_start_mono_s"] > record_shapes.LONGEST_S:
+        wrong = "its stamps lie more than {:.0f} s apart".format(record_shapes.LONGEST_S)
+    if wrong is not None:
+        raise RecordError("{} cannot be read: {}".format(path, wrong))
 
 
 def check_minibatches(minibatch_s: np.ndarray, meta: Dict[str, Any], path: str) -> None:

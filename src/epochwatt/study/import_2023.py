@@ -28,6 +28,7 @@ from epochwatt.epochs.telemetry import STUCK_S, TRAPEZOID, lacks_much, rate_mean
 from epochwatt.epochs.windows import window_mean, window_median
 from epochwatt.errors import ConfigError, RecordError
 from epochwatt.records import files
+from epochwatt.records.shapes import ANY
 from epochwatt.study.config import Device, FactorValues, WorkloadRow, validated
 from epochwatt.study.imported import IMPORTED, SOURCE
 from epochwatt.study.logs_2023 import Epoch, Logs, Series, read_folder
@@ -193,7 +194,7 @@ def _check_new(target: Path, source: dict[str, Any], others: list[Path]) -> None
             "  without workers nothing is prefetched: move one of them out of the folder"
         )
     if (target / SOURCE).exists():
-        before = files.read_json(str(target / SOURCE))
+        before = files.read_json(str(target / SOURCE), {"files": ANY})
         if before["files"] != source["files"]:
             raise RecordError(
                 f"{target} was imported from other logs\n"

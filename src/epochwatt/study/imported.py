@@ -5,10 +5,22 @@ from pathlib import Path
 from epochwatt import fields
 from epochwatt.errors import RecordError
 from epochwatt.records import files
+from epochwatt.records.record_shapes import FACTORS
+from epochwatt.records.shapes import COUNT, TEXT, WHOLE, WORD
 from epochwatt.study.runs import Run
 
 IMPORTED = "imported"  # their folder, and the name that selects them in config/config.yaml
 SOURCE = "source.json"
+_SOURCE = {
+    "run": WORD,
+    "schema_version": WHOLE,
+    "factors": {
+        **{name: FACTORS[name + "?"] for name in fields.names(fields.FACTORS)},
+        "imported": WORD,
+    },
+    "canonical": TEXT,
+    "epochs": COUNT,
+}
 
 
 def imported_runs(root: Path = Path()) -> dict[str, Run]:
@@ -18,8 +30,11 @@ def imported_runs(root: Path = Path()) -> dict[str, Run]:
     """
     runs = {}
     for path in sorted((root / IMPORTED).glob(f"[!.]*/{SOURCE}")):
-        source = files.read_json(str(path))
-        told = source.get("run"), source.get("schema_version")
+        try:
+            source = files.read_json(str(path), _SOURCE)
+        except RecordError as error:
+            raise RecordError(f"{error}\n  import its logs again, or remove its folder") from error
+        told = source["run"], source["schema_version"]
         if told != (path.parent.name, fields.SCHEMA_VERSION):
             raise RecordError(
                 f"{path} is that of run {told[0]} in schema version {told[1]}\n"

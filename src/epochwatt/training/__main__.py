@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+import re
 import sys
 from typing import List, Optional
 
@@ -12,6 +13,14 @@ from epochwatt.errors import EpochwattError, RebootNeeded
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training.job import run_part
 from epochwatt.training.preparation import REBOOT_NEEDED
+
+_REFUSED = (
+    "error: {}: the machine does not give what a measurement needs: {}. Look at memory, disk and "
+    "limits (free, df, `ulimit -a`), then start again: finished epochs are kept"
+)
+_NO_MEMORY = re.compile(
+    "can't start new thread|could not create a primitive|out of memory|can't allocate memory"
+)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -54,11 +63,18 @@ def main(argv: Optional[List[str]] = None) -> int:
     except KeyboardInterrupt:
         print("ended by Ctrl-C: {}".format(arguments.run), file=sys.stderr)
         return 130
-    except (OSError, MemoryError) as error:  # a limit on files, memory or descriptors
-        told = "{}: {}; see `ulimit -a`".format(type(error).__name__, error)
-        print("error: {}: {}".format(arguments.run, told), file=sys.stderr)
+    except (OSError, MemoryError, RuntimeError) as error:
+        if not _is_refusal(error):
+            raise
+        told = "{}: {}".format(type(error).__name__, " ".join(str(error).split()))
+        print(_REFUSED.format(arguments.run, told), file=sys.stderr)
         return 1
     return 0
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Say whether the machine refused something: memory, a thread, a file."""
+    return not isinstance(error, RuntimeError) or _NO_MEMORY.search(str(error)) is not None
 
 
 if __name__ == "__main__":

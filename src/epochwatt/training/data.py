@@ -13,6 +13,7 @@ import numpy as np
 from epochwatt.errors import ConfigError, DataError, RecordError
 from epochwatt.records import files
 from epochwatt.records.dataset_folder import folder_name
+from epochwatt.records.shapes import ANY_KEY, COUNT, OBJECT, TEXT
 from epochwatt.training import cifar, idx, landmarks
 from epochwatt.training.references import is_reference, resolve
 
@@ -21,6 +22,8 @@ MNIST_IMAGES = "train-images-idx3-ubyte"
 MNIST_LABELS = "train-labels-idx1-ubyte"
 CIFAR_BATCHES = tuple("data_batch_{}".format(i) for i in range(1, 6))
 
+_FILE = {"bytes": COUNT, "sha256": TEXT}
+_MANIFEST = {"recipe": OBJECT, "files": {ANY_KEY: _FILE}, "n_samples": COUNT}
 _MEND = "Remove the folder and start again: it is then made anew"
 
 
@@ -30,14 +33,13 @@ def read_manifest(folder: str, recipe: Dict[str, Any]) -> Dict[str, Any]:
     if not os.path.exists(path):
         raise DataError("no data set at {}: {} is missing. {}".format(folder, MANIFEST, _MEND))
     try:
-        manifest = dict(files.read_json(path))
-        found, _, _ = (manifest[key] for key in ("recipe", "files", "n_samples"))
-    except (RecordError, KeyError, TypeError, ValueError) as error:
+        manifest: Dict[str, Any] = files.read_json(path, _MANIFEST)
+    except RecordError as error:
         raise DataError("{} is damaged ({}). {}".format(path, error, _MEND)) from error
-    if found != recipe:
+    if manifest["recipe"] != recipe:
         raise DataError(
             "the data set at {} was made by recipe {}, the run asks for {}. {}".format(
-                folder, found, recipe, _MEND
+                folder, manifest["recipe"], recipe, _MEND
             )
         )
     return manifest
@@ -133,6 +135,9 @@ class JpegTree:
 
         Image.preinit()  # its decoders, now and not in each worker
         self._open = Image.open
+        # PIL's own errors are OSErrors, but for these: a header of a size that no picture has, and
+        # what some of its decoders raise for one that makes no sense
+        self._errors = (OSError, Image.DecompressionBombError, ValueError, SyntaxError)
         content = read_checked(folder, landmarks.MAP, manifest)
         rows = landmarks.decode_map(content, os.path.join(folder, landmarks.MAP))
         names = [landmarks.image_name(row.image_id) for row in rows]
@@ -151,7 +156,7 @@ class JpegTree:
             with open(path, "rb") as handle:
                 image = self._open(handle)
                 image.load()
-        except OSError as error:  # PIL's own errors are
+        except self._errors as error:
             raise DataError("cannot read {}: {}. {}".format(path, error, _MEND)) from error
         return (image if image.mode == "RGB" else image.convert("RGB")), self.labels[index]
 

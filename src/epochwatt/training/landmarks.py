@@ -31,7 +31,7 @@ def decode_map(content: bytes, where: str) -> List[Row]:
     try:
         reader = csv.DictReader(io.StringIO(content.decode("utf-8")))
         rows = [Row(r["user_id"], r["image_id"], int(r["class"])) for r in reader]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise DataError(
             "{} is not a map with the columns {} ({!r})".format(where, ", ".join(COLUMNS), error)
         ) from error

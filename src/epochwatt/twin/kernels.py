@@ -96,7 +96,7 @@ def load_workload(path: str) -> Workload:
             input=tuple(int(n) for n in content["input"]),
             **_columns(content["kernels"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise RecordError(
             f"{path}: {problem}\n  written by `epochwatt count-workload`: delete it, then make it "

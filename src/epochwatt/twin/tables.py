@@ -51,4 +51,4 @@ def entry(kind: type[T], path: Path, name: str, row: Any) -> T:
 
 def _is_number(value: Any) -> bool:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and value >= 0
+    return is_number and 0 <= value < math.inf

@@ -216,3 +216,10 @@ def test_table_that_cannot_be_written_is_a_clear_error(table, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RecordWriteError, match="the idle powers"):
         table(str(tmp_path), [], path=tmp_path / "file" / "idle.csv")
+
+
+def test_plug_readings_that_are_no_text_are_refused_with_the_file(tmp_path):
+    path = tmp_path / "idle_plug.csv"
+    path.write_bytes(b"device\n\xe5\n")
+    with pytest.raises(ConfigError, match=r"idle_plug\.csv is no table"):
+        plug_rows(str(path))

@@ -5,6 +5,7 @@ import pytest
 
 from epochwatt import fields
 from epochwatt.analysis.tables import epoch_sets, export_tables, read_epochs, summarise_runs
+from epochwatt.errors import RecordError
 
 
 @pytest.fixture
@@ -182,3 +183,35 @@ class TestExport:
         names = [str(tmp_path / name) for name in ("epochs.csv", "runs.csv")]
         export_tables([], {}, *names)
         assert [len(pd.read_csv(name)) for name in names] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: "",
+        lambda text: text.replace("True", "perhaps"),
+        lambda text: text.replace("e2e_s", "e3e_s"),
+        lambda text: text.replace(",host,", ",--,", 1),
+        lambda text: text.replace(",host,", ",,", 1),
+        lambda text: text[:-1] + ",more\n",
+        lambda text: text.replace("\n", "\n\0"),
+    ],
+)
+def test_a_damaged_table_is_named_with_what_to_do(run, write_epochs, damage):
+    path = write_epochs(run.id, run.factors, {})
+    with open(path, encoding="utf-8") as handle:
+        text = handle.read()
+    with open(path, "w", encoding="utf-8") as handle:
+        handle.write(damage(text))
+    with pytest.raises(RecordError, match=r"epochs\.csv is no table of epochs: .*\n  remove it"):
+        read_epochs([path])
+
+
+def test_a_column_that_is_younger_than_the_table_is_missing_in_its_rows(run, write_epochs):
+    path = write_epochs(run.id, run.factors, {})
+    old = pd.read_csv(path, dtype=str, keep_default_na=False)
+    old.drop(columns=["energy_wh", "energy_method", "n_samples"]).to_csv(path, index=False)
+    (row,) = read_epochs([path]).to_dict("records")
+    assert row["energy_method"] == ""
+    assert pd.isna(row["energy_wh"])
+    assert pd.isna(row["n_samples"])

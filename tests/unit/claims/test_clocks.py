@@ -58,9 +58,9 @@ def test_in_closed_form_the_first_cluster_has_two_clocks():
 
 def test_rows_get_the_clocks_of_their_record(checkout, measure):
     run = checkout.runs[0]
-    folder = measure(
-        run, 0, board={"power_mode": {"read_back": {}, "resolved": {"cpu_mhz": 2000.0}}}
-    )
+    mode = {"verified": True, "dvfs": "off", "read_back": {}, "resolved": {"cpu_mhz": 2000.0}}
+    board = {"power_mode": mode, "busy_pct": None, "settled": None}
+    folder = measure(run, 0, board=board, events={"before": {}, "after": {}})
     write_samples(
         folder.epoch_path(0),
         "host",
@@ -70,7 +70,8 @@ def test_rows_get_the_clocks_of_their_record(checkout, measure):
         np.array([[1000.0], [1000.0]]),
     )
     (checkout.path / folder.epoch_path(0) / "telemetry.json").write_text(
-        '{"sources": {"host": {}}}'
+        '{"sources": {"host": {"scope": null, "total": null, "step_mean_s": 1.0, "n_failed": 0, '
+        '"n_negative": 0, "rows_dropped": 0, "stuck_s": 0.0}}}'
     )
     write_sums(folder.epoch_path(0))
     rows = [{"run": run.id, "epoch": 0}, {"run": "other", "epoch": 0}]

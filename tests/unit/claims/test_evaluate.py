@@ -274,3 +274,13 @@ def test_damaged_take_aways_are_refused(takeaways, tmp_path):
     takeaways.unlink()
     with pytest.raises(ConfigError, match="cannot read"):
         load_claims(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"a,b\n", b"\xff", b"\n1\n"])
+def test_take_aways_of_another_form_are_refused_with_the_file(tmp_path, content):
+    path = tmp_path / TAKEAWAYS
+    path.parent.mkdir(parents=True)
+    header = (ROOT / TAKEAWAYS).read_bytes().partition(b"\n")[0]
+    path.write_bytes(content if content[:1] != b"\n" else header + content)
+    with pytest.raises(ConfigError, match=r"takeaways\.csv"):
+        load_claims(tmp_path)

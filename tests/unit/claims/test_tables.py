@@ -8,6 +8,7 @@ import pytest
 from epochwatt import fields
 from epochwatt.claims.judgement import NotEvaluable, Points
 from epochwatt.claims.tables import EpochTable, PublishedTable, read_rows
+from epochwatt.errors import RecordError
 from epochwatt.study.published import Measurement
 
 
@@ -233,3 +234,11 @@ def test_single_epochs_idle_powers_predictions_and_stacks_are_not_printed(printe
     ):
         with pytest.raises(NotEvaluable, match="printed"):
             call()
+
+
+@pytest.mark.parametrize("row", ["many", "1,2,3"])
+def test_a_damaged_table_is_named_with_what_to_do(tmp_path, row):
+    path = tmp_path / "epochs.csv"
+    path.write_text(f"epoch\n{row}\n", "utf-8")
+    with pytest.raises(RecordError, match=r"epochs\.csv is no table of epochs: .*\n  remove it"):
+        read_rows([path])

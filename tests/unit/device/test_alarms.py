@@ -66,3 +66,8 @@ def test_folder_with_a_bracket_in_its_name_is_no_pattern(tmp_path):
     (folder / "name").write_text("soctherm_oc\n")
     (folder / "oc1_event_cnt").write_text("4\n")
     assert over_current(str(tmp_path / "[a]")) == Alarm(events=4, active=0)
+
+
+def test_a_number_too_long_to_be_one_does_not_count(write):
+    root = write("hwmon/hwmon0", name="soctherm_oc", oc1_event_cnt="9" * 5000)
+    assert over_current(root) is None

@@ -117,3 +117,11 @@ def test_pipe_in_place_of_a_note_makes_nobody_wait(machine_tmp, previous):
     assert "not known" in history.interruption(previous)["reason"]
     with pytest.raises(RecordWriteError):
         history.remember("a", "run-a", 0)
+
+
+@pytest.mark.parametrize("text", ["[]", '"a"', '{"run": 1}', "[" * 5000, "", "null"])
+def test_note_of_another_form_is_no_traceback(previous, machine_tmp, text):
+    history.remember("b", "a-run", 0)
+    path = machine_tmp / f"epochwatt-{os.geteuid()}" / "last-measurement.json"
+    path.write_text(text, "utf-8")
+    assert "not known" in history.interruption(previous)["reason"]

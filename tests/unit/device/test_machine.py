@@ -119,3 +119,15 @@ def test_page_cache_is_dropped_as_ever(settings, monkeypatch):
     monkeypatch.setattr(page_cache, "drop", lambda paths: dropped.append(paths) or "advised")
     assert HostMachine(settings).drop_page_cache(["a", "b"]) == "advised"
     assert dropped == [["a", "b"]]
+
+
+@pytest.mark.parametrize("line", ["SwapTotal:", "SwapTotal: many kB", "SwapTotal: ² kB", "\0"])
+def test_meminfo_of_another_form_tells_no_swap(settings, proc, line):
+    (proc / "meminfo").write_text(f"{line}\nSwapFree: 9 kB\n", "utf-8")
+    assert HostMachine(settings).events() == {}
+
+
+@pytest.mark.parametrize("line", ["cpu a b c d e", "cpu 1 2 3", "", "cpu 1 2 3 4 ² 6 7 8", "cpu\0"])
+def test_cpu_times_of_another_form_are_no_utilisation(settings, proc, line):
+    (proc / "stat").write_text(line, "utf-8")
+    assert HostMachine(settings).busy_pct(0.0) is None

@@ -282,6 +282,12 @@ def test_no_mode_switches_the_first_core_off_or_has_a_minimum_above_its_maximum(
             assert value <= settings[name, "MAX_FREQ"]
 
 
+@pytest.mark.parametrize("line", ["CPU MAX_FREQ many", "GPU MIN_FREQ 1e9", "TPC TPC_PG_MASK 0y1"])
+def test_a_mode_with_a_limit_that_is_no_number_is_refused(line):
+    with pytest.raises(ValueError, match="no whole number"):
+        parse_conf(f"< POWER_MODEL ID=0 NAME=MAXN >\n{line}\n")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="the files of others than root are not root's")
 @pytest.mark.parametrize(
     ("folder_mode", "file_mode", "is_alone"),

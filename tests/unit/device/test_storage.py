@@ -168,3 +168,12 @@ def test_no_mount_table_stops_the_search(tmp_path_factory, table):
     (root / "proc/self").mkdir(parents=True)
     (root / "proc/self/mountinfo").write_text(table, encoding="utf-8", errors="replace")
     assert storage.medium_of("/home", str(root)).transport in storage.TRANSPORTS
+
+
+@pytest.mark.parametrize("point", ["/media/\0x", r"/media/\000x"])
+def test_a_mount_with_a_nul_in_it_is_no_traceback(tmp_path, point):
+    (tmp_path / "proc/self").mkdir(parents=True)
+    line = f"30 22 259:\0001 / {point} rw - ext4 /dev/\0nvme0n1p1 rw\n"
+    (tmp_path / "proc/self/mountinfo").write_text(line, "utf-8")
+    assert storage.media(str(tmp_path)) == []
+    assert storage.medium_of("/media/x", str(tmp_path)).device == ""

@@ -18,6 +18,12 @@ EFFECTS = {
     **dict.fromkeys(["machine_changed", "overhead_negative"], "invalidates"),
 }
 
+# What the sampler says of a source that measures no power.
+SOUND = {
+    **{"scope": None, "total": None, "step_mean_s": 0.1},
+    **{"n_failed": 0, "n_negative": 0, "rows_dropped": 0, "stuck_s": 0.0},
+}
+
 
 @pytest.fixture
 def run(checkout):
@@ -190,7 +196,7 @@ def test_damaged_samples_are_never_shown_and_the_epoch_lies_in_the_trash(run, me
     path = Path(folder.epoch_path(0))
     rows = "".join(f"{n},{n},5.0\n" for n in range(40))
     (path / "samples-ina.csv").write_text("t_mono_s,t_unix_s,power_w\n" + rows)
-    files.write_json(str(path / "telemetry.json"), {"sources": {"ina": {"n_samples": 40}}})
+    files.write_json(str(path / "telemetry.json"), {"sources": {"ina": {**SOUND, "n_samples": 40}}})
     write_sums(str(path))
     (path / "samples-ina.csv").write_text("t_mono_s,t_unix_s,power_w\n0,0,5.0\n")
     with pytest.raises(
@@ -206,7 +212,7 @@ def test_samples_without_a_checksum_that_are_too_few_are_noticed(run, measure, c
     folder = measure(run, 0)
     path = Path(folder.epoch_path(0))
     (path / "samples-ina.csv").write_text("t_mono_s,t_unix_s,power_w\n0,0,5.0\n")
-    files.write_json(str(path / "telemetry.json"), {"sources": {"ina": {"n_samples": 40}}})
+    files.write_json(str(path / "telemetry.json"), {"sources": {"ina": {**SOUND, "n_samples": 40}}})
     write_sums(str(path))
     with pytest.raises(RecordError, match=r"samples-ina\.csv has 1 rows; 40 were written"):
         collect(1)
@@ -234,3 +240,10 @@ def test_record_of_the_first_release_has_an_empty_cache(run, measure, collect):
     path.write_text(json.dumps(kept), "utf-8")
     Path(folder.epoch_path(0), "SHA256SUMS").unlink()
     assert collect(1)[0]["cached_pct"] == ""
+
+
+def test_a_record_that_cannot_be_made_a_row_is_named(run, measure, collect):
+    measure(run, 0)
+    measure(run, 1, flags=["unheard_of"])
+    with pytest.raises(RecordError, match=r"epoch-1: a record has flags .* unheard_of"):
+        collect(2)

@@ -8,6 +8,7 @@ import pytest
 
 from epochwatt.figures import hipcw_fig02, hipcw_fig04, hipcw_fig06, hipcw_fig07, hipcw_fig08
 from epochwatt.figures.hipcw import Points, binned, draw_series
+from epochwatt.records.checksums import write_sums
 from epochwatt.records.samples import write_samples
 
 from .conftest import INVALID
@@ -37,6 +38,7 @@ def with_records(measure, tmp_path):
             t_s = np.array([10.0, 11.0, 13.5])
             reads = np.array([[np.nan], [20.0 + epoch], [40.0 + epoch]])
             write_samples(folder, "host", ("read_iops",), t_s, t_s, reads)
+            write_sums(folder)
         return {run.id: str(tmp_path / "measured" / run.id)}
 
     return write

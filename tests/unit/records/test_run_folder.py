@@ -397,9 +397,20 @@ def test_sha256sum_itself_agrees(folder, add_epoch):
     assert checked.stdout.count(": OK") == 3
 
 
+def test_a_list_of_checksums_with_zeros_in_it_is_damage(folder, add_epoch):
+    add_epoch(folder, 0)
+    path = Path(folder.epoch_path(0), "SHA256SUMS")
+    path.write_bytes(path.read_bytes().replace(b"record", b"\0\0\0\0\0\0"))
+    with pytest.raises(DamagedError, match="SHA256SUMS was altered"):
+        folder.verify(0)
+
+
 @pytest.mark.parametrize(
     "content",
-    ["", "[]", "{}", "3", '{"started_unix_s": "x"}', '{"started_unix_s": NaN}', "[" * 9999],
+    [
+        *("", "[]", "{}", "3", '{"started_unix_s": "x"}', '{"started_unix_s": NaN}', "[" * 9999),
+        f'{{"started_unix_s": {10**400}}}',
+    ],
 )
 def test_damaged_attempt_does_not_block_the_run(folder, content):
     folder.begin(0)

@@ -12,6 +12,7 @@ from epochwatt import cli, fields
 from epochwatt.analysis.tables import read_epochs, summarise_runs
 from epochwatt.errors import ConfigError, RecordError
 from epochwatt.study.import_2023 import Told, clock_jumped, import_folder
+from epochwatt.study.imported import imported_runs
 from epochwatt.study.logs_2023 import Epoch
 from epochwatt.study.runs import canonical_json, run_id
 
@@ -418,3 +419,12 @@ def test_command_line(logs, checkout, tmp_path, capsys):
     assert cli.main(["import-2023", str(tmp_path / "logs"), *words]) == 0
     out = capsys.readouterr().out
     assert re.fullmatch(r"imported/jetson-agx-\S+: 3 epochs, 3 of them valid\n", out)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "1.5", "[" * 5000])
+def test_a_damaged_source_is_named_with_what_to_do(tmp_path, text):
+    path = tmp_path / "imported/a-run/source.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text, "utf-8")
+    with pytest.raises(RecordError, match=r"source\.json(.|\n)*import its logs again"):
+        imported_runs(tmp_path)

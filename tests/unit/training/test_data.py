@@ -1,15 +1,17 @@
 """A data set is opened when it is what the run asks for, and refused with the remedy otherwise."""
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from epochwatt.errors import DataError
 from epochwatt.records import files
-from epochwatt.training import data, idx
+from epochwatt.training import data, idx, landmarks
 
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
 
@@ -131,3 +133,39 @@ def test_file_without_permission_is_named(damaged, factors, as_stranger):
 @pytest.mark.parametrize(("scale", "name"), [(1, "x1"), (40.0, "x40"), (0.25, "x0.25")])
 def test_folder_is_named_after_data_set_source_and_scale(scale, name):
     assert data.folder_name("mnist", "digits", scale) == f"mnist-digits-{name}"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("files", []), ("files", {IMAGES: {"bytes": "many"}}), ("n_samples", "36"), ("recipe", 1)],
+)
+def test_manifest_of_another_form_is_named_with_the_place(
+    root, damaged, factors, edit_json, key, value
+):
+    edit_json(damaged / "manifest.json", lambda manifest: manifest.update({key: value}))
+    with pytest.raises(
+        DataError, match=rf"manifest\.json cannot be read: {key}.*Remove the folder"
+    ):
+        data.open_dataset(root, factors)
+
+
+def test_picture_of_a_size_that_none_has_is_named(tmp_path):
+    path = tmp_path / "train" / "a.jpg"
+    path.parent.mkdir()
+    Image.new("RGB", (8, 8)).save(path, "BMP")
+    content = bytearray(path.read_bytes())
+    content[18:26] = (2**16).to_bytes(4, "little") * 2  # its header's width and height
+    path.write_bytes(content)
+    table = landmarks.encode_map([landmarks.Row("u", "a", 1)])
+    (tmp_path / landmarks.MAP).write_bytes(table)
+    sums = {
+        name: {"bytes": len(held), "sha256": hashlib.sha256(held).hexdigest()}
+        for name, held in ((landmarks.MAP, table), ("train/a.jpg", bytes(content)))
+    }
+    with pytest.raises(DataError, match=r"cannot read .*a\.jpg: .*exceeds limit"):
+        data.JpegTree(str(tmp_path), {"files": sums}).read(0)
+
+
+def test_map_with_a_stray_line_end_is_named():
+    with pytest.raises(DataError, match="a-place is not a map"):
+        landmarks.decode_map(b"user_id,image_id,class\na,b\rc,1\n", "a-place")

@@ -233,3 +233,34 @@ def test_an_interpreter_without_torch_is_named(folder, factors, receipt, monkeyp
     with pytest.raises(TrainingError, match=r"cannot import .*torch.*`python:`"):
         run_part(folder, factors, 0, 0, "/no-such-data", str(receipt), machine)
     assert folder.measured() == []
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (KeyboardInterrupt(), 130),
+        (OSError(24, "Too many open files"), 1),
+        (MemoryError(), 1),
+        (RuntimeError("can't start new thread"), 1),
+    ],
+)
+def test_command_ends_with_a_message_when_the_machine_or_the_user_refuses(
+    folder, factors, data_root, receipt, machine, monkeypatch, capsys, error, status
+):
+    def refused(*_):
+        raise error
+
+    monkeypatch.setattr(command, "run_part", refused)
+    assert command.main(arguments(folder, factors, data_root, receipt, machine, last=0)) == status
+    assert folder.run in capsys.readouterr().err
+
+
+def test_command_hides_no_error_of_a_program(
+    folder, factors, data_root, receipt, machine, monkeypatch
+):
+    def wrong(*_):
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    monkeypatch.setattr(command, "run_part", wrong)
+    with pytest.raises(RuntimeError, match="mat1"):
+        command.main(arguments(folder, factors, data_root, receipt, machine, last=0))

@@ -1,0 +1,1 @@
+"""Faults injected into real measurements: `python -m benchmarks.faults`."""

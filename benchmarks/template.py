@@ -1,0 +1,119 @@
+"""`python -m benchmarks.template FOLDER`: a small run measured for real, to be damaged in copies.
+
+LeNet on 36 of the digits, three epochs of about 20 ms, with made-up power beside the host's own
+counters. The folder then holds `data/`, `measured/{run}/`, `receipt.json` and `factors.json`.
+"""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import REPOSITORY
+from epochwatt import fields
+from epochwatt.datasets.make import make_dataset
+from epochwatt.datasets.recipes import recipe
+from epochwatt.device.machine import Machine, open_machine
+from epochwatt.epochs.collect import collect_run
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.study.yaml_files import read_yaml
+from epochwatt.telemetry.client import Sampler
+from epochwatt.training.data import folder_name
+
+RUN, SCALE, EPOCHS = "host-local-lenet-ssd-w0-bs16-native-p1-0123abcd", 0.02, 3
+POWER = {"period_s": 0.002, "rails": 3, "signal": [[0.004, 8.0], [0.007, 22.0]]}
+
+
+def factors() -> dict[str, Any]:
+    """Return all factors of the run."""
+    told = {
+        **{"backend": "host", "device": "host", "instance": "local", "model": "lenet"},
+        **{"dataset": "mnist", "dataset_source": "digits", "dataset_scale": SCALE},
+        **{"storage": "ssd", "num_workers": 0, "power_mode": "native", "dvfs": "on"},
+        **{"torch_threads": 1, "recipe": recipe("mnist", "digits", SCALE)},
+    }
+    return fields.with_defaults(told)
+
+
+def machine_settings(folder: Path) -> dict[str, Any]:
+    """Return what the measuring side is told of the machine."""
+    storage = {"root": str(folder / "data"), "mount": "", "block_device": ""}
+    about = {"backend": "host", "root": "/", "kind": "", "unit": "", "storage": storage}
+    return {**about, "power_source": "none", "settle": None}
+
+
+def machine(folder: Path) -> Machine:
+    """Return the machine at hand, its data sets below `folder`."""
+    return open_machine(machine_settings(folder))
+
+
+def measure(folder: Path, run_factors: dict[str, Any], epochs: int = EPOCHS) -> None:
+    """Measure the epochs that are missing, in this process, and write the receipt."""
+    from epochwatt.training.job import run_part
+
+    runs = RunFolder(str(folder / "measured"), RUN)
+    data, receipt = str(folder / "data"), str(folder / "receipt.json")
+    run_part(runs, run_factors, 0, epochs - 1, data, receipt, machine(folder))
+
+
+def with_power() -> None:
+    """Let each sampler of this process read made-up power too: epochs here are made of it."""
+    start = Sampler.start
+    Sampler.start = functools.partial(start, synthetic=[POWER])  # type: ignore[method-assign]
+
+
+def flag_effects() -> dict[str, str]:
+    """Return what each flag does, as config/flags.yaml says."""
+    rows = read_yaml(REPOSITORY / "config/flags.yaml")
+    return {name: row["effect"] for name, row in rows.items()}
+
+
+def collect(folder: Path, epochs: int = EPOCHS) -> Path:
+    """Write the run's tables as `collect_run` does; return that of the epochs."""
+    tables = [folder / "results" / name for name in ("epochs.csv", "energy.csv")]
+    collect_run(str(folder / "measured"), RUN, epochs, flag_effects(), *map(str, tables))
+    return tables[0]
+
+
+def losses(folder: Path) -> dict[int, float]:
+    """Return the loss of each finished epoch, as its record says."""
+    runs = RunFolder(str(folder / "measured"), RUN)
+    return {epoch: runs.read(epoch).meta["loss"] for epoch in runs.measured()}
+
+
+def make(folder: Path) -> None:
+    """Make the template in a process of its own, so that this one stays without torch."""
+    command = [sys.executable, "-m", "benchmarks.template", str(folder)]
+    paths = os.pathsep.join([str(REPOSITORY / "src"), str(REPOSITORY)])
+    (folder / "tmp").mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, "PYTHONPATH": paths, "TMPDIR": str(folder / "tmp")}
+    environment |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+
+
+def prepare(folder: Path) -> dict[str, Any]:
+    """Make the data set and the file of factors; return the factors."""
+    told = factors()
+    name = folder_name(told["dataset"], told["dataset_source"], told["dataset_scale"])
+    make_dataset(folder / "data" / name, told["recipe"])
+    (folder / "factors.json").write_text(json.dumps(told), "utf-8")
+    return told
+
+
+def main(folder: Path) -> None:
+    """Make data set, run, receipt and tables."""
+    tempfile.tempdir = None  # TMPDIR of the caller: a lock and a history of its own
+    told = prepare(folder)
+    with_power()
+    measure(folder, told)
+    collect(folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,117 @@
+"""What the readers of a measured epoch rely on (board side: Python 3.6 grammar).
+
+Only what is computed with is named: an older record lacks what came later, and a newer one may hold
+more.
+"""
+
+from typing import Any, Dict
+
+from epochwatt import fields
+from epochwatt.records.shapes import (
+    ANY_KEY,
+    COUNT,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    TRUTH,
+    WHOLE,
+    WORD,
+    Kind,
+    is_number,
+)
+
+LONGEST_S = 1e7  # of an epoch: four months
+_LATEST_S = 1e11  # of a clock: what is later has no date
+
+DURATION = Kind("seconds, 0 to 1e7", lambda value: is_number(value) and 0 <= value <= LONGEST_S)
+INSTANT = Kind("seconds, 0 to 1e11", lambda value: is_number(value) and 0 <= value <= _LATEST_S)
+_OF_KIND = {"str": WORD, "int": WHOLE, "float": NUMBER, "bool": TRUTH}
+
+_CLOCKS = {
+    "cores_online?": (None, [COUNT]),
+    "cpu_mhz?": (None, NUMBER),
+    "gpu_mhz?": (None, NUMBER),
+    "emc_mhz?": (None, NUMBER),
+}
+_BOARD = {
+    "power_mode": {
+        "verified": TRUTH,
+        "dvfs": TEXT,
+        "read_back": (None, _CLOCKS),
+        "resolved": (None, _CLOCKS),
+    },
+    "busy_pct": (None, NUMBER),
+    "settled": (None, {"steady": TRUTH}),
+}
+FACTORS: Dict[str, Any] = {f.name + "?": (_OF_KIND[f.kind], None) for f in fields.FACTORS}
+FACTORS["board_settings?"] = {"power_source?": TEXT}
+FACTORS["power_mode_settings?"] = {ANY_KEY: (NUMBER, TEXT)}
+
+EVENTS = {"before": {ANY_KEY: NUMBER}, "after": {ANY_KEY: NUMBER}}
+
+# What becomes a column of epochs.csv as it stands, then what columns are made of.
+RECORD: Dict[str, Any] = {
+    f.name + "?": (_OF_KIND[f.kind], None) for f in fields.RUN_EPOCH_COLUMNS if f.name != "flags"
+}
+RECORD.update(
+    {
+        "run": WORD,
+        "epoch": COUNT,
+        "t_start_mono_s": INSTANT,
+        "t_end_mono_s": INSTANT,
+        "t_start_unix_s": INSTANT,
+        "t_end_unix_s": INSTANT,
+        "e2e_s": DURATION,
+        "factors": FACTORS,
+        "n_minibatches": COUNT,
+        "flags": [WORD],
+        "machine": OBJECT,
+        "software": OBJECT,
+        "measurement_id": TEXT,
+        "boot_id": TEXT,
+        "minibatches_sha256": TEXT,
+        "tail_s?": NUMBER,
+        "cache?": (
+            None,
+            {
+                "before_pct?": (None, NUMBER),
+                "after_pct?": (None, NUMBER),
+                "action?": (None, TEXT),
+                "in_memory?": (None, TRUTH),
+            },
+        ),
+        "board?": (None, _BOARD),
+        "events?": EVENTS,
+    }
+)
+
+ATTEMPT = {"started_unix_s": INSTANT}
+
+_READING = {
+    "reads?": (None, TEXT),
+    "averaging_s?": (None, NUMBER),
+    "update_s?": (None, NUMBER),
+    "counter_update_s?": (None, NUMBER),
+    "seen_share?": (None, NUMBER),
+    "step_w?": (None, {ANY_KEY: (None, NUMBER)}),
+}
+_SENSOR = {
+    "scope": (None, TEXT),
+    "total": (None, TEXT),
+    "n_samples?": COUNT,
+    "n_negative": COUNT,
+    "stuck_s": NUMBER,
+    "settings?": {
+        "contradictions?": (None, NUMBER),
+        "n_cpus?": (None, COUNT),
+        "sensor?": (None, _READING),
+    },
+}
+_SAMPLED = {"step_mean_s": (None, NUMBER), "n_failed": COUNT, "rows_dropped": COUNT}
+TELEMETRY = {
+    "clock_jumps?": COUNT,
+    "cpu_s?": NUMBER,
+    "wall_s?": NUMBER,
+    "sources?": {ANY_KEY: {**_SENSOR, **_SAMPLED}},
+}
+IDLE_TELEMETRY = {"sources": {ANY_KEY: ({"scope": (None, TEXT), "total": None}, _SENSOR)}}

@@ -1,0 +1,164 @@
+"""The fault campaign: a few injections of each family, and that each check can fail."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks import template
+from benchmarks.faults import __main__ as campaign
+from benchmarks.faults import damage, invariants, place
+from benchmarks.faults.place import Place
+from epochwatt.records.run_folder import RunFolder
+
+ROOT = Path(__file__).resolve().parents[2]
+FAULTS = (
+    *("flip record.json", "truncate samples-*.csv", "delete checkpoint", "zero manifest.json"),
+    *("damaged attempt", "kill -9 group", "power cut", "SIGINT trainer", "EIO of a call"),
+)
+LOSSES = {0: 2.25, 1: 2.25, 2: 2.25}
+
+
+def test_real_measurements_recover():
+    command = [sys.executable, "-m", "benchmarks.faults", "--seed", "20261122", "--count", "1"]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, "--only", *FAULTS],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(f"{name} " in done.stdout for name in FAULTS)
+
+
+@pytest.fixture
+def here(tmp_path, add_epoch, factors):
+    """A place whose three epochs are made up, with its tables and its receipt."""
+    source = tmp_path / "source"
+    runs = RunFolder(str(source / "after-3/measured"), template.RUN)
+    for epoch in range(3):
+        add_epoch(runs, epoch)
+    (source / "data").mkdir()
+    (source / "factors.json").write_text(json.dumps(factors), "utf-8")
+    (tmp_path / "beside").mkdir()
+    here = Place(tmp_path / "beside/here", source, 3)
+    template.collect(here.folder)
+    receipt = {"epochs": [{"epoch": epoch} for epoch in range(3)]}
+    (here.folder / "results/receipt.json").write_text(json.dumps(receipt), "utf-8")
+    return here
+
+
+def wrong(here, before=None, damaged=()):
+    before = here.digests() if before is None else before
+    return invariants.after_recovery(here, here.source, LOSSES, before, set(damaged))
+
+
+def test_nothing_is_wrong_where_nothing_was_done(here):
+    assert wrong(here) == []
+
+
+def test_another_loss_is_seen_and_one_after_fresh_weights_is_not(here):
+    table = here.folder / "results/epochs.csv"
+    rows = table.read_text("utf-8").replace(",2.25,", ",2.5,", 3).splitlines()
+    table.write_text("\n".join(rows) + "\n", "utf-8")
+    assert len(wrong(here)) == 3
+    flagged = [rows[0], rows[1], rows[2].replace("cold_process", "fresh_weights"), rows[3]]
+    table.write_text("\n".join(flagged) + "\n", "utf-8")
+    assert wrong(here) == ["epoch 0 has loss 2.5, undisturbed 2.25"]
+
+
+def test_a_lost_epoch_is_seen_unless_the_fault_took_it(here):
+    before = here.digests()
+    shutil.rmtree(here.epoch(1))
+    assert wrong(here, before) == ["epoch 1, whole before, is lost or altered"]
+    assert wrong(here, before, damaged=[1]) == []
+
+
+def test_other_weights_are_seen(here):
+    before = {**here.digests(), 2: "measured again since"}
+    assert wrong(here, before, [2]) == []
+    (here.epoch(2) / "checkpoint.pt").unlink(missing_ok=True)
+    (here.epoch(2) / "checkpoint.npz").write_bytes(b"others")
+    assert "checkpoint" in " ".join(wrong(here, before, [2]))
+
+
+def test_strange_files_are_seen(here):
+    (here.folder / "core").touch()
+    (here.folder.parent / "elsewhere").touch()
+    Path(here.runs.attempt_path(2)).mkdir()
+    found = " ".join(wrong(here))
+    assert all(word in found for word in ("core was", "elsewhere was", "epoch-2.unfinished is"))
+
+
+def test_a_receipt_that_lacks_an_epoch_is_seen(here):
+    (here.folder / "results/receipt.json").write_text('{"epochs": [{"epoch": 0}]}', "utf-8")
+    assert wrong(here) == ["the receipt has [0]"]
+
+
+def test_what_a_start_says_is_judged(here):
+    def broken():
+        raise KeyError("flags")
+
+    start = here.start(broken)
+    assert start.wait() in campaign.FAILED
+    (found,) = invariants.tracebacks([start])
+    assert "KeyError" in found
+    assert invariants.unnamed([start], ("record.json",)) == ["nobody named record.json"]
+    assert invariants.unnamed([start], ("flags",)) == []
+
+
+def test_a_start_that_hangs_is_ended(here):
+    start = here.start(lambda: time.sleep(1000))
+    assert start.wait(patience_s=0.2) == -99
+
+
+def test_a_process_left_behind_is_seen_and_ended(in_child, monkeypatch):
+    monkeypatch.setattr(place, "ORPHAN_S", 0.3)
+
+    def leave_one():
+        place.adopt_orphans()
+        script = "import subprocess; subprocess.Popen(['sleep', '1000'], start_new_session=True)"
+        subprocess.run([sys.executable, "-c", script], check=True)
+        return place.orphans(), place.orphans()
+
+    first, then = in_child(leave_one)
+    assert [told.split(maxsplit=1)[1] for told in first] == ["sleep 1000 "]
+    assert then == []
+
+
+def test_each_fault_of_files_can_do_harm(here):
+    done = {name for name, _, _ in damage.faults()}
+    assert len(done) == len(list(damage.faults()))
+    before = here.digests()
+    import random
+
+    for operation in damage.OPERATIONS:
+        damage.of_epoch("record.json", operation, here, random.Random(operation))
+    assert here.digests() != before
+
+
+def test_injections_are_those_of_the_seed_and_name_what_repeats_them(tmp_path):
+    faults = campaign.known_faults(tmp_path)
+    drawn = campaign.injections(faults, 3, 500)
+    assert drawn == campaign.injections(faults, 3, 500)
+    assert drawn != campaign.injections(faults, 4, 500)
+    assert len(set(drawn)) == 500
+    assert len({name for name, _ in drawn}) > 0.7 * len(faults)
+
+
+def test_a_signal_that_comes_at_once_ends_the_job_and_not_the_campaign(here):
+    started = os.getpid()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP) * 5:
+        start = here.start(collect=False)
+        start.send(number)
+        assert os.getpid() == started
+        assert start.wait() != 0
