@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +245,11 @@ def command_of(pid: int) -> str:
         return ""
 
 
+def _tracker() -> int | None:
+    """Return the process with which this one's own multiprocessing keeps track of its resources."""
+    return getattr(resource_tracker._resource_tracker, "_pid", None)
+
+
 def orphans() -> list[str]:
     """Wait for what our children left behind; return, and kill, what does not end by itself."""
     deadline_s = time.monotonic() + ORPHAN_S
@@ -251,7 +257,7 @@ def orphans() -> list[str]:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-        left = descendants(os.getpid())
+        left = [pid for pid in descendants(os.getpid()) if pid != _tracker()]
         if not left or time.monotonic() > deadline_s:
             break
         time.sleep(0.01)

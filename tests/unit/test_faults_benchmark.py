@@ -158,7 +158,8 @@ def test_injections_are_those_of_the_seed_and_name_what_repeats_them(tmp_path):
 def test_a_signal_that_comes_at_once_ends_the_job_and_not_the_campaign(here):
     started = os.getpid()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP) * 5:
-        start = here.start(collect=False)
+        # it cannot have ended before
+        start = here.start(prepare=lambda: time.sleep(20), collect=False)
         start.send(number)
         assert os.getpid() == started
         assert start.wait() != 0

@@ -78,7 +78,7 @@ def stored() -> Dict[str, Any]:
     try:
         with os.fdopen(os.open(STATE, os.O_RDONLY | os.O_NOFOLLOW)) as handle:
             state = json.loads(handle.read(65536))
-        if {key: type(state[key]) for key in state} != _STATE:
+        if type(state) is not dict or {key: type(state[key]) for key in state} != _STATE:
             raise ValueError("keys or types")
     except FileNotFoundError:
         return {}

@@ -38,7 +38,8 @@ def stall_times(meta: dict[str, Any], minibatch_s: ArrayLike) -> tuple[Array, Ar
     """
     placement = meta.get("placement")
     if placement is not None:
-        return laid_out(placement.get("starts", ()), minibatch_s)
+        marks = placement.get("starts", ()) if isinstance(placement, dict) else ()
+        return laid_out(marks, minibatch_s)
     if meta.get("timing_method") == POOLED:
         return None
     start_s, end_s = meta["t_start_mono_s"], meta["t_end_mono_s"]

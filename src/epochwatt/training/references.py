@@ -33,7 +33,7 @@ def resolve(reference: str, where: str) -> Any:
     if module_name:
         try:
             module = importlib.import_module(module_name)
-        except ImportError as error:
+        except (ImportError, TypeError) as error:  # TypeError: of dots at its beginning
             problem = "cannot be imported ({})".format(error)
         else:
             if hasattr(module, name):

@@ -101,7 +101,7 @@ def parts(board: Board, clocks: Clocks, load: Load, p: Mapping[str, float]) -> P
     )
     idle, gpu_idle = p["core_idle_share"], p["gpu_idle_share"]
     return Parts(
-        np.asarray(p[f"{board.power}_soc_w"]) + 0.0 * clocks.emc_mhz,
+        np.asarray(p[f"{board.power}_soc_w"] * p["soc_factor"]) + 0.0 * clocks.emc_mhz,
         core_w * (idle * clocks.cores + (1.0 - idle) * load.busy_cores),
         gpu_w * (gpu_idle + (1.0 - gpu_idle) * load.gpu_util),
         1e-3 * p["emc_w_per_ghz"] * clocks.emc_mhz * board.emc_bytes_per_clock / 64.0

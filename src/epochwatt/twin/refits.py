@@ -107,7 +107,7 @@ def write_refits(folder: Path, fits: Mapping[str, Fit], kinds: Mapping[str, str]
     writer.writerow([*_HEAD, *names])
     for take_away, fit in fits.items():
         kind = ALL if take_away == ALL else kinds.get(take_away, FOLD)
-        costs = [f"{cost:.2f}" for cost in sorted(fit.costs)]
+        costs = [f"{cost:.2f}" for cost in fit.costs]
         values = [f"{fit.parameters[name]:.12g}" for name in names]
         head = (fit.n_facts, len(fit.parameters.fitted), f"{fit.cost:.2f}", " ".join(costs[1:]))
         writer.writerow([take_away, kind, *head, *values])

@@ -234,7 +234,7 @@ def test_energy_shares_of_idle_powers_follow_the_parameters(simulation, claims, 
     share = claims["T5.6.2a"]
     p = simulation.twin.parameters
     same = {name: p[name] for name in p.fitted}
-    fits = {ALL: same, "5.6.2": {**same, "agx_soc_w": 50 * p["agx_soc_w"]}, "5.6": same}
+    fits = {ALL: same, "5.6.2": {**same, "soc_factor": 50 * p["soc_factor"]}, "5.6": same}
     table = EpochTable(simulation.epochs, simulation.idle)
     told = judged_again(evaluate([share], table, terms), simulation._replace(refits=fits), terms, 0)
     assert told["T5.6.2a"].held_out == "does_not_hold"

@@ -86,3 +86,10 @@ def test_record_with_a_placement_needs_nothing_else():
     placement = {"clock": "gpu", "starts": [[0, 11.0], [4, 30.0]], "error_s": 1e-5}
     starts, _ = stall_times(meta(timing_method="cuda_events_pooled", placement=placement), TIMES)
     assert list(starts) == [11.0, 17.0, 21.0, 27.0]
+
+
+@pytest.mark.parametrize("placement", [True, 3.5, "late", [], {"starts": None}])
+def test_a_placement_of_another_shape_is_named(placement):
+    """Found by the fuzzers, behind checksums that fit."""
+    with pytest.raises(RecordError, match="`placement` of a record does not say"):
+        stall_times({"placement": placement}, np.ones((3, 3)))

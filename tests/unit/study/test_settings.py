@@ -163,7 +163,7 @@ def test_titles_and_panels_are_plain_values(checkout):
     settings = checkout.settings()
     assert settings.titles == {"lenet": "LeNet-5", "host": "a test's machine"}
     assert settings.panels("fig02")["fig02a"] == {
-        **{"title": "time by workers", "width_in": 5.0, "height_in": 3.2}
+        **{"title": "time by workers", "width_in": 5.0, "height_in": 3.2, "claims": []}
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.epochs.energy import counter_energy_j
+from epochwatt.epochs.counter import counter_energy_j
 from epochwatt.records.samples import read_samples
 from epochwatt.telemetry.rapl import MAX_W, RaplSource
 from epochwatt.telemetry.sampler import Recorder

@@ -89,14 +89,15 @@ def test_no_fitted_parameter_is_private_to_one_number(evidence):
     assert 0.5 < PRIVATE < 1
 
 
-def test_power_of_nanos_soc_is_left_at_its_prior(evidence):
-    """One number, S5.6-06, has 99 % of what it does: it would be met whatever the rest says."""
-    nano = evidence.twin.parameters.described["nano_soc_w"]
-    assert (nano.source, nano.value) == ("assumed", nano.prior)
-    assert nano.factor > 1  # still a candidate, should more of Nano be published
-    fitted = replace(evidence.twin, parameters=evidence.twin.parameters.candidates())
-    moved = moves(evidence.facts, fitted, evidence.modes)["nano_soc_w"]
-    assert private_number(evidence.facts, moved) == "S5.6-06"
+def test_boards_share_what_is_fitted_of_their_socs_power(evidence):
+    """A parameter of Nano's own would serve one number, S5.6-06, which it would meet in any case."""
+    p = evidence.twin.parameters
+    assert {p.described[f"{board}_soc_w"].source for board in ("agx", "nx", "nano", "orin")} == {
+        "assumed"
+    }
+    assert "soc_factor" in p.fitted
+    moved = moves(evidence.facts, evidence.twin, evidence.modes)["soc_factor"]
+    assert private_number(evidence.facts, moved) == ""
 
 
 def test_every_fitted_parameter_of_the_checkout_has_its_evidence(evidence):
@@ -122,20 +123,20 @@ def test_committed_lists_are_those_of_the_committed_values(evidence):
 
 def test_power_serves_no_time(evidence):
     found = served_by(evidence)
-    assert found["agx_soc_w"]
-    assert not {fact.unit for fact in found["agx_soc_w"]} & {"s", "ms"}
+    assert found["soc_factor"]
+    assert not {fact.unit for fact in found["soc_factor"]} & {"s", "ms"}
     assert not {fact.unit for fact in found["hdd_access_ms"]} & {"W", "Wh"}
 
 
 def test_parameter_of_one_number_is_assumed_again(evidence, only):
-    twin = only(evidence.twin, "nano_soc_w", "sample_kcycles")
+    twin = only(evidence.twin, "soc_factor", "sample_kcycles")
     ids = ("S5.6-06", "S5.1.3-01", "S5.1.3-02", "S5.1.4-01", "RS5.1.4-05", "S5.1.5-01")
     some = [fact for fact in evidence.facts if fact.id in ids]
     lines = []
     fit = fit_with_evidence(some, [], twin, evidence.modes, lines.append)
     assert fit.parameters.fitted == ("sample_kcycles",)
-    assert "nano_soc_w stays at its prior: it serves S5.6-06" in lines
-    assert fit.parameters["nano_soc_w"] == twin.parameters.described["nano_soc_w"].prior
+    assert "soc_factor stays at its prior: it serves S5.6-06" in lines
+    assert fit.parameters["soc_factor"] == twin.parameters.described["soc_factor"].prior
     served = fit.parameters.described["sample_kcycles"].serves
     assert {"S5.1.3-01", "S5.1.5-01"} <= set(served)
     again = replace(twin, parameters=fit.parameters)

@@ -155,24 +155,24 @@ class TestFile:
 
     @pytest.fixture
     def fits(self, evidence, only):
-        p = only(evidence.twin, "sample_kcycles", "agx_soc_w").parameters
+        p = only(evidence.twin, "sample_kcycles", "soc_factor").parameters
         moved = {ALL: (470.0, 3.5), "5.1.1": (450.5, 3.25), "5.6": (500.0, 4.0)}
         return {
-            name: Fit(p.moved({"sample_kcycles": a, "agx_soc_w": b}), 12.345, 99)
+            name: Fit(p.moved({"sample_kcycles": a, "soc_factor": b}), 12.345, 99)
             for name, (a, b) in moved.items()
         }
 
     def test_is_read_back(self, fits, tmp_path):
         write_refits(tmp_path, fits, {})
         found = load_refits(tmp_path, fits[ALL].parameters)
-        assert found["5.1.1"] == {"sample_kcycles": 450.5, "agx_soc_w": 3.25}
+        assert found["5.1.1"] == {"sample_kcycles": 450.5, "soc_factor": 3.25}
         assert list(found) == [ALL, "5.1.1", "5.6"]
         assert (
             (tmp_path / FILE)
             .read_text("utf-8")
             .startswith(
                 "take_away,kind,n_facts,n_parameters,objective,other_starts,"
-                "sample_kcycles,agx_soc_w\nall,all,99,2,"
+                "sample_kcycles,soc_factor\nall,all,99,2,"
             )
         )
 
@@ -222,7 +222,7 @@ class TestDraws:
 
     def test_draws_lie_around_the_fit_with_the_spread_and_correlation_of_the_folds(self, evidence):
         p = evidence.twin.parameters
-        names = ["sample_kcycles", "agx_soc_w"]
+        names = ["sample_kcycles", "soc_factor"]
         logs = np.random.default_rng(5).normal(0, [0.02, 0.1], (12, 2)) @ [[1, 0], [0.5, 1]]
         refits = {
             str(i): {n: p[n] * math.exp(x) for n, x in zip(names, row, strict=True)}

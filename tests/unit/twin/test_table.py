@@ -112,7 +112,9 @@ def test_idle_powers_follow_the_parameters(twin, modes):
     assert told == {**row, "power_w": pytest.approx(float(wanted))}
     more = twin.parameters.moved({"agx_soc_w": 2 * twin.parameters["agx_soc_w"]})
     (moved,) = idle_rows([row], twin, modes, more)
-    assert moved["power_w"] - told["power_w"] == pytest.approx(twin.parameters["agx_soc_w"])
+    assert moved["power_w"] - told["power_w"] == pytest.approx(
+        twin.parameters["agx_soc_w"] * twin.parameters["soc_factor"]
+    )
 
 
 def test_a_mode_that_is_not_simulated_is_named(written, twin, modes):
