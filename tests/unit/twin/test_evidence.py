@@ -90,7 +90,7 @@ def test_no_fitted_parameter_is_private_to_one_number(evidence):
 
 
 def test_boards_share_what_is_fitted_of_their_socs_power(evidence):
-    """A parameter of Nano's own would serve one number, S5.6-06, which it would meet in any case."""
+    """One of Nano's own would serve one number, S5.6-06, and meet it in any case."""
     p = evidence.twin.parameters
     assert {p.described[f"{board}_soc_w"].source for board in ("agx", "nx", "nano", "orin")} == {
         "assumed"
