@@ -18,7 +18,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from epochwatt.figures import style
 
-PAPER_OF = {"": "SIGMETRICS 2023", "hipcw_": "HiPCW 2021, in no fit"}  # by what a class begins with
+PAPER_OF = {
+    "": "SIGMETRICS 2023",
+    "hipcw_": "HiPCW 2021, one parameter",
+}  # by what a class begins with
 PANELS = {"time": "times", "energy_power": "energies and powers", "change": "changes"}
 UNITS = {  # of a panel: unit in the table -> how many of the panel's unit, marker, words
     "time": {"s": (1.0, "o", "s"), "ms": (1e-3, "v", "ms of a mini-batch, in s")},

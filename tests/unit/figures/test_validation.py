@@ -87,7 +87,7 @@ def test_each_panel_has_its_unit_its_papers_and_their_median_errors(panel):
         "SIGMETRICS 2023: 2, median error 13.9 %",
         "s",
         "ms of a mini-batch, in s",
-        "HiPCW 2021, in no fit: 1, median error 109.9 %",
+        "HiPCW 2021, one parameter: 1, median error 109.9 %",
         "s, HiPCW",
     ]
     assert times.get_xlim() == times.get_ylim()
