@@ -14,7 +14,9 @@ itself contradicts does not pull; no parameter leaves three widths of its prior.
 the plain square leads away from minima that give up whole groups of numbers. There are several
 minima all the same. The one below the priors counts; where random starts around them end is told
 beside it (`Fit.costs`). A lower end is no better a board: the lowest of six found put the cores of
-AGX Xavier at half the power that their rail shows, which no fit has seen (docs/twin.md).
+AGX Xavier at half the power that their rail shows, which no fit has seen (docs/twin.md). For the
+same reason steps are those of a trust region that bends at the bounds (`trf`): they go from the
+priors to the nearest minimum.
 """
 
 import math
@@ -141,7 +143,7 @@ def _descend(
     begun_s, cost = time.monotonic(), math.inf
     for loss, stop in (("linear", COARSE), ("soft_l1", FINE)):
         found = least_squares(
-            problem.residuals, x, problem.jacobian, bounds=(-MOST, MOST), method="dogbox",
+            problem.residuals, x, problem.jacobian, bounds=(-MOST, MOST), method="trf",
             loss=loss, ftol=stop, max_nfev=MAX_STEPS,
         )  # fmt: skip
         x, cost = found.x, float(found.cost)

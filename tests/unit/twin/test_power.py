@@ -168,4 +168,5 @@ def test_rails_that_no_fit_has_seen(twin):
     gpu, cpu, rest, module = 100 * np.median(np.abs(errors), axis=0)
     assert len(rows) == 14
     assert module < 10  # docs/twin.md says what the parts are off by
-    assert (gpu, cpu, rest) == pytest.approx((35, 25, 12), abs=3)
+    assert cpu < 15
+    assert (gpu, rest) == pytest.approx((35, 21), abs=3)
