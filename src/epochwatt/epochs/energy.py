@@ -19,6 +19,7 @@ from epochwatt.epochs.windows import (
     around,
     check_window,
     cleaned,
+    distinct,
     integral_to,
     typical_step_s,
     weights_s,
@@ -209,10 +210,12 @@ def paper_missing_pct(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s:
     """Return the share of a window that the papers' sum has no reading for, %.
 
     What lies before the first reading picked or after the last, and of a longer step all but two
-    seconds. Arguments as for `paper_energy_wh`.
+    seconds, or two steps of a slower sensor: samples are thinned out where an epoch takes hours.
+    Arguments as for `paper_energy_wh`.
     """
     t, _ = _picked(t_s, power_w, start_s, end_s)
-    covered_s = float(np.diff(t).clip(max=2 * TICK_S).sum()) if t.size > 1 else 0.0
+    step_s = max(TICK_S, typical_step_s(distinct(np.asarray(t_s, dtype=np.float64))))
+    covered_s = float(np.diff(t).clip(max=2 * step_s).sum()) if t.size > 1 else 0.0
     return 100.0 * (1.0 - covered_s / (end_s - start_s))
 
 

@@ -190,6 +190,14 @@ def test_what_the_paper_sum_lacks():
     assert paper_missing_pct([1.0], [5.0], 0.0, 2.0) == 100.0
 
 
+def test_samples_that_are_thinned_out_lack_nothing():
+    """Those of a simulated epoch of an hour are 3.4 s apart; its energy was empty."""
+    t = np.arange(-2.0, 3400.0, 3.4)
+    assert paper_missing_pct(t, 0 * t + 10, 0.0, 3377.0) < 0.3
+    lost = np.where((t > 1000) & (t < 1500), np.nan, 10.0)
+    assert paper_missing_pct(t, lost, 0.0, 3377.0) == pytest.approx(14.7, abs=0.5)
+
+
 def test_paper_sum_of_one_reading_is_nothing_rather_than_zero():
     assert math.isnan(paper_energy_wh([0.1, 0.2, 0.3], [1, 1, 1], 0.0, 0.4))
     assert math.isnan(paper_energy_wh([0.1], [1], 0.0, 0.4))
