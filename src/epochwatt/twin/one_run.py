@@ -79,7 +79,9 @@ def one_run(published: Published, twin: Twin, modes: Modes) -> dict[Point, Point
 
 
 def drawn(parameters: Parameters, n: int, seed: int) -> dict[str, Array]:
-    """Return sets of parameters in which the fitted ones lie anywhere within their priors' widths.
+    """Return sets of parameters: those with a prior lie anywhere within its width.
+
+    So what is found does not depend on what was fitted before.
 
     Parameters
     ----------
@@ -87,7 +89,8 @@ def drawn(parameters: Parameters, n: int, seed: int) -> dict[str, Array]:
     seed : the same gives the same
     """
     known, rng = parameters.described, np.random.default_rng(seed)
-    steps = {name: rng.uniform(-1.0, 1.0, n) for name in parameters.fitted}
+    others = [name for name in known if known[name].factor and name not in parameters.fitted]
+    steps = {name: rng.uniform(-1.0, 1.0, n) for name in [*parameters.fitted, *others]}
     return {
         **parameters,
         **{name: known[name].prior * known[name].factor ** x for name, x in steps.items()},

@@ -103,7 +103,7 @@ def test_the_sampled_energy_agrees_with_the_exact_one(told, names, workers):
 def test_samples_without_end_give_the_exact_energy(told):
     _, line = told("agx", "mobilenet", n=50)
     end_s = float(line.bounds_s[-1])
-    t_s = np.linspace(0.0, end_s, 200_001)
+    t_s = np.linspace(0.0, end_s, 800_001)
     energy = trapezoid(t_s, line.at(t_s).sum(axis=1), 0.0, end_s)
     assert energy.energy_j == pytest.approx(line.energy_j, rel=1e-4)
 
