@@ -53,11 +53,11 @@ def test_dvfs_that_leaves_the_clocks_is_one_run(grouped):
     assert found["on"] == found["off"] != found["slow"]
 
 
-def test_draws_stay_within_the_priors_and_move_every_fitted_parameter(twin):
+def test_draws_stay_within_the_priors_and_move_every_parameter_that_has_one(twin):
     p, told = twin.parameters, drawn(twin.parameters, 50, 3)
     for name, known in p.described.items():
         values = np.asarray(told[name])
-        if known.source == "fitted":
+        if known.factor:
             assert np.all(np.abs(np.log(values / known.prior)) <= np.log(known.factor))
             assert np.ptp(np.log(values)) > np.log(known.factor)
         else:
