@@ -265,7 +265,7 @@ class FullCheckout:
     def epoch_state(self, run: str, *epochs: int) -> dict[str, tuple]:
         """Return the state of what is kept of these epochs, but for their checkpoint."""
         state = self.state(*(f"measured/{run}/epoch-{epoch}" for epoch in epochs))
-        return {path: about for path, about in state.items() if not path.endswith(".pt")}
+        return {path: about for path, about in state.items() if Path(path).stem != "checkpoint"}
 
     def leftovers(self) -> list[str]:
         """Return what an attempt or a writer that died left under a temporary name."""
