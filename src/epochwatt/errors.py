@@ -1,6 +1,7 @@
 """The exception tree (board side: Python 3.6 grammar).
 
-Each message says what was found, what is allowed, where it came from and what to do::
+An error is a problem and, where they are known, four fields: where it is, what was found there,
+what is allowed, what to do. Code and tests use the fields; only `str()` makes text of them::
 
     EpochwattError
     +-- ConfigError          a key, value or row of config/ that cannot be
@@ -14,9 +15,50 @@ Each message says what was found, what is allowed, where it came from and what t
         +-- RebootNeeded     the board has to be restarted before the setting can be made
 """
 
+from typing import Iterable, Optional, Union
+
+FIELDS = ("found", "allowed", "do")
+Words = Optional[Union[str, Iterable[object]]]
+
 
 class EpochwattError(Exception):
-    """Base of everything this package raises on purpose; shown without a traceback."""
+    """Base of everything this package raises on purpose; shown without a traceback.
+
+    Parameters
+    ----------
+    problem : str
+        One sentence without a full stop: "unknown figure 'fig99'".
+    where : str, optional
+        File, key, line or run it is about: "config/studies.yaml: my-study: batch_size".
+    found, allowed, do : str or iterable of str, optional
+        What was there, what may be there, what the reader can do; an iterable is a list of choices.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        where: Optional[str] = None,
+        found: Words = None,
+        allowed: Words = None,
+        do: Words = None,
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.where = where
+        self.found = found
+        self.allowed = allowed
+        self.do = do
+
+    def __str__(self) -> str:
+        """Return the problem, and below it one indented line for each field that is known."""
+        lines = [self.problem if self.where is None else "{}: {}".format(self.where, self.problem)]
+        for name in FIELDS:
+            value = getattr(self, name)
+            if value is not None:
+                text = value if isinstance(value, str) else ", ".join(str(item) for item in value)
+                lines.append("  {}: {}".format(name, text))
+        return "\n".join(lines)
 
 
 class ConfigError(EpochwattError):
