@@ -15,10 +15,10 @@ what is allowed, what to do. Code and tests use the fields; only `str()` makes t
         +-- RebootNeeded     the board has to be restarted before the setting can be made
 """
 
-from typing import Iterable, Optional, Union
+from typing import Collection, Optional, Union
 
 FIELDS = ("found", "allowed", "do")
-Words = Optional[Union[str, Iterable[object]]]
+Words = Optional[Union[str, Collection[object]]]
 
 
 class EpochwattError(Exception):
@@ -30,8 +30,8 @@ class EpochwattError(Exception):
         One sentence without a full stop: "unknown figure 'fig99'".
     where : str, optional
         File, key, line or run it is about: "config/studies.yaml: my-study: batch_size".
-    found, allowed, do : str or iterable of str, optional
-        What was there, what may be there, what the reader can do; an iterable is a list of choices.
+    found, allowed, do : str or collection of str, optional
+        What was there, what may be there, what the reader can do; a collection is a list of choices.
     """
 
     def __init__(
