@@ -31,10 +31,10 @@ test: $(VENV)/dev-ready ## all tests: unit, rules, end to end
 	@echo "tests passed; where they are and how to add one: CONTRIBUTING.md"
 
 setup-jetson: $(VENV)/workflow-ready ## on a Jetson: install the root helper and link the profile (asks for your password)
-	@sudo $(CURDIR)/$(PY) -B -m epochwatt.study.board_setup setup
+	@sudo $(CURDIR)/$(PY) -B -m epochwatt.maintenance.board_setup setup
 
 remove-jetson: $(VENV)/workflow-ready ## put the board's settings back and take the root helper away
-	@sudo $(CURDIR)/$(PY) -B -m epochwatt.study.board_setup remove
+	@sudo $(CURDIR)/$(PY) -B -m epochwatt.maintenance.board_setup remove
 
 board-env: .venv-board/ready ## Python 3.6 with torch 1.8 for the tests of the board side, where a python3.6 is there
 
@@ -65,7 +65,7 @@ gpu-check: $(VENV)/host-ready ## check all that wants an NVIDIA GPU (under eight
 	@$(PY) -m benchmarks.gpu_check
 
 docs: $(VENV)/dev-ready ## rewrite the generated parts of docs/ and config/
-	@$(PY) -m epochwatt.study.reference
+	@$(PY) -m epochwatt.maintenance.reference
 
 lock: ## resolve the locked versions anew
 	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q uv==$(UV_VERSION)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from epochwatt.prediction.model import Prior
-from epochwatt.prediction.modes import Mode, Numbers
-from epochwatt.prediction.observations import Observations, of_rows
-from epochwatt.twin.boards import Board
-from epochwatt.twin.power import Clocks, Load, parts
+from epochwatt.prediction.data.modes import Mode, Numbers
+from epochwatt.prediction.data.observations import Observations, of_rows
+from epochwatt.prediction.models.linear_model import Prior
+from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.model.power import Clocks, Load, parts
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared/data/measured"
 YOLO = "waggle_agx_xavier_power_modes/power_modes_summary.csv"

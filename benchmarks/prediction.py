@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import measured
+from benchmarks import synthetic_truth as worlds
 from benchmarks.prediction_measured import (
     DEVICE,
     ERROR,
@@ -24,22 +25,11 @@ from benchmarks.prediction_measured import (
     share,
 )
 from benchmarks.results import REPOSITORY, Budget, Result, Row, markdown
+from benchmarks.synthetic_truth import World
 from epochwatt.fakeboard.kinds import KINDS
-from epochwatt.prediction import worlds
-from epochwatt.prediction.boards import board_of_kind
-from epochwatt.prediction.choose_modes import Design, board_design, choose_modes
-from epochwatt.prediction.model import bounds, sample_both
-from epochwatt.prediction.modes import Board, Mode, Numbers, as_rows
-from epochwatt.prediction.observations import Observations
-from epochwatt.prediction.physical import (
-    fit_log_time,
-    fit_physical_time,
-    fit_power,
-    fit_power_on_prior,
-    fit_time_on_prior,
-)
-from epochwatt.prediction.recommend import recommend
-from epochwatt.prediction.scoring import (
+from epochwatt.prediction.data.modes import Board, Mode, Numbers, as_rows
+from epochwatt.prediction.data.observations import Observations
+from epochwatt.prediction.evaluation.cross_validation import (
     PRIOR,
     Priors,
     Trial,
@@ -48,16 +38,26 @@ from epochwatt.prediction.scoring import (
     score,
     try_splits,
 )
-from epochwatt.prediction.splits import Split
-from epochwatt.prediction.subsets import N_EPOCHS, N_MODES
-from epochwatt.prediction.twin_prior import priors
-from epochwatt.prediction.worlds import World
+from epochwatt.prediction.evaluation.splits import Split
+from epochwatt.prediction.models.linear_model import bounds, sample_both
+from epochwatt.prediction.models.physical import (
+    fit_log_time,
+    fit_physical_time,
+    fit_power,
+    fit_power_on_prior,
+    fit_time_on_prior,
+)
+from epochwatt.prediction.models.twin_prior import priors
+from epochwatt.prediction.recommend.board_tables import board_of_kind
+from epochwatt.prediction.recommend.recommend import recommend
+from epochwatt.prediction.selection.optimal_design import Design, board_design, choose_modes
+from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS, N_MODES
 from epochwatt.records import files
-from epochwatt.twin.counting import write_workload
-from epochwatt.twin.load import Twin, load_twin
-from epochwatt.twin.modes import load_modes
-from epochwatt.twin.observe import DATASETS
-from epochwatt.twin.refits import load_prior_parameters, load_refits
+from epochwatt.twin.calibration.power_modes import load_modes
+from epochwatt.twin.calibration.queries import DATASETS
+from epochwatt.twin.counting.count_workload import write_workload
+from epochwatt.twin.inputs.twin import Twin, load_twin
+from epochwatt.twin.validation.refits import load_prior_parameters, load_refits
 
 CONFIG, OUT = REPOSITORY / "config/twin", REPOSITORY / "results/prediction.md"
 NAMED, REPRESENTATIVE = "abcdefghij", "efij"  # SIGMETRICS 2023, 5.7

@@ -15,12 +15,9 @@ import numpy as np
 from benchmarks import measured, sweeps
 from benchmarks.prediction_sweeps import sweeps_text
 from benchmarks.results import markdown
-from epochwatt.prediction import deviations, intervals, physical
-from epochwatt.prediction.intervals import coverage
-from epochwatt.prediction.modes import Mode
-from epochwatt.prediction.observations import Observations
-from epochwatt.prediction.physical import fit_physical_time, fit_power
-from epochwatt.prediction.scoring import (
+from epochwatt.prediction.data.modes import Mode
+from epochwatt.prediction.data.observations import Observations
+from epochwatt.prediction.evaluation.cross_validation import (
     POWER_FITS,
     TIME_FITS,
     Fit,
@@ -30,9 +27,13 @@ from epochwatt.prediction.scoring import (
     score,
     try_splits,
 )
-from epochwatt.prediction.splits import Split, leave_one_mode_out, random_subsets
-from epochwatt.prediction.subsets import N_MODES
-from epochwatt.twin.load import Twin
+from epochwatt.prediction.evaluation.splits import Split, leave_one_mode_out, random_subsets
+from epochwatt.prediction.models import intervals, physical
+from epochwatt.prediction.models import residual_gp as deviations
+from epochwatt.prediction.models.intervals import coverage
+from epochwatt.prediction.models.physical import fit_physical_time, fit_power
+from epochwatt.prediction.selection.paper_subset_search import N_MODES
+from epochwatt.twin.inputs.twin import Twin
 
 DEVICE = "agx"  # SIGMETRICS 2023, 5.7
 SEED = 0  # not 1, of the worlds that were looked at when `beliefs` were set by hand

@@ -13,13 +13,13 @@ import numpy as np
 from benchmarks import sweeps
 from benchmarks.results import markdown
 from benchmarks.sweeps import Tables
-from epochwatt.prediction.model import FittedModel, bounds, sample_both
-from epochwatt.prediction.modes import Numbers, PredictionError
-from epochwatt.prediction.observations import Observations
-from epochwatt.prediction.physical import fit_physical_time, fit_power
-from epochwatt.prediction.recommend import choose
-from epochwatt.prediction.scoring import absolute_errors_pct, score
-from epochwatt.prediction.splits import Split, leave_one_mode_out
+from epochwatt.prediction.data.modes import Numbers, PredictionError
+from epochwatt.prediction.data.observations import Observations
+from epochwatt.prediction.evaluation.cross_validation import absolute_errors_pct, score
+from epochwatt.prediction.evaluation.splits import Split, leave_one_mode_out
+from epochwatt.prediction.models.linear_model import FittedModel, bounds, sample_both
+from epochwatt.prediction.models.physical import fit_physical_time, fit_power
+from epochwatt.prediction.recommend.recommend import choose
 
 SEED = 5
 N_PROFILED = (4, 10, 25)

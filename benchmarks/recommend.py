@@ -13,11 +13,11 @@ from benchmarks.results import REPOSITORY, Result, Row, at_most
 from epochwatt import fields
 from epochwatt.errors import EpochwattError
 from epochwatt.fakeboard.kinds import KINDS, Kind
-from epochwatt.prediction.boards import board_of_kind
-from epochwatt.prediction.fits import ENERGY_FILE, SCHEMA_VERSION, TIME_FILE
-from epochwatt.prediction.observations import of_rows
-from epochwatt.prediction.physical import fit_physical_time, fit_power
-from epochwatt.prediction.recommend import modes_to_measure
+from epochwatt.prediction.data.observations import of_rows
+from epochwatt.prediction.models.model_store import ENERGY_FILE, SCHEMA_VERSION, TIME_FILE
+from epochwatt.prediction.models.physical import fit_physical_time, fit_power
+from epochwatt.prediction.recommend.board_tables import board_of_kind
+from epochwatt.prediction.recommend.recommend import modes_to_measure
 
 BUDGET = at_most(2.0)
 DEVICES = {"agx": "agx", "orin": "orin-jp5"}  # device file -> fake board

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from epochwatt.prediction.modes import Mode
-from epochwatt.prediction.observations import PROCESSES, Observations, of_rows
+from epochwatt.prediction.data.modes import Mode
+from epochwatt.prediction.data.observations import PROCESSES, Observations, of_rows
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared/data/sweeps"
 TRANSLUCENCE = "translucence_jetson_tx1_tx2/configs.csv"

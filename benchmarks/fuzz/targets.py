@@ -23,26 +23,28 @@ from benchmarks import template
 from benchmarks.fuzz import logs_2023, machine
 from benchmarks.fuzz.target import Target, on_file, written_to
 from benchmarks.results import REPOSITORY
-from epochwatt.analysis import compare, idle, tables
+from epochwatt.analysis import collect_idle as idle
+from epochwatt.analysis import collect_study as tables
+from epochwatt.analysis import compare
 from epochwatt.claims import expression
 from epochwatt.claims.evaluate import TAKEAWAYS, evaluate, load_claims, namespace
 from epochwatt.claims.tables import EpochTable, PublishedTable, read_rows
-from epochwatt.claims.terms import load_terms
+from epochwatt.claims.tolerances import load_terms
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.device import history
 from epochwatt.fakeboard import replay
+from epochwatt.published import numbers as published
 from epochwatt.records import checksums
 from epochwatt.records.run_folder import RunFolder
-from epochwatt.study import published
 from epochwatt.study.imported import IMPORTED, imported_runs
 from epochwatt.study.logs_2023 import KINDS, read_folder
 from epochwatt.study.settings import load_settings
 from epochwatt.training import cifar, idx, landmarks
 from epochwatt.training.data import JpegTree, folder_name, open_dataset
-from epochwatt.twin.boards import load_boards
-from epochwatt.twin.data import load_samples
-from epochwatt.twin.parameters import load_parameters
+from epochwatt.twin.inputs.boards import load_boards
+from epochwatt.twin.inputs.parameters import load_parameters
+from epochwatt.twin.inputs.samples import load_samples
 
 
 def targets(folder: Path) -> list[Target]:

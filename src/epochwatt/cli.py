@@ -217,7 +217,7 @@ def _summary(_: argparse.Namespace) -> None:
 
 
 def _report(_: argparse.Namespace) -> None:
-    from epochwatt.study.report import make_report
+    from epochwatt.maintenance.report import make_report
 
     print(make_report())
 
@@ -246,14 +246,17 @@ def _bundle(arguments: argparse.Namespace) -> None:
 
 def _count_workload(arguments: argparse.Namespace) -> None:
     from epochwatt.study.settings import load_settings
-    from epochwatt.twin.counting import network_factors, write_workload  # imports torch
+    from epochwatt.twin.counting.count_workload import (  # imports torch
+        network_factors,
+        write_workload,
+    )
 
     factors = network_factors(arguments.model, load_settings().workloads)
     write_workload(factors, arguments.output)
 
 
 def _simulate_run(arguments: argparse.Namespace) -> None:
-    from epochwatt.twin.job import simulate_run
+    from epochwatt.twin.simulation.simulate_run import simulate_run
 
     simulate_run(
         arguments.run,
@@ -268,13 +271,13 @@ def _simulate_run(arguments: argparse.Namespace) -> None:
 
 
 def _simulate_idle(arguments: argparse.Namespace) -> None:
-    from epochwatt.twin.job import simulate_idle
+    from epochwatt.twin.simulation.simulate_run import simulate_idle
 
     simulate_idle(arguments.idles, arguments.config, arguments.output)
 
 
 def _what_if(arguments: argparse.Namespace) -> None:
-    from epochwatt.twin.what_if import TOTALS, Asked, what_if_lines
+    from epochwatt.twin.what_if.question import TOTALS, Asked, what_if_lines
 
     told = {key: value for key, value in vars(arguments).items() if key != "command"}
     totals = {name: told.pop(name) for name in TOTALS}
@@ -282,14 +285,14 @@ def _what_if(arguments: argparse.Namespace) -> None:
 
 
 def _recommend(arguments: argparse.Namespace) -> None:
-    from epochwatt.prediction.advice import Asked, advise
-    from epochwatt.prediction.advice_text import (
+    from epochwatt.prediction.recommend.command import Asked, advise
+    from epochwatt.prediction.recommend.text import (
         advice_lines,
         block_lines,
         file_lines,
         write_block,
     )
-    from epochwatt.prediction.verify import verify_lines
+    from epochwatt.prediction.recommend.verify import verify_lines
 
     told = {key: value for key, value in vars(arguments).items() if key != "command"}
     budgets = {name: told.pop(name) for name in ("power_w", "epoch_s", "energy_wh")}
@@ -318,8 +321,8 @@ def _compare(arguments: argparse.Namespace) -> None:
 
 def _calibrate_twin(arguments: argparse.Namespace) -> None:
     from epochwatt.claims.removed import write_removed
-    from epochwatt.twin.recalibrate import recalibrate, refresh_leaks, study_priors
-    from epochwatt.twin.seen import write_seen
+    from epochwatt.twin.calibration.fit_numbers import write_seen
+    from epochwatt.twin.validation.validate_twin import recalibrate, refresh_leaks, study_priors
 
     write_seen()
     refresh_leaks(arguments.workloads)

@@ -31,7 +31,8 @@ class EpochwattError(Exception):
     where : str, optional
         File, key, line or run it is about: "config/studies.yaml: my-study: batch_size".
     found, allowed, do : str or collection of str, optional
-        What was there, what may be there, what the reader can do; a collection is a list of choices.
+        What was there, what may be there, what the reader can do; a collection is a list of
+        choices.
     """
 
     def __init__(

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from epochwatt.prediction.choices import choose_power_modes
-from epochwatt.prediction.fitting import fit_epoch_energy, fit_epoch_time
-from epochwatt.prediction.used import needed
-from epochwatt.twin.counting import write_workload
+from epochwatt.prediction.data.required_runs import needed
+from epochwatt.prediction.evaluation.fit_models import fit_epoch_energy, fit_epoch_time
+from epochwatt.prediction.selection.choose_power_modes import choose_power_modes
+from epochwatt.twin.counting.count_workload import write_workload
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STUDIES = ("sigmetrics-power-modes", "sigmetrics-prediction")

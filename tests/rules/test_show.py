@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from epochwatt.claims.findings import Finding, write_findings
+from epochwatt.claims.claims_table import Finding, write_findings
 
 
 def test_claims_are_shown_by_take_away(checkout, run_rule):

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from epochwatt.claims.findings import write_findings
+from epochwatt.claims.claims_table import write_findings
 
 
 def test_summary_says_where_the_time_went(checkout, write_epochs, run_rule):

@@ -4,8 +4,8 @@ import csv
 import shutil
 from pathlib import Path
 
-from epochwatt.twin.counting import write_workload
-from epochwatt.twin.recalibrate import MODELS, write_validation
+from epochwatt.twin.counting.count_workload import write_workload
+from epochwatt.twin.validation.validate_twin import MODELS, write_validation
 
 TARGET = "results/twin/validation.csv"
 NAMES = ("validation.csv", "groupings.csv", "validation.txt")

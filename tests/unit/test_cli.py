@@ -153,7 +153,7 @@ def test_summary_names_the_report_only_if_there_is_one(has_report, run, tmp_path
 
 
 def test_report_prints_what_was_done(run, monkeypatch):
-    monkeypatch.setattr("epochwatt.study.report.make_report", lambda: "the report is made")
+    monkeypatch.setattr("epochwatt.maintenance.report.make_report", lambda: "the report is made")
     assert run("report") == (0, "the report is made\n", "")
 
 

@@ -26,7 +26,9 @@ LAYERS = (
     ("epochs",),
     ("datasets",),
     ("fakeboard",),
+    ("published",),
     ("study",),
+    ("maintenance",),
     ("doctor",),
     ("twin",),
     ("analysis",),
@@ -41,7 +43,7 @@ PLACE = {name: place for place, names in enumerate(LAYERS) for name in names}
 BOARD_LAYERS = {"", "fields", "errors", "records", "device", "telemetry", "training"}
 BOARD_LIBRARIES = {"torch", "torchvision", "numpy", "PIL", "psutil", "pynvml", "jtop"}
 
-LIMITS = {"function": 50, "module": 400, "adapter": 40, "rule": 25, "rule file": 250}
+LIMITS = {"function": 50, "module": 600, "adapter": 40, "rule": 28, "rule file": 250}
 
 
 def layer(module):

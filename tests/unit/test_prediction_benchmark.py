@@ -8,13 +8,13 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import measured, prediction, prediction_measured
 from benchmarks.results import REPOSITORY, Result
+from benchmarks.synthetic_truth import World
 from epochwatt.fakeboard.kinds import KINDS
-from epochwatt.prediction import physical
-from epochwatt.prediction.boards import board_of_kind
-from epochwatt.prediction.modes import Mode, as_rows
-from epochwatt.prediction.recommend import Estimate
-from epochwatt.prediction.worlds import World
-from epochwatt.twin.load import load_twin
+from epochwatt.prediction.data.modes import Mode, as_rows
+from epochwatt.prediction.models import physical
+from epochwatt.prediction.recommend.board_tables import board_of_kind
+from epochwatt.prediction.recommend.recommend import Estimate
+from epochwatt.twin.inputs.twin import load_twin
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ parameters.
 Gives: results/claims.csv and its summary, results/claims.txt.
 """
 
-from epochwatt.claims.used import needed
+from epochwatt.claims.required_runs import needed
 
 try:
     CLAIMS = needed(TABLE)
@@ -46,6 +46,6 @@ rule check_claims:
         records=CLAIMS.records,
         power_modes=CLAIMS.power_modes,
         models=expand(MODELS, backend=MODEL_BACKENDS),
-        code=fingerprint("epochwatt.claims.check"),
+        code=fingerprint("epochwatt.claims.check_claims"),
     script:
         "../scripts/check_claims.py"

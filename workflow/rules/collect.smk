@@ -41,7 +41,7 @@ rule collect_study:
         ENVIRONMENT
     params:
         studies={run.id: " ".join(run.studies) for run in TABLE.runs.values()},
-        code=fingerprint("epochwatt.analysis.tables"),
+        code=fingerprint("epochwatt.analysis.collect_study"),
     script:
         "../scripts/collect_study.py"
 

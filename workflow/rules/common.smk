@@ -10,13 +10,13 @@ import tempfile
 from snakemake.exceptions import WorkflowError
 
 from epochwatt.errors import EpochwattError
-from epochwatt.prediction.used import needed as fitted
+from epochwatt.prediction.data.required_runs import needed as fitted
 from epochwatt.study.discard import forget_lost
-from epochwatt.study.fingerprint import fingerprint
+from epochwatt.maintenance.fingerprint import fingerprint
 from epochwatt.study.idle import idles
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.plan import start_lines
-from epochwatt.study.published import TITLES as PAPERS
+from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.study.runs import TWIN
 from epochwatt.study.settings import (
     load_settings,

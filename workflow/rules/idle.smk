@@ -49,7 +49,7 @@ rule collect_idle:
             ),
             *({"root": "results/simulated/idle", **i} for i in SIMULATED_IDLES),
         ],
-        code=fingerprint("epochwatt.analysis.idle"),
+        code=fingerprint("epochwatt.analysis.collect_idle"),
     script:
         "../scripts/collect_idle.py"
 

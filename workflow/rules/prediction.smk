@@ -4,7 +4,7 @@ Needs: the `epochs.csv` of the runs that differ in the power mode only, DVFS off
 Gives: results/models/{backend}/: the choice of four modes, models as JSON, predictions, scores.
 """
 
-from epochwatt.prediction.used import backends
+from epochwatt.prediction.data.required_runs import backends
 
 MODEL_BACKENDS = backends(TABLE)
 MODELS = "results/models/{backend}"
@@ -23,7 +23,7 @@ rule choose_power_modes:
         ENVIRONMENT
     params:
         modes=modes_fitted,
-        code=fingerprint("epochwatt.prediction.choices"),
+        code=fingerprint("epochwatt.prediction.selection.choose_power_modes"),
     script:
         "../scripts/choose_power_modes.py"
 
@@ -41,7 +41,7 @@ rule fit_epoch_time:
         ENVIRONMENT
     params:
         modes=modes_fitted,
-        code=fingerprint("epochwatt.prediction.fitting"),
+        code=fingerprint("epochwatt.prediction.evaluation.fit_models"),
     script:
         "../scripts/fit_epoch_time.py"
 
@@ -60,7 +60,7 @@ rule fit_epoch_energy:
         ENVIRONMENT
     params:
         modes=modes_fitted,
-        code=fingerprint("epochwatt.prediction.fitting"),
+        code=fingerprint("epochwatt.prediction.evaluation.fit_models"),
     script:
         "../scripts/fit_epoch_energy.py"
 
@@ -89,7 +89,10 @@ rule score_predictions:
         ENVIRONMENT
     params:
         modes=modes_fitted,
-        code=fingerprint("epochwatt.prediction.scores", "epochwatt.figures.scores"),
+        code=fingerprint(
+            "epochwatt.prediction.evaluation.score_predictions",
+            "epochwatt.figures.scores",
+        ),
     script:
         "../scripts/score_predictions.py"
 

@@ -26,7 +26,7 @@ rule summarise:
         excluded=SETTINGS.excluded(),
         titles=SETTINGS.titles,
         palette=SETTINGS.plotting.palette,
-        code=fingerprint("epochwatt.pages.summary"),
+        code=fingerprint("epochwatt.pages.summarise"),
     script:
         "../scripts/summarise.py"
 
@@ -44,7 +44,7 @@ rule show_claims:
     conda:
         ENVIRONMENT
     params:
-        code=fingerprint("epochwatt.pages.claims"),
+        code=fingerprint("epochwatt.pages.show_claims"),
     script:
         "../scripts/show_claims.py"
 
@@ -67,7 +67,7 @@ rule show_configuration:
         ENVIRONMENT
     params:
         records={run.id: run.records for run in MEASURED_RUNS},
-        code=fingerprint("epochwatt.pages.configuration"),
+        code=fingerprint("epochwatt.pages.show_configuration"),
     script:
         "../scripts/show_configuration.py"
 

@@ -5,7 +5,7 @@ form of measured/, and the tables of each simulated run, which no other job has 
 """
 
 from epochwatt.study.expand import OWN_KEYS
-from epochwatt.twin.digest import digests
+from epochwatt.twin.inputs.digest import digests
 
 TWIN_CONFIG = sorted(str(path) for path in Path("config/twin").glob("*.yaml"))
 PUBLISHED_MODELS = ("lenet", "mobilenet", "resnet")  # that the papers print numbers of
@@ -41,7 +41,7 @@ rule count_workload:
         network=lambda wildcards: SETTINGS.workloads[wildcards.model].model_dump_json(
             include=OWN_KEYS
         ),
-        code=fingerprint("epochwatt.twin.counting"),
+        code=fingerprint("epochwatt.twin.counting.count_workload"),
     shell:
         "{resources.python:q} -m epochwatt count-workload {wildcards.model}"
         " --output {output.workload:q} >{log:q} 2>&1"
@@ -74,7 +74,7 @@ rule simulate_run:
     params:
         simulation=simulation,
         board=lambda wildcards: TWIN_DIGESTS.get(TABLE[wildcards.run].factors["device"]),
-        code=fingerprint("epochwatt.twin.job"),
+        code=fingerprint("epochwatt.twin.simulation.simulate_run"),
     shell:  # numpy's threads take 0.05 s to start, and a job has one core
         "OPENBLAS_NUM_THREADS=1 {resources.python:q} -m epochwatt simulate-run {wildcards.run}"
         " {params.simulation} --workload {input.workload:q} --output {output.records:q}"
@@ -97,7 +97,7 @@ rule simulate_idle:
     params:
         idles=json.dumps(SIMULATED_IDLES),
         boards=TWIN_DIGESTS,
-        code=fingerprint("epochwatt.twin.job"),
+        code=fingerprint("epochwatt.twin.simulation.simulate_run"),
     shell:
         "OPENBLAS_NUM_THREADS=1 {resources.python:q} -m epochwatt simulate-idle --idles {params.idles:q}"
         " --output {output.records:q} >{log:q} 2>&1"
@@ -130,7 +130,9 @@ rule validate_twin:
         ENVIRONMENT
     params:
         palette=SETTINGS.plotting.palette,
-        code=fingerprint("epochwatt.twin.recalibrate", "epochwatt.figures.validation"),
+        code=fingerprint(
+            "epochwatt.twin.validation.validate_twin", "epochwatt.figures.validation"
+        ),
     script:
         "../scripts/validate_twin.py"
 

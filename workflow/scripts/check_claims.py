@@ -1,7 +1,7 @@
 """Adapter of rule check_claims."""
 
 from epochwatt.adapters import job_log
-from epochwatt.claims.check import check_claims
+from epochwatt.claims.check_claims import check_claims
 
 
 def main(snakemake):

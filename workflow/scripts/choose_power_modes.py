@@ -1,7 +1,7 @@
 """Adapter of rule choose_power_modes."""
 
 from epochwatt.adapters import job_log
-from epochwatt.prediction.choices import choose_power_modes
+from epochwatt.prediction.selection.choose_power_modes import choose_power_modes
 
 
 def main(snakemake):

@@ -1,7 +1,7 @@
 """Adapter of rule collect_idle."""
 
 from epochwatt.adapters import job_log
-from epochwatt.analysis.idle import write_idle_table
+from epochwatt.analysis.collect_idle import write_idle_table
 
 
 def main(snakemake):

@@ -1,7 +1,7 @@
 """Adapter of rule collect_study."""
 
 from epochwatt.adapters import job_log
-from epochwatt.analysis.tables import export_tables
+from epochwatt.analysis.collect_study import export_tables
 
 
 def main(snakemake):

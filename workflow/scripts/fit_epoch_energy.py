@@ -1,7 +1,7 @@
 """Adapter of rule fit_epoch_energy."""
 
 from epochwatt.adapters import job_log
-from epochwatt.prediction.fitting import fit_epoch_energy
+from epochwatt.prediction.evaluation.fit_models import fit_epoch_energy
 
 
 def main(snakemake):

@@ -4,7 +4,7 @@ from os.path import dirname
 
 from epochwatt.adapters import job_log
 from epochwatt.figures.scores import write_page
-from epochwatt.prediction.scores import score_predictions
+from epochwatt.prediction.evaluation.score_predictions import score_predictions
 
 
 def main(snakemake):

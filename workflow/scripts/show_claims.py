@@ -1,7 +1,7 @@
 """Adapter of rule show_claims."""
 
 from epochwatt.adapters import job_log
-from epochwatt.pages.claims import write_claims
+from epochwatt.pages.show_claims import write_claims
 
 
 def main(snakemake):

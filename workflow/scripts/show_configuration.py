@@ -1,7 +1,7 @@
 """Adapter of rule show_configuration."""
 
 from epochwatt.adapters import job_log
-from epochwatt.pages.configuration import write_configuration
+from epochwatt.pages.show_configuration import write_configuration
 
 
 def main(snakemake):

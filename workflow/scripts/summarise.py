@@ -1,7 +1,7 @@
 """Adapter of rule summarise."""
 
 from epochwatt.adapters import job_log
-from epochwatt.pages.summary import write_summary
+from epochwatt.pages.summarise import write_summary
 
 
 def main(snakemake):

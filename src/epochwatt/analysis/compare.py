@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from epochwatt import fields
-from epochwatt.analysis.tables import epoch_sets, read_epochs
+from epochwatt.analysis.collect_study import epoch_sets, read_epochs
 from epochwatt.errors import EpochwattError
 from epochwatt.text import aligned, counted, first_of, origin
 

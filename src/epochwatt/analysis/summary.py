@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from epochwatt import fields
+from epochwatt.analysis.collect_study import epoch_sets
 from epochwatt.analysis.pareto import pareto_front
-from epochwatt.analysis.tables import epoch_sets
 
 PARTS = ("stall", "compute", "overhead")
 DATA = ("dataset", "dataset_source", "dataset_scale")

@@ -17,9 +17,9 @@ from epochwatt.claims import expression, functions
 from epochwatt.claims.evaluate import Claim, Verdict, parsed, verdict
 from epochwatt.claims.expression import Expression
 from epochwatt.claims.functions import Front, collected
-from epochwatt.claims.judgement import Judgement, NotEvaluable, all_of
 from epochwatt.claims.tables import ENERGIES, METRICS, EpochTable, Row, statistic
-from epochwatt.claims.terms import KEYWORDS, Terms
+from epochwatt.claims.tolerances import KEYWORDS, Terms
+from epochwatt.claims.verdict import Judgement, NotEvaluable, all_of
 from epochwatt.study.power_mode import MODE_NUMBERS
 
 BOARD = ("setup", "device", "instance")

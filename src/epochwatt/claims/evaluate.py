@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 from epochwatt.claims import expression, functions
 from epochwatt.claims.expression import Expression
 from epochwatt.claims.functions import Front, collected
-from epochwatt.claims.judgement import Comparison, Judgement, NotEvaluable, Points
 from epochwatt.claims.tables import HIPCW, METRICS, PREDICTED, Source
-from epochwatt.claims.terms import Terms
+from epochwatt.claims.tolerances import Terms
+from epochwatt.claims.verdict import Comparison, Judgement, NotEvaluable, Points
 from epochwatt.errors import ConfigError
 
 TAKEAWAYS = "config/published/takeaways.csv"

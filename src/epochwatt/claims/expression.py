@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from statistics import StatisticsError
 from typing import Any, NamedTuple
 
-from epochwatt.claims.judgement import (
+from epochwatt.claims.verdict import (
     Comparison,
     Judgement,
     NotEvaluable,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from epochwatt.analysis.pareto import pareto_front
-from epochwatt.claims.judgement import (
+from epochwatt.claims.verdict import (
     Comparison,
     Judgement,
     NotEvaluable,

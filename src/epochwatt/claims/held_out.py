@@ -1,9 +1,11 @@
 """Simulated claims judged again: without having seen their take-away, and within what is not known.
 
-In closed form (`twin/table.py`), in which a whole grid takes milliseconds, with other parameters:
+In closed form (`twin/calibration/closed_form_rows.py`), in which a whole grid takes milliseconds,
+with other parameters:
 
-* those of the fit that saw neither the take-away nor what gives it away (`twin/refits.py`); of a
-  take-away that prints no number, those of the fit that saw no number of the runs its claims read;
+* those of the fit that saw neither the take-away nor what gives it away
+  (`twin/validation/refits.py`); of a take-away that prints no number, those of the fit that saw no
+  number of the runs its claims read;
 * draws around the fitted ones, as they spread over the folds: a claim that turns is fragile;
 * draws of the assumed ones, each within a factor either way: a claim that turns rests on them.
 
@@ -18,18 +20,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from epochwatt.claims.claims_table import NOT_HELD_OUT
 from epochwatt.claims.clocks import in_closed_form
 from epochwatt.claims.evaluate import Claim, Status, Verdict, evaluate
-from epochwatt.claims.findings import NOT_HELD_OUT
 from epochwatt.claims.predictions import predicted
+from epochwatt.claims.required_runs import asked_of
 from epochwatt.claims.tables import EpochTable, Row, key_of
-from epochwatt.claims.terms import Terms
-from epochwatt.claims.used import asked_of
-from epochwatt.twin.load import Twin
-from epochwatt.twin.observe import Modes, mode_clocks
-from epochwatt.twin.parameters import Parameters
-from epochwatt.twin.refits import Refits, held_out, parameter_draws
-from epochwatt.twin.table import epoch_rows, idle_rows, runs_of
+from epochwatt.claims.tolerances import Terms
+from epochwatt.twin.calibration.closed_form_rows import epoch_rows, idle_rows, runs_of
+from epochwatt.twin.calibration.queries import Modes, mode_clocks
+from epochwatt.twin.inputs.parameters import Parameters
+from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.validation.refits import Refits, held_out, parameter_draws
 
 UNTOUCHED = "not held out: no fitted number is of what its take-away says or its claims read"
 HIPCW = "H-"  # begins the folds of the paper of which no shared parameter has seen a number

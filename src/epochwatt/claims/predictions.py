@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from epochwatt.claims.tables import Row
-from epochwatt.claims.terms import Terms
-from epochwatt.prediction.choices import PAPER, RAW
-from epochwatt.prediction.fits import ENERGY, TIME
-from epochwatt.prediction.modes import PredictionError
-from epochwatt.prediction.paper import outcome
-from epochwatt.prediction.workloads import benches, workloads_of
+from epochwatt.claims.tolerances import Terms
+from epochwatt.prediction.data.modes import PredictionError
+from epochwatt.prediction.data.workloads import benches, workloads_of
+from epochwatt.prediction.evaluation.paper_procedure import outcome
+from epochwatt.prediction.models.model_store import ENERGY, TIME
+from epochwatt.prediction.selection.choose_power_modes import PAPER, RAW
 from epochwatt.records import files
-from epochwatt.twin.observe import Modes
-from epochwatt.twin.table import runs_of
+from epochwatt.twin.calibration.closed_form_rows import runs_of
+from epochwatt.twin.calibration.queries import Modes
 
 Predictions = dict[tuple[str, str, str, str], Any]
 

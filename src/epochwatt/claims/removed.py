@@ -6,8 +6,8 @@ and of the metrics which these are made of: who knows stall and compute knows th
 prediction reads what its model has learned from and is held against: all networks in all modes that
 they have in common.
 
-`epochwatt calibrate-twin --folds` writes the file; `study/folds.py` reads it, and adds what gives
-the numbers away.
+`epochwatt calibrate-twin --folds` writes the file; `published/folds.py` reads it, and adds what
+gives the numbers away.
 """
 
 import csv
@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epochwatt.claims.evaluate import Claim, evaluate, load_claims
+from epochwatt.claims.required_runs import Asked
 from epochwatt.claims.tables import HIPCW, Row
-from epochwatt.claims.terms import PRINTED, Terms, load_terms
-from epochwatt.claims.used import Asked
+from epochwatt.claims.tolerances import PRINTED, Terms, load_terms
+from epochwatt.published.folds import REMOVED, Point, folds, judged, made_of, point, points
+from epochwatt.published.numbers import PAPERS, Published, load_published
 from epochwatt.records import files
-from epochwatt.study.folds import REMOVED, Point, folds, judged, made_of, point, points
-from epochwatt.study.published import PAPERS, Published, load_published
 from epochwatt.text import counted
-from epochwatt.twin.seen import seen_by_fit
+from epochwatt.twin.calibration.fit_numbers import seen_by_fit
 
 # what is asked of a prediction -> metrics that its model has learned from
 LEARNED = {
@@ -49,7 +49,7 @@ class Reading(Asked):
 
     Attributes
     ----------
-    points : runs and metrics, as `study/folds.py` tells them apart
+    points : runs and metrics, as `published/folds.py` tells them apart
     """
 
     def __init__(self, terms: Terms) -> None:

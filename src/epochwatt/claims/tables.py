@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from epochwatt import fields
-from epochwatt.claims.judgement import NotEvaluable, Points
-from epochwatt.claims.terms import KEYWORDS, PRINTED
+from epochwatt.claims.tolerances import KEYWORDS, PRINTED
+from epochwatt.claims.verdict import NotEvaluable, Points
 from epochwatt.errors import RecordError
-from epochwatt.study.published import MEANT_EPOCHS, QUALIFIERS, Measurement, single
+from epochwatt.published.numbers import MEANT_EPOCHS, QUALIFIERS, Measurement, single
 from epochwatt.text import counted
 
 HIPCW = "hipcw2021"

@@ -22,7 +22,7 @@ from epochwatt.figures.bars import Bar, draw_missing, marked_row, positions
 from epochwatt.figures.fig09 import groups_of
 from epochwatt.figures.job import Job
 from epochwatt.figures.runs import Number, RunData
-from epochwatt.study.published import MEANT_EPOCHS, load_published
+from epochwatt.published.numbers import MEANT_EPOCHS, load_published
 
 FIT = "paper"
 NOT_PREDICTED = "no model was fitted"

@@ -14,10 +14,10 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from epochwatt.figures import style
-from epochwatt.prediction.advice import ORIGINS, Advice
-from epochwatt.prediction.modes import Mode
-from epochwatt.prediction.outcomes import profiled_means
-from epochwatt.prediction.recommend import UNITS
+from epochwatt.prediction.data.modes import Mode
+from epochwatt.prediction.recommend.command import ORIGINS, Advice
+from epochwatt.prediction.recommend.outcomes import profiled_means
+from epochwatt.prediction.recommend.recommend import UNITS
 from epochwatt.study.yaml_files import read_yaml
 
 STYLE = "workflow/styles/paper.mplstyle"

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from epochwatt.study.folds import load_seen
-from epochwatt.study.published import (
+from epochwatt.published.folds import load_seen
+from epochwatt.published.numbers import (
     KEYS,
     Measurement,
     load_published,

@@ -13,10 +13,10 @@ from typing import Any
 from epochwatt.device.frequencies import resolve
 from epochwatt.fakeboard.kinds import KINDS, Kind
 from epochwatt.figures import tables
+from epochwatt.published.numbers import read_table
 from epochwatt.study.devices import Devices
-from epochwatt.study.published import read_table
-from epochwatt.twin.boards import load_boards
-from epochwatt.twin.data import load_samples
+from epochwatt.twin.inputs.boards import load_boards
+from epochwatt.twin.inputs.samples import load_samples
 
 PUBLISHED, HERE, STEPS = "published", "here", "steps of the board"  # source of a row
 BOARDS = ("nano", "nx", "agx", "orin")  # in the order of Table 1

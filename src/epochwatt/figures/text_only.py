@@ -12,7 +12,7 @@ from typing import Any
 from epochwatt.figures import tables
 from epochwatt.figures.published import Mark, cells, mark, published_marks, seen_ids
 from epochwatt.figures.runs import Number, RunData, note, read_runs, row
-from epochwatt.study.published import (
+from epochwatt.published.numbers import (
     BOTH_SIDES,
     KEYS,
     Config,

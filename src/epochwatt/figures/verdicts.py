@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt.claims.evaluate import Verdict, evaluate, load_claims
-from epochwatt.claims.judgement import Comparison, Points
 from epochwatt.claims.tables import Source
-from epochwatt.claims.terms import load_terms
+from epochwatt.claims.tolerances import load_terms
+from epochwatt.claims.verdict import Comparison, Points
 from epochwatt.errors import ConfigError
 
 N_TOLD = 2  # comparisons of a claim; claims.csv has all

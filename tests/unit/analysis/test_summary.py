@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
+from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.analysis.summary import best_settings, bound_by, run_means, workloads
-from epochwatt.analysis.tables import read_epochs
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from epochwatt import fields
 from epochwatt.claims.evaluate import Claim, load_claims
-from epochwatt.claims.terms import load_terms
-from epochwatt.study.published import load_published
+from epochwatt.claims.tolerances import load_terms
+from epochwatt.published.numbers import load_published
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -12,7 +12,7 @@ from epochwatt.claims import expression
 from epochwatt.claims.evaluate import ROLES, TAKEAWAYS, evaluate, load_claims, namespace
 from epochwatt.claims.tables import EpochTable, PublishedTable
 from epochwatt.errors import ConfigError
-from epochwatt.study.published import load_published
+from epochwatt.published.numbers import load_published
 from epochwatt.study.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from epochwatt.claims import expression
 from epochwatt.claims.functions import PLAIN
-from epochwatt.claims.judgement import Judgement, NotEvaluable
+from epochwatt.claims.verdict import Judgement, NotEvaluable
 from epochwatt.errors import ConfigError
 
 NAMES = {**PLAIN, "A": 3, "B": -2.5, "LIST": (4, 1, 7), "WORDS": ("x", "y"), "MAP": {"x": 1}}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from epochwatt.claims import functions
 from epochwatt.claims.functions import Front
-from epochwatt.claims.judgement import NotEvaluable, Points
+from epochwatt.claims.verdict import NotEvaluable, Points
 
 positive = st.floats(0.1, 1e4)
 near = functions.tolerant({"NEAR": 15.0, "NEAR_PP": 3.0, "SIMILAR": 15.0})

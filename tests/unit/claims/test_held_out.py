@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from epochwatt import fields
-from epochwatt.claims.check import check_claims, rests_on
+from epochwatt.claims.check_claims import check_claims, rests_on
+from epochwatt.claims.claims_table import read_findings
 from epochwatt.claims.evaluate import evaluate
-from epochwatt.claims.findings import read_findings
 from epochwatt.claims.held_out import (
     ASSUMED_FACTOR,
     NOT_HELD_OUT,
@@ -19,17 +19,17 @@ from epochwatt.claims.held_out import (
     judged_again,
 )
 from epochwatt.claims.mechanisms import Mechanisms
+from epochwatt.claims.required_runs import needed
 from epochwatt.claims.tables import EpochTable, read_rows
-from epochwatt.claims.used import needed
 from epochwatt.epochs.collect import write_rows
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.settings import load_settings
-from epochwatt.twin.counting import write_workload
-from epochwatt.twin.idle import idle_power_w
-from epochwatt.twin.job import simulate_run
-from epochwatt.twin.load import load_twin
-from epochwatt.twin.modes import load_modes
-from epochwatt.twin.refits import ALL, CLAIMS, FOLD, load_refits
+from epochwatt.twin.calibration.power_modes import load_modes
+from epochwatt.twin.counting.count_workload import write_workload
+from epochwatt.twin.inputs.twin import load_twin
+from epochwatt.twin.simulation.idle import idle_power_w
+from epochwatt.twin.simulation.simulate_run import simulate_run
+from epochwatt.twin.validation.refits import ALL, CLAIMS, FOLD, load_refits
 
 N_EPOCHS = 3  # of each run; claims about 15 h cannot be evaluated on them
 NEAR_PCT = 3.0  # of turning: the closed form has no sampler; counts have no margin

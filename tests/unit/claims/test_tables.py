@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from epochwatt import fields
-from epochwatt.claims.judgement import NotEvaluable, Points
 from epochwatt.claims.tables import EpochTable, PublishedTable, read_rows
+from epochwatt.claims.verdict import NotEvaluable, Points
 from epochwatt.errors import RecordError
-from epochwatt.study.published import Measurement
+from epochwatt.published.numbers import Measurement
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import pytest
 from epochwatt import fields
 from epochwatt.device.reading import Tables
 from epochwatt.figures import front
-from epochwatt.prediction.advice import Advice, Asked
-from epochwatt.prediction.boards import BoardFiles
-from epochwatt.prediction.fits import Fit
-from epochwatt.prediction.model import FittedModel
-from epochwatt.prediction.modes import Board, Mode, as_rows
-from epochwatt.prediction.recommend import recommend
-from epochwatt.prediction.shapes import POWER, TIME
+from epochwatt.prediction.data.modes import Board, Mode, as_rows
+from epochwatt.prediction.models.features import POWER, TIME
+from epochwatt.prediction.models.linear_model import FittedModel
+from epochwatt.prediction.models.model_store import Fit
+from epochwatt.prediction.recommend.board_tables import BoardFiles
+from epochwatt.prediction.recommend.command import Advice, Asked
+from epochwatt.prediction.recommend.recommend import recommend
 from epochwatt.study.config import Device
 
 CLOCKS = {"a": (500, 400, 800), "b": (1000, 400, 800), "c": (500, 800, 800), "d": (1000, 800, 1600)}

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.claims.judgement import Comparison, Points
 from epochwatt.claims.tables import EpochTable
+from epochwatt.claims.verdict import Comparison, Points
 from epochwatt.errors import ConfigError
 from epochwatt.figures import style
 from epochwatt.figures.fig10 import align_zeros

@@ -10,11 +10,11 @@ from benchmarks import measured
 from epochwatt import fields
 from epochwatt.device.reading import Tables
 from epochwatt.fakeboard.kinds import KINDS
-from epochwatt.prediction.choices import choose_power_modes
-from epochwatt.prediction.fitting import fit_epoch_energy, fit_epoch_time
-from epochwatt.prediction.modes import Board, Mode
-from epochwatt.prediction.observations import of_rows
-from epochwatt.prediction.shapes import TIME, design
+from epochwatt.prediction.data.modes import Board, Mode
+from epochwatt.prediction.data.observations import of_rows
+from epochwatt.prediction.evaluation.fit_models import fit_epoch_energy, fit_epoch_time
+from epochwatt.prediction.models.features import TIME, design
+from epochwatt.prediction.selection.choose_power_modes import choose_power_modes
 
 # AGX Xavier's own steps nearest to modes a to j of SIGMETRICS 2023, Table 3
 NAMED = {

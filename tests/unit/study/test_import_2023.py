@@ -9,7 +9,7 @@ import pytest
 from scripts_2023 import power_w, sources, write_run
 
 from epochwatt import cli, fields
-from epochwatt.analysis.tables import read_epochs, summarise_runs
+from epochwatt.analysis.collect_study import read_epochs, summarise_runs
 from epochwatt.errors import ConfigError, RecordError
 from epochwatt.study.import_2023 import Told, clock_jumped, import_folder
 from epochwatt.study.imported import imported_runs

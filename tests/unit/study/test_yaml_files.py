@@ -6,7 +6,7 @@ import yaml
 from epochwatt.errors import ConfigError
 from epochwatt.study import yaml_files
 from epochwatt.study.yaml_files import read_yaml
-from epochwatt.twin import tables
+from epochwatt.twin.inputs import yaml_rows as tables
 
 READERS = [read_yaml, tables.read_rows]
 WITHOUT_LIBYAML = """
@@ -14,7 +14,7 @@ import sys, yaml
 del yaml.CSafeLoader
 from pathlib import Path
 from epochwatt.errors import ConfigError
-from epochwatt.twin.tables import read_rows
+from epochwatt.twin.inputs.yaml_rows import read_rows
 try:
     print(read_rows(Path(sys.argv[1])))
 except ConfigError as error:

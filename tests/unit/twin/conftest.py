@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from made_up import FACTORS
 
-from epochwatt.twin.counting import write_workload
-from epochwatt.twin.observe import DATASETS
-from epochwatt.twin.recalibrate import MODELS, load_evidence
-from epochwatt.twin.steady import Setting
+from epochwatt.twin.calibration.queries import DATASETS
+from epochwatt.twin.counting.count_workload import write_workload
+from epochwatt.twin.model.epoch import Setting
+from epochwatt.twin.validation.validate_twin import MODELS, load_evidence
 
 
 @pytest.fixture(scope="session")

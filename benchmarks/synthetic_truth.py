@@ -1,0 +1,181 @@
+"""Truths to try the models on where no board is at hand: what they gain here is by construction.
+
+Two kinds. `of_the_twin` draws the simulated boards' own parameters, as the folds of the
+cross-validation spread: the structure of the priors with other numbers. `of_another_kind` shares no
+equation with the simulated boards nor with the models. Its clocks x are relative to the strongest
+mode; each part of the work is bound by one of them, and its speed saturates:
+
+    s(x) = x (1 + k) / (x + k)                        a clock that helps less the higher it is
+    r(c) = (1 + (5 / c)^h)^(1/h)                      how long 5 processes queue for c cores
+    part = share of GPU / s_gpu, memory / s_memory, CPU r(c) / (r(all) s_cpu)
+    time = T ((sum of part^q)^(1/q) + fixed)          the parts overlap: q = 1 not, large q wholly
+    power = B + D (1 + leak D / D_strongest)          warm chips leak
+    D     = sum of watts part / time x^a              busy for its part of the time, watts at x = 1
+
+with k, h, q, shares, fixed, B, watts and the exponents a drawn. The shares lie about those that
+each network may have (ASSUME, from SIGMETRICS 2023, sections 5.6.4 to 5.6.7: LeNet follows the
+CPU's clock, ResNet the GPU's; VGG-11 like ResNet).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
+from epochwatt.prediction.data.observations import PROCESSES, Observations
+from epochwatt.prediction.models.linear_model import Prior
+from epochwatt.prediction.models.twin_prior import power_prior, time_prior
+from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.validation.refits import Refits, parameter_draws
+
+SHARES = {  # of GPU, memory and CPU in an epoch of the strongest mode
+    "lenet": (0.15, 0.25, 0.60),
+    "mobilenet": (0.45, 0.25, 0.30),
+    "resnet": (0.75, 0.20, 0.05),
+    "vgg11": (0.70, 0.20, 0.10),
+}
+SHARES_CONCENTRATION = 20.0  # of the Dirichlet distribution about them
+EPOCH_SD = 0.01  # of time and of power between epochs (SIGMETRICS 2023, section 5.4)
+
+
+class World(NamedTuple):
+    """The truth of one workload on one board, without any spread between epochs."""
+
+    workload: str
+    time: Prior  # modes (n, 5) -> s (n,)
+    power: Prior  # modes (n, 5) -> W (n,)
+
+
+def of_the_twin(
+    workloads: Iterable[Mapping[str, Any]],
+    twin: Twin,
+    refits: Refits,
+    n_draws: int,
+    seed: int,
+    widened: float = 1.0,
+) -> list[list[World]]:
+    """Return worlds of the simulated boards, n_draws times one of each workload.
+
+    Parameters
+    ----------
+    workloads : factors of each workload, as `twin_prior.time_prior` takes them
+    twin, refits : the boards, and the fitted values by take-away held out
+    n_draws : how often parameters are drawn; those of one draw are the same for all workloads
+    seed : the same gives the same
+    widened : how many times wider than the folds' spread
+    """
+    workloads, p = list(workloads), twin.parameters
+    found = []
+    for drawn in parameter_draws(p, refits, n_draws, seed):
+        far = p.moved({name: p[name] * (drawn[name] / p[name]) ** widened for name in p.fitted})
+        found.append(
+            [
+                World(f["model"], time_prior(f, twin, far), power_prior(f, twin, far))
+                for f in workloads
+            ]
+        )
+    return found
+
+
+def of_another_kind(
+    workloads: Iterable[str], strongest: Mode, n_draws: int, seed: int
+) -> list[list[World]]:
+    """Return worlds whose parts overlap and whose clocks saturate, n_draws times one per network.
+
+    Parameters
+    ----------
+    workloads : networks of `SHARES`
+    strongest : the mode of the board's highest clocks, with all its cores
+    n_draws : how many of each
+    seed : the same gives the same
+    """
+    rng, names = np.random.default_rng(seed), list(workloads)
+    return [[_world(name, strongest, rng) for name in names] for _ in range(n_draws)]
+
+
+class _Drawn(NamedTuple):
+    """The numbers of one world; those of three belong to GPU, memory and CPU."""
+
+    shares: Numbers  # (3,)
+    saturation: Numbers  # (3,), k
+    queue: float  # h
+    overlap: float  # q
+    fixed: float
+    whole_s: float  # T
+    watts: Numbers  # (3,)
+    exponents: Numbers  # (3,), a
+    base_w: float  # B
+    leak: float
+
+
+def _world(workload: str, strongest: Mode, rng: np.random.Generator) -> World:
+    drawn = _Drawn(
+        shares=rng.dirichlet(SHARES_CONCENTRATION * np.array(SHARES[workload])),
+        saturation=np.exp(rng.uniform(np.log(1), np.log(30), 3)),
+        queue=float(rng.uniform(1, 3)),
+        overlap=float(rng.uniform(1.2, 6)),
+        fixed=float(rng.uniform(0, 0.1)),
+        whole_s=float(np.exp(rng.uniform(np.log(60), np.log(600)))),
+        watts=np.array([rng.uniform(8, 25), rng.uniform(2, 5), rng.uniform(2, 8)]),
+        exponents=np.array([rng.uniform(1.5, 2.8), rng.uniform(0.8, 1.5), rng.uniform(1.5, 2.8)]),
+        base_w=float(rng.uniform(3, 8)),
+        leak=float(rng.uniform(0, 0.2)),
+    )
+    return World(
+        workload,
+        lambda modes: drawn.whole_s * _relative_time(drawn, strongest, modes)[0],
+        lambda modes: _power_w(drawn, strongest, modes),
+    )
+
+
+def _relative_time(drawn: _Drawn, strongest: Mode, modes: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the time in units of T, shape (n,), and the parts of it, shape (n, 3)."""
+    cores, clocks = as_rows(modes)[:, 0], _clocks(strongest, modes)
+    k = drawn.saturation
+    speed = clocks * (1 + k) / (clocks + k)
+    parts = drawn.shares / speed
+    parts[:, 2] *= _queueing(drawn, cores) / _queueing(drawn, strongest.cores)
+    q = drawn.overlap
+    return (parts**q).sum(1) ** (1 / q) + drawn.fixed, parts
+
+
+def _clocks(strongest: Mode, modes: Numbers) -> Numbers:
+    """Return clocks of GPU, memory and CPU relative to the strongest mode's, shape (n, 3)."""
+    _, cpu_mhz, gpu_mhz, emc_mhz = strongest[:4]
+    return as_rows(modes)[:, [2, 3, 1]] / [gpu_mhz, emc_mhz, cpu_mhz]
+
+
+def _queueing(drawn: _Drawn, cores: Numbers | float) -> Numbers:
+    return np.asarray((1 + (PROCESSES / np.asarray(cores)) ** drawn.queue) ** (1 / drawn.queue))
+
+
+def _power_w(drawn: _Drawn, strongest: Mode, modes: Numbers) -> Numbers:
+    def dynamic_w(rows: Numbers) -> Numbers:
+        time, parts = _relative_time(drawn, strongest, rows)
+        return (
+            drawn.watts * parts / time[:, None] * _clocks(strongest, rows) ** drawn.exponents
+        ).sum(1)
+
+    dynamic, at_best = dynamic_w(as_rows(modes)), dynamic_w(as_rows([strongest]))
+    return np.asarray(drawn.base_w + dynamic * (1 + drawn.leak * dynamic / at_best))
+
+
+def observed(world: World, modes: Sequence[Mode], n_epochs: int, seed: int) -> Observations:
+    """Return epochs of a world, each off by about 1 %, as those of a board are.
+
+    Parameters
+    ----------
+    modes : distinct
+    n_epochs : of each mode; the first, which no model sees, takes as long as the others
+    seed : the same gives the same
+    """
+    rows = np.repeat(as_rows(modes), n_epochs, axis=0)
+    time, power = EPOCH_SD * np.random.default_rng(seed).standard_normal((2, len(rows)))
+    return Observations(
+        world.workload,
+        rows,
+        np.repeat(world.time(as_rows(modes)), n_epochs) * np.exp(time),
+        np.repeat(world.power(as_rows(modes)), n_epochs) * np.exp(power),
+        np.tile(np.arange(n_epochs), len(modes)),
+    )

@@ -1,0 +1,157 @@
+"""`results/claims.csv` and `results/claims.txt`: what each backend's runs say about each take-away.
+
+A row per claim and backend, and for measured ones a row per board and general form (`boards`). Runs
+of two backends never meet. Simulated claims are judged again (`held_out`).
+"""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from epochwatt.claims.boards import evaluate_boards
+from epochwatt.claims.claims_table import GENERAL, NOT_HELD_OUT, PAPER, Finding, write_findings
+from epochwatt.claims.clocks import with_clocks
+from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
+from epochwatt.claims.held_out import UNTOUCHED, Again, Simulation, judged_again
+from epochwatt.claims.mechanisms import Mechanisms, load_mechanisms, weakest
+from epochwatt.claims.predictions import read_predictions
+from epochwatt.claims.summary import headline
+from epochwatt.claims.tables import EpochTable, Row, read_rows
+from epochwatt.claims.tolerances import load_terms
+from epochwatt.records import files
+from epochwatt.study.runs import TWIN
+from epochwatt.twin.calibration.power_modes import load_modes
+from epochwatt.twin.inputs.twin import load_twin
+from epochwatt.twin.validation.paper_setups import load_setups
+from epochwatt.twin.validation.refits import CLAIMS, FOLD, load_refits
+
+TWIN_CONFIG = "config/twin"
+
+
+def check_claims(
+    epochs: Iterable[str],
+    idle: str,
+    backends: Iterable[str],
+    records: Mapping[str, str],
+    power_modes: Mapping[str, Mapping[str, Mapping[str, float]]],
+    workloads: Iterable[str],
+    models: Iterable[str],
+    path: str,
+    text: str,
+    root: Path = Path(),
+) -> None:
+    """Judge all claims on all backends, and write the table and the headline.
+
+    Parameters
+    ----------
+    epochs : paths of `epochs.csv`
+    idle : path of idle.csv; empty: there are no idle powers
+    backends : that the claims are judged on, also without a run
+    records : run -> folder of its records, of runs whose clocks are asked for
+    power_modes : device -> mode -> settings
+    workloads : paths of the counts of the simulated networks, each named like its network
+    models : folders of backends with predictions, each named like its backend
+    path, text : where to write
+    root : the checkout
+
+    Raises
+    ------
+    ConfigError : a file of config/ is wrong
+    RecordError : a record is missing or damaged
+    """
+    claims, terms = load_claims(root), load_terms(root)
+    rows, idle_rows = with_clocks(read_rows(epochs), records), read_idle(idle)
+    told = {Path(folder).name: read_predictions(folder, terms) for folder in models}
+    findings: list[Finding] = []
+    for backend in backends:
+        own = [row for row in rows if row["backend"] == backend]
+        still = [row for row in idle_rows if row["backend"] == backend]
+        table = EpochTable(own, still, told.get(backend), power_modes)
+        verdicts = evaluate(claims, table, terms)
+        if backend == TWIN:
+            again = judged_again(verdicts, _simulation(own, still, workloads, root), terms)
+            known = load_mechanisms(root / TWIN_CONFIG, claims)
+            findings += [simulated(v, again[v.claim.id], known[v.claim.id]) for v in verdicts]
+        else:
+            verdicts += evaluate_boards(claims, table, terms)
+            findings += [finding(verdict, backend) for verdict in verdicts]
+    write_findings(path, findings)
+    with files.writing("the claims", text):
+        Path(text).write_text("\n".join(headline(findings)) + "\n", encoding="utf-8")
+
+
+def read_idle(path: str) -> list[dict[str, Any]]:
+    """Return the rows of idle.csv; none where there is no path."""
+    if not path:
+        return []
+    with open(path, newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def _simulation(
+    epochs: Sequence[Row], idle: Sequence[Row], workloads: Iterable[str], root: Path
+) -> Simulation:
+    counts = {Path(path).stem: path for path in workloads}
+    twin = load_twin(root / TWIN_CONFIG, counts)
+    folder, p = root / TWIN_CONFIG, twin.parameters
+    folds, read = (load_refits(folder, p, [kind]) for kind in (FOLD, CLAIMS))
+    modes = load_modes(list(twin.boards), root)
+    return Simulation(epochs, idle, twin, modes, folds, {**read, **load_setups(folder, p)})
+
+
+def finding(verdict: Verdict, backend: str) -> Finding:
+    """Return the row of a verdict."""
+    claim, margin = verdict.claim, verdict.margin_pct
+    return Finding(
+        claim=claim.id,
+        take_away=claim.takeaway,
+        paper=claim.paper,
+        role=claim.role,
+        wording=claim.claim,
+        backend=backend,
+        form=GENERAL if verdict.board else PAPER,
+        board=verdict.board,
+        status=verdict.status,
+        sides=verdict.sides,
+        missing="; ".join(verdict.missing),
+        margin_pct="" if margin is None else f"{margin:.3g}",
+        status_held_out="",
+        rests_on="",
+        fragile="",
+        draws_holding_pct="",
+        draws_turning_pct="",
+        mechanisms="",
+        why="",
+        threshold_source=claim.threshold_source,
+        n_cases=str(verdict.n_cases),
+        runs=" ".join(verdict.inputs),
+    )
+
+
+def simulated(verdict: Verdict, again: Again, known: Mechanisms) -> Finding:
+    """Return the row of a verdict on simulated runs."""
+    fails = "does_not_hold" in (verdict.status, again.held_out)
+    untouched = UNTOUCHED if again.held_out == NOT_HELD_OUT else ""
+    return finding(verdict, TWIN)._replace(
+        status_held_out=again.held_out,
+        rests_on=rests_on(verdict.claim, again, known),
+        fragile="" if again.holding_pct is None else "yes" if again.is_fragile else "no",
+        draws_holding_pct="" if again.holding_pct is None else f"{again.holding_pct:g}",
+        draws_turning_pct="" if again.turned_pct is None else f"{again.turned_pct:g}",
+        mechanisms=known.mechanisms,
+        why="; ".join(filter(None, (known.why if fails else "", untouched))),
+    )
+
+
+def rests_on(claim: Claim, again: Again, known: Mechanisms) -> str:
+    """Return what a simulated claim rests on: at best what its take-away does.
+
+    The size of an effect rests on fitted numbers; so does what turns within their spread.
+    """
+    fitted = claim.role == "quant" or again.is_fragile
+    return weakest(
+        known.rests_on,
+        "fitted" if fitted else "mechanism",
+        "assumed" if again.rests_on_assumed else "mechanism",
+    )

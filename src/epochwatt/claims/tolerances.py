@@ -1,0 +1,88 @@
+"""config/claims.yaml: the tolerances and words that predicates rest on."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
+from epochwatt.study.config import validated
+from epochwatt.study.yaml_files import read_yaml
+
+TERMS = "config/claims.yaml"
+
+# keyword of a predicate -> factor of a run
+KEYWORDS = {
+    "storage": "storage",
+    "w": "num_workers",
+    "bs": "batch_size",
+    "pm": "power_mode",
+    "dvfs": "dvfs",
+    "cache": "cache_policy",
+    "scale": "dataset_scale",
+}
+# factor of a run -> its key in config/published/, where that is another
+PRINTED = {"cache_policy": "cache", "dataset_scale": "scale"}
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tolerance(_Part):
+    """One tolerance; the papers give none."""
+
+    value: float = Field(allow_inf_nan=False, description="its value")
+    unit: str = Field(description="its unit: %, points, 1/s, or a factor")
+    about: str = Field(description="what it is for")
+
+
+class Terms(_Part):
+    """config/claims.yaml: what the predicates of the take-aways may use besides functions."""
+
+    tolerances: dict[str, Tolerance] = Field(description="NAME in predicates -> value")
+    words: list[str] = Field(description="names that stand for themselves")
+    sets: dict[str, Any] = Field(description="NAME -> list of values, or key -> list of values")
+    long_run_epochs: dict[str, int] = Field(
+        description="device -> epochs that its 15 h run must have"
+    )
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Tolerance -> value."""
+        return {name: told.value for name, told in self.tolerances.items()}
+
+    def constants(self) -> dict[str, Any]:
+        """Return every name of a predicate that is not a function."""
+        return {**{word: word for word in self.words}, **self.sets, **self.numbers}
+
+    def factors(self, device: str, model: str, keys: dict[str, Any]) -> dict[str, Any]:
+        """Return the factors of the run that a predicate means.
+
+        Parameters
+        ----------
+        device, model : of the run
+        keys : what the predicate says besides, by the words of `KEYWORDS`; `instance` too
+        """
+        unknown = set(keys) - set(KEYWORDS) - {"instance"}
+        if unknown:
+            raise TypeError(f"{', '.join(sorted(unknown))}: allowed are {', '.join(KEYWORDS)}")
+        defaults = {**DEFAULTS, **DEVICE_DEFAULTS.get(device, {})}
+        told = {KEYWORDS.get(word, word): value for word, value in keys.items()}
+        open_ = ("instance", *KEYWORDS.values())
+        filled = {name: defaults.get(PRINTED.get(name, name), "") for name in open_}
+        return {"device": device, "model": model, **filled, **told}
+
+
+def load_terms(root: Path = Path()) -> Terms:
+    """Read config/claims.yaml below `root`, the checkout; ConfigError when it is wrong."""
+    return validated(Terms, _tuples(read_yaml(root / TERMS)), TERMS)
+
+
+def _tuples(content: Any) -> Any:
+    """Return the members of lists as tuples: they compare and hash as those of a predicate."""
+    if isinstance(content, dict):
+        return {key: _tuples(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [tuple(part) if isinstance(part, list) else part for part in content]
+    return content

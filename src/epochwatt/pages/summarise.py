@@ -1,0 +1,251 @@
+"""One page: how many claims hold, where time and energy go, which settings none beats.
+
+A section for what was measured and one for what was simulated; no mean and no row is of both.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from epochwatt.analysis.collect_study import read_epochs
+from epochwatt.analysis.summary import PARTS, best_settings, bound_by, run_means, workloads
+from epochwatt.claims.claims_table import Finding, read_findings
+from epochwatt.claims.summary import in_short
+from epochwatt.markup import Markup, bar, element, key, page, paragraphs, table
+from epochwatt.published.numbers import TITLES as PAPERS
+from epochwatt.study.runs import TWIN
+from epochwatt.text import aligned, counted, origin
+
+# a section each: title -> backends
+SECTIONS = {
+    "Measured": ("host", "jetson"),
+    "Fake boards, not measured": ("fake",),
+    "Simulated, not measured": (TWIN,),
+}
+NOTHING = "No epoch has been measured."
+NO_POWER = "No power sensor was found, so there is no energy."
+MEANS = "Means over the valid epochs after the first (1+); parts in % of E2E."
+OVER_RUNS = (
+    "Ranges go from the least run to the most; parts are means of the runs, each counted once."
+)
+FRONT = "Pareto-optimal: no other run is both faster and takes less energy."
+FASTEST = "Where there is no energy: the fastest run."
+LEARNING = "Learning is not judged."
+LONG_S = 36_000  # told in hours from here on
+PLACE = ("setup", "board", "data", "unit", "storage")  # told of runs that differ in it
+FEW_RUNS = 20  # up to so many have a row each; results/tables/runs.csv has them all
+
+Row = dict[str, str]  # what is Markup stands on the page only
+
+
+class Table(NamedTuple):
+    """Rows with what is to be known of them."""
+
+    title: str
+    note: str
+    rows: list[Row]
+
+
+class Section(NamedTuple):
+    """What one kind of backend says."""
+
+    title: str
+    head: list[str]
+    tables: list[Table]
+
+    def lines(self) -> list[str]:
+        """Return it for the terminal."""
+        lines = list(self.head)
+        for told in self.tables:
+            lines += ["", *filter(None, [told.note]), *_aligned(told.rows)]
+        return lines
+
+    def parts(self, colours: Mapping[str, str]) -> list[Markup]:
+        """Return it for the page."""
+        parts = [element("h2", self.title), paragraphs(self.head)]
+        for told in self.tables:
+            is_drawn = any(isinstance(cell, Markup) for cell in told.rows[0].values())
+            parts += [element("h3", told.title), paragraphs([told.note] if told.note else [])]
+            parts += [key(colours) if is_drawn else Markup(), table(told.rows)]
+        return parts
+
+
+def write_summary(
+    epochs: Iterable[str],
+    claims: str,
+    excluded: Sequence[Mapping[str, Any]],
+    titles: Mapping[str, str],
+    palette: Mapping[str, str],
+    text: str,
+    page_: str,
+) -> None:
+    """Write the summary as text (for the terminal) and as a page (for the report).
+
+    Parameters
+    ----------
+    epochs : one `epochs.csv` per run
+    claims : claims.csv
+    excluded : `run` and `reason` of rows that cannot be had
+    titles : model or device -> name for people
+    palette : colours of the parts of an epoch, among others
+    text, page_ : where to write
+    """
+    table_, findings = read_epochs(epochs), read_findings(claims)
+    colours = {part: palette[part] for part in PARTS}
+    sections = [
+        section(title, of, [f for f in findings if f.backend in backends], titles, colours)
+        for title, backends in SECTIONS.items()
+        if len(of := table_[table_.backend.isin(backends)])
+    ]
+    if (table_.backend == TWIN).all():
+        sections.insert(0, Section("Measured", [NOTHING], []))
+    notes = [f"missing: {row['run']} ({row['reason']})" for row in excluded]
+    lines = [line for each in sections for line in (*each.lines(), "")]
+    Path(text).write_text("\n".join([*lines, *notes, ""] if notes else lines), "utf-8")
+    parts = [part for each in sections for part in each.parts(colours)]
+    Path(page_).write_text(page("Summary", *parts, paragraphs(notes)), "utf-8")
+
+
+def section(
+    title: str,
+    epochs: pd.DataFrame,
+    findings: Sequence[Finding],
+    titles: Mapping[str, str],
+    colours: Mapping[str, str],
+) -> Section:
+    """Return what the runs of one kind of backend say.
+
+    Parameters
+    ----------
+    epochs : theirs, as `read_epochs` gives them
+    findings : about their claims
+    titles, colours : as `write_summary` takes them
+    """
+    means = run_means(epochs)
+    told = [
+        Table("Where an epoch goes", OVER_RUNS, place_rows(means, titles, colours)),
+        Table("Best settings", *best_rows(means, titles)),
+    ]
+    if len(means) <= FEW_RUNS:
+        told.append(Table("Runs", "", run_rows(means, titles)))
+    first, *others = headline(epochs)
+    head = [first, *in_short(findings), *others]
+    return Section(title, head, [each for each in told if each.rows])
+
+
+def headline(epochs: pd.DataFrame) -> list[str]:
+    """Return what was run where, and how much of it counts."""
+    units = epochs.groupby("device").instance.unique()
+    places = [f"{device}/{' '.join(sorted(own))}" for device, own in units.items()]
+    time_s = epochs.e2e_s.sum()
+    told = f"{time_s:.0f} s" if time_s < LONG_S else f"{time_s / 3600:.0f} h"
+    lines = [
+        f"{origin(epochs.backend).capitalize()} {', '.join(places)}: "
+        f"{counted(epochs.run.nunique(), 'runs')}, {counted(len(epochs), 'epochs')}, "
+        f"{told} of training."
+    ]
+    invalid = epochs[~epochs.valid]
+    if len(invalid):
+        flags = sorted({flag for cell in invalid["flags"] for flag in cell.split()})
+        n_epochs = counted(len(invalid), "epochs")
+        lines.append(f"{n_epochs} not valid and left out of means: {', '.join(flags)}.")
+    imported = epochs[epochs.timing_method == "imported_cuda_events"]
+    if len(imported):
+        n_runs = counted(imported.run.nunique(), "runs")
+        lines.append(f"{n_runs} imported from logs of the 2023 scripts.")
+    without = set(epochs.run) - set(run_means(epochs).run)
+    if without:
+        n_runs = counted(len(without), "runs")
+        lines.append(f"{n_runs} without a valid epoch after the first, and without a row here.")
+    return [*lines, *([NO_POWER] if (epochs.power_scope == "").all() else []), MEANS]
+
+
+def place_rows(
+    means: pd.DataFrame, titles: Mapping[str, str], colours: Mapping[str, str]
+) -> list[Row]:
+    """Return a row per board and model: runs, time and its parts, energy and power."""
+    return [
+        {
+            **_named(each.about, titles),
+            "runs": str(each.n_runs),
+            "E2E s": _range(each.e2e_s),
+            "parts": bar(each.shares, colours),
+            f"{', '.join(PARTS)} %": ", ".join(f"{100 * each.shares[p]:.1f}" for p in PARTS),
+            **({"energy Wh": _range(each.energy_wh)} if each.energy_wh else {}),
+            **({"power W": _range(each.power_w)} if each.power_w else {}),
+        }
+        for each in workloads(means)
+    ]
+
+
+def best_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, list[Row]]:
+    """Return what makes a setting the best, and a row for each; what it is of is named once."""
+    choices, rows, above = best_settings(means), [], Row()
+    for each in choices:
+        named = _named(each.about, titles)
+        named |= {"unit": str(each.about["instance"]), "of runs": str(each.n_runs)}
+        told = {"best setting": each.setting, "E2E s": _short(each.e2e_s)}
+        told |= {} if each.energy_wh is None else {"energy Wh": _short(each.energy_wh)}
+        rows.append((dict.fromkeys(named, "") if named == above else named) | told)
+        above = named
+    metered = {each.energy_wh is not None for each in choices}
+    notes = [
+        note for note, is_metered in ((FRONT, True), (FASTEST, False)) if is_metered in metered
+    ]
+    return " ".join([*notes, LEARNING]), rows
+
+
+def run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
+    """Return a row per run; of what names board, unit and data, only what differs."""
+    rows = []
+    for run in means.to_dict("records"):
+        shares = {part: run[f"{part}_s"] / run["e2e_s"] for part in PARTS}
+        power = {"energy Wh": run["energy_wh"], "power W": run["power_mean_w"]}
+        rows.append(
+            {
+                **_named(run, titles),
+                "unit": run["instance"],
+                "storage": run["storage"],
+                "mode": str(run["power_mode"]),
+                "workers": str(run["num_workers"]),
+                "batch": str(run["batch_size"]),
+                "epochs": str(run["n_epochs"]),
+                "E2E s": f"{run['e2e_s']:.2f}",
+                **{part: f"{100 * share:.1f} %" for part, share in shares.items()},
+                "bound by": bound_by(shares),
+                **{name: _short(value) for name, value in power.items() if not pd.isna(value)},
+            }
+        )
+    same = {name for name in PLACE if len({row[name] for row in rows}) == 1}
+    return [{name: cell for name, cell in row.items() if name not in same} for row in rows]
+
+
+def _named(about: Mapping[Any, Any], titles: Mapping[str, str]) -> Row:
+    setup, device, model = (str(about[name]) for name in ("setup", "device", "model"))
+    scale = about["dataset_scale"]
+    times = "" if scale == 1 else f" x{scale:g}"
+    return {
+        "setup": PAPERS.get(setup, setup),
+        "board": titles.get(device, device),
+        "model": titles.get(model, model),
+        "data": f"{about['dataset']} {about['dataset_source']}{times}",
+    }
+
+
+def _range(values: tuple[float, float]) -> str:
+    low, high = map(_short, values)
+    return low if low == high else f"{low} to {high}"
+
+
+def _short(value: float) -> str:
+    """Return a number to three figures, a large one in full."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _aligned(rows: Sequence[Row]) -> list[str]:
+    """Return rows for the terminal, without what is drawn; what is not there is a dash."""
+    drawn = {name for row in rows for name, cell in row.items() if isinstance(cell, Markup)}
+    names = [name for name in dict.fromkeys(n for row in rows for n in row) if name not in drawn]
+    return aligned([names, *([row.get(name, "-") for name in names] for row in rows)])

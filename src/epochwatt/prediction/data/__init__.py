@@ -1,0 +1,1 @@
+"""Read the runs that models are fitted to."""

@@ -1,0 +1,132 @@
+"""What was observed of one workload under several power modes: one row per epoch."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
+from epochwatt.text import counted
+
+PROCESSES = 5  # of the papers' default: four loader workers and the training loop
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Epochs of one workload on one board, with all that is not the power mode the same.
+
+    Attributes
+    ----------
+    workload : name, for messages and tables
+    modes : (n, 5), cores and MHz as in `Mode`
+    time_s : (n,), time of the epoch
+    power_w : (n,), mean power over the epoch; NaN: not measured
+    epoch : (n,), number of the epoch, the first is 0
+    processes : how many processes want a CPU core: loader workers and the training loop
+    """
+
+    workload: str
+    modes: Numbers
+    time_s: Numbers
+    power_w: Numbers
+    epoch: NDArray[np.int64]
+    processes: int = PROCESSES
+
+    def __post_init__(self) -> None:
+        as_rows(self.modes)
+        shapes = {len(self.modes), *map(np.size, (self.time_s, self.power_w, self.epoch))}
+        if len(shapes) != 1:
+            raise PredictionError(f"{self.workload}: columns of {sorted(shapes)} rows")
+        for name, values in (("time_s", self.time_s), ("power_w", self.power_w)):
+            wrong = ~(values > 0) & ~(np.isnan(values) & (name == "power_w"))
+            if wrong.any():
+                raise PredictionError(
+                    f"{self.workload}: {name} of {values[wrong][0]:g} in "
+                    f"{Mode(*self.modes[wrong][0])}; it is above zero"
+                )
+
+    @property
+    def energy_wh(self) -> Numbers:
+        """Energy of each epoch, Wh, shape (n,)."""
+        return self.power_w * self.time_s / 3600
+
+    @cached_property
+    def mode_of_row(self) -> tuple[Mode, ...]:
+        """Mode of each row."""
+        return tuple(Mode(*row) for row in self.modes.tolist())
+
+    def distinct(self) -> tuple[Mode, ...]:
+        """Return the distinct modes in the order of their first row."""
+        return tuple(dict.fromkeys(self.mode_of_row))
+
+    def rows(self, keep: NDArray[np.bool_]) -> "Observations":
+        """Return some of the rows."""
+        return replace(
+            self,
+            modes=self.modes[keep],
+            time_s=self.time_s[keep],
+            power_w=self.power_w[keep],
+            epoch=self.epoch[keep],
+        )
+
+    def only(self, modes: Collection[Mode]) -> "Observations":
+        """Return the rows of these modes."""
+        wanted = set(modes)
+        return self.rows(np.array([mode in wanted for mode in self.mode_of_row], bool))
+
+    def after_first(self, n_epochs: int | None = None) -> "Observations":
+        """Return epochs 1 to `n_epochs`, or all after the first."""
+        last = self.epoch.max(initial=0) if n_epochs is None else n_epochs
+        return self.rows((self.epoch >= 1) & (self.epoch <= last))
+
+    def per_mode(self) -> "Observations":
+        """Return one row per mode: mean time, and the power that gives the mean energy."""
+        modes = self.distinct()
+        parts = [self.only([mode]) for mode in modes]
+        time_s = np.array([part.time_s.mean() for part in parts])
+        energy_wh = np.array([part.energy_wh.mean() for part in parts])
+        epoch = np.ones(len(modes), np.int64)
+        power_w = 3600 * energy_wh / time_s
+        return Observations(self.workload, as_rows(modes), time_s, power_w, epoch, self.processes)
+
+    def need_modes(self, least: int) -> None:
+        """Refuse too few distinct modes. Raises PredictionError."""
+        modes = self.distinct()
+        if len(modes) < least:
+            found = "; ".join(map(str, modes)) or "none"
+            raise PredictionError(
+                f"{self.workload}: {counted(len(self.modes), 'epochs')} under "
+                f"{counted(len(modes), 'distinct power modes')} ({found})\n  needed: {least} or "
+                "more; measure it under further modes"
+            )
+
+    def need_energy(self) -> None:
+        """Refuse rows without power. Raises PredictionError."""
+        if missing := self.rows(np.isnan(self.power_w)).distinct():
+            raise PredictionError(
+                f"{self.workload}: no energy was measured in {len(missing)} of "
+                f"{len(self.distinct())} modes (the first: {missing[0]})\n  needed: power of every "
+                "epoch; a model of time needs none"
+            )
+
+
+def of_rows(
+    workload: str,
+    modes: Sequence[Mode],
+    time_s: Sequence[float],
+    power_w: Sequence[float] | None = None,
+    epoch: Sequence[int] | None = None,
+    processes: int = PROCESSES,
+) -> Observations:
+    """Return observations from plain sequences; without `epoch`, all count as later epochs."""
+    n = len(modes)
+    return Observations(
+        workload,
+        as_rows(modes),
+        np.array(time_s, float),
+        np.full(n, np.nan) if power_w is None else np.array(power_w, float),
+        np.ones(n, np.int64) if epoch is None else np.array(epoch, np.int64),
+        processes,
+    )

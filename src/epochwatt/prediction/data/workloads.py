@@ -1,0 +1,166 @@
+"""The epochs of the runs that models are fitted to, by workload, and workloads by board.
+
+A workload is what runs share that differ in the power mode only; a bench is a board with all that
+its workloads share, so that they differ in the network and its data only.
+"""
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from epochwatt import fields
+from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
+from epochwatt.prediction.data.observations import Observations
+
+PER_NETWORK = ("model", "dataset", "dataset_source", "dataset_scale")
+NO_ENERGY = "energy was not measured"
+SCOPES = "energy was measured by several power scopes: {}"
+IN_PART = "energy was measured in {} of {} epochs after the first"
+
+FACTORS = {f.name: f.kind for f in fields.FACTORS if f.name != "power_mode"}
+
+Rows = Sequence[Mapping[str, Any]]  # of an `epochs.csv`, cells as text or as types say
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Runs of one network on one board that differ in the power mode only.
+
+    Attributes
+    ----------
+    factors : all factors of its runs but `power_mode`; those that hold nothing are None
+    runs : their ids, one per mode
+    modes : name -> mode
+    observed : valid epochs, the first included; energy as the papers sum it, once a second
+    metered : the same with the mean power of each epoch, as a meter has it: the papers' sum leaves
+        out up to a second of an epoch, which counts where epochs are short
+    is_imported : whether the 2023 scripts measured it
+    no_energy : why there is no energy of every epoch after the first; empty: there is
+    """
+
+    factors: Mapping[str, Any]
+    runs: tuple[str, ...]
+    modes: Mapping[str, Mode]
+    observed: Observations
+    metered: Observations
+    is_imported: bool
+    no_energy: str
+
+    @property
+    def name(self) -> str:
+        """Its network."""
+        return str(self.factors["model"])
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A board and its workloads, which differ in the network and its data only.
+
+    Attributes
+    ----------
+    about : factors that they share
+    is_imported : whether the 2023 scripts measured them
+    workloads : network -> its workload
+    """
+
+    about: Mapping[str, Any]
+    is_imported: bool
+    workloads: Mapping[str, Workload]
+
+
+def read_workloads(epochs: Iterable[str], modes: Mapping[str, Sequence[float]]) -> list[Workload]:
+    """Read the workloads of some runs, in the order of their first run.
+
+    Parameters
+    ----------
+    epochs : path of the `epochs.csv` of each run
+    modes : run -> numbers of its power mode, in the order of `Mode`
+    """
+    return workloads_of([rows for rows in map(_read, epochs) if rows], modes)
+
+
+def _read(path: str) -> Rows:
+    with open(path, newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def workloads_of(runs: Iterable[Rows], modes: Mapping[str, Sequence[float]]) -> list[Workload]:
+    """Return the workloads of some runs, given the rows of each (`fields.RUN_EPOCH_COLUMNS`)."""
+    groups: dict[tuple[Any, ...], list[Rows]] = defaultdict(list)
+    for rows in runs:
+        groups[_is_imported(rows), *(rows[0][name] for name in FACTORS)].append(rows)
+    return [_workload(own, modes) for own in groups.values()]
+
+
+def _is_imported(rows: Rows) -> bool:
+    return str(rows[0].get("timing_method", "")).startswith("imported")
+
+
+def benches(workloads: Iterable[Workload]) -> list[Bench]:
+    """Return the workloads by bench, in order; a network on further data opens a further bench."""
+    found: dict[tuple[Any, ...], dict[str, Workload]] = defaultdict(dict)
+    for workload in workloads:
+        told = [item for item in workload.factors.items() if item[0] not in PER_NETWORK]
+        key = (workload.is_imported, *told)
+        place = next(n for n in count() if workload.name not in found[(n, *key)])
+        found[(place, *key)][workload.name] = workload
+    return [Bench(dict(about), is_imported, own) for (_, is_imported, *about), own in found.items()]
+
+
+def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Workload:
+    first = runs[0][0]
+    by_name = {rows[0]["power_mode"]: _mode(modes[rows[0]["run"]]) for rows in runs}
+    valid = [row for rows in runs for row in rows if row["valid"] in (True, "True")]
+    no_energy = _no_energy(valid)
+    time_s = np.array([float(row["e2e_s"]) for row in valid])
+
+    def power_w(column: str) -> Numbers:
+        # rows of the claims' own simulations have the papers' energy alone
+        energy_wh = [np.nan if no_energy else float(row.get(column) or "nan") for row in valid]
+        return np.asarray(3600 * np.array(energy_wh, float) / time_s)
+
+    observed = Observations(
+        workload=first["model"],
+        modes=as_rows([by_name[row["power_mode"]] for row in valid]),
+        time_s=time_s,
+        power_w=power_w("energy_wh"),
+        epoch=np.array([int(row["epoch"]) for row in valid], np.int64),
+        processes=int(first["num_workers"]) + 1,
+    )
+    return Workload(
+        factors={name: _typed(kind, first[name]) for name, kind in FACTORS.items()},
+        runs=tuple(rows[0]["run"] for rows in runs),
+        modes=by_name,
+        observed=observed,
+        metered=replace(observed, power_w=power_w("energy_trapezoid_wh")),
+        is_imported=_is_imported(runs[0]),
+        no_energy=no_energy,
+    )
+
+
+def _no_energy(valid: Rows) -> str:
+    """Return why there is no energy of every epoch after the first; empty: there is."""
+    scopes = sorted({row["power_scope"] for row in valid if row["energy_wh"]})
+    later = [bool(row["energy_wh"]) for row in valid if int(row["epoch"]) > 0]
+    if len(scopes) > 1:
+        return SCOPES.format(", ".join(scopes))
+    if scopes and not all(later):
+        return IN_PART.format(sum(later), len(later))
+    return "" if scopes else NO_ENERGY
+
+
+def _typed(kind: str, cell: Any) -> Any:
+    """Return a factor as its kind says; None: it holds nothing."""
+    if cell in ("", None):
+        return None
+    return int(cell) if kind == "int" else float(cell) if kind == "float" else cell
+
+
+def _mode(numbers: Sequence[float]) -> Mode:
+    cores, *clocks = numbers
+    return Mode(int(cores), *clocks)

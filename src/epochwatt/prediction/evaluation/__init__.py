@@ -1,0 +1,1 @@
+"""Fit the models, predict with them, score them."""

@@ -1,0 +1,1 @@
+"""The models of time and power of a power mode."""

@@ -1,0 +1,189 @@
+"""Models that know a little physics, at the profiling cost of the paper's: a few modes.
+
+Each is fitted to one value per mode, the mean of its epochs, by relative error, with a weak belief
+about its coefficients (`beliefs`): where modes cannot tell two terms apart, the belief shares out.
+"""
+
+import numpy as np
+
+from epochwatt.prediction.data.modes import Numbers, PredictionError
+from epochwatt.prediction.data.observations import Observations
+from epochwatt.prediction.models.features import LOGS, POWER, TIME, design, short_of_cores
+from epochwatt.prediction.models.intervals import (
+    N_DRAWS,
+    fit_and_draw,
+    fit_free,
+    fit_nonnegative,
+    likeliest,
+)
+from epochwatt.prediction.models.linear_model import LEAST, FittedModel, Prior
+from epochwatt.prediction.models.priors import (
+    DEVIATION,
+    EXPONENT_SD,
+    LEVEL_SD,
+    POWER_SHARES,
+    PRIOR_TILT,
+    SHARE_SD,
+    TIME_SHARES,
+)
+
+LEAST_MODES = 2
+
+
+def fit_physical_time(observations: Observations, n_draws: int = N_DRAWS) -> FittedModel:
+    """Return time as a sum of physical shapes with non-negative coefficients.
+
+    Parameters
+    ----------
+    observations : of one workload; the mean of each mode counts
+    n_draws : for intervals; 0 where none are wanted
+
+    Raises
+    ------
+    PredictionError : fewer than two distinct modes
+    """
+    return _fit_shares(observations, "time_s", TIME, TIME_SHARES, n_draws)
+
+
+def fit_power(observations: Observations, n_draws: int = N_DRAWS) -> FittedModel:
+    """Return mean power as a sum of physical shapes with non-negative coefficients.
+
+    Raises
+    ------
+    PredictionError : fewer than two distinct modes, or power that was not measured
+    """
+    observations.need_energy()
+    return _fit_shares(observations, "power_w", POWER, POWER_SHARES, n_draws)
+
+
+def _fit_shares(
+    observations: Observations,
+    target: str,
+    terms: tuple[str, ...],
+    shares: tuple[float, ...],
+    n_draws: int,
+) -> FittedModel:
+    """Fit shares of the whole: in units of the observed value, averaged over the modes."""
+    observations.need_modes(LEAST_MODES)
+    means = observations.per_mode()
+    values: Numbers = getattr(means, target)
+    relative = design(terms, means.modes, means.processes) / values[:, None]
+    seen = relative.any(0)
+    # a shortage that no mode had: its size where half the cores are missing is open, from zero up
+    short = short_of_cores(means.modes, means.processes)
+    unseen = design(terms, short, means.processes) / values[:, None]
+    scale = np.where(seen, relative.mean(0), unseen.mean(0))
+    mean = np.array(shares)
+    sd = np.full(len(terms), SHARE_SD)
+    # deviations are relative to what is expected: relative to what was observed they would stand
+    # in the rows too, and a fit could make them small by expecting next to nothing everywhere
+    first = fit_nonnegative(relative / scale, np.ones(len(values)), mean, sd, DEVIATION)
+    share = np.maximum(relative / scale @ first, LEAST)  # expected over observed
+    rows, target_of = relative / scale / share[:, None], 1 / share
+    deviations = likeliest(fit_nonnegative, rows, target_of, mean, sd, means.modes)
+    white = deviations.whitening()
+    coefficients, draws, spread = fit_and_draw(
+        fit_nonnegative, white @ rows, white @ target_of, mean, sd, n_draws
+    )
+    return FittedModel(
+        target=target,
+        terms=terms,
+        coefficients=coefficients / scale,
+        processes=means.processes,
+        trained_on=means.modes,
+        observed=values,
+        own=deviations.own,
+        draws=draws / scale,
+        spread=spread,
+    )
+
+
+def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> FittedModel:
+    """Return the logarithm of time, linear in the logarithms of cores and clocks.
+
+    Raises
+    ------
+    PredictionError : fewer than two distinct modes
+    """
+    observations.need_modes(LEAST_MODES)
+    return _fit_log(observations, "time_s", LOGS, n_draws)
+
+
+def fit_time_on_prior(
+    observations: Observations, name: str, prior: Prior, n_draws: int = N_DRAWS
+) -> FittedModel:
+    """Return the prior times a factor that is common to all modes, but for what was observed.
+
+    Near the profiled modes it follows them; by how much they differ from the prior tells how far it
+    may be off elsewhere.
+
+    Parameters
+    ----------
+    observations : of one workload
+    name : what the prior is called where the model is stored
+    prior : modes (n, 5) -> expected time of an epoch (n,), s
+    n_draws : as in `fit_physical_time`
+
+    Raises
+    ------
+    PredictionError : no mode at all, or a prior that is not above zero in one of them
+    """
+    return _fit_log(observations, "time_s", (), n_draws, name, prior)
+
+
+def fit_power_on_prior(
+    observations: Observations, name: str, prior: Prior, n_draws: int = N_DRAWS
+) -> FittedModel:
+    """Return mean power, W, as a factor on a prior, as `fit_time_on_prior` does with time.
+
+    Raises
+    ------
+    PredictionError : no mode at all, power that was not measured, or a prior that is not above zero
+    """
+    observations.need_energy()
+    return _fit_log(observations, "power_w", (), n_draws, name, prior)
+
+
+def _fit_log(
+    observations: Observations,
+    target: str,
+    exponents: tuple[str, ...],
+    n_draws: int,
+    name: str = "",
+    prior: Prior | None = None,
+) -> FittedModel:
+    """Fit the logarithm of the value over the prior, about its mean: a level, and exponents."""
+    observations.need_modes(1)
+    means = observations.per_mode()
+    values: Numbers = getattr(means, target)
+    expected = np.ones(len(values)) if prior is None else np.asarray(prior(means.modes))
+    if not (expected > 0).all():
+        raise PredictionError(f"the prior {name!r} expects a {target} of {expected.min():g}")
+    factor = np.log(values / expected)
+    terms, level = ("constant", *exponents), factor.mean()
+    rows = design(terms, means.modes, means.processes)
+    centre = rows.mean(0) - np.eye(len(terms))[0]  # the constant stays
+    sd = np.array([LEVEL_SD, *[EXPONENT_SD] * len(exponents)])
+    around, off, mean = rows - centre, factor - level, np.zeros(len(sd))
+    tilt = PRIOR_TILT if name else 0.0
+    deviations = likeliest(fit_free, around, off, mean, sd, means.modes, tilt)
+    white = deviations.whitening()
+    fitted = fit_and_draw(fit_free, white @ around, white @ off, mean, sd, n_draws)
+
+    def plain(of: Numbers) -> Numbers:  # without centre and level
+        return np.column_stack([of[:, 0] + level - of @ centre, of[:, 1:]])
+
+    return FittedModel(
+        target=target,
+        terms=terms,
+        coefficients=plain(fitted[0][None])[0],
+        processes=means.processes,
+        trained_on=means.modes,
+        log=True,
+        prior=name,
+        observed=values,
+        own=deviations.own,
+        draws=plain(fitted[1]),
+        spread=fitted[2],
+        prior_of=prior,
+    )

@@ -1,0 +1,74 @@
+"""How far a model is off: alike in modes that are close to each other, each on its own far apart.
+
+No sum of a few terms follows every bend of a board, so what it leaves over is modelled too, as a
+smooth function of the mode (Kennedy and O'Hagan, 2001; kriging, in the words of geostatistics). The
+logarithm of observed over expected has mean zero and, in units of its variance, the covariance
+
+    k(x, y) = exp(-|x - y|^2 / (2 l^2)) + tilt^2 (x - c) (y - c)
+
+of modes x and y, each the logarithms of cores and clocks; c is the mean of the profiled modes. Each
+observation adds own^2, also a second one in the same mode; l is a belief, own the likeliest of
+a few sizes (`intervals.likeliest`). So a prediction
+meets what was observed in a profiled mode, follows it nearby, and returns to the plain model far
+away, where the interval is as wide as a deviation may be.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from epochwatt.prediction.data.modes import Numbers
+from epochwatt.prediction.models.priors import LENGTH, OWN
+
+
+class Deviations(NamedTuple):
+    """Deviations of one model.
+
+    Attributes
+    ----------
+    profiled : (m, 5), the distinct modes it was fitted to
+    tilt : standard deviation of the exponents by which it may be off, in deviations
+    own : standard deviation of what is each mode's own, in deviations
+    """
+
+    profiled: Numbers
+    tilt: float = 0.0
+    own: float = OWN
+
+    def whitening(self) -> Numbers:
+        """Return what makes deviations in the profiled modes independent, shape (m, m)."""
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(self._among())))
+
+    def weights(self, modes: Numbers) -> Numbers:
+        """Return how much each profiled mode's deviation tells of each mode's, shape (n, m)."""
+        return np.asarray(np.linalg.solve(self._among(), self._shared(modes, self.profiled).T).T)
+
+    def left_open(self, modes: Numbers) -> Numbers:
+        """Return the variance that is left where all of the profiled are known, shape (n,)."""
+        apart = self._centred(modes)
+        whole = 1 + self.tilt**2 * (apart**2).sum(1)
+        told = (self.weights(modes) * self._shared(modes, self.profiled)).sum(1)
+        return np.maximum(whole - told, 0.0) + self.own**2
+
+    def _among(self) -> Numbers:
+        return self._shared(self.profiled, self.profiled) + self.own**2 * np.eye(len(self.profiled))
+
+    def _shared(self, some: Numbers, others: Numbers) -> Numbers:
+        """Return the covariance but for what is each mode's own, shape (n, m)."""
+        a, b = self._centred(some), self._centred(others)
+        apart = ((a[:, None] - b) ** 2).sum(-1)
+        return np.asarray(np.exp(-apart / (2 * LENGTH**2)) + self.tilt**2 * a @ b.T)
+
+    def _centred(self, modes: Numbers) -> Numbers:
+        return np.asarray(np.log(modes) - np.log(self.profiled).mean(0))
+
+
+def distances(modes: Numbers, profiled: Numbers) -> Numbers:
+    """Return how far each mode is from the nearest profiled one, in natural logarithms, (n,).
+
+    Parameters
+    ----------
+    modes, profiled : (n, 5) and (m, 5), m one or more
+    """
+    apart = np.log(modes)[:, None] - np.log(profiled)
+    return np.asarray(np.sqrt((apart**2).sum(-1).min(1)))

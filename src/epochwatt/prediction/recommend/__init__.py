@@ -1,0 +1,1 @@
+"""`epochwatt recommend`: the best power mode within budgets."""

@@ -1,0 +1,123 @@
+"""Where a board's tables of clocks and its nvpmodel configuration come from.
+
+A simulated board has those of the fake board of its kind. A board at hand is read live. Any other
+board left its tables in the records of its runs; its nvpmodel configuration nobody recorded.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from epochwatt.device import reading
+from epochwatt.device.reading import Conf, Tables
+from epochwatt.fakeboard.conf import nvpmodel_conf
+from epochwatt.fakeboard.kinds import KINDS, Kind
+from epochwatt.fields import TWIN
+from epochwatt.prediction.data.modes import Board, PredictionError
+from epochwatt.records import files
+from epochwatt.records.run_folder import RECORD, RunFolder
+from epochwatt.records.shapes import COUNT, NUMBER
+from epochwatt.study.config import Device
+from epochwatt.study.place import MEASURED, is_board
+
+_STEPS = {f"{part}_steps_mhz": [NUMBER] for part in ("cpu", "gpu", "emc")}
+_RECORD = {"machine": {**_STEPS, "n_cpus": COUNT}}
+
+
+class BoardFiles(NamedTuple):
+    """What a power mode can be chosen from, and set with.
+
+    Attributes
+    ----------
+    board : its tables
+    conf : its nvpmodel configuration; None: not to be had here
+    source : where they are from, in words
+    """
+
+    board: Board
+    conf: Conf | None
+    source: str
+
+
+def board_files(backend: str, device: Device, runs: Iterable[str], root: Path) -> BoardFiles:
+    """Return what is known of a board.
+
+    Parameters
+    ----------
+    backend : of its runs
+    device : its configuration
+    runs : ids of its runs
+    root : the checkout
+
+    Raises
+    ------
+    EpochwattError : its tables are not known here, or its runs recorded different ones
+    """
+    if backend == TWIN:
+        return _of_kind(device)
+    is_fake = device.sysroot != "/"
+    if is_fake == (backend == "fake") and is_board(device.board, device.sysroot):
+        return _live(device)
+    return BoardFiles(_recorded(device, runs, root), None, "the records of its runs")
+
+
+def _of_kind(device: Device) -> BoardFiles:
+    kind = next((kind for kind in KINDS.values() if kind.kind == device.board), None)
+    if kind is None:
+        raise PredictionError(
+            f"{device.title}: no tables are known for a simulated board of this kind\n  allowed: "
+            f"{', '.join(dict.fromkeys(kind.kind for kind in KINDS.values()))}"
+        )
+    conf = reading.parse_conf(nvpmodel_conf(kind))
+    return BoardFiles(
+        board_of_kind(kind), conf, f"the fake board {kind.name}, a stand-in for the real one"
+    )
+
+
+def board_of_kind(kind: Kind) -> Board:
+    """Return the tables of a fake board."""
+    tables = Tables(kind.cpu_khz, kind.gpu_hz, kind.emc_hz)
+    return Board(kind.kind, sum(map(len, kind.clusters)), tables)
+
+
+def _live(device: Device) -> BoardFiles:
+    root = device.sysroot
+    board = Board(device.board, len(reading.cpus(root)), reading.tables(root))
+    try:
+        conf = reading.board_conf(root)
+    except ValueError:
+        return BoardFiles(board, None, "the board at hand, whose nvpmodel.conf cannot be read")
+    return BoardFiles(board, conf, "the board at hand")
+
+
+def _recorded(device: Device, runs: Iterable[str], root: Path) -> Board:
+    """Return the tables that the last epoch of each run recorded."""
+    found: dict[Board, str] = {}
+    for run in runs:
+        folder = RunFolder(str(root / MEASURED), run)
+        for epoch in folder.measured()[-1:]:
+            record = files.read_json(os.path.join(folder.epoch_path(epoch), RECORD), _RECORD)
+            found[_of_record(device.board, record["machine"])] = run
+    if not found:
+        raise PredictionError(
+            f"{device.title} is not at hand, and {MEASURED}/ has no record of its runs: its clocks "
+            f"are not known here\n  do: ask on the board, or copy its {MEASURED}/ here "
+            "(docs/jetson.md)"
+        )
+    if len(found) > 1:
+        raise PredictionError(
+            f"{device.title}: {' and '.join(found.values())} recorded different tables of clocks\n"
+            "  do: ask on the board, which tells its own"
+        )
+    return next(iter(found))
+
+
+def _of_record(kind: str, machine: Mapping[str, Any]) -> Board:
+    cpu, gpu, emc = (machine[f"{part}_steps_mhz"] for part in ("cpu", "gpu", "emc"))
+    tables = Tables(
+        tuple(round(1e3 * mhz) for mhz in cpu),
+        tuple(round(1e6 * mhz) for mhz in gpu),
+        tuple(round(1e6 * mhz) for mhz in emc),
+    )
+    return Board(kind, machine["n_cpus"], tables)

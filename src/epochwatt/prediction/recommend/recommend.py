@@ -1,0 +1,327 @@
+"""The best power mode of a board within budgets, among all that its own tables allow."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.analysis.pareto import pareto_front
+from epochwatt.device.reading import Conf, custom_conf
+from epochwatt.prediction.data.modes import Board, Mode, Numbers, PredictionError, as_rows
+from epochwatt.prediction.data.observations import PROCESSES
+from epochwatt.prediction.models.linear_model import FittedModel, bounds, sample_both
+from epochwatt.prediction.models.residual_gp import distances
+from epochwatt.prediction.selection.optimal_design import board_design, choose_modes
+from epochwatt.text import counted
+
+OBJECTIVES = ("time", "energy", "edp")
+LEAST_MODES = 4  # as many as the paper profiles; with fewer the model is little but belief
+COST_OF_A_MODE = (
+    2.5  # what a mode to profile may take at most, on average, in the strongest's epochs
+)
+EQUAL = 1e-3  # far below what any model is off by: modes that differ by less are as good
+TARGETS = ("time_s", "power_w")
+UNITS = {"power_w": "W", "epoch_s": "s", "energy_wh": "Wh"}
+OPTIONS = {name: f"--max-{name.replace('_', '-')}" for name in UNITS}  # of the command
+
+
+class Estimate(NamedTuple):
+    """What to expect, and the bounds that hold it with the stated probability."""
+
+    value: float
+    low: float
+    high: float
+
+
+class FrontMode(NamedTuple):
+    """A mode that no other beats in both time and energy."""
+
+    mode: Mode
+    epoch_s: float
+    power_w: float
+    energy_wh: float
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The mode to take, and why.
+
+    Attributes
+    ----------
+    mode : one of the board's own
+    objective : what it is best in, of the modes within the budgets
+    estimates : epoch_s and, with a model of power, power_w, energy_wh -> `Estimate`
+    risks : budget that was set -> probability that an epoch breaks it: of the mode itself where it
+        was profiled, else of a choice that is made as this one was (`_choices`)
+    extrapolated : parts of the mode that lie outside all profiled modes
+    n_modes, n_within : modes of the board, and those expected to keep the budgets
+    front : modes that none beats in both time and energy, the fastest first; budgets left aside;
+        none without a model of power
+    """
+
+    mode: Mode
+    objective: str
+    estimates: dict[str, Estimate]
+    risks: dict[str, float]
+    extrapolated: tuple[str, ...]
+    n_modes: int
+    n_within: int
+    front: tuple[FrontMode, ...]
+
+
+def recommend(
+    board: Board,
+    time: FittedModel,
+    power: FittedModel | None,
+    objective: str,
+    budgets: Mapping[str, float],
+    level: float = 0.9,
+) -> Recommendation:
+    """Return the best mode of a board.
+
+    Among modes that are equally good the one that needs less energy; among those that are equal in
+    both (to `EQUAL`) the one nearest to what was profiled, where the models are least off: best of
+    all a profiled one.
+
+    Parameters
+    ----------
+    board : its tables
+    time, power : models of one workload on it; None: its energy was not measured
+    objective : least `time`, `energy`, or `edp`: energy times time
+    budgets : highest expected `power_w`, `epoch_s`, `energy_wh`; those that are set
+    level : of the intervals
+
+    Raises
+    ------
+    EpochwattError : too few profiled modes (names modes to profile), a profiled mode that the
+        tables lack, an unknown objective or budget, one that asks for energy that was not measured,
+        or budgets that no mode keeps
+    """
+    models = [time] if power is None else [time, power]
+    _check(models, objective, budgets)
+    models = [_on_steps(board, model) for model in models]
+    modes = board.all_modes()
+    best = choose(models, modes, objective, budgets)
+    mode = Mode(*modes[best.place].tolist())
+    samples = _samples(models, modes[best.place : best.place + 1])
+    values = {name: float(of[best.place]) for name, of in best.expected.items()}
+    return Recommendation(
+        mode=mode,
+        objective=objective,
+        estimates={name: _estimate(value, samples[name], level) for name, value in values.items()},
+        risks=best.risks,
+        extrapolated=tuple(dict.fromkeys(p for model in models for p in model.extrapolated(mode))),
+        n_modes=len(modes),
+        n_within=best.n_within,
+        front=_front(modes, best.expected),
+    )
+
+
+class Choice(NamedTuple):
+    """The best of some modes: its place, what is expected of all, risks as `Recommendation` has."""
+
+    place: int
+    expected: dict[str, Numbers]
+    n_within: int
+    risks: dict[str, float]
+
+
+def choose(
+    models: Sequence[FittedModel], modes: Numbers, objective: str, budgets: Mapping[str, float]
+) -> Choice:
+    """Return the best of some modes (n, 5) within budgets.
+
+    Raises
+    ------
+    PredictionError : no mode keeps the budgets
+    """
+    fits = [model.some_fits(modes) for model in models]
+    expected = _together(*(of.mean(1) for of in fits))
+    within = np.flatnonzero(_within(modes, expected, budgets))
+    equal = _equal(objective, expected, within)
+    place = int(equal[distances(modes[equal], models[0].trained_on).argmin()])
+    is_profiled = modes[place].tolist() in models[0].trained_on.tolist()
+    places = [place] if is_profiled else _choices(objective, fits, budgets) or [place]
+    samples = _samples(models, modes[places])
+    risks = {name: float((samples[name] > most).mean()) for name, most in budgets.items()}
+    return Choice(place, expected, len(within), risks)
+
+
+def _choices(objective: str, fits: Sequence[Numbers], budgets: Mapping[str, float]) -> list[int]:
+    """Return the place of the mode that each fit alone would choose, for fits that choose one.
+
+    The mode that comes out first among many is one that the models are hopeful about, and so is its
+    own risk. How often a choice breaks a budget is asked of all fits that agree about as well: each
+    chooses, all others judge it.
+
+    Parameters
+    ----------
+    fits : what each fit expects of each mode, shape (n, d): of time, and of power
+    """
+    places: list[int] = []
+    if not budgets:
+        return places
+    for told in zip(*(of.T for of in fits), strict=True):
+        expected = _together(*told)
+        keeps = np.logical_and.reduce([expected[name] <= most for name, most in budgets.items()])
+        if keeps.any():
+            places.append(int(np.where(keeps, _aim(objective, expected), np.inf).argmin()))
+    return places
+
+
+def _aim(objective: str, expected: Mapping[str, Numbers]) -> Numbers:
+    """Return what is to be least, shape (n,)."""
+    epoch_s, energy_wh = expected["epoch_s"], expected.get("energy_wh", expected["epoch_s"])
+    return {"time": epoch_s, "energy": energy_wh, "edp": epoch_s * energy_wh}[objective]
+
+
+def _equal(
+    objective: str, expected: Mapping[str, Numbers], within: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return the places of those modes within the budgets that equal the best, the best first."""
+    epoch_s = expected["epoch_s"]
+    energy_wh = expected.get("energy_wh", np.zeros(len(epoch_s)))  # of no account where not known
+    aim = _aim(objective, expected)
+    order = within[np.lexsort((energy_wh[within], np.round(aim[within] / aim.min(), 9)))]
+    equal = [of[order] <= (1 + EQUAL) * of[order[0]] for of in (aim, energy_wh)]
+    return order[equal[0] & equal[1]]
+
+
+def _estimate(value: float, sample: Numbers, level: float) -> Estimate:
+    low, high = bounds(sample, level)
+    return Estimate(value, float(low[0]), float(high[0]))
+
+
+def _together(epoch_s: Numbers, power_w: Numbers | None = None) -> dict[str, Numbers]:
+    """Return time alone, or time, power and what follows of them."""
+    if power_w is None:
+        return {"epoch_s": epoch_s}
+    return {"epoch_s": epoch_s, "power_w": power_w, "energy_wh": epoch_s * power_w / 3600}
+
+
+def _front(modes: Numbers, expected: Mapping[str, Numbers]) -> tuple[FrontMode, ...]:
+    if "energy_wh" not in expected:
+        return ()
+    places = pareto_front(expected["epoch_s"], expected["energy_wh"])
+    columns = (expected[name][places].tolist() for name in ("epoch_s", "power_w", "energy_wh"))
+    rows = zip(modes[places].tolist(), *columns, strict=True)
+    return tuple(FrontMode(Mode(*mode), *values) for mode, *values in rows)
+
+
+def _samples(models: Sequence[FittedModel], modes: Numbers) -> dict[str, Numbers]:
+    """Return what epochs may be in each mode, shape (d, n) each."""
+    if len(models) == 1:
+        return _together(models[0].sample(modes))
+    return _together(*sample_both(models[0], models[1], modes))
+
+
+def _check(models: Sequence[FittedModel], objective: str, budgets: Mapping[str, float]) -> None:
+    if (found := tuple(model.target for model in models)) != TARGETS[: len(models)]:
+        raise PredictionError(
+            f"models of {' and '.join(found)}; needed: of {' and of '.join(TARGETS)}"
+        )
+    if objective not in OBJECTIVES:
+        raise PredictionError(f"objective {objective!r}; allowed: {', '.join(OBJECTIVES)}")
+    for name, most in budgets.items():
+        if name not in UNITS:
+            raise PredictionError(f"a budget of {name}; allowed: {', '.join(UNITS)}")
+        if not 0 < most < np.inf:
+            raise PredictionError(f"{OPTIONS[name]} is {most:g}; allowed: numbers above zero")
+    asked = [f"the objective {objective}"] * (objective != "time")
+    asked += [OPTIONS[name] for name in budgets if name != "epoch_s"]
+    if len(models) == 1 and asked:
+        raise PredictionError(
+            "no energy was measured of this workload, or not of every epoch, and "
+            f"{' and '.join(asked)} {'need' if len(asked) > 1 else 'needs'} it\n"
+            f"  allowed without: --objective time and {OPTIONS['epoch_s']}"
+        )
+
+
+def _on_steps(board: Board, model: FittedModel) -> FittedModel:
+    """Return a model whose profiled modes are the board's own, where nominal clocks were told.
+
+    Raises EpochwattError: they are too few, or none of the board's.
+    """
+    profiled = [board.resolve(Mode(*row)) for row in model.trained_on.tolist()]
+    if len(distinct := list(dict.fromkeys(profiled))) < LEAST_MODES:
+        further = modes_to_measure(board, model.processes, distinct)
+        raise PredictionError(
+            f"the model of {model.target} knows "
+            f"{counted(len(distinct), 'power modes')} of {board.kind}; "
+            f"needed: {LEAST_MODES} or more\n  measure next: " + _listed(further)
+        )
+    return replace(model, trained_on=as_rows(profiled))
+
+
+def _listed(modes: Sequence[Mode]) -> str:
+    return "\n                ".join(map(str, modes))
+
+
+def modes_to_measure(
+    board: Board, processes: int = PROCESSES, profiled: Sequence[Mode] = ()
+) -> tuple[Mode, ...]:
+    """Return modes to profile beside those that are, until there are enough to recommend one."""
+    n_modes = LEAST_MODES - len(profiled)
+    design = board_design(board, processes=processes)
+    return choose_modes(design, n_modes, max_cost=COST_OF_A_MODE * n_modes, already=profiled).modes
+
+
+def _within(
+    modes: Numbers, expected: Mapping[str, Numbers], budgets: Mapping[str, float]
+) -> NDArray[np.bool_]:
+    """Return which modes are expected to keep all budgets. Raises PredictionError: none does."""
+    keeps = {name: expected[name] <= most for name, most in budgets.items()}
+    for name, kept in keeps.items():
+        if not kept.any():
+            least = int(expected[name].argmin())
+            unit = UNITS[name]
+            raise PredictionError(
+                f"no mode keeps {OPTIONS[name]} {budgets[name]:g}\n  the least is "
+                f"{expected[name][least]:.4g} {unit}, expected of {Mode(*modes[least].tolist())}"
+            )
+    both = np.logical_and.reduce([np.ones(len(modes), bool), *keeps.values()])
+    if not both.any():
+        told = " and ".join(f"{OPTIONS[name]} {most:g}" for name, most in budgets.items())
+        raise PredictionError(
+            f"each budget is kept by some mode, but no mode keeps {told} together\n"
+            + "\n".join(_least_with_the_others(expected, keeps))
+        )
+    return both
+
+
+def _least_with_the_others(
+    expected: Mapping[str, Numbers], keeps: Mapping[str, NDArray[np.bool_]]
+) -> list[str]:
+    """Return for each budget the least that modes are expected to need that keep all others."""
+    lines = []
+    for name in keeps:
+        others = [of for other, of in keeps.items() if other != name]
+        left = expected[name][np.logical_and.reduce(others)]
+        if len(left):
+            lines.append(f"  with the others kept {OPTIONS[name]} is {left.min():.4g} or more")
+    return lines or ["  raise two of them or more"]
+
+
+def nvpmodel_block(conf: Conf, board: Board, mode: Mode, says: str) -> str:
+    """Return an nvpmodel configuration that holds a mode and nothing else, ready to be set.
+
+    Parameters
+    ----------
+    conf : the board's own configuration, whose strongest mode it is made of
+    board : its tables
+    mode : one of its modes
+    says : what the first lines say, as comments: where the mode comes from, simulated or measured
+
+    Raises
+    ------
+    EpochwattError : the board has no such mode, or its nvpmodel cannot set it
+    """
+    cores, cpu_mhz, gpu_mhz, emc_mhz, _ = board.resolve(mode)
+    clocks = (round(1e3 * cpu_mhz), round(1e6 * gpu_mhz), round(1e6 * emc_mhz))
+    try:
+        text = custom_conf(conf, int(cores), *clocks, board.tables)
+    except ValueError as error:
+        raise PredictionError(f"{board.kind}, {mode}: {error}") from error
+    return "".join(f"# {line}\n" for line in says.splitlines()) + text

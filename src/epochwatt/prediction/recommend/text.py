@@ -1,0 +1,141 @@
+"""The recommended power mode as lines for the terminal."""
+
+from pathlib import Path
+
+from epochwatt.prediction.recommend.command import NAMES, Advice, described, fitted
+from epochwatt.prediction.recommend.recommend import UNITS, Recommendation
+from epochwatt.records import files
+from epochwatt.text import aligned, counted
+
+PARTS = {"cores": "cores", "cpu_mhz": "CPU MHz", "gpu_mhz": "GPU MHz", "emc_mhz": "memory MHz"} | {
+    "gpu_share": "share of the GPU that is on"
+}
+RISKY = 0.05
+
+
+def advice_lines(advice: Advice) -> list[str]:
+    """Return the answer but for its files."""
+    told = advice.told
+    return [
+        advice.headline,
+        f"workload  {described(advice.fit.workload)}, dvfs {advice.fit.workload['dvfs']}",
+        *(f"  also fitted: {fitted(fit)}" for fit in advice.others),
+        f"asked     {advice.aim}",
+        f"models    of {counted(len(advice.profiled), 'profiled modes')}, "
+        f"{counted(len(advice.fit.runs), 'runs')}",
+        f"modes     {_tables(advice)}",
+        "",
+        f"take      {told.mode}",
+        "",
+        *_expected(advice),
+        "",
+        *_outside(advice),
+        *([_within(told)] if advice.asked.budgets else []),
+        *_front(advice),
+    ]
+
+
+def _tables(advice: Advice) -> str:
+    cores, cpu, gpu, emc = map(len, advice.files.board.steps()[:4])
+    return (
+        f"{advice.told.n_modes:,}: {cores} cores x {cpu} CPU x {gpu} GPU x {emc} memory clocks, of "
+        f"{advice.files.source}"
+    )
+
+
+def _expected(advice: Advice) -> list[str]:
+    told, budgets = advice.told, advice.asked.budgets
+    n_columns = 5 if budgets else 3
+    cells = [("", "expected", "90 % interval", "budget", "risk to break it")[:n_columns]]
+    for name, of in told.estimates.items():
+        budget = (f"{budgets[name]:g}", _percent(told.risks[name])) if name in budgets else ("", "")
+        interval = f"{of.low:.4g} to {of.high:.4g}"
+        row = (f"{NAMES[name]} {UNITS[name]}", f"{of.value:.4g}", interval, *budget)
+        cells.append(row[:n_columns])
+    lines = aligned(cells)
+    if any(risk > RISKY for risk in told.risks.values()):
+        lines.append("a mode keeps a budget when it is expected to; for less risk ask for less")
+    return lines
+
+
+def _within(told: Recommendation) -> str:
+    return f"within the budgets: {told.n_within:,} of {told.n_modes:,} modes"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 or not share else "< 1 %"
+
+
+def _outside(advice: Advice) -> list[str]:
+    """Return whether the mode was profiled, else which parts of it lie outside all that were."""
+    mode, profiled = advice.told.mode, advice.profiled
+    if mode in profiled:
+        return ["profiled: the models are fitted to this mode too"]
+    lines = []
+    for name in advice.told.extrapolated:
+        there = [getattr(known, name) for known in profiled]
+        lines.append(
+            f"extrapolated: {PARTS[name]} {getattr(mode, name):g}; profiled are {min(there):g} to "
+            f"{max(there):g}"
+        )
+    return lines or ["extrapolated: nothing, each part lies between those of profiled modes"]
+
+
+def _front(advice: Advice) -> list[str]:
+    front = advice.told.front
+    if not front:
+        return ["no Pareto front: energy was not measured"]
+    ends = [f"{of.epoch_s:.4g} s and {of.energy_wh:.4g} Wh" for of in (front[0], front[-1])]
+    return [f"Pareto front of time and energy: {counted(len(front), 'modes')}, {' to '.join(ends)}"]
+
+
+def write_block(advice: Advice, root: Path = Path()) -> str | None:
+    """Write the nvpmodel block; return its path below the checkout, None where there is none."""
+    if advice.block is None:
+        return None
+    path = advice.folder / "nvpmodel.conf"
+    (root / advice.folder).mkdir(parents=True, exist_ok=True)
+    files.write_bytes(str(root / path), advice.block.encode(), durable=False)
+    return str(path)
+
+
+def file_lines(advice: Advice, front: list[str], block_path: str | None) -> list[str]:
+    """Return where the files of the answer are, and how to set the mode.
+
+    Parameters
+    ----------
+    advice : the answer
+    front : paths of the Pareto front
+    block_path : of the block, as `write_block` gives it
+    """
+    return ["", *front, *([block_path] if block_path else []), "", *_use(advice, block_path)]
+
+
+def block_lines(advice: Advice) -> list[str]:
+    """Return the nvpmodel block, or why there is none."""
+    if advice.block is None:
+        return [
+            "",
+            "no nvpmodel block: it is made of the board's own nvpmodel.conf, which is not here",
+            f"  do: ask on the board (this answer is of {advice.files.source})",
+        ]
+    return ["", "nvpmodel block:", "", *advice.block.splitlines()]
+
+
+def _use(advice: Advice, block_path: str | None) -> list[str]:
+    mode = advice.told.mode
+    numbers = (mode.cores, 1e3 * mode.cpu_mhz, 1e6 * mode.gpu_mhz, 1e6 * mode.emc_mhz)
+    words = " ".join(str(round(number)) for number in numbers)
+    is_measured = advice.asked.backend == "jetson"
+    where = "to set it on the board"
+    if not is_measured:
+        where = "for the real board, once it was asked with --backend jetson: to set a mode there"
+    lines = [
+        f"{where}, which checks each number (docs/root-helper.md):",
+        f"  sudo epochwatt-helper custom-mode {words}",
+        "  sudo epochwatt-helper pin-clocks    # as in the runs, dvfs off",
+        "  sudo epochwatt-helper restore       # back to what was before",
+    ]
+    if block_path and is_measured:
+        lines += ["or the block by itself:", f"  sudo nvpmodel -f {block_path} -m {advice.mode_id}"]
+    return lines

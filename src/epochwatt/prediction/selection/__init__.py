@@ -1,0 +1,1 @@
+"""Choose which power modes to profile."""

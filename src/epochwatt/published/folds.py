@@ -1,0 +1,341 @@
+"""The folds of the cross-validation: what a fit must not see of a take-away that it is judged on.
+
+A fold is a take-away by its number; rows without a number are folds by their section. Held out with
+its own rows is every other row that gives them away. `config/twin/folds.csv` has one line for each
+published number: its take-away, whether a simulation can be judged on it, and how.
+`config/twin/leaks.csv` has one line for each set of rows of which one gives away another: a fold
+that holds one of them loses them all, and what these give away, to the end. Only a bound, which
+implies no value, leads no further.
+
+A take-away whose fold takes no number from a fit is judged by its claims alone. It loses the
+numbers of the runs that these read: `config/twin/removed.csv`, which `claims/removed.py` makes.
+`config/twin/seen.csv` has the ids of the numbers that the fit of all sees
+(`twin/calibration/fit_numbers.py`).
+
+Judged as `ratio` are times, energies, powers, factors and changes of 20 % or more, as the ratio of
+the two sides; as `points` shares, spreads and smaller changes, since "no change at all" would be
+near them as a ratio; as `bound` what only says where a value lies. Not judged are constants,
+counts, clocks, zeros, 0 and 100 %, what rests on noise put in by hand (5.4) and the errors of
+prediction models (5.7).
+
+Most of the leaks follow from the tables (`derived_leaks`): rows, or ends of relations, with the
+same run and metric; numbers of one run that add up or multiply; and both again where the simulation
+says the same to two runs, so that for it they are one (`twin/validation/same_runs.py`). The others
+were found by hand, and the file says the arithmetic.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from epochwatt.errors import ConfigError
+from epochwatt.published.numbers import (
+    DEVICE_DEFAULTS,
+    KEYS,
+    PAPERS,
+    SPREADS,
+    Config,
+    Measurement,
+    Published,
+    Relation,
+    read_table,
+    run_key,
+    single,
+)
+
+FOLDS = "folds.csv"
+LEAKS = "leaks.csv"
+REMOVED = "removed.csv"
+SEEN = "seen.csv"
+ID = "published_id"
+
+JUDGED_AS = ("ratio", "points", "bound")
+RULES = ("same run and metric", "identity", "one run in the simulation", "arithmetic")
+BY_HAND = RULES[-1]
+
+# Metrics that are another in other words: over mini-batches, over the 15 hours of section 5.4.
+SAME_AS = {
+    "stall_ms_per_minibatch": "stall_s",
+    "compute_ms_per_minibatch": "compute_s",
+    "n_epochs_in_15h": "e2e_s",
+}
+# Metrics of one run of which the last follows from the others.
+IDENTITIES = (
+    ("stall_s", "compute_s", "e2e_s"),
+    ("power_w", "e2e_s", "energy_wh"),
+    ("stall_s", "e2e_s", "stall_s/e2e_s"),
+    ("stall_s", "compute_s", "e2e_s", "(stall_s+compute_s)/e2e_s"),
+)
+
+POWER_MODES = "power modes"  # in place of a take-away: `power_mode_fold`
+OF_POWER_MODES = ("5.6.", "5.7.")  # take-aways of the main paper begin so
+
+Point = tuple[object, ...]  # a run and a metric
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One take-away.
+
+    Attributes
+    ----------
+    take_away : its number, or the section of rows without one
+    ids : published numbers that are judged when it is held out; none where its claims alone are
+    removed : published numbers that the fit does not see then; `ids` and what gives them away
+    """
+
+    take_away: str
+    ids: frozenset[str]
+    removed: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Whether and how a simulation is judged on a published number.
+
+    Attributes
+    ----------
+    take_away : fold of the number
+    judged_as : ratio (error |ln|), points (of per cent), bound (met or not); empty: it is not
+    why : why it is not, or what to keep in mind
+    """
+
+    take_away: str
+    judged_as: str
+    why: str
+
+    @property
+    def is_simulable(self) -> bool:
+        """Whether a simulation can be judged on it."""
+        return bool(self.judged_as)
+
+
+@dataclass(frozen=True)
+class Leak:
+    """Published numbers that leave together, by which of `RULES`, and why."""
+
+    ids: frozenset[str]
+    rule: str
+    why: str
+
+
+def folds(folder: Path) -> dict[str, Fold]:
+    """Return the folds by take-away, in the order of the papers.
+
+    Parameters
+    ----------
+    folder : config/twin of the checkout
+
+    Raises
+    ------
+    ConfigError : a file is missing, or a line cannot be: file, line, what is allowed
+    """
+    rows = judged(folder)
+    leaks = load_leaks(folder, rows)
+    own: dict[str, set[str]] = defaultdict(set)
+    for name, row in rows.items():
+        own[row.take_away].add(name)
+    return {
+        name: Fold(name, frozenset(ids), giving_away(ids, leaks, rows)) for name, ids in own.items()
+    }
+
+
+def claim_folds(folder: Path) -> dict[str, Fold]:
+    """Return the folds of take-aways that claims alone judge. Parameters and errors as of `folds`.
+
+    Where nothing that the claims read is published, the fold removes nothing.
+    """
+    path, found = folder / REMOVED, dict[str, Fold]()
+    known = judged(folder)
+    leaks = load_leaks(folder, known)
+    for line, row in read_table(path):
+        ids, name = set(row["published_ids"].split()), row["take_away"]
+        if unknown := sorted(ids - known.keys()):
+            raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
+        if not name or name in found or not row["why"]:
+            raise ConfigError(f"{path}, line {line}\n  needed: a take-away, once, and why")
+        found[name] = Fold(name, frozenset(), giving_away(ids, leaks, known))
+    return found
+
+
+def power_mode_fold(published: Published) -> Fold:
+    """Return the fold without any number that tells what a power mode does.
+
+    It loses the numbers of which a run is in another mode than its board's default, or with DVFS,
+    which lets the clocks go below the mode's, and the take-aways on modes (`OF_POWER_MODES`). No
+    leak has to be followed: whatever is left is of runs at the clocks of default modes, and nothing
+    about others follows from them.
+    """
+    facts = published.facts().values()
+    ids = (f.id for f in facts if f.take_away.startswith(OF_POWER_MODES) or _at_other_clocks(f))
+    return Fold(POWER_MODES, frozenset(), frozenset(ids))
+
+
+def _at_other_clocks(fact: Measurement | Relation) -> bool:
+    return any(
+        config.get("dvfs") == "on"
+        or config["power_mode"] != DEVICE_DEFAULTS[config["device"]]["power_mode"]
+        for side in _sides(fact)
+        for config in single(side)
+        if "power_mode" in config
+    )
+
+
+def judged(folder: Path) -> dict[str, Judged]:
+    """Return for each published id how it is judged. Parameters and errors as of `folds`."""
+    path = folder / FOLDS
+    found: dict[str, Judged] = {}
+    for line, row in read_table(path):
+        if found.get(row["published_id"]) or not row["take_away"]:
+            raise ConfigError(f"{path}, line {line}: {row['published_id']} needs one take-away")
+        if (row["simulable"], row["judged_as"]) not in (
+            *(("yes", j) for j in JUDGED_AS),
+            ("no", ""),
+        ):
+            raise ConfigError(
+                f"{path}, line {line}: simulable is {row['simulable']!r}, judged_as "
+                f"{row['judged_as']!r}\n  allowed: yes and {', '.join(JUDGED_AS)}; no and nothing"
+            )
+        found[row["published_id"]] = Judged(row["take_away"], row["judged_as"], row["why"])
+    return found
+
+
+def load_seen(folder: Path) -> frozenset[str]:
+    """Return the ids of the numbers that the fit sees. Parameters and errors as of `folds`."""
+    path, known = folder / SEEN, judged(folder)
+    ids = [(line, row[ID]) for line, row in read_table(path)]
+    if unknown := [(line, name) for line, name in ids if name not in known]:
+        raise ConfigError(f"{path}, line {unknown[0][0]}: {unknown[0][1]} is not in {FOLDS}")
+    return frozenset(name for _, name in ids)
+
+
+def load_leaks(folder: Path, known: Iterable[str]) -> list[Leak]:
+    """Return the sets of numbers that leave together. Errors as of `folds`.
+
+    Parameters
+    ----------
+    folder : config/twin of the checkout
+    known : all published ids
+    """
+    path, leaks, all_ids = folder / LEAKS, [], set(known)
+    for line, row in read_table(path):
+        ids = frozenset(row["published_ids"].split())
+        if unknown := sorted(ids - all_ids):
+            raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
+        if len(ids) < 2 or row["rule"] not in RULES or not row["why"]:
+            raise ConfigError(
+                f"{path}, line {line} is no leak\n  needed: two ids or more, why, "
+                f"and a rule of: {', '.join(RULES)}"
+            )
+        leaks.append(Leak(ids, row["rule"], row["why"]))
+    return leaks
+
+
+def giving_away(
+    ids: Iterable[str], leaks: Iterable[Leak], rows: Mapping[str, Judged]
+) -> frozenset[str]:
+    """Return published numbers with all that give them away, that give those away, and so on.
+
+    Parameters
+    ----------
+    ids : of the numbers
+    rows : how each published number is judged: a bound that was reached leads no further
+    """
+    of_id: dict[str, list[Leak]] = defaultdict(list)
+    for leak in leaks:
+        for name in leak.ids:
+            of_id[name].append(leak)
+    reached, todo = set(ids), list(ids)
+    while todo:
+        new = {i for leak in of_id[todo.pop()] for i in leak.ids} - reached
+        reached |= new
+        todo += [name for name in new if rows[name].judged_as != "bound"]
+    return frozenset(reached)
+
+
+def derived_leaks(published: Published, one_run: Mapping[Point, Point] | None = None) -> list[Leak]:
+    """Return the leaks that follow from the tables, and what follows where some points are one.
+
+    Parameters
+    ----------
+    one_run : point -> the point that it is to the simulation; others are themselves
+    """
+    leaks = _leaks(published, {})
+    told = {leak.ids for leak in leaks}
+    for leak in _leaks(published, one_run or {}):
+        if not any(leak.ids <= ids for ids in told):
+            leaks.append(Leak(leak.ids, RULES[2], leak.why))
+    return leaks
+
+
+def _leaks(published: Published, one_run: Mapping[Point, Point]) -> list[Leak]:
+    touching: dict[Point, set[str]] = defaultdict(set)  # a value of the point, or an end there
+    giving: dict[Point, set[str]] = defaultdict(set)  # its very value, or a share of a run
+    for name, fact in published.facts().items():
+        for own in points(fact):
+            at = one_run.get(own, own)
+            touching[at].add(name)
+            if "/" in fact.metric or not (isinstance(fact, Relation) or fact.is_bound):
+                giving[at].add(name)
+    found = {frozenset(ids): _words(at) for at, ids in touching.items()}
+    leaks = [Leak(ids, RULES[0], why) for ids, why in found.items()]
+    leaks += [Leak(frozenset(ids), RULES[1], why) for ids, why in _identities(giving)]
+    leaks = [leak for leak in leaks if len(leak.ids) > 1]
+    return [leak for leak in leaks if not any(leak.ids < other.ids for other in leaks)]
+
+
+def points(fact: Measurement | Relation) -> Iterator[Point]:
+    """Yield the runs and metrics that a number says something about, paper first."""
+    metric = SAME_AS.get(fact.metric, fact.metric)
+    if isinstance(fact, Relation) and fact.formula in SPREADS:  # says nothing of the level
+        metric = f"{fact.formula} of {metric}"
+    for side in _sides(fact):
+        for config in single(side) if "device" in side else ():
+            yield point(fact.paper, config, metric)
+
+
+def point(paper: str, config: Config, metric: str) -> Point:
+    """Return what tells a metric of one run from others.
+
+    Parameters
+    ----------
+    config : of a run, by the keys of `published.KEYS`
+    """
+    if config.get("epoch") == "all" and paper == PAPERS[0]:
+        config = {**config, "epoch": "1+"}  # of 15 hours; of HiPCW it is the median of three epochs
+    return (paper, *run_key(config), SAME_AS.get(metric, metric))
+
+
+def made_of(at: Point) -> set[Point]:
+    """Return a point and those that it follows from: an epoch's time from stall and compute."""
+    return {at}.union(
+        *(
+            made_of((*at[:-1], part))
+            for *parts, whole in IDENTITIES
+            if whole == at[-1]
+            for part in parts
+        )
+    )
+
+
+def _sides(fact: Measurement | Relation) -> tuple[Config, ...]:
+    return fact.sides if isinstance(fact, Relation) else (fact.config,)
+
+
+def _identities(giving: dict[Point, set[str]]) -> Iterator[tuple[set[str], str]]:
+    for run in dict.fromkeys(point[:-1] for point in giving):
+        for metrics in IDENTITIES:
+            members = [giving.get((*run, metric), set()) for metric in metrics]
+            if all(members):
+                told = f"{', '.join(metrics)} of one run"
+                yield set().union(*members), f"{told}: {_words(run)}"
+
+
+def _words(point: Point) -> str:
+    """Return in words which run a point is of, and what of it."""
+    run = dict(zip(KEYS, point[1:], strict=False))
+    short = {"num_workers": "w={}", "batch_size": "bs={}", "epoch": "epoch {}", "dvfs": "dvfs {}"}
+    left_out = (None, "kept", "d1", 1.0)
+    said = [short.get(k, "{}").format(v) for k, v in run.items() if k in short or v not in left_out]
+    return " ".join([*said, *map(str, point[1 + len(KEYS) :])])

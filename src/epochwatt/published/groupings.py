@@ -1,0 +1,90 @@
+"""Other ways than by take-away to leave published numbers out, and predict them.
+
+A take-away left out is still beside numbers of the same board and network. How well a board, a
+network or a section of the paper is predicted of which a fit has seen nothing is another question,
+and each has its own answer: the headline is the range of them all.
+
+A number belongs to the group of all the boards (networks, both) that it speaks of. What it is
+predicted by has seen no number of any of them, nor what gives those away (`folds.giving_away`).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from epochwatt.published.folds import Fold, giving_away, judged, load_leaks
+from epochwatt.published.numbers import PAPERS, Config, Measurement, Published, Relation, single
+
+Fact = Measurement | Relation
+
+IDLE = "idle"  # in place of a network
+
+
+def _section(fact: Fact) -> set[str]:
+    return {".".join(fact.section.split(".")[:2])}
+
+
+def _boards(fact: Fact) -> set[str]:
+    return {run["device"] for run in _runs(fact) if "device" in run}
+
+
+def _networks(fact: Fact) -> set[str]:
+    return {run.get("model", IDLE) for run in _runs(fact)}
+
+
+def _boards_and_networks(fact: Fact) -> set[str]:
+    runs = [run for run in _runs(fact) if "device" in run]
+    return {f"{run['device']} {run.get('model', IDLE)}" for run in runs}
+
+
+# name of a grouping -> what a number belongs to
+GROUPINGS: dict[str, Callable[[Fact], set[str]]] = {
+    "section": _section,
+    "board": _boards,
+    "network": _networks,
+    "board_network": _boards_and_networks,
+}
+
+
+def groupings(published: Published, folder: Path) -> dict[str, dict[str, Fold]]:
+    """Return for each of `GROUPINGS` its folds, by the name of the grouping and what is left out.
+
+    Only of the main paper: nothing else is fitted.
+
+    Parameters
+    ----------
+    folder : config/twin of the checkout
+
+    Raises
+    ------
+    ConfigError : as of `folds.folds`
+    """
+    rows = judged(folder)
+    leaks = load_leaks(folder, rows)
+    facts = [f for f in published.facts().values() if f.paper == PAPERS[0]]
+    found: dict[str, dict[str, Fold]] = {}
+    for grouping, keys in GROUPINGS.items():
+        own = {fact.id: frozenset(keys(fact)) for fact in facts}
+        groups: dict[frozenset[str], set[str]] = defaultdict(set)
+        for fact in facts:
+            if rows[fact.id].is_simulable and own[fact.id]:
+                groups[own[fact.id]].add(fact.id)
+        found[grouping] = {}
+        for group, ids in groups.items():
+            name = f"{grouping} {' + '.join(sorted(group))}"
+            touched = {i for i, each in own.items() if each & group}
+            removed = giving_away(touched, leaks, rows)
+            found[grouping][name] = Fold(name, frozenset(ids), removed)
+    return found
+
+
+def fold_of(folds: Mapping[str, Fold]) -> dict[str, str]:
+    """Return the name of its fold by published id."""
+    return {name: fold for fold, each in folds.items() for name in each.ids}
+
+
+def _runs(fact: Fact) -> list[Config]:
+    """Return the runs and idle boards that a number speaks of."""
+    sides = fact.sides if isinstance(fact, Relation) else (fact.config,)
+    runs = [config for side in sides for config in single(side)]
+    return [run for run in runs if "device" in run or "model" in run]

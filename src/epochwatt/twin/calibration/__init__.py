@@ -1,0 +1,1 @@
+"""Fit the simulated boards to published numbers."""

@@ -1,0 +1,155 @@
+"""Rows of simulated runs and idle powers in closed form, as `epochs.csv` and `idle.csv` have them.
+
+What the event simulation leaves once its sensors have told it and its records are collected: here
+without either, and for any parameters. The take-aways are judged on it again
+(`claims/held_out.py`). Times and powers vary between epochs and boards as there
+(`simulate.spread_of`); within an epoch nothing does, so that medians over time are means. The
+sampler's errors are missing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from epochwatt import fields
+from epochwatt.twin.calibration.queries import (
+    QUANTITIES,
+    Modes,
+    Quantity,
+    Question,
+    answer,
+    mode_clocks,
+)
+from epochwatt.twin.inputs.numbers import Array, number
+from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.model.epoch import Epoch, Setting
+from epochwatt.twin.model.power import STATE, idle_w
+from epochwatt.twin.simulation.run import spread_of
+from epochwatt.twin.simulation.sensors import first_cluster
+
+Row = Mapping[str, Any]
+
+TIMES = ("e2e_s", "stall_s", "compute_s", "overhead_s", "fetch_s", "preprocess_s")
+SCOPE = "module"
+
+
+def _cached_pct(setting: Setting, e: Epoch, p: Mapping[str, float]) -> Array:
+    """Return the share that the epoch finds cached; what was read before the loop is there, %."""
+    if not setting.samples.file_bytes:
+        return np.asarray(100.0)
+    return np.asarray(0.0) if setting.cold else QUANTITIES["cached_pct"](setting, e, p)
+
+
+def _first_cluster(setting: Setting, e: Epoch) -> tuple[Array, Array]:
+    """Return `sensors.first_cluster`; clocks that are pinned do not change."""
+    return first_cluster(setting, e) if setting.dvfs else (np.asarray(1.0), e.clocks.cpu_mhz)
+
+
+COLUMNS: dict[str, Quantity] = {
+    **{name: QUANTITIES[name] for name in ("e2e_s", "stall_s", "compute_s", "overhead_s")},
+    "fetch_s": lambda s, e, p: e.fetch_s,
+    "preprocess_s": lambda s, e, p: e.preprocess_s,
+    "n_minibatches": lambda s, e, p: np.asarray(s.n_minibatches),
+    "n_samples": lambda s, e, p: np.asarray(s.n_samples),
+    "power_mean_w": QUANTITIES["power_w"],
+    "cpu_util_pct": QUANTITIES["cpu_util_pct"],
+    "cpu_util_median_pct": QUANTITIES["cpu_util_pct"],
+    "gpu_util_pct": QUANTITIES["gpu_util_pct"],
+    "gpu_util_median_pct": QUANTITIES["gpu_util_pct"],
+    "read_iops": QUANTITIES["iops"],
+    "cached_pct": _cached_pct,
+    # no columns of epochs.csv: clocks, of the first cluster of cores two and their shares of time
+    "cpu_mhz": lambda s, e, p: e.clocks.cpu_mhz,
+    "cpu_mhz_pct": lambda s, e, p: 100.0 * _first_cluster(s, e)[0],
+    "cpu_else_mhz": lambda s, e, p: _first_cluster(s, e)[1],
+    "gpu_mhz": lambda s, e, p: e.clocks.gpu_mhz,
+    "emc_mhz": lambda s, e, p: e.clocks.emc_mhz,
+}
+
+
+def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
+    """Return the rows of each run, in order."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["run"]].append(row)
+    return list(found.values())
+
+
+def epoch_rows(
+    runs: Sequence[Sequence[Row]],
+    twin: Twin,
+    modes: Modes,
+    p: Mapping[str, float],
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Return a row for each epoch of each run.
+
+    Parameters
+    ----------
+    runs : of each simulated run, its rows of `epochs.csv`, of which factors and epochs count
+    twin : boards and networks
+    modes : clocks of the power modes
+    p : parameters
+    seed : another one is another spread between epochs
+
+    Raises
+    ------
+    EpochwattError : a board, network or power mode that is not simulated
+    """
+    asked = [_questions(rows) for rows in runs]
+    told = answer([q for qs in asked for q in qs], twin, modes, p, COLUMNS)
+    return [
+        row
+        for rows, questions in zip(runs, asked, strict=True)
+        for row in _rows(rows, [told[q] for q in questions], twin, p, seed)
+    ]
+
+
+def _questions(rows: Sequence[Row]) -> list[Question]:
+    """Return the configuration of each epoch: the first finds nothing cached."""
+    f = rows[0]
+    place = (f["device"], f["model"], f["storage"], f["num_workers"], f["batch_size"])
+    scale, setup = float(f["dataset_scale"]), f["setup"]
+    dropped = f["cache_policy"] == "dropped"
+    warm, cold = (
+        Question(*place, f["power_mode"], f["dvfs"], dropped or first, scale, setup)
+        for first in (False, True)
+    )
+    return [cold if row["epoch"] == 0 else warm for row in rows]
+
+
+def _rows(
+    rows: Sequence[Row],
+    told: Sequence[Mapping[str, float]],
+    twin: Twin,
+    p: Mapping[str, float],
+    seed: int,
+) -> list[dict[str, Any]]:
+    """Return a run's rows, its epochs spread."""
+    factors = {name: rows[0][name] for name in ("run", *fields.names(fields.FACTORS))}
+    random = np.random.default_rng([seed, *rows[0]["run"].encode()])
+    board = twin.boards[factors["device"]]
+    spread = spread_of(factors, len(rows), board, random, p)
+    found = []
+    for row, means, time, power in zip(rows, told, spread.time, spread.power, strict=True):
+        numbers = {**means, **{name: means[name] * float(time) for name in TIMES}}
+        numbers["power_mean_w"] *= float(power)
+        numbers["energy_wh"] = numbers["power_mean_w"] * numbers["e2e_s"] / 3600.0
+        about = {"epoch": row["epoch"], "valid": True, "power_scope": SCOPE}
+        found.append({**factors, **about, **numbers})
+    return found
+
+
+def idle_rows(
+    rows: Iterable[Row], twin: Twin, modes: Modes, p: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """Return simulated idle powers (rows of `idle.csv`) for other parameters."""
+    return [{**row, "power_w": _idle_w(row, twin, modes, p)} for row in rows]
+
+
+def _idle_w(row: Row, twin: Twin, modes: Modes, p: Mapping[str, float]) -> float:
+    clocks = mode_clocks(modes, row["device"], row["power_mode"])
+    board = twin.boards[row["device"]]
+    return number(idle_w(board, STATE[row["state"]], clocks, row["power_scope"], p))

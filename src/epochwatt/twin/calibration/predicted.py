@@ -1,0 +1,183 @@
+"""What the simulated boards say to each published number, and how far they are from it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.published.numbers import Measurement, Relation, single
+from epochwatt.twin.calibration.queries import (
+    QUANTITIES,
+    Group,
+    Modes,
+    Question,
+    groups,
+    mode_clocks,
+)
+from epochwatt.twin.inputs.numbers import Array, number
+from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.model.epoch import epoch
+from epochwatt.twin.model.power import STATE, Clocks, idle_w
+
+Fact = Measurement | Relation
+Answers = Mapping[Question, Mapping[str, Array]]
+Numbers = Mapping[str, float]  # what the equations are written for; they hold for arrays, too
+
+_SWEPT = ("device", "model", "storage", "num_workers", "batch_size", "power_mode", "dvfs")
+_ON_BOARD = "i"  # the one idle state that the module's sensors are read in
+
+
+def questions(config: Mapping[str, Any], setup: str = "") -> list[Question]:
+    """Return the configurations that a published one speaks of; none where a key is not stated."""
+    found = []
+    for each in single(config):
+        values = [each.get(key) for key in _SWEPT]
+        if any(value is None for value in values):
+            return []
+        cold = each["epoch"] == "0" or each["cache"] == "dropped"
+        found.append(Question._make((*values, cold, each["scale"], setup)))
+    return found
+
+
+class Batch:
+    """Published numbers, made ready to be predicted with many sets of parameters at once.
+
+    The simulation's equations take one value per configuration. So a number of sets is as many
+    copies of the configurations, each with its own parameters, and costs little more than one.
+
+    Parameters
+    ----------
+    facts : published numbers
+    """
+
+    def __init__(self, facts: Iterable[Fact], twin: Twin, modes: Modes) -> None:
+        self._facts = list(facts)
+        self._twin, self._modes = twin, modes
+        wanted: dict[Question, set[str]] = defaultdict(set)
+        for fact in self._facts:
+            for q in _asked(fact):
+                wanted[q].add(fact.metric)
+        self._groups = [
+            (group, sorted(set().union(*(wanted[q] for q in group.questions))))
+            for group in groups(wanted, twin, modes)
+        ]
+
+    def predict(self, p: Mapping[str, Array]) -> dict[str, tuple[NDArray[np.floating], ...]]:
+        """Return what the simulation says to each number; those it cannot say are left out.
+
+        Parameters
+        ----------
+        p : parameters, each a number or of shape (sets,), sets the same for all
+
+        Returns
+        -------
+        By id: one value, or lowest and highest where a number speaks of a range; each of shape
+        (sets,).
+        """
+        n = max(int(np.size(value)) for value in p.values())
+        told: dict[Question, dict[str, Array]] = {}
+        for group, metrics in self._groups:
+            values = _repeated(group, metrics, p, n)
+            for i, q in enumerate(group.questions):
+                told[q] = {name: column[:, i] for name, column in values.items()}
+        found = {}
+        for fact in self._facts:
+            said = _value(fact, told, self._twin, self._modes, p)
+            if said and all(np.all(np.isfinite(value)) for value in said):
+                found[fact.id] = tuple(np.broadcast_to(value, n) for value in said)
+        return found
+
+
+def predict(
+    facts: Iterable[Fact], twin: Twin, modes: Modes, p: Mapping[str, float]
+) -> dict[str, tuple[float, ...]]:
+    """Return what the simulation says to each published number; those it cannot say are left out.
+
+    Returns
+    -------
+    By id: one value, or lowest and highest where a number speaks of a range.
+    """
+    told = Batch(facts, twin, modes).predict(p)
+    return {name: tuple(number(value) for value in values) for name, values in told.items()}
+
+
+def _repeated(
+    group: Group, metrics: Iterable[str], p: Mapping[str, Array], n: int
+) -> dict[str, NDArray[np.floating]]:
+    """Return quantities of a group with each of n sets of parameters: shape (sets, questions)."""
+    size = len(group.questions)
+    setting = replace(
+        group.setting,
+        clocks=Clocks(*(np.tile(clock, n) for clock in group.setting.clocks)),
+        num_workers=np.tile(group.setting.num_workers, n),
+    )
+    repeated = {k: np.repeat(value, size) if np.ndim(value) else value for k, value in p.items()}
+    own = cast(Numbers, repeated)
+    told = epoch(setting, own)
+
+    def table(values: Array) -> NDArray[np.floating]:
+        return np.broadcast_to(values, n * size).reshape(n, size)
+
+    return {name: table(QUANTITIES[name](setting, told, own)) for name in metrics}
+
+
+def _asked(fact: Fact) -> list[Question]:
+    """Return the configurations that a number asks for; none where it is of no simulated epoch."""
+    if fact.metric not in QUANTITIES or getattr(fact, "kind", "") == "idle":
+        return []
+    return [q for side in _sides(fact) for q in questions(side, fact.paper)]
+
+
+def _sides(fact: Fact) -> tuple[Mapping[str, Any], ...]:
+    return (fact.config,) if isinstance(fact, Measurement) else fact.sides
+
+
+def _value(
+    fact: Fact, told: Answers, twin: Twin, modes: Modes, p: Mapping[str, Array]
+) -> tuple[Array, ...]:
+    if isinstance(fact, Measurement) and fact.kind == "idle":
+        return _idle(fact, twin, modes, p)
+    if fact.metric not in QUANTITIES:
+        return ()
+    sides = [
+        np.array([told[q][fact.metric] for q in questions(side, fact.paper)])
+        for side in _sides(fact)
+    ]
+    if not all(map(len, sides)):
+        return ()
+    if isinstance(fact, Measurement):
+        return (sides[0].mean(axis=0),)
+    return _related(fact.formula, sides)
+
+
+def _related(formula: str, sides: list[NDArray[np.floating]]) -> tuple[Array, ...]:
+    """Return what a relation's formula makes of its sides, each of shape (configurations, sets)."""
+    a = sides[0]
+    if len(sides) == 1:
+        if formula == "100*(max-min)/max":
+            return (100.0 * (a.max(axis=0) - a.min(axis=0)) / a.max(axis=0),)
+        return _range(a) if formula in ("100*part/whole", "min..max") else (a[0],)
+    ratios = sides[1] / a  # B to A
+    if formula == "A/B":
+        return _range(1.0 / ratios)
+    if formula == "B/A":
+        return (ratios.mean(axis=0),)
+    change = 100.0 * (ratios.mean(axis=0) - 1.0)
+    return (abs(change) if "|" in formula else change,)
+
+
+def _range(values: NDArray[np.floating]) -> tuple[Array, ...]:
+    """Return lowest and highest; of one value, that one."""
+    return (values.min(axis=0), values.max(axis=0)) if len(values) > 1 else (values[0],)
+
+
+def _idle(fact: Measurement, twin: Twin, modes: Modes, p: Mapping[str, Array]) -> tuple[Array, ...]:
+    """Return an idle power: state (i) as the module's sensors see it, the others at the plug."""
+    device, state = fact.config["device"], fact.config["state"]
+    scope = "module" if state == _ON_BOARD else "socket"
+    clocks = mode_clocks(modes, device, fact.config["power_mode"])
+    board = twin.boards[device]
+    return (idle_w(board, STATE[state], clocks, scope, cast(Numbers, p)),)

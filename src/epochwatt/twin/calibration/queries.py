@@ -1,0 +1,145 @@
+"""What the simulated boards say to a published configuration, in closed form and many at once."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.errors import EpochwattError
+from epochwatt.twin.inputs.numbers import Array
+from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch
+from epochwatt.twin.model.power import Clocks, idle_w
+from epochwatt.twin.simulation.sensors import BLOCK_BYTES
+
+# Of the published configurations (Table 2), whatever config/workloads.yaml is changed to.
+DATASETS = {"lenet": "mnist", "mobilenet": "gld23k", "resnet": "cifar10", "vgg11": "cifar10"}
+_HOURS_15_S = 15 * 3600.0
+
+Modes = Mapping[str, Mapping[str, Clocks]]  # device -> label of a power mode -> its clocks
+
+
+class Question(NamedTuple):
+    """One configuration: an epoch of the long run, or one with a cold page cache."""
+
+    device: str
+    model: str
+    storage: str
+    num_workers: int
+    batch_size: int
+    power_mode: str
+    dvfs: str = "off"
+    cold: bool = False
+    scale: float = 1.0
+    setup: str = ""
+
+
+def _per_minibatch_ms(name: str) -> Callable[[Setting, Epoch, Mapping[str, float]], Array]:
+    return lambda setting, e, p: 1e3 * getattr(e, name) / setting.n_minibatches
+
+
+def _baseload_share_pct(setting: Setting, e: Epoch, p: Mapping[str, float]) -> Array:
+    base_w = idle_w(setting.board, "logging_on_dvfs_off", setting.clocks, "module", p)
+    return 100.0 * base_w / e.power_w
+
+
+Quantity = Callable[[Setting, Epoch, Mapping[str, float]], Array]
+
+QUANTITIES: dict[str, Quantity] = {
+    "e2e_s": lambda s, e, p: e.e2e_s,
+    "stall_s": lambda s, e, p: e.stall_s,
+    "compute_s": lambda s, e, p: e.compute_s,
+    "overhead_s": lambda s, e, p: e.overhead_s,
+    "compute_ms_per_minibatch": _per_minibatch_ms("compute_s"),
+    "stall_ms_per_minibatch": _per_minibatch_ms("stall_s"),
+    "energy_wh": lambda s, e, p: e.energy_wh,
+    "power_w": lambda s, e, p: e.power_w,
+    "gpu_util_pct": lambda s, e, p: 100.0 * e.gpu_busy_s / e.e2e_s,
+    "cpu_util_pct": lambda s, e, p: 100.0 * e.cpu_busy_s / e.e2e_s / e.clocks.cores,
+    "iops": lambda s, e, p: (
+        e.read_share * s.n_samples * s.samples.file_bytes / BLOCK_BYTES / e.e2e_s
+    ),
+    "cached_pct": lambda s, e, p: 100.0 * cached_share(s, p),
+    "gpu_freq_mhz": lambda s, e, p: e.clocks.gpu_mhz + 0.0 * e.e2e_s,
+    "n_epochs_in_15h": lambda s, e, p: _HOURS_15_S / e.e2e_s,
+    "stall_s/e2e_s": lambda s, e, p: 100.0 * e.stall_s / e.e2e_s,
+    "(stall_s+compute_s)/e2e_s": lambda s, e, p: 100.0 * (e.stall_s + e.compute_s) / e.e2e_s,
+    "baseload_wh/energy_wh": _baseload_share_pct,
+}
+
+
+def answer(
+    questions: Iterable[Question],
+    twin: Twin,
+    modes: Modes,
+    p: Mapping[str, float],
+    quantities: Mapping[str, Quantity] = QUANTITIES,
+) -> dict[Question, dict[str, float]]:
+    """Return quantities of each configuration.
+
+    Parameters
+    ----------
+    questions : configurations; those that differ in workers and clocks only are one evaluation
+    modes : clocks of the power modes
+    p : parameters, `twin.parameters` or others
+    quantities : by name, how each comes of an epoch
+    """
+    found = {}
+    for group in groups(questions, twin, modes):
+        told, n = epoch(group.setting, p), len(group.questions)
+        columns = {name: _row(of(group.setting, told, p), n) for name, of in quantities.items()}
+        for i, q in enumerate(group.questions):
+            found[q] = {name: float(column[i]) for name, column in columns.items()}
+    return found
+
+
+class Group(NamedTuple):
+    """Questions that are one evaluation, and its setting: they differ in workers and clocks."""
+
+    questions: list[Question]
+    setting: Setting
+
+
+def groups(questions: Iterable[Question], twin: Twin, modes: Modes) -> list[Group]:
+    """Return the questions in groups, each once."""
+    found: dict[tuple[object, ...], list[Question]] = defaultdict(list)
+    for q in dict.fromkeys(questions):
+        found[(q.device, q.model, q.storage, q.batch_size, *q[6:])].append(q)
+    return [Group(group, _setting(group, twin, modes)) for group in found.values()]
+
+
+def _setting(group: list[Question], twin: Twin, modes: Modes) -> Setting:
+    """Return the setting of questions that differ in workers and power mode only."""
+    q = group[0]
+    board, work, samples = twin.find(q.device, q.model, DATASETS.get(q.model, ""))
+    clocks = [mode_clocks(modes, each.device, each.power_mode) for each in group]
+    return Setting(
+        board,
+        work,
+        samples,
+        q.storage,
+        q.batch_size,
+        Clocks(*np.array(clocks, dtype=float).T),
+        np.array([each.num_workers for each in group]),
+        q.cold,
+        q.dvfs == "on",
+        q.scale,
+        q.setup,
+    )
+
+
+def mode_clocks(modes: Modes, device: str, power_mode: str) -> Clocks:
+    """Return the clocks of a power mode; EpochwattError names those there are."""
+    known = modes.get(device, {})
+    if power_mode not in known:
+        raise EpochwattError(
+            f"{device} has no power mode {power_mode!r} with numbers\n"
+            f"  allowed: {', '.join(known) or 'none'}"
+        )
+    return known[power_mode]
+
+
+def _row(values: Array, n: int) -> NDArray[np.floating]:
+    return np.broadcast_to(np.asarray(values, dtype=float), (n,))

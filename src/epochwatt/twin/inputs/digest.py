@@ -1,0 +1,44 @@
+"""What of `config/twin/` a simulation depends on, as a digest: numbers, not words about them.
+
+The workflow simulates again when it changes, so a comment, another layout or the `spread` of a
+parameter simulates nothing, and a board's own parameter that board alone.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from epochwatt.twin.inputs.boards import load_boards
+from epochwatt.twin.inputs.parameters import load_parameters
+from epochwatt.twin.inputs.samples import load_samples
+
+WORDS = ("title", "source", "sources")  # of an entry: what no simulation reads
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Return 16 hex digits for each board; equal ones mean the same simulation.
+
+    Parameters
+    ----------
+    folder : config/twin
+
+    Raises
+    ------
+    ConfigError : a file is missing, or an entry of it cannot be
+    """
+    boards, p = load_boards(folder), load_parameters(folder)
+    samples = {name: _said(facts) for name, facts in load_samples(folder).items()}
+    powers = {board.power for board in boards.values()}
+    found = {}
+    for name, board in boards.items():
+        of_others = tuple(f"{power}_" for power in powers - {board.power})
+        own = {key: float(p[key]) for key in p if not key.startswith(of_others)}
+        told = json.dumps([_said(board), samples, own], sort_keys=True)
+        found[name] = hashlib.sha256(told.encode()).hexdigest()[:16]
+    return found
+
+
+def _said(entry: Any) -> dict[str, Any]:
+    return {key: value for key, value in asdict(entry).items() if key not in WORDS}

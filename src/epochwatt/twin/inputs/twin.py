@@ -1,0 +1,46 @@
+"""All that a simulation needs, read from `config/twin/` and from the counted workloads."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from epochwatt.errors import EpochwattError
+from epochwatt.twin.inputs.boards import Board, load_boards
+from epochwatt.twin.inputs.kernel_counts import Workload, load_workload
+from epochwatt.twin.inputs.parameters import Parameters, load_parameters
+from epochwatt.twin.inputs.samples import SampleFacts, load_samples
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The simulated boards with their parameters, and the networks that are known."""
+
+    boards: dict[str, Board]
+    samples: dict[str, SampleFacts]
+    parameters: Parameters
+    works: dict[str, Workload]
+
+    def find(self, device: str, model: str, dataset: str) -> tuple[Board, Workload, SampleFacts]:
+        """Return board, network and data set; EpochwattError names what there is instead."""
+        try:
+            return self.boards[device], self.works[model], self.samples[dataset]
+        except KeyError as error:
+            raise EpochwattError(
+                f"the simulated boards know no {error}\n  boards: {', '.join(self.boards)}; "
+                f"networks: {', '.join(self.works)}; data sets: {', '.join(self.samples)}"
+            ) from None
+
+
+def load_twin(config: Path, works: dict[str, str]) -> Twin:
+    """Read everything; ConfigError or RecordError names the file that is wrong.
+
+    Parameters
+    ----------
+    config : folder of the twin's configuration
+    works : path of the counts of each network
+    """
+    return Twin(
+        load_boards(config),
+        load_samples(config),
+        load_parameters(config),
+        {model: load_workload(path) for model, path in works.items()},
+    )

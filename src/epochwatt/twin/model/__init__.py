@@ -1,0 +1,1 @@
+"""The equations of a simulated board: one epoch in closed form."""

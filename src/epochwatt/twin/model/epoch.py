@@ -1,0 +1,239 @@
+"""A whole epoch in closed form: means of the long run, for many configurations at once.
+
+What the event simulation (`simulate`) gives on average; the calibration, the what-if questions and
+the checks use it, because it costs microseconds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from epochwatt.errors import EpochwattError
+from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.inputs.kernel_counts import Workload
+from epochwatt.twin.inputs.numbers import Array
+from epochwatt.twin.inputs.samples import SampleFacts
+from epochwatt.twin.model import governor, page_cache, power
+from epochwatt.twin.model.compute import Compute, compute
+from epochwatt.twin.model.cpu import MAIN_OTHERS, slowdown, work_s
+from epochwatt.twin.model.loader import Stages, steady_wait_s
+from epochwatt.twin.model.power import Clocks, Load, Parts
+from epochwatt.twin.model.storage import MEDIA, file_s, response_s
+
+FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Configurations that share board, network, data set, medium and mini-batch size.
+
+    Attributes
+    ----------
+    clocks : cores and clocks, each a number or of shape (configurations,)
+    num_workers : a number or of shape (configurations,)
+    cold : nothing of the data set is in the page cache when the epoch begins
+    dvfs : the governors choose the clocks
+    scale : size of the data set relative to the source
+    setup : paper whose boards these are; one may leave the page cache more room than another
+
+    Raises
+    ------
+    EpochwattError : a medium, clock, size or number of workers that there is not
+    """
+
+    board: Board
+    work: Workload
+    samples: SampleFacts
+    medium: str
+    batch_size: int
+    clocks: Clocks
+    num_workers: Array
+    cold: bool = False
+    dvfs: bool = False
+    scale: float = 1.0
+    setup: str = ""
+
+    def __post_init__(self) -> None:
+        if self.medium not in MEDIA:
+            raise EpochwattError(
+                f"no storage medium {self.medium!r} is simulated\n  allowed: {', '.join(MEDIA)}"
+            )
+        if self.batch_size < 1 or self.scale <= 0 or np.min(self.num_workers) < 0:
+            raise EpochwattError(
+                f"batch size {self.batch_size}, scale {self.scale:g}, workers {self.num_workers}\n"
+                "  allowed: 1 or more, above 0, 0 or more"
+            )
+        power.check_clocks(self.board, self.clocks)
+
+    @property
+    def n_samples(self) -> int:
+        """Samples of an epoch."""
+        return max(1, round(self.samples.n_samples * self.scale))
+
+    @property
+    def n_minibatches(self) -> int:
+        """Mini-batches of an epoch; the last may be smaller."""
+        return -(-self.n_samples // self.batch_size)
+
+    @property
+    def n_first(self) -> int:
+        """Samples of the first mini-batch, and of all but the last."""
+        return min(self.batch_size, self.n_samples)
+
+    @property
+    def n_last(self) -> int:
+        """Samples of the last mini-batch."""
+        return self.n_samples - (self.n_minibatches - 1) * self.batch_size
+
+
+class Epoch(NamedTuple):
+    """Of one epoch, each a number per configuration."""
+
+    e2e_s: Array
+    stall_s: Array
+    compute_s: Array
+    overhead_s: Array
+    fetch_s: Array
+    preprocess_s: Array
+    gpu_busy_s: Array
+    cpu_busy_s: Array  # summed over the cores
+    main_work_s: Array  # of them the training process, without its polling for the GPU
+    beside_s: Array  # of them loader and monitor
+    read_share: Array  # of the samples, read from the medium
+    moved_bytes: Array
+    clocks: Clocks
+    parts: Parts
+    stages: Stages
+    work: Compute
+
+    @property
+    def power_w(self) -> Array:
+        """Mean power of the module, W."""
+        return self.parts.module_w
+
+    @property
+    def energy_wh(self) -> Array:
+        """Energy of the module, Wh."""
+        return self.power_w * self.e2e_s / 3600.0
+
+
+def epoch(setting: Setting, p: Mapping[str, float]) -> Epoch:
+    """Return times, loads and power of an epoch of the long run."""
+    found = _at(setting, setting.clocks, p)
+    if not setting.dvfs:
+        return found
+    top = setting.clocks
+    bandwidth = 1e6 * top.emc_mhz * setting.board.emc_bytes_per_clock
+    chosen = governor.governed(
+        setting.board,
+        top,
+        np.minimum(found.cpu_busy_s / found.e2e_s, 1.0),
+        found.gpu_busy_s / found.e2e_s,
+        found.moved_bytes / found.e2e_s / bandwidth,
+        p,
+    )
+    return _at(setting, chosen, p)
+
+
+def _at(setting: Setting, clocks: Clocks, p: Mapping[str, float]) -> Epoch:
+    """Return an epoch at given clocks."""
+    stages, work, read_share = stage_times(setting, clocks, p)
+    slow = slowdown(np.asarray(setting.num_workers) + MAIN_OTHERS, clocks.cores, p)
+    n, workers = setting.n_minibatches, np.asarray(setting.num_workers)
+    wait_s = steady_wait_s(stages, workers)
+    start_s = np.where(workers > 0, first_s(workers, p), 0.0)
+    stall_s = n * (wait_s + stages.copy_s) + start_s
+    compute_s, overhead_s = n * stages.compute_s, n * stages.loop_s
+    e2e_s = stall_s + compute_s + overhead_s
+    decode_s = n * stages.preprocess_s
+    # the training process polls while the GPU works and sleeps while the loader makes it wait
+    late_s = n * np.maximum(wait_s - stages.handover_s, 0.0)
+    main_s = e2e_s - np.where(workers > 0, late_s, n * stages.fetch_s)
+    loading_s = np.where(workers > 0, decode_s / slow, 0.0)  # without the time off the core
+    beside_s = loading_s + p["monitor_cores"] / setting.board.ipc * e2e_s
+    in_line_s = np.where(workers > 0, 0.0, stages.preprocess_s)
+    main_work_s = n * (
+        work.launch_s + stages.handover_s + stages.copy_s + stages.loop_s + in_line_s
+    )
+    busy_s = main_s + beside_s
+    busy_cores = np.minimum(busy_s / e2e_s, clocks.cores)
+    gpu_busy_s = n * work.gpu_busy_s
+    moved = n * (work.moved_bytes + 2.0 * _batch_bytes(setting))
+    load = Load(busy_cores, gpu_busy_s / e2e_s, moved / e2e_s)
+    parts = power.parts(setting.board, clocks, load, p)
+    return Epoch(
+        e2e_s, stall_s, compute_s, overhead_s, n * stages.fetch_s, decode_s, gpu_busy_s,
+        busy_cores * e2e_s, main_work_s, beside_s, read_share, moved, clocks, parts, stages, work,
+    )  # fmt: skip
+
+
+def first_s(num_workers: Array, p: Mapping[str, float]) -> Array:
+    """Return how long the loader's workers, at least one, take to begin, s: one after the other."""
+    return 1e-3 * p["worker_start_ms"] * np.maximum(num_workers, 1)
+
+
+def _batch_bytes(setting: Setting) -> float:
+    """Return the size of a mini-batch in memory."""
+    return float(setting.n_first * setting.work.sample_bytes)
+
+
+def stage_times(
+    setting: Setting, clocks: Clocks, p: Mapping[str, float]
+) -> tuple[Stages, Compute, Array]:
+    """Return the mean times of the stages of one mini-batch, the GPU's part, the share of reads."""
+    board, samples, b = setting.board, setting.samples, setting.n_first
+    workers = np.asarray(setting.num_workers)
+    others = workers + MAIN_OTHERS
+    slow = slowdown(others, clocks.cores, p)
+
+    def cpu_s(kcycles: Array) -> Array:
+        return work_s(kcycles, board, clocks.cpu_mhz, clocks.emc_mhz, p) * slow
+
+    work = compute(setting.work, b, board, clocks[1:], clocks.cores, others, p)
+    read_share = _read_share(setting, workers, p)
+    short = 1.0 - cached_share(setting, p) if samples.file_bytes else 0.0
+    files = b * read_share * (1.0 + p["metadata_reads"] * short)
+    sample_kcycles = p["sample_kcycles"] + 1e-3 * p["pixel_cycles"] * samples.pixels
+    decode_s = cpu_s(b * sample_kcycles)
+    batch_bytes = _batch_bytes(setting)
+    stages = Stages(
+        fetch_s=_fetch_s(setting, files, decode_s, workers, p),
+        preprocess_s=decode_s,
+        handover_s=np.where(workers > 0, cpu_s(p["handover_kcycles"]), 0.0),
+        copy_s=cpu_s(p["copy_kcycles"] + 1e-3 * p["copy_cycles_per_byte"] * batch_bytes),
+        compute_s=work.compute_s,
+        loop_s=cpu_s(p["loop_kcycles"]),
+    )
+    return stages, work, read_share
+
+
+def _fetch_s(
+    setting: Setting, files: Array, decode_s: Array, workers: Array, p: Mapping[str, float]
+) -> Array:
+    """Return how long one worker waits for a mini-batch's files."""
+    if not setting.samples.file_bytes:
+        return 0.0 * workers
+    readers = np.maximum(workers, 1)
+    service_s = file_s(setting.samples.file_bytes, setting.medium, readers, p)
+    return files * response_s(service_s, decode_s / np.maximum(files, 1e-9), readers)
+
+
+def _read_share(setting: Setting, workers: Array, p: Mapping[str, float]) -> Array:
+    """Return the share of samples that come from the medium."""
+    if not setting.samples.file_bytes:
+        return 0.0 * workers
+    if setting.cold:
+        return 1.0 + 0.0 * workers
+    return 1.0 - page_cache.hit_share(cached_share(setting, p))
+
+
+def cached_share(setting: Setting, p: Mapping[str, float]) -> Array:
+    """Return the share of the data set that the page cache has room for, 0 to 1."""
+    work, b = setting.work, setting.n_first
+    activations = work.elements(b)[work.phase == "forward"].sum()  # kept for the way back
+    model_mib = FLOAT_BYTES * (3 * work.parameters + activations) / 2.0**20
+    used_mib = model_mib - p.get(f"{setting.setup}_spare_mib", 0.0)
+    room = page_cache.capacity_mib(setting.board, setting.num_workers, used_mib, p)
+    return np.minimum(1.0, room / (setting.samples.mib * setting.scale))

@@ -1,0 +1,143 @@
+"""The electrical power of a module and of its plug, part by part.
+
+Equations. A clocked part of a chip takes P = c f V^2 while it works and a share of that while it
+only ticks; voltage rises linearly with the clock between the ends of the board's table. Memory
+takes power by its clock and energy by each byte moved:
+
+    module = soc + cores (idle + (1 - idle) busy) c_core f_cpu V_cpu^2
+           + (idle + (1 - idle) util) c_gpu g f_gpu V_gpu^2 cuda_cores
+           + m f_emc + e bytes/s
+    socket = (module + carrier) / efficiency of the adapter
+
+Disks and USB hang on the carrier: the module's sensors do not see them (SIGMETRICS 2023, 4.5).
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from epochwatt.device.frequencies import WITHIN
+from epochwatt.errors import EpochwattError
+from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.inputs.numbers import Array
+
+STATES = ("logging_on_dvfs_off", "logging_off_dvfs_off", "logging_off_dvfs_on", "wol")
+STATE = dict(zip(("i", "ii", "iii", "iv"), STATES, strict=True))  # by the papers' number (5.6)
+SCOPES = ("module", "socket")
+
+
+class Clocks(NamedTuple):
+    """What a power mode sets: online cores, and clocks in MHz."""
+
+    cores: Array
+    cpu_mhz: Array
+    gpu_mhz: Array
+    emc_mhz: Array
+
+
+def check_clocks(board: Board, clocks: Clocks) -> None:
+    """Raise EpochwattError where a power mode asks for what the board cannot do.
+
+    Nominal clocks are rounded: an end may be left by as much as on a board.
+    """
+    limits = ((1, board.cores), board.cpu_mhz, board.gpu_mhz, board.emc_mhz)
+    for name, asked, (low, high) in zip(Clocks._fields, clocks, limits, strict=True):
+        lowest, highest = np.min(asked), np.max(asked)
+        if not (low * (1.0 - WITHIN) <= lowest and highest <= high * (1.0 + WITHIN)):
+            found = lowest if lowest < low else highest
+            raise EpochwattError(
+                f"a simulated {board.title} cannot have {name} {found:g}\n"
+                f"  allowed: {low:g} to {high:g}"
+            )
+
+
+class Load(NamedTuple):
+    """What a board does, mean over a time.
+
+    Attributes
+    ----------
+    busy_cores : CPU cores at work, 0 to cores
+    gpu_util : share of the time in which kernels execute, 0 to 1
+    bytes_per_s : moved in memory
+    """
+
+    busy_cores: Array
+    gpu_util: Array
+    bytes_per_s: Array
+
+
+class Parts(NamedTuple):
+    """Power of the module's parts, W."""
+
+    soc_w: Array
+    cpu_w: Array
+    gpu_w: Array
+    memory_w: Array
+
+    @property
+    def module_w(self) -> Array:
+        """What the module's sensors add up to, W."""
+        return self.soc_w + self.cpu_w + self.gpu_w + self.memory_w
+
+
+def voltage(mhz: Array, limits_mhz: tuple[float, float], limits_v: tuple[float, float]) -> Array:
+    """Return the voltage at a clock, V: linear between the ends, which are not left."""
+    return np.interp(mhz, limits_mhz, limits_v)
+
+
+def parts(board: Board, clocks: Clocks, load: Load, p: Mapping[str, float]) -> Parts:
+    """Return the power of each part of a module."""
+    cpu_v = voltage(clocks.cpu_mhz, board.cpu_mhz, board.cpu_v)
+    gpu_v = voltage(clocks.gpu_mhz, board.gpu_mhz, board.gpu_v)
+    core_w = p[f"{board.power}_core_w_per_ghz_v2"] * 1e-3 * clocks.cpu_mhz * cpu_v**2
+    gpu_w = (
+        p["gpu_mw_per_ghz_v2"]
+        * 1e-6
+        * clocks.gpu_mhz
+        * gpu_v**2
+        * board.gpu_power
+        * board.cuda_cores
+    )
+    idle, gpu_idle = p["core_idle_share"], p["gpu_idle_share"]
+    return Parts(
+        np.asarray(p[f"{board.power}_soc_w"] * p["soc_factor"]) + 0.0 * clocks.emc_mhz,
+        core_w * (idle * clocks.cores + (1.0 - idle) * load.busy_cores),
+        gpu_w * (gpu_idle + (1.0 - gpu_idle) * load.gpu_util),
+        1e-3 * p["emc_w_per_ghz"] * clocks.emc_mhz * board.emc_bytes_per_clock / 64.0
+        + 1e-12 * p["memory_pj_per_byte"] * load.bytes_per_s,
+    )
+
+
+def socket_w(board: Board, module_w: Array, p: Mapping[str, float]) -> Array:
+    """Return the power at the plug, W: carrier board and the adapter's loss added."""
+    return (module_w + p[f"{board.power}_carrier_w"]) / p["adapter_efficiency"]
+
+
+def idle_w(board: Board, state: str, clocks: Clocks, scope: str, p: Mapping[str, float]) -> Array:
+    """Return the mean power of a board that does not train, W.
+
+    Parameters
+    ----------
+    state : one of `STATES`
+    clocks : of the power mode; with DVFS on they fall to the lowest
+    scope : one of `SCOPES`
+
+    Raises
+    ------
+    EpochwattError : a state or scope that there is not; Wake-on-LAN has no module power; clocks
+        that the board does not have
+    """
+    check_clocks(board, clocks)
+    if state not in STATES or scope not in SCOPES or (state == "wol" and scope == "module"):
+        raise EpochwattError(
+            f"no idle power of state {state!r} in scope {scope!r}\n"
+            f"  states: {', '.join(STATES)}; scopes: {', '.join(SCOPES)}; wol: socket only"
+        )
+    if state == "wol":
+        return np.asarray(p[f"{board.power}_suspend_w"])
+    if state == "logging_off_dvfs_on":
+        clocks = Clocks(clocks.cores, board.cpu_mhz[0], board.gpu_mhz[0], board.emc_mhz[0])
+    busy = p["monitor_cores"] / board.ipc if state == "logging_on_dvfs_off" else 0.0
+    module_w = parts(board, clocks, Load(busy, 0.0, 0.0), p).module_w
+    return module_w if scope == "module" else socket_w(board, module_w, p)

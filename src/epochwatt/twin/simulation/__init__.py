@@ -1,0 +1,1 @@
+"""Simulate runs and idle powers, and write them as a measurement would."""

@@ -1,0 +1,226 @@
+"""Simulated epochs as the files that a measurement leaves, and the tables made of them.
+
+::
+
+    results/simulated/{run}/epoch-0/record.json, minibatches.npy, telemetry.json, samples-*.csv
+    results/runs/{run}/epochs.csv, energy.csv
+
+The records have the form of `measured/{run}/` and can be read as those (`records.run_folder`); the
+tables pass the checks and flags of measured epochs (`epochs.collect`). All of it says that it is
+simulated: backend `twin`, timing method `simulated`. Both clocks are the run's own, which begins at
+0, so the same run always leaves the same files.
+
+Records are kept of a run's first `KEPT_EPOCHS` epochs. Later ones, of the 15-hour runs, have their
+rows in the tables and nothing else.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import epochwatt
+from epochwatt import fields
+from epochwatt.device.machine import outcome
+from epochwatt.epochs import telemetry
+from epochwatt.epochs.collect import write_tables
+from epochwatt.records import files
+from epochwatt.records.run_folder import (
+    TELEMETRY,
+    EpochRecord,
+    RunFolder,
+    check_meta,
+    check_minibatches,
+    write_record,
+)
+from epochwatt.records.samples import write_samples
+from epochwatt.telemetry.source import WRITTEN_W, sensor_facts
+from epochwatt.twin.simulation.simulated_epoch import Samples, SimulatedEpoch
+
+KEPT_EPOCHS = 10  # more than any run but the 15-hour ones has
+STAMP_DIGITS = 6  # of seconds, in sample files; bounds of epochs are rounded alike
+TIMING = "simulated"
+
+
+def write_run(
+    run: str,
+    output: str,
+    factors: dict[str, Any],
+    epochs: Sequence[SimulatedEpoch],
+    flag_effects: dict[str, str],
+    tables: str,
+) -> None:
+    """Write the records and the tables of a simulated run.
+
+    Parameters
+    ----------
+    run : its id
+    output : folder of its records; what was there is replaced
+    factors : all factors of the run
+    epochs : what was simulated, in order
+    flag_effects : flag -> "invalidates", "voids_energy" or "informs"
+    tables : folder of `epochs.csv` and `energy.csv`
+
+    Raises
+    ------
+    RecordError : an epoch contradicts itself
+    RecordWriteError : a file cannot be written
+    """
+    root, name = os.path.split(os.path.normpath(output))
+    unfinished = RunFolder(root, name + ".unfinished")
+    with files.writing("a simulated run", output):
+        shutil.rmtree(unfinished.path, ignore_errors=True)
+        os.makedirs(unfinished.path)
+        write_tables(
+            run,
+            _observed(unfinished, run, factors, epochs),
+            flag_effects,
+            os.path.join(tables, "epochs.csv"),
+            os.path.join(tables, "energy.csv"),
+        )
+        shutil.rmtree(output, ignore_errors=True)
+        os.rename(unfinished.path, output)
+
+
+def _observed(
+    folder: RunFolder, run: str, factors: dict[str, Any], epochs: Sequence[SimulatedEpoch]
+) -> Iterator[tuple[EpochRecord, telemetry.Samples]]:
+    """Give record and samples of each epoch, checked; the first ones are written on the way."""
+    for epoch in epochs:
+        place = folder.epoch_path(epoch.epoch)
+        minibatch_s = epoch.times_s.astype(np.float32)
+        meta = epoch_meta(run, factors, epoch, minibatch_s)
+        told = epoch_telemetry(epoch.sources)
+        check_meta({**meta, "minibatches_sha256": ""}, place, run, epoch.epoch)
+        check_minibatches(minibatch_s, meta, place)
+        if epoch.epoch < KEPT_EPOCHS:
+            os.mkdir(place)
+            meta = write_record(place, meta, minibatch_s, durable=False)
+            files.write_json(os.path.join(place, TELEMETRY), told, durable=False)
+            for source in epoch.sources:
+                t_s = source.t_s.round(STAMP_DIGITS)
+                write_samples(place, source.name, source.columns, t_s, t_s, source.values)
+        samples = {source.name: _table(source) for source in epoch.sources}
+        yield EpochRecord(meta, minibatch_s, told, place), samples
+
+
+def _table(source: Samples) -> dict[str, np.ndarray]:
+    """Return what a reader of the source's file gets."""
+    columns = np.ascontiguousarray(source.values.T)
+    t_s = source.t_s.round(STAMP_DIGITS)
+    return {"t_mono_s": t_s, **dict(zip(source.columns, columns, strict=True))}
+
+
+def epoch_meta(
+    run: str, factors: dict[str, Any], epoch: SimulatedEpoch, minibatch_s: np.ndarray
+) -> dict[str, Any]:
+    """Return the record of an epoch, but for the checksum of its mini-batches."""
+    start_s = round(epoch.t_start_s, STAMP_DIGITS)
+    end_s = round(epoch.t_start_s + epoch.e2e_s, STAMP_DIGITS)
+    totals = minibatch_s.sum(axis=0, dtype=np.float64).tolist()
+    first = epoch.epoch == 0
+    dropped = first or factors["cache_policy"] == "dropped"
+    return {
+        "schema_version": fields.SCHEMA_VERSION,
+        "protocol": fields.PROTOCOL,
+        "run": run,
+        "epoch": epoch.epoch,
+        "backend": fields.TWIN,
+        "factors": factors,
+        "t_start_mono_s": start_s,
+        "t_end_mono_s": end_s,
+        "t_start_unix_s": start_s,
+        "t_end_unix_s": end_s,
+        "e2e_s": end_s - start_s,
+        **dict(zip(fields.MINIBATCH_COLUMNS, totals, strict=True)),
+        "fetch_s": epoch.fetch_s,
+        "preprocess_s": epoch.preprocess_s,
+        "tail_s": 0.0,  # the simulation spreads worker shut-down like all overhead
+        "host_wait_s": None,
+        "n_minibatches": len(minibatch_s),
+        "n_samples": epoch.n_samples,
+        "loss": None,
+        "timing_method": TIMING,
+        "cold_process": first,
+        "flags": ["cold_process"] if first else [],
+        "machine": {key: factors[key] for key in ("device", "instance")},
+        "software": {"epochwatt": epochwatt.__version__},
+        "board": {"power_mode": _mode(factors), "busy_pct": 0.0, "settled": None},
+        "events": {"before": {}, "after": {}},
+        "cache": {
+            "action": "dropped" if dropped else None,
+            "before_pct": epoch.cached_before_pct,
+            "after_pct": epoch.cached_after_pct,
+        },
+        "measurement_id": f"{run}/{epoch.epoch}",
+        "boot_id": fields.TWIN,
+    }
+
+
+def _mode(factors: dict[str, Any]) -> dict[str, Any]:
+    """Return the power mode as a board tells it: a simulated one has what was asked for."""
+    asked = factors["power_mode_settings"]
+    read_back = {**asked, "cores_online": list(range(int(asked["cores"])))}
+    return outcome(asked, factors["dvfs"], resolved=dict(asked), read_back=read_back)
+
+
+def epoch_telemetry(sources: Sequence[Samples]) -> dict[str, Any]:
+    """Return `telemetry.json` of an epoch or an idle power: what the sampler would say."""
+    return {
+        "schema_version": fields.SCHEMA_VERSION,
+        "epochwatt": epochwatt.__version__,
+        "lost": False,
+        "clock_jumps": 0,
+        "sources": {source.name: _about(source) for source in sources},
+    }
+
+
+def _about(source: Samples) -> dict[str, Any]:
+    """Return the statistics of a source (those of telemetry.tally, as far as they can be)."""
+    steps_s = np.diff(source.t_s)
+    total_w = None
+    if source.total is not None:
+        total_w = source.values[:, source.columns.index(source.total)]
+    return {
+        "columns": list(source.columns),
+        "scope": source.scope,
+        "total": source.total,
+        "period_s": source.period_s,
+        "settings": _settings(source.total),
+        "n_samples": len(source.t_s),
+        "n_failed": 0,
+        "n_gaps": 0,
+        "rows_dropped": 0,
+        "error": None,
+        "step_mean_s": float(steps_s.mean()) if steps_s.size else None,
+        "step_sd_s": float(steps_s.std()) if steps_s.size else None,
+        "step_max_s": float(steps_s.max()) if steps_s.size else None,
+        "n_nan": 0 if total_w is None else int(np.isnan(total_w).sum()),
+        "n_negative": 0 if total_w is None else int((total_w < 0).sum()),
+        "stuck_s": 0.0 if total_w is None else stuck_s(source.t_s, total_w),
+    }
+
+
+def _settings(total: str | None) -> dict[str, Any]:
+    """Return what a simulated power sensor says of itself: it shows the instant."""
+    if total is None:
+        return {}
+    return {"sensor": sensor_facts("instant", 0.0, None, {total: WRITTEN_W})}
+
+
+def stuck_s(t_s: np.ndarray, values: np.ndarray) -> float:
+    """Return the longest time over which the same value was read again and again, s.
+
+    Parameters
+    ----------
+    t_s : float (n,), s, ascending
+    values : float (n,)
+    """
+    if not t_s.size:
+        return 0.0
+    changes = np.flatnonzero(np.diff(values) != 0)
+    since = np.concatenate([[0], changes + 1])
+    until = np.concatenate([changes, [t_s.size - 1]])
+    return float((t_s[until] - t_s[since]).max())

@@ -1,0 +1,200 @@
+"""A run on a simulated board: every mini-batch of every epoch, and what the sensors would tell.
+
+The stages' mean times come from the same equations as the closed form (`steady`); each mini-batch
+draws its own, and the loader's events are played one by one (`loader.waits_s`). All epochs of a run
+are played side by side: they do not depend on each other. The spread between mini-batches and
+epochs is put in by hand (parameters `noise_*`), that between the units of a board as the paper
+prints it (`boards.yaml`): nothing that rests on either is evidence.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.errors import EpochwattError
+from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.inputs.numbers import number
+from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch, first_s, stage_times
+from epochwatt.twin.model.loader import Stages, waits_s
+from epochwatt.twin.model.power import Clocks
+from epochwatt.twin.simulation import sensors
+from epochwatt.twin.simulation.simulated_epoch import SimulatedEpoch
+
+IDLE_BETWEEN_S = 2.0  # of the board, from one epoch to the next
+
+
+class Mean(NamedTuple):
+    """An epoch without any spread.
+
+    Attributes
+    ----------
+    setting : what it is of
+    epoch : as the closed form tells it
+    last : stages of its last mini-batch, which may be smaller
+    """
+
+    setting: Setting
+    epoch: Epoch
+    last: Stages
+
+
+class Spread(NamedTuple):
+    """Factors of one run's epochs: of its unit, and drawn for each."""
+
+    time: NDArray[np.floating]  # (epochs,)
+    power: NDArray[np.floating]  # (epochs,)
+
+
+class Played(NamedTuple):
+    """The times of all epochs of a run, s.
+
+    Attributes
+    ----------
+    times_s : wait, copy, compute and the rest of the loop, shape (mini-batches, 4, epochs)
+    fetch_s, preprocess_s : summed over mini-batches, shape (epochs,)
+    """
+
+    times_s: NDArray[np.floating]
+    fetch_s: NDArray[np.floating]
+    preprocess_s: NDArray[np.floating]
+
+
+def setting_of(factors: Mapping[str, Any], twin: Twin, cold: bool = False) -> Setting:
+    """Return the configuration of a run's factors; EpochwattError when the twin lacks a part."""
+    board, work, samples = twin.find(factors["device"], factors["model"], factors["dataset"])
+    mode = factors.get("power_mode_settings", {})
+    if missing := [name for name in Clocks._fields if name not in mode]:
+        raise EpochwattError(
+            f"power mode {factors['power_mode']} of {factors['device']} has no {missing[0]}\n"
+            f"  needed on a simulated board: {', '.join(Clocks._fields)}"
+        )
+    return Setting(
+        board,
+        work,
+        samples,
+        factors["storage"],
+        factors["batch_size"],
+        Clocks(*(float(mode[name]) for name in Clocks._fields)),
+        factors["num_workers"],
+        cold,
+        factors["dvfs"] == "on",
+        float(factors["dataset_scale"]),
+        factors["setup"],
+    )
+
+
+def simulate(factors: Mapping[str, Any], n_epochs: int, twin: Twin) -> list[SimulatedEpoch]:
+    """Return the epochs of a run, in order.
+
+    Parameters
+    ----------
+    factors : of the run, as in the run table
+    n_epochs : how many, at least one
+    """
+    random = np.random.default_rng(_seeds(factors))
+    p = twin.parameters
+    kinds = {cold: _mean(setting_of(factors, twin, cold), p) for cold in (True, False)}
+    spread = spread_of(factors, n_epochs, twin.boards[factors["device"]], random, p)
+    dropped = factors["cache_policy"] == "dropped"
+    means = [kinds[dropped or k == 0] for k in range(n_epochs)]
+    played = _played(means, spread, factors["prefetch_factor"] or 0, random, p)
+    found: list[SimulatedEpoch] = []
+    now_s = 0.0
+    for k, mean in enumerate(means):
+        found.append(_epoch(k, now_s, mean, played, float(spread.power[k]), random, p))
+        now_s += found[-1].e2e_s + IDLE_BETWEEN_S
+    return found
+
+
+def _seeds(factors: Mapping[str, Any]) -> list[int]:
+    """Return seeds of a run: the same run is always the same."""
+    told = json.dumps(factors, sort_keys=True).encode()
+    return list(hashlib.sha256(told).digest()[:16])
+
+
+def spread_of(
+    factors: Mapping[str, Any],
+    n_epochs: int,
+    board: Board,
+    random: np.random.Generator,
+    p: Mapping[str, float],
+) -> Spread:
+    """Return the factors of a run's epochs: of the unit they share, and of each its own."""
+    time, power = board.units.get(factors["instance"], (1.0, 1.0))
+    return Spread(
+        time * np.exp(p["noise_epoch"] * random.normal(size=n_epochs)),
+        power * np.exp(p["noise_epoch"] * random.normal(size=n_epochs)),
+    )
+
+
+def _mean(setting: Setting, p: Mapping[str, float]) -> Mean:
+    whole = epoch(setting, p)
+    smaller = replace(setting, batch_size=setting.n_last)
+    return Mean(setting, whole, stage_times(smaller, whole.clocks, p)[0])
+
+
+def _played(
+    means: list[Mean],
+    spread: Spread,
+    prefetch_factor: int,
+    random: np.random.Generator,
+    p: Mapping[str, float],
+) -> Played:
+    """Return the times of every mini-batch: each stage drawn, the loader's events played."""
+    setting = means[0].setting
+    n, workers = setting.n_minibatches, int(setting.num_workers)
+
+    def drawn(name: str, sigma: float) -> NDArray[np.floating]:
+        mean_s = np.empty((n, len(means)))
+        mean_s[:-1] = [number(getattr(mean.epoch.stages, name)) for mean in means]
+        mean_s[-1] = [number(getattr(mean.last, name)) for mean in means]
+        noise = np.exp(sigma * random.standard_normal(mean_s.shape) - 0.5 * sigma**2)
+        return mean_s * spread.time * noise
+
+    stages = Stages(
+        fetch_s=drawn("fetch_s", p["noise_file"] / np.sqrt(setting.n_first)),
+        preprocess_s=drawn("preprocess_s", p["noise_preprocess"]),
+        handover_s=drawn("handover_s", p["noise_handover"]),
+        copy_s=drawn("copy_s", p["noise_handover"]),
+        compute_s=drawn("compute_s", p["noise_compute"]),
+        loop_s=drawn("loop_s", p["noise_handover"]),
+    )
+    wait_s = waits_s(stages, workers, prefetch_factor, first_s(workers, p) * spread.time)
+    return Played(
+        np.stack([wait_s, stages.copy_s, stages.compute_s, stages.loop_s], axis=1),
+        np.sum(stages.fetch_s, axis=0),
+        np.sum(stages.preprocess_s, axis=0),
+    )
+
+
+def _epoch(
+    place: int,
+    start_s: float,
+    mean: Mean,
+    played: Played,
+    power_factor: float,
+    random: np.random.Generator,
+    p: Mapping[str, float],
+) -> SimulatedEpoch:
+    """Return one epoch with what its sensors told."""
+    setting, times_s = mean.setting, played.times_s[:, :, place]
+    reads = setting.samples.file_bytes > 0
+    cached_pct = 100.0 * number(cached_share(setting, p)) if reads else 100.0
+    return SimulatedEpoch(
+        place,
+        start_s,
+        float(times_s.ravel().cumsum()[-1]),  # where the sensors' time line ends, to the last digit
+        times_s[:, :3],
+        float(played.fetch_s[place]),
+        float(played.preprocess_s[place]),
+        setting.n_samples,
+        0.0 if setting.cold and reads else cached_pct,
+        cached_pct,
+        sensors.sources(setting, mean.epoch, times_s, start_s, power_factor, random, p),
+    )

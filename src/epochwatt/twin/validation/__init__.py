@@ -1,0 +1,1 @@
+"""Refit without some of the numbers and predict those: how far to trust a simulation."""

@@ -1,0 +1,155 @@
+"""How far the simulated boards are off, by what was left out: `results/twin/groupings.csv`.
+
+The median error of times, of stalls among them, and of energies and powers, for each grouping of
+`published/groupings.py`, beside that by take-away. Its interval is a bootstrap over the groups,
+since the numbers of one group are off together; of fewer than `ENOUGH` groups none is said.
+"""
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from statistics import median
+
+import numpy as np
+
+from epochwatt.records import files
+from epochwatt.twin.validation.cross_validation import CONTRADICTS, GOAL_CLASSES, Row
+
+TAKE_AWAY, TRANSFER = "take-away", "main paper to HiPCW"
+LABELS = {
+    TAKE_AWAY: "take-away",
+    "near": "take-away, and what asks nearly the same",
+    "section": "section of the paper",
+    "board_network": "board with network",
+    "board": "board",
+    "network": "network",
+    TRANSFER: "HiPCW: main paper, one parameter",
+}
+STALL = "stall"
+CLASSES = (GOAL_CLASSES[0], STALL, GOAL_CLASSES[1])
+CLASS_LABELS = {"time": "times", STALL: "stalls alone", "energy_power": "energies and powers"}
+ENOUGH = 5  # groups that an interval needs
+N_DRAWS, SEED = 2000, 0
+INTERVAL_PCT = 90.0
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """One line of groupings.csv.
+
+    Attributes
+    ----------
+    grouping, left_out : a key of `LABELS`, and in words
+    class_ : one of `CLASSES`
+    n, n_groups : numbers, and the groups that were left out, one after the other
+    median_error_pct, low_pct, high_pct : of the held-out errors, and its interval; None: too few
+    worst_id, worst_error_pct : the number that is furthest off
+    """
+
+    grouping: str
+    left_out: str
+    class_: str
+    n: int
+    n_groups: int
+    median_error_pct: float
+    low_pct: float | None
+    high_pct: float | None
+    worst_id: str
+    worst_error_pct: float
+
+
+COLUMNS = tuple(field.name.rstrip("_") for field in fields(Accuracy))
+
+
+def accuracies(rows: Sequence[Row], groups: Mapping[str, Mapping[str, str]]) -> list[Accuracy]:
+    """Return the errors of each grouping and class that has any number.
+
+    Parameters
+    ----------
+    rows : of `validate.validate`
+    groups : grouping -> published id -> what it is left out with
+    """
+    found = []
+    for grouping in [name for name in LABELS if name in groups or name == TRANSFER]:
+        own = groups.get(grouping, {})
+        for class_ in CLASSES:
+            errors = {
+                row.published_id: error
+                for row in rows
+                if _is_of(row, class_, grouping == TRANSFER)
+                and (error := row.error_by(grouping)) is not None
+            }
+            if errors:
+                found.append(_accuracy(grouping, class_, errors, own))
+    return found
+
+
+def _is_of(row: Row, class_: str, is_transfer: bool) -> bool:
+    if row.class_.startswith(CONTRADICTS) != is_transfer:
+        return False
+    own = row.class_.removeprefix(CONTRADICTS)
+    return own == "time" and row.metric.startswith("stall") if class_ == STALL else own == class_
+
+
+def _accuracy(
+    grouping: str, class_: str, errors: Mapping[str, float], groups: Mapping[str, str]
+) -> Accuracy:
+    members: dict[str, list[float]] = defaultdict(list)
+    for name, error in errors.items():
+        members[groups.get(name, "")].append(error)
+    worst = max(errors, key=lambda name: errors[name])
+    low, high = _interval(list(members.values()))
+    return Accuracy(
+        *(grouping, LABELS[grouping], class_, len(errors), len(members)),
+        *(median(errors.values()), low, high, worst, errors[worst]),
+    )
+
+
+def _interval(groups: Sequence[Sequence[float]]) -> tuple[float | None, float | None]:
+    """Return the bootstrap interval of the median over groups; None where there are too few."""
+    if len(groups) < ENOUGH:
+        return None, None
+    rng, tail = np.random.default_rng(SEED), (100.0 - INTERVAL_PCT) / 2.0
+    drawn = rng.integers(0, len(groups), (N_DRAWS, len(groups)))
+    medians = [np.median(np.concatenate([groups[i] for i in row])) for row in drawn]
+    low, high = np.percentile(medians, [tail, 100.0 - tail])
+    return float(low), float(high)
+
+
+def write_accuracies(path: str, found: Iterable[Accuracy]) -> None:
+    """Write `groupings.csv`."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for each in found:
+        cells = ("" if value is None else value for value in astuple(each))
+        writer.writerow([f"{c:.2f}" if isinstance(c, float) else c for c in cells])
+    files.write_bytes(path, text.getvalue().encode())
+
+
+def headline(found: Sequence[Accuracy]) -> str:
+    """Return the range of the medians over all groupings: the accuracy in a sentence."""
+    told = []
+    for class_ in GOAL_CLASSES:
+        medians = [each.median_error_pct for each in found if each.class_ == class_]
+        if medians:
+            told.append(f"{CLASS_LABELS[class_]} {min(medians):.0f} to {max(medians):.0f} %")
+    return f"Off in the median, by what is left out: {'; '.join(told)}."
+
+
+def accuracy_table(found: Sequence[Accuracy]) -> list[str]:
+    """Return a line per grouping: of each class the median, its interval, and of how many."""
+    cells = {(each.grouping, each.class_): _cell(each) for each in found}
+    lines = [f"{'left out':42s}" + "".join(f"{CLASS_LABELS[c]:>32s}" for c in CLASSES)]
+    for grouping, label in LABELS.items():
+        if any((grouping, c) in cells for c in CLASSES):
+            own = "".join(f"{cells.get((grouping, c), '-'):>32s}" for c in CLASSES)
+            lines.append(f"{label:42s}{own}")
+    return [line.rstrip() for line in lines]
+
+
+def _cell(each: Accuracy) -> str:
+    ends = "" if each.low_pct is None else f" ({each.low_pct:.1f} to {each.high_pct:.1f})"
+    return f"{each.median_error_pct:.1f} %{ends}, n {each.n} in {each.n_groups}"

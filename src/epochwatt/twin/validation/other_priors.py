@@ -1,0 +1,132 @@
+"""What other priors give: `config/twin/priors.csv`, made by `epochwatt calibrate-twin --priors`.
+
+The priors of the fitted parameters were chosen by people who knew the papers, and with nothing
+fitted they predict as well as the fits do. So part of the held-out accuracy is theirs. How much
+shows when each of them is moved by its own width, up or down at random, or its width is doubled,
+and every take-away is left out again.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from epochwatt.errors import ConfigError
+from epochwatt.published.numbers import read_table
+from epochwatt.records import files
+from epochwatt.twin.inputs.parameters import Parameters
+from epochwatt.twin.validation.cross_validation import GOAL_CLASSES, Row
+
+FILE = "priors.csv"
+CHOSEN, SHIFTED, WIDER = "as chosen", "shifted", "widths doubled"
+N_SHIFTED, SEED = 2, 0
+WIDER_BY = 2.0  # times the width: a factor of 3 becomes one of 9
+
+
+@dataclass(frozen=True)
+class PriorRow:
+    """One line of priors.csv.
+
+    Attributes
+    ----------
+    priors : `CHOSEN`, `SHIFTED` with a number, `WIDER`
+    fitted : yes: each take-away predicted by a fit that saw the others; no: by the priors alone
+    seed : of the shifts
+    class_ : of the numbers, one of `validate.GOAL_CLASSES`
+    n, median_error_pct : how many, and their median held-out error
+    """
+
+    priors: str
+    fitted: str
+    seed: int
+    class_: str
+    n: int
+    median_error_pct: float
+
+
+COLUMNS = tuple(field.name.rstrip("_") for field in fields(PriorRow))
+
+
+def variants(parameters: Parameters, n: int, seed: int) -> dict[str, Parameters]:
+    """Return parameters with other priors: n shifted ones, and one with wider ones.
+
+    Parameters
+    ----------
+    seed : the same gives the same
+    """
+    p = parameters.candidates()
+    known, rng = {name: p.described[name] for name in p.fitted}, np.random.default_rng(seed)
+    found = {}
+    for i in range(1, n + 1):
+        signs = rng.choice((-1.0, 1.0), len(known))
+        moved = {
+            name: {"prior": each.prior * each.factor**sign}
+            for (name, each), sign in zip(known.items(), signs, strict=True)
+        }
+        found[f"{SHIFTED} {i}"] = p.told(moved)
+    wider = {name: {"factor": each.factor**WIDER_BY} for name, each in known.items()}
+    return {WIDER: p.told(wider), **found}
+
+
+def at_priors(parameters: Parameters) -> Parameters:
+    """Return parameters with nothing fitted: each that has a prior is at it."""
+    p = parameters.candidates()
+    return p.moved({name: p.described[name].prior for name in p.fitted})
+
+
+def prior_rows(priors: str, fitted: str, rows: Sequence[Row]) -> list[PriorRow]:
+    """Return the medians of one choice of priors, as `validate.validate` found them."""
+    errors = {
+        class_: [row.held_out_error_pct or 0.0 for row in rows if row.class_ == class_]
+        for class_ in GOAL_CLASSES
+    }
+    return [
+        PriorRow(priors, fitted, SEED, class_, len(own), median(own))
+        for class_, own in errors.items()
+        if own
+    ]
+
+
+def write_priors(folder: Path, rows: Iterable[PriorRow]) -> None:
+    """Write `priors.csv`, whole or not at all."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow([f"{c:.2f}" if isinstance(c, float) else c for c in astuple(row)])
+    path = str(folder / FILE)
+    with files.writing("what other priors give", path):
+        files.write_bytes(path, text.getvalue().encode())
+
+
+def load_priors(folder: Path) -> list[PriorRow]:
+    """Read `priors.csv`; ConfigError names file and line."""
+    path, found = folder / FILE, []
+    for line, row in read_table(path):
+        try:
+            found.append(
+                PriorRow(
+                    *(row["priors"], row["fitted"], int(row["seed"]), row["class"]),
+                    *(int(row["n"]), float(row["median_error_pct"])),
+                )
+            )
+        except (KeyError, ValueError) as error:
+            raise ConfigError(f"{path}, line {line}: {error}\n  do: make validate") from None
+    return found
+
+
+def prior_lines(rows: Sequence[PriorRow]) -> list[str]:
+    """Return what other priors give, for people."""
+    told: dict[tuple[str, str], dict[str, float]] = {}
+    for row in rows:
+        told.setdefault((row.priors, row.fitted), {})[row.class_] = row.median_error_pct
+    lines = [f"{'priors':42s}{'times':>10s}{'energies and powers':>22s}"]
+    for (priors, fitted), medians in told.items():
+        label = priors if fitted == "yes" else f"{priors}, nothing fitted"
+        time_pct, energy_pct = (f"{medians[class_]:.1f} %" for class_ in GOAL_CLASSES)
+        lines.append(f"{label:42s}{time_pct:>10s}{energy_pct:>22s}")
+    return lines

@@ -1,0 +1,134 @@
+"""What a paper's set-up has of its own, fitted to that paper alone.
+
+HiPCW 2021 and the main paper contradict each other where NX has to read its files again: with one
+worker it stalls for 173 s in the one and for 456 s in the other. One parameter tells them apart:
+how much more memory the set-up leaves to the page cache (`{paper}_spare_mib`). All else is as the
+main paper's fit left it, which none of these numbers has seen; so what the set-up prints beyond the
+page cache is predicted.
+
+`config/twin/setups.csv` has the values without each take-away of these papers, as `refits.csv` has
+the shared ones: what a fold removes, its fit does not see.
+"""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from epochwatt.errors import ConfigError
+from epochwatt.published.folds import Fold, Judged
+from epochwatt.published.numbers import Published, read_table
+from epochwatt.records import files
+from epochwatt.twin.calibration.calibrate import misfits_of_sets
+from epochwatt.twin.calibration.fit_numbers import seen_by_setups
+from epochwatt.twin.calibration.predicted import Batch, Fact, predict
+from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.parameters import Parameters, rounded
+from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.validation.refits import ALL
+
+FILE = "setups.csv"
+SOURCE = "setup"  # of a parameter that is fitted to one paper's numbers alone
+WIDTHS, N_LOOKED = 3.0, 121
+_HEAD = ("take_away", "n_facts")
+_AGAIN = "  refit them with: make validate"
+
+Values = dict[str, dict[str, float]]  # take-away held out, or `ALL` -> parameter -> value
+
+
+def own_parameters(p: Parameters) -> list[str]:
+    """Return the names of the parameters that belong to one paper's set-up."""
+    return [name for name, each in p.described.items() if each.source == SOURCE]
+
+
+def fit_setups(
+    published: Published,
+    rows: Mapping[str, Judged],
+    folds: Mapping[str, Fold],
+    twin: Twin,
+    modes: Modes,
+) -> tuple[Values, dict[str, int]]:
+    """Fit what each set-up has of its own, with all of its numbers and without each take-away.
+
+    Returns
+    -------
+    The values without each take-away that has such numbers, and with all under `ALL`; how many
+    numbers each saw.
+    """
+    facts = seen_by_setups(published, rows)
+    told = predict(facts, twin, modes, twin.parameters)
+    facts = [fact for fact in facts if fact.id in told]
+    kept = {ALL: facts}
+    for name, fold in folds.items():
+        left = [fact for fact in facts if fact.id not in fold.removed]
+        if len(left) < len(facts):
+            kept[name] = left
+    values = {name: _fitted(left, twin, modes) for name, left in kept.items()}
+    return values, {name: len(left) for name, left in kept.items()}
+
+
+def _fitted(facts: Sequence[Fact], twin: Twin, modes: Modes) -> dict[str, float]:
+    """Return the value of each parameter that fits best while all others stay as they are."""
+    own = own_parameters(twin.parameters)
+    return {name: _best(name, [f for f in facts if name.startswith(f.paper)], twin, modes)
+            for name in own}  # fmt: skip
+
+
+def _best(name: str, facts: Sequence[Fact], twin: Twin, modes: Modes) -> float:
+    """Return the value of the least objective (`calibrate`) within three widths of the prior.
+
+    All of it is looked through, since it has more than one minimum: beyond a page cache that holds
+    everything nothing changes.
+    """
+    each, batch = twin.parameters.described[name], Batch(facts, twin, modes)
+    low, high = -WIDTHS, WIDTHS
+    for _ in range(2):
+        x = np.linspace(low, high, N_LOOKED)
+        told = batch.predict({**twin.parameters, name: each.prior * each.factor**x})
+        off = misfits_of_sets(facts, told, len(x))
+        costs = [_cost([*row, at]) for row, at in zip(off, x, strict=True)]
+        best, step = float(x[int(np.argmin(costs))]), float(x[1] - x[0])
+        low, high = best - step, best + step
+    return rounded(each.prior * each.factor**best)
+
+
+def _cost(differences: Sequence[float]) -> float:
+    """Return the objective of `calibrate`: soft l1, linear far out."""
+    return float(np.sum(np.sqrt(1.0 + np.square(differences)) - 1.0))
+
+
+def write_setups(folder: Path, values: Values, n_facts: Mapping[str, int]) -> None:
+    """Write `setups.csv`, whole or not at all: a row per fit, a column per parameter."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_HEAD, *values[ALL]])
+    for name, own in values.items():
+        writer.writerow([name, n_facts[name], *(f"{value:.12g}" for value in own.values())])
+    path = str(folder / FILE)
+    with files.writing("what set-ups have of their own", path):
+        files.write_bytes(path, text.getvalue().encode())
+
+
+def load_setups(folder: Path, p: Parameters) -> Values:
+    """Return the values by take-away held out, those of all numbers left out.
+
+    Parameters
+    ----------
+    folder : config/twin
+    p : parameters of the same folder
+
+    Raises
+    ------
+    ConfigError : the file is missing, damaged, or of other parameters
+    """
+    path, found = folder / FILE, Values()
+    for line, row in read_table(path):
+        try:
+            found[row["take_away"]] = {n: float(row[n]) for n in row if n not in _HEAD}
+        except (KeyError, ValueError) as error:
+            raise ConfigError(f"{path}, line {line}: {error}\n{_AGAIN}") from None
+    if found.pop(ALL, None) != {name: p[name] for name in own_parameters(p)}:
+        raise ConfigError(f"{path} is of other values than those of parameters.yaml\n{_AGAIN}")
+    return found

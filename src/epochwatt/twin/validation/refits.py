@@ -1,0 +1,197 @@
+"""The folds of the cross-validation refitted, and their file `config/twin/refits.csv`.
+
+For each take-away (`published/folds.py`) the parameters are fitted anew, from their priors, without
+the numbers that it removes; which ones are fitted at all is decided on the numbers that are left.
+The spread of the values over the folds says how much hangs on any one take-away. Other kinds of
+refits count for nothing but what they are made for: the other groupings (`published/groupings.py`,
+`near`), those of take-aways that claims alone judge, and one without any number of a power mode or
+of DVFS, which is what the simulation knows of modes by its mechanisms.
+"""
+
+import csv
+import io
+import multiprocessing
+import os
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+import numpy as np
+
+from epochwatt.errors import ConfigError
+from epochwatt.published.folds import POWER_MODES, Fold, Leak
+from epochwatt.published.numbers import read_table
+from epochwatt.records import files
+from epochwatt.twin.calibration.calibrate import N_RANDOM, Fit
+from epochwatt.twin.calibration.evidence import fit_with_evidence
+from epochwatt.twin.calibration.predicted import Fact
+from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.parameters import Parameters, rounded
+from epochwatt.twin.inputs.twin import Twin
+
+FILE = "refits.csv"
+ALL = "all"  # in place of a take-away: nothing held out
+FOLD, CLAIMS, PRIOR = "fold", "claims", "prior"  # kinds of a refit; `ALL` is one, too
+_HEAD = ("take_away", "kind", "n_facts", "n_parameters", "objective", "other_starts")
+_AGAIN = "  refit them with: make validate"
+
+Refits = Mapping[str, Mapping[str, float]]  # take-away -> fitted values when it is held out
+
+
+def refit(
+    folds: Mapping[str, Fold],
+    facts: Sequence[Fact],
+    leaks: Sequence[Leak],
+    twin: Twin,
+    modes: Modes,
+    say: Callable[[str], None] = lambda line: None,
+    n_random: int = N_RANDOM,
+) -> dict[str, Fit]:
+    """Return the fit of each fold that takes a number away, in a process per core.
+
+    Folds that leave the same numbers share a fit.
+
+    Parameters
+    ----------
+    folds : by take-away
+    facts : published numbers that the fit of all may see
+    leaks : sets of numbers that give each other away
+    say : is told of each fold
+    n_random : starts of each fit beside the priors
+    """
+    left = {name: without(facts, fold) for name, fold in folds.items()}
+    names: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for name, kept in left.items():
+        if len(kept) < len(facts):
+            names[tuple(fact.id for fact in kept)].append(name)
+    context, found = multiprocessing.get_context("spawn"), dict[str, Fit]()
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, len(names) or 1), context) as pool:
+        jobs = {
+            pool.submit(fit_with_evidence, left[own[0]], leaks, twin, modes, _silent, n_random): own
+            for own in names.values()
+        }
+        for n, job in enumerate(as_completed(jobs), 1):
+            fit, own = job.result(), jobs[job]
+            found |= dict.fromkeys(own, fit)
+            costs = " ".join(f"{cost:.2f}" for cost in fit.costs)
+            told = f"{fit.n_facts:3d} numbers, {len(fit.parameters.fitted)} parameters"
+            say(f"without {', '.join(own):28s} {told}, objectives {costs}  ({n} of {len(jobs)})")
+    return {name: found[name] for name in left if name in found}
+
+
+def _silent(line: str) -> None:
+    """Say nothing: a process of its own has nobody to talk to."""
+
+
+def without(facts: Sequence[Fact], fold: Fold) -> list[Fact]:
+    """Return the numbers that are left when a fold is held out."""
+    return [fact for fact in facts if fact.id not in fold.removed]
+
+
+def write_refits(folder: Path, fits: Mapping[str, Fit], kinds: Mapping[str, str]) -> None:
+    """Write `refits.csv`, whole or not at all: a row per refit, a column per parameter.
+
+    A parameter has a column if any of the refits fits it; others leave it at its prior.
+
+    Parameters
+    ----------
+    folder : config/twin
+    fits : by take-away, and that of all numbers under `ALL`
+    kinds : of those that are no fold of a take-away
+    """
+    moved = {name for fit in fits.values() for name in fit.parameters.fitted}
+    names = [name for name in fits[ALL].parameters if name in moved]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_HEAD, *names])
+    for take_away, fit in fits.items():
+        kind = ALL if take_away == ALL else kinds.get(take_away, FOLD)
+        costs = [f"{cost:.2f}" for cost in fit.costs]
+        values = [f"{fit.parameters[name]:.12g}" for name in names]
+        head = (fit.n_facts, len(fit.parameters.fitted), f"{fit.cost:.2f}", " ".join(costs[1:]))
+        writer.writerow([take_away, kind, *head, *values])
+    path = str(folder / FILE)
+    with files.writing("the refits", path):
+        files.write_bytes(path, text.getvalue().encode())
+
+
+def load_refits(
+    folder: Path, parameters: Parameters, kinds: Collection[str] = (FOLD,)
+) -> dict[str, dict[str, float]]:
+    """Return the fitted values by take-away held out, and those of all numbers under `ALL`.
+
+    Parameters
+    ----------
+    folder : config/twin
+    parameters : of the same folder
+    kinds : of the refits
+
+    Raises
+    ------
+    ConfigError : the file is missing, damaged, or of other parameters
+    """
+    path, found = folder / FILE, dict[str, dict[str, float]]()
+    for line, row in read_table(path):
+        names = [name for name in row if name not in _HEAD]
+        try:
+            if row["kind"] in (ALL, *kinds):
+                found[row["take_away"]] = {name: float(row[name]) for name in names}
+        except (KeyError, ValueError) as error:
+            raise ConfigError(f"{path}, line {line}: {error}\n{_AGAIN}") from None
+    fitted = found.get(ALL, {})
+    if fitted != {n: parameters.get(n) for n in fitted} or not fitted.keys() >= {
+        *parameters.fitted
+    }:
+        raise ConfigError(f"{path} is of other fitted values than those beside it\n{_AGAIN}")
+    return found
+
+
+def load_prior_parameters(folder: Path, p: Parameters) -> dict[str, float]:
+    """Return all parameters, fitted without a number of modes or DVFS (`power_mode_fold`).
+
+    Parameters and errors as of `load_refits`.
+    """
+    refits = load_refits(folder, p, (PRIOR,))
+    if POWER_MODES not in refits:
+        raise ConfigError(f"{folder / FILE} has no row {POWER_MODES!r}\n{_AGAIN}")
+    return dict(held_out(p, refits, POWER_MODES))
+
+
+def held_out(parameters: Parameters, refits: Refits, take_away: str) -> Parameters:
+    """Return the parameters of a fit that did not see a take-away.
+
+    Where a take-away removes no number that a fit sees, those are the parameters themselves.
+    """
+    return parameters.moved(refits.get(take_away, {}))
+
+
+def spreads(refits: Refits, fitted: Iterable[str]) -> dict[str, float]:
+    """Return the standard deviation of ln(value) over the folds, by fitted parameter."""
+    logs = _logs(refits, list(refits[ALL]))
+    spread = dict(zip(refits[ALL], logs.std(axis=0, ddof=1), strict=True))
+    return {name: rounded(float(spread[name])) for name in fitted}
+
+
+def parameter_draws(parameters: Parameters, refits: Refits, n: int, seed: int) -> list[Parameters]:
+    """Return parameters drawn around the fitted ones as the folds spread, for judging claims.
+
+    The logarithms are drawn from the normal distribution with the folds' covariance: two
+    parameters that make up for each other in every fold do so in every draw.
+
+    Parameters
+    ----------
+    n : how many
+    seed : the same gives the same
+    """
+    names = [name for name in refits[ALL] if name in parameters.fitted]
+    logs = _logs(refits, names)
+    apart = (logs - logs.mean(axis=0)) / np.sqrt(len(logs) - 1)
+    steps = np.random.default_rng(seed).standard_normal((n, len(logs))) @ apart
+    centre = np.array([parameters[name] for name in names])
+    return [parameters.moved(dict(zip(names, row, strict=True))) for row in centre * np.exp(steps)]
+
+
+def _logs(refits: Refits, names: Sequence[str]) -> np.ndarray:
+    """Return ln(value), shape (folds, parameters)."""
+    return np.log([[of[n] for n in names] for fold, of in refits.items() if fold != ALL])

@@ -1,0 +1,121 @@
+"""Which runs of the published numbers are one run to the simulation.
+
+Two media that are both hidden behind the workers, or DVFS that leaves the clocks where they are,
+give the same epoch. A number of the one then gives away the same number of the other, whatever the
+paper prints. So times, powers and energies of one board and network that agree within `SAME`, with
+whatever parameters, are one point for the folds (`published/folds.py`).
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from epochwatt.published.folds import (
+    BY_HAND,
+    LEAKS,
+    SAME_AS,
+    Point,
+    derived_leaks,
+    load_leaks,
+    point,
+)
+from epochwatt.published.numbers import SPREADS, Measurement, Published, single
+from epochwatt.records import files
+from epochwatt.twin.calibration.predicted import Batch, Fact
+from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.numbers import Array
+from epochwatt.twin.inputs.parameters import Parameters
+from epochwatt.twin.inputs.twin import Twin
+
+SAME = 1e-3  # of a value
+METRICS = ("e2e_s", "stall_s", "compute_s", "power_w", "energy_wh")
+N_DRAWS, SEED = 16, 0
+
+
+def write_leaks(folder: Path, published: Published, twin: Twin, modes: Modes) -> None:
+    """Write `leaks.csv`: what follows from tables and simulation anew, what was found by hand kept.
+
+    Parameters
+    ----------
+    folder : config/twin
+
+    Raises
+    ------
+    ConfigError : the file that is there is missing or wrong
+    RecordWriteError : it cannot be written
+    """
+    order = list(published.facts())
+    by_hand = [leak for leak in load_leaks(folder, order) if leak.rule == BY_HAND]
+    leaks = derived_leaks(published, one_run(published, twin, modes))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("published_ids", "rule", "why"))
+    for leak in [*leaks, *by_hand]:
+        writer.writerow((" ".join(sorted(leak.ids, key=order.index)), leak.rule, leak.why))
+    path = str(folder / LEAKS)
+    with files.writing("what gives numbers away", path):
+        files.write_bytes(path, text.getvalue().encode())
+
+
+def one_run(published: Published, twin: Twin, modes: Modes) -> dict[Point, Point]:
+    """Return of each point that has an equal the first of those which are equal to it."""
+    asked: dict[Point, Measurement] = {}
+    for fact in published.facts().values():
+        for own, alone in _points(fact):
+            asked.setdefault(own, alone)
+    told = Batch(asked.values(), twin, modes).predict(
+        drawn(twin.parameters.candidates(), N_DRAWS, SEED)
+    )
+    values = {at: told[alone.id][0] for at, alone in asked.items() if alone.id in told}
+    found: dict[Point, Point] = {}
+    for at in values:
+        first = next(other for other in values if _is_same(at, other, values))
+        if first != at:
+            found[at] = found.get(first, first)
+    return found
+
+
+def drawn(parameters: Parameters, n: int, seed: int) -> dict[str, Array]:
+    """Return sets of parameters: those with a prior lie anywhere within its width.
+
+    So what is found does not depend on what was fitted before.
+
+    Parameters
+    ----------
+    n : how many sets
+    seed : the same gives the same
+    """
+    known, rng = parameters.described, np.random.default_rng(seed)
+    others = [name for name in known if known[name].factor and name not in parameters.fitted]
+    steps = {name: rng.uniform(-1.0, 1.0, n) for name in [*parameters.fitted, *others]}
+    return {
+        **parameters,
+        **{name: known[name].prior * known[name].factor ** x for name, x in steps.items()},
+    }
+
+
+def _is_same(a: Point, b: Point, values: Mapping[Point, Array]) -> bool:
+    """Say whether two points are of one paper, board, network and metric, and always agree."""
+    alike = (a[0], a[1], a[3], a[-1]) == (b[0], b[1], b[3], b[-1])
+    return alike and bool(np.all(np.abs(np.log(values[a] / values[b])) < SAME))
+
+
+def _points(fact: Fact) -> Iterable[tuple[Point, Measurement]]:
+    """Yield the points of a number, and each as if a number of it alone were printed."""
+    metric = SAME_AS.get(fact.metric, fact.metric)
+    is_spread = getattr(fact, "formula", "") in SPREADS
+    if metric not in METRICS or getattr(fact, "kind", "run") != "run" or is_spread:
+        return
+    for side in (fact.config,) if isinstance(fact, Measurement) else fact.sides:
+        for config in single(side):
+            at = point(fact.paper, config, metric)
+            yield (
+                at,
+                Measurement(
+                    *(repr(at), fact.paper, fact.section, metric, 1.0, None, "s", "exact", "", ""),
+                    *("run", "", config),
+                ),
+            )

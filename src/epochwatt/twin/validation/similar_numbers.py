@@ -1,0 +1,56 @@
+"""Published numbers that ask the parameters nearly the same question.
+
+The folds lose what gives a take-away away by arithmetic. What is left may still hang on the
+parameters in the same proportions: a fit that meets the one number then meets the other. Left out
+as well (`near_folds`), they show how much of the accuracy is due to such neighbours.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.published.folds import Fold
+from epochwatt.twin.calibration.calibrate import Problem
+from epochwatt.twin.calibration.predicted import Fact
+from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.twin import Twin
+
+NEAR = "near"  # grouping, and how the names of its folds begin
+COSINE = 0.95  # of two numbers' sensitivities, from which on they are near
+
+
+def near_folds(
+    folds: Mapping[str, Fold], facts: Sequence[Fact], twin: Twin, modes: Modes
+) -> dict[str, Fold]:
+    """Return the folds that take a number away, with the numbers near their own removed as well.
+
+    Parameters
+    ----------
+    folds : by take-away
+    facts : published numbers that the fit of all may see
+    """
+    alike = np.abs(_cosines(facts, twin, modes)) >= COSINE
+    seen = {fact.id for fact in facts}
+    found = {}
+    for fold in folds.values():
+        if fold.removed & seen:
+            own = [fact.id in fold.ids for fact in facts]
+            near = alike[:, own].any(axis=1)
+            ids = {fact.id for fact, is_near in zip(facts, near, strict=True) if is_near}
+            name = f"{NEAR} {fold.take_away}"
+            found[name] = Fold(name, fold.ids, fold.removed | ids)
+    return found
+
+
+def _cosines(facts: Sequence[Fact], twin: Twin, modes: Modes) -> NDArray[np.floating]:
+    """Return how alike the numbers hang on the parameters at their priors, -1 to 1: a matrix.
+
+    A number that no parameter moves, as a bound that is met, is like none.
+    """
+    problem = Problem(facts, replace(twin, parameters=twin.parameters.candidates()), modes)
+    slopes = problem.jacobian(np.zeros(len(problem.names)))[: len(facts)]
+    lengths = np.linalg.norm(slopes, axis=1, keepdims=True)
+    directions = slopes / np.maximum(lengths, np.finfo(float).tiny)
+    return np.asarray(directions @ directions.T)

@@ -1,0 +1,292 @@
+"""`epochwatt calibrate-twin`: fit the parameters, refit the folds, write `config/twin/`.
+
+Reads `config/published/`, the clocks of `config/devices/` and the counts of the networks.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from epochwatt.errors import EpochwattError
+from epochwatt.published.folds import (
+    POWER_MODES,
+    Fold,
+    Judged,
+    Leak,
+    claim_folds,
+    folds,
+    judged,
+    load_leaks,
+    power_mode_fold,
+)
+from epochwatt.published.groupings import fold_of, groupings
+from epochwatt.published.numbers import Published, load_published
+from epochwatt.twin.calibration.calibrate import Fit, misfits, visible
+from epochwatt.twin.calibration.evidence import fit_with_evidence
+from epochwatt.twin.calibration.power_modes import load_modes
+from epochwatt.twin.calibration.predicted import Fact, predict
+from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.parameters import Parameter, Parameters, write_parameters
+from epochwatt.twin.inputs.twin import Twin, load_twin
+from epochwatt.twin.validation.accuracy import (
+    TAKE_AWAY,
+    Accuracy,
+    accuracies,
+    accuracy_table,
+    headline,
+    write_accuracies,
+)
+from epochwatt.twin.validation.cross_validation import (
+    GOAL_CLASSES,
+    Row,
+    summary_lines,
+    validate,
+    write_rows,
+)
+from epochwatt.twin.validation.other_priors import (
+    CHOSEN,
+    N_SHIFTED,
+    SEED,
+    WIDER,
+    at_priors,
+    load_priors,
+    prior_lines,
+    prior_rows,
+    variants,
+    write_priors,
+)
+from epochwatt.twin.validation.other_priors import FILE as PRIORS
+from epochwatt.twin.validation.paper_setups import fit_setups, load_setups, write_setups
+from epochwatt.twin.validation.refits import (
+    ALL,
+    CLAIMS,
+    FOLD,
+    PRIOR,
+    load_refits,
+    refit,
+    spreads,
+    write_refits,
+)
+from epochwatt.twin.validation.same_runs import write_leaks
+from epochwatt.twin.validation.similar_numbers import NEAR, near_folds
+
+MODELS = ("lenet", "mobilenet", "resnet")  # that published numbers are of which can be simulated
+N_WORST = 15
+N_RANDOM_OF_ALL = 5  # starts of the fit that everything simulated comes of
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The published numbers and the simulated boards that they are held against.
+
+    Attributes
+    ----------
+    folder : config/twin
+    folds : of the cross-validation, by take-away
+    claim_folds : of the take-aways that claims alone judge
+    other_folds : by grouping (`published/groupings.py`, `near`), then by name
+    facts : published numbers that a fit may see
+    """
+
+    folder: Path
+    published: Published
+    rows: dict[str, Judged]
+    folds: dict[str, Fold]
+    claim_folds: dict[str, Fold]
+    other_folds: dict[str, dict[str, Fold]]
+    leaks: list[Leak]
+    twin: Twin
+    modes: Modes
+    facts: list[Fact]
+
+
+def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
+    """Read everything that a calibration needs.
+
+    Parameters
+    ----------
+    workloads : paths of the counts of `MODELS`
+    root : of the checkout
+    """
+    folder = root / "config/twin"
+    published, rows = load_published(root / "config/published"), judged(folder)
+    twin = load_twin(folder, {Path(path).stem: path for path in workloads})
+    modes = load_modes(list(twin.boards), root)
+    facts = visible(published, rows, twin, modes)
+    own, claims = folds(folder), claim_folds(folder)
+    others = {**groupings(published, folder), NEAR: near_folds(own, facts, twin, modes)}
+    leaks = load_leaks(folder, rows)
+    return Evidence(folder, published, rows, own, claims, others, leaks, twin, modes, facts)
+
+
+def kinds_of_refits(known: Evidence) -> dict[str, str]:
+    """Return the kinds of the refits that are no fold of the cross-validation."""
+    others = {name: kind for kind, own in known.other_folds.items() for name in own}
+    return {**dict.fromkeys(known.claim_folds, CLAIMS), POWER_MODES: PRIOR, **others}
+
+
+def all_folds(known: Evidence) -> dict[str, Fold]:
+    """Return all that is refitted: take-aways, those of claims, power modes, other groupings."""
+    numbered = {name: fold for name, fold in known.folds.items() if name not in known.claim_folds}
+    prior = {POWER_MODES: power_mode_fold(known.published)}
+    others = {name: fold for own in known.other_folds.values() for name, fold in own.items()}
+    return {**numbered, **known.claim_folds, **prior, **others}
+
+
+def refresh_leaks(workloads: Path) -> None:
+    """Write `leaks.csv` anew, with what is one run to the simulation. Parameters of `recalibrate`.
+
+    Raises
+    ------
+    EpochwattError : a network was not counted yet
+    """
+    known = load_evidence(map(str, _counts(workloads)))
+    write_leaks(known.folder, known.published, known.twin, known.modes)
+
+
+def _counts(workloads: Path) -> list[Path]:
+    counts = [workloads / f"{model}.json" for model in MODELS]
+    if missing := [path for path in counts if not path.exists()]:
+        raise EpochwattError(
+            f"{missing[0]} is not there: the network was not counted yet\n"
+            "  do: .venv/bin/snakemake count_workloads, or `make validate`, which does all of it"
+        )
+    return counts
+
+
+def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -> None:
+    """Fit, and write `parameters.yaml`; with folds, refit them, and write `refits.csv`.
+
+    Parameters
+    ----------
+    workloads : folder of the counts of the networks
+    say : is told how it goes, line by line
+    """
+    known = load_evidence(map(str, _counts(workloads)))
+    known_to_all = (known.facts, known.leaks, known.twin, known.modes)
+    fit = fit_with_evidence(*known_to_all, say, N_RANDOM_OF_ALL)
+    twin = replace(known.twin, parameters=fit.parameters)
+    if with_folds:
+        again = refit(all_folds(known), known.facts, known.leaks, twin, known.modes, say)
+        fits = {ALL: fit, **again}
+        write_refits(known.folder, fits, kinds_of_refits(known))
+        refits = load_refits(known.folder, fit.parameters)
+        fitted = fit.parameters.fitted
+        told = {name: {"spread": spread} for name, spread in spreads(refits, fitted).items()}
+        twin = replace(twin, parameters=fit.parameters.told(told))
+        own, n_facts = fit_setups(known.published, known.rows, known.folds, twin, known.modes)
+        write_setups(known.folder, own, n_facts)
+        twin = replace(twin, parameters=twin.parameters.moved(own[ALL]))
+    write_parameters(known.folder, twin.parameters)
+    known = replace(known, twin=twin)
+    for line in fit_lines(fit, known):
+        say(line)
+    if with_folds:
+        for line in ["", *accuracy_lines(known, validation(known))]:
+            say(line)
+
+
+def study_priors(workloads: Path, say: Callable[[str], None]) -> None:
+    """Leave out each take-away again with other priors, and write `priors.csv`.
+
+    Parameters and errors as of `recalibrate`.
+    """
+    known = load_evidence(map(str, _counts(workloads)))
+    p = known.twin.parameters
+
+    def without_fit(parameters: Parameters) -> list[Row]:
+        twin = replace(known.twin, parameters=at_priors(parameters))
+        return validate(known.published, known.rows, twin, known.modes, {}, {})
+
+    found = prior_rows(CHOSEN, "no", without_fit(p)) + prior_rows(CHOSEN, "yes", validation(known))
+    judged_by = {row.take_away for row in validation(known) if row.class_ in GOAL_CLASSES}
+    left_out = {name: fold for name, fold in known.folds.items() if name in judged_by}
+    for name, other in variants(p, N_SHIFTED, SEED).items():
+        say(f"priors {name}")
+        if name != WIDER:
+            found += prior_rows(name, "no", without_fit(other))
+        twin = replace(known.twin, parameters=other)
+        fits = refit(left_out, known.facts, known.leaks, twin, known.modes, say, n_random=0)
+        refits = {fold: dict(fit.parameters) for fold, fit in fits.items()}
+        rows = validate(known.published, known.rows, twin, known.modes, refits, {})
+        found += prior_rows(name, "yes", rows)
+        write_priors(known.folder, found)
+    for line in prior_lines(found):
+        say(line)
+
+
+def fit_lines(fit: Fit, known: Evidence) -> list[str]:
+    """Return the fitted parameters as a table, and the numbers that fit worst."""
+    p = known.twin.parameters
+    lines = [f"{'':24s} {'prior':>9s} {'fitted':>9s} {'widths':>7s} {'spread':>7s} serves"]
+    for name in p.fitted:
+        each = p.described[name]
+        only = f"  only {each.private_to}" if each.private_to else ""
+        lines.append(
+            f"{name:24s} {each.prior:9.4g} {each.value:9.4g} {widths(each):+7.2f} "
+            f"{each.spread:7.3f} {len(each.serves):3d}{only}"
+        )
+    told = predict(known.facts, known.twin, known.modes, p)
+    off = misfits(known.facts, told)
+    lines.append(f"{len(p.fitted)} parameters, {fit.n_facts} numbers, objective {fit.cost:.2f}")
+    lines.append(f"worst of {fit.n_facts}, in tolerances:")
+    for i in np.argsort(-np.abs(off), kind="stable")[:N_WORST]:
+        fact, found = known.facts[i], "..".join(f"{value:.4g}" for value in told[known.facts[i].id])
+        lines.append(
+            f"  {fact.id:13s} {fact.metric:25s} {fact.value:8g} {fact.unit:3s} predicted "
+            f"{found:>8s}  {off[i]:+5.1f}"
+        )
+    return lines
+
+
+def widths(each: Parameter) -> float:
+    """Return how many of its prior's widths a fitted value lies from the prior."""
+    return math.log(each.value / each.prior) / math.log(each.factor)
+
+
+def validation(known: Evidence) -> list[Row]:
+    """Return each published number beside its predictions, by the committed refits."""
+    p, kinds = known.twin.parameters, (FOLD, *known.other_folds)
+    refits = {**load_refits(known.folder, p, kinds), **load_setups(known.folder, p)}
+    groups = {kind: fold_of(own) for kind, own in known.other_folds.items()}
+    return validate(known.published, known.rows, known.twin, known.modes, refits, groups)
+
+
+def grouped(known: Evidence, rows: Sequence[Row]) -> list[Accuracy]:
+    """Return how far the rows of `validation` are off, by what was left out."""
+    groups = {kind: fold_of(own) for kind, own in known.other_folds.items()}
+    groups[TAKE_AWAY] = {row.published_id: row.take_away for row in rows}
+    return accuracies(rows, groups)
+
+
+def write_validation(workloads: Iterable[str], table: str, groupings: str, text: str) -> None:
+    """Write `validation.csv`, `groupings.csv`, and both in words, by the committed refits.
+
+    Parameters
+    ----------
+    workloads : paths of the counts of `MODELS`
+    table, groupings, text : paths of what is written
+    """
+    known = load_evidence(workloads)
+    rows = validation(known)
+    write_rows(table, rows)
+    write_accuracies(groupings, grouped(known, rows))
+    Path(text).write_text("\n".join(accuracy_lines(known, rows)) + "\n", "utf-8")
+
+
+def accuracy_lines(known: Evidence, rows: Sequence[Row]) -> list[str]:
+    """Return how accurate the simulated boards are, for people (`validate.summary_lines`)."""
+    said = {row.published_id for row in rows}
+    unsaid = [
+        fact
+        for fact in known.published.facts().values()
+        if known.rows[fact.id].is_simulable and fact.id not in said
+    ]
+    found = grouped(known, rows)
+    lines = ["", headline(found), *accuracy_table(found), ""]
+    if (known.folder / PRIORS).exists():
+        lines += [*prior_lines(load_priors(known.folder)), ""]
+    return summary_lines(rows, len(known.twin.parameters.fitted), unsaid, lines)

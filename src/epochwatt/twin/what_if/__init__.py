@@ -1,0 +1,1 @@
+"""`epochwatt what-if`: answer one question about a simulated board."""

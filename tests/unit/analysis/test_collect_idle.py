@@ -1,0 +1,225 @@
+"""`results/tables/idle.csv`: mean power of what was measured, and what was read from a plug."""
+
+import csv
+import math
+
+import pytest
+
+from epochwatt import fields
+from epochwatt.analysis.collect_idle import plug_rows, recorded_row, write_idle_table
+from epochwatt.errors import ConfigError, RecordError, RecordWriteError
+from epochwatt.records import files
+from epochwatt.records.samples import SampleWriter
+
+PLACE = {
+    **{"backend": "fake", "device": "agx", "instance": "d1"},
+    **{"power_mode": "f", "dvfs": "off"},
+}
+IDLE = {"id": "idle-fake-agx-d1-f", "place": PLACE}
+START, END = 100.0, 160.0
+SOUND = {"n_samples": 800, "n_negative": 0, "stuck_s": 0.0, "settings": {}}
+MODULE = {"scope": "module", "total": "power_module_w", **SOUND}
+HEADER = "device,instance,power_mode,state,power_w\n"
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """Return a function that writes a measurement: source -> what it is, and its power by time."""
+
+    def write(idle=IDLE, board=None, events=None, **sources):
+        folder = tmp_path / "measured" / idle["id"] / "idle"
+        folder.mkdir(parents=True)
+        record = {"t_start_mono_s": START, "t_end_mono_s": END, "board": board or {"busy_pct": 1.0}}
+        record["events"] = {"before": {"throttle": 3}, "after": events or {"throttle": 3}}
+        files.write_json(str(folder / "record.json"), record)
+        told = {name: about for name, (about, _) in sources.items()}
+        files.write_json(str(folder / "telemetry.json"), {"sources": told})
+        for name, (about, power_w) in sources.items():
+            writer = SampleWriter(str(folder), name, (about["total"] or "cpu_util_pct",))
+            for tenth in range(900, 1700):
+                writer.add(tenth / 10, 1.7e9, [power_w(tenth / 10)])
+            writer.close()
+        return str(tmp_path / "measured")
+
+    return write
+
+
+def inside(s):
+    return 6.0 if START <= s <= END else 90.0
+
+
+class TestMeasured:
+    """What a board told of itself."""
+
+    def test_power_is_the_mean_between_the_bounds(self, measured):
+        root = measured(sysfs=(MODULE, lambda s: 5.0 + (s - START) / 60 if s >= START else 99.0))
+        row = recorded_row(root, IDLE)
+        assert row["power_w"] == pytest.approx(5.5, rel=1e-4)
+        assert row["duration_s"] == 60.0
+        assert (row["state"], row["power_scope"]) == ("i", "module")
+        assert {key: row[key] for key in PLACE} == PLACE
+
+    @pytest.mark.parametrize(
+        "fault",
+        [{"board": {"busy_pct": 30.0}}, {"events": {"throttle": 4}}],
+    )
+    def test_what_was_not_idle_is_an_empty_cell(self, fault, measured):
+        assert "power_w" not in recorded_row(measured(sysfs=(MODULE, lambda s: 5.0), **fault), IDLE)
+
+    def test_rails_that_contradict_each_other_are_an_empty_cell(self, measured):
+        odd = {**MODULE, "settings": {"contradictions": 100}}
+        assert "power_w" not in recorded_row(measured(sysfs=(odd, lambda s: 5.0)), IDLE)
+
+    def test_what_lies_outside_does_not_count(self, measured):
+        assert recorded_row(measured(sysfs=(MODULE, inside)), IDLE)["power_w"] == pytest.approx(6.0)
+
+    def test_its_error_is_told(self, measured):
+        root = measured(sysfs=(MODULE, lambda s: 5.0 + 0.5 * math.sin(7 * s)))
+        assert 0 < recorded_row(root, IDLE)["power_error_pct"] < 5
+
+    def test_its_error_holds_the_sensors_steps(self, measured):
+        """An AGX Xavier's rails have steps of 155 mW each: their sum looks finer than it is."""
+        steps = {"reads": "instant", "averaging_s": 0.0, "step_w": {"power_module_w": 0.155}}
+        about = {**MODULE, "settings": {"sensor": steps}}
+        root = measured(sysfs=(about, lambda s: 5.0 + 0.002 * math.sin(7 * s)))
+        assert recorded_row(root, IDLE)["power_error_pct"] > 100 * 0.155 / 5.0
+
+    def test_a_negative_reading_costs_that_reading(self, measured):
+        root = measured(
+            sysfs=(MODULE, lambda s: -0.04 if s == 120 else 5.0 + 0.1 * math.sin(7 * s))
+        )
+        assert recorded_row(root, IDLE)["power_w"] == pytest.approx(5.0, rel=0.01)
+
+    def test_the_widest_scope_is_taken(self, measured):
+        gpu = {"scope": "gpu", "total": "power_gpu_w", **SOUND}
+        host = {"scope": None, "total": None}
+        row = recorded_row(
+            measured(
+                host=(host, lambda s: 1.0), nvml=(gpu, lambda s: 3.0), sysfs=(MODULE, lambda s: 8.0)
+            ),
+            IDLE,
+        )
+        assert (row["power_scope"], row["power_w"]) == ("module", pytest.approx(8.0))
+
+    def test_rails_without_a_total_are_no_power(self, measured):
+        root = measured(sysfs=({"scope": "module", "total": None}, inside))
+        assert not {"power_w", "power_scope"} & recorded_row(root, IDLE).keys()
+
+    def test_a_sensor_without_a_reading_is_an_empty_cell(self, measured):
+        row = recorded_row(measured(sysfs=(MODULE, lambda s: math.nan)), IDLE)
+        assert not {"power_w", "power_error_pct"} & row.keys()
+
+    def test_one_that_is_not_there_is_named(self, tmp_path):
+        with pytest.raises(RecordError, match=r"record\.json"):
+            recorded_row(str(tmp_path), IDLE)
+
+
+class TestPlug:
+    """What was entered by hand."""
+
+    @pytest.fixture
+    def plug(self, tmp_path):
+        """Return a function that reads such a file."""
+
+        def read(text):
+            path = tmp_path / "idle_plug.csv"
+            path.write_text(text, "utf-8")
+            return plug_rows(str(path))
+
+        return read
+
+    def test_rows_are_those_of_a_meter_at_the_plug(self, plug):
+        rows = plug(f"# by hand\n{HEADER}agx,d1,f,ii,9.5\n# asleep\nnx,d2,15W,iv,0\n")
+        socket = {"backend": "jetson", "power_scope": "socket"}
+        agx = {"device": "agx", "instance": "d1", "power_mode": "f", "state": "ii", "dvfs": "off"}
+        nx = {"device": "nx", "instance": "d2", "power_mode": "15W", "state": "iv", "dvfs": ""}
+        assert rows == [{**agx, **socket, "power_w": 9.5}, {**nx, **socket, "power_w": 0.0}]
+
+    def test_columns_may_stand_in_any_order(self, plug):
+        (row,) = plug("power_w,state,power_mode,instance,device\n3,iii,g,d1,agx\n")
+        assert (row["device"], row["state"], row["power_w"]) == ("agx", "iii", 3.0)
+
+    def test_of_a_file_that_is_not_there_there_are_none(self, tmp_path):
+        assert plug_rows(str(tmp_path / "none.csv")) == []
+
+    def test_of_the_shipped_file_there_are_none(self, pytestconfig):
+        path = pytestconfig.rootpath / "config/idle_plug.csv"
+        assert path.exists()
+        assert plug_rows(str(path)) == []
+
+    @pytest.mark.parametrize("missing", range(5))
+    def test_a_cell_that_is_missing_is_named(self, missing, plug):
+        cells = ["agx", "d1", "f", "ii", "9.5"]
+        cells[missing] = ""
+        name = HEADER.strip().split(",")[missing]
+        with pytest.raises(ConfigError, match=f"row 2: {name} is missing\n"):
+            plug(f"{HEADER}agx,d1,f,ii,9.5\n{','.join(cells)}\n")
+
+    def test_a_row_that_is_cut_short_is_named(self, plug):
+        with pytest.raises(ConfigError, match="row 1: state is missing\n"):
+            plug(f"{HEADER}agx,d1,f\n")
+
+    @pytest.mark.parametrize("state", ["i", "v", "II"])
+    def test_a_state_that_no_meter_can_tell_is_refused(self, state, plug):
+        with pytest.raises(ConfigError, match=f"state is '{state}'\n  allowed: ii, iii, iv;"):
+            plug(f"{HEADER}agx,d1,f,{state},9.5\n")
+
+    @pytest.mark.parametrize("power_w", ["much", "-1", "nan", "inf", "9,5"])
+    def test_what_is_no_power_is_refused(self, power_w, plug):
+        cell = f'"{power_w}"'
+        with pytest.raises(ConfigError, match=f"power_w is '{power_w}'\n  allowed: a number >= 0"):
+            plug(f"{HEADER}agx,d1,f,ii,{cell}\n")
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Return a function that writes the table and reads it as text."""
+
+    def write(root, idles, plug="", path=tmp_path / "results" / "idle.csv"):
+        entered = tmp_path / "idle_plug.csv"
+        entered.write_text(HEADER + plug, "utf-8")
+        write_idle_table([{**idle, "root": root} for idle in idles], str(entered), str(path))
+        with path.open(newline="", encoding="utf-8") as handle:
+            return list(csv.DictReader(handle))
+
+    return write
+
+
+def test_table_has_the_measured_ones_then_those_entered_by_hand(measured, table):
+    other = {"id": "idle-other", "place": {**PLACE, "power_mode": "a"}}
+    root = measured(sysfs=(MODULE, inside))
+    measured(other, sysfs=(MODULE, lambda s: 3.0))
+    rows = table(root, [other, IDLE], "agx,d1,f,ii,9.5\n")
+    told = [(row["power_mode"], row["state"], round(float(row["power_w"]), 3)) for row in rows]
+    assert told == [("a", "i", 3.0), ("f", "i", 6.0), ("f", "ii", 9.5)]
+    assert tuple(rows[0]) == fields.names(fields.IDLE_COLUMNS)
+
+
+def test_simulated_ones_name_their_state(measured, table):
+    place = {**PLACE, "backend": "twin", "state": "iii", "dvfs": "on"}
+    simulated = {"id": "idle-twin-agx-d1-f-iii", "place": place}
+    plug = {**MODULE, "scope": "socket", "total": "power_socket_w"}
+    (row,) = table(measured(simulated, plug=(plug, lambda s: 4.0)), [simulated])
+    told = [row[key] for key in ("backend", "state", "dvfs", "power_scope")]
+    assert told == ["twin", "iii", "on", "socket"]
+    assert float(row["power_w"]) == 4.0
+
+
+def test_cells_of_what_nobody_knows_are_empty(measured, table):
+    root = measured(sysfs=(MODULE, lambda s: math.nan))
+    silent, entered = table(root, [IDLE], "agx,d1,f,iv,2.5\n")
+    assert (silent["power_w"], silent["power_error_pct"]) == ("", "")
+    assert (entered["dvfs"], entered["duration_s"]) == ("", "")
+
+
+def test_table_that_cannot_be_written_is_a_clear_error(table, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordWriteError, match="the idle powers"):
+        table(str(tmp_path), [], path=tmp_path / "file" / "idle.csv")
+
+
+def test_plug_readings_that_are_no_text_are_refused_with_the_file(tmp_path):
+    path = tmp_path / "idle_plug.csv"
+    path.write_bytes(b"device\n\xe5\n")
+    with pytest.raises(ConfigError, match=r"idle_plug\.csv is no table"):
+        plug_rows(str(path))

@@ -1,0 +1,217 @@
+"""The common tables: epoch sets, statistics over valid epochs, exports."""
+
+import pandas as pd
+import pytest
+
+from epochwatt import fields
+from epochwatt.analysis.collect_study import epoch_sets, export_tables, read_epochs, summarise_runs
+from epochwatt.errors import RecordError
+
+
+@pytest.fixture
+def run(checkout):
+    return checkout.runs[0]
+
+
+@pytest.fixture
+def summarised(run, write_epochs):
+    """Return a function that summarises one run's epochs; rows by (epoch set, statistic)."""
+
+    def call(*epochs, **studies):
+        path = write_epochs(run.id, run.factors, *epochs)
+        table = summarise_runs(read_epochs([path]), {run.id: "small", **studies})
+        return table.set_index(["epoch_set", "statistic"])
+
+    return call
+
+
+def test_types_are_those_of_fields(run, write_epochs):
+    table = read_epochs([write_epochs(run.id, run.factors, {})])
+    kinds = {"str": "string", "int": "Int64", "float": "float64", "bool": "bool"}
+    assert {name: str(dtype) for name, dtype in table.dtypes.items()} == {
+        field.name: kinds[field.kind] for field in fields.RUN_EPOCH_COLUMNS
+    }
+
+
+def test_empty_text_is_text_and_an_empty_number_is_missing(run, write_epochs):
+    row = read_epochs([write_epochs(run.id, run.factors, {})]).iloc[0]
+    assert (row["flags"], row["power_scope"]) == ("", "")
+    assert pd.isna(row["prefetch_factor"])  # no workers
+    assert pd.isna(row["energy_wh"])
+
+
+def test_runs_are_read_one_after_the_other(checkout, write_epochs):
+    paths = [write_epochs(run.id, run.factors, {}, {}) for run in checkout.runs]
+    table = read_epochs(paths)
+    assert list(table.run.unique()) == checkout.ids
+    assert list(table.epoch) == [0, 1] * 4
+
+
+def test_no_run_at_all_is_an_empty_table():
+    table = read_epochs([])
+    assert table.empty
+    assert tuple(table.columns) == fields.names(fields.RUN_EPOCH_COLUMNS)
+
+
+def test_epoch_sets_are_the_first_the_later_and_all(run, write_epochs):
+    sets = epoch_sets(read_epochs([write_epochs(run.id, run.factors, {}, {}, {})]))
+    assert {name: list(rows.epoch) for name, rows in sets.items()} == {
+        **{"0": [0], "1+": [1, 2], "all": [0, 1, 2]}
+    }
+
+
+def test_every_run_has_a_row_per_set_and_statistic(summarised):
+    table = summarised({}, {}, {})
+    assert list(table.index) == [
+        (epoch_set, statistic)
+        for epoch_set in ("0", "1+", "all")
+        for statistic in ("mean", "median")
+    ]
+
+
+def test_columns_are_those_of_fields_in_their_order(run, write_epochs):
+    table = summarise_runs(read_epochs([write_epochs(run.id, run.factors, {})]), {})
+    assert tuple(table.columns) == fields.names(fields.RUNS_COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("epoch_set", "statistic", "e2e_s"),
+    [
+        ("0", "mean", 10.0),
+        ("1+", "mean", 6.0),  # of 4, 5 and 9
+        ("1+", "median", 5.0),
+        ("all", "mean", 7.0),  # of 10, 4, 5 and 9
+        ("all", "median", 7.0),
+    ],
+)
+def test_statistics_are_of_their_set(epoch_set, statistic, e2e_s, summarised):
+    table = summarised({"e2e_s": 10.0}, {"e2e_s": 4.0}, {"e2e_s": 5.0}, {"e2e_s": 9.0})
+    assert table.loc[(epoch_set, statistic), "e2e_s"] == pytest.approx(e2e_s, rel=1e-12)
+
+
+def test_invalid_epochs_are_left_out_and_counted(summarised):
+    bad = {"e2e_s": 1000.0, "valid": False, "flags": {"fresh_weights"}}
+    table = summarised({}, {"e2e_s": 5.0}, bad, {"e2e_s": 7.0})
+    row = table.loc[("1+", "mean")]
+    assert (row.e2e_s, row.n_epochs, row.n_invalid) == (pytest.approx(6.0), 2, 1)
+    assert table.loc[("0", "mean"), "n_invalid"] == 0
+
+
+def test_set_without_a_valid_epoch_keeps_its_row_without_values(summarised):
+    bad = {"valid": False, "flags": {"warmup_skipped"}}
+    row = summarised({}, bad).loc[("1+", "median")]
+    assert (row.n_epochs, row.n_invalid, row["flags"]) == (0, 1, "warmup_skipped")
+    assert pd.isna(row.e2e_s)
+    assert pd.isna(row.loss)
+
+
+def test_set_without_an_epoch_keeps_its_row(summarised):
+    row = summarised({}).loc[("1+", "mean")]
+    assert (row.n_epochs, row.n_invalid) == (0, 0)
+    assert pd.isna(row.e2e_s)
+
+
+def test_what_was_never_measured_has_no_statistic(summarised):
+    assert summarised({}, {})["energy_wh"].isna().all()
+
+
+def test_loss_that_is_missing_in_one_epoch_is_taken_over_the_others(summarised):
+    table = summarised({}, {"loss": None, "flags": {"loss_not_finite"}}, {"loss": 0.25})
+    assert table.loc[("1+", "mean"), "loss"] == 0.25
+
+
+def test_flags_of_all_epochs_of_a_set_are_said_once_and_sorted(summarised):
+    flags = [set(), {"resumed", "cold_process"}, {"cold_process"}]
+    table = summarised(*({"flags": f} for f in flags))
+    assert table.loc[("1+", "mean"), "flags"] == "cold_process resumed"
+    assert table.loc[("0", "mean"), "flags"] == ""
+
+
+def test_factors_stand_in_every_row(summarised, run):
+    table = summarised({}, {})
+    assert set(table["run"]) == {run.id}
+    assert set(table["batch_size"]) == {16}
+    assert set(table["studies"]) == {"small"}
+
+
+def test_order_of_the_runs_is_kept(checkout, write_epochs):
+    runs = checkout.runs[::-1]
+    paths = [write_epochs(run.id, run.factors, {}) for run in runs]
+    assert list(summarise_runs(read_epochs(paths), {}).run.unique()) == [run.id for run in runs]
+
+
+class TestExport:
+    """The two files."""
+
+    @pytest.fixture
+    def exported(self, checkout, write_epochs):
+        """Return epochs.csv and runs.csv of two runs, as text that a spreadsheet would show."""
+        runs = checkout.runs[:2]
+        paths = [write_epochs(run.id, run.factors, {}, {"e2e_s": 5.0}) for run in runs]
+        studies = {run.id: "small other" for run in runs}
+        export_tables(paths, studies, "epochs.csv", "runs.csv")
+        return [
+            pd.read_csv(name, dtype=str, keep_default_na=False)
+            for name in ("epochs.csv", "runs.csv")
+        ]
+
+    def test_has_a_row_per_run_and_epoch_studies_first(self, exported):
+        epochs, _ = exported
+        assert tuple(epochs.columns) == ("studies", *fields.names(fields.RUN_EPOCH_COLUMNS))
+        assert list(epochs.epoch) == ["0", "1", "0", "1"]
+        assert set(epochs.studies) == {"small other"}
+
+    def test_has_a_row_per_run_set_and_statistic(self, exported):
+        _, runs = exported
+        assert len(runs) == 2 * 3 * 2
+        assert list(runs.n_epochs[:6]) == ["1", "1", "1", "1", "2", "2"]
+
+    def test_leaves_cells_empty_where_nothing_was_measured(self, exported):
+        for table in exported:
+            assert set(table.energy_wh) == {""}
+            assert set(table.prefetch_factor) == {""}
+
+    def test_keeps_whole_numbers_whole(self, exported):
+        for table in exported:
+            assert set(table.batch_size) == {"16", "32"}
+
+    def test_can_be_read_back(self, exported, checkout):
+        exported[0].drop(columns="studies").to_csv("back.csv", index=False)
+        assert list(read_epochs(["back.csv"]).run.unique()) == checkout.ids[:2]
+
+    def test_of_no_run_has_the_columns_only(self, tmp_path):
+        names = [str(tmp_path / name) for name in ("epochs.csv", "runs.csv")]
+        export_tables([], {}, *names)
+        assert [len(pd.read_csv(name)) for name in names] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: "",
+        lambda text: text.replace("True", "perhaps"),
+        lambda text: text.replace("e2e_s", "e3e_s"),
+        lambda text: text.replace(",host,", ",--,", 1),
+        lambda text: text.replace(",host,", ",,", 1),
+        lambda text: text[:-1] + ",more\n",
+        lambda text: text.replace("\n", "\n\0"),
+    ],
+)
+def test_a_damaged_table_is_named_with_what_to_do(run, write_epochs, damage):
+    path = write_epochs(run.id, run.factors, {})
+    with open(path, encoding="utf-8") as handle:
+        text = handle.read()
+    with open(path, "w", encoding="utf-8") as handle:
+        handle.write(damage(text))
+    with pytest.raises(RecordError, match=r"epochs\.csv is no table of epochs: .*\n  remove it"):
+        read_epochs([path])
+
+
+def test_a_column_that_is_younger_than_the_table_is_missing_in_its_rows(run, write_epochs):
+    path = write_epochs(run.id, run.factors, {})
+    old = pd.read_csv(path, dtype=str, keep_default_na=False)
+    old.drop(columns=["energy_wh", "energy_method", "n_samples"]).to_csv(path, index=False)
+    (row,) = read_epochs([path]).to_dict("records")
+    assert row["energy_method"] == ""
+    assert pd.isna(row["energy_wh"])
+    assert pd.isna(row["n_samples"])

@@ -1,0 +1,97 @@
+"""The claims for people, by take-away."""
+
+import re
+
+import pytest
+
+from epochwatt.claims.claims_table import Finding, write_findings
+from epochwatt.pages.show_claims import write_claims
+
+TWIN = {"backend": "twin", "status_held_out": "holds", "rests_on": "mechanism", "fragile": "no"}
+HOST = {"backend": "host", "status_held_out": "", "rests_on": "", "fragile": ""}
+
+
+@pytest.fixture
+def shown(tmp_path):
+    """Return a function that shows findings, each what differs from a claim that holds."""
+
+    def call(*findings):
+        told = dict.fromkeys(Finding._fields, "") | {"claim": "T1a", "take_away": "1"}
+        told |= {"paper": "sigmetrics2023", "role": "core", "wording": "a < b", "form": "paper"}
+        rows = [
+            Finding(**told | {"status": "holds", "sides": "a < b: 1 < 2"} | f) for f in findings
+        ]
+        write_findings(str(tmp_path / "claims.csv"), rows)
+        write_claims(str(tmp_path / "claims.csv"), str(tmp_path / "claims.html"))
+        return (tmp_path / "claims.html").read_text("utf-8")
+
+    return call
+
+
+def rows(page):
+    """Return the texts of the cells of each row below a header."""
+    found = re.findall("<tr><td.*?</tr>", page)
+    return [
+        [re.sub("<.*?>", " ", cell).split() for cell in re.findall("<td.*?</td>", row)]
+        for row in found
+    ]
+
+
+def test_claims_stand_below_their_take_away_in_the_papers_order(shown):
+    page = shown(
+        HOST | {"status": "not_evaluable", "claim": "T1a"},
+        TWIN | {"claim": "T2a", "take_away": "2"},
+        TWIN | {"claim": "T1a"},
+        TWIN | {"claim": "TH-IIIa", "take_away": "H-III", "paper": "hipcw2021"},
+    )
+    assert re.findall("<h[23]>(.*?)</h[23]>", page)[2:-1] == [
+        *("SIGMETRICS 2023", "Take-away 1", "Take-away 2", "HiPCW 2021", "Take-away H-III")
+    ]
+
+
+def test_a_simulated_claim_says_how_it_was_judged_and_on_what_it_rests(shown):
+    (row,) = rows(shown(TWIN | {"status_held_out": "does_not_hold", "fragile": "yes"}))
+    assert [" ".join(cell) for cell in row] == [
+        *("T1a (core)", "a &lt; b", "simulated, twin", "holds", "does not hold"),
+        *("mechanism, fragile", "both sides a &lt; b: 1 &lt; 2"),
+    ]
+
+
+def test_a_claim_that_fails_shows_both_sides_and_why_in_view(shown):
+    page = shown(TWIN | {"status": "does_not_hold", "why": "missing: x; contradiction: y"})
+    assert "<div>a &lt; b: 1 &lt; 2</div>" in page
+    assert "<details>" not in page
+    assert "missing: x</div>" in page
+    assert "contradiction: y</div>" in page
+
+
+def test_a_simulated_claim_that_cannot_be_evaluated_says_what_is_missing(shown):
+    page = shown(TWIN | {"status": "not_evaluable", "sides": "", "missing": "software stacks"})
+    assert rows(page)[0][3] == ["not", "evaluable"]
+    assert rows(page)[0][-1] == ["software", "stacks"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "where"), [("host", "measured, host"), ("fake", "not measured, fake board")]
+)
+def test_a_board_is_named_with_where_its_data_are_from_and_held_out_of_nothing(
+    backend, where, shown
+):
+    page = shown(HOST | {"backend": backend, "form": "general", "board": "own host local"})
+    assert " ".join(rows(page)[0][2]) == f"own host local; {where}"
+    assert "held out</th>" not in page
+
+
+def test_measured_runs_that_are_missing_are_folded_together(shown):
+    gone = {"status": "not_evaluable", "sides": "", "missing": "run sigmetrics2023 agx"}
+    page = shown(HOST | gone, HOST | gone | {"claim": "T1b"}, TWIN)
+    above, _, below = page.partition("What further measurements would tell")
+    assert "T1b" not in above
+    assert "2 claims cannot be evaluated" in below
+    assert below.count("run sigmetrics2023 agx") == 2
+
+
+def test_without_findings_the_page_says_only_what_it_is(shown):
+    page = shown()
+    assert "<h1>Claims</h1>" in page
+    assert "<table>" not in page

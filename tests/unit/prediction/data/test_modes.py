@@ -1,0 +1,84 @@
+"""Power modes as numbers, and all that a board's tables allow."""
+
+import numpy as np
+import pytest
+
+from epochwatt.device.reading import Tables
+from epochwatt.errors import ConfigError, EpochwattError
+from epochwatt.fakeboard.kinds import KINDS
+from epochwatt.prediction.data.modes import Board, Mode, PredictionError, as_rows
+
+
+def test_agx_xavier_has_as_many_modes_as_the_paper_says(agx):
+    modes = agx.all_modes()
+    assert modes.shape == (29_232, 5)
+    assert len(np.unique(modes, axis=0)) == 29_232
+
+
+def test_agx_orin_has_as_many_modes_as_the_paper_says():
+    kind = KINDS["orin-jp5"]
+    board = Board(kind.kind, 12, Tables(kind.cpu_khz, kind.gpu_hz, kind.emc_hz))
+    assert len(board.all_modes()) == 18_096
+
+
+def test_first_mode_is_the_lowest_and_the_last_the_strongest(agx):
+    modes = agx.all_modes()
+    assert (modes[0] == modes.min(0)).all()
+    assert (modes[-1] == [8, 2265.6, 1377, 2133, 1]).all()
+
+
+def test_board_without_a_table_of_memory_clocks_is_refused():
+    board = Board("orin_nx", 8, Tables((729_600,), (306_000_000,), ()))
+    with pytest.raises(PredictionError, match="orin_nx: the steps of emc_mhz are not known"):
+        board.all_modes()
+
+
+def test_nominal_mode_stands_for_the_steps_of_the_board(agx):
+    assert agx.resolve(Mode(8, 2100, 900, 1333)) == Mode(8, 2112, 905.25, 1331.2)
+
+
+@pytest.mark.parametrize(
+    ("mode", "error", "named"),
+    [
+        (
+            Mode(8, 2265, 1000, 1600),
+            ConfigError,
+            "gpu_mhz: 1000 MHz is no step.*905.25 and 1032.75",
+        ),
+        (Mode(9, 2265, 1377, 1600), PredictionError, "cores: 9; it has 1 to 8"),
+        (Mode(2.5, 2265, 1377, 1600), PredictionError, "cores: 2.5"),
+    ],
+)
+def test_mode_outside_the_tables_is_refused(agx, mode, error, named):
+    assert issubclass(error, EpochwattError)
+    with pytest.raises(error, match="(?s)" + named):
+        agx.resolve(mode)
+
+
+@pytest.mark.parametrize(
+    "modes", [[[8, 2265, 1377]], [1, 2, 3, 4], [[[8, 1, 1, 1]]], [[8, 1, 1, 1, 1, 1]]]
+)
+def test_modes_have_four_numbers_or_five(modes):
+    with pytest.raises(
+        PredictionError, match=r"each has cores, .*, gpu_share; the last may be left"
+    ):
+        as_rows(modes)
+
+
+def test_a_mode_of_four_numbers_has_the_whole_gpu_on():
+    """As every mode had before there was a fifth number."""
+    assert as_rows([[8, 2265, 1377, 2133]]).tolist() == [[8, 2265, 1377, 2133, 1]]
+    assert as_rows([Mode(8, 2265, 1377, 2133)]).tolist() == [[8, 2265, 1377, 2133, 1]]
+    assert as_rows([Mode(2, 1190, 522, 1065, 0.5)])[0, 4] == 0.5
+    assert str(Mode(2, 1190, 522, 1065)).endswith("memory 1065 MHz")
+    assert str(Mode(2, 1190, 522, 1065, 0.5)).endswith("memory 1065 MHz, 50 % of the GPU on")
+
+
+def test_share_of_the_gpu_stays_when_clocks_are_resolved(agx):
+    assert agx.resolve(Mode(2, 1200, 520, 1066, 0.5)) == Mode(2, 1190.4, 522.75, 1065.6, 0.5)
+
+
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])
+def test_numbers_of_a_mode_are_above_zero(bad):
+    with pytest.raises(PredictionError, match="all its numbers are above zero"):
+        as_rows([[8, 2265, 1377, 2133], [8, 2265, bad, 2133]])

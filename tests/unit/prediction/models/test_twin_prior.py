@@ -1,0 +1,81 @@
+"""What a simulated board expects in each mode: the closed form, for many modes at once."""
+
+import numpy as np
+import pytest
+
+from epochwatt.errors import EpochwattError
+from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
+from epochwatt.prediction.models.twin_prior import power_prior, priors, time_prior
+from epochwatt.twin.calibration.queries import Question, answer
+from epochwatt.twin.counting.count_workload import write_workload
+from epochwatt.twin.inputs.twin import load_twin
+from epochwatt.twin.model.power import Clocks
+from epochwatt.twin.validation.refits import load_prior_parameters
+
+LENET = {
+    **{"device": "agx", "model": "lenet", "dataset": "mnist", "storage": "ssd", "num_workers": 4},
+    **{"batch_size": 16, "dataset_scale": 1.0, "cache_policy": "kept"},
+}
+
+
+@pytest.fixture(scope="module")
+def config(request):
+    return request.config.rootpath / "config/twin"
+
+
+@pytest.fixture(scope="module")
+def twin(config, tmp_path_factory):
+    path = tmp_path_factory.mktemp("counts") / "lenet.json"
+    write_workload({"model": "lenet"}, str(path))
+    return load_twin(config, {"lenet": str(path)})
+
+
+def test_a_gated_gpu_is_not_simulated(twin):
+    prior = time_prior(LENET, twin, twin.parameters)
+    with pytest.raises(PredictionError, match=r"has its whole GPU on; asked for .*50 % of the GPU"):
+        prior(as_rows([Mode(8, 2265.6, 1377, 2133, 0.5)]))
+
+
+def test_each_mode_has_the_closed_forms_answer(twin, named):
+    clocks = {"agx": {name: Clocks(*mode[:4]) for name, mode in named.items()}}
+    asked = {name: Question("agx", "lenet", "ssd", 4, 16, name) for name in named}
+    told = answer(asked.values(), twin, clocks, twin.parameters)
+    time, power = priors(LENET, twin, twin.parameters)
+    modes = np.array(list(named.values()))
+    assert time(modes) == pytest.approx([told[asked[name]]["e2e_s"] for name in named])
+    assert power(modes) == pytest.approx([told[asked[name]]["power_w"] for name in named])
+
+
+def test_all_modes_of_a_board_at_once(twin, agx):
+    modes = agx.all_modes()
+    expected = time_prior(LENET, twin, twin.parameters)
+    all_s = expected(modes)
+    assert all_s.shape == (29232,)
+    assert (all_s > 0).all()
+    some = np.arange(0, len(modes), 2111)
+    assert all_s[some] == pytest.approx([expected(modes[[n]])[0] for n in some])
+
+
+def test_factors_count(twin, modes):
+    p, rows = twin.parameters, np.array(modes)
+    plain = time_prior(LENET, twin, p)(rows)
+    in_line = time_prior({**LENET, "num_workers": 0}, twin, p)(rows)
+    assert (in_line > plain)[rows[:, 0] == 8].all()  # on two cores, workers are in the way
+    assert (time_prior({**LENET, "batch_size": 64}, twin, p)(rows) < plain).all()
+    half = time_prior({**LENET, "dataset_scale": 0.5}, twin, p)(rows)
+    assert half == pytest.approx(plain / 2, rel=0.02)  # workers start as before
+
+
+def test_what_is_not_simulated_is_said(twin, modes):
+    with pytest.raises(EpochwattError, match="the simulated boards know no 'vgg11'"):
+        time_prior({**LENET, "model": "vgg11"}, twin, twin.parameters)
+    with pytest.raises(EpochwattError, match="cannot have cores 9"):
+        power_prior(LENET, twin, twin.parameters)(np.array([modes[0]._replace(cores=9)], float))
+
+
+def test_parameters_that_saw_no_power_mode_tell_another_epoch(twin, config, modes):
+    p = load_prior_parameters(config, twin.parameters)
+    assert p.keys() == dict(twin.parameters).keys()
+    blind, seen = (time_prior(LENET, twin, each)(np.array(modes)) for each in (p, twin.parameters))
+    assert not np.allclose(blind, seen, rtol=1e-3)
+    assert blind == pytest.approx(seen, rel=0.5)

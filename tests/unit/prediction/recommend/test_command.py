@@ -1,0 +1,571 @@
+"""`epochwatt recommend`: what it says, what it writes, what it refuses."""
+
+import csv
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from epochwatt import cli, fields
+from epochwatt.device.reading import parse_conf
+from epochwatt.fakeboard.board import make_board
+from epochwatt.prediction.data.modes import as_rows
+from epochwatt.prediction.data.required_runs import needed
+from epochwatt.prediction.models.features import POWER, TIME
+from epochwatt.prediction.models.linear_model import FittedModel
+from epochwatt.prediction.recommend import recommend
+from epochwatt.study.expand import load_table
+
+ROOT = Path(__file__).resolve().parents[4]
+LABELS = "cegj"
+NOMINAL = {  # as config/devices/agx.yaml states them
+    "c": (8, 1200, 900, 1333),
+    "e": (8, 2100, 900, 1600),
+    "g": (8, 2265, 1377, 2133),
+    "j": (8, 2265, 1377, 1600),
+}
+SHIFTS = np.linspace(0.9, 1.1, 21)[:, None]  # of the draws: 90 % of them within 9 %
+TIME_COEFFICIENTS = (200.0, 100.0, 80.0, 100.0, 0.0)
+POWER_COEFFICIENTS = (8.0, 2.0, 0.5, 0.1, 2.0, 4.0)
+
+ASK = ("--backend", "twin", "--device", "agx-d1", "--model", "mobilenet")
+FOLDER = "results/recommend/twin-agx-d1-mobilenet-ssd-w4-bs16/time-power_w-15"
+
+
+def model(target, terms, coefficients, labels=LABELS):
+    draws = np.array(coefficients) * SHIFTS
+    modes = as_rows([NOMINAL[label] for label in labels])
+    told = (target, terms, np.array(coefficients), 5, modes)
+    return FittedModel(*told, draws=draws, spread=np.zeros(len(draws)))
+
+
+def fitted(labels=LABELS, power=True, **factors):
+    """A workload of the models' files, and the same of the power."""
+    usual = {f.name: f.default for f in fields.FACTORS if f.name != "power_mode"}
+    workload = usual | {
+        **{"setup": "sigmetrics2023", "backend": "twin", "device": "agx", "instance": "d1"},
+        **{"model": "mobilenet", "dataset": "gld23k", "dataset_source": "official"},
+        **{"dataset_scale": 1.0, "storage": "ssd"},
+        **factors,
+    }
+    name = "{backend}-{device}-{instance}-{model}-{storage}-w{num_workers}-bs{batch_size}"
+    runs = [f"{name.format(**workload)}-{label}-p1-01234567" for label in labels]
+    time = model("time_s", TIME, TIME_COEFFICIENTS, labels).to_json()
+    watts = model("power_w", POWER, POWER_COEFFICIENTS, labels).to_json() if power else None
+    return (
+        {"workload": workload, "runs": runs, "all_modes": time},
+        {"runs": runs, "all_modes": watts},
+    )
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A checkout with nothing fitted."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    (tmp_path / "workflow").symlink_to(ROOT / "workflow")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def store(here):
+    """Return a function that stores models of workloads, as the workflow does."""
+
+    def call(*workloads, backend="twin"):
+        folder = here / "results/models" / backend
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, rows in zip(
+            ("epoch_time.json", "epoch_energy.json"), zip(*workloads, strict=True), strict=True
+        ):
+            (folder / name).write_text(json.dumps({"schema_version": 2, "workloads": rows}))
+        return here
+
+    return call
+
+
+@pytest.fixture
+def ask(capsys):
+    """Return a function that asks; it gives status, stdout and stderr."""
+
+    def call(*words):
+        status = cli.main(["recommend", *words])
+        return (status, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def refused(ask):
+    """Return a function that asks and gives the error."""
+
+    def call(*words):
+        status, out, err = ask(*words)
+        assert (status, out) == (1, "")
+        return err
+
+    return call
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+ANSWER = f"""\
+SIMULATED, not measured: a power mode for mobilenet on Jetson AGX Xavier d1
+workload  ssd, 4 workers, batch 16, dvfs off
+  also fitted: hdd, 4 workers, batch 16
+asked     least time; power at most 15 W
+models    of 4 profiled modes, 4 runs
+modes     29,232: 8 cores x 29 CPU x 14 GPU x 9 memory clocks, of the fake board agx, a stand-in \
+for the real one
+
+take      8 cores, CPU 806.4, GPU 675.75, memory 1331.2 MHz
+
+expected 90 % interval budget risk to break it
+epoch s 470.3 LOW to HIGH
+power W 14.96 LOW to HIGH 15 RISK
+energy Wh 1.955 LOW to HIGH
+a mode keeps a budget when it is expected to; for less risk ask for less
+
+extrapolated: CPU MHz 806.4; profiled are 1190.4 to 2265.6
+extrapolated: GPU MHz 675.75; profiled are 905.25 to 1377
+within the budgets: 11,280 of 29,232 modes
+Pareto front of time and energy: 35 modes, 227.4 s and 2.273 Wh to 360.6 s and 1.911 Wh
+
+{FOLDER}/front.svg
+{FOLDER}/front.png
+{FOLDER}/front.csv
+{FOLDER}/nvpmodel.conf
+
+for the real board, once it was asked with --backend jetson: to set a mode there, \
+which checks each number (docs/root-helper.md):
+  sudo epochwatt-helper custom-mode 8 806400 675750000 1331200000
+  sudo epochwatt-helper pin-clocks    # as in the runs, dvfs off
+  sudo epochwatt-helper restore       # back to what was before
+
+nvpmodel block:
+
+# SIMULATED, not measured: a power mode for mobilenet on Jetson AGX Xavier d1
+# recommended by epochwatt: least time; power at most 15 W; expected 470.3 s, 14.96 W, 1.955 Wh
+# made of the nvpmodel configuration of the fake board agx, a stand-in for the real one
+# not for a board: ask there with --backend jetson
+BLOCK
+"""
+
+
+def masked(out):
+    """The text without what the intervals' own tests hold, and without the block's settings."""
+    lines = out.split("\n")
+    start = lines.index("", lines.index("") + 1) + 1
+    for n in range(start, start + 4):
+        told = re.sub(r"[0-9.]+ to [0-9.]+", "LOW to HIGH", re.sub(" +", " ", lines[n]).strip())
+        lines[n] = re.sub(r"\d+ %$", "RISK", told)
+    return re.sub(r"(?s)< PARAM.*PM_CONFIG[^\n]*", "BLOCK", "\n".join(lines))
+
+
+def test_answer_is_this_text(ask, store):
+    store(fitted(), fitted(storage="hdd"))
+    status, out, err = ask(*ASK, "--max-power-w", "15")
+    assert (status, err) == (0, "")
+    assert masked(out) == ANSWER
+
+
+def test_block_holds_the_mode_and_says_simulated(ask, store):
+    here = store(fitted())
+    _, out, _ = ask(*ASK, "--max-power-w", "15")
+    text = (here / FOLDER / "nvpmodel.conf").read_text()
+    assert text in out
+    assert text.startswith("# SIMULATED, not measured")
+    (mode,) = parse_conf(text).modes
+    settings = {(name, arg): value for name, arg, value in mode.settings}
+    assert settings["GPU", "MAX_FREQ"] == "675750000"
+    assert sum(v == "1" for (name, _), v in settings.items() if name == "CPU_ONLINE") == 8
+
+
+def test_table_of_the_front_says_simulated_in_each_row(ask, store):
+    here = store(fitted())
+    ask(*ASK, "--max-power-w", "15")
+    rows = rows_of(here / FOLDER / "front.csv")
+    assert {(row["backend"], row["origin"]) for row in rows} == {
+        ("twin", "SIMULATED, not measured")
+    }
+    kinds = [row["what"] for row in rows]
+    assert (kinds.count("front"), kinds.count("recommended"), kinds.count("profiled")) == (35, 1, 4)
+    (best,) = [row for row in rows if row["what"] == "recommended"]
+    assert float(best["power_w_low"]) < float(best["power_w"]) < float(best["power_w_high"])
+    assert float(best["power_w"]) <= 15
+    assert (here / FOLDER / "front.svg").exists()
+    assert (here / FOLDER / "front.png").exists()
+
+
+def test_several_budgets_hold_together_and_energy_is_least_within_a_time(ask, store):
+    here = store(fitted())
+    _, out, _ = ask(*ASK, "--max-epoch-s", "300")
+    assert "asked     least energy; epoch at most 300 s" in out
+    ask(*ASK, "--max-power-w", "25", "--max-energy-wh", "2.1", "--objective", "edp")
+    path = next(here.glob("results/recommend/*/edp-power_w-25-energy_wh-2.1/front.csv"))
+    (best,) = [row for row in rows_of(path) if row["what"] == "recommended"]
+    assert float(best["power_w"]) <= 25
+    assert float(best["energy_wh"]) <= 2.1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "ssd, 4 workers, batch 16"),
+        (("--storage", "hdd"), "hdd, 4 workers, batch 16"),
+        (("--workers", "0"), "ssd, 0 workers, batch 16"),
+        (("--workers", "4", "--batch-size", "32"), "ssd, 4 workers, batch 32"),
+    ],
+)
+def test_defaults_of_the_paper_stand_where_nothing_is_told(words, said, ask, store):
+    store(
+        fitted(batch_size=32),
+        fitted(storage="hdd"),
+        fitted(num_workers=0, prefetch_factor=None),
+        fitted(),
+    )
+    status, out, _ = ask(*ASK, *words)
+    assert status == 0
+    assert f"\nworkload  {said}, dvfs off\n" in out
+
+
+def test_device_without_an_instance_is_its_first(ask, store):
+    store(fitted(instance="d2"), fitted())
+    _, out, _ = ask("--backend", "twin", "--device", "agx", "--model", "mobilenet")
+    assert out.startswith(
+        "SIMULATED, not measured: a power mode for mobilenet on Jetson AGX Xavier d1"
+    )
+
+
+def test_without_a_budget_none_is_spoken_of(ask, store):
+    store(fitted())
+    _, out, _ = ask(*ASK)
+    assert "asked     least time\n" in out
+    assert "budget" not in out
+
+
+def test_time_needs_no_energy(ask, store):
+    here = store(fitted(power=False))
+    status, out, err = ask(*ASK, "--objective", "time", "--max-epoch-s", "400")
+    assert (status, err) == (0, "")
+    assert "no Pareto front: energy was not measured" in out
+    assert "power W" not in out
+    assert [path.name for path in here.glob("results/recommend/*/*/*")] == ["nvpmodel.conf"]
+
+
+@pytest.mark.parametrize(
+    "words", [("--max-power-w", "20"), ("--max-energy-wh", "2"), ("--objective", "edp")]
+)
+def test_energy_that_was_not_measured_is_said(words, refused, store):
+    store(fitted(power=False))
+    asked = words[0] if words[0] in recommend.OPTIONS.values() else "the objective edp"
+    said = refused(*ASK, *words)
+    assert "no energy was measured of this workload, or not of every epoch, and " in said
+    assert f"and {asked} needs it\n" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--device", "agy"), r"--device is 'agy'\n  config/devices/ has: agx, host"),
+        (("--device", "agx-d9"), r"names the instance 'd9'\n  allowed: d1, d2, d3, d4, d5"),
+        (("--model", "alexnet"), r"--model is 'alexnet'\n  allowed: lenet, mobilenet"),
+        (("--storage", "tape"), r"--storage is 'tape'\n  allowed: ssd, hdd, sd, emmc"),
+        (("--batch-size", "0"), r"--batch-size: batch_size is 0\n  allowed: a number >= 1"),
+        (("--workers", "-3"), r"--workers: num_workers is -3\n  allowed: a number >= 0"),
+        (("--storage", "sd"), r"agx-d1 --storage sd was fitted\n  fitted: ssd, 4 workers"),
+        (("--device", "host"), r"'host', which is no Jetson board: it has no power modes"),
+        (("--backend", "host"), r"--backend is 'host'\n  allowed: jetson, fake, twin; power modes"),
+        (("--max-power-w", "1"), r"no mode keeps --max-power-w 1\n  the least is [\d.]+ W"),
+        (("--max-power-w", "0"), r"--max-power-w is 0; allowed: numbers above zero"),
+        (
+            ("--max-power-w", "9", "--max-epoch-s", "230"),
+            r"no mode keeps --max-power-w 9 and --max-epoch-s 230 together",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_what_can(words, said, refused, store):
+    store(fitted())
+    assert re.search(said, refused(*ASK, *words))
+
+
+def test_board_or_network_without_a_model_names_the_modes_to_measure(refused, store):
+    store(fitted())
+    err = refused(*ASK, "--model", "vgg11")
+    assert "no model of vgg11 on agx-d1 was fitted\n  fitted: mobilenet on agx-d1\n" in err
+    assert len(re.findall(r"^  c[0-9.a-z]+: {cores: ", err, re.M)) == 4
+
+
+def test_other_unit_without_a_model_is_told_which_unit_has_one(refused, store):
+    store(fitted(num_workers=0), fitted())
+    err = refused("--backend", "twin", "--device", "agx-d2", "--model", "mobilenet")
+    assert "no model of mobilenet on agx-d2 was fitted\n  fitted: mobilenet on agx-d1\n" in err
+
+
+def paste(here, said):
+    """Add to the configuration what an answer says; return the runs of its study."""
+    study, name = re.search(r"(?sm)^((?:verify|profile)-[^\n:]+?):\n.*?(?=\n\n)", said).group(0, 1)
+    entries = re.findall(r"^  c[0-9.a-z]+: .*$", said, re.M)
+    device = here / "config/devices/agx.yaml"
+    before, line, after = re.split(r"(?m)(^power_modes:.*\n)", device.read_text())
+    device.write_text("".join([before, line, *(f"{entry}\n" for entry in entries), after]))
+    with (here / "config/studies.yaml").open("a") as handle:
+        handle.write(f"\n{study}\n")
+    return list(load_table({"studies": name}, here).runs.values())
+
+
+def test_too_few_runs_name_those_to_make(refused, store):
+    here = store(fitted("ce"), fitted("ce", num_workers=0))
+    err = refused(*ASK, "--workers", "4")
+    assert (
+        "ssd, 4 workers, batch 16, knows 2 power modes; needed: 4 or more\nsimulate: 2 runs" in err
+    )
+    runs = paste(here, err)
+    workload = fitted()[0]["workload"]
+    assert [{name: run.factors[name] for name in workload} for run in runs] == [workload] * 2
+    study = "profile-twin-agx-d1-mobilenet-ssd-w4-bs16"
+    assert f"\nstudies: [auto, {study}]\n" in err
+    assert "snakemake --profile profiles/host results/models/twin/scores.html" in err
+
+
+def test_runs_of_what_was_not_fitted_are_those_of_the_network_but_for_what_is_asked(refused, store):
+    here = store(fitted(num_workers=0, prefetch_factor=None), fitted("cgj", storage="hdd"))
+    err = refused(*ASK, "--storage", "sd", "--workers", "8")
+    assert "fitted: ssd, 0 workers, batch 16; hdd, 4 workers, batch 16 (3 modes; 4 needed)\n" in err
+    runs = paste(here, err)
+    wanted = fitted(storage="sd", num_workers=8)[0]["workload"]
+    assert [{name: run.factors[name] for name in wanted} for run in runs] == [wanted] * 4
+    assert len(needed(load_table({"studies": runs[0].studies[0]}, here), "twin").runs) == 4
+
+
+def test_too_few_modes_of_another_workload_are_said_where_it_is_offered(ask, store):
+    store(fitted(), fitted("cgj", num_workers=0))
+    _, out, _ = ask(*ASK)
+    assert "  also fitted: ssd, 0 workers, batch 16 (3 modes; 4 needed)\n" in out
+
+
+def test_profiled_mode_that_the_tables_lack_is_refused(refused, store):
+    time, power = fitted()
+    time["all_modes"]["trained_on"][0] = [8, 1000, 900, 1333, 1]
+    store((time, power))
+    assert "cpu_mhz: 1000 MHz is no step of this board's clock" in refused(*ASK)
+
+
+def test_workloads_that_no_option_tells_apart_are_named(refused, store):
+    store(fitted(dataset_scale=0.5), fitted(dataset_scale=0.25))
+    err = refused(*ASK)
+    assert "several workloads of mobilenet on agx-d1" in err
+    assert "they differ in dataset_scale" in err
+
+
+def test_workloads_that_an_option_tells_apart_ask_for_it(refused, store):
+    store(fitted(num_workers=1), fitted(num_workers=2))
+    err = refused(*ASK)
+    assert "ssd, 1 worker, batch 16\n  ssd, 2 workers, batch 16\n  say which: --workers" in err
+
+
+def test_without_any_model_the_command_that_makes_them_is_named(refused, here):
+    assert "`make run` makes it" in refused(*ASK)
+
+
+@pytest.mark.parametrize("backend", ["jetson", "fake"])
+def test_without_any_run_of_a_board_the_way_to_make_some_is_named(backend, refused, here):
+    words = ("--backend", backend, "--device", "agx", "--model", "mobilenet")
+    said = refused(*words)
+    assert f"measured/ has no run of backend {backend}: there is nothing to fit models to\n" in said
+    assert "(docs/jetson.md), .venv/bin/snakemake --profile profiles/jetson, and ask there" in said
+    (here / "measured" / f"{backend}-agx-d1-mobilenet-ssd-w4-bs16-g-p1-01234567").mkdir(
+        parents=True
+    )
+    assert f"results/models/{backend}/epoch_time.json is not there" in refused(*words)
+
+
+def test_backend_has_to_be_stated(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["recommend", "--device", "agx", "--model", "mobilenet"])
+    assert ended.value.code == 2
+    assert "--backend" in capsys.readouterr().err
+
+
+# -- measured boards -------------------------------------------------------------------------------
+ON_FAKE = ("--backend", "fake", "--device", "agx", "--model", "mobilenet")
+
+
+def test_board_at_hand_is_read_live(ask, store, tmp_path):
+    here = store(fitted(backend="fake"), backend="fake")
+    board = make_board(tmp_path / "board", "agx")
+    device = here / "config/devices/agx.yaml"
+    device.write_text(device.read_text().replace("sysroot: /", f"sysroot: {board.root}"))
+    gpu = board.root / board.kind.gpu / "available_frequencies"
+    steps = gpu.read_text().split()
+    gpu.write_text(" ".join(step for step in steps if step != "675750000"))
+    status, out, err = ask(*ON_FAKE, "--max-power-w", "15")
+    assert (status, err) == (0, "")
+    assert out.startswith("NOT MEASURED, from a fake board: a power mode")
+    assert "27,144: 8 cores x 29 CPU x 13 GPU x 9 memory clocks, of the board at hand" in out
+    assert "\n# NOT MEASURED, from a fake board" in out
+    assert "GPU 675.75" not in out  # a step that this board lacks
+
+
+def record_tables(here, run, gpu_mhz):
+    machine = {
+        **{"n_cpus": 8, "cpu_steps_mhz": [1190.4, 2112.0, 2265.6], "gpu_steps_mhz": gpu_mhz},
+        "emc_steps_mhz": [1331.2, 1600.0, 2133.0],
+    }
+    folder = here / "measured" / run / "epoch-0"
+    folder.mkdir(parents=True)
+    (folder / "record.json").write_text(json.dumps({"machine": machine}))
+
+
+ON_BOARD = ("--backend", "jetson", "--device", "agx", "--model", "mobilenet")
+
+
+def test_board_elsewhere_has_the_tables_that_it_recorded(ask, store):
+    workload = fitted(backend="jetson")
+    here = store(workload, backend="jetson")
+    for run in workload[0]["runs"][:2]:
+        record_tables(here, run, [420.75, 905.25, 1377.0])
+    status, out, err = ask(*ON_BOARD, "--max-power-w", "15")
+    assert (status, err) == (0, "")
+    assert out.startswith("from measured runs: a power mode for mobilenet")
+    assert "216: 8 cores x 3 CPU x 3 GPU x 3 memory clocks, of the records of its runs" in out
+    assert "no nvpmodel block: it is made of the board's own nvpmodel.conf" in out
+    assert "SIMULATED" not in out
+    assert "\nto set it on the board, which checks each number" in out
+    assert "sudo epochwatt-helper custom-mode " in out
+
+
+def test_boards_that_recorded_different_tables_are_refused(refused, store):
+    workload = fitted(backend="jetson")
+    here = store(workload, backend="jetson")
+    for n, run in enumerate(workload[0]["runs"][:2]):
+        record_tables(here, run, [420.75, 905.25 + n, 1377.0])
+    assert "recorded different tables of clocks" in refused(*ON_BOARD)
+
+
+def test_board_without_records_is_refused(refused, store):
+    store(fitted(backend="jetson"), backend="jetson")
+    assert "its clocks are not known here" in refused(*ON_BOARD)
+
+
+# -- the run that would confirm it -----------------------------------------------------------------
+LABEL = "c8cpu806.4gpu675.75emc1331.2"
+
+
+def test_verify_plans_a_run_that_the_configuration_takes(ask, store):
+    here = store(fitted())
+    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
+    (run,) = paste(here, out)
+    assert run.id.startswith(f"twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-")
+    workload = fitted()[0]["workload"]
+    assert {name: run.factors[name] for name in workload} == workload
+    assert run.factors["power_mode_settings"] == {
+        **{"cores": 8, "cpu_mhz": 806.4, "gpu_mhz": 675.75, "emc_mhz": 1331.2}
+    }
+    name = f"verify-twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}"
+    assert f"--config studies={name} -- runs\n" in out
+
+
+def test_blocks_of_several_questions_can_be_pasted_together(ask, store):
+    here = store(fitted(), fitted(storage="hdd"))
+    for words in (("15",), ("14",), ("15", "--storage", "hdd")):
+        _, out, _ = ask(*ASK, "--verify", "--max-power-w", *words)
+        (run,) = paste(here, out)
+        assert run.studies == (f"verify-{run.id.partition('-p1-')[0]}",)
+
+
+def test_mode_that_the_device_file_has_is_called_by_its_name(ask, store, write_epochs):
+    here = store(fitted())
+    device = here / "config/devices/agx.yaml"
+    nominal = "power_modes:\n  Mine: {cores: 8, cpu_mhz: 806, gpu_mhz: 676, emc_mhz: 1331}\n  #"
+    device.write_text(device.read_text().replace("power_modes: #", nominal))
+    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
+    assert "verify: 1 run of 3 epochs. In config/studies.yaml:\n" in out
+    (run,) = paste(here, out)
+    assert run.factors["power_mode"] == "Mine"
+    told = {"e2e_s": 470.3, "energy_wh": 2.0, "energy_trapezoid_wh": 2.0, "power_scope": "module"}
+    write_epochs(run.id, run.factors, told, told, root=here)
+    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
+    assert f"verify: {run.id}, 1 epoch after the first" in out
+
+
+def write_run(write_epochs, here, hash_, epoch_s, energy_wh, **factors):
+    """Write a run of the recommended mode, that of `fitted()` but for some factors."""
+    about = fitted(**factors)[0]["workload"] | {"power_mode": LABEL, "dataset_scale": 1}
+    told = {"e2e_s": epoch_s, "energy_wh": 0.9 * energy_wh, "energy_trapezoid_wh": energy_wh}
+    told |= {"power_scope": "module"}
+    first, invalid = told | {"e2e_s": 9 * epoch_s}, told | {"e2e_s": 1.0, "valid": False}
+    name = f"twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-{hash_}"
+    write_epochs(name, about, first, told, told, invalid, root=here)
+
+
+def test_verify_compares_when_the_run_is_there(ask, store, write_epochs):
+    here = store(fitted())
+    write_run(write_epochs, here, "01234567", 940.6, 1.955)
+    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
+    rows = {line.split()[0]: line for line in out.split("verify: ")[1].splitlines() if line}
+    assert re.search(r"470\.3 .* 940\.6 +\+100\.0 % +no$", rows["epoch"])
+    assert re.search(r"1\.955 .* 1\.955 +[+-]0\.0 % +yes$", rows["energy"])
+    assert "14.96" in rows["power"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"dvfs": "on"}, {"cache_policy": "dropped"}, {"dataset_source": "look_alike"}, {"seed": 1}],
+)
+def test_verify_looks_at_no_run_of_other_factors(ask, store, write_epochs, other):
+    here = store(fitted())
+    write_run(write_epochs, here, "76543210", 100.0, 0.5, **other)
+    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
+    assert "verify: 1 run of 3 epochs." in out
+    write_run(write_epochs, here, "01234567", 940.6, 1.955)
+    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
+    assert f"verify: twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-01234567, 2 epochs" in out
+
+
+def test_verify_waits_for_an_epoch_after_the_first(ask, store, write_epochs):
+    here = store(fitted())
+    about = fitted()[0]["workload"] | {"power_mode": LABEL}
+    name = f"twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-01234567"
+    write_epochs(name, about, {}, {"valid": False}, root=here)
+    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
+    assert f"verify: {name} has no valid epoch after the first yet\n" in out
+
+
+def test_several_runs_that_no_factor_tells_apart_are_refused(ask, store, write_epochs):
+    here = store(fitted())
+    for hash_ in ("01234567", "76543210"):
+        write_run(write_epochs, here, hash_, 940.6, 1.955)
+    status, _, err = ask(*ASK, "--max-power-w", "15", "--verify")
+    assert status == 1
+    assert re.search("several runs of the recommended mode: .*-01234567, .*-76543210", err)
+
+
+def test_verify_of_a_profiled_mode_needs_no_run(ask, store):
+    store(fitted())
+    _, out, _ = ask(*ASK, "--verify")
+    assert "take      8 cores, CPU 2265.6, GPU 1377, memory 2133 MHz" in out
+    assert "\nprofiled: the models are fitted to this mode too\n" in out
+    assert "verify: this mode is one of those that the models are fitted to\n" in out
+
+
+def test_asking_loads_no_library_for_fitting(store):
+    here = store(fitted())
+    code = (
+        "import sys\n"
+        "from epochwatt import cli\n"
+        f"assert cli.main({['recommend', *ASK]!r}) == 0\n"
+        "slow = {'sklearn', 'scipy', 'pandas', 'torch', 'snakemake'}\n"
+        "print(slow & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=here
+    )
+    assert done.stdout.splitlines()[-1] == "set()"

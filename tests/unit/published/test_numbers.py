@@ -1,0 +1,265 @@
+"""The project's own copy of the papers' numbers: read, complete, and as in ../shared."""
+
+import csv
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epochwatt.errors import ConfigError
+from epochwatt.published.numbers import (
+    BOTH_SIDES,
+    KEYS,
+    Relation,
+    load_published,
+    parse_config,
+    run_key,
+    single,
+)
+
+SHARED = Path(__file__).resolve().parents[4] / "shared/data/published"
+shared = pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data beside us")
+SI = {"us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600, "mW": 1e-3, "W": 1}
+MODES = {"custom(gpu_mhz=114.75)": "gpu114"}
+
+
+@pytest.fixture(scope="module")
+def published(request):
+    return load_published(request.config.rootpath / "config/published")
+
+
+def read(name):
+    with (SHARED / name).open(newline="", encoding="utf-8") as handle:
+        return {row["id"]: row for row in csv.DictReader(handle)}
+
+
+def in_si(value, unit):
+    return float(value) * SI.get(unit, 1)
+
+
+def test_both_papers_are_there_whole(published):
+    papers = Counter(fact.paper for fact in published.facts().values())
+    assert papers == {"sigmetrics2023": 109 + 76, "hipcw2021": 53 + 10}
+    kinds = Counter(m.kind for m in published.measurements.values())
+    assert kinds == {"run": 139, "idle": 3, "protocol": 9, "prediction": 11}
+
+
+def test_numbers_that_take_aways_rest_on(published):
+    found, relations = published.measurements, published.relations
+    assert found["S5.2.2-04"].value == 298
+    assert found["S5.3.1-01"].metric == "compute_ms_per_minibatch"
+    assert (found["S5.3.1-01"].value, found["S5.3.1-01"].unit) == (195, "ms")
+    assert found["S5.6.2-01"].config == parse_config("device=agx;power_mode=g;dvfs=off;state=i")
+    assert relations["RS5.6-01"].config_a["power_mode"] == "gpu114"
+    assert relations["RH-III.A-01"].value == pytest.approx(704 / 173, abs=0.01)
+
+
+def test_a_time_has_the_unit_that_its_metric_names(published):
+    ends = {"_s": "s", "_ms_per_minibatch": "ms", "_w": "W", "_wh": "Wh", "_pct": "pct"}
+    for m in published.measurements.values():
+        expected = [unit for end, unit in ends.items() if m.metric.endswith(end)]
+        assert expected in ([], [m.unit]), m
+        assert m.unit not in {"us", "min", "h", "mW"}
+
+
+def test_defaults_of_the_papers_are_filled_in(published):
+    assert published.measurements["S5.5.1-01"].config == parse_config("device=agx;model=resnet")
+    nano = parse_config("device=nano;model=lenet")
+    assert (nano["storage"], nano["num_workers"], nano["power_mode"]) == ("sd", 4, "MAXN")
+    assert (nano["dvfs"], nano["epoch"], nano["cache"], nano["scale"]) == ("off", "1+", "kept", 1)
+    assert parse_config("device=agx;power_mode=g;state=iv") == {
+        "device": "agx",
+        "power_mode": "g",
+        "state": "iv",
+    }
+
+
+def test_several_settings_are_one_configuration_each(published):
+    runs = single(published.relations["RS5.1.4-03"].config_a)
+    assert [(r["device"], r["power_mode"]) for r in runs] == [
+        ("agx", "g"),
+        ("nx", "15W"),
+        ("nano", "MAXN"),
+    ]
+    sizes = single(published.relations["RS5.3.2-01"].config_a)
+    assert [r["batch_size"] for r in sizes] == [1, 2, 4, 8, 16, 32, 64, 128]
+
+
+def test_every_run_can_be_had_on_its_board(published, pytestconfig):
+    devices = {
+        path.stem: yaml.safe_load(path.read_text("utf-8"))
+        for path in (pytestconfig.rootpath / "config/devices").glob("*.yaml")
+    }
+    for fact in published.facts().values():
+        sides = fact.sides if isinstance(fact, Relation) else (fact.config,)
+        for run in (run for side in sides for run in single(side) if "model" in run):
+            if "device" in run:
+                device = devices[run["device"]]
+                assert run["storage"] in device["storage"], fact
+                assert run["power_mode"] in device["power_modes"], fact
+                assert run["instance"] in device["instances"], fact
+
+
+def test_sides_and_bounds(published):
+    relations = published.relations
+    assert relations["RS5.1.3-03"].b_over_a == pytest.approx(1 / 2.4)
+    assert relations["RS5.6-02"].b_over_a == 3.6
+    assert relations["RS5.6.5-08"].b_over_a == pytest.approx(1.544)
+    assert relations["RS5.6.3-01"].b_over_a is None
+    assert all(len(r.sides) == (2 if r.formula in BOTH_SIDES else 1) for r in relations.values())
+    interval = relations["RS5.6.5-01"]
+    assert interval.is_bound
+    assert [interval.is_met(v) for v in (-39, -38.7, -31, -30)] == [False, True, True, False]
+    below = published.measurements["S5.1.6-01"]
+    assert [below.is_met(v) for v in (19.9, 20.0)] == [True, False]
+    least = relations["RS5.6.6-12"]
+    assert [least.is_met(v) for v in (-7, -6.8, 1)] == [False, True, True]
+    most = relations["RS5.4.3-01"]
+    assert [most.is_met(v) for v in (5.89, 5.9)] == [True, False]
+    assert not published.measurements["S5.5.1-01"].is_bound
+
+
+def test_equal_runs_have_equal_keys(published):
+    found = published.measurements
+    assert found["S5.1.1-02"].key == found["S5.2.2-03"].key
+    assert len({found[f"S5.2.2-0{k}"].key for k in (1, 2, 3)}) == 3
+    assert published.relations["RS5.1.3-03"].keys[1] == found["S5.1.6-09"].key
+    assert found["S5.6-03"].key == (None,) * len(KEYS)
+
+
+words = st.from_regex(r"[a-z0-9+.]+", fullmatch=True)
+
+
+@given(st.dictionaries(st.sampled_from(sorted({*KEYS} - {"device"})), words, min_size=1))
+def test_a_configuration_is_read_as_it_is_written(told):
+    numbers = {"num_workers": 3, "batch_size": 5, "scale": 0.25}
+    expected = {key: numbers.get(key, value) for key, value in told.items()}
+    assert parse_config(";".join(f"{k}={v}" for k, v in expected.items())) == expected
+    assert run_key(expected) == tuple(expected.get(key) for key in KEYS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("device", "no key=value of: device"),
+        ("colour=red", "no key=value of: device"),
+        ("device=", "no key=value of: device"),
+        ("batch_size=many", "batch_size is 'many', which is no number"),
+        ("epoch=0;epoch=0", "epoch is named twice"),
+    ],
+)
+def test_a_wrong_configuration_is_named(text, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        parse_config(text)
+
+
+@pytest.fixture
+def copy(tmp_path, pytestconfig):
+    """A copy of the tables in which a text can be replaced."""
+    for name in ("measurements.csv", "relations.csv"):
+        source = pytestconfig.rootpath / "config/published" / name
+        (tmp_path / name).write_text(source.read_text("utf-8"), "utf-8")
+
+    def change(name, old, new):
+        text = (tmp_path / name).read_text("utf-8")
+        assert old in text
+        (tmp_path / name).write_text(text.replace(old, new, 1), "utf-8")
+        return tmp_path
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("measurements.csv", "stall_s,46.4,s", "stall_s,long,s", "line 7, S5.1.1-01: value is 'lo"),
+        ("measurements.csv", "S5.1.1-02,", "S5.1.1-01,", "S5.1.1-01 is there twice"),
+        ("measurements.csv", "s,exact", "s,sure", "qualifier is 'sure', allowed: exact"),
+        ("measurements.csv", "4.4,run", "4.4,ran", "kind is 'ran', allowed: run, idle"),
+        ("measurements.csv", "sigmetrics2023,", "sigmod,", "paper is 'sigmod', allowed: sig"),
+        ("measurements.csv", ",note", "", "line 2 has more or fewer cells"),
+        ("measurements.csv", ",qualifier,", ",certainty,", "has no column 'qualifier'"),
+        ("relations.csv", "A/B,2.5", "A-B,2.5", "formula is 'A-B', allowed: A/B"),
+        ("relations.csv", "x,exact", ",exact", "unit is empty"),
+        ("relations.csv", "1.8,3.9", "1.8,1.7", "value_hi is 1.7, below value 1.8"),
+        ("relations.csv", "A/B,2.5", "min..max,2.5", "and the formula is min..max"),
+    ],
+)
+def test_a_wrong_row_is_named(copy, name, old, new, said):
+    with pytest.raises(ConfigError, match=re.escape(said)) as error:
+        load_published(copy(name, old, new))
+    assert name in str(error.value)
+
+
+def test_a_missing_table_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"measurements\.csv cannot be read"):
+        load_published(tmp_path)
+
+
+@shared
+def test_measurements_are_the_papers(published):
+    given_rows = read("measurements.csv")
+    assert list(published.measurements) == list(given_rows)
+    for name, row in given_rows.items():
+        ours = published.measurements[name]
+        told = {**row, "scale": row["dataset_scale"]}
+        for key in set(KEYS) & told.keys():
+            if told[key] and "device" in ours.config:
+                value = MODES.get(told[key], told[key])
+                assert ours.config[key] == type(ours.config[key])(value), (name, key)
+        slipped = row["status"] == "suspect"
+        printed = in_si(row["value"], row["unit"])
+        expected = in_si(row["corrected_value"], row["corrected_unit"]) if slipped else printed
+        assert in_si(ours.value, ours.unit) == pytest.approx(expected), name
+        assert (ours.qualifier, ours.section) == (row["qualifier"], row["section"])
+        assert ours.note.startswith("slip") == slipped
+        if ours.as_printed:
+            number, unit = ours.as_printed.split()
+            assert in_si(number, unit) == pytest.approx(printed), name
+        assert ours.metric == row["metric"] or ours.as_printed, name
+
+
+@shared
+def test_relations_are_the_papers(published):
+    given_rows = read("relations.csv")
+    assert list(published.relations) == list(given_rows)
+    slips = set()
+    for name, row in given_rows.items():
+        ours = published.relations[name]
+        assert (ours.qualifier, ours.section) == (row["qualifier"], row["section"])
+        assert ours.value_hi == (float(row["value_hi"]) if row["value_hi"] else None)
+        if ours.as_printed:
+            slips.add(name)
+            assert ours.as_printed.split()[0] == row["value"]
+            assert ours.value == pytest.approx(float(row["computed"]), rel=0.01)
+            assert row["consistent"] == "no"
+            assert ours.note.startswith("slip")
+        else:
+            assert ours.value == float(row["value"]), name
+        for side, text in zip(ours.sides, (row["config_a"], row["config_b"]), strict=False):
+            assert same_sides(side, text), (name, text)
+    assert slips == {"RS5.5.1-01", "RH-III.B-01", *(f"RH-III.A-0{k}" for k in range(1, 7))}
+
+
+def same_sides(config, text):
+    """Say whether a side is the one of ../shared, where that names one setting of a key."""
+    for part in re.split(r";(?![^(]*\))", text):
+        key, _, value = part.partition("=")
+        key, value = {"dataset_scale": "scale"}.get(key, key), MODES.get(value, value)
+        if ".." in value or value.startswith(("arg", "d1-", "each")) or key not in KEYS:
+            continue
+        if config[key] != type(config[key])(value):
+            return False
+    return True
+
+
+@shared
+def test_no_sentence_is_copied(published):
+    notes = {r["note"] for n in ("measurements.csv", "relations.csv") for r in read(n).values()}
+    for fact in published.facts().values():
+        assert len(fact.note) <= 90, fact.id
+        assert len(fact.note) < 30 or not any(fact.note in note for note in notes), fact.id

@@ -1,0 +1,100 @@
+"""Published configurations, answered many at once."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epochwatt.errors import EpochwattError
+from epochwatt.published.numbers import read_table
+from epochwatt.study.config import WorkloadRow
+from epochwatt.study.devices import read_rows
+from epochwatt.twin.calibration.queries import DATASETS, QUANTITIES, Question, answer, mode_clocks
+from epochwatt.twin.model.epoch import epoch
+
+AGX = Question("agx", "mobilenet", "hdd", 4, 16, "g")
+
+QUESTIONS = st.builds(
+    Question,
+    device=st.just("agx"),
+    model=st.sampled_from(["lenet", "mobilenet", "resnet"]),
+    storage=st.sampled_from(["ssd", "hdd"]),
+    num_workers=st.integers(0, 8),
+    batch_size=st.sampled_from([1, 16]),
+    power_mode=st.sampled_from(["g", "f", "k"]),
+    dvfs=st.sampled_from(["off", "on"]),
+    cold=st.booleans(),
+    scale=st.sampled_from([1.0, 0.25]),
+)
+
+
+@given(st.lists(QUESTIONS, max_size=8))
+def test_many_questions_are_answered_as_each_alone(twin, modes, questions):
+    found = answer(questions, twin, modes, twin.parameters)
+    assert set(found) == set(questions)
+    for question, told in found.items():
+        alone = answer([question], twin, modes, twin.parameters)[question]
+        assert set(told) == set(QUANTITIES)
+        assert told == pytest.approx(alone)
+
+
+def test_quantities_belong_together(twin, modes, setting):
+    told = answer([AGX], twin, modes, twin.parameters)[AGX]
+    given = setting("agx", "mobilenet", medium="hdd")
+    mean = epoch(given, twin.parameters)
+    assert told["e2e_s"] == pytest.approx(float(mean.e2e_s[0]))
+    assert told["stall_s"] + told["compute_s"] + told["overhead_s"] == pytest.approx(told["e2e_s"])
+    assert told["stall_ms_per_minibatch"] == pytest.approx(1e3 * told["stall_s"] / 1443)
+    assert told["compute_ms_per_minibatch"] == pytest.approx(1e3 * told["compute_s"] / 1443)
+    assert told["energy_wh"] == pytest.approx(told["power_w"] * told["e2e_s"] / 3600)
+    assert told["stall_s/e2e_s"] == pytest.approx(100 * told["stall_s"] / told["e2e_s"])
+    assert told["(stall_s+compute_s)/e2e_s"] == pytest.approx(
+        100 * (told["stall_s"] + told["compute_s"]) / told["e2e_s"]
+    )
+    assert told["n_epochs_in_15h"] == pytest.approx(54000 / told["e2e_s"])
+    assert told["gpu_freq_mhz"] == modes["agx"]["g"].gpu_mhz
+    for name in ("gpu_util_pct", "cpu_util_pct", "cached_pct", "baseload_wh/energy_wh"):
+        assert 0 < told[name] <= 100
+
+
+def test_requests_of_an_epoch_are_those_of_what_it_reads(twin, modes):
+    cold = AGX._replace(cold=True)
+    told = answer([AGX, cold, cold._replace(scale=0.25)], twin, modes, twin.parameters)
+    samples = twin.samples["gld23k"]
+    for question, n_samples in ((cold, 23080), (cold._replace(scale=0.25), 5770)):
+        requests = n_samples * samples.file_bytes / 131072
+        assert told[question]["iops"] * told[question]["e2e_s"] == pytest.approx(requests)
+    assert told[AGX]["iops"] == 0.0  # all of it is cached
+
+
+def test_every_network_of_the_papers_has_a_data_set_that_is_simulated(twin):
+    assert set(DATASETS.values()) <= set(twin.samples)
+
+
+def test_data_sets_are_those_of_table_2_and_of_the_delivered_workloads(pytestconfig):
+    config = pytestconfig.rootpath / "config"
+    printed = read_table(config / "published/table2.csv")
+    assert {row["model"]: row["dataset"] for _, row in printed} == DATASETS
+    delivered = read_rows(WorkloadRow, config / "workloads.yaml")
+    assert {name: row.dataset for name, row in delivered.items()} == DATASETS
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"device": "tx2"}, "know no 'tx2'"),
+        ({"model": "alexnet"}, "know no 'alexnet'"),
+        ({"storage": "tape"}, "'tape' is simulated"),
+        ({"power_mode": "z"}, "agx has no power mode 'z' with numbers\n  allowed: g, a, b"),
+    ],
+)
+def test_a_question_that_has_no_answer(twin, modes, change, said):
+    with pytest.raises(EpochwattError, match=said):
+        answer([AGX._replace(**change)], twin, modes, twin.parameters)
+
+
+def test_clocks_of_a_mode(modes):
+    assert mode_clocks(modes, "agx", "a") == (4, 1200, 670, 1333)
+    with pytest.raises(
+        EpochwattError, match="tx2 has no power mode 'a' with numbers\n  allowed: none"
+    ):
+        mode_clocks(modes, "tx2", "a")

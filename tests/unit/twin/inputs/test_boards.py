@@ -1,0 +1,122 @@
+"""The boards, their data sets, and what is refused in the files that describe them."""
+
+import pytest
+import yaml
+
+from epochwatt.errors import ConfigError, EpochwattError
+from epochwatt.telemetry.rails import BOARDS as KINDS
+from epochwatt.twin.inputs.boards import Board, load_boards
+from epochwatt.twin.inputs.samples import load_samples
+from epochwatt.twin.inputs.twin import load_twin
+from epochwatt.twin.simulation.sensors import PARTS
+
+SAMPLE = {"n_samples": 10, "file_bytes": 0, "pixels": 4, "mib": 1, "source": "made up"}
+
+
+@pytest.fixture
+def config(request):
+    return request.config.rootpath / "config/twin"
+
+
+def test_each_board_of_the_papers_is_there_with_parameters_and_rails_of_its_own(twin):
+    assert set(twin.boards) == {"agx", "nx", "nano", "orin"}
+    for board in twin.boards.values():
+        for name in ("soc_w", "core_w_per_ghz_v2", "carrier_w", "suspend_w"):
+            assert twin.parameters[f"{board.power}_{name}"] > 0
+        rails = KINDS[board.kind].rails
+        assert set(board.rails) == {rail.label for rail in rails}
+        for limits in (board.cpu_mhz, board.gpu_mhz, board.emc_mhz, board.cpu_v, board.gpu_v):
+            assert 0 < limits[0] < limits[1]
+
+
+def test_the_rails_that_are_added_see_each_part_once(twin):
+    for board in twin.boards.values():
+        added = [rail.label for rail in KINDS[board.kind].rails if rail.parent is None]
+        seen = {part: sum(board.rails[rail].get(part, 0) for rail in added) for part in PARTS}
+        assert seen == dict.fromkeys(PARTS, 1)
+
+
+def test_no_rail_sees_more_than_the_one_above_it(twin):
+    for board in twin.boards.values():
+        for rail in KINDS[board.kind].rails:
+            for part, share in board.rails[rail.label].items():
+                assert rail.parent is None or share <= board.rails[rail.parent].get(part, 0)
+
+
+def test_data_sets_are_those_of_the_papers_networks(twin):
+    assert twin.samples["mnist"].file_bytes == twin.samples["cifar10"].file_bytes == 0
+    photographs = twin.samples["gld23k"]
+    assert photographs.n_samples * photographs.file_bytes == pytest.approx(
+        photographs.mib * 2**20, rel=0.01
+    )
+
+
+def test_a_part_that_is_not_known_is_told_with_those_that_are(twin):
+    assert twin.find("agx", "lenet", "mnist")[0] is twin.boards["agx"]
+    for names in (("tx2", "lenet", "mnist"), ("agx", "alexnet", "mnist"), ("agx", "lenet", "svhn")):
+        wrong = next(n for n in names if n in ("tx2", "alexnet", "svhn"))
+        with pytest.raises(
+            EpochwattError, match=f"know no '{wrong}'\n  boards: agx, nx, nano, orin"
+        ):
+            twin.find(*names)
+
+
+# -- files that are wrong ------------------------------------------------------------------------
+
+
+def edited(config, change):
+    """Return the description of AGX Xavier with a change."""
+    row = yaml.safe_load((config / "boards.yaml").read_text("utf-8"))["agx"]
+    change(row)
+    return yaml.safe_dump({"agx": row})
+
+
+def test_what_is_read_is_the_board(config, tmp_path):
+    (tmp_path / "boards.yaml").write_text(edited(config, lambda row: None), "utf-8")
+    assert load_boards(tmp_path) == {"agx": load_boards(config)["agx"]}
+    assert isinstance(load_boards(tmp_path)["agx"], Board)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda row: row.pop("cores"), "agx is .*\n  needed: .*cores"),
+        (lambda row: row.update(price=500), "agx is .*price"),
+        (lambda row: row.update(cores="eight"), "agx: cores is 'eight'\n  allowed: a number"),
+        (lambda row: row.update(ram_mib=-1), "agx: ram_mib is -1"),
+        (lambda row: row.update(ipc=True), "agx: ipc is True"),
+        (lambda row: row.update(ipc=float("nan")), "agx: ipc is nan"),
+    ],
+)
+def test_a_board_that_is_none(config, tmp_path, change, said):
+    (tmp_path / "boards.yaml").write_text(edited(config, change), "utf-8")
+    with pytest.raises(ConfigError, match=said) as caught:
+        load_boards(tmp_path)
+    assert str(tmp_path / "boards.yaml") in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "- agx\n", "agx: [\n", "agx: 3\n"])
+def test_a_file_without_boards(tmp_path, text):
+    (tmp_path / "boards.yaml").write_text(text, "utf-8")
+    with pytest.raises(ConfigError, match=r"boards\.yaml"):
+        load_boards(tmp_path)
+
+
+def test_a_folder_without_files(tmp_path):
+    with pytest.raises(ConfigError, match=r"cannot read .*boards\.yaml"):
+        load_twin(tmp_path, {})
+
+
+def test_a_data_set_that_is_none(tmp_path):
+    rows = {"good": SAMPLE, "bad": {**SAMPLE, "pixels": "many"}}
+    (tmp_path / "samples.yaml").write_text(yaml.safe_dump(rows), "utf-8")
+    with pytest.raises(ConfigError, match=r"samples\.yaml: bad: pixels is 'many'"):
+        load_samples(tmp_path)
+
+
+def test_a_unit_needs_a_factor_of_its_time_and_one_of_its_power(config, tmp_path):
+    rows = yaml.safe_load((config / "boards.yaml").read_text())
+    rows["nx"]["units"] = {"d4": [1.05]}
+    (tmp_path / "boards.yaml").write_text(yaml.safe_dump(rows))
+    with pytest.raises(ConfigError, match=r"nx: unit d4 is \[1.05\]"):
+        load_boards(tmp_path)

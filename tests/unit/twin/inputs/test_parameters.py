@@ -1,0 +1,99 @@
+"""Parameters: read, refused, written the same each time."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epochwatt.errors import ConfigError
+from epochwatt.twin.inputs.parameters import (
+    FILE,
+    Parameter,
+    Parameters,
+    load_parameters,
+    rounded,
+    write_parameters,
+)
+
+FITTED = {"value": 3, "unit": "ms", "source": "fitted", "about": "a", "prior": 2, "factor": 1.5}
+ASSUMED = {"value": 0.5, "unit": "", "source": "assumed", "about": "b: c"}
+
+
+@pytest.fixture
+def folder(request):
+    return request.config.rootpath / "config/twin"
+
+
+@pytest.fixture
+def known():
+    return Parameters(
+        {
+            "wait_ms": Parameter("cpu", **FITTED, serves=("S1", "S2"), spread=0.25),
+            "share": Parameter("power", **ASSUMED),
+        }
+    )
+
+
+def test_committed_file_is_as_it_would_be_written(folder, tmp_path):
+    write_parameters(tmp_path, load_parameters(folder))
+    assert (tmp_path / FILE).read_text("utf-8") == (folder / FILE).read_text("utf-8")
+
+
+def test_what_is_written_is_read_back(known, tmp_path):
+    write_parameters(tmp_path, known)
+    assert load_parameters(tmp_path).described == known.described
+    assert [p.name for p in tmp_path.iterdir()] == [FILE]
+
+
+def test_keys_that_say_nothing_are_left_out(known, tmp_path):
+    write_parameters(tmp_path, known)
+    text = (tmp_path / FILE).read_text("utf-8")
+    assert "serves: [S1, S2]" in text
+    assert text.count("prior:") == text.count("serves:") == text.count("spread:") == 1
+    assert "private_to:" not in text
+
+
+def test_moved_parameters_leave_the_old_ones_alone(known):
+    moved = known.moved({"wait_ms": 4})
+    assert (moved["wait_ms"], known["wait_ms"]) == (4, 3)
+    assert dict(moved) == {"wait_ms": 4, "share": 0.5}
+    assert known.fitted == moved.fitted == ("wait_ms",)
+
+
+def test_assumed_parameter_is_what_it_was_before(known):
+    told = known.assumed(["wait_ms"])
+    assert told.fitted == ()
+    assert told.described["wait_ms"] == Parameter(
+        "cpu", **{**ASSUMED, "value": 2, "about": "a", "unit": "ms"}
+    )
+
+
+@given(st.floats(min_value=1e-9, max_value=1e9))
+def test_rounding_moves_a_value_by_less_than_a_thousandth(value):
+    assert math.isclose(rounded(value), value, rel_tol=1e-3)
+    assert rounded(rounded(value)) == rounded(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("cpu: 3\n", "cpu is 3"),
+        ("cpu: {a: 3}\n", "a is 3"),
+        ("cpu: {a: {value: 1, unit: s, source: guessed, about: x}}\n", "source is 'guessed'"),
+        ("cpu: {a: {value: -1, unit: s, source: assumed, about: x}}\n", "value is -1"),
+        ("cpu: {a: {value: 1, unit: s, source: fitted, about: x}}\n", "a is fitted"),
+        (
+            "cpu: {a: {value: 1, unit: s, source: fitted, about: x, prior: 1, factor: 1}}\n",
+            "factor, above 1",
+        ),
+        (
+            "cpu: {a: &a {value: 1, unit: s, source: assumed, about: x}}\ngpu: {a: *a}\n",
+            "a is in cpu and in gpu",
+        ),
+    ],
+)
+def test_what_is_no_parameter_is_refused(tmp_path, text, told):
+    (tmp_path / FILE).write_text(text, "utf-8")
+    with pytest.raises(ConfigError, match=told):
+        load_parameters(tmp_path)

@@ -1,0 +1,98 @@
+"""Runs that are one to the simulation: found by what it says, and in the folds."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from epochwatt.published.folds import RULES, folds, points
+from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS, Measurement, Published
+from epochwatt.twin.validation.same_runs import SAME, drawn, one_run, write_leaks
+
+SIMULATED = RULES[2]
+
+
+def measurement(name, metric, section="5.1", **config):
+    device = config.get("device", "agx")
+    return Measurement(
+        *(name, "sigmetrics2023", section, metric, 1.0, None, "s", "exact", "", "", "run", ""),
+        {**DEFAULTS, "device": device, "model": "resnet", **DEVICE_DEFAULTS[device], **config},
+    )
+
+
+@pytest.fixture
+def grouped(twin, modes):
+    """Return a function that says which of some made-up numbers are one to the simulation."""
+
+    def call(*facts):
+        same = one_run(Published({f.id: f for f in facts}, {}), twin, modes)
+        at = {fact.id: next(points(fact)) for fact in facts}
+        return {name: same.get(own, own) for name, own in at.items()}
+
+    return call
+
+
+def test_hidden_media_are_one_run_and_slow_ones_are_not(grouped):
+    found = grouped(
+        measurement("ssd", "e2e_s", model="mobilenet", storage="ssd"),
+        measurement("sd", "e2e_s", model="mobilenet", storage="sd"),
+        measurement("one", "e2e_s", model="mobilenet", storage="ssd", num_workers=1),
+        measurement("other metric", "stall_s", model="mobilenet", storage="ssd"),
+        measurement("other board", "e2e_s", device="nx", model="mobilenet", storage="ssd"),
+    )
+    assert found["sd"] == found["ssd"]
+    assert len(set(found.values())) == 4
+
+
+def test_dvfs_that_leaves_the_clocks_is_one_run(grouped):
+    found = grouped(
+        measurement("off", "energy_wh", dvfs="off"),
+        measurement("on", "energy_wh", dvfs="on"),
+        measurement("slow", "energy_wh", power_mode="b"),
+    )
+    assert found["on"] == found["off"] != found["slow"]
+
+
+def test_draws_stay_within_the_priors_and_move_every_parameter_that_has_one(twin):
+    p, told = twin.parameters, drawn(twin.parameters, 50, 3)
+    for name, known in p.described.items():
+        values = np.asarray(told[name])
+        if known.factor:
+            assert np.all(np.abs(np.log(values / known.prior)) <= np.log(known.factor))
+            assert np.ptp(np.log(values)) > np.log(known.factor)
+        else:
+            assert values == p[name]
+
+
+def test_what_the_simulation_cannot_tell_apart_leaves_with_its_take_away(evidence):
+    found = folds(evidence.folder)
+    assert {"S5.5.1-02", "S5.5.1-04"} <= found["5.6"].removed  # DVFS on: the same epoch
+    assert {"S5.3.1-02", "RS5.3.1-03"} <= found["5.2.2"].removed  # 361 ms is twice 195 ms
+    assert {"S5.2.2-05", "S5.2.2-06"} <= found["5.3.1"].removed  # hidden media
+
+
+def test_committed_leaks_are_those_of_the_committed_simulation(evidence, tmp_path):
+    shutil.copy(evidence.folder / "leaks.csv", tmp_path)
+    write_leaks(tmp_path, evidence.published, evidence.twin, evidence.modes)
+    written, committed = ((f / "leaks.csv").read_text("utf-8") for f in (tmp_path, evidence.folder))
+    assert written == committed, "do: make validate"
+
+
+def test_numbers_that_a_fold_keeps_are_of_no_run_that_it_removes(evidence):
+    """Whatever the paper prints: predictions of kept and removed numbers always differ."""
+    same = one_run(evidence.published, evidence.twin, evidence.modes)
+    facts = evidence.published.facts()
+    values = {n: f for n, f in facts.items() if isinstance(f, Measurement) and not f.is_bound}
+    at = {name: {same.get(p, p) for p in points(fact)} for name, fact in values.items()}
+    for take_away, fold in evidence.folds.items():
+        lost = set().union(*(at[name] for name in fold.removed if name in at))
+        kept = {name for name in values if name not in fold.removed and at[name] & lost}
+        assert kept == set(), take_away
+
+
+def test_a_tighter_or_a_coarser_look_finds_no_other_runs(evidence, monkeypatch):
+    """The limit lies in a gap: nothing hangs on where."""
+    found = one_run(evidence.published, evidence.twin, evidence.modes)
+    for limit in (SAME / 2, SAME * 1.5):
+        monkeypatch.setattr("epochwatt.twin.validation.same_runs.SAME", limit)
+        assert one_run(evidence.published, evidence.twin, evidence.modes) == found

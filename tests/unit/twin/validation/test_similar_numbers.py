@@ -1,0 +1,36 @@
+"""Numbers that ask the parameters nearly the same: left out with the take-aways near them."""
+
+import numpy as np
+
+from epochwatt.twin.validation.similar_numbers import COSINE, NEAR, _cosines, near_folds
+
+
+def test_near_folds_lose_more_than_their_take_aways_and_judge_the_same(evidence):
+    found = near_folds(evidence.folds, evidence.facts, evidence.twin, evidence.modes)
+    assert found == evidence.other_folds[NEAR]
+    more = 0
+    for fold in found.values():
+        plain = evidence.folds[fold.take_away.removeprefix(f"{NEAR} ")]
+        assert fold.ids == plain.ids
+        assert fold.removed >= plain.removed
+        more += len(fold.removed - plain.removed)
+    assert more > 20
+
+
+def test_what_is_kept_is_near_nothing_that_is_held_out(evidence):
+    cosines = _cosines(evidence.facts, evidence.twin, evidence.modes)
+    place = {fact.id: i for i, fact in enumerate(evidence.facts)}
+    for fold in evidence.other_folds[NEAR].values():
+        own = [place[name] for name in fold.ids if name in place]
+        kept = [i for name, i in place.items() if name not in fold.removed]
+        if own and kept:
+            assert np.abs(cosines[np.ix_(kept, own)]).max() < COSINE, fold.take_away
+
+
+def test_alike_is_by_direction(evidence):
+    """Numbers of one run and metric are one direction; power and time of it are far apart."""
+    cosines = _cosines(evidence.facts, evidence.twin, evidence.modes)
+    at = {fact.id: i for i, fact in enumerate(evidence.facts)}
+    assert cosines[at["S5.1.1-02"], at["S5.2.2-03"]] > 0.9999
+    assert abs(cosines[at["S5.6-05"], at["S5.1.1-02"]]) < 0.5
+    assert np.all(np.abs(cosines) < 1 + 1e-9)
