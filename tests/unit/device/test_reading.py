@@ -13,7 +13,7 @@ from tiny_board import CONF, GPU, TinyBoard
 from epochwatt.device import reading
 from epochwatt.device.reading import Tables, custom_conf, parse_conf
 
-SHARED = Path(__file__).resolve().parents[4] / "shared/data"
+DATA = Path(__file__).resolve().parents[2] / "data"
 STEPS = Tables(
     (115200, 1190400, 2265600), (114750000, 675750000, 1377000000), (204000000, 2133000000)
 )
@@ -130,10 +130,7 @@ def test_the_memorys_clock_of_a_nano(tmp_path):
 
 @pytest.mark.parametrize("kind", ["nano", "xavier_nx", "agx_xavier", "orin_agx"])
 def test_the_memorys_steps_are_those_of_the_collected_table(kind):
-    table = SHARED / "frequencies.csv"
-    if not table.exists():
-        pytest.skip(f"{table} is not there")
-    with table.open() as file:
+    with (DATA / "frequencies.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["device"] == kind]
     khz = sorted(int(row["freq_khz"]) for row in rows if row["resource"] == "emc")
     assert [round(1e3 * mhz) for mhz in reading._EMC_MHZ[kind]] == khz
@@ -166,9 +163,7 @@ def test_no_text_breaks_the_parser(text):
 
 @pytest.mark.parametrize("name", ["xavier_agx", "xavier_nx", "orin"])
 def test_nvidias_own_configurations_are_parsed(name):
-    path = SHARED / f"nvpmodel/nvpmodel_template_{name}.conf.in"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
+    path = DATA / f"nvpmodel/nvpmodel_template_{name}.conf.in"
     text = re.sub(r"\{[^}]*\}", "1", path.read_text())
     conf = parse_conf(text)
     assert len(conf.modes) == text.count("POWER_MODEL")

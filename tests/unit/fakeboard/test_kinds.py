@@ -6,17 +6,15 @@ import pytest
 
 from epochwatt.fakeboard.kinds import KINDS
 
-SHARED = Path(__file__).resolve().parents[4] / "shared/data"
+DATA = Path(__file__).resolve().parents[2] / "data"
 VARIANT = {"orin-jp5": "jp5.0", "orin-jp6": "jp5.1+"}
 
 
 @pytest.fixture(scope="module")
 def tables():
     """(device, resource) -> variant -> kHz, as the project collected them."""
-    if not SHARED.is_dir():
-        pytest.skip("no ../shared/data beside the repository")
     found = defaultdict(lambda: defaultdict(list))
-    with open(SHARED / "frequencies.csv", encoding="utf-8") as file:
+    with open(DATA / "frequencies.csv", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             found[row["device"], row["resource"]][row["variant"]].append(int(row["freq_khz"]))
     return found
@@ -48,7 +46,7 @@ def test_the_module_s_power_is_one_input_or_the_right_sum(kind):
 
 
 def test_modes_are_those_that_were_collected(tables):
-    with open(SHARED / "nvpmodel/nvpmodel_modes.csv", encoding="utf-8") as file:
+    with open(DATA / "nvpmodel/nvpmodel_modes.csv", encoding="utf-8") as file:
         rows = {(r["device"], r["variant"], int(r["mode_id"])): r for r in csv.DictReader(file)}
     variants = {
         "nano": ("nano", "JP4 (copyright 2019)"),

@@ -11,8 +11,7 @@ from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import load_table
 from epochwatt.study.selection import STUDIES
 
-PUBLISHED = Path(__file__).resolve().parents[4] / "shared/data/published"
-published = pytest.mark.skipif(not PUBLISHED.is_dir(), reason="no ../shared/data beside us")
+PUBLISHED = Path(__file__).resolve().parents[2] / "data/published"
 
 # study -> rows of its own, and epochs; rows that two studies share count in both
 ROWS = {
@@ -168,7 +167,6 @@ def is_text_only(factors):
     )
 
 
-@published
 def test_simulated_rows_are_those_of_the_published_grid(simulated):
     found = {tuple(run.factors[key] for key in KEY): run.epochs for run in simulated}
     rows = read("grid.csv")
@@ -180,7 +178,6 @@ def test_simulated_rows_are_those_of_the_published_grid(simulated):
     assert (len(rows), epochs, epochs - vgg) == (192, 5241, 5181)
 
 
-@published
 def test_rows_are_those_of_the_published_grid(runs):
     wanted = {}
     for row in read("grid.csv"):
@@ -193,7 +190,6 @@ def test_rows_are_those_of_the_published_grid(runs):
     assert found == wanted
 
 
-@published
 def test_power_modes_are_those_of_the_paper(pytestconfig):
     devices = Devices(pytestconfig.rootpath)
     names = {"cores": "cpu_cores", **{f"{n}_mhz": f"{n}_mhz" for n in ("cpu", "gpu", "emc")}}
