@@ -19,12 +19,12 @@ REQUIRED = None
 
 Field = NamedTuple(
     "Field",
-    [("name", str), ("kind", str), ("unit", str), ("about", str), ("default", Any)],
+    [("name", str), ("kind", str), ("unit", str), ("description", str), ("default", Any)],
 )
 
 
-def _f(name: str, kind: str, unit: str, about: str, default: Any = REQUIRED) -> Field:
-    return Field(name, kind, unit, about, default)
+def _f(name: str, kind: str, unit: str, description: str, default: Any = REQUIRED) -> Field:
+    return Field(name, kind, unit, description, default)
 
 
 # Defaults are those of SIGMETRICS 2023, section 4.4. They may never change: a run's hash leaves out

@@ -49,7 +49,7 @@ def blocks(root: Path) -> dict[str, str]:
     effects = load_settings(root=root).flag_effects
     own = (fields.STUDIES_COLUMN, fields.RUN_COLUMN)
     elsewhere = {*own, *fields.FACTORS, *fields.EPOCH_COLUMNS}
-    factors = [(*_cells(f)[:3], _default(f.default), f.about) for f in fields.FACTORS]
+    factors = [(*_cells(f)[:3], _default(f.default), f.description) for f in fields.FACTORS]
     flags = [(f"`{name}`", effects[name], about) for name, about in fields.FLAGS.items()]
     return {
         "versions": f"Schema version {fields.SCHEMA_VERSION}, protocol {fields.PROTOCOL}.\n",
@@ -66,7 +66,7 @@ def blocks(root: Path) -> dict[str, str]:
 
 
 def _cells(field: fields.Field) -> tuple[str, ...]:
-    return (f"`{field.name}`", _TYPES[field.kind], field.unit, field.about)
+    return (f"`{field.name}`", _TYPES[field.kind], field.unit, field.description)
 
 
 def _default(value: Any) -> str:
@@ -89,7 +89,9 @@ def _table(header: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
 def _keys(model: type[config.Closed]) -> str:
     """Return the table of a schema's keys; a factor is described by `fields`."""
     schema = model.model_json_schema()
-    factors = {f.name: f.about for f in fields.FACTORS} if model is config.FactorValues else {}
+    factors = (
+        {f.name: f.description for f in fields.FACTORS} if model is config.FactorValues else {}
+    )
     rows = [
         (
             f"`{key}`",

@@ -29,7 +29,9 @@ CHECK_S = 1.0  # a parent that died is noticed within twice that time, whatever 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="epochwatt.telemetry", description=__doc__)
     parser.add_argument("--parent", type=int, required=True, help="process to end with")
-    parser.add_argument("--pid", type=int, required=True, help="the trainer, whose share is told")
+    parser.add_argument(
+        "--pid", type=int, required=True, help="the trainer, whose share is counted separately"
+    )
     parser.add_argument("--data", required=True, help="path on the data set's file system")
     parser.add_argument("--seed", type=int, default=0, help="seed of the sampling instants")
     parser.add_argument("--root", default="/", help="/, or the folder of a fake board")
@@ -54,11 +56,11 @@ def main(argv: Optional[List[str]] = None) -> int:
     answers = os.dup(1)
     os.dup2(2, 1)
     refused: Dict[str, str] = {}
-    found: List[Source] = sources(
+    real: List[Source] = sources(
         arguments.pid, arguments.data, arguments.root, arguments.power, arguments.gpu, refused
     )
     wall: Clock = next((s.unix_s for s in made_up if s.spoils_the_clock), time.time)
-    recorder = Recorder(found + list(made_up), arguments.seed, wall=wall)
+    recorder = Recorder(real + list(made_up), arguments.seed, wall=wall)
     process.die_with_parent()
     process.wake_exactly()
     gc.disable()  # the loop makes no cycles, and a collection would delay a reading
@@ -67,7 +69,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         os.write(answers, json.dumps(message, allow_nan=False).encode("ascii") + b"\n")
 
     try:
-        named = {s.name: s.scope for s in found + list(made_up)}
+        named = {s.name: s.scope for s in real + list(made_up)}
         answer({"ok": True, "sources": named, "refused": refused})
         in_turns(recorder, lambda: serve(recorder, 0, answer, arguments.parent))
     except BrokenPipeError:

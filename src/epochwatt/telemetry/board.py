@@ -13,7 +13,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from epochwatt.device import alarms, reading
 from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
-from epochwatt.telemetry.handles import Handle, contents, number, readable, text
+from epochwatt.telemetry.open_files import Handle, contents, number, readable, text
 from epochwatt.telemetry.source import NAN, Source
 
 MAX_ZONES = 16
@@ -39,7 +39,7 @@ Reader = NamedTuple("Reader", [("path", str), ("handle", Handle)])
 
 
 class BoardSource(Source):
-    """What a board tells beside power.
+    """Clocks, loads, fan and temperatures of a board: everything but power.
 
     Columns: `gpu_mhz`, `gpu_util_pct`, `emc_mhz`, `emc_util_pct` (of the bandwidth at that clock),
     `fan_pct` (of its drive, not of its speed), `throttle_state` (the largest state of all cooling
@@ -86,14 +86,14 @@ class BoardSource(Source):
         """Return what `read` does, of what the files held."""
         gpu_hz, gpu_load, emc_hz, emc_load_khz, fan, *others = map(number, taken)
         emc_khz = emc_hz / 1e3
-        known = [state for state in others[: len(self._throttles)] if state == state]
+        states = [state for state in others[: len(self._throttles)] if state == state]
         values = [
             gpu_hz / _HZ_PER_MHZ,
             gpu_load / 10.0,  # per mille
             emc_khz / _KHZ_PER_MHZ,
             100.0 * emc_load_khz / emc_khz if emc_khz > 0 else NAN,
             fan / 2.55,
-            max(known) if known else NAN,
+            max(states) if states else NAN,
         ]
         for millidegrees in others[len(self._throttles) :]:
             celsius = millidegrees / 1e3
@@ -136,16 +136,16 @@ def _path(reader: Optional[Reader]) -> Optional[str]:
 
 def _fans(root: str) -> List[str]:
     """Return the files that may hold the fan's drive."""
-    own, hwmon = [os.path.join(glob.escape(root), pattern) for pattern in _FANS]
+    board_fan, hwmon = [os.path.join(glob.escape(root), pattern) for pattern in _FANS]
     named = [
         p for p in glob.glob(hwmon) if text(os.path.join(os.path.dirname(p), "name")) == "pwmfan"
     ]
-    return glob.glob(own) + sorted(named)
+    return glob.glob(board_fan) + sorted(named)
 
 
 def _throttles(root: str) -> List[Tuple[str, Reader]]:
     """Return type and open state of each cooling device that makes the board slower."""
-    found = []
+    devices = []
     for folder in sorted(
         glob.glob(os.path.join(glob.escape(root), "sys/class/thermal/cooling_device*"))
     ):
@@ -153,13 +153,13 @@ def _throttles(root: str) -> List[Tuple[str, Reader]]:
         if alarms.slows_down(kind):
             reader = _first([os.path.join(folder, "cur_state")])
             if reader is not None:
-                found.append((kind, reader))
-    return found
+                devices.append((kind, reader))
+    return devices
 
 
 def _zones(root: str) -> List[Tuple[str, Reader]]:
     """Return name and open file of each thermal zone; zones that are off now may come back."""
-    found = []
+    zones = []
     for n in range(MAX_ZONES):
         folder = os.path.join(root, "sys/class/thermal/thermal_zone{}".format(n))
         name = zone_name(text(os.path.join(folder, "type")))
@@ -167,7 +167,7 @@ def _zones(root: str) -> List[Tuple[str, Reader]]:
         if not name or not os.path.exists(path):
             continue
         try:
-            found.append((name, Reader(path, Handle(path, 64))))
+            zones.append((name, Reader(path, Handle(path, 64))))
         except OSError:
             continue
-    return found
+    return zones

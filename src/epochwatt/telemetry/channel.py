@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from epochwatt.records.samples import SampleWriter
 from epochwatt.telemetry.schedule import Schedule
 from epochwatt.telemetry.source import NAN, READ_ERRORS, Service, Source
-from epochwatt.telemetry.tally import Tally
+from epochwatt.telemetry.source_statistics import Tally
 
 # The cap on rows per epoch and source: all instants for 5.5 h at 10 Hz, then one in ten for 55 h,
 # then none but the last.
@@ -42,7 +42,7 @@ class Channel:
         self._total = None if source.total is None else source.columns.index(source.total)
         self._n_planned = 1  # the first bound
         self._n_rows = 0
-        self._thinned_s: Optional[float] = None  # when the cap began to tell
+        self._thinned_s: Optional[float] = None  # when the cap took effect
         try:
             source.start()
         except READ_ERRORS as error:
@@ -127,8 +127,8 @@ class Channel:
     def statistics(self, end_s: float) -> Dict[str, Any]:
         """Return what telemetry.json says of the source, whose last row was taken at `end_s`."""
         source, n_late = self.source, self._n_late()
-        about = self._tally.summary()
-        about.update(
+        statistics = self._tally.summary()
+        statistics.update(
             columns=list(source.columns),
             scope=source.scope,
             total=source.total,
@@ -136,11 +136,11 @@ class Channel:
             settings=_settings(source),
             n_samples=self._n_rows,
             n_late=n_late,
-            n_gaps=n_late + about["n_failed"],
+            n_gaps=n_late + statistics["n_failed"],
             rows_dropped=self._n_dropped(end_s) + self._writer.n_lost,
             write_error=self._writer.error,
         )
-        return about
+        return statistics
 
 
 class ServiceChannel(Channel):

@@ -58,7 +58,7 @@ class Sampler:
 
         Parameters
         ----------
-        pid : the trainer, whose process tree is told apart
+        pid : the trainer; its process tree is counted separately
         data_path : any path on the file system that holds the data set
         seed : of the sampling instants
         synthetic : arguments of a `SyntheticSource` each, for tests and benchmarks
@@ -234,18 +234,18 @@ def _end(process: "subprocess.Popen") -> None:
 
 def _told(answer: Dict[str, Any], name: str) -> Dict[str, Any]:
     """Return what an answer has under a name; nothing where it is of another shape."""
-    told = answer.get(name)
-    return told if isinstance(told, dict) else {}
+    value = answer.get(name)
+    return value if isinstance(value, dict) else {}
 
 
-def _are_statistics(told: Any) -> bool:
+def _are_statistics(answer: Any) -> bool:
     """Say whether an answer holds what the trainer wants to know of each source."""
-    sources = told.get("sources") if isinstance(told, dict) else None
+    sources = answer.get("sources") if isinstance(answer, dict) else None
     return (
         isinstance(sources, dict)
-        and "lost" in told
+        and "lost" in answer
         and all(
-            isinstance(about, dict) and {"scope", "step_mean_s"} <= set(about)
-            for about in sources.values()
+            isinstance(statistics, dict) and {"scope", "step_mean_s"} <= set(statistics)
+            for statistics in sources.values()
         )
     )

@@ -3,7 +3,7 @@
 import re
 from typing import List, Sequence, Tuple
 
-OFFLINE_C = -200.0  # a thermal zone whose unit is switched off tells -256 degrees
+OFFLINE_C = -200.0  # a thermal zone whose unit is switched off reports -256 degrees
 
 
 def column_names(stem: str, names: Sequence[str], unit: str) -> Tuple[str, ...]:
@@ -12,20 +12,20 @@ def column_names(stem: str, names: Sequence[str], unit: str) -> Tuple[str, ...]:
     >>> column_names("rail", ["VDD_IN", "vdd-in"], "w")
     ('rail_vdd_in_w', 'rail_vdd_in_2_w')
     """
-    found: List[str] = []
+    columns: List[str] = []
     for name in names:
         short = "{}_{}".format(stem, re.sub("[^a-z0-9]+", "_", name.strip().lower()))
         column, n = "{}_{}".format(short, unit), 2
-        while column in found:
+        while column in columns:
             column, n = "{}_{}_{}".format(short, n, unit), n + 1
-        found.append(column)
-    return tuple(found)
+        columns.append(column)
+    return tuple(columns)
 
 
 def zone_name(kind: str) -> str:
-    """Return what a thermal zone is of: `CPU-therm`, `cpu-thermal` and `CPU` are all `cpu`.
+    """Return the part of a thermal zone: `CPU-therm`, `cpu-thermal` and `CPU` are all `cpu`.
 
-    Empty for the power chip's: it tells a constant (100 or 50 degrees) that is no temperature.
+    Empty for the power chip's: it reports a constant (100 or 50 degrees) that is no temperature.
     """
     name = re.sub(r"[-_](therm|thermal|tegra)$", "", kind.strip().lower())
     return "" if name.startswith("pmic") else name

@@ -1,4 +1,4 @@
-"""Which sources this machine has (board side: Python 3.6 grammar)."""
+"""Find the telemetry sources of this machine (board side: Python 3.6 grammar)."""
 
 import logging
 from typing import Callable, Dict, List, Optional
@@ -49,7 +49,7 @@ def sources(
         makers += [lambda: _gpu(gpu, refused), lambda: _usable(RaplSource(root))]
     if power != "none":
         makers.append(lambda: _power(root, kind, power))
-    found = []
+    usable = []
     for make in makers:
         try:
             source = make()
@@ -57,8 +57,8 @@ def sources(
             log.warning("a telemetry source cannot be used: %s", error)
             continue
         if source is not None:
-            found.append(source)
-    return found
+            usable.append(source)
+    return usable
 
 
 def _gpu(gpu: str, refused: Dict[str, str]) -> Optional[Source]:

@@ -9,7 +9,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from epochwatt.device import reading
-from epochwatt.telemetry.handles import Handle, contents, number, readable, text
+from epochwatt.telemetry.open_files import Handle, contents, number, readable, text
 from epochwatt.telemetry.process_tree import ProcessTree, added
 from epochwatt.telemetry.source import NAN, Source
 
@@ -191,18 +191,18 @@ def cpu_clocks(root: str) -> List[Tuple[int, Handle]]:
     """Return the open file of each CPU clock, ascending by the number of a core that has it.
 
     The cores of a cluster have one clock and one folder for it. The number is that of the first of
-    them that is on: readers leave out what a core tells that is off.
+    them that is on: readers leave out the clock of a core that is off.
     """
-    found: Dict[str, Tuple[int, Handle]] = {}
+    clocks: Dict[str, Tuple[int, Handle]] = {}
     online = reading.online(root)
     for cpu in sorted(reading.cpus(root), key=lambda cpu: (cpu not in online, cpu)):
         folder = os.path.realpath(os.path.join(reading.cpu_folder(root, cpu), "cpufreq"))
-        if folder in found or len(found) == MAX_CLOCKS:
+        if folder in clocks or len(clocks) == MAX_CLOCKS:
             continue
         handle = readable(os.path.join(folder, "scaling_cur_freq"), 64)
         if handle is not None:
-            found[folder] = (cpu, handle)
-    return [found[folder] for folder in sorted(found, key=lambda folder: found[folder][0])]
+            clocks[folder] = (cpu, handle)
+    return [clocks[folder] for folder in sorted(clocks, key=lambda folder: clocks[folder][0])]
 
 
 def cpu_thermal_zone(root: str) -> Tuple[Optional[str], Optional[Handle]]:

@@ -11,8 +11,8 @@ alumet-dev/alumet issue 212 (all files of an AGX Orin).
 import os
 from typing import Any, Dict, List, Optional
 
-from epochwatt.telemetry.handles import text
 from epochwatt.telemetry.ina3221_chip import CHANNELS, Layout, chips, sensor
+from epochwatt.telemetry.open_files import text
 from epochwatt.telemetry.rails import ModulePower, is_connected
 from epochwatt.telemetry.source import NAN, Source
 
@@ -64,11 +64,13 @@ class Channel:
     def watts(self, taken: List[bytes]) -> float:
         """Return the rail's power, W; NaN where a file holds no number."""
         try:
-            told = [int(text) for text in taken]
+            numbers = [int(text) for text in taken]
         except ValueError as error:
             self.error = self.error or str(error)
             return NAN
-        return told[0] / 1e3 if len(told) == 1 else told[0] * told[1] / 1e6  # mW, or mV and mA
+        return (
+            numbers[0] / 1e3 if len(numbers) == 1 else numbers[0] * numbers[1] / 1e6
+        )  # mW, or mV and mA
 
     def close(self) -> None:
         """Close the files."""
@@ -133,8 +135,8 @@ class Ina3221Source(Source):
 
     def settings(self) -> Dict[str, Any]:
         """Return the sensors' settings and what the total is made of."""
-        about = self._power.settings()
-        about.update(
+        settings = self._power.settings()
+        settings.update(
             power=" x ".join(self._layout.files),
             chips=[self._chip(folder) for folder in self._folders],
             shunt={channel.label: channel.shunt for channel in self._channels},
@@ -143,11 +145,11 @@ class Ina3221Source(Source):
             sensor=sensor(self._root, self._power.parts(), self.period_s),
         )
         if self._fallback is not None:
-            about["fallback"] = self._fallback
-        return about
+            settings["fallback"] = self._fallback
+        return settings
 
     def _chip(self, folder: str) -> Dict[str, Optional[str]]:
-        """Return what a chip tells of itself; None where the driver does not."""
+        """Return a chip's own settings; None where the driver does not show them."""
         return {
             "address": os.path.relpath(folder, self._root).split(os.sep)[_ADDRESS],
             "samples": text(os.path.join(folder, "samples")) or None,

@@ -1,4 +1,4 @@
-"""What is known of an INA3221 without reading its power (board side: Python 3.6 grammar).
+"""Averaging, cycle and smallest step of INA3221 sensors (board side: Python 3.6 grammar).
 
 The chip converts current and voltage of its channels one after the other, again and again: a cycle.
 With an average of N the register moves by 1 / N of the difference at each cycle, a filter of first
@@ -16,7 +16,7 @@ import os
 import struct
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from epochwatt.telemetry.handles import text
+from epochwatt.telemetry.open_files import text
 from epochwatt.telemetry.rails import is_connected
 from epochwatt.telemetry.source import sensor_facts
 
@@ -82,15 +82,15 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Dict[str, An
     timings: List[Timing] = []
     steps_w: Dict[str, Optional[float]] = {}
     for folder in folders:
-        found = _rails(layout, folder)
-        ours = [label for label in found if label in parts]
+        rails = _rails(layout, folder)
+        ours = [label for label in rails if label in parts]
         if ours:
-            timings.append(timing(layout, folder, len(found)))
-        steps_w.update((parts[label], _step_w(found[label])) for label in ours)
-    update_s = _longest([each.update_s for each in timings])
+            timings.append(timing(layout, folder, len(rails)))
+        steps_w.update((parts[label], _step_w(rails[label])) for label in ours)
+    update_s = _longest([entry.update_s for entry in timings])
     return sensor_facts(
         "held" if update_s is not None and update_s > period_s / 2 else "mean",
-        _longest([each.averaging_s for each in timings]),
+        _longest([entry.averaging_s for entry in timings]),
         update_s,
         {column: steps_w.get(column) for column in parts.values()},
     )
@@ -113,13 +113,13 @@ def _cycle_s(samples: float, shown_ms: float, n_channels: int) -> float:
     """
     if shown_ms / 1e3 > _LONGEST_CYCLE_S:
         return shown_ms / 1e3 / samples
-    alike_ms = [n_channels * 2 * each / 1e3 for each in _CONVERSION_US]
+    alike_ms = [n_channels * 2 * microseconds / 1e3 for microseconds in _CONVERSION_US]
     nearest_ms = min(alike_ms, key=lambda cycle_ms: abs(cycle_ms - shown_ms))
     return (nearest_ms if abs(nearest_ms - shown_ms) <= 0.5 else shown_ms) / 1e3
 
 
 def _from_device_tree(folder: str) -> Timing:
-    """Return what NVIDIA's driver was told to set; it shows nothing of it itself."""
+    """Return the settings that the device tree gives NVIDIA's driver, which does not show them."""
     tree = os.path.join(os.path.dirname(folder), "of_node")
     mode = text(os.path.join(folder, "running_mode"))  # only root may read it
     forced = os.path.exists(os.path.join(tree, "ti,enable-forced-continuous"))
@@ -146,7 +146,7 @@ def _timing(samples: float, cycle_s: float) -> Timing:
 def _rails(layout: Layout, folder: str) -> Dict[str, Rail]:
     """Return shunt and voltage of each rail that a chip measures, by label."""
     in_tree = _shunts_in_tree(folder)
-    found = {}
+    rails = {}
     for n in range(layout.first, layout.first + CHANNELS):
         label = text(os.path.join(folder, layout.label.format(n)))
         if not is_connected(label):
@@ -155,19 +155,19 @@ def _rails(layout: Layout, folder: str) -> Dict[str, Rail]:
             _number(folder, name.format(n)) for name in (layout.shunt, layout.volt)
         )
         shunt_ohm = micro_ohm / 1e6 if micro_ohm else in_tree.get(label)
-        found[label] = Rail(shunt_ohm, millivolt / 1e3 if millivolt else None)
-    return found
+        rails[label] = Rail(shunt_ohm, millivolt / 1e3 if millivolt else None)
+    return rails
 
 
 def _shunts_in_tree(folder: str) -> Dict[str, float]:
-    """Return the shunts that NVIDIA's driver was told of, ohm, by label."""
+    """Return the shunts that the device tree gives NVIDIA's driver, ohm, by label."""
     tree = os.path.join(glob.escape(os.path.dirname(folder)), "of_node")
-    found = {}
+    shunts_ohm = {}
     for path in glob.glob(os.path.join(tree, "*", "ti,rail-name")):
         milliohm = _cell(os.path.join(os.path.dirname(path), "ti,shunt-resistor-mohm"))
         if milliohm:
-            found[text(path).rstrip("\0")] = milliohm / 1e3
-    return found
+            shunts_ohm[text(path).rstrip("\0")] = milliohm / 1e3
+    return shunts_ohm
 
 
 def _step_w(rail: Rail) -> Optional[float]:
@@ -177,8 +177,8 @@ def _step_w(rail: Rail) -> Optional[float]:
 
 
 def _number(folder: str, name: str) -> Optional[float]:
-    told = text(os.path.join(folder, name))
-    return float(told) if told.isdigit() else None
+    digits = text(os.path.join(folder, name))
+    return float(digits) if digits.isdigit() else None
 
 
 def _cell(path: str) -> Optional[int]:
@@ -191,5 +191,5 @@ def _cell(path: str) -> Optional[int]:
 
 
 def _longest(seconds: List[Optional[float]]) -> Optional[float]:
-    known = [each for each in seconds if each is not None]
-    return max(known) if known and len(known) == len(seconds) else None
+    readings = [value for value in seconds if value is not None]
+    return max(readings) if readings and len(readings) == len(seconds) else None

@@ -1,4 +1,4 @@
-"""What jtop tells of a board: rails, clocks, loads (board side: Python 3.6 grammar).
+"""Rails, clocks and loads of a board as jtop reads them (board side: Python 3.6 grammar).
 
 jtop (package jetson-stats, versions 3.1, 4.x and 7.x) has a service that runs as root and samples
 the board, once for all its clients. The client is a thread of its own, which keeps each sample.
@@ -32,7 +32,7 @@ STALE = 3  # intervals without a new sample; the client itself waits that long
 OWN_TOTAL = "power_jtop_w"
 WAY = "sample_way_s"
 _UCSI = "ucsi-source-psy-"  # of USB-C ports; 4.x leaves it away
-_CLOCK_BOOTTIME = 7  # linux/time.h: what /proc/uptime tells; `time` has no name for it before 3.7
+_CLOCK_BOOTTIME = 7  # linux/time.h: the clock of /proc/uptime; `time` has no name for it before 3.7
 _TICK_S = 0.01  # of /proc/uptime, which cuts off
 
 Reading = NamedTuple(
@@ -100,7 +100,7 @@ def uptime_s() -> float:
 class Feed:
     """The service's samples, each once; the client's thread puts them here.
 
-    A client whose wait was in vain shows the sample before once more. The time of the sample tells;
+    A client whose wait was in vain shows the last sample again, which its time reveals;
     3.x has no such time, so there the length of the wait does.
 
     Parameters
@@ -114,7 +114,7 @@ class Feed:
     Attributes
     ----------
     arrivals : instant of the power; the sample and how old it came, s
-    shortest_s : least time from the service's to ours; None: the service tells no time
+    shortest_s : least time from the service's to ours; None: the service gives no time
     """
 
     def __init__(
@@ -154,10 +154,10 @@ class Feed:
             self._odd = ": " + _told(error)
             self.arrivals.add(taken_s, "jtop" + self._odd)
 
-    def _instant_s(self, now_s: float, told_s: float) -> float:
+    def _instant_s(self, now_s: float, service_s: float) -> float:
         """Return when the power was read of a sample that came at `now_s`."""
         ahead_s = self._system_uptime_s() - self._clock()  # time in suspension
-        begun_s = told_s + _TICK_S / 2 - ahead_s
+        begun_s = service_s + _TICK_S / 2 - ahead_s
         way_s = now_s - begun_s
         if not -_TICK_S < way_s < STALE * self.longer_interval_s:
             return now_s  # no time of this system
@@ -208,7 +208,7 @@ class Feed:
 
 
 class JtopSource(Service):
-    """Rails and the state of the board, as the jtop service tells them.
+    """Rails and the state of the board, as the jtop service reports them.
 
     The module's power is the sum that `rails` knows to be right. jtop's own total stands beside it:
     it adds all rails where there is no input rail, also those that hang below another.
@@ -234,7 +234,7 @@ class JtopSource(Service):
         self.period_s = feed.service_interval_s or feed.interval_s
         first = feed.newest()[0]
         if not first.rails_w:
-            raise OSError("it tells no power rail of this board")
+            raise OSError("it reports no power rail of this board")
         self._labels = tuple(first.rails_w)
         self._others = tuple(first.others)
         self._left_out = first.left_out
@@ -314,7 +314,7 @@ def _of_4(client: Any) -> Reading:
         "emc_util_pct": _number(emc.get("val")),
         "fan_pct": _number(next(iter(fan.get("speed", ())), None)),
     }
-    others.update(_zones({zone: told.get("temp") for zone, told in client.temperature.items()}))
+    others.update(_zones({zone: state.get("temp") for zone, state in client.temperature.items()}))
     labels = sorted(label for label in set(rails) - outside if is_connected(label))
     watts = {label: _number(rails[label].get("power"), 1e3) for label in labels}
     return Reading(watts, others, sorted(outside))
@@ -347,16 +347,16 @@ def power_supplies(folder: str = "/sys/class/power_supply") -> List[str]:
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
-def _zones(told: Mapping[str, Any]) -> Dict[str, float]:
-    """Return temperatures, C, by column; NaN for a zone that is off, which tells -256."""
-    names = [zone for zone in told if zone_name(zone)]
+def _zones(temperatures: Mapping[str, Any]) -> Dict[str, float]:
+    """Return temperatures, C, by column; NaN for a zone that is off, which reports -256."""
+    names = [zone for zone in temperatures if zone_name(zone)]
     columns = column_names("temp", [zone_name(zone) for zone in names], "c")
-    values = [_number(told[zone]) for zone in names]
+    values = [_number(temperatures[zone]) for zone in names]
     return {c: value if value > OFFLINE_C else NAN for c, value in zip(columns, values)}
 
 
-def _number(told: Any, divisor: float = 1.0) -> float:
-    return float(told) / divisor if isinstance(told, (int, float)) else NAN
+def _number(value: Any, divisor: float = 1.0) -> float:
+    return float(value) / divisor if isinstance(value, (int, float)) else NAN
 
 
 def _told(error: Exception) -> str:

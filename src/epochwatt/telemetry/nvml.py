@@ -1,7 +1,7 @@
 """Power and load of an NVIDIA GPU through its management library (board side: Python 3.6 grammar).
 
 `pynvml` (nvidia-ml-py) is imported only where a GPU is looked for. On Jetson boards it starts and
-then answers NotSupported to every question: each such answer is a NaN, and a GPU that tells
+then answers NotSupported to every question: each such answer is a NaN, and a GPU that reports
 neither power nor utilisation is no source.
 
 Source: NVML API reference, nvmlDeviceGetPowerUsage and nvmlFieldValueEnums; what a card's power is:
@@ -51,7 +51,7 @@ def open_gpu(gpu: str = which_gpu.ANY) -> Optional["NvmlSource"]:
 
     Raises
     ------
-    ValueError : there is one, and its power cannot be told: why
+    ValueError : there is one, but its power cannot be attributed: why
     """
     try:
         pynvml: Any = importlib.import_module("pynvml")
@@ -127,7 +127,7 @@ class NvmlSource(Source):
         return float(self._nvml.nvmlDeviceGetPowerUsage(self._handle)) / 1e3  # mW
 
     def _power_instant_w(self) -> Optional[float]:
-        """Return the power at this moment; None where the card tells only its mean over 1 s."""
+        """Return the power at this moment; None where the card reports only its mean over 1 s."""
         try:
             answer = self._nvml.nvmlDeviceGetFieldValues(self._handle, [_POWER_INSTANT])[0]
         except (self._nvml.NVMLError, AttributeError, LookupError):
@@ -190,13 +190,13 @@ class NvmlSource(Source):
         """
         name = str(self._told("nvmlDeviceGetName"))
         architecture = self._told("nvmlDeviceGetArchitecture")
-        known = _sensor(name, architecture)
+        traits = _sensor(name, architecture)
         mean = not self._instant and (architecture or 0) >= _AMPERE and not _holds(name, _GA100)
-        averaging_s = _MEAN_S if mean else known and known.averaging_s
-        update_s = self._refresh_s("power_gpu_w", _median) or (known and known.update_s)
+        averaging_s = _MEAN_S if mean else traits and traits.averaging_s
+        update_s = self._refresh_s("power_gpu_w", _median) or (traits and traits.update_s)
         share = None
-        if known is not None and not mean:
-            share = round(min(1.0, known.averaging_s / known.update_s), 3)
+        if traits is not None and not mean:
+            share = round(min(1.0, traits.averaging_s / traits.update_s), 3)
         return {
             "reads": "mean" if mean else "held",
             "averaging_s": averaging_s,

@@ -1,4 +1,4 @@
-"""What the sampler asks of the kernel for itself (board side: Python 3.6 grammar).
+"""Priority, wake-ups and end of the sampler process (board side: Python 3.6 grammar).
 
 All of it may be refused: the sampler then wakes later or ends later, and its statistics say so.
 """

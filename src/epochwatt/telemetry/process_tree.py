@@ -3,7 +3,7 @@
 import os
 from typing import Dict, List, Tuple
 
-from epochwatt.telemetry.handles import Handle, readable, text
+from epochwatt.telemetry.open_files import Handle, readable, text
 from epochwatt.telemetry.source import NAN
 
 
@@ -115,10 +115,10 @@ class ProcessTree:
     def _update_parents(self) -> None:
         """BOARD: kernels without CONFIG_PROC_CHILDREN; only processes not seen yet are read."""
         present = [int(name) for name in os.listdir(self._proc) if name.isdigit()]
-        known = self._parents
+        before = self._parents
         self._parents = {}
         for pid in present:
-            parent = known.get(pid)
+            parent = before.get(pid)
             if parent is None:
                 after_name = text("{}/{}/stat".format(self._proc, pid)).rpartition(")")[2].split()
                 parent = int(after_name[1]) if after_name else 0

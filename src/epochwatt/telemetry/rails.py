@@ -1,4 +1,4 @@
-"""Which power rail feeds which, on each board (board side: Python 3.6 grammar).
+"""Tables of power rails: which one feeds which, on each board (board side: Python 3.6 grammar).
 
 A module's sensors stand on some of its rails, and some rails hang below others: to add all of them
 counts a part twice. The table says for each board what the module's power is made of. A board or a
@@ -189,8 +189,10 @@ def _reason(kind: str, labels: Tuple[str, ...]) -> Optional[str]:
     """
     board = BOARDS.get(kind)
     if board is None:
-        found = ", ".join(labels) or "none"
-        return "the rails of this board ({}) are not known; found: {}".format(kind or "none", found)
+        listed = ", ".join(labels) or "none"
+        return "the rails of this board ({}) are not known; found: {}".format(
+            kind or "none", listed
+        )
     roots = [rail.label for rail in board.rails if rail.parent is None]
     missing = [label for label in roots if label not in labels]
     if missing:

@@ -15,7 +15,7 @@ import os
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from epochwatt.telemetry.handles import Handle, readable, text
+from epochwatt.telemetry.open_files import Handle, readable, text
 from epochwatt.telemetry.source import NAN, Source, sensor_facts
 
 MIN_STEP_S = 0.01  # the counter moves once a millisecond: shorter means would be mostly noise
@@ -119,9 +119,9 @@ class RaplSource(Source):
         t_s = self._clock()
         shown = [int(package.handle.read()) for package in self._packages]
         spent = [package.spent(now_uj, t_s) for package, now_uj in zip(self._packages, shown)]
-        known = [step_uj for step_uj in spent if step_uj is not None]
-        self._energy_uj += sum(known)
-        if len(known) < len(spent):
+        usable = [step_uj for step_uj in spent if step_uj is not None]
+        self._energy_uj += sum(usable)
+        if len(usable) < len(spent):
             self._n_restarts += 1
             self._marks = [(t_s, self._energy_uj)] * 2
             raise OSError("an energy counter was set back: it shows {} uJ".format(shown))

@@ -133,7 +133,7 @@ class Recorder:
         return True
 
     def _usable(self) -> List[Source]:
-        """Return the sources but for one that hangs."""
+        """Return the sources, except one that hangs."""
         aside = self._aside
         return [s for s in self._sources if aside is None or s is not aside.source]
 
@@ -202,7 +202,7 @@ class Recorder:
             "t_end_mono_s": end_s,
             "wall_s": end_s - self._start_s,
             "cpu_s": cpu_s,
-            "clock_jumps": max([about["clock_jumps"] for about in sources.values()] or [0]),
+            "clock_jumps": max([source["clock_jumps"] for source in sources.values()] or [0]),
             "sources": sources,
         }
         try:
@@ -225,8 +225,8 @@ class Recorder:
 
     def files(self) -> List[int]:
         """Return the descriptors that are ready when a service has something to listen to."""
-        found = [service.file() for service in self.services]
-        return [file for file in found if file is not None]
+        descriptors = [service.file() for service in self.services]
+        return [file for file in descriptors if file is not None]
 
     def listen(self) -> None:
         """Take what the services have to say, within an epoch or between two."""

@@ -63,8 +63,8 @@ def wait_until_steady(
         if steady or now_s - start_s >= limits["max_s"]:
             break
         sleep(EVERY_S)
-    told = "is steady" if steady else "is still restless"
-    log.info("the board %s after %.0f s", told, now_s - start_s)
+    outcome = "is steady" if steady else "is still restless"
+    log.info("the board %s after %.0f s", outcome, now_s - start_s)
     return {
         "steady": steady,
         "waited_s": now_s - start_s,
@@ -76,12 +76,12 @@ def wait_until_steady(
 
 def _change(values: Any) -> float:
     """Return the largest difference; 0 where nothing was read."""
-    known = [value for value in values if value == value]
-    return max(known) - min(known) if known else 0.0
+    readings = [value for value in values if value == value]
+    return max(readings) - min(readings) if readings else 0.0
 
 
 class _Readings:
-    """The two sources of a board that tell temperature and power."""
+    """The two sources of a board for temperature and power."""
 
     def __init__(self, root: str) -> None:
         kind = reading.board_kind(root)
@@ -89,7 +89,7 @@ class _Readings:
         self._power = _made(lambda: Ina3221Source(root, kind))
 
     def read(self) -> Reading:
-        """Return the hottest sensor, C, and the module's power, W; NaN where it is not told."""
+        """Return the hottest sensor, C, and the module's power, W; NaN where it is not read."""
         temps = [v for k, v in _read(self._board).items() if k.startswith("temp_") and v == v]
         power = _read(self._power)
         total = self._power.total if self._power is not None else None
@@ -108,7 +108,7 @@ def _made(make: Callable[[], Source]) -> Any:
     try:
         return make()
     except READ_ERRORS as error:
-        log.warning("cannot tell whether the board is steady by all its sensors: %s", error)
+        log.warning("not all sensors can be used to see whether the board is steady: %s", error)
         return None
 
 

@@ -1,4 +1,4 @@
-"""What the sampler asks of a source of readings (board side: Python 3.6 grammar)."""
+"""Interface of a source of readings, as the sampler uses it (board side: Python 3.6 grammar)."""
 
 from collections import deque
 from typing import Any, Deque, Dict, List, Optional, Tuple
@@ -67,7 +67,7 @@ class Service(Source):
     Attributes
     ----------
     period_s : the service's own interval, s
-    arrivals : its samples; what came before `start` is forgotten but for the newest
+    arrivals : its samples; those before `start` are forgotten, except the newest
     """
 
     def __init__(self) -> None:

@@ -9,13 +9,13 @@ from typing import Any, Callable, Dict, List, Optional
 
 from epochwatt.telemetry import process
 from epochwatt.telemetry.columns import column_names, zone_name
-from epochwatt.telemetry.handles import text
 from epochwatt.telemetry.ina3221_chip import sensor
+from epochwatt.telemetry.open_files import text
 from epochwatt.telemetry.rails import ModulePower
 from epochwatt.telemetry.source import NAN, Service
 from epochwatt.telemetry.tegrastats_line import parse_line
 
-INTERVAL_S = 1.0  # what the child is told; the study of 2023 had the same
+INTERVAL_S = 1.0  # of the child; the study of 2023 had the same
 SILENT_S = 2.5 * INTERVAL_S  # without a line for so long, it has stopped
 FIRST_S = 5.0  # to the first line; normally one interval
 BLOCKED_BYTES = 32768  # so much waits only where nobody has read for minutes: it may be old
@@ -178,18 +178,18 @@ class TegrastatsSource(Service):
             self.arrivals.restart(now_s - SILENT_S)
 
     def read(self) -> List[float]:
-        """Return what the newest line tells; raises OSError where it is too old."""
+        """Return the values of the newest line; raises OSError where it is too old."""
         return self.values(self._newest())
 
     def values(self, taken: bytes) -> List[float]:
-        """Return what a line tells."""
-        told = parse_line(taken.decode("ascii", "replace"))
-        rails, temps = told.get("rails_mw", {}), told.get("temps_c", {})
+        """Return the values of a line."""
+        parsed = parse_line(taken.decode("ascii", "replace"))
+        rails, temps = parsed.get("rails_mw", {}), parsed.get("temps_c", {})
         values = self._power.row([rails.get(label, NAN) / 1e3 for label in self._labels])
-        gpu, emc = told.get("gpu", {}), told.get("emc", {})
+        gpu, emc = parsed.get("gpu", {}), parsed.get("emc", {})
         clocks = gpu.get("mhz") or [NAN]
         values += [max(clocks), _or_nan(gpu.get("util_pct")), _or_nan(emc.get("mhz"))]
-        # who may not know the clock is told 0 % whatever the load
+        # a user who may not see the clock gets 0 %, whatever the load
         values.append(NAN if emc.get("mhz") is None else _or_nan(emc.get("util_pct")))
         values += [_or_nan(temps.get(zone)) for zone in self._zones]
         return values

@@ -1,4 +1,4 @@
-"""A line of `tegrastats` in all its dialects (board side: Python 3.6 grammar).
+"""Read a line of `tegrastats` in any of its dialects (board side: Python 3.6 grammar).
 
 It differs with the JetPack release, the board and the user: without root there are no clocks of
 memory and GPU, one board prints no rails at all, and units and numbers per rail vary. What is not
@@ -21,9 +21,9 @@ _ENGINES = "APE|ISP|MSENC|NVCSI|NVDEC|NVDLA|NVENC|NVJPG|OFA|PVA|SE|TSEC|VI|VIC"
 
 
 def parse_line(line: str) -> Parsed:
-    """Return what a line of tegrastats tells; never raises, whatever the text.
+    """Parse a line of tegrastats; never raises, whatever the text.
 
-    Each key is there only where the line has it, but for `unknown`:
+    Only `unknown` is always there; any other key is there where the line has it:
 
     ram, swap : {used_mib, total_mib, ...}; RAM with the number of its largest free blocks and
         their size in `lfb_mib` or `lfb_kib`, swap with `cached_mib`
@@ -45,9 +45,9 @@ def parse_line(line: str) -> Parsed:
     place = 0
     while place < len(words):
         for pattern, take in _WORDS:
-            found = pattern.match(words, place)
-            if found is not None and take(result, found):
-                place = found.end() + 1
+            match = pattern.match(words, place)
+            if match is not None and take(result, match):
+                place = match.end() + 1
                 break
         else:
             word = words[place:].partition(" ")[0]
@@ -68,76 +68,76 @@ def _under(result: Parsed, key: str, name: str, value: Any) -> bool:
     return _put(result.setdefault(key, {}), name, value)
 
 
-def _numbers(found: Match) -> Dict[str, Optional[int]]:
-    return {name: int(n) if n is not None else None for name, n in found.groupdict().items()}
+def _numbers(match: Match) -> Dict[str, Optional[int]]:
+    return {name: int(n) if n is not None else None for name, n in match.groupdict().items()}
 
 
 def _memory(key: str) -> Callable[[Parsed, Match], bool]:
-    def take(result: Parsed, found: Match) -> bool:
-        told = {name: n for name, n in _numbers(found).items() if n is not None}
-        return _put(result, key, told)
+    def take(result: Parsed, match: Match) -> bool:
+        numbers = {name: n for name, n in _numbers(match).items() if n is not None}
+        return _put(result, key, numbers)
 
     return take
 
 
-def _mts(result: Parsed, found: Match) -> bool:
-    return _put(result, "mts", _numbers(found))
+def _mts(result: Parsed, match: Match) -> bool:
+    return _put(result, "mts", _numbers(match))
 
 
-def _time(result: Parsed, found: Match) -> bool:
-    return found.start() == 0 and _put(result, "time", found.group())
+def _time(result: Parsed, match: Match) -> bool:
+    return match.start() == 0 and _put(result, "time", match.group())
 
 
-def _cpu(result: Parsed, found: Match) -> bool:
-    of_all = found.group("of_all")  # one clock for all of them, in R21 to R24
+def _cpu(result: Parsed, match: Match) -> bool:
+    of_all = match.group("of_all")  # one clock for all of them, in R21 to R24
     cores: List[Optional[Dict[str, Optional[int]]]] = []
-    for item in found.group("cores").split(","):
+    for item in match.group("cores").split(","):
         util, _, mhz = item.partition("%")
-        told = mhz.lstrip("@") or of_all
+        clock = mhz.lstrip("@") or of_all
         cores.append(
-            None if item == "off" else {"util_pct": int(util), "mhz": int(told) if told else None}
+            None if item == "off" else {"util_pct": int(util), "mhz": int(clock) if clock else None}
         )
     return _put(result, "cpu", cores)
 
 
-def _load(found: Match) -> Dict[str, Any]:
+def _load(match: Match) -> Dict[str, Any]:
     """Return `7%@768`, `7%`, `@1600` or `12%@[1300,1300]` as load and list of clocks."""
-    util, mhz = found.group("pct"), found.group("mhz")
+    util, mhz = match.group("pct"), match.group("mhz")
     return {
         "util_pct": int(util) if util is not None else None,
         "mhz": [int(n) for n in mhz.strip("[]").split(",")] if mhz is not None else None,
     }
 
 
-def _emc(result: Parsed, found: Match) -> bool:
-    load = _load(found)
+def _emc(result: Parsed, match: Match) -> bool:
+    load = _load(match)
     if load["mhz"] is not None:
         load["mhz"] = load["mhz"][0]
     return _put(result, "emc", load)
 
 
-def _gpu(result: Parsed, found: Match) -> bool:
-    return _put(result, "gpu" + found.group("number"), _load(found))
+def _gpu(result: Parsed, match: Match) -> bool:
+    return _put(result, "gpu" + match.group("number"), _load(match))
 
 
-def _engine(result: Parsed, found: Match) -> bool:
-    if found.group("off"):
-        return _under(result, "engines", found.group("name"), None)
-    util, mhz = found.group("pct"), found.group("mhz")
-    about = {"util_pct": int(util) if util else None, "mhz": int(mhz)}
-    return _under(result, "engines", found.group("name"), about)
+def _engine(result: Parsed, match: Match) -> bool:
+    if match.group("off"):
+        return _under(result, "engines", match.group("name"), None)
+    util, mhz = match.group("pct"), match.group("mhz")
+    load = {"util_pct": int(util) if util else None, "mhz": int(mhz)}
+    return _under(result, "engines", match.group("name"), load)
 
 
-def _temperature(result: Parsed, found: Match) -> bool:
-    celsius = float(found.group("celsius"))
-    return _under(result, "temps_c", found.group("zone"), celsius if celsius > OFFLINE_C else None)
+def _temperature(result: Parsed, match: Match) -> bool:
+    celsius = float(match.group("celsius"))
+    return _under(result, "temps_c", match.group("zone"), celsius if celsius > OFFLINE_C else None)
 
 
-def _rail(result: Parsed, found: Match) -> bool:
-    label = found.group("label")
+def _rail(result: Parsed, match: Match) -> bool:
+    label = match.group("label")
     if not is_connected(label):
         return True
-    return _under(result, "rails_mw", label, int(found.group("now")))
+    return _under(result, "rails_mw", label, int(match.group("now")))
 
 
 def _words() -> List[Tuple[Pattern, Callable[[Parsed, Match], bool]]]:

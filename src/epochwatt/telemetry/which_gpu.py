@@ -1,7 +1,8 @@
-"""Which of NVML's GPUs a process computes on (board side: Python 3.6 grammar).
+"""Find the GPU of NVML that a process computes on (board side: Python 3.6 grammar).
 
 CUDA numbers the GPUs it may use, the fastest first; NVML numbers all of the machine by their place
-on the bus. Only the UUID means the same to both, so the trainer tells the sampler its GPU's.
+on the bus. Only the UUID means the same to both, so the trainer passes that of its
+GPU to the sampler.
 
 Source: CUDA programming guide, environment variables; NVML API reference, device queries and MIG.
 """
@@ -13,7 +14,7 @@ ANY = "any"  # nobody trains: the GPU that CUDA would call 0, if that is certain
 NONE = "none"  # the training is on the CPU
 UNKNOWN = "unknown"  # it is on a GPU that cannot be named
 
-Gpu = Tuple[str, Any]  # its UUID as NVML tells it, and its handle
+Gpu = Tuple[str, Any]  # its UUID as NVML gives it, and its handle
 
 
 def choose(nvml: Any, gpu: str, environment: Optional[Dict[str, str]] = None) -> Any:
@@ -22,12 +23,12 @@ def choose(nvml: Any, gpu: str, environment: Optional[Dict[str, str]] = None) ->
     Parameters
     ----------
     nvml : the module `pynvml`, initialised, or what stands for it in a test
-    gpu : `ANY`, `NONE`, `UNKNOWN` or the UUID that CUDA tells, with or without `GPU-`
+    gpu : `ANY`, `NONE`, `UNKNOWN` or the UUID that CUDA gives, with or without `GPU-`
     environment : where CUDA's variables stand, for `ANY`; None: this process's
 
     Raises
     ------
-    ValueError : there is one, and its power cannot be told: why
+    ValueError : there is one, but its power cannot be attributed: why
     """
     if gpu == NONE:
         return None
@@ -40,7 +41,7 @@ def choose(nvml: Any, gpu: str, environment: Optional[Dict[str, str]] = None) ->
         chosen = _by_uuid(nvml, gpus, gpu)
     if chosen is not None and _is_divided(nvml, chosen[1]):
         raise ValueError(
-            "{} is divided (MIG): NVML tells the power of the whole card, not of the part that "
+            "{} is divided (MIG): NVML reports the power of the whole card, not of the part that "
             "computes".format(chosen[0])
         )
     return None if chosen is None else chosen[1]
@@ -66,17 +67,17 @@ def text(answer: Any) -> str:
 def _by_uuid(nvml: Any, gpus: List[Gpu], uuid: str) -> Gpu:
     """Return the GPU with that UUID; ValueError: NVML has none, or it is a part of one."""
     wanted = uuid[4:] if uuid[:4] in ("GPU-", "MIG-") else uuid
-    for told, handle in gpus:
-        if told[4:].lower() == wanted.lower():
-            return told, handle
+    for name, handle in gpus:
+        if name[4:].lower() == wanted.lower():
+            return name, handle
     if any(_is_divided(nvml, handle) for _, handle in gpus):
         raise ValueError(
-            "the training is on {}, a part of a divided GPU (MIG): NVML tells the power of whole "
+            "the training is on {}, a part of a divided GPU (MIG): NVML reports the power of whole "
             "cards only".format(uuid)
         )
     raise ValueError(
         "the training is on {}, NVML knows {}: the power of another GPU would be recorded".format(
-            uuid, ", ".join(told for told, _ in gpus) or "no GPU"
+            uuid, ", ".join(name for name, _ in gpus) or "no GPU"
         )
     )
 
@@ -86,8 +87,8 @@ def _first_visible(gpus: List[Gpu], environment: Dict[str, str]) -> Optional[Gpu
     first = environment.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
     if first[:4].upper() == "MIG-":
         raise ValueError(
-            "CUDA_VISIBLE_DEVICES names {}, a part of a divided GPU (MIG): NVML tells the power of "
-            "whole cards only".format(first)
+            "CUDA_VISIBLE_DEVICES names {}, a part of a divided GPU (MIG): NVML reports the power "
+            "of whole cards only".format(first)
         )
     if not first.isdigit():
         matching = [gpu for gpu in gpus if first and gpu[0].lower().startswith(first.lower())]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.telemetry.tally import Tally, quantile
+from epochwatt.telemetry.source_statistics import Tally, quantile
 
 
 def tally_of(values, step_s=0.5, total="power_w"):

@@ -1,4 +1,4 @@
-"""What is counted of one source during an epoch (board side: Python 3.6 grammar)."""
+"""Counts of one source during an epoch (board side: Python 3.6 grammar)."""
 
 import math
 from array import array
