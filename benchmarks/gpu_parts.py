@@ -219,6 +219,7 @@ def stall_rows(kind: str, sampled: Sampled, epoch: Epoch) -> Result:
     counted_j = float(stalled_j.sum())
     meta = {
         **epoch.bounds._asdict(),
+        "e2e_s": epoch.bounds.t_end_mono_s - epoch.bounds.t_start_mono_s,
         "timing_method": f"cuda_events_{kind}",
         "placement": epoch.placement,
         "tail_s": epoch.bounds.t_end_mono_s - epoch.placement["starts"][-1][1],
@@ -311,7 +312,7 @@ def study_rows(rows: list[dict[str, str]]) -> list[Row]:
     """Return what has to be so of a study's epochs on a GPU."""
     methods = {f"cuda_events_{kind}" for kind in TIMINGS}
     flags = {flag for row in rows for flag in row["flags"].split()}
-    energies_wh = [float(row["energy_trapezoid_wh"] or "nan") for row in rows]
+    energies_wh = [float(row["energy_wh"] or "nan") for row in rows]
     return [
         yes("study: timed by events, both ways", {row["timing_method"] for row in rows} == methods),
         yes("study: all epochs are valid", all(row["valid"] == "True" for row in rows)),

@@ -8,9 +8,11 @@ Source of the definitions: SIGMETRICS 2023 paper (doi 10.1145/3570604), sections
 `docs/conventions.md` says them at length.
 """
 
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Tuple
 
-SCHEMA_VERSION = 1  # of a record's files; an older one is read or refused, never guessed
+# Of the records in measured/ and of the tables made from them; docs/conventions.md lists them.
+SCHEMA_VERSION = 2
+READABLE_SCHEMAS = (1, 2)  # of records: 1 differs from 2 in the tables' columns of energy only
 TWIN = "twin"  # the backend whose runs are simulated
 PROTOCOL = 1  # of the measuring procedure; part of every run id (docs/decisions/0002)
 
@@ -88,18 +90,18 @@ ENERGY_COLUMNS = (
     _f("power_scope", "str", "", "module, socket, gpu or cpu_package; empty: no sensor"),
     _f("energy_method", "str", "", "trapezoid, or counter where the sensor counts energy itself"),
     _f("sampler_period_s", "float", "s", "mean period of the power samples"),
-    _f("energy_wh", "float", "Wh", "right-rectangle sum at 1 Hz, as in the papers"),
-    _f("energy_wh_missing_pct", "float", "%", "of the epoch, without a reading in that sum"),
-    _f("energy_trapezoid_wh", "float", "Wh", "trapezoid to the epoch's bounds, or the counter"),
+    _f("energy_wh", "float", "Wh", "trapezoid to the epoch's bounds, or the counter"),
     _f("energy_error_pct", "float", "%", "bound of that energy's error, 95 of 100 cases"),
+    _f("energy_paper_wh", "float", "Wh", "right-rectangle sum at 1 Hz, as in the papers"),
+    _f("energy_paper_missing_pct", "float", "%", "of the epoch, without a reading in that sum"),
     _f("stall_energy_j", "float", "J", "energy spent while stalled; none where not resolved"),
     _f("stall_energy_error_pct", "float", "%", "bound of its error, 95 of 100 cases"),
-    _f("power_mean_w", "float", "W", "energy / E2E"),
+    _f("power_mean_w", "float", "W", "`energy_wh` / `e2e_s`"),
 )
 
 EPOCH_COLUMNS = (
     _f("protocol", "int", "", "version of the measuring procedure"),
-    _f("schema_version", "int", "", "version of the record's form"),
+    _f("schema_version", "int", "", "version of the columns of this table"),
     _f("epoch", "int", "", "number of the epoch, the first is 0"),
     _f("t_start_unix_s", "float", "s", "wall clock just before iter(loader)"),
     _f("t_end_unix_s", "float", "s", "wall clock when the loop had ended"),
@@ -244,6 +246,22 @@ def with_defaults(factors: Dict[str, Any]) -> Dict[str, Any]:
             raise ValueError("factor {!r} is missing; it has no default".format(field.name))
     complete.update((k, v) for k, v in factors.items() if k not in complete)
     return complete
+
+
+# What columns were called in tables of schema version 1, where one of these was among them.
+_SCHEMA_1 = {
+    "energy_wh": "energy_paper_wh",
+    "energy_wh_missing_pct": "energy_paper_missing_pct",
+    "energy_trapezoid_wh": "energy_wh",
+}
+
+
+def current_names(header: Iterable[str]) -> List[str]:
+    """Return today's names of the columns of a table of epochs, whatever version wrote it."""
+    header = list(header)
+    if not {"energy_wh_missing_pct", "energy_trapezoid_wh"} & set(header):
+        return header
+    return [_SCHEMA_1.get(name, name) for name in header]
 
 
 def names(columns: Tuple[Field, ...]) -> Tuple[str, ...]:

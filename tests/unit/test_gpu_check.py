@@ -253,7 +253,7 @@ def test_study_is_skipped_where_there_is_no_snakemake(monkeypatch):
 GOOD = {
     "valid": "True",
     "power_scope": "gpu",
-    "energy_trapezoid_wh": "0.01",
+    "energy_wh": "0.01",
     "flags": "cold_process cache_advised",
 }
 
@@ -264,7 +264,7 @@ GOOD = {
         ({}, 0),
         ({"valid": "False"}, 1),
         ({"power_scope": "cpu_package"}, 1),
-        ({"energy_trapezoid_wh": ""}, 1),
+        ({"energy_wh": ""}, 1),
         ({"flags": "gpu_power_unknown"}, 1),
     ],
 )

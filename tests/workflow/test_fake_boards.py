@@ -74,7 +74,7 @@ def test_energy_is_that_of_the_rails(ran):
         for epoch, row in enumerate(checkout.rows(run.id)):
             record = checkout.record(run.id, epoch)
             bounds_s = record["t_start_mono_s"], record["t_end_mono_s"]
-            joules = 3600 * float(row["energy_trapezoid_wh"])
+            joules = 3600 * float(row["energy_wh"])
             assert row["power_scope"] == "module"
             assert joules == pytest.approx(checkout.board.energy_j(*bounds_s), rel=0.05)
 
@@ -154,9 +154,9 @@ def test_rail_that_stops_harms_neither_training_nor_the_other_epochs(agx):
         board.set_fault("rail_stops", "GPU")
         agx.make("runs")
     first, second = agx.rows(run.id)
-    assert float(first["energy_trapezoid_wh"]) > 0
+    assert float(first["energy_wh"]) > 0
     assert first["valid"] == "True"
-    assert not second["energy_trapezoid_wh"]
+    assert not second["energy_wh"]
     assert "sampler_gap" in second["flags"] or "power_missing" in second["flags"]
     assert float(second["loss"]) < float(first["loss"])
 
@@ -209,7 +209,7 @@ def test_board_measures_with_an_interpreter_of_its_own(shop):
     record = checkout.record(run.id, 0)
     assert record["software"]["python"].startswith("3.6.")
     assert record["board"]["power_mode"]["verified"]
-    assert float(checkout.rows(run.id)[0]["energy_trapezoid_wh"]) > 0
+    assert float(checkout.rows(run.id)[0]["energy_wh"]) > 0
     assert checkout.board.snapshot() == before
 
 

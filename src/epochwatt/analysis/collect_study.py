@@ -46,6 +46,7 @@ def _read(path: str | Path, dtypes: Mapping[str, str]) -> pd.DataFrame:
             for kind in _WARNINGS:
                 warnings.simplefilter("error", kind)
             table = pd.read_csv(path, dtype=dict(dtypes), index_col=False)
+        table.columns = pd.Index(fields.current_names(table.columns))
         missing = [name for name in _NEEDED if name not in table]
         if missing:
             raise ValueError(f"it has no column {missing[0]}")

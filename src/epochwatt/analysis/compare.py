@@ -35,7 +35,7 @@ PARTS = {
     "stall": "stall_s",
     "compute": "compute_s",
     "overhead": "overhead_s",
-    "energy": "energy_trapezoid_wh",
+    "energy": "energy_wh",
 }
 FACTORS = [*fields.names(fields.FACTORS), "protocol"]
 CONFIDENCE = 0.95

@@ -54,6 +54,7 @@ def _over(numerator: str, denominator: str, factor: float) -> Callable[[Row], fl
 
 # metric -> what it is of an epoch's row; the others are columns of that name
 DERIVED: dict[str, Callable[[Row], float]] = {
+    "energy_wh": lambda row: _float(row, "energy_paper_wh"),  # as the papers summed theirs
     "power_w": lambda row: _float(row, "power_mean_w"),
     "iops": lambda row: _float(row, "read_iops"),
     "cpu_util_pct": lambda row: _float(row, "cpu_util_median_pct"),  # both papers: median over time
@@ -63,7 +64,7 @@ DERIVED: dict[str, Callable[[Row], float]] = {
         _float(row, "read_iops") * _float(row, "e2e_s") / _float(row, "n_samples")
     ),
 }
-COLUMNS = ("stall_s", "compute_s", "e2e_s", "preprocess_s", "energy_wh", "cached_pct")
+COLUMNS = ("stall_s", "compute_s", "e2e_s", "preprocess_s", "cached_pct")
 # From telemetry, not in epochs.csv: whoever has the samples adds them to the rows.
 CLOCKS = ("gpu_freq_mhz", "emc_below_max_time_pct", "cpu_below_peak_time_pct")
 METRICS = (*DERIVED, *COLUMNS, "gpu_util_pct", *CLOCKS)
@@ -90,7 +91,7 @@ def read_rows(paths: Iterable[str | Path]) -> list[dict[str, Any]]:
             rows += [
                 {
                     name: _typed(kinds.get(name, "str"), cell)
-                    for name, cell in zip(header, row, strict=True)
+                    for name, cell in zip(fields.current_names(header), row, strict=True)
                 }
                 for row in cells
                 if row

@@ -113,6 +113,7 @@ def epoch_row(
     row: dict[str, Any] = dict.fromkeys(fields.names(fields.RUN_EPOCH_COLUMNS))
     row.update((k, v) for k, v in meta["factors"].items() if k in row)
     row.update((k, v) for k, v in meta.items() if k in row)
+    row["schema_version"] = fields.SCHEMA_VERSION  # of the row; its record may be older
     row["backend"] = meta.get("backend", row["backend"])  # what it really ran on
     row["stall_s"] = stall_s
     row["overhead_s"] = meta["e2e_s"] - stall_s - meta["compute_s"]
@@ -148,8 +149,8 @@ def _cache(meta: dict[str, Any]) -> dict[str, Any]:
 
 _VOID = (
     "energy_wh",
-    "energy_trapezoid_wh",
     "energy_error_pct",
+    "energy_paper_wh",
     "stall_energy_j",
     "stall_energy_error_pct",
     "power_mean_w",

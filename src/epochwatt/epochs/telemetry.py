@@ -163,13 +163,13 @@ def energy_row(
         "power_scope": about["scope"],
         "energy_method": method,
         "sampler_period_s": about["step_mean_s"],
-        "energy_wh": _known(paper_wh),
-        "energy_wh_missing_pct": _known(missing_pct),
-        "energy_trapezoid_wh": _known(energy_j / J_PER_WH),
+        "energy_wh": _known(energy_j / J_PER_WH),
         "energy_error_pct": _known(error_pct),
+        "energy_paper_wh": _known(paper_wh),
+        "energy_paper_missing_pct": _known(missing_pct),
         "stall_energy_j": _known(stall.energy_j),
         "stall_energy_error_pct": _known(stall.error_pct),
-        "power_mean_w": _known(mean_power_w(energy_j, window[1] - window[0])),
+        "power_mean_w": _known(mean_power_w(energy_j, meta["e2e_s"])),
         "flags": flags,
     }
 

@@ -40,7 +40,7 @@ def draw(job: Job) -> None:
         job.save(figure, "fig02a", rows)
     for panel, quantity, said, workers in (
         ("fig02b", "stall_s", "stall per epoch (s)", (FOUR,)),
-        ("fig02c", "energy_wh", "energy per epoch (Wh)", (0, FOUR)),
+        ("fig02c", "energy_paper_wh", "energy per epoch (Wh)", (0, FOUR)),
     ):
         shown = of_paper(bars, workers)
         with job.panel(panel, [bar.run for bar in shown]) as (figure, axes):

@@ -64,7 +64,7 @@ def draw_energy(bars: list[Bar], axes: Axes, job: Job) -> list[dict[str, object]
     """Draw the energy of each run's epochs 1+; return the CSV's rows."""
     colour = job.colours("missing", "published", *{bar.run.factors["storage"] for bar in bars})
     x = positions([bar.group for bar in bars])
-    numbers = [bar.run.number("energy_wh") for bar in bars]
+    numbers = [bar.run.number("energy_paper_wh") for bar in bars]
     colours = [colour[bar.run.factors["storage"]] for bar in bars]
     axes.bar(x, [number.value or 0.0 for number in numbers], width=0.8, color=colours)
     draw_missing(
@@ -72,6 +72,6 @@ def draw_energy(bars: list[Bar], axes: Axes, job: Job) -> list[dict[str, object]
     )
     rows = []
     for bar, number, at in zip(bars, numbers, x, strict=True):
-        rows.append(marked_row(bar.run, "energy_wh", number, job))
+        rows.append(marked_row(bar.run, "energy_paper_wh", number, job))
         draw_mark(axes, at, rows[-1], colour["published"])
     return rows

@@ -24,7 +24,7 @@ FACETS_APART = 0.06  # of a facet's width: the numbers of the axes between two s
 PUT_IN = "; how much units differ is put in as the paper prints it, not predicted"
 PANELS = (
     ("fig05a", "e2e_s", "E2E per epoch (s)"),
-    ("fig05b", "energy_wh", "energy per epoch (Wh)"),
+    ("fig05b", "energy_paper_wh", "energy per epoch (Wh)"),
 )
 
 

@@ -39,7 +39,7 @@ def draw(job: Job) -> None:
     with job.panel("fig06a") as (figure, axes):
         left, right = style.side_by_side(figure, axes, 2)
         rows = draw_bars(left, job, "e2e_s", "E2E per epoch (s)")
-        rows += draw_bars(right, job, "energy_wh", "energy per epoch (Wh)")
+        rows += draw_bars(right, job, "energy_paper_wh", "energy per epoch (Wh)")
         legend(left, rows, job.palette["published"])
         job.save(figure, "fig06a", rows)
     with job.panel("fig06b") as (figure, axes):

@@ -30,7 +30,7 @@ from epochwatt.figures.runs import Number, RunData
 STRONGEST = ("max", "MAXN")
 PLACE = ("device", "instance", "power_mode")
 NO_BASELOAD = "no idle power of this mode"
-ENERGY = ("energy_wh", "baseload_wh", "baseload_pct")  # rows of a bar in panel b
+ENERGY = ("energy_paper_wh", "baseload_wh", "baseload_pct")  # rows of a bar in panel b
 
 Rows = list[dict[str, Any]]
 BaseLoads = Mapping[tuple[Any, ...], float]
@@ -135,7 +135,7 @@ def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) 
 
 
 def _energy_rows(run: RunData, job: Job, base_w: BaseLoads) -> Rows:
-    energy, e2e = run.number("energy_wh"), run.number("e2e_s")
+    energy, e2e = run.number("energy_paper_wh"), run.number("e2e_s")
     power_w = base_w.get(tuple(run.factors[key] for key in PLACE))
     base = Number(None, 0, e2e.missing or NO_BASELOAD)
     share = Number(None, 0, energy.missing or base.missing)

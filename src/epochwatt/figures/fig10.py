@@ -42,7 +42,7 @@ def draw(job: Job) -> None:
     small = [group for group in groups if group[0].run.factors["model"] not in NOT_SHOWN]
     _draw_panel(job, "fig10a", groups, "e2e_s", "time_s", "E2E per epoch, epochs 1+ (s)", found)
     said = "energy per epoch, epochs 1+ (Wh)"
-    _draw_panel(job, "fig10b", small, "energy_wh", "energy_wh", said, found)
+    _draw_panel(job, "fig10b", small, "energy_paper_wh", "energy_wh", said, found)
 
 
 def read(path: str) -> Predictions:

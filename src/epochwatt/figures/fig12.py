@@ -9,4 +9,4 @@ from epochwatt.figures.job import Job
 
 def draw(job: Job) -> None:
     """Draw the panel."""
-    modes.draw(job, "fig12", "energy_wh")
+    modes.draw(job, "fig12", "energy_paper_wh")

@@ -9,4 +9,4 @@ from epochwatt.figures.job import Job
 
 def draw(job: Job) -> None:
     """Draw the panel."""
-    modes.draw(job, "fig13", "energy_wh", "cores")
+    modes.draw(job, "fig13", "energy_paper_wh", "cores")

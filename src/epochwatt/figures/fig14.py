@@ -9,4 +9,4 @@ from epochwatt.figures.job import Job
 
 def draw(job: Job) -> None:
     """Draw the panel."""
-    modes.draw(job, "fig14", "energy_wh", "cpu_mhz")
+    modes.draw(job, "fig14", "energy_paper_wh", "cpu_mhz")

@@ -9,4 +9,4 @@ from epochwatt.figures.job import Job
 
 def draw(job: Job) -> None:
     """Draw the panel."""
-    modes.draw(job, "fig15", "energy_wh", "gpu_mhz")
+    modes.draw(job, "fig15", "energy_paper_wh", "gpu_mhz")

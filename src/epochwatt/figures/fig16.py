@@ -9,4 +9,4 @@ from epochwatt.figures.job import Job
 
 def draw(job: Job) -> None:
     """Draw the panel."""
-    modes.draw(job, "fig16", "energy_wh", "emc_mhz")
+    modes.draw(job, "fig16", "energy_paper_wh", "emc_mhz")

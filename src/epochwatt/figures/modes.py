@@ -30,7 +30,7 @@ from epochwatt.text import counted
 
 SMALL = "lenet"  # on the secondary axes
 STRONGEST = "g"  # AGX's MAXN: a diamond
-SAID = {"energy_wh": "energy per epoch (mWh)", "power_mean_w": "average power (W)"}
+SAID = {"energy_paper_wh": "energy per epoch (mWh)", "power_mean_w": "average power (W)"}
 CLOCKS = {"cpu_mhz": "CPU", "gpu_mhz": "GPU", "emc_mhz": "memory"}
 SOLID, TRIANGLE, HOLLOW, LINE = ("o", True), ("^", True), ("s", False), ("x", False)
 NOT_TOLD = ("*", False)  # of a run whose records are gone
@@ -93,7 +93,7 @@ def draw(job: Job, panel: str, x: str, by: str = "") -> None:
 
     Parameters
     ----------
-    x : column on the x axis, `energy_wh` or `power_mean_w`
+    x : column on the x axis, `energy_paper_wh` or `power_mean_w`
     by : setting of the power modes that the markers tell; empty: none
     """
     found = clouds(job, x)
@@ -163,7 +163,7 @@ def _planes(axes: Axes, found: Sequence[Cloud], x: str) -> tuple[Axes, Axes]:
         planes = (axes, top)
     for plane in planes:
         plane.grid(visible=plane is axes, axis="both")
-        if x == "energy_wh":  # the paper's unit; the CSV stays in Wh
+        if x == "energy_paper_wh":  # the paper's unit; the CSV stays in Wh
             plane.xaxis.set_major_formatter(FuncFormatter(lambda wh, _: f"{1e3 * wh:g}"))
     axes.set_xlabel(SAID[x])
     axes.set_ylabel("E2E per epoch, epochs 1+ (s)")

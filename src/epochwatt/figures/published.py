@@ -18,7 +18,11 @@ from epochwatt.published.numbers import (
 )
 from epochwatt.study.runs import TWIN
 
-METRICS = {"power_mean_w": "power_w", "read_iops": "iops"}  # our column -> name in the tables
+METRICS = {  # our column -> name in the tables
+    "power_mean_w": "power_w",
+    "energy_paper_wh": "energy_wh",
+    "read_iops": "iops",
+}
 ON_BOARD = "i"  # the idle state that the module's own sensors were read in
 BOUNDS = {"less_than": "v", "at_most": "v", "at_least": "^"}  # qualifier -> marker
 RANGE = "range"  # qualifier of a lower and an upper bound of one run

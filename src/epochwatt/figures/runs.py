@@ -107,9 +107,11 @@ def _read(path: str) -> list[dict[str, Any]]:
     """Read an `epochs.csv`."""
     parse = {field.name: _PARSE[field.kind] for field in fields.RUN_EPOCH_COLUMNS}
     with open(path, newline="", encoding="utf-8") as handle:
+        rows = csv.DictReader(handle)
+        rows.fieldnames = fields.current_names(rows.fieldnames or ())
         return [
             {name: parse[name](cell) if cell else None for name, cell in row.items()}
-            for row in csv.DictReader(handle)
+            for row in rows
         ]
 
 

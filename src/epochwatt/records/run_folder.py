@@ -297,10 +297,11 @@ def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
     if not isinstance(meta, dict):
         raise RecordError("{} holds no record".format(path))
     version = meta.get("schema_version")
-    if version != fields.SCHEMA_VERSION:
+    if version not in fields.READABLE_SCHEMAS:
         raise RecordError(
-            "{} has schema version {}, this epochwatt reads {}; the version that wrote it can "
-            "read it".format(path, version, fields.SCHEMA_VERSION)
+            "{} has schema version {}".format(path, version),
+            allowed=fields.READABLE_SCHEMAS,
+            do="read it with the version of epochwatt that wrote it",
         )
     missing = [key for key in _KEYS if key not in meta]
     if missing:

@@ -315,10 +315,12 @@ def energy_row(
         "power_scope": "module",
         "energy_method": TRAPEZOID,
         "sampler_period_s": energy.mean_period_s,
-        "energy_wh": math.nan if lacks_much(missing_pct, length_s) else paper_energy_wh(*about),
-        "energy_wh_missing_pct": missing_pct,
-        "energy_trapezoid_wh": energy.energy_j / J_PER_WH,
+        "energy_wh": energy.energy_j / J_PER_WH,
         "energy_error_pct": None,
+        "energy_paper_wh": (
+            math.nan if lacks_much(missing_pct, length_s) else paper_energy_wh(*about)
+        ),
+        "energy_paper_missing_pct": missing_pct,
         "stall_energy_j": None,
         "stall_energy_error_pct": None,
         "power_mean_w": mean_power_w(energy.energy_j, float(epoch.e2e_s)),

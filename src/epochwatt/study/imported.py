@@ -35,10 +35,11 @@ def imported_runs(root: Path = Path()) -> dict[str, Run]:
         except RecordError as error:
             raise RecordError(f"{error}\n  import its logs again, or remove its folder") from error
         told = source["run"], source["schema_version"]
-        if told != (path.parent.name, fields.SCHEMA_VERSION):
+        if told[0] != path.parent.name or told[1] not in fields.READABLE_SCHEMAS:
             raise RecordError(
                 f"{path} is that of run {told[0]} in schema version {told[1]}\n"
-                f"  wanted: its folder's name, {fields.SCHEMA_VERSION}; import its logs again"
+                f"  wanted: its folder's name, {' or '.join(map(str, fields.READABLE_SCHEMAS))}; "
+                "import its logs again"
             )
         runs[source["run"]] = Run(
             id=source["run"],

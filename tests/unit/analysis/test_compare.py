@@ -117,8 +117,8 @@ class TestRatios:
         assert (row.a, row.b, row.ratio, row.n_epochs_a, row.n_epochs_b) == (5.0, 10.0, 2.0, 2, 2)
 
     def test_every_part_has_its_own_ratio(self, put):
-        put("a", *([{"energy_trapezoid_wh": 2.0}] * 3))
-        slow = {"wait_s": 2.5, "compute_s": 4.5, "e2e_s": 8.0, "energy_trapezoid_wh": 3.0}
+        put("a", *([{"energy_wh": 2.0}] * 3))
+        slow = {"wait_s": 2.5, "compute_s": 4.5, "e2e_s": 8.0, "energy_wh": 3.0}
         put("b", *([slow] * 3))
         told = {part: row.ratio for part, row in ratios("a", "b").items()}
         wanted = {"e2e": 2.0, "stall": 2.0, "compute": 2.0, "overhead": 2.0, "energy": 1.5}
@@ -145,8 +145,8 @@ class TestRatios:
         assert (row.verdict, row.reason, row.ratio) == ("not comparable", "no value in A", None)
 
     def test_energies_of_different_scopes_have_no_ratio(self, put):
-        put("a", *([{"energy_trapezoid_wh": 2.0, "power_scope": "module"}] * 3))
-        put("b", *([{"energy_trapezoid_wh": 3.0, "power_scope": "socket"}] * 3))
+        put("a", *([{"energy_wh": 2.0, "power_scope": "module"}] * 3))
+        put("b", *([{"energy_wh": 3.0, "power_scope": "socket"}] * 3))
         row = ratios("a", "b")["energy"]
         assert (row.verdict, row.reason) == ("not comparable", "energy of module against socket")
 
@@ -249,5 +249,5 @@ class TestText:
             ("stall", "stall_s", "equivalent"),
             ("compute", "compute_s", "different"),
             ("overhead", "overhead_s", rows[3]["verdict"]),
-            ("energy", "energy_trapezoid_wh", "not comparable"),
+            ("energy", "energy_wh", "not comparable"),
         ]

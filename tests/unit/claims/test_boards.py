@@ -109,7 +109,7 @@ def test_strongest_mode_and_front(verdicts, run):
     fastest = "e2e_s(pm=strongest_mode()) <= min([e2e_s(pm=p) for p in modes()])"
     form = f"{fastest} and strongest_mode() in pareto()"
     there = [
-        run({"power_mode": m}, e2e_s=t, energy_wh=e)
+        run({"power_mode": m}, e2e_s=t, energy_paper_wh=e)
         for m, t, e in (("max", 1.0, 5.0), ("half", 2.0, 1.0))
     ]
     assert verdicts(form, *there)[0].status == "holds"

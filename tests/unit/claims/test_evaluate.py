@@ -150,7 +150,7 @@ def modes(epochs):
         rows = []
         for mode in "abcdefghijklmn":
             energy_wh, e2e_s = costs.get(mode, (50.0, 50.0))
-            told = {"energy_wh": energy_wh, "e2e_s": e2e_s, "power_mean_w": energy_wh / e2e_s}
+            told = {"energy_paper_wh": energy_wh, "e2e_s": e2e_s, "power_mean_w": energy_wh / e2e_s}
             rows += epochs({"power_mode": mode}, *[told] * 6)
         return rows
 
@@ -240,7 +240,7 @@ def test_wrong_predicate_names_claim_column_and_character(verdict):
 
 def test_every_predicate_finds_its_runs_in_the_papers_studies(claims, terms, epochs):
     """Made-up epochs of all simulated runs: no run is missing but what no study can have."""
-    metrics = ("stall_s", "compute_s", "e2e_s", "energy_wh", "power_mean_w", "cached_pct")
+    metrics = ("stall_s", "compute_s", "e2e_s", "energy_paper_wh", "power_mean_w", "cached_pct")
     rows = [
         row
         for run in load_settings({"studies": "simulated"}, ROOT).table.runs.values()

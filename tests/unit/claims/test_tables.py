@@ -83,7 +83,7 @@ def test_two_runs_of_the_same_factors_are_not_mixed(epochs, factors):
 
 
 def test_metric_that_an_epoch_lacks_is_named(six, factors):
-    with pytest.raises(NotEvaluable, match="energy_wh of run sigmetrics2023-twin"):
+    with pytest.raises(NotEvaluable, match="energy_paper_wh of run sigmetrics2023-twin"):
         EpochTable(six).number("energy_wh", factors(), "1+")
 
 
@@ -113,7 +113,7 @@ def test_hipcw_tells_the_median_gpu_utilisation(epochs, factors):
 
 
 def test_power_scopes_are_not_mixed(epochs, factors):
-    told = ({"energy_wh": 1.0}, {"energy_wh": 1.0, "power_scope": "gpu"})
+    told = ({"energy_paper_wh": 1.0}, {"energy_paper_wh": 1.0, "power_scope": "gpu"})
     with pytest.raises(NotEvaluable, match="one power scope"):
         EpochTable(epochs({}, *told)).number("energy_wh", factors(), "all")
 

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from epochwatt import fields
 from epochwatt.epochs import telemetry
@@ -27,7 +29,7 @@ def source(scope=None, total=None, **counts):
 
 
 def record(sources, wait_s=2.0, compute_s=8.0):
-    meta = {"t_start_mono_s": START, "t_end_mono_s": END, "tail_s": 0.0}
+    meta = {"t_start_mono_s": START, "t_end_mono_s": END, "e2e_s": END - START, "tail_s": 0.0}
     minibatch_s = np.array([[wait_s, 0.0, compute_s]], dtype=np.float32)
     return EpochRecord(meta, minibatch_s, {"sources": sources, "clock_jumps": 0}, "")
 
@@ -40,7 +42,7 @@ def steady(watt, column="power_total_w"):
 def test_steady_power_gives_its_energy_and_share_of_the_stall():
     sources = {"ina": source("module", "power_total_w")}
     (row,) = telemetry.energies(record(sources), {"ina": steady(36.0)})
-    assert row["energy_trapezoid_wh"] == pytest.approx(0.1)
+    assert row["energy_wh"] == pytest.approx(0.1)
     assert row["power_mean_w"] == pytest.approx(36.0)
     assert row["stall_energy_j"] == pytest.approx(72.0, rel=1e-6)
     assert (row["power_scope"], row["energy_method"]) == ("module", "trapezoid")
@@ -56,12 +58,28 @@ def test_a_counter_is_believed_before_the_samples_of_power():
     assert 0 < row["energy_error_pct"] < 3
 
 
+@given(
+    watts=st.lists(st.floats(0.01, 1e3), min_size=120, max_size=120),
+    e2e_s=st.floats(0.5, 10.0),
+    is_counted=st.booleans(),
+)
+def test_mean_power_is_energy_over_e2e_of_the_same_row(watts, e2e_s, is_counted):
+    table = {"t_mono_s": START - 0.5 + 0.1 * np.arange(120), "power_gpu_w": np.array(watts)}
+    if is_counted:
+        table["energy_gpu_j"] = np.cumsum(watts)
+    epoch = record({"nvml": source("gpu", "power_gpu_w")})
+    epoch.meta.update(t_end_mono_s=START + e2e_s, e2e_s=START + e2e_s - START)
+    (row,) = telemetry.energies(epoch, {"nvml": table})
+    mean_w = row["energy_wh"] * 3600 / epoch.meta["e2e_s"]
+    assert row["power_mean_w"] == pytest.approx(mean_w, rel=1e-15)
+
+
 def test_stalls_that_cannot_be_placed_have_no_energy_and_the_rest_has():
     epoch = record({"nvml": source("gpu", "power_gpu_w")})
     epoch.meta["timing_method"] = "cuda_events_pooled"  # and no `placement`: an older version's
     (row,) = telemetry.energies(epoch, {"nvml": steady(36.0, "power_gpu_w")})
     assert row["stall_energy_j"] is None
-    assert row["energy_trapezoid_wh"] == pytest.approx(0.1)
+    assert row["energy_wh"] == pytest.approx(0.1)
     assert "stalls_not_placed" in row["flags"]
 
 
@@ -110,7 +128,7 @@ def test_a_sensor_without_any_reading_is_missing_not_zero():
     sources = {"ina": source("module", "power_total_w")}
     (row,) = telemetry.energies(record(sources), {"ina": steady(np.nan)})
     assert "power_missing" in row["flags"]
-    assert row["energy_wh"] is row["energy_trapezoid_wh"] is row["stall_energy_j"] is None
+    assert row["energy_paper_wh"] is row["energy_wh"] is row["stall_energy_j"] is None
 
 
 def test_a_failing_source_and_a_set_clock_are_flagged():
@@ -156,7 +174,7 @@ def test_a_lying_sensor_voids_the_energy_of_its_epoch_and_of_no_other(tmp_path, 
         rows = list(csv.DictReader(handle))
     assert float(rows[0]["power_mean_w"]) == pytest.approx(10.0)
     assert [row["power_scope"] for row in rows] == ["module", "module"]
-    assert rows[1]["power_mean_w"] == rows[1]["energy_trapezoid_wh"] == ""
+    assert rows[1]["power_mean_w"] == rows[1]["energy_wh"] == ""
     assert "power_negative" in rows[1]["flags"]
     assert [row["valid"] for row in rows] == ["True", "True"]
     with open(out / "energy.csv") as handle:
@@ -205,9 +223,9 @@ def test_a_sensor_that_vanishes_leaves_no_energy_of_the_papers_sum():
     table["power_total_w"] += np.sin(table["t_mono_s"])
     table["power_total_w"][table["t_mono_s"] > START + 6] = np.nan
     (row,) = telemetry.energies(record({"ina": source("module", "power_total_w")}), {"ina": table})
-    assert row["energy_wh"] is row["energy_error_pct"] is None
-    assert row["energy_wh_missing_pct"] == pytest.approx(45, abs=6)
-    assert row["energy_trapezoid_wh"] == pytest.approx(0.1, rel=0.05)
+    assert row["energy_paper_wh"] is row["energy_error_pct"] is None
+    assert row["energy_paper_missing_pct"] == pytest.approx(45, abs=6)
+    assert row["energy_wh"] == pytest.approx(0.1, rel=0.05)
     assert {"power_lost", "power_gap"} <= row["flags"]
 
 
@@ -215,8 +233,8 @@ def test_the_papers_sum_is_kept_with_its_own_loss():
     (row,) = telemetry.energies(
         record({"ina": source("module", "power_total_w")}), {"ina": steady(36.0)}
     )
-    assert row["energy_wh"] == pytest.approx(0.1, rel=0.2)
-    assert 0 <= row["energy_wh_missing_pct"] <= 20
+    assert row["energy_paper_wh"] == pytest.approx(0.1, rel=0.2)
+    assert 0 <= row["energy_paper_missing_pct"] <= 20
 
 
 def test_stalls_that_the_sensor_cannot_tell_have_no_energy():
@@ -226,7 +244,7 @@ def test_stalls_that_the_sensor_cannot_tell_have_no_energy():
         (row,) = telemetry.energies(record(sources), {"ina": steady(36.0)})
         assert row["stall_energy_j"] is row["stall_energy_error_pct"] is None
         assert "stall_power_unresolved" in row["flags"]
-        assert row["energy_trapezoid_wh"] == pytest.approx(0.1)
+        assert row["energy_wh"] == pytest.approx(0.1)
 
 
 def test_a_negative_reading_costs_that_reading_alone():
@@ -235,7 +253,7 @@ def test_a_negative_reading_costs_that_reading_alone():
     sources = {"ina": source("module", "power_total_w", n_negative=1)}
     (row,) = telemetry.energies(record(sources), {"ina": table})
     assert "power_negative" in row["flags"]
-    assert row["energy_trapezoid_wh"] == pytest.approx(0.1)
+    assert row["energy_wh"] == pytest.approx(0.1)
     with open("config/flags.yaml") as handle:
         effects = yaml.safe_load(handle)
     assert effects["power_negative"] == {"effect": "informs"}

@@ -21,7 +21,7 @@ def job(job_of, made_up, gone):
         made_up(
             {"wait_s": 3.0, "e2e_s": 6.0},
             {},
-            {"copy_s": 0.25, "energy_wh": 0.5},
+            {"copy_s": 0.25, "energy_paper_wh": 0.5},
             num_workers=0,
             **HDD,
         ),

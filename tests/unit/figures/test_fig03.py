@@ -6,7 +6,7 @@ from epochwatt.figures.fig03 import bars_of, draw
 def test_numbers_are_of_epoch_0_without_workers_and_of_later_ones_with_four(
     job_of, made_up, gone, numbers
 ):
-    epochs = ({"e2e_s": 6.0}, {"energy_wh": 0.25})
+    epochs = ({"e2e_s": 6.0}, {"energy_paper_wh": 0.25})
     draw(
         job_of(
             "fig03",

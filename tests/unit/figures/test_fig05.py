@@ -10,7 +10,7 @@ RESNET = {"model": "resnet"}
 @pytest.fixture
 def drawn(job_of, made_up, gone):
     """Two boards of a type, a third that cannot be had, another type whose epochs are all alike."""
-    epochs = [{"e2e_s": e2e_s, "energy_wh": 3.0} for e2e_s in (400.0, 350.0, 300.0, 310.0)]
+    epochs = [{"e2e_s": e2e_s, "energy_paper_wh": 3.0} for e2e_s in (400.0, 350.0, 300.0, 310.0)]
     draw(
         job_of(
             "fig05",

@@ -41,7 +41,7 @@ def records(tmp_path):
 @pytest.fixture
 def drawn(job_of, made_up, gone, records):
     """LeNet with DVFS off for three epochs and on for two, ResNet without records or not at all."""
-    told = {"energy_wh": 0.25, "gpu_util_pct": 20.0}
+    told = {"energy_paper_wh": 0.25, "gpu_util_pct": 20.0}
     paths = [
         made_up({}, told, told, dvfs="off"),
         made_up({}, {**told, "e2e_s": 5.0}, dvfs="on"),

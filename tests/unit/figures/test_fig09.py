@@ -25,7 +25,9 @@ def idle(tmp_path):
 @pytest.fixture
 def paths(made_up):
     """Modes g and a of LeNet-5: energies of 16 and 10 J in 4 s."""
-    return [made_up({}, {"energy_wh": j / 3600}, power_mode=m) for m, j in (("g", 72), ("a", 40))]
+    return [
+        made_up({}, {"energy_paper_wh": j / 3600}, power_mode=m) for m, j in (("g", 72), ("a", 40))
+    ]
 
 
 def test_base_loads_are_those_of_state_i_by_the_boards_sensors(idle):
@@ -55,10 +57,10 @@ def test_base_load_is_idle_power_times_e2e(paths, idle, job_of, numbers):
     draw(job_of("fig09", *paths, idle=idle))
     told = [(*k, float(v)) for *k, v in numbers("fig09b", "power_mode", "quantity", "value")]
     assert told == [
-        ("a", "energy_wh", pytest.approx(40 / 3600)),
+        ("a", "energy_paper_wh", pytest.approx(40 / 3600)),
         ("a", "baseload_wh", pytest.approx(20 / 3600)),
         ("a", "baseload_pct", pytest.approx(50.0)),
-        ("g", "energy_wh", pytest.approx(72 / 3600)),
+        ("g", "energy_paper_wh", pytest.approx(72 / 3600)),
         ("g", "baseload_wh", pytest.approx(36 / 3600)),
         ("g", "baseload_pct", pytest.approx(50.0)),
     ]
@@ -78,7 +80,7 @@ def test_missing_energy_is_named_and_the_base_load_is_not(made_up, idle, job_of,
     draw(job_of("fig09", *(made_up(power_mode=mode) for mode in "ag"), idle=idle))
     told = numbers("fig09b", "quantity", "missing")[:3]
     assert told == [
-        ("energy_wh", "not measured"),
+        ("energy_paper_wh", "not measured"),
         ("baseload_wh", ""),
         ("baseload_pct", "not measured"),
     ]

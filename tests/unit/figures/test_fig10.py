@@ -30,7 +30,7 @@ def table(tmp_path):
 
 
 def test_observed_predicted_and_error_stand_side_by_side(made_up, job_of, numbers, table):
-    runs = [made_up({}, {"energy_wh": 4.0}, power_mode=mode) for mode in "ab"]
+    runs = [made_up({}, {"energy_paper_wh": 4.0}, power_mode=mode) for mode in "ab"]
     draw(job_of("fig10", *runs, predictions=table((5.0, True), (3.0, False))))
     assert numbers("fig10a", "power_mode", "quantity", "value", "trains") == [
         ("a", "e2e_s", "4.0", "True"),
@@ -41,8 +41,8 @@ def test_observed_predicted_and_error_stand_side_by_side(made_up, job_of, number
         ("b", "mape_pct", "25.0", "False"),
     ]
     assert numbers("fig10b", "quantity", "value")[:2] == [
-        ("energy_wh", "4.0"),
-        ("predicted_energy_wh", "5.0"),
+        ("energy_paper_wh", "4.0"),
+        ("predicted_energy_paper_wh", "5.0"),
     ]
 
 
@@ -50,14 +50,20 @@ def test_error_of_a_long_run_is_of_the_epochs_that_the_papers_runs_have(
     made_up, job_of, numbers, table
 ):
     """Of epochs 1 to 5, one is not valid and one has no energy."""
-    epochs = [{"energy_wh": 4.0}, {"energy_wh": 4.0}, INVALID, {}, *([{"energy_wh": 4.0}] * 6)]
+    epochs = [
+        {"energy_paper_wh": 4.0},
+        {"energy_paper_wh": 4.0},
+        INVALID,
+        {},
+        *([{"energy_paper_wh": 4.0}] * 6),
+    ]
     runs = [made_up(*epochs, power_mode=mode) for mode in "ab"]
     draw(job_of("fig10", *runs, predictions=table((5.0, True), (3.0, False))))
     assert numbers("fig10a", "quantity", "n_epochs")[:3] == [
         *(("e2e_s", "8"), ("predicted_e2e_s", "8"), ("mape_pct", "4"))
     ]
     assert numbers("fig10b", "quantity", "n_epochs")[:3] == [
-        *(("energy_wh", "7"), ("predicted_energy_wh", "7"), ("mape_pct", "3"))
+        *(("energy_paper_wh", "7"), ("predicted_energy_paper_wh", "7"), ("mape_pct", "3"))
     ]
 
 
@@ -87,13 +93,13 @@ def test_modes_without_a_prediction_say_so(made_up, job_of, numbers):
         ("predicted_e2e_s", "no model was fitted"),
         ("mape_pct", "no model was fitted"),
     }
-    assert ("energy_wh", "not measured") in numbers("fig10b", "quantity", "missing")
+    assert ("energy_paper_wh", "not measured") in numbers("fig10b", "quantity", "missing")
 
 
 def test_a_network_that_the_model_fails_for_says_so_and_what_is_published(
     made_up, job_of, table, monkeypatch
 ):
-    runs = [made_up({}, {"energy_wh": 4.0}, power_mode=mode) for mode in "ab"]
+    runs = [made_up({}, {"energy_paper_wh": 4.0}, power_mode=mode) for mode in "ab"]
     titles = []
     monkeypatch.setattr(
         "matplotlib.axes.Axes.set_title", lambda self, text, **look: titles.append(text)

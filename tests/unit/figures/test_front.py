@@ -118,7 +118,7 @@ def test_table_has_what_was_observed_beside_what_is_expected(tmp_path, advice, w
     told = advice()
     about = {"dataset": "mnist", "dataset_source": "digits", "power_mode": "b"} | WORKLOAD
     about = fields.with_defaults(about)
-    later = {"e2e_s": 123.456789, "energy_trapezoid_wh": 0.25, "energy_wh": 0.2}
+    later = {"e2e_s": 123.456789, "energy_wh": 0.25, "energy_paper_wh": 0.2}
     energy = {"power_scope": "module"}
     write_epochs(told.fit.runs[1], about, {}, later | energy, later | energy, root=tmp_path)
     rows = front.front_rows(told, tmp_path)

@@ -28,7 +28,7 @@ def runs(made_up):
         return [
             made_up(
                 {},
-                {"energy_wh": wh, "e2e_s": s, "power_mean_w": wh * 3600 / s},
+                {"energy_paper_wh": wh, "e2e_s": s, "power_mean_w": wh * 3600 / s},
                 **{"model": model, "power_mode": mode, **factors},
             )
             for mode, (wh, s) in costs.items()
@@ -64,13 +64,13 @@ class TestNumbers:
         draw(job_of(figure, *runs(), records=folders))
         told = numbers(figure, "power_mode", "quantity", "value", "on_front", "epoch_set")
         assert told == [
-            ("a", "energy_wh", "0.1", "True", "1+"),
+            ("a", "energy_paper_wh", "0.1", "True", "1+"),
             ("a", "e2e_s", "9.0", "True", "1+"),
-            ("b", "energy_wh", "0.2", "False", "1+"),
+            ("b", "energy_paper_wh", "0.2", "False", "1+"),
             ("b", "e2e_s", "9.5", "False", "1+"),
-            ("g", "energy_wh", "0.3", "True", "1+"),
+            ("g", "energy_paper_wh", "0.3", "True", "1+"),
             ("g", "e2e_s", "5.0", "True", "1+"),
-            ("h", "energy_wh", "0.4", "False", "1+"),
+            ("h", "energy_paper_wh", "0.4", "False", "1+"),
             ("h", "e2e_s", "5.0", "False", "1+"),
         ]
 
@@ -102,7 +102,7 @@ class TestNumbers:
         draw(job_of("fig08", *paths))
         told = numbers("fig08", "power_mode", "quantity", "value", "on_front", "missing")
         assert told[-2:] == [
-            ("c", "energy_wh", "", "", "not measured"),
+            ("c", "energy_paper_wh", "", "", "not measured"),
             ("c", "e2e_s", "4.0", "", ""),
         ]
 
@@ -114,14 +114,16 @@ class TestNumbers:
         draw(job_of("fig08", *runs("resnet", {"g": (3.0, 350.0), "b": (2.0, 700.0)})))
         told = numbers("fig08", "power_mode", "quantity", "published", "published_id")
         assert told == [
-            ("g", "energy_wh", "3.03", "S5.5.1-03"),
+            ("g", "energy_paper_wh", "3.03", "S5.5.1-03"),
             ("g", "e2e_s", "349.0", "S5.5.1-01"),
-            ("b", "energy_wh", "", ""),
+            ("b", "energy_paper_wh", "", ""),
             ("b", "e2e_s", "", ""),
         ]
 
     def test_a_single_mode_compares_nothing(self, runs, job_of):
-        found = modes.clouds(job_of("fig08", *runs(), *runs("resnet", {"g": (3, 9)})), "energy_wh")
+        found = modes.clouds(
+            job_of("fig08", *runs(), *runs("resnet", {"g": (3, 9)})), "energy_paper_wh"
+        )
         assert [cloud.model for cloud in found] == ["lenet"]
 
     def test_setting_of_the_mode_is_told_and_empty_where_records_are_gone(

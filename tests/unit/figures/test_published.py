@@ -105,7 +105,7 @@ def test_legend_has_an_entry_per_shape_filled_where_the_fit_has_seen_all_of_it()
         {**told, "quantity": "stall_s"},
         {**told, "quantity": "e2e_s"},
         {**told, "quantity": "e2e_s", "seen_by_fit": False},
-        {**told, "quantity": "energy_wh"},
+        {**told, "quantity": "energy_paper_wh"},
         {**told, "quantity": "n_epochs_in_15h"},
         {**told, "published_qualifier": "at_least"},
         {**cells(None), "quantity": "compute_s"},

@@ -21,7 +21,7 @@ def test_number_is_the_mean_of_the_valid_epochs_of_a_set(made_up):
         (({}, INVALID), "stall_s", "1+", "no valid epoch after the first"),
         ((INVALID, {}), "stall_s", "0", "no valid first epoch"),
         ((INVALID, INVALID), "stall_s", "all", "no valid epoch"),
-        (({}, {}), "energy_wh", "1+", "not measured"),
+        (({}, {}), "energy_paper_wh", "1+", "not measured"),
     ],
 )
 def test_missing_number_says_why(made_up, epochs, column, epoch_set, why):

@@ -134,7 +134,7 @@ def planted(tmp_path, write_epochs):
                 mode = PLANTED[letter]
                 time_s = PER_NETWORK[network] * (float(np.dot(SLOPES, mode[:4])) + CONSTANT)
                 energy_wh = float(np.dot(ENERGY, [*mode[:4], time_s, 1.0]))
-                both = {"energy_wh": energy_wh, "energy_trapezoid_wh": energy_wh}
+                both = {"energy_wh": energy_wh, "energy_paper_wh": energy_wh}
                 told = {**both, "power_scope": "module"} if energy else {}
                 run = f"{network}-{letter}"
                 about = {**{"setup": "sigmetrics2023", "backend": "twin", "device": "agx"},

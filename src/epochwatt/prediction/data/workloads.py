@@ -86,7 +86,9 @@ def read_workloads(epochs: Iterable[str], modes: Mapping[str, Sequence[float]]) 
 
 def _read(path: str) -> Rows:
     with open(path, newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
+        rows = csv.DictReader(handle)
+        rows.fieldnames = fields.current_names(rows.fieldnames or ())
+        return list(rows)
 
 
 def workloads_of(runs: Iterable[Rows], modes: Mapping[str, Sequence[float]]) -> list[Workload]:
@@ -120,7 +122,6 @@ def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Wor
     time_s = np.array([float(row["e2e_s"]) for row in valid])
 
     def power_w(column: str) -> Numbers:
-        # rows of the claims' own simulations have the papers' energy alone
         energy_wh = [np.nan if no_energy else float(row.get(column) or "nan") for row in valid]
         return np.asarray(3600 * np.array(energy_wh, float) / time_s)
 
@@ -128,7 +129,7 @@ def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Wor
         workload=first["model"],
         modes=as_rows([by_name[row["power_mode"]] for row in valid]),
         time_s=time_s,
-        power_w=power_w("energy_wh"),
+        power_w=power_w("energy_paper_wh"),
         epoch=np.array([int(row["epoch"]) for row in valid], np.int64),
         processes=int(first["num_workers"]) + 1,
     )
@@ -137,7 +138,7 @@ def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Wor
         runs=tuple(rows[0]["run"] for rows in runs),
         modes=by_name,
         observed=observed,
-        metered=replace(observed, power_w=power_w("energy_trapezoid_wh")),
+        metered=replace(observed, power_w=power_w("energy_wh")),
         is_imported=_is_imported(runs[0]),
         no_energy=no_energy,
     )
@@ -145,8 +146,8 @@ def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Wor
 
 def _no_energy(valid: Rows) -> str:
     """Return why there is no energy of every epoch after the first; empty: there is."""
-    scopes = sorted({row["power_scope"] for row in valid if row["energy_wh"]})
-    later = [bool(row["energy_wh"]) for row in valid if int(row["epoch"]) > 0]
+    scopes = sorted({row["power_scope"] for row in valid if row["energy_paper_wh"]})
+    later = [bool(row["energy_paper_wh"]) for row in valid if int(row["epoch"]) > 0]
     if len(scopes) > 1:
         return SCOPES.format(", ".join(scopes))
     if scopes and not all(later):

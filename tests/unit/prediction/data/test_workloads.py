@@ -30,7 +30,7 @@ def test_energy_is_that_of_the_table(planted):
 def test_power_as_a_meter_has_it_stands_beside_the_papers_energy(planted, edit_rows):
     """The papers' sum at 1 Hz leaves out the end of an epoch."""
     paths, modes = planted(("lenet",), "a")
-    edit_rows(paths[0], lambda row: row.update(energy_trapezoid_wh=row["energy_wh"] and "1.25"))
+    edit_rows(paths[0], lambda row: row.update(energy_wh=row["energy_paper_wh"] and "1.25"))
     (lenet,) = read_workloads(paths, modes)
     later = lenet.metered.after_first()
     assert later.power_w == pytest.approx(3600 * 1.25 / later.time_s)
@@ -43,7 +43,7 @@ def test_energy_that_is_missing_or_of_several_scopes_says_so(planted, write_epoc
     (none,) = read_workloads(paths, modes)
     assert none.no_energy == "energy was not measured"
     factors = {**none.factors, "power_mode": "a"}
-    epochs = [{"energy_wh": 1.0, "power_scope": scope} for scope in ("module", "socket")]
+    epochs = [{"energy_paper_wh": 1.0, "power_scope": scope} for scope in ("module", "socket")]
     path = write_epochs("lenet-a", factors, *epochs, root=tmp_path)
     (both,) = read_workloads([path], modes)
     assert both.no_energy == "energy was measured by several power scopes: module, socket"
@@ -64,7 +64,7 @@ def test_energy_that_is_missing_in_part_is_as_missing(planted, edit_rows, epoch,
 def without_energy(epoch):
     def change(row):
         if row["epoch"] == epoch:
-            row |= {"energy_wh": "", "power_scope": ""}
+            row |= {"energy_paper_wh": "", "power_scope": ""}
 
     return change
 

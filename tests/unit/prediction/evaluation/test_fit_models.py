@@ -81,7 +81,7 @@ def test_a_mode_that_networks_name_differently_is_fitted(planted, models, edit_r
 
 def test_energy_in_part_is_said_of_its_network(planted, models, edit_rows):
     paths, modes = planted()
-    edit_rows(paths[13], lambda row: row.update(energy_wh="", power_scope=""))
+    edit_rows(paths[13], lambda row: row.update(energy_paper_wh="", power_scope=""))
     told = read(models(paths, modes), "epoch_energy.json")
     said = "energy was measured in 27 of 30 epochs after the first"
     assert told["benches"][0]["missing"] == f"mobilenet: {said}"

@@ -490,7 +490,7 @@ def test_mode_that_the_device_file_has_is_called_by_its_name(ask, store, write_e
     assert "verify: 1 run of 3 epochs. In config/studies.yaml:\n" in out
     (run,) = paste(here, out)
     assert run.factors["power_mode"] == "Mine"
-    told = {"e2e_s": 470.3, "energy_wh": 2.0, "energy_trapezoid_wh": 2.0, "power_scope": "module"}
+    told = {"e2e_s": 470.3, "energy_wh": 2.0, "energy_paper_wh": 2.0, "power_scope": "module"}
     write_epochs(run.id, run.factors, told, told, root=here)
     _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
     assert f"verify: {run.id}, 1 epoch after the first" in out
@@ -499,7 +499,7 @@ def test_mode_that_the_device_file_has_is_called_by_its_name(ask, store, write_e
 def write_run(write_epochs, here, hash_, epoch_s, energy_wh, **factors):
     """Write a run of the recommended mode, that of `fitted()` but for some factors."""
     about = fitted(**factors)[0]["workload"] | {"power_mode": LABEL, "dataset_scale": 1}
-    told = {"e2e_s": epoch_s, "energy_wh": 0.9 * energy_wh, "energy_trapezoid_wh": energy_wh}
+    told = {"e2e_s": epoch_s, "energy_paper_wh": 0.9 * energy_wh, "energy_wh": energy_wh}
     told |= {"power_scope": "module"}
     first, invalid = told | {"e2e_s": 9 * epoch_s}, told | {"e2e_s": 1.0, "valid": False}
     name = f"twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-{hash_}"
