@@ -23,6 +23,7 @@ NAMES = (
     "bounds",
     "orchestration",
     "dry_run",
+    "command_line",
     "papers",
     "peers",
     "prediction",

@@ -43,7 +43,7 @@ rule count_workload:
         ),
         code=fingerprint("epochwatt.twin.counting.count_workload"),
     shell:
-        "{resources.python:q} -m epochwatt count-workload {wildcards.model}"
+        "{resources.python:q} -m epochwatt.twin count-workload {wildcards.model}"
         " --output {output.workload:q} >{log:q} 2>&1"
 
 
@@ -76,7 +76,7 @@ rule simulate_run:
         board=lambda wildcards: TWIN_DIGESTS.get(TABLE[wildcards.run].factors["device"]),
         code=fingerprint("epochwatt.twin.simulation.simulate_run"),
     shell:  # numpy's threads take 0.05 s to start, and a job has one core
-        "OPENBLAS_NUM_THREADS=1 {resources.python:q} -m epochwatt simulate-run {wildcards.run}"
+        "OPENBLAS_NUM_THREADS=1 {resources.python:q} -m epochwatt.twin simulate-run {wildcards.run}"
         " {params.simulation} --workload {input.workload:q} --output {output.records:q}"
         " --tables results/runs/{wildcards.run} >{log:q} 2>&1"
 
@@ -99,7 +99,7 @@ rule simulate_idle:
         boards=TWIN_DIGESTS,
         code=fingerprint("epochwatt.twin.simulation.simulate_run"),
     shell:
-        "OPENBLAS_NUM_THREADS=1 {resources.python:q} -m epochwatt simulate-idle --idles {params.idles:q}"
+        "OPENBLAS_NUM_THREADS=1 {resources.python:q} -m epochwatt.twin simulate-idle --idles {params.idles:q}"
         " --output {output.records:q} >{log:q} 2>&1"
 
 

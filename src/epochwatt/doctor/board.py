@@ -81,7 +81,7 @@ def tables(board: JetsonBoard) -> Iterator[Finding]:
                 _CLOCKS,
                 f"{name}: the steps of this clock are not known",
                 f"leave {key} out of power modes, or use modes of nvpmodel by name; "
-                "`epochwatt bundle` in an issue lets us add them",
+                "`epochwatt bug-report` in an issue lets us add them",
             )
 
 

@@ -1,4 +1,4 @@
-"""`epochwatt bundle`: all that a bug report about a board needs, in one file.
+"""`epochwatt bug-report`: all that a bug report about a board needs, in one file.
 
 ::
 

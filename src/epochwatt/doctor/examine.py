@@ -144,7 +144,7 @@ def _machine(subject: Subject) -> Iterator[Finding]:
             "warning",
             "board",
             f"this is a Jetson board, {found.model} ({found.kind}), and {subject.file} is of none",
-            "write a device file for it: docs/add-a-board.md; send `epochwatt bundle` in an issue",
+            "write a device file: docs/add-a-board.md; attach `epochwatt bug-report` to an issue",
         )
 
 

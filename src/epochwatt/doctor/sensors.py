@@ -99,7 +99,7 @@ def power(subject: Subject, recording: Recording) -> Iterator[Finding]:
                 "warning",
                 "power",
                 f"{name}: no total: {about['settings'].get('no_total')}",
-                "the rails are recorded and energy stays empty; `epochwatt bundle` in an issue "
+                "the rails are recorded and energy stays empty; `epochwatt bug-report` in an issue "
                 "lets us add this board",
             )
         else:
@@ -138,7 +138,7 @@ def _limits(settings: dict[str, Any]) -> Iterator[Finding]:
             "warning",
             "power",
             settings["contradiction"],
-            "do not trust the total; compare with a meter, and send `epochwatt bundle`",
+            "do not trust the total; compare with a meter, and send `epochwatt bug-report`",
         )
     ours, theirs = settings.get("interval_s"), settings.get("service_interval_s")
     if theirs is not None and theirs != ours:

@@ -1,4 +1,4 @@
-"""A board made of a bundle that somebody sent (`epochwatt bundle`): its files, as they were.
+"""A board made of a bundle that somebody sent (`epochwatt bug-report`): its files, as they were.
 
 A bundle comes from anywhere, so nothing in it is believed: only ordinary files are taken, no more
 than any board has, and no name may lead out of the folder, nor through a link of the bundle's.
@@ -114,7 +114,7 @@ def _members(bundle: Path) -> dict[str, bytes]:
                 file = archive.extractfile(member)
                 found[name] = file.read() if file is not None else b""
     except (OSError, EOFError, zlib.error, ValueError, tarfile.TarError) as error:
-        raise DataError(f"{bundle} is no bundle of `epochwatt bundle`: {error}") from error
+        raise DataError(f"{bundle} is no bundle of `epochwatt bug-report`: {error}") from error
     return found
 
 

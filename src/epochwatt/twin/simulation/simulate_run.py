@@ -1,4 +1,4 @@
-"""`epochwatt simulate-run` and `simulate-idle`: from the configuration to files, once per job."""
+"""Jobs of the simulation: read the configuration, simulate a run or idle powers, write files."""
 
 import json
 from pathlib import Path

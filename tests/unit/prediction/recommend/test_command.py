@@ -105,7 +105,7 @@ def refused(ask):
 
     def call(*words):
         status, out, err = ask(*words)
-        assert (status, out) == (1, "")
+        assert (status, out) == (2 if err.startswith("Usage:") else 1, "")
         return err
 
     return call
@@ -278,13 +278,13 @@ def test_energy_that_was_not_measured_is_said(words, refused, store):
         (("--device", "agx-d9"), r"names the instance 'd9'\n  allowed: d1, d2, d3, d4, d5"),
         (("--model", "alexnet"), r"--model is 'alexnet'\n  allowed: lenet, mobilenet"),
         (("--storage", "tape"), r"--storage is 'tape'\n  allowed: ssd, hdd, sd, emmc"),
-        (("--batch-size", "0"), r"--batch-size: batch_size is 0\n  allowed: a number >= 1"),
-        (("--workers", "-3"), r"--workers: num_workers is -3\n  allowed: a number >= 0"),
+        (("--batch-size", "0"), r"'--batch-size': 0 is not in the range x>=1"),
+        (("--workers", "-3"), r"'--workers': -3 is not in the range x>=0"),
         (("--storage", "sd"), r"agx-d1 --storage sd was fitted\n  fitted: ssd, 4 workers"),
         (("--device", "host"), r"'host', which is no Jetson board: it has no power modes"),
-        (("--backend", "host"), r"--backend is 'host'\n  allowed: jetson, fake, twin; power modes"),
+        (("--backend", "host"), r"'host' is not one of 'jetson', 'fake', 'twin'"),
         (("--max-power-w", "1"), r"no mode keeps --max-power-w 1\n  the least is [\d.]+ W"),
-        (("--max-power-w", "0"), r"--max-power-w is 0; allowed: numbers above zero"),
+        (("--max-power-w", "0"), r"'--max-power-w': 0.0 is not in the range x>0"),
         (
             ("--max-power-w", "9", "--max-epoch-s", "230"),
             r"no mode keeps --max-power-w 9 and --max-epoch-s 230 together",
@@ -388,9 +388,7 @@ def test_without_any_run_of_a_board_the_way_to_make_some_is_named(backend, refus
 
 
 def test_backend_has_to_be_stated(capsys):
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["recommend", "--device", "agx", "--model", "mobilenet"])
-    assert ended.value.code == 2
+    assert cli.main(["recommend", "--device", "agx", "--model", "mobilenet"]) == 2
     assert "--backend" in capsys.readouterr().err
 
 

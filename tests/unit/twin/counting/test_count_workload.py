@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from epochwatt import cli
 from epochwatt.errors import ConfigError, TrainingError
 from epochwatt.study.config import WorkloadRow
 from epochwatt.training.workloads import Workload
+from epochwatt.twin.__main__ import main
 from epochwatt.twin.counting.count_workload import (
     count_workload,
     launches,
@@ -271,5 +271,5 @@ def test_a_network_that_no_row_names_is_refused():
 def test_the_command_writes_the_counts(tmp_path, monkeypatch, counted):
     monkeypatch.chdir(REPOSITORY)
     path = tmp_path / "new/lenet.json"
-    assert cli.main(["count-workload", "lenet", "--output", str(path)]) == 0
+    assert main(["count-workload", "lenet", "--output", str(path)]) == 0
     assert load_workload(str(path)).flops(16).tolist() == counted["lenet"].flops(16).tolist()

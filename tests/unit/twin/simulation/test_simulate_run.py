@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.cli import main
 from epochwatt.study.settings import load_settings
 from epochwatt.study.yaml_files import read_yaml
+from epochwatt.twin.__main__ import main
 from epochwatt.twin.counting.count_workload import network_factors, write_workload
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -52,18 +52,13 @@ def test_a_run_of_the_table_becomes_files(words, tmp_path):
 
 def test_a_job_imports_what_it_needs_and_no_more(words, python):
     code = (
-        "import sys; from epochwatt.cli import main; status = main(sys.argv[1:]);"
+        "import sys; from epochwatt.twin.__main__ import main; status = main(sys.argv[1:]);"
         "print(status, *sorted(sys.modules))"
     )
     status, *loaded = python(code, *words()).split()
     assert status == "0"
-    heavy = {"pandas", "torch", "scipy", "pydantic", "matplotlib", "sklearn", "snakemake"}
+    heavy = {"pandas", "torch", "scipy", "pydantic", "matplotlib", "sklearn", "snakemake", "click"}
     assert heavy & set(loaded) == set()
-
-
-def test_the_command_line_alone_imports_no_library(python):
-    loaded = set(python("import sys, epochwatt.cli; print(*sys.modules)").split())
-    assert not {"numpy", "yaml", "pandas", "pydantic"} & loaded
 
 
 def test_a_board_that_the_twin_lacks_is_an_error_in_words(words, capsys):

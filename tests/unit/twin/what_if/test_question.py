@@ -67,7 +67,7 @@ def refused(ask, here):
 
     def call(*words):
         status, out, err = ask(*words)
-        assert (status, out) == (1, "")
+        assert (status, out) == (2 if err.startswith("Usage:") else 1, "")
         return err
 
     return call
@@ -233,7 +233,9 @@ def test_a_question_without_a_network_names_those_there_are(refused):
 @pytest.mark.parametrize("option", TOTALS.values())
 def test_totals_that_cannot_be_are_refused(refused, option):
     words = [word for pair in {**NUMBERS, option: "-1"}.items() for word in pair]
-    assert refused("--device", "agx", *words).startswith(f"error: {option} is -1.0\n  allowed: ")
+    assert f"Invalid value for '{option}': -1.0 is not in the range" in refused(
+        "--device", "agx", *words
+    )
 
 
 def test_a_network_without_files_is_read_from_memory(ask, here):
@@ -245,7 +247,7 @@ def test_a_network_without_files_is_read_from_memory(ask, here):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--device", "pi", *TOLD], "--device is pi\n  allowed: agx, nx, nano, orin"),
+        (["--device", "pi", *TOLD], "error: --device is pi\n  allowed: agx, nx, nano, orin"),
         (["--device", "agx-d9", *TOLD], "--device is agx-d9\n  allowed: agx, agx-d1, agx-d2"),
         (
             ["--device", "nx", "--batch-size", "20001", *TOLD],
@@ -261,14 +263,17 @@ def test_a_network_without_files_is_read_from_memory(ask, here):
             ["--device", "agx", "--model", "lenet", "--flops", "3"],
             "--model lenet stands beside --flops\n  allowed: either a model",
         ),
-        (["--device", "nx", "--storage", "tape", *TOLD], "--storage is tape\n  allowed: ssd, hdd"),
-        (["--device", "nx", "--workers", "-1", *TOLD], "--workers is -1\n  allowed: 0 or more"),
-        (["--device", "nx", "--batch-size", "0", *TOLD], "--batch-size is 0\n  allowed: 1 or"),
-        (["--device", "nx", "--scale", "0", *TOLD], "--scale is 0.0\n  allowed: a number above"),
+        (
+            ["--device", "nx", "--storage", "tape", *TOLD],
+            "'tape' is not one of 'ssd', 'hdd', 'sd', 'emmc'",
+        ),
+        (["--device", "nx", "--workers", "-1", *TOLD], "-1 is not in the range x>=0"),
+        (["--device", "nx", "--batch-size", "0", *TOLD], "0 is not in the range x>=1"),
+        (["--device", "nx", "--scale", "0", *TOLD], "0.0 is not in the range x>0"),
     ],
 )
 def test_a_key_that_cannot_be_is_refused(refused, words, message):
-    assert refused(*words).startswith(f"error: {message}")
+    assert message in refused(*words)
 
 
 def test_a_unit_of_a_board_is_answered_as_the_board(ask, here):

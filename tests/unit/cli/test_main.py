@@ -21,19 +21,33 @@ def run(capsys):
     return call
 
 
-def test_version_is_printed(capsys):
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["--version"])
-    assert ended.value.code == 0
-    assert capsys.readouterr().out == f"{__version__}\n"
+def test_version_is_printed(run):
+    assert run("--version") == (0, f"{__version__}\n", "")
 
 
 @pytest.mark.parametrize("arguments", [[], ["measure"], ["discard"], ["discard", "run", "last"]])
-def test_wrong_usage_ends_with_status_2(arguments, capsys):
-    with pytest.raises(SystemExit) as ended:
-        cli.main(arguments)
-    assert ended.value.code == 2
-    assert "usage: epochwatt" in capsys.readouterr().err
+def test_wrong_usage_ends_with_status_2(arguments, run):
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("Usage: epochwatt")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["plna"], "No such command 'plna'. Did you mean 'plan'?"),
+        (["plan", "--explian", "x"], "No such option '--explian'. Did you mean '--explain'?"),
+        (["doctor", "--seconds", "0"], "0.0 is not in the range x>0."),
+        (["what-if", "--device", "agx", "--storage", "nvme"], "'ssd', 'hdd', 'sd', 'emmc'"),
+        (["what-if", "--device", "agx", "--flops", "nan"], "nan is not a finite number."),
+        (["what-if", "--device", "agx", "--samples", "1.5"], "1.5 is not a whole number"),
+        (["discard", "run", "last"], "'last' is not a valid integer."),
+    ],
+)
+def test_usage_error_names_what_is_allowed(arguments, message, run):
+    status, _, err = run(*arguments)
+    assert status == 2
+    assert message in err
 
 
 def test_known_error_goes_to_stderr_with_status_1(run, tmp_path, monkeypatch):
@@ -42,7 +56,7 @@ def test_known_error_goes_to_stderr_with_status_1(run, tmp_path, monkeypatch):
     assert (status, out) == (1, "")
     assert err == (
         "error: cannot read config/config.yaml: No such file or directory\n"
-        f"  {tmp_path} is no checkout: run it in the folder of one\n"
+        f"  do: change to your checkout first: {tmp_path} has no folder config/\n"
     )
 
 
@@ -52,9 +66,10 @@ def test_plan_prints_the_table(run, checkout):
     assert [line.split()[0] for line in out.splitlines()[1:-1]] == checkout.ids
 
 
-def test_reader_that_has_seen_enough_is_no_error(checkout):
-    """As `epochwatt plan | head -1` has it: the pipe is closed before all is printed."""
-    command = [sys.executable, "-m", "epochwatt", "plan"]
+@pytest.mark.parametrize("arguments", [["plan"], ["--help"], ["doctor", "--help"]])
+def test_closed_pipe_is_no_traceback(arguments, checkout):
+    """As in `epochwatt plan | head -1`: the reader ends before everything is printed."""
+    command = [sys.executable, "-m", "epochwatt", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         assert (process.wait(60), process.stderr.read()) == (1, b"")
@@ -69,11 +84,12 @@ def test_plan_of_a_broken_configuration_shows_both_lines(run, checkout):
     )
 
 
-def test_plan_why_of_an_unknown_run_names_those_there_are(run, checkout):
-    status, _, err = run("plan", "--why", "host-x")
+@pytest.mark.parametrize("option", ["--explain", "--why"])
+def test_plan_explains_no_unknown_run(option, run, checkout):
+    status, _, err = run("plan", option, "host-x")
     assert status == 1
     assert "'host-x'" in err
-    assert f"there are: {', '.join(checkout.ids[:3])}, ... (`epochwatt plan`)\n" in err
+    assert f"there are: {', '.join(checkout.ids[:3])}, ..." in err
 
 
 def test_discard_says_where_it_went_and_what_it_costs(run, checkout, measure):
@@ -132,7 +148,7 @@ def test_discard_gives_the_machine_back(run, checkout, measure):
         assert "run next" in lock.describe()
 
 
-def test_summary_before_the_first_run_says_how_to_make_it(run, tmp_path, monkeypatch):
+def test_summary_before_the_first_run_is_an_error_with_advice(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     status, out, err = run("summary")
     assert (status, out) == (1, "")
@@ -158,17 +174,18 @@ def test_report_prints_what_was_done(run, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("stop", "status", "told"),
+    ("stop", "status", "message"),
     [
-        (KeyboardInterrupt(), 130, "ended by Ctrl-C"),
+        (KeyboardInterrupt(), 130, "interrupted by Ctrl-C"),
         (MemoryError(), 1, "error: out of memory"),
         (OSError(24, "Too many open files"), 1, "Too many open files"),
     ],
 )
-def test_what_ends_a_command_from_outside_is_a_message(monkeypatch, capsys, stop, status, told):
-    def end(_):
+def test_interruption_and_lack_of_resources_are_messages(monkeypatch, run, stop, status, message):
+    def end():
         raise stop
 
-    monkeypatch.setattr(cli, "_summary", end)
-    assert cli.main(["summary"]) == status
-    assert told in capsys.readouterr().err
+    monkeypatch.setattr("epochwatt.maintenance.report.make_report", end)
+    ended, _, err = run("report")
+    assert ended == status
+    assert message in err

@@ -1,0 +1,75 @@
+"""The command line: `epochwatt COMMAND`; `--help` lists them. Only command lines print."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from epochwatt import __version__
+from epochwatt.cli import look, maintain, measure, predict
+from epochwatt.cli.command import Group
+from epochwatt.errors import EpochwattError
+
+SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "Measure": (measure.plan, measure.doctor, measure.discard),
+    "Look at results": (look.summary, look.report, look.compare),
+    "Simulate and predict": (predict.what_if, predict.recommend),
+    "Maintain": (
+        maintain.bug_report,
+        maintain.import_2023,
+        maintain.calibrate_twin,
+        maintain.completion,
+    ),
+}
+OLD_NAMES = {"bundle": "bug-report"}
+
+
+@click.command(
+    cls=Group,
+    sections=SECTIONS,
+    old_names=OLD_NAMES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, message="%(version)s")
+def epochwatt() -> None:
+    """Measure, simulate and predict how long a training epoch takes on NVIDIA Jetson
+    boards, and how much energy it needs.
+
+    Run it in your checkout, the folder that contains config/. `make run` does the whole work there;
+    these commands show what it will do, what came out, and answer questions.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return the exit status: 1 after a known error, 2 after a wrong usage."""
+    words = None if arguments is None else list(arguments)
+    color = False if os.environ.get("NO_COLOR") else None  # None: colour on a terminal only
+    try:
+        status = epochwatt.main(words, "epochwatt", standalone_mode=False, color=color)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        click.echo("interrupted by Ctrl-C", err=True)
+        return 130
+    except (OSError, MemoryError) as error:  # a limit on files, memory or descriptors
+        _show(f"{str(error) or 'out of memory'}\n  see `ulimit -a`", color)
+        return 1
+    except EpochwattError as error:
+        hint = "" if Path("config").is_dir() else f"\n  do: {NO_CHECKOUT.format(Path.cwd())}"
+        _show(f"{error}{hint}", color)
+        return 1
+    return status or 0
+
+
+NO_CHECKOUT = "change to your checkout first: {} has no folder config/"
+
+
+def _show(message: str, color: bool | None) -> None:
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {message}", err=True, color=color)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

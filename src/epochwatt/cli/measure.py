@@ -1,0 +1,105 @@
+"""Commands around a measurement: `plan`, `doctor`, `discard`."""
+
+import click
+
+from epochwatt.cli.command import DEVICE, POSITIVE, RUN, STUDY, Command, Integer
+
+
+@click.command(
+    cls=Command,
+    short_help="List the selected runs and how long they will take.",
+    examples=[
+        ("epochwatt plan", "the studies selected in config/config.yaml"),
+        ("epochwatt plan host-pipeline", "one study"),
+        ("epochwatt plan paper", "every study of the two papers"),
+        ("epochwatt plan --explain RUN", "the jobs that would run for one run, and why"),
+    ],
+)
+@click.argument("studies", metavar="[STUDY]...", nargs=-1, shell_complete=STUDY)
+@click.option(
+    "--explain",
+    metavar="RUN",
+    shell_complete=RUN,
+    help="Show which jobs would run for this run, and why.",
+)
+@click.option("--why", metavar="RUN", hidden=True, help="Former name of --explain.")
+def plan(studies: tuple[str, ...], explain: str | None, why: str | None) -> None:
+    """List the runs of the selected studies, how many epochs of each are measured, and how long the
+    rest will take. Nothing is run.
+
+    STUDY is a name in config/studies.yaml, or a group of studies such as `paper` or `simulated`.
+    Without one, the studies selected in config/config.yaml are listed.
+    """
+    from epochwatt.study.plan import plan_lines, why_lines
+    from epochwatt.study.settings import load_settings
+
+    settings = load_settings({"studies": list(studies)} if studies else None)
+    run = explain or why
+    click.echo("\n".join(why_lines(settings, run, studies) if run else plan_lines(settings)))
+
+
+@click.command(
+    cls=Command,
+    short_help="Check what works on this machine and how to fix the rest.",
+    examples=[
+        ("epochwatt doctor", "the board at hand, or the host"),
+        ("epochwatt doctor --device orin --seconds 30", "a device by name, sampled for longer"),
+    ],
+)
+@click.option(
+    "--seconds",
+    type=POSITIVE,
+    default=10.0,
+    show_default=True,
+    help="How long to sample the sensors, in seconds.",
+)
+@click.option(
+    "--device",
+    metavar="NAME",
+    shell_complete=DEVICE,
+    help="A file of config/devices/. Default: the board at hand, or else host.",
+)
+@click.pass_context
+def doctor(context: click.Context, seconds: float, device: str | None) -> None:
+    """Check board, clocks, sensors, storage and Python, and say how to fix what does not work. It
+    takes less than a minute and changes no setting (docs/doctor.md).
+
+    The exit status is 1 if there is a problem.
+    """
+    from epochwatt.doctor.examine import doctor_lines
+
+    lines, status = doctor_lines(device, seconds)
+    click.echo("\n".join(lines))
+    context.exit(status)
+
+
+@click.command(
+    cls=Command,
+    short_help="Move measured epochs to the trash, to measure them again.",
+    examples=[
+        ("epochwatt discard RUN", "all epochs of a run; `epochwatt plan` lists the runs"),
+        ("epochwatt discard RUN 3", "epoch 3 only"),
+    ],
+)
+@click.argument("run", metavar="RUN", shell_complete=RUN)
+@click.argument("epoch", metavar="[EPOCH]", required=False, type=Integer(min=0))
+def discard(run: str, epoch: int | None) -> None:
+    """Move the measured epochs of RUN to measured/.trash, so that they are measured again. It waits
+    while something is being measured on this machine.
+
+    EPOCH is the number of one epoch, counted from 0. Without it, all epochs are moved.
+    """
+    from epochwatt.device.locks import machine_lock
+    from epochwatt.study.discard import discard
+
+    def report_wait(holder: str) -> None:
+        click.echo(f"waiting: {holder} is measuring")
+
+    with machine_lock().acquire({"discarding": run}, on_wait=report_wait):
+        for path in discard("measured", run, epoch):
+            click.echo(f"moved to {path}")
+    if epoch:  # epoch 0 starts from fresh weights anyway
+        click.echo(
+            f"epoch {epoch} will be measured again from fresh weights, so it will be flagged and "
+            f"left out of means; to repeat the whole run: epochwatt discard {run}"
+        )

@@ -1,0 +1,198 @@
+"""Commands that simulate and predict: `what-if`, `recommend`."""
+
+from typing import Any
+
+import click
+
+from epochwatt.cli.command import (
+    COUNT,
+    DEVICE,
+    MODEL,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Command,
+    Integer,
+    Whole,
+)
+from epochwatt.fields import TWIN
+
+MEDIA = ("ssd", "hdd", "sd", "emmc")
+WHOLE = Whole(min=1)
+TOTALS: dict[str, tuple[click.ParamType, str]] = {  # option -> its type and help
+    "flops": (POSITIVE, "floating-point operations to train on one sample (multiply-add: two)."),
+    "bytes": (POSITIVE, "bytes that kernels read and write in memory to train on one sample."),
+    "launches": (WHOLE, "kernels launched per mini-batch."),
+    "parameters": (WHOLE, "trained weights."),
+    "sample-bytes": (WHOLE, "bytes of one sample as it is copied to the GPU."),
+    "file-bytes": (NOT_NEGATIVE, "bytes of one sample's file; 0 if all samples are in memory."),
+    "pixels": (NOT_NEGATIVE, "pixels decoded and transformed per sample."),
+    "samples": (WHOLE, "samples per epoch."),
+}
+MOVED_BYTES = "moved_bytes"  # `bytes` is a Python type
+
+
+def _totals(command: Any) -> Any:
+    """Add the options that describe a network by its totals."""
+    for name, (kind, text) in reversed(TOTALS.items()):
+        parameter = MOVED_BYTES if name == "bytes" else name.replace("-", "_")
+        option = click.option(
+            f"--{name}", parameter, type=kind, metavar="N", help=f"Instead of --model: {text}"
+        )
+        command = option(command)
+    return command
+
+
+@click.command(
+    "what-if",
+    cls=Command,
+    short_help="Simulate one epoch: its time, energy and bottleneck.",
+    examples=[
+        ("epochwatt what-if --device agx --model mobilenet", "the papers' default configuration"),
+        (
+            "epochwatt what-if --device agx --model mobilenet --storage hdd --workers 8",
+            "another storage medium, more loader workers",
+        ),
+        (
+            "epochwatt what-if --device orin --model resnet --power-mode 4,1200,600,2133",
+            "a power mode in numbers",
+        ),
+    ],
+)
+@click.option(
+    "--device",
+    metavar="NAME",
+    required=True,
+    shell_complete=DEVICE,
+    help="Simulated board: agx, nx, nano or orin, or a unit of one, such as agx-d1.",
+)
+@click.option(
+    "--model", metavar="NAME", shell_complete=MODEL, help="Network, a row of config/workloads.yaml."
+)
+@click.option("--storage", type=click.Choice(MEDIA), help="Storage medium of the data set.")
+@click.option("--workers", metavar="N", type=Integer(min=0), help="Number of loader workers.")
+@click.option("--batch-size", metavar="N", type=COUNT, help="Samples per mini-batch.")
+@click.option(
+    "--power-mode",
+    metavar="MODE",
+    help="A power mode of the device file, or CORES,CPU,GPU,MEMORY with clocks in MHz.",
+)
+@click.option("--dvfs", type=click.Choice(["on", "off"]), help="on: governors choose the clocks.")
+@click.option(
+    "--scale", metavar="X", type=POSITIVE, help="Size of the data set relative to the original."
+)
+@click.option("--cold", is_flag=True, help="Start with an empty page cache.")
+@_totals
+def what_if(device: str, model: str | None, cold: bool, **options: Any) -> None:
+    """Simulate one training epoch on a Jetson board and print its time, its energy, what limits it,
+    and how far the answer can be trusted (docs/twin.md).
+
+    Options that are left out take the default of the SIGMETRICS 2023 paper, which the answer shows
+    for comparison. A network that config/workloads.yaml does not have can be described by its
+    totals instead of --model; then all eight are required.
+    """
+    from epochwatt.twin.what_if.question import TOTALS as NAMES
+    from epochwatt.twin.what_if.question import Asked, what_if_lines
+
+    totals = {name: options.pop(name) for name in NAMES}
+    question = Asked(device=device, model=model, totals=totals, cold=cold, **options)
+    click.echo("\n".join(what_if_lines(question)))
+
+
+@click.command(
+    cls=Command,
+    short_help="Find the best power mode of a board within limits.",
+    examples=[
+        (
+            f"epochwatt recommend --backend {TWIN} --device agx-d1 --model mobilenet"
+            " --max-power-w 20",
+            "the fastest power mode that draws at most 20 W, by simulated runs",
+        ),
+        (
+            "epochwatt recommend --backend jetson --device orin --model resnet"
+            " --max-epoch-s 400 --objective energy",
+            "the most economical one that trains an epoch in 400 s, by measured runs",
+        ),
+    ],
+)
+@click.option(
+    "--backend",
+    type=click.Choice(["jetson", "fake", TWIN]),
+    required=True,
+    help=f"Whose runs the models are fitted to: measured on a Jetson, on a fake board, or simulated"
+    f" ({TWIN}).",
+)
+@click.option(
+    "--device",
+    metavar="NAME",
+    required=True,
+    shell_complete=DEVICE,
+    help="Board, or a unit of one, such as agx-d1.",
+)
+@click.option(
+    "--model",
+    metavar="NAME",
+    required=True,
+    shell_complete=MODEL,
+    help="Network, a row of config/workloads.yaml.",
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["time", "energy", "edp"]),
+    help="Quantity to minimise; edp is energy x time. Default: time, or energy if --max-epoch-s is"
+    " the only limit.",
+)
+@click.option(
+    "--max-power-w", "power_w", metavar="W", type=POSITIVE, help="Limit of mean power, in watts."
+)
+@click.option(
+    "--max-epoch-s", "epoch_s", metavar="S", type=POSITIVE, help="Limit of epoch time, in seconds."
+)
+@click.option(
+    "--max-energy-wh",
+    "energy_wh",
+    metavar="WH",
+    type=POSITIVE,
+    help="Limit of energy per epoch, in watt-hours.",
+)
+@click.option("--storage", metavar="NAME", help="Storage medium of the profiled runs.")
+@click.option(
+    "--workers",
+    metavar="N",
+    type=Integer(min=0),
+    help="Loader workers of the profiled runs.",
+)
+@click.option("--batch-size", metavar="N", type=COUNT, help="Mini-batch size of the profiled runs.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Also show the one run that would confirm the answer, or its result if it was made.",
+)
+def recommend(verify: bool, **options: Any) -> None:
+    """Find the power mode of a board that minimises time or energy within limits, by models fitted
+    to runs in a few power modes (docs/prediction.md). It also writes a figure of the Pareto
+    front and, where the board is known, an nvpmodel configuration to results/recommend/.
+
+    If no model exists yet, it says which power modes to profile, and how.
+    """
+    from epochwatt.prediction.recommend.command import Asked, advise
+    from epochwatt.prediction.recommend.text import (
+        advice_lines,
+        block_lines,
+        file_lines,
+        write_block,
+    )
+    from epochwatt.prediction.recommend.verify import verify_lines
+
+    limits = {name: options.pop(name) for name in ("power_w", "epoch_s", "energy_wh")}
+    budgets = {name: most for name, most in limits.items() if most is not None}
+    advice = advise(Asked(budgets=budgets, **options))
+    click.echo("\n".join(advice_lines(advice)))
+    front = []
+    if advice.told.front:
+        from epochwatt.figures.front import draw_front  # imports matplotlib
+
+        front = draw_front(advice)
+    click.echo("\n".join(file_lines(advice, front, write_block(advice))))
+    if verify:
+        click.echo("\n".join(verify_lines(advice)))
+    click.echo("\n".join(block_lines(advice)))
