@@ -16,9 +16,10 @@ def first_of(names: Sequence[str], most: int = 3) -> str:
 
 def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
     """Return rows of cells as lines with aligned columns."""
-    rows = list(rows)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+    from tabulate import tabulate  # here: jobs that print no table need not import it
+
+    text = tabulate(rows, tablefmt="plain", disable_numparse=True, preserve_whitespace=True)
+    return [line.rstrip() for line in text.splitlines()]
 
 
 ORIGINS = {

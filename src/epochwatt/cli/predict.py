@@ -28,15 +28,13 @@ TOTALS: dict[str, tuple[click.ParamType, str]] = {  # option -> its type and hel
     "pixels": (NOT_NEGATIVE, "pixels decoded and transformed per sample."),
     "samples": (WHOLE, "samples per epoch."),
 }
-MOVED_BYTES = "moved_bytes"  # `bytes` is a Python type
 
 
 def _totals(command: Any) -> Any:
     """Add the options that describe a network by its totals."""
     for name, (kind, text) in reversed(TOTALS.items()):
-        parameter = MOVED_BYTES if name == "bytes" else name.replace("-", "_")
         option = click.option(
-            f"--{name}", parameter, type=kind, metavar="N", help=f"Instead of --model: {text}"
+            f"--{name}", type=kind, metavar="N", help=f"Instead of --model: {text}"
         )
         command = option(command)
     return command
@@ -69,7 +67,9 @@ def _totals(command: Any) -> Any:
     "--model", metavar="NAME", shell_complete=MODEL, help="Network, a row of config/workloads.yaml."
 )
 @click.option("--storage", type=click.Choice(MEDIA), help="Storage medium of the data set.")
-@click.option("--workers", metavar="N", type=Integer(min=0), help="Number of loader workers.")
+@click.option(
+    "--workers", "num_workers", metavar="N", type=Integer(min=0), help="Number of loader workers."
+)
 @click.option("--batch-size", metavar="N", type=COUNT, help="Samples per mini-batch.")
 @click.option(
     "--power-mode",
@@ -90,12 +90,17 @@ def what_if(device: str, model: str | None, cold: bool, **options: Any) -> None:
     for comparison. A network that config/workloads.yaml does not have can be described by its
     totals instead of --model; then all eight are required.
     """
-    from epochwatt.twin.what_if.question import TOTALS as NAMES
-    from epochwatt.twin.what_if.question import Asked, what_if_lines
+    from epochwatt.twin.what_if.question import what_if_lines
 
-    totals = {name: options.pop(name) for name in NAMES}
-    question = Asked(device=device, model=model, totals=totals, cold=cold, **options)
-    click.echo("\n".join(what_if_lines(question)))
+    totals = {name: options.pop(name.replace("-", "_")) for name in TOTALS}
+    settings = {name: value for name, value in options.items() if value is not None}
+    lines = what_if_lines(
+        device,
+        model,
+        {name: value for name, value in totals.items() if value is not None},
+        {"cold": cold, **settings},
+    )
+    click.echo("\n".join(lines))
 
 
 @click.command(

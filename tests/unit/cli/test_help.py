@@ -7,8 +7,9 @@ import click
 import pytest
 
 from epochwatt import cli
-from epochwatt.cli.predict import MEDIA
+from epochwatt.cli.predict import MEDIA, TOTALS
 from epochwatt.twin.model import storage
+from epochwatt.twin.what_if import question
 
 COMMANDS = cli.epochwatt.commands
 BANNED = re.compile(
@@ -93,8 +94,9 @@ def test_no_colour_where_there_is_no_terminal(show, capsys):
     assert "\x1b[" not in capsys.readouterr().err
 
 
-def test_storage_media_are_those_of_the_simulation():
+def test_names_are_those_of_the_simulation():
     assert MEDIA == storage.MEDIA
+    assert tuple(TOTALS) == question.TOTALS
 
 
 def test_the_command_line_alone_imports_no_library_but_click(python):

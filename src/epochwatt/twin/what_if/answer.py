@@ -1,7 +1,7 @@
 """The answer to a what-if question, as lines for the terminal."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,40 +14,32 @@ from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch
-from epochwatt.twin.model.power import Clocks
 from epochwatt.twin.validation.refits import load_refits
 from epochwatt.twin.what_if import bottleneck, nearest
-from epochwatt.twin.what_if import words as what_if_words
+from epochwatt.twin.what_if.nearest import Fact, Published
 
 CONFIG = Path("config/twin")
-FAR = 10.0  # times the default: no longer told in per cent
-KEY = (
-    "    S... and RS... name a section of the paper and a row of config/published/; "
-    "results/claims.html",
-    "    judges what each section concludes; held out: by a fit that did not see it (docs/twin.md)",
-)
+FAR = 10.0  # times the default: no longer given in per cent
 SHOWN = 5  # at most, of assumed parameters and of published numbers
-
-Published = Mapping[Question, tuple[nearest.Fact, ...]]  # as `nearest.published_questions` gives it
 
 
 class Side(NamedTuple):
-    """One configuration and what the closed form says to it."""
+    """A configuration and its simulated epoch."""
 
     question: Question
     setting: Setting
-    found: Epoch
+    epoch: Epoch
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was asked, the default beside it, and what both stand on.
+    """The simulated epochs of a question and of the default, and what they rest on.
 
     Attributes
     ----------
     asked, default : the two configurations
     twin, modes : all boards, and the clocks of their modes
-    counted : where the network's counts are from, in words
+    source : where the network's counts come from
     out_of_memory : the network did not fit on this board in the papers
     """
 
@@ -55,7 +47,7 @@ class Answer:
     default: Side
     twin: Twin
     modes: Modes
-    counted: str
+    source: str
     out_of_memory: bool
 
     @property
@@ -69,12 +61,12 @@ def answer_lines(answer: Answer, root: Path) -> list[str]:
 
     Parameters
     ----------
-    answer : what was asked and found
+    answer : the simulated epochs
     root : the checkout, for the published numbers
     """
-    asked = nearest.published_questions(root)
+    published = nearest.published_questions(root)
     return [
-        *_headline(answer, _warnings(answer, asked, root)),
+        *_headline(answer, _warnings(answer, published, root)),
         "",
         *_table(answer),
         "",
@@ -82,82 +74,90 @@ def answer_lines(answer: Answer, root: Path) -> list[str]:
         "",
         *_uncertainty(answer, root),
         "",
-        *_distance(answer, asked, root),
+        *_evidence(answer, published, root),
     ]
 
 
 def _headline(answer: Answer, warnings: list[str]) -> list[str]:
-    q, board = answer.asked.question, answer.asked.setting.board
+    q, setting = answer.asked.question, answer.asked.setting
     return [
-        f"SIMULATED, not measured: one epoch of {q.model} on {board.title}",
+        f"SIMULATED, not measured: one epoch of {q.model} on {setting.board.title}",
         *(f"WARNING: {text}" for text in warnings),
-        f"asked    {_shown(q, answer.modes)}",
-        f"default  {_shown(answer.default.question, answer.modes)}",
-        f"{answer.counted}; {counted(answer.asked.setting.n_minibatches, 'mini-batches')}",
+        f"{answer.source}; {counted(setting.n_minibatches, 'mini-batches')}",
     ]
 
 
-def _warnings(answer: Answer, asked: Published, root: Path) -> list[str]:
+def _warnings(answer: Answer, published: Published, root: Path) -> list[str]:
     """Return what makes the whole answer doubtful."""
-    p, q = answer.parameters, answer.asked.question
-    found = []
+    q, warnings = answer.asked.question, []
     if answer.out_of_memory:
-        found.append(
-            f"{q.model} ran out of memory on this board in the papers, whatever is computed here"
+        warnings.append(f"{q.model} ran out of memory on this board in the papers")
+    if not _is_calibrated(answer.parameters):
+        warnings.append(
+            "config/twin/parameters.yaml was never calibrated; all fitted parameters have their "
+            "assumed values (epochwatt calibrate-twin)"
         )
-    if not _is_calibrated(p):
-        found.append(
-            "config/twin/parameters.yaml was never calibrated; all fitted parameters are where "
-            "they were assumed to be (epochwatt calibrate-twin)"
-        )
-    if nearest.only_assumed(q.device, asked, root):
-        found.append(f"no number of {q.device} was fitted: its data sheet and assumptions")
-    if nearest.values("model", asked, device=q.device, model=q.model):
-        return found + [
-            f"nowhere published: {_option(key, q)}; there are {_words(known)}"
-            for key, known in _other(q, asked).items()
-            if getattr(q, key) not in nearest.values(key, asked)
-        ]
-    there = nearest.values("model", asked, device=q.device)
-    return [
-        *found,
-        f"nothing published of {q.model} on {q.device}; of {q.device} there are: "
-        f"{', '.join(there) or 'no runs'}",
+    if nearest.only_assumed(q.device, published, root):
+        warnings.append(f"no number of {q.device} was fitted: data sheet and assumptions only")
+    models = sorted({p.model for p in published if p.device == q.device})
+    if q.model not in models:
+        there = ", ".join(models) or "no network"
+        return [*warnings, f"nothing is published of {q.model} on {q.device} (only of {there})"]
+    return warnings + [
+        f"nothing is published anywhere with {text}"
+        for text in _settings_of(q, nearest.unpublished(q, published))
     ]
+
+
+def _settings_of(q: Question, unpublished: dict[str, list[Any]]) -> list[str]:
+    """Return settings of whose value nothing is published, each with the values that are."""
+    return [
+        f"{nearest.SETTINGS[key]} {_word(getattr(q, key))} (only {', '.join(map(_word, known))})"
+        for key, known in unpublished.items()
+    ]
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _is_calibrated(p: Parameters) -> bool:
     return any(p.described[name].value != p.described[name].prior for name in p.fitted)
 
 
-def _shown(q: Question, modes: Modes) -> str:
+def _settings(q: Question, modes: Modes) -> dict[str, str]:
+    """Return the settings of a configuration by title."""
     cores, cpu, gpu, emc = modes[q.device][q.power_mode]
-    mode = f"mode {q.power_mode}" if "," not in q.power_mode else "mode"
-    clocks = f"CPU {cpu:g}, GPU {gpu:g}, memory {emc:g} MHz"
-    return ", ".join(
-        [
-            q.storage,
-            counted(q.num_workers, "workers"),
-            f"batch {q.batch_size}",
-            f"{mode} ({counted(number(cores), 'cores')}, {clocks})",
-            f"dvfs {q.dvfs}",
-            "page cache empty" if q.cold else "page cache as earlier epochs leave it",
-            *([] if q.scale == 1 else [f"data set x {q.scale:g}"]),
-        ]
-    )
+    return {
+        "storage": q.storage,
+        "loader workers": str(q.num_workers),
+        "batch size": str(q.batch_size),
+        "power mode": q.power_mode if "," not in q.power_mode else "-",
+        "CPU cores": f"{cores:g}",
+        "CPU MHz": f"{cpu:g}",
+        "GPU MHz": f"{gpu:g}",
+        "memory MHz": f"{emc:g}",
+        "DVFS": q.dvfs,
+        "page cache": "empty" if q.cold else "kept",
+        "data set scale": f"{q.scale:g}",
+    }
 
 
 def _table(answer: Answer) -> list[str]:
-    asked = _rows(answer.asked, answer.parameters)
-    default = _rows(answer.default, answer.parameters)
-    cells = [("", "asked", "default", "change")]
-    for name, value in asked.items():
-        before = default[name]
+    sides = (answer.asked, answer.default)
+    rows = [("", "asked", "default", "change")]
+    asked, default = (_settings(side.question, answer.modes) for side in sides)
+    rows += [(name, value, default[name], "") for name, value in asked.items()]
+    now, usual = (_results(side, answer.parameters) for side in sides)
+    for name, value in now.items():
         if math.isnan(value):
-            cells.append((name, "", "", ""))
+            rows.append((name, "", "", ""))
         else:
-            cells.append((name, f"{value:.4g}", f"{before:.4g}", _change(name, value, before)))
-    return aligned(cells)
+            change = _change(name, value, usual[name])
+            rows.append((name, f"{value:.4g}", f"{usual[name]:.4g}", change))
+    return aligned(rows)
 
 
 def _change(name: str, value: float, before: float) -> str:
@@ -176,9 +176,9 @@ def _signed(value: float) -> str:
     return text if float(text) else text[1:]
 
 
-def _rows(side: Side, p: Parameters) -> dict[str, float]:
+def _results(side: Side, p: Parameters) -> dict[str, float]:
     """Return what is printed of one epoch, by name and unit; NaN: a heading."""
-    setting, e = side.setting, side.found
+    setting, e = side.setting, side.epoch
     n, hours = setting.n_minibatches, number(e.e2e_s) / 3600.0
     handover_s, copy_s = n * number(e.stages.handover_s), n * number(e.stages.copy_s)
     bandwidth = 1e6 * number(e.clocks.emc_mhz) * setting.board.emc_bytes_per_clock
@@ -196,7 +196,7 @@ def _rows(side: Side, p: Parameters) -> dict[str, float]:
         "  copy s": copy_s,
         "  compute s": number(e.compute_s),
         "  overhead s": number(e.overhead_s),
-        "inside, side by side": math.nan,
+        "during these, in parallel": math.nan,
         "  files fetched, sum of workers s": number(e.fetch_s),
         "  decoded and transformed, sum s": number(e.preprocess_s),
         "  kernels launched s": n * number(e.work.launch_s),
@@ -220,23 +220,23 @@ def _bottleneck(answer: Answer) -> list[str]:
         for name, gain in sorted(shorter.items(), key=lambda item: -item[1])
         if gain >= 0.05
     ]
-    lines = ["bottleneck: several at once; none alone makes the epoch shorter, if 10 % faster"]
+    lines = ["bottleneck: several together; no single resource shortens the epoch if 10 % faster"]
     if gains:
         lines = [
             f"bottleneck: {bottleneck.words(shorter)}",
-            f"  10 % faster, the epoch is shorter by: {', '.join(gains)}",
+            f"  if one is 10 % faster, the epoch is shorter by: {', '.join(gains)}",
         ]
     if answer.asked.question.dvfs == "on":
-        chosen = Clocks(*map(number, answer.asked.found.clocks))
+        clocks = answer.asked.epoch.clocks
         lines.append(
-            f"  clocks that the governors choose: CPU {chosen.cpu_mhz:.0f}, GPU "
-            f"{chosen.gpu_mhz:.0f}, memory {chosen.emc_mhz:.0f} MHz"
+            f"  clocks chosen by the governors: CPU {number(clocks.cpu_mhz):.0f}, GPU "
+            f"{number(clocks.gpu_mhz):.0f}, memory {number(clocks.emc_mhz):.0f} MHz"
         )
     return lines
 
 
 def _uncertainty(answer: Answer, root: Path) -> list[str]:
-    """Return how far the answer moves when one take-away is not fitted."""
+    """Return how far the answer moves if one take-away is left out of the fit."""
     p, setting = answer.parameters, answer.asked.setting
     if not _is_calibrated(p):
         return ["uncertainty: no interval without a calibration"]
@@ -244,11 +244,11 @@ def _uncertainty(answer: Answer, root: Path) -> list[str]:
         refits = load_refits(root / CONFIG, p)
     except ConfigError as error:
         return [f"uncertainty: no interval; {str(error).splitlines()[0]} (make validate)"]
-    told = [epoch(setting, {**p, **values}) for values in refits.values()]
-    times, energies = _range(e.e2e_s for e in told), _range(e.energy_wh for e in told)
+    epochs = [epoch(setting, {**p, **values}) for values in refits.values()]
+    times, energies = _range(e.e2e_s for e in epochs), _range(e.energy_wh for e in epochs)
     return [
-        f"uncertainty: fitted anew without one take-away, for each of {len(refits) - 1}",
-        f"  epoch {times} s, energy {energies} Wh; what the model lacks is not in it",
+        f"uncertainty: fits that each leave out one of {len(refits) - 1} take-aways give",
+        f"  epoch {times} s, energy {energies} Wh; errors of the model itself are not included",
     ]
 
 
@@ -257,72 +257,40 @@ def _range(values: Iterable[Any]) -> str:
     return f"{min(numbers):.4g} to {max(numbers):.4g}"
 
 
-def _distance(answer: Answer, asked: Published, root: Path) -> list[str]:
+def _evidence(answer: Answer, published: Published, root: Path) -> list[str]:
+    """Return what the paper prints near this configuration, and what rests on assumptions."""
+    q, rows = answer.asked.question, nearest.validation(root)
+    lines = [f"published numbers near this configuration ({nearest.MAIN_PAPER})"]
+    pair = {"device": q.device, "model": q.model}
+    if any((p.device, p.model) == (q.device, q.model) for p in published):
+        missing = _settings_of(q, nearest.unpublished(q, published, **pair))
+        lines += [f"  nothing of {q.model} on {q.device} with {text}" for text in missing]
+    if near := nearest.nearest(q, published, answer.modes):
+        lines += _near(near, published[near], answer, rows)
+    return [*lines, *_validated(q.device, rows), *_assumed(answer)]
+
+
+def _near(
+    near: Question, facts: Sequence[Fact], answer: Answer, rows: list[dict[str, str]]
+) -> list[str]:
     q = answer.asked.question
-    lines = [
-        f"how far this is from the numbers that the paper prints ({nearest.MAIN_PAPER}; those that "
-        "the simulation is judged by)",
-        *_keys(q, asked),
-    ]
-    near = nearest.nearest(q, asked, answer.modes)
-    rows = nearest.validation(root)
-    if near:
-        lines += _near(near, answer, rows)
-    lines += _validated(q.device, rows)
-    return lines + _assumed(answer)
-
-
-def _keys(q: Question, asked: Published) -> list[str]:
-    """Return which keys of a question published numbers speak of."""
-    of_pair = {"device": q.device, "model": q.model}
-    if not nearest.values("model", asked, **of_pair):
-        return []
-    other = _other(q, asked)
-    there = [_option(key, q) for key in nearest.OPTIONS if key not in other]
-    told = ", ".join(there) or "none of these"
-    return [
-        f"  it prints numbers of {q.model} on {q.device} with {told}",
-        *(f"  none with {_option(key, q)}, but with {_words(on)}" for key, on in other.items()),
-    ]
-
-
-def _other(q: Question, asked: Published) -> dict[str, list[Any]]:
-    """Return the keys of whose value nothing is published of this pair, and the values there."""
-    there = {
-        key: nearest.values(key, asked, device=q.device, model=q.model) for key in nearest.OPTIONS
-    }
-    return {key: known for key, known in there.items() if getattr(q, key) not in known}
-
-
-def _option(key: str, q: Question) -> str:
-    return f"{nearest.OPTIONS[key]} {_word(getattr(q, key))}"
-
-
-def _words(values: Iterable[Any]) -> str:
-    return ", ".join(map(_word, values))
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _near(near: nearest.Near, answer: Answer, rows: list[dict[str, str]]) -> list[str]:
-    b = near.question
-    other = [nearest.OPTIONS.get(key, "--model").removeprefix("--") for key in near.differs]
-    lines = [
-        f"  nearest: {b.model}, {_shown(b, answer.modes)}",
-        f"    {'differs in ' + ', '.join(other) if other else 'the very configuration'}; numbers: "
-        f"{len(near.facts)}",
-    ]
+    asked, settings = (_settings(each, answer.modes) for each in (q, near))
+    differs = [] if near.model == q.model else [near.model]
+    differs += [f"{name} {value}" for name, value in settings.items() if value != asked[name]]
     errors = {row["published_id"]: _error(row) for row in rows if row["held_out_error_pct"]}
-    simulated = _simulated(near, answer)
-    for fact in near.facts[:SHOWN]:
-        error = f"; held out, the error is {errors[fact.id]}" if fact.id in errors else ""
+    simulated = _simulated(facts, answer)
+    table = [("published number", "", "paper", "simulated", "held-out error")]
+    for fact in facts[:SHOWN]:
         ours = " to ".join(f"{v:.4g}" for v in simulated.get(fact.id, ())) or "-"
-        lines.append(f"    {fact.id} {what_if_words.told(fact)}, simulated {ours}{error}")
-    return [*lines, *KEY]
+        error = errors.get(fact.id, "-")
+        table.append((fact.id, nearest.subject(fact), nearest.value(fact), ours, error))
+    return [
+        f"  nearest: {', '.join(differs) or 'this very configuration'}, in "
+        f"{counted(len(facts), 'published numbers')}",
+        *(f"  {line}" for line in aligned(table)),
+        "  a row of config/published/ each; results/claims.html judges the paper's conclusions;",
+        "  held out: by a fit that did not use the number (docs/twin.md)",
+    ]
 
 
 def _error(row: dict[str, str]) -> str:
@@ -330,30 +298,31 @@ def _error(row: dict[str, str]) -> str:
     return f"{float(row['held_out_error_pct']):.1f} {unit}"
 
 
-def _simulated(near: nearest.Near, answer: Answer) -> dict[str, tuple[float, ...]]:
-    """Return what the simulation says to the numbers, where it has counts of all their networks."""
+def _simulated(facts: Sequence[Fact], answer: Answer) -> dict[str, tuple[float, ...]]:
+    """Return the simulated values of the numbers whose networks all have counts."""
     works = answer.twin.works
-    known = [f for f in near.facts if all(q.model in works for q in nearest.configurations(f))]
+    known = [f for f in facts if all(q.model in works for q in nearest.configurations(f))]
     return predict(known, answer.twin, answer.modes, answer.parameters)
 
 
 def _validated(device: str, rows: list[dict[str, str]]) -> list[str]:
     if not rows:
-        return [f"  held-out errors: {nearest.VALIDATION} is not there (make validate)"]
-    medians = nearest.median_errors_pct(rows, device)
-    told = [
+        return [f"  held-out errors: no {nearest.VALIDATION} yet (make validate)"]
+    medians = [
         f"{name.replace('_', ' and ')} {value:.1f} % (n = {n})"
-        for name, (value, n) in medians.items()
+        for name, (value, n) in nearest.median_errors_pct(rows, device).items()
     ]
-    return [f"  median held-out error on {device}: {', '.join(told) or 'of no time or energy'}"]
+    return [f"  median held-out error on {device}: {', '.join(medians) or 'no time or energy'}"]
 
 
 def _assumed(answer: Answer) -> list[str]:
+    """Return the assumed parameters that matter most here, and what is assumed of the board."""
     p, board = answer.parameters, answer.asked.setting.board
     moved = bottleneck.assumed_in_play(answer.asked.setting, p)
     lines = [
-        f"  assumed, no published number speaks for it: {name} = {p[name]:g} "
-        f"{p.described[name].unit}; 10 % more: time {_signed(time)} %, energy {_signed(energy)} %"
+        f"  assumed, supported by no published number: {name} = {p[name]:g} "
+        f"{p.described[name].unit}; with 10 % more: time {_signed(time)} %, energy "
+        f"{_signed(energy)} %"
         for name, (time, energy) in list(moved.items())[:SHOWN]
     ]
     lines += [

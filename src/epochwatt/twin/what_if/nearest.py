@@ -1,13 +1,12 @@
-"""How far a question lies from the published numbers that the simulated boards are judged on.
+"""Find the published configuration nearest to a question, with its numbers, in words.
 
-Only rows of the main paper count that `config/twin/folds.csv` judges: HiPCW 2021 is a set-up of
-its own. What the cross-validation found is in `results/twin/validation.csv` (`make validate`).
+Only numbers of the main paper count that `config/twin/folds.csv` judges the simulation by: HiPCW
+2021 has another set-up. `make validate` writes the held-out errors, `results/twin/validation.csv`.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,40 +18,56 @@ from epochwatt.twin.calibration.queries import Modes, Question
 
 MAIN_PAPER = "sigmetrics2023"
 VALIDATION = Path("results/twin/validation.csv")
-CLASSES = ("time", "energy_power")  # of the cross-validation, those that an answer is of
-OPTIONS = {  # key of a question -> its option of the command
-    "storage": "--storage",
-    "num_workers": "--workers",
-    "batch_size": "--batch-size",
-    "power_mode": "--power-mode",
-    "dvfs": "--dvfs",
-    "cold": "--cold",
-    "scale": "--scale",
+CLASSES = ("time", "energy_power")  # of the cross-validation, those that an answer contains
+SETTINGS = {  # key of a question -> its title
+    "storage": "storage",
+    "num_workers": "loader workers",
+    "batch_size": "batch size",
+    "power_mode": "power mode",
+    "dvfs": "DVFS",
+    "cold": "empty page cache",
+    "scale": "data set scale",
 }
+ASSUMED = "assumed"  # in the reason that folds.csv gives for a number
 
-ASSUMED = "assumed"  # in what folds.csv says of a number
+METRICS = {  # what is not here is called by its column
+    "e2e_s": "time of an epoch",
+    "stall_s": "stall (wait, hand-over and copy)",
+    "stall_ms_per_minibatch": "stall of a mini-batch",
+    "compute_s": "compute",
+    "compute_ms_per_minibatch": "compute of a mini-batch",
+    "preprocess_s": "pre-processing",
+    "cached_pct": "share of the data set in the page cache",
+    "energy_wh": "energy of an epoch",
+    "power_w": "mean power",
+    "gpu_util_pct": "GPU utilisation",
+    "cpu_util_pct": "CPU utilisation",
+    "cpu_below_peak_time_pct": "time with the CPU clock below its peak",
+    "emc_below_max_time_pct": "time with the memory clock below its highest",
+    "(stall_s+compute_s)/e2e_s": "share of stall and compute in the epoch",
+    "stall_s/e2e_s": "share of the stall in the epoch",
+    "baseload_wh/energy_wh": "share of the base load (the idle board) in the energy",
+}
+FORMULAS = {  # formula of a relation -> how a and b, or the values of a, make the number
+    "100*(B-A)/A": "change from {a} to {b}",
+    "mean 100*(B-A)/A": "mean change from {a} to {b}",
+    "100*|B-A|/A": "change up or down from {a} to {b}",
+    "A/B": "{a} over {b}",
+    "B/A": "{b} over {a}",
+    "100*part/whole": "over {a}",
+    "min..max": "least to most over {a}",
+    "100*(max-min)/max": "(most - least) / most over {a}",
+}
+KEYS = {"num_workers": "workers", "batch_size": "batch", "power_mode": "mode"}
+QUALIFIERS = {"exact": "", "approx": "about "}  # the others read as they are
+UNITS = {"pct": "%", "x": "times"}
 
 Fact = Measurement | Relation
+Published = Mapping[Question, tuple[Fact, ...]]
 
 
-@dataclass(frozen=True)
-class Near:
-    """The published configuration that is nearest to a question.
-
-    Attributes
-    ----------
-    question : it
-    differs : keys in which it is another
-    facts : published numbers that speak of it
-    """
-
-    question: Question
-    differs: tuple[str, ...]
-    facts: tuple[Fact, ...]
-
-
-def published_questions(root: Path) -> dict[Question, tuple[Fact, ...]]:
-    """Return the configurations that published numbers speak of, and those numbers.
+def published_questions(root: Path) -> Published:
+    """Return the configurations that published numbers are about, with those numbers.
 
     Parameters
     ----------
@@ -63,43 +78,46 @@ def published_questions(root: Path) -> dict[Question, tuple[Fact, ...]]:
     ConfigError : a table of `config/published` or `config/twin` cannot be read
     """
     known = judged(root / "config/twin")
-    found: dict[Question, dict[str, Fact]] = defaultdict(dict)
+    facts: dict[Question, dict[str, Fact]] = defaultdict(dict)
     for name, fact in load_published(root / "config/published").facts().items():
-        if fact.paper != MAIN_PAPER or name not in known or not known[name].is_simulable:
-            continue
-        for question in configurations(fact):
-            found[question][name] = fact
-    return {question: tuple(facts.values()) for question, facts in found.items()}
+        if fact.paper == MAIN_PAPER and name in known and known[name].is_simulable:
+            for question in configurations(fact):
+                facts[question][name] = fact
+    return {question: tuple(named.values()) for question, named in facts.items()}
 
 
 def configurations(fact: Fact) -> list[Question]:
-    """Return the configurations that a published number speaks of."""
+    """Return the configurations that a published number is about."""
     sides = (fact.config,) if isinstance(fact, Measurement) else fact.sides
     return [question for side in sides for question in questions(side)]
 
 
-def only_assumed(device: str, asked: Mapping[Question, tuple[Fact, ...]], root: Path) -> bool:
-    """Say whether all judged numbers of a board are marked as resting on assumptions."""
+def only_assumed(device: str, published: Published, root: Path) -> bool:
+    """Return whether all judged numbers of a board are marked as resting on assumptions."""
     known = judged(root / "config/twin")
     return all(
         ASSUMED in known[fact.id].why
-        for question, facts in asked.items()
+        for question, facts in published.items()
         for fact in facts
         if question.device == device
     )
 
 
-def values(key: str, asked: Mapping[Question, Any], **only: str) -> list[Any]:
-    """Return the values of a key in published configurations, of one board and model or of all."""
-    told = {
-        getattr(q, key) for q in asked if all(getattr(q, k) == want for k, want in only.items())
-    }
-    return sorted(told)
+def unpublished(
+    question: Question, published: Published, **scope: str
+) -> dict[str, list[str | int | float]]:
+    """Return the settings of whose value nothing is published, each with the values that are.
+
+    Parameters
+    ----------
+    scope : keys and values of the published configurations that count; without it all do
+    """
+    rows = [q for q in published if all(getattr(q, key) == v for key, v in scope.items())]
+    values = {key: sorted({getattr(q, key) for q in rows}) for key in SETTINGS}
+    return {key: known for key, known in values.items() if getattr(question, key) not in known}
 
 
-def nearest(
-    question: Question, asked: Mapping[Question, tuple[Fact, ...]], modes: Modes
-) -> Near | None:
+def nearest(question: Question, published: Published, modes: Modes) -> Question | None:
     """Return the published configuration of the same board that differs least; None: there is none.
 
     The same network counts first, then the number of other keys, then how far numbers are apart.
@@ -107,19 +125,13 @@ def nearest(
     Parameters
     ----------
     question : what is asked
-    asked : as `published_questions` gives it
-    modes : clocks of the board's modes, those of the question among them
+    published : see `published_questions`
+    modes : clocks of the board's modes, including the one of the question
     """
-    there = [q for q in asked if q.device == question.device]
-    if not there:
+    candidates = [q for q in published if q.device == question.device]
+    if not candidates:
         return None
-    best = min(there, key=lambda q: _distance(question, q, modes))
-    return Near(best, _differs(question, best), asked[best])
-
-
-def _differs(a: Question, b: Question) -> tuple[str, ...]:
-    keys = ("model", *OPTIONS)
-    return tuple(key for key in keys if getattr(a, key) != getattr(b, key))
+    return min(candidates, key=lambda q: _distance(question, q, modes))
 
 
 def _distance(a: Question, b: Question, modes: Modes) -> tuple[bool, int, float]:
@@ -130,7 +142,37 @@ def _distance(a: Question, b: Question, modes: Modes) -> tuple[bool, int, float]
         *zip(modes[a.device][a.power_mode], modes[b.device][b.power_mode], strict=True),
     ]
     apart = sum(abs(math.log(float(x) / float(y))) for x, y in numbers)
-    return (a.model != b.model, len(_differs(a, b)), apart)
+    n_different = sum(getattr(a, key) != getattr(b, key) for key in SETTINGS)
+    return (a.model != b.model, n_different, apart)
+
+
+def subject(fact: Fact) -> str:
+    """Return what a published number measures."""
+    metric = METRICS.get(fact.metric, fact.metric)
+    if isinstance(fact, Measurement):
+        return metric
+    config_a, config_b = fact.config_a, fact.config_b
+    keys = [key for key in config_a if config_a[key] != config_b.get(key)]
+    if len(fact.sides) == 1:
+        keys = [key for key, value in config_a.items() if isinstance(value, tuple)]
+    a, b = (_settings(config, keys) for config in (config_a, config_b))
+    formula = FORMULAS.get(fact.formula, fact.formula) if a else ""
+    return f"{metric}, {formula.format(a=a, b=b)}" if formula else metric
+
+
+def _settings(config: Any, keys: list[str]) -> str:
+    values = {key: config.get(key) for key in keys}
+    return ", ".join(
+        f"{KEYS.get(key, key)} {' '.join(map(str, v)) if isinstance(v, tuple) else v}"
+        for key, v in values.items()
+    )
+
+
+def value(fact: Fact) -> str:
+    """Return a published number with qualifier and unit."""
+    qualifier = QUALIFIERS.get(fact.qualifier, f"{fact.qualifier.replace('_', ' ')} ")
+    top = "" if fact.value_hi is None else f" to {fact.value_hi:g}"
+    return f"{qualifier}{fact.value:g}{top} {UNITS.get(fact.unit, fact.unit)}"
 
 
 def validation(root: Path) -> list[dict[str, str]]:
@@ -145,4 +187,4 @@ def median_errors_pct(rows: list[dict[str, str]], device: str) -> dict[str, tupl
     for row in rows:
         if row["device"] == device and row["class"] in CLASSES and row["held_out_error_pct"]:
             errors[row["class"]].append(float(row["held_out_error_pct"]))
-    return {name: (median(each), len(each)) for name, each in errors.items()}
+    return {name: (median(values), len(values)) for name, values in errors.items()}

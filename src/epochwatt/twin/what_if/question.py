@@ -1,12 +1,11 @@
-"""`epochwatt what-if`: one question to a simulated board, and how far the answer can be trusted.
+"""`epochwatt what-if`: simulate one epoch of a configuration, in closed form (`twin/model`).
 
-The answer is the closed form's (`steady`): an epoch of the long run, or one with a cold page cache.
-What a question leaves out is the default of SIGMETRICS 2023, section 4.4.
+Settings that are left out take the default of SIGMETRICS 2023, section 4.4. The epoch is one of the
+long run, or one that begins with an empty page cache.
 """
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,6 @@ from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.twin.calibration.power_modes import load_modes
 from epochwatt.twin.calibration.queries import Modes, Question
-from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.kernel_counts import Workload, generic_workload, load_workload
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.parameters import Parameters
@@ -24,92 +22,74 @@ from epochwatt.twin.inputs.samples import SampleFacts
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.model.epoch import FLOAT_BYTES, Setting, epoch
 from epochwatt.twin.model.power import Clocks
-from epochwatt.twin.model.storage import MEDIA
 from epochwatt.twin.what_if.answer import CONFIG, Answer, Side, answer_lines
 
 WORKLOADS = Path("results/twin/workloads")
-LONGEST_S = 365.25 * 86400.0  # of an epoch; what takes longer is a slip
-ROUNDED_MHZ = 1.0  # nominal clocks are rounded: this far beyond a limit still is the limit
-TOTALS = {  # option -> name
-    "flops": "--flops",
-    "moved_bytes": "--bytes",
-    "launches": "--launches",
-    "parameters": "--parameters",
-    "sample_bytes": "--sample-bytes",
-    "file_bytes": "--file-bytes",
-    "pixels": "--pixels",
-    "samples": "--samples",
-}
-MAY_BE_ZERO = ("file_bytes", "pixels")
-CLOCKS = {"cores": "cores", "cpu_mhz": "CPU MHz", "gpu_mhz": "GPU MHz", "emc_mhz": "memory MHz"}
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question as the options tell it; None: not told.
-
-    Attributes
-    ----------
-    device : a board, or that and a unit of it: `agx`, `agx-d1`; units are simulated alike
-    """
-
-    device: str
-    model: str | None
-    totals: Mapping[str, float | None]
-    storage: str | None = None
-    workers: int | None = None
-    power_mode: str | None = None
-    batch_size: int | None = None
-    dvfs: str | None = None
-    scale: float | None = None
-    cold: bool = False
+LONGEST_S = 365.25 * 86400.0  # of an epoch; what takes longer is a mistake
+TOTALS = (  # options that describe a network
+    "flops",
+    "bytes",
+    "launches",
+    "parameters",
+    "sample-bytes",
+    "file-bytes",
+    "pixels",
+    "samples",
+)
 
 
 class Network(NamedTuple):
-    """A network, its samples, and where its counts are from, in words."""
+    """A network, its samples, and where its counts come from."""
 
     work: Workload
     samples: SampleFacts
     source: str
 
 
-def what_if_lines(asked: Asked, root: Path = Path()) -> list[str]:
+def what_if_lines(
+    device: str,
+    model: str | None,
+    totals: Mapping[str, float],
+    settings: Mapping[str, Any],
+    root: Path = Path(),
+) -> list[str]:
     """Return the answer to a question.
 
     Parameters
     ----------
-    asked : the question
+    device : a board, or a unit of one: `agx`, `agx-d1`; all units are simulated alike
+    model : a row of config/workloads.yaml; None: a network described by its totals
+    totals : values of `TOTALS`; empty where there is a model
+    settings : fields of `Question` that are not to be the default
     root : the checkout
 
     Raises
     ------
-    EpochwattError : a key is missing or cannot be: what was found, what is allowed
+    EpochwattError : a name that does not exist, or a configuration that cannot run
     """
     works = {path.stem: str(path) for path in sorted((root / WORKLOADS).glob("*.json"))}
     twin = load_twin(root / CONFIG, works)
-    asked = replace(asked, device=_board_of(asked.device, twin, root))
-    network = network_of(asked, twin, root)
-    modes = {device: dict(own) for device, own in load_modes(list(twin.boards), root).items()}
-    default = default_of(asked.device, network)
-    question = _question(asked, default, twin.boards[asked.device], modes[asked.device])
-    here, there = (_side(q, twin, network, modes) for q in (question, default))
-    _check_sizes(asked, here, twin.parameters)
-    too_large = asked.model in Devices(root).get(asked.device, "--device").out_of_memory
-    return answer_lines(Answer(here, there, twin, modes, network.source, too_large), root)
+    device = _board_of(device, twin, root)
+    network = network_of(model, totals, twin, root)
+    modes = {name: dict(labels) for name, labels in load_modes(list(twin.boards), root).items()}
+    default = default_of(device, network)
+    question = default._replace(**settings)
+    question = question._replace(power_mode=mode_of(question.power_mode, modes[device]))
+    asked, usual = (_simulate(q, twin, network, modes) for q in (question, default))
+    _check_sizes(asked, twin.parameters)
+    too_large = model in Devices(root).get(device, "--device").out_of_memory
+    return answer_lines(Answer(asked, usual, twin, modes, network.source, too_large), root)
 
 
-def _wrong(option: str, found: Any, allowed: str) -> EpochwattError:
-    return EpochwattError(f"{option} is {found}\n  allowed: {allowed}")
-
-
-def _board_of(told: str, twin: Twin, root: Path) -> str:
-    """Return the board that is told, without its unit."""
-    name, dash, unit = told.partition("-")
+def _board_of(device: str, twin: Twin, root: Path) -> str:
+    """Return the board of a unit."""
+    name, dash, unit = device.partition("-")
     if name not in twin.boards:
-        raise _wrong("--device", told, ", ".join(twin.boards))
+        raise EpochwattError(f"unknown --device {device!r}", allowed=twin.boards)
     units = Devices(root).get(name, "--device").instances
     if dash and unit not in units:
-        raise _wrong("--device", told, ", ".join([name, *(f"{name}-{one}" for one in units)]))
+        allowed = [name, *(f"{name}-{unit}" for unit in units)]
+        raise EpochwattError(f"unknown --device {device!r}", allowed=allowed)
     return name
 
 
@@ -120,47 +100,26 @@ def default_of(device: str, network: Network) -> Question:
     return Question(device, network.work.model, *(keys[name] for name in names))
 
 
-def _question(asked: Asked, default: Question, board: Board, modes: dict[str, Clocks]) -> Question:
-    """Return what is asked, completed and checked; a mode told by numbers is added to `modes`."""
-    for option, value, least in (
-        ("--workers", asked.workers, 0),
-        ("--batch-size", asked.batch_size, 1),
-    ):
-        if value is not None and value < least:
-            raise _wrong(option, value, f"{least} or more")
-    if asked.scale is not None and not 0 < asked.scale < float("inf"):
-        raise _wrong("--scale", asked.scale, "a number above 0")
-    if asked.storage is not None and asked.storage not in MEDIA:
-        raise _wrong("--storage", asked.storage, ", ".join(MEDIA))
-    given: dict[str, Any] = {
-        "storage": asked.storage,
-        "num_workers": asked.workers,
-        "batch_size": asked.batch_size,
-        "power_mode": asked.power_mode and mode_of(asked.power_mode, board, modes),
-        "dvfs": asked.dvfs,
-        "scale": asked.scale,
-    }
-    told = {key: value for key, value in given.items() if value is not None}
-    return default._replace(cold=asked.cold, **told)
-
-
-def _check_sizes(asked: Asked, here: Side, p: Parameters) -> None:
+def _check_sizes(side: Side, p: Parameters) -> None:
     """Refuse more samples than an epoch has, more memory than the board has, and endless epochs."""
-    setting, e2e_s = here.setting, number(here.found.e2e_s)
-    if asked.batch_size is not None and asked.batch_size > setting.n_samples:
-        told = f"1 to {setting.n_samples}, the samples of an epoch"
-        raise _wrong("--batch-size", asked.batch_size, told)
-    q, board, needed_mib = here.question, setting.board, _needed_mib(setting, p)
+    q, setting, e2e_s = side.question, side.setting, number(side.epoch.e2e_s)
+    if q.batch_size > setting.n_samples:
+        raise EpochwattError(
+            f"--batch-size {q.batch_size} is more than the samples of an epoch",
+            allowed=f"1 to {setting.n_samples}",
+        )
+    board, needed_mib = setting.board, _needed_mib(setting, p)
     if needed_mib > board.ram_mib:
         raise EpochwattError(
-            f"{q.num_workers} workers and {q.model} with batch {q.batch_size} would need "
-            f"{needed_mib:.0f} MiB, and {board.title} has {board.ram_mib:.0f} MiB\n"
-            "  allowed: fewer --workers, a smaller --batch-size, or a smaller network"
+            f"{q.num_workers} workers and {q.model} with batch size {q.batch_size} need "
+            f"{needed_mib:.0f} MiB, and {board.title} has {board.ram_mib:.0f} MiB",
+            do="choose fewer --workers, a smaller --batch-size or a smaller network",
         )
     if e2e_s > LONGEST_S:
         raise EpochwattError(
-            f"one epoch would take {e2e_s / LONGEST_S:.3g} years\n"
-            "  allowed: up to one; look at the totals of the network and at --scale"
+            f"one epoch would take {e2e_s / LONGEST_S:.3g} years",
+            allowed="up to one year",
+            do="check the totals of the network and --scale",
         )
 
 
@@ -172,123 +131,92 @@ def _needed_mib(setting: Setting, p: Parameters) -> float:
     return p["worker_mib"] * number(setting.num_workers) + FLOAT_BYTES * floats / 2.0**20
 
 
-def mode_of(told: str, board: Board, modes: dict[str, Clocks]) -> str:
-    """Return the label of a power mode; one told by numbers is added to `modes` where it is new.
+def mode_of(mode: str, modes: dict[str, Clocks]) -> str:
+    """Return the label of a power mode; one given by numbers is added to `modes` if it is new.
 
     Parameters
     ----------
-    told : a label of `modes`, or cores, CPU, GPU and memory clock in MHz with commas between
-    board : whose limits hold
+    mode : a label of `modes`, or cores, CPU, GPU and memory clock in MHz, separated by commas
+    modes : clocks of the board's modes
     """
-    if told in modes:
-        return told
+    if mode in modes:
+        return mode
     try:
-        numbers = [float(part) for part in told.split(",")]
-        clocks = Clocks(*numbers)
+        cores, *clocks_mhz = mode.split(",")
+        clocks = Clocks(int(cores), *map(float, clocks_mhz))
     except (ValueError, TypeError):
-        raise _wrong(
-            "--power-mode",
-            repr(told),
-            f"{', '.join(modes)}, or numbers: {','.join(CLOCKS)}, such as "
-            f"{','.join(f'{n:g}' for n in next(iter(modes.values())))}",
+        example = ",".join(f"{n:g}" for n in next(iter(modes.values())))
+        raise EpochwattError(
+            f"unknown --power-mode {mode!r}",
+            allowed=[*modes, f"or CORES,CPU,GPU,MEMORY with clocks in MHz, such as {example}"],
         ) from None
-    _check_limits(told, clocks, board)
-    for label, mode in modes.items():
-        if mode == clocks:
+    for label, known in modes.items():
+        if known == clocks:
             return label
-    modes[told] = clocks
-    return told
+    modes[mode] = clocks
+    return mode
 
 
-def _check_limits(told: str, clocks: Clocks, board: Board) -> None:
-    limits = {"cores": (1.0, float(board.cores))}
-    limits |= {key: getattr(board, key) for key in list(CLOCKS)[1:]}
-    nearest = {key: _within(getattr(clocks, key), *limits[key]) for key in CLOCKS}
-    far = [
-        f"{CLOCKS[key]} {low:g} to {high:g}"
-        for key, (low, high) in limits.items()
-        if not abs(getattr(clocks, key) - nearest[key]) <= (ROUNDED_MHZ if key != "cores" else 0.0)
-    ]
-    if far or clocks.cores != int(clocks.cores):
-        nearest["cores"] = float(round(nearest["cores"]))
-        allowed = "; ".join(far) or "a whole number of cores"
-        raise _wrong(
-            "--power-mode",
-            told,
-            f"{allowed} on {board.title}; the nearest is "
-            f"{','.join(f'{n:g}' for n in nearest.values())}",
-        )
-
-
-def _within(value: float, low: float, high: float) -> float:
-    return min(max(value, low), high) if value == value else low
-
-
-def network_of(asked: Asked, twin: Twin, root: Path) -> Network:
-    """Return the network that is asked for, by its name or by its totals."""
-    told = {name: value for name, value in asked.totals.items() if value is not None}
+def network_of(model: str | None, totals: Mapping[str, float], twin: Twin, root: Path) -> Network:
+    """Return a network by its name or by its totals."""
     rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
-    if asked.model is None and not told:
+    options = [f"--{name}" for name in TOTALS]
+    if model is None and not totals:
         raise EpochwattError(
-            "neither a model nor totals are told\n"
-            f"  needed: --model with {', '.join(rows)}; or {' '.join(TOTALS.values())}"
+            "no network given", do=f"add --model, one of {', '.join(rows)}; or {' '.join(options)}"
         )
-    if asked.model is None:
-        return _by_totals(told)
-    if told:
+    if model is None:
+        return _by_totals(totals)
+    if totals:
+        given = ", ".join(f"--{name}" for name in totals)
+        raise EpochwattError(f"give either --model or the totals of a network ({given}), not both")
+    if model not in rows:
         raise EpochwattError(
-            f"--model {asked.model} stands beside {', '.join(TOTALS[name] for name in told)}\n"
-            "  allowed: either a model, or a network told by its totals"
+            f"unknown --model {model!r}",
+            allowed=rows,
+            do=f"describe another network by {' '.join(options)}",
         )
-    if asked.model not in rows:
-        raise _wrong(
-            "--model", asked.model, f"{', '.join(rows)}; or totals: {' '.join(TOTALS.values())}"
-        )
-    dataset = rows[asked.model].dataset
+    dataset = rows[model].dataset
     if dataset not in twin.samples:
         raise EpochwattError(
-            f"--model {asked.model} trains on {dataset}, which {CONFIG}/samples.yaml does not have"
-            f"\n  it has: {', '.join(twin.samples)}; add it there, or tell totals instead"
+            f"--model {model} trains on {dataset}, which {CONFIG}/samples.yaml does not have",
+            found=twin.samples,
+            do="add it there, or describe the network by its totals instead",
         )
-    path = WORKLOADS / f"{asked.model}.json"
-    if asked.model in twin.works:
-        return Network(twin.works[asked.model], twin.samples[dataset], f"counts: {path}")
-    source = f"counted just now; to keep the counts: .venv/bin/snakemake {path}"
-    return Network(_counted(asked.model, rows), twin.samples[dataset], source)
+    path = WORKLOADS / f"{model}.json"
+    if model in twin.works:
+        return Network(twin.works[model], twin.samples[dataset], f"kernel counts: {path}")
+    source = f"kernels counted just now; to keep the counts: .venv/bin/snakemake {path}"
+    return Network(_counted(model, rows), twin.samples[dataset], source)
 
 
-WHOLE, MOST = ("launches", "parameters", "sample_bytes", "samples"), 1e12
-_ALIKE = "totals: kernels taken as alike and each launched as a convolution, which is too slow"
-
-
-def _by_totals(told: Mapping[str, float]) -> Network:
-    if missing := [option for name, option in TOTALS.items() if name not in told]:
+def _by_totals(totals: Mapping[str, float]) -> Network:
+    if missing := [f"--{name}" for name in TOTALS if name not in totals]:
         raise EpochwattError(
             f"a network without --model needs all its totals; missing: {', '.join(missing)}"
         )
-    for name, option in TOTALS.items():
-        least = "0 or more" if name in MAY_BE_ZERO else "above 0"
-        if not (0 <= told[name] < float("inf")) or (not told[name] and name not in MAY_BE_ZERO):
-            raise _wrong(option, told[name], f"a number {least}")
-        if name in WHOLE and (told[name] != int(told[name]) or told[name] > MOST):
-            raise _wrong(option, told[name], f"a whole number, at most {MOST:.0e}")
-    whole = {name: int(told[name]) for name in ("launches", "parameters", "sample_bytes")}
-    work = generic_workload(told["flops"], told["moved_bytes"], **whole)
-    n_samples, file_bytes = int(told["samples"]), told["file_bytes"]
-    mib = n_samples * file_bytes / 2.0**20
-    samples = SampleFacts(n_samples, file_bytes, told["pixels"], mib, "the question")
-    return Network(work, samples, _ALIKE)
+    launches, parameters, sample_bytes, n_samples = (
+        int(totals[name]) for name in ("launches", "parameters", "sample-bytes", "samples")
+    )
+    work = generic_workload(totals["flops"], totals["bytes"], launches, parameters, sample_bytes)
+    mib = n_samples * totals["file-bytes"] / 2.0**20
+    samples = SampleFacts(n_samples, totals["file-bytes"], totals["pixels"], mib, "the question")
+    return Network(
+        work,
+        samples,
+        "network given by its totals: all kernels alike, each launched like a convolution (slow)",
+    )
 
 
 def _counted(model: str, rows: Mapping[str, WorkloadRow]) -> Workload:
-    """Count a network here and now, which needs torch and some seconds."""
+    """Count the kernels of a network now, which needs torch and takes some seconds."""
     try:
         from epochwatt.twin.counting.count_workload import network_factors, write_workload
     except ModuleNotFoundError as error:
+        path = f"{WORKLOADS}/{model}.json"
         raise EpochwattError(
-            f"{WORKLOADS}/{model}.json is not there, and this Python has no {error.name} to "
-            f"count {model}\n"
-            f"  do: where torch is, .venv/bin/snakemake {WORKLOADS}/{model}.json, and copy the file"
+            f"{path} does not exist, and this Python has no {error.name} to make it",
+            do=f"run .venv/bin/snakemake {path} where there is torch, and copy the file here",
         ) from None
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/{model}.json"
@@ -296,8 +224,8 @@ def _counted(model: str, rows: Mapping[str, WorkloadRow]) -> Workload:
         return load_workload(path)
 
 
-def _side(q: Question, twin: Twin, network: Network, modes: Modes) -> Side:
-    """Return a configuration and what the closed form says to it."""
+def _simulate(q: Question, twin: Twin, network: Network, modes: Modes) -> Side:
+    """Return a configuration with its simulated epoch."""
     setting = Setting(
         twin.boards[q.device],
         network.work,

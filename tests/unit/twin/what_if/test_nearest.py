@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from epochwatt.published.numbers import load_published
 from epochwatt.twin.calibration.power_modes import load_modes
 from epochwatt.twin.calibration.queries import Question
 from epochwatt.twin.what_if import nearest
@@ -29,28 +30,28 @@ def test_published_questions_are_judged_rows_of_the_main_paper(asked):
     assert "S5.1.2-01" not in {fact.id for fact in facts}  # a zero is not judged
 
 
-def test_the_values_of_a_key_are_those_of_board_and_model(asked):
-    assert nearest.values("num_workers", asked, device="nano", model="lenet") == [0, 1, 4]
-    assert {"nx", "agx"} <= set(nearest.values("device", asked))
-    assert nearest.values("model", asked, device="nano", model="vgg11") == []
+def test_settings_without_a_published_number_are_listed_with_those_that_have_one(asked):
+    question = Question("nano", "lenet", "sd", 3, 16, "MAXN", scale=2.0)
+    scope = {"device": "nano", "model": "lenet"}
+    missing = nearest.unpublished(question, asked, **scope)
+    assert missing["num_workers"] == [0, 1, 4]
+    assert missing["scale"] == [1.0]
+    assert not {"storage", "batch_size", "dvfs"} & missing.keys()
+    assert "power_mode" not in nearest.unpublished(question._replace(power_mode="a"), asked)
 
 
 def test_a_published_question_is_its_own_neighbour(asked, modes):
-    found = nearest.nearest(DEFAULT, asked, modes)
-    assert (found.question, found.differs) == (DEFAULT, ())
-    assert found.facts == asked[DEFAULT]
+    assert nearest.nearest(DEFAULT, asked, modes) == DEFAULT
 
 
 def test_the_neighbour_differs_in_as_few_keys_as_can_be(asked, modes):
-    found = nearest.nearest(DEFAULT._replace(num_workers=5, dvfs="on"), asked, modes)
-    assert found.question.model == "mobilenet"
-    assert set(found.differs) <= {"num_workers", "dvfs"}
+    near = nearest.nearest(DEFAULT._replace(num_workers=5, dvfs="on"), asked, modes)
+    assert near._replace(num_workers=5, dvfs="on") == DEFAULT._replace(num_workers=5, dvfs="on")
 
 
 def test_another_network_counts_most_and_another_board_is_none(asked, modes):
     unknown = nearest.nearest(DEFAULT._replace(model="generic"), asked, modes)
-    assert unknown.differs == ("model",)
-    assert unknown.question.device == "agx"
+    assert unknown._replace(model="generic") == DEFAULT._replace(model="generic")
     assert nearest.nearest(DEFAULT._replace(device="other"), asked, modes) is None
 
 
@@ -73,3 +74,29 @@ def test_median_errors_are_of_one_board_and_of_what_was_held_out(tmp_path):
     )
     rows = nearest.validation(tmp_path)
     assert nearest.median_errors_pct(rows, "agx") == {"time": (6.0, 2), "energy_power": (3.0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("name", "subject", "value"),
+    [
+        ("S5.1.1-07", "share of the data set in the page cache", "less than 6 %"),
+        ("RS5.1.7-05", "energy of an epoch, change from workers 0 to workers 4", "-38.9 %"),
+        ("RS5.3.1-03", "compute of a mini-batch, batch 32 over batch 16", "about 2 times"),
+        ("RS5.6-03", "energy of an epoch, mode g over mode gpu114", "about 0.4 times"),
+        (
+            "RS5.6.2-02",
+            "share of the base load (the idle board) in the energy, over mode a b c d e f g h i j",
+            "about 20 to 45 %",
+        ),
+    ],
+)
+def test_published_numbers_are_described_in_words(name, subject, value):
+    fact = load_published(ROOT / "config/published").facts()[name]
+    assert (nearest.subject(fact), nearest.value(fact)) == (subject, value)
+
+
+def test_all_published_numbers_that_may_be_shown_have_words(asked):
+    for facts in asked.values():
+        for fact in facts:
+            assert fact.metric in nearest.METRICS
+            assert getattr(fact, "formula", "A/B") in nearest.FORMULAS
