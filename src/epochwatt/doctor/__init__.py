@@ -1,1 +1,1 @@
-"""What works on this machine, what does not, and what to do about it."""
+"""Self-test of the machine, and the archive for bug reports."""

@@ -1,15 +1,15 @@
-"""`epochwatt bug-report`: all that a bug report about a board needs, in one file.
+"""`epochwatt bug-report`: everything that a bug report about a board needs, in one archive.
 
 ::
 
-    epochwatt-bundle/bundle.json          versions, what the board is, its modes, links, errors
-                    /doctor.txt, .json    what `epochwatt doctor` found
+    epochwatt-bundle/bundle.json          versions, kind of board, its modes, links, errors
+                    /doctor.txt, .json    findings of `epochwatt doctor`
                     /files/{name}         the value of each file of the board that our code reads
-                    /recording/           some seconds of samples, and the sampler's statistics
-                    /tegrastats.txt       some lines of that tool, where there is one
+                    /recording/           some seconds of samples, and statistics of the sampler
+                    /tegrastats.txt       some lines of that tool, if installed
 
-NVIDIA's nvpmodel.conf may not be passed on, so only the facts that it tells are in it.
-`epochwatt.fakeboard.replay.unpack` makes a board's folder of such a file.
+NVIDIA's nvpmodel.conf may not be redistributed, so the archive holds only its facts.
+`epochwatt.fakeboard.replay.unpack` makes a fake board of such an archive.
 """
 
 import io
@@ -44,50 +44,50 @@ def make_bundle(
     seconds: float = SECONDS,
     checkout: Path = Path(),
 ) -> list[str]:
-    """Write the file and say what is in it.
+    """Write the archive; return lines that describe it.
 
     Parameters
     ----------
     path : of the file; None: named after the device and the time, in the current folder
     device : a file of config/devices/; None: the board at hand, else `host`
-    keep_names : leave serial number, names of host, user, disks and servers as they are
+    keep_names : leave serial number, names of host, user, disks and servers unchanged
     seconds : how long to sample
     checkout : the folder that holds config/
 
     Raises
     ------
-    EpochwattError : the file is there already or cannot be written
+    EpochwattError : the file exists already or cannot be written
     LockedError : something is measured on this machine
     """
     subject = choose(checkout, device)
     when = time.strftime("%Y%m%d-%H%M%S")
     path = path or Path(f"{TOP}-{subject.name}-{when}.tar.gz")
     if path.exists():
-        raise EpochwattError(f"{path} is there already; name another file")
+        raise EpochwattError(f"{path} exists already", do="choose another file")
     names = {} if keep_names else names_of(subject.machine.root)
     members = _members(subject, seconds, names)
     new = path.with_name(f".{path.name}.new")
     try:
         with tarfile.open(new, "w:gz") as archive:
             for name, content in sorted(members.items()):
-                about = tarfile.TarInfo(f"{TOP}/{name}")
-                about.size, about.mtime = len(content), int(time.time())
-                archive.addfile(about, io.BytesIO(content))
+                member = tarfile.TarInfo(f"{TOP}/{name}")
+                member.size, member.mtime = len(content), int(time.time())
+                archive.addfile(member, io.BytesIO(content))
         new.replace(path)
     except OSError as error:
         new.unlink(missing_ok=True)
         raise EpochwattError(f"cannot write {path}: {error.strerror}") from error
     n_files = sum(name.startswith("files/") for name in members)
-    told = "as they are" if keep_names else "replaced"
+    state = "kept" if keep_names else "replaced"
     return [
         f"{path}  {path.stat().st_size / 1024:.0f} KiB, {counted(n_files, 'files')} of the board",
-        f"serial number, names of host, user, disks and servers are {told}",
-        "look through it before you pass it on: it is text",
+        f"serial number, names of host, user, disks and servers are {state}",
+        "it is plain text: look through it before you send it",
     ]
 
 
 def _members(subject: Subject, seconds: float, names: dict[str, str]) -> dict[str, bytes]:
-    """Return name -> content of everything in the bundle."""
+    """Return name -> content of everything in the archive."""
     texts: dict[str, str] = {}
 
     def keep(recording: Recording) -> None:
@@ -103,12 +103,12 @@ def _members(subject: Subject, seconds: float, names: dict[str, str]) -> dict[st
     members = {name: disguised(text, names).encode() for name, text in texts.items() if text}
     for name, value in readings.values.items():
         members[f"files/{name}"] = disguised_value(name, value, names)
-    about = json.dumps(_about(subject, readings), indent=1, sort_keys=True)
-    members["bundle.json"] = about.encode()
+    summary = json.dumps(_summary(subject, readings), indent=1, sort_keys=True)
+    members["bundle.json"] = summary.encode()
     return members
 
 
-def _about(subject: Subject, readings: Readings) -> dict[str, Any]:
+def _summary(subject: Subject, readings: Readings) -> dict[str, Any]:
     root = subject.machine.root
     identity = identify(root)
     board = None if identity is None else {**identity._asdict(), "serial": None}
@@ -129,7 +129,7 @@ def _about(subject: Subject, readings: Readings) -> dict[str, Any]:
 
 
 def _nvpmodel(root: str) -> dict[str, Any] | None:
-    """Return what the board's nvpmodel.conf tells; None: there is none that can be read."""
+    """Return the facts of the board's nvpmodel.conf; None: there is none that can be read."""
     try:
         conf = reading.parse_conf(reading.text(root, reading.NVPMODEL_CONF))
     except ValueError:
@@ -142,7 +142,7 @@ def _nvpmodel(root: str) -> dict[str, Any] | None:
 
 
 def _tegrastats(root: str) -> str:
-    """Return the first lines of tegrastats; empty where there is none or it says nothing."""
+    """Return the first lines of tegrastats; empty if it is not installed or prints nothing."""
     tool = os.path.join(root, "usr/bin/tegrastats")
     command = ["timeout", str(TEGRASTATS_S), tool, "--interval", "500"]
     if not os.path.exists(tool):

@@ -1,6 +1,6 @@
-"""`epochwatt doctor`: a self-test of at most a minute that tells what works and what to do.
+"""`epochwatt doctor`: check the machine within a minute, and say how to fix what does not work.
 
-It reads, samples for some seconds, and changes no setting of the machine.
+It reads files, samples for some seconds, and changes no setting of the machine.
 """
 
 import os
@@ -18,7 +18,7 @@ from epochwatt.device.reading import text
 from epochwatt.device.storage import Medium
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor import sensors
-from epochwatt.doctor.finding import Finding, finding_lines
+from epochwatt.doctor.finding import Finding, finding_lines, info, ok, problem, warning
 from epochwatt.doctor.subject import Recording, Subject, choose, libraries, recording, running
 from epochwatt.errors import EpochwattError, LockedError
 from epochwatt.study.place import MEASURED, medium_is_here, no_medium
@@ -26,7 +26,7 @@ from epochwatt.study.settings import ALLOW_ROOT
 from epochwatt.text import counted
 
 SECONDS = 10.0  # of samples
-LOW_RAM_GIB = 4.5  # a board of 4 GB tells 3.9
+LOW_RAM_GIB = 4.5  # a board of 4 GB reports 3.9
 LOW_SPACE_GIB = {MEASURED: 2.0, "data": 3.5}  # a checkpoint of VGG-11 twice; GLD-23k
 BUSY_PCT = 10.0  # as the flag machine_busy
 RESULTS = (MEASURED, "results")
@@ -38,7 +38,7 @@ _DROP_CACHES = "/proc/sys/vm/drop_caches"
 def doctor_lines(
     device: str | None = None, seconds: float = SECONDS, checkout: Path = Path()
 ) -> tuple[list[str], int]:
-    """Look at a device on this machine.
+    """Check a device on this machine.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def doctor_lines(
 
     Returns
     -------
-    list of str : what was found, what to do
+    list of str : the findings, each with what to do
     int : exit status, 1 where there is a problem
     """
     subject = choose(checkout, device)
@@ -57,67 +57,65 @@ def doctor_lines(
 
 
 def report_lines(subject: Subject, findings: list[Finding]) -> list[str]:
-    """Return the findings under a line that says what was looked at."""
+    """Return the findings under a line that names version and device."""
     head = f"epochwatt {__version__} doctor: device {subject.name}, {subject.device.title}"
     return [head, "", *finding_lines(findings)]
 
 
 def examine(
-    subject: Subject,
-    seconds: float,
-    and_then: Callable[[Recording], None] = lambda recorded: None,
+    subject: Subject, seconds: float, and_then: Callable[[Recording], None] = lambda recorded: None
 ) -> list[Finding]:
     """Return all findings, in order.
 
     Parameters
     ----------
-    subject : what is looked at
+    subject : the device and its machine
     seconds : how long to sample
-    and_then : what else to do with the samples before they are removed
+    and_then : called with the samples before they are removed
     """
     machine = subject.machine
-    findings = _of("machine", lambda: _machine(subject))
+    findings = _run("machine", lambda: _machine(subject))
     if isinstance(machine, JetsonBoard):
         findings += _board(subject, machine)
-    findings += _of("user", lambda: user(subject))
-    findings += _of("desktop", desktop)
-    findings += _of("load", lambda: load(subject))
-    findings += _of("memory", lambda: memory(subject))
-    findings += _of("swap", lambda: swap(subject))
-    findings += _of("interpreter", lambda: interpreter(subject, libraries(subject)))
-    findings += _of("storage", lambda: media(subject))
-    findings += _of("results", lambda: results_place(subject))
+    findings += _run("user", lambda: user(subject))
+    findings += _run("desktop", desktop)
+    findings += _run("load", lambda: load(subject))
+    findings += _run("memory", lambda: memory(subject))
+    findings += _run("swap", lambda: swap(subject))
+    findings += _run("interpreter", lambda: interpreter(subject, libraries(subject)))
+    findings += _run("storage", lambda: media(subject))
+    findings += _run("results", lambda: results_place(subject))
     helped = any(f.topic == "root helper" and f.level == "ok" for f in findings)
-    findings += _of("page cache", lambda: cache(subject, helped))
+    findings += _run("page cache", lambda: cache(subject, helped))
     return findings + _sensors(subject, seconds, and_then)
 
 
 def _board(subject: Subject, board: JetsonBoard) -> list[Finding]:
-    findings = _of("board", lambda: board_checks.identity(subject, board))
+    findings = _run("board", lambda: board_checks.identity(subject, board))
     if board.identity is None:
         return findings
-    findings += _of("unit", lambda: board_checks.unit(subject, board.unit_names()))
-    findings += _of("clocks", lambda: board_checks.tables(board))
-    findings += _of("power modes", lambda: board_checks.modes(subject, board))
-    findings += _of("root helper", lambda: board_checks.helper(board))
-    findings += _of("root helper", lambda: board_checks.left_over(board))
-    return findings + _of("throttling", lambda: board_checks.alarms_now(board))
+    findings += _run("unit", lambda: board_checks.unit(subject, board.unit_names()))
+    findings += _run("clocks", lambda: board_checks.tables(board))
+    findings += _run("power modes", lambda: board_checks.modes(subject, board))
+    findings += _run("root helper", lambda: board_checks.helper(board))
+    findings += _run("root helper", lambda: board_checks.left_over(board))
+    return findings + _run("throttling", lambda: board_checks.alarms_now(board))
 
 
-def _of(topic: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """Return what a check finds; one that fails is a finding itself and does not end the others."""
+def _run(topic: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """Return the findings of a check; its own failure is a finding, and the other checks go on."""
     try:
         return list(check())
     except LockedError:
         raise
     except (EpochwattError, OSError, ValueError, LookupError) as error:
-        return [Finding("problem", topic, str(error) or repr(error))]
+        return [problem(topic, str(error) or repr(error))]
 
 
 def _sensors(
     subject: Subject, seconds: float, and_then: Callable[[Recording], None]
 ) -> list[Finding]:
-    """Return what the sampler and its sources tell."""
+    """Return findings about the sampler and its sources."""
 
     def check() -> Iterator[Finding]:
         with recording(subject, seconds) as recorded:
@@ -126,151 +124,143 @@ def _sensors(
             yield from sensors.other_sources(subject, recorded)
             and_then(recorded)
 
-    findings = _of("sampler", check)
-    return findings + _of("temperature", lambda: sensors.temperatures(subject))
+    findings = _run("sampler", check)
+    return findings + _run("temperature", lambda: sensors.temperatures(subject))
 
 
 def _machine(subject: Subject) -> Iterator[Finding]:
-    about: dict[str, Any] = subject.machine.describe()["machine"]
-    yield Finding(
-        "info",
+    machine: dict[str, Any] = subject.machine.describe()["machine"]
+    yield info(
         "machine",
-        f"{about['cpu_model']}, {about['n_cpus']} CPUs, {about['architecture']}, Linux "
+        f"{machine['cpu_model']}, {machine['n_cpus']} CPUs, {machine['architecture']}, Linux "
         f"{platform.release()}",
     )
-    found = identify(subject.machine.root)
-    if found is not None and not subject.device.board:
-        yield Finding(
-            "warning",
+    board = identify(subject.machine.root)
+    if board is not None and not subject.device.board:
+        yield warning(
             "board",
-            f"this is a Jetson board, {found.model} ({found.kind}), and {subject.file} is of none",
+            f"this is a Jetson board, {board.model} ({board.kind}); {subject.file} describes none",
             "write a device file: docs/add-a-board.md; attach `epochwatt bug-report` to an issue",
         )
 
 
 def user(subject: Subject) -> Iterator[Finding]:
-    """Whether root is at work."""
+    """Check that the user is not root."""
     if os.geteuid() != 0:
-        yield Finding("ok", "user", "an ordinary user")
+        yield ok("user", "an ordinary user")
         return
     refused = bool(subject.device.board) and not os.environ.get(ALLOW_ROOT)
     yield Finding(
         "problem" if refused else "warning",
         "user",
         "root" + ("; the workflow refuses to run as root on a board" if refused else ""),
-        "run it as an ordinary user: jobs of root could change anything, and their files are "
-        f"root's. In a container or CI: {ALLOW_ROOT}=1",
+        "run it as an ordinary user: jobs of root can change anything, and their files belong to "
+        f"root. In a container or CI: {ALLOW_ROOT}=1",
     )
 
 
 def desktop(proc: Path = Path("/proc")) -> Iterator[Finding]:
-    """Whether a desktop takes memory, CPU and GPU."""
-    found = sorted(set(running(DESKTOP, proc).values()))
-    if found:
-        yield Finding(
-            "warning",
+    """Check that no desktop takes memory, CPU and GPU."""
+    if programs := sorted(set(running(DESKTOP, proc).values())):
+        yield warning(
             "desktop",
-            f"a desktop runs ({', '.join(found)}): it takes memory and a share of the GPU",
-            "sudo systemctl set-default multi-user.target, then restart (graphical.target is back)",
+            f"a desktop is running ({', '.join(programs)}): it takes memory and a share of the GPU",
+            "sudo systemctl set-default multi-user.target, then reboot (undo: graphical.target)",
         )
     else:
-        yield Finding("ok", "desktop", "none runs")
+        yield ok("desktop", "none is running")
 
 
 def load(subject: Subject) -> Iterator[Finding]:
-    """Whether other programs are at work."""
+    """Check that other programs are idle."""
     busy_pct = subject.machine.busy_pct(1.0)
     if busy_pct is None:
-        yield Finding("info", "load", "this machine does not tell")
+        yield info("load", "not known on this machine")
     elif busy_pct > BUSY_PCT:
-        yield Finding(
-            "warning",
+        yield warning(
             "load",
-            f"{busy_pct:.0f} % of the CPUs are busy with other things",
-            "end them before measuring; such epochs are flagged machine_busy on a board",
+            f"{busy_pct:.0f} % of the CPUs are busy with other programs",
+            "stop them before measuring; on a board such epochs are flagged machine_busy",
         )
     else:
-        yield Finding("ok", "load", f"{busy_pct:.0f} % of the CPUs are busy")
+        yield ok("load", f"{busy_pct:.0f} % of the CPUs are busy")
 
 
 def memory(subject: Subject) -> Iterator[Finding]:
-    """Whether there is memory for a training beside Snakemake."""
-    told = text(subject.machine.root, "proc/meminfo")
-    kib = {key: int(n) for key, n in re.findall(r"^(\w+): +(\d+) kB$", told, re.M)}
+    """Check that training and Snakemake both fit into memory."""
+    meminfo = text(subject.machine.root, "proc/meminfo")
+    kib = {key: int(n) for key, n in re.findall(r"^(\w+): +(\d+) kB$", meminfo, re.M)}
     if "MemTotal" not in kib:
-        yield Finding("info", "memory", "this machine does not tell")
+        yield info("memory", "not known on this machine")
         return
     gib = kib["MemTotal"] / 2**20
-    found = f"{gib:.1f} GiB, {kib.get('MemAvailable', 0) / 2**20:.1f} of them free"
+    message = f"{gib:.1f} GiB, {kib.get('MemAvailable', 0) / 2**20:.1f} of them free"
     if gib < LOW_RAM_GIB:
         do = "run Snakemake on a host over ssh (docs/jetson.md), and no desktop on the board"
-        found += ": little for a training with Snakemake beside it"
-        yield Finding("warning", "memory", found, do)
+        yield warning("memory", f"{message}: little for training and Snakemake together", do)
     else:
-        yield Finding("ok", "memory", found)
+        yield ok("memory", message)
 
 
 def swap(subject: Subject) -> Iterator[Finding]:
-    """Whether memory is swapped, above all into compressed memory, which costs CPU time."""
+    """Check that memory is not swapped, above all not into zram, which costs CPU time."""
     rows = text(subject.machine.root, "proc/swaps").splitlines()[1:]
     areas = [(row.split()[0], int(row.split()[2]), int(row.split()[3])) for row in rows]
     used_mib = sum(used for *_, used in areas) / 1024
     zram = [name for name, *_ in areas if "zram" in name]
     if zram:
         n_areas = counted(len(zram), "areas")
-        yield Finding(
-            "warning",
+        yield warning(
             "swap",
-            f"zram, which the CPU compresses ({n_areas}): {used_mib:.0f} MiB in use",
-            "sudo systemctl disable --now nvzramconfig, then restart; where memory is short, a "
+            f"zram, compressed by the CPU ({n_areas}): {used_mib:.0f} MiB in use",
+            "sudo systemctl disable --now nvzramconfig, then reboot; if memory is short, use a "
             "swap file on a disk that is not measured",
         )
     elif areas:
-        level = "warning" if used_mib >= 1 else "ok"
         names = ", ".join(name for name, *_ in areas)
-        yield Finding(level, "swap", f"{names}: {used_mib:.0f} MiB in use")  # type: ignore[arg-type]
+        finding = warning if used_mib >= 1 else ok
+        yield finding("swap", f"{names}: {used_mib:.0f} MiB in use")
     else:
-        yield Finding("ok", "swap", "none")
+        yield ok("swap", "none")
 
 
-def interpreter(subject: Subject, found: dict[str, Any]) -> Iterator[Finding]:
-    """Whether the interpreter that measures has torch and the GPU, and which other libraries.
+def interpreter(subject: Subject, installed: dict[str, Any]) -> Iterator[Finding]:
+    """Check that the measuring interpreter has torch, the GPU and the other libraries.
 
     Parameters
     ----------
-    subject : what is looked at
-    found : answer of `subject.libraries`
+    subject : the device and its machine
+    installed : see `subject.libraries`
     """
     names = ("torch", "torchvision", "numpy", "PIL")
-    versions = ", ".join(f"{name} {found[name]}" for name in names if found[name])
-    python = f"{' '.join(subject.python)}: Python {found['python']}"
-    missing = [name for name in names if not found[name]]
+    versions = ", ".join(f"{name} {installed[name]}" for name in names if installed[name])
+    python = f"{' '.join(subject.python)}: Python {installed['python']}"
+    missing = [name for name in names if not installed[name]]
     if missing:
-        yield Finding(
-            "problem",
+        yield problem(
             "interpreter",
-            f"{python}, without {', '.join(missing)} ({found['errors'][missing[0]]})",
-            f"name the interpreter that owns torch under `python:` in {subject.file} "
-            "(docs/jetson.md says how each JetPack gets one)",
+            f"{python}, without {', '.join(missing)} ({installed['errors'][missing[0]]})",
+            f"set `python:` in {subject.file} to the interpreter that has torch "
+            "(docs/jetson.md: how to install it on each JetPack)",
         )
     else:
-        yield Finding("ok", "interpreter", f"{python}, {versions}")
-    if found["gpu"]:
-        yield Finding("ok", "GPU", f"{found['gpu']}, CUDA {found['cuda']}: torch computes on it")
-    elif found["torch"]:
+        yield ok("interpreter", f"{python}, {versions}")
+    if installed["gpu"]:
+        yield ok("GPU", f"{installed['gpu']}, CUDA {installed['cuda']}: torch computes on it")
+    elif installed["torch"]:
         board = subject.machine.backend == "jetson"
         yield Finding(
             "problem" if board else "info",
             "GPU",
-            f"torch sees none: {found['errors'].get('gpu', 'training is on the CPU')}",
+            f"torch finds none: {installed['errors'].get('gpu', 'training runs on the CPU')}",
             "install NVIDIA's own build of torch for this JetPack: docs/jetson.md" if board else "",
         )
-    if subject.power == "jtop" and found["jtop"]:
-        yield Finding("info", "jtop", f"jetson-stats {found['jtop']}")
+    if subject.power == "jtop" and installed["jtop"]:
+        yield info("jtop", f"jetson-stats {installed['jtop']}")
 
 
 def media(subject: Subject) -> Iterator[Finding]:
-    """Whether each medium of the device is there, what it is and how much space it has."""
+    """Check that each storage medium is mounted and has space."""
     named = set()
     for n, (name, medium) in enumerate(subject.device.storage.items()):
         root = subject.checkout / medium.root
@@ -279,25 +269,23 @@ def media(subject: Subject) -> Iterator[Finding]:
                 "problem" if n == 0 else "info",
                 "storage",
                 f"{name} ({medium.title}): {why}",
-                f"mount it, or correct {subject.file}; its runs are left alone meanwhile",
+                f"mount it, or correct {subject.file}; until then its runs are skipped",
             )
             continue
-        found = storage.medium_of(str(root))
-        named.add(disk_of(found))
-        yield _space("storage", f"{name}: {root}", found, root, LOW_SPACE_GIB["data"])
+        disk = storage.medium_of(str(root))
+        named.add(disk_of(disk))
+        yield _space("storage", f"{name}: {root}", disk, root, LOW_SPACE_GIB["data"])
     for mounted in storage.media("/"):
         if disk_of(mounted.medium) not in named:
-            found = mounted.medium
-            yield Finding(
-                "info",
+            yield info(
                 "storage",
-                f"also here: {_told(found)}, {mounted.free_gib:.0f} GiB free",
-                f"to measure it, name it under `storage` in {subject.file}",
+                f"also here: {_place(mounted.medium)}, {mounted.free_gib:.0f} GiB free",
+                f"to measure it, add it to `storage` in {subject.file}",
             )
 
 
 def results_place(subject: Subject) -> Iterator[Finding]:
-    """Whether records are written to a medium that is measured."""
+    """Check that records are not written to a medium that is measured."""
     tested: dict[tuple[str, str], list[str]] = {}
     for name, medium in subject.device.storage.items():
         if medium_is_here(medium):
@@ -307,67 +295,66 @@ def results_place(subject: Subject) -> Iterator[Finding]:
     for folder in RESULTS:
         lies_on = storage.medium_of(str((subject.checkout / folder).absolute()))
         places.setdefault(lies_on, []).append(folder)
-    for found, folders in places.items():
+    for place, folders in places.items():
         what, path = "/ and ".join(folders) + "/", subject.checkout / folders[0]
-        yield _space("results", what, found, path, LOW_SPACE_GIB[MEASURED])
-        if names := tested.get(disk_of(found)):
-            yield Finding(
-                "warning",
+        yield _space("results", what, place, path, LOW_SPACE_GIB[MEASURED])
+        if names := tested.get(disk_of(place)):
+            yield warning(
                 "results",
-                f"{what} share a disk with what is under test: {', '.join(names)}",
-                "records and checkpoints are written to it between epochs; to keep them off it, "
+                f"{what} share a disk with storage that is measured: {', '.join(names)}",
+                "records and checkpoints are written to it between epochs; to avoid that, "
                 f"give `storage` in {subject.file} a root on another disk",
             )
 
 
 def disk_of(medium: Medium) -> tuple[str, str]:
-    """Return what tells the disk below a medium from others: partitions of one disk are equal."""
+    """Return an identity of the disk below a medium: partitions of one disk have the same."""
     if not medium.device:
         return medium.mount, medium.source
     disk = re.sub(r"^((?:sd|vd|hd|xvd)[a-z]+)\d+$|^(\w+\d)p\d+$", r"\1\2", medium.device)
     return disk, ""
 
 
-def _told(medium: Medium) -> str:
-    turns = medium.rotational and medium.transport != "virtual"  # virtio says so of any disk
-    kind = f"{medium.transport}, turning" if turns else medium.transport
+def _place(medium: Medium) -> str:
+    turns = medium.rotational and medium.transport != "virtual"  # virtio claims it of any disk
+    kind = f"{medium.transport}, rotating" if turns else medium.transport
     return f"{medium.device or medium.source} ({kind}) at {medium.mount}"
 
 
 def _space(topic: str, what: str, medium: Medium, path: Path, low_gib: float) -> Finding:
-    """Return where something lies and how much space is left there."""
+    """Return where something is stored and how much space is left there."""
     there = next(p for p in (path, *path.absolute().parents) if p.exists())
     free = os.statvfs(there)
     gib = free.f_bavail * free.f_frsize / 2**30
-    found = f"{what} on {_told(medium)}, {gib:.1f} GiB free"
+    message = f"{what} on {_place(medium)}, {gib:.1f} GiB free"
     if gib < low_gib:
-        return Finding("warning", topic, found, f"free some space: at least {low_gib:g} GiB")
-    return Finding("ok", topic, found)
+        return warning(topic, message, f"free some space: at least {low_gib:g} GiB")
+    return ok(topic, message)
 
 
 def cache(subject: Subject, helped: bool) -> Iterator[Finding]:
-    """Whether the page cache can be dropped, and whether the kernel tells what is in it.
+    """Check that the page cache can be dropped, and that the kernel shows what is in it.
 
     Parameters
     ----------
-    subject : what is looked at
-    helped : the root helper answers; it drops the page cache on a board
+    subject : the device and its machine
+    helped : the root helper answers; on a board it drops the page cache
     """
     if helped or os.access(_DROP_CACHES, os.W_OK):
         how = "by the root helper" if helped else "by this user"
-        yield Finding("ok", "page cache", f"it can be dropped {how}")
+        yield ok("page cache", f"it can be dropped {how}")
     else:
         yield Finding(
             "warning" if subject.device.board else "info",
             "page cache",
-            "this user may not drop it: the data set's pages alone are forgotten (flag "
+            "this user may not drop it: only the pages of the data set are released (flag "
             "cache_advised)",
             "make setup-jetson" if subject.device.board else "",
         )
     share_pct = page_cache.resident_pct([__file__])
-    own = os.stat(__file__).st_uid == os.geteuid()
     if share_pct is None:
-        yield Finding("warning", "page cache", "the kernel does not tell what is in it")
+        yield warning("page cache", "the kernel does not show what is in it")
     else:
-        whose = "" if own or os.geteuid() == 0 else " (truly only to the owner of the data set)"
-        yield Finding("ok", "page cache", f"the kernel tells which pages are in it{whose}")
+        is_owner = os.geteuid() in (0, os.stat(__file__).st_uid)
+        limit = "" if is_owner else " (only the owner of the data set sees the truth)"
+        yield ok("page cache", f"the kernel shows which pages are in it{limit}")

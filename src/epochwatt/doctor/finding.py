@@ -1,28 +1,44 @@
-"""What a self-test finds, and how it is shown."""
+"""Findings of the self-test, and how they are printed."""
 
 import textwrap
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 from epochwatt.text import aligned
 
-WIDTH = 76  # of the text beside level and topic
+WIDTH = 76  # of messages, right of level and topic
+Level = Literal["ok", "info", "warning", "problem"]
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check.
 
-    level: Literal["ok", "info", "warning", "problem"]
+    Attributes
+    ----------
+    level : whether something is wrong
+    topic : what was checked, in a word or two
+    message : the result
+    do : what the user can do about it
+    """
+
+    level: Level
     topic: str
-    found: str
-    do: str = ""  # what the user can do about it
+    message: str
+    do: str = ""
+
+
+ok = partial(Finding, "ok")  # all is well
+info = partial(Finding, "info")  # good to know
+warning = partial(Finding, "warning")  # measurements lose quality, or some values
+problem = partial(Finding, "problem")  # nothing can be measured
 
 
 def finding_lines(findings: Sequence[Finding]) -> list[str]:
-    """Return the findings as aligned lines, each with what to do below it, and their number."""
+    """Return the findings as a table, with what to do below each, and their number."""
     rows: list[tuple[str, str, str]] = []
     for finding in findings:
-        texts = textwrap.wrap(finding.found, WIDTH)
+        texts = textwrap.wrap(finding.message, WIDTH)
         if finding.do:
             texts += textwrap.wrap(f"do: {finding.do}", WIDTH, subsequent_indent="    ")
         heads = [(finding.level, finding.topic)] + [("", "")] * (len(texts) - 1)

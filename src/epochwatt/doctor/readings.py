@@ -1,8 +1,8 @@
-"""Which files of a board our code reads, and their values with all links between them.
+"""Read all files of a board that our code uses, with the links between them.
 
 A board's files are one tree under many names: `hwmon3` is a link, and so is the folder of each
 CPU's clocks. A value is kept once, under its real name, and the links beside it, so that the tree
-can be made again (`epochwatt.fakeboard.replay`).
+can be rebuilt (`epochwatt.fakeboard.replay`).
 """
 
 import errno
@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-LIMIT_BYTES = 65536  # of a file; what is longer is none of these
+LIMIT_BYTES = 65536  # read of a file; none of these is longer
 
 _CPU = "sys/devices/system/cpu/"
 _FREQ = ("available_frequencies", "min_freq", "max_freq", "cur_freq", "governor")
@@ -77,7 +77,7 @@ class Readings:
 
 
 def read_all(root: str) -> Readings:
-    """Read every file of `READINGS`; what cannot be read is noted with its error.
+    """Read every file of `READINGS`; note the error of each that cannot be read.
 
     Parameters
     ----------
@@ -105,27 +105,27 @@ def _read(root: str, name: str, readings: Readings) -> None:
             at = "read"
             readings.values[real] = handle.read(LIMIT_BYTES)
     except IsADirectoryError:
-        return  # a link to another device, of which the link is all that counts
+        return  # a link to another device; only the link counts
     except OSError as error:
         readings.errors[real] = {"errno": error.errno, "at": at, "text": str(error.strerror)}
 
 
 def _note_hidden(root: str, pattern: str, readings: Readings) -> None:
-    """Note a file that stands in a folder which this user may not enter (the kernel's debugfs)."""
+    """Note a file in a folder that this user may not enter (the debugfs of the kernel)."""
     if glob.has_magic(pattern):
         return
     try:
         os.stat(os.path.join(root, pattern))
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM):
-            told = {"errno": error.errno, "at": "open", "text": str(error.strerror)}
-            readings.errors[pattern] = told
+            text = str(error.strerror)
+            readings.errors[pattern] = {"errno": error.errno, "at": "open", "text": text}
 
 
 def _real_name(root: str, name: str, readings: Readings) -> str | None:
     """Return a file's name without links, all below the root; keep the links on the way.
 
-    A link that leads out of the root is taken for the file itself. None: links without an end.
+    A link that leads out of the root counts as the file itself. None: an endless chain of links.
     """
     left, real, n_links = name.split("/"), "", 0
     while left:
@@ -145,7 +145,7 @@ def _real_name(root: str, name: str, readings: Readings) -> str | None:
 
 
 def _below(root: str, folder: str, target: str) -> str | None:
-    """Return what a link in a folder leads to, relative to the root; None: out of it."""
+    """Return the target of a link in a folder, relative to the root; None: outside of it."""
     aim = os.path.normpath(os.path.join("/", folder, target))
     if os.path.isabs(target) and root != "/":
         return None

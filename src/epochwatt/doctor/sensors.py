@@ -1,4 +1,4 @@
-"""The self-test of the sensors: cost and jitter of the sampler, what the power is made of."""
+"""Checks of the sensors: cost and regularity of the sampler, parts of the power, temperatures."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from epochwatt.device import reading
-from epochwatt.doctor.finding import Finding
+from epochwatt.doctor.finding import Finding, info, ok, warning
 from epochwatt.doctor.subject import Recording, Subject
 from epochwatt.records.samples import read_samples
 from epochwatt.telemetry.ina3221 import Ina3221Source
@@ -22,11 +22,11 @@ DEVIATION_S = 0.004
 CPU_S_PER_MIN = 0.6
 
 _NO_READING = {
-    "emc_mhz": "only root may read it; the root helper does where a mode sets it",
-    "emc_util_pct": "it needs the memory's clock, which only root may read",
-    "fan_pct": "a board without a fan, or with a fan of its own control, tells none",
+    "emc_mhz": "only root may read it; the root helper does so if a power mode sets it",
+    "emc_util_pct": "it needs the memory clock, which only root may read",
+    "fan_pct": "the board has no fan, or one that controls itself",
 }
-_JTOP = (  # words of the reason -> what to do
+_JTOP = (  # words in the reason, what to do
     ("no jetson-stats", "sudo pip3 install jetson-stats for that interpreter, then restart"),
     ("not active", "sudo systemctl enable --now jtop.service"),
     ("mismatch", "client and service differ: sudo systemctl restart jtop.service"),
@@ -38,115 +38,111 @@ _JTOP = (  # words of the reason -> what to do
 
 
 def sampler(recording: Recording) -> Iterator[Finding]:
-    """How regular each source was and what all of them cost."""
-    told = recording.statistics
-    children_s = sum(about["settings"].get("child_cpu_s") or 0 for about in _sources(told).values())
-    minutes = told["wall_s"] / 60
-    own, child, jtop = (s / minutes for s in (told["cpu_s"], children_s, recording.jtop_cpu_s))
-    parts = [f"{own:.2f} s of CPU a minute"]
+    """Check the CPU time of the sampler and how regular each source was."""
+    statistics = recording.statistics
+    sources: dict[str, dict[str, Any]] = statistics["sources"]
+    children_s = sum(row["settings"].get("child_cpu_s") or 0 for row in sources.values())
+    seconds = (statistics["cpu_s"], children_s, recording.jtop_cpu_s)
+    process, child, jtop = (s / (statistics["wall_s"] / 60) for s in seconds)
+    parts = [f"{process:.2f} s of CPU a minute"]
     parts += [f"tegrastats {child:.2f} s"] if child else []
     parts += [f"jtop's service {jtop:.2f} s"] if jtop else []
-    costly = own + child + jtop > CPU_S_PER_MIN
+    costly = process + child + jtop > CPU_S_PER_MIN
     yield Finding(
         "warning" if costly else "ok",
         "sampler",
-        f"{', '.join(parts)}; {told['wall_s']:.0f} s recorded",
-        "power_source: sysfs in the device file costs least" if costly and (child or jtop) else "",
+        f"{', '.join(parts)}; {statistics['wall_s']:.0f} s recorded",
+        "power_source: sysfs in the device file costs the least"
+        if costly and (child or jtop)
+        else "",
     )
-    for name, about in _sources(told).items():
-        yield from _source(name, about)
+    for name, row in sources.items():
+        yield from _source(name, row)
 
 
-def _sources(statistics: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return dict(statistics["sources"])
-
-
-def _source(name: str, about: dict[str, Any]) -> Iterator[Finding]:
-    deviation_s = about["deviation_p99_s"] or 0.0
-    found = f"{name}: a row each {1e3 * about['period_s']:.0f} ms ({about['n_samples']} of them), "
-    if about["deviation_p99_s"] is None:
-        found += "at instants of its own"
+def _source(name: str, row: dict[str, Any]) -> Iterator[Finding]:
+    deviation_s = row["deviation_p99_s"] or 0.0
+    message = f"{name}: a row every {1e3 * row['period_s']:.0f} ms ({row['n_samples']} of them), "
+    if row["deviation_p99_s"] is None:
+        message += "at its own times"
     else:
-        found += (
-            f"99 % within {1e3 * deviation_s:.2f} ms of their instant, "
-            f"a reading takes {1e3 * about['read_mean_s']:.2f} ms"
+        message += (
+            f"99 % within {1e3 * deviation_s:.2f} ms of the planned time, "
+            f"a reading takes {1e3 * row['read_mean_s']:.2f} ms"
         )
-    found += f", {counted(about['n_gaps'], 'gaps')}"
-    if about["n_gaps"]:
-        late, failed = about["n_late"], about["n_failed"]
-        why = f" ({about['error']})" if about["error"] else ""
+    message += f", {counted(row['n_gaps'], 'gaps')}"
+    if row["n_gaps"]:
+        late, failed = row["n_late"], row["n_failed"]
+        why = f" ({row['error']})" if row["error"] else ""
         lost = f"{counted(failed, 'readings')} failed{why}, {late} came too late"
-        yield Finding("warning", "sampler", found, f"{lost}: end other programs, look at it")
+        yield warning("sampler", message, f"{lost}: stop other programs and check the source")
     elif deviation_s > DEVIATION_S:
-        yield Finding("warning", "sampler", found, "end other programs and try again")
+        yield warning("sampler", message, "stop other programs and try again")
     else:
-        yield Finding("ok", "sampler", found)
-    dead = [c for c in about["columns"] if about["nan_cells"].get(c, 0) >= about["n_samples"]]
+        yield ok("sampler", message)
+    dead = [c for c in row["columns"] if row["nan_cells"].get(c, 0) >= row["n_samples"]]
     if dead:
-        known = dict.fromkeys(_NO_READING[column] for column in dead if column in _NO_READING)
-        yield Finding("info", "sensors", f"{name}: no {', '.join(dead)}", "; ".join(known))
-    live = [c for c in about["columns"] if c not in dead]
-    yield Finding("ok", "sensors", f"{name}: {', '.join(live)}")
+        reasons = dict.fromkeys(_NO_READING[column] for column in dead if column in _NO_READING)
+        yield info("sensors", f"{name}: no {', '.join(dead)}", "; ".join(reasons))
+    live = [c for c in row["columns"] if c not in dead]
+    yield ok("sensors", f"{name}: {', '.join(live)}")
 
 
 def power(subject: Subject, recording: Recording) -> Iterator[Finding]:
-    """What the total power is made of and what it does not see."""
-    scopes = {n: a for n, a in _sources(recording.statistics).items() if a["scope"]}
-    for name, about in scopes.items():
-        yield from _asked_for(name, about["settings"])
-        if about["total"] is None:
-            yield Finding(
-                "warning",
+    """Report what the total power consists of and what it does not include."""
+    sources: dict[str, dict[str, Any]] = recording.statistics["sources"]
+    with_power = {name: row for name, row in sources.items() if row["scope"]}
+    for name, row in with_power.items():
+        yield from _fallback(name, row["settings"])
+        if row["total"] is None:
+            yield warning(
                 "power",
-                f"{name}: no total: {about['settings'].get('no_total')}",
-                "the rails are recorded and energy stays empty; `epochwatt bug-report` in an issue "
-                "lets us add this board",
+                f"{name}: no total: {row['settings'].get('no_total')}",
+                "the rails are recorded and energy stays empty; attach `epochwatt bug-report` to "
+                "an issue and we add this board",
             )
         else:
-            mean_w = _mean(recording.folder, name, about["total"])
-            rule = about["settings"].get("total_rule") or about["settings"].get("power")
-            total = f"{about['scope']}: {mean_w:.2f} W on average, from {name}: {rule}"
+            mean_w = _mean(recording.folder, name, row["total"])
+            rule = row["settings"].get("total_rule") or row["settings"].get("power")
+            total = f"{row['scope']}: {mean_w:.2f} W on average, from {name}: {rule}"
             yield Finding("ok" if mean_w == mean_w else "warning", "power", total)
-        yield from _limits(about["settings"])
-    if not scopes:
-        yield Finding(
-            "warning",
+        yield from _limits(row["settings"])
+    if not with_power:
+        yield warning(
             "power",
-            "no power sensor can be read: times are measured and energy stays empty",
+            "no power sensor can be read: times are measured, energy stays empty",
             _no_power(subject),
         )
 
 
-def _asked_for(name: str, settings: dict[str, Any]) -> Iterator[Finding]:
-    """Say why the power source is not the one that was asked for."""
+def _fallback(name: str, settings: dict[str, Any]) -> Iterator[Finding]:
+    """Report why the power source is not the configured one."""
     why = settings.get("fallback")
     if why is None:
         return
-    do = next((do for word, do in _JTOP if word in why.lower()), "mend that")
-    yield Finding("warning", "power", why, f"{do}; or power_source: {name} in the device file")
+    do = next((do for word, do in _JTOP if word in why.lower()), "fix that")
+    yield warning("power", why, f"{do}; or power_source: {name} in the device file")
 
 
 def _limits(settings: dict[str, Any]) -> Iterator[Finding]:
-    """Tell what the total does not see, and what speaks against it."""
+    """Report what the total does not include, and what contradicts it."""
     for key in ("cannot_be_opened", "errors"):
         for label, why in (settings.get(key) or {}).items():
-            yield Finding("warning", "power", f"rail {label} cannot be read: {why}")
+            yield warning("power", f"rail {label} cannot be read: {why}")
     if settings.get("not_seen"):
-        yield Finding("info", "power", f"not seen: {settings['not_seen']}")
+        yield info("power", f"not included: {settings['not_seen']}")
     if settings.get("contradictions"):
-        yield Finding(
-            "warning",
+        yield warning(
             "power",
             settings["contradiction"],
-            "do not trust the total; compare with a meter, and send `epochwatt bug-report`",
+            "do not trust the total: compare it with a meter, and send `epochwatt bug-report`",
         )
     ours, theirs = settings.get("interval_s"), settings.get("service_interval_s")
     if theirs is not None and theirs != ours:
-        yield Finding(
-            "warning",
+        yield warning(
             "power",
             f"jtop's service samples every {theirs:g} s, not every {ours:g} s",
-            "its first client decides: close other jtop windows, restart jtop.service",
+            "its first client decides: close other jtop windows and restart jtop.service",
         )
 
 
@@ -160,16 +156,16 @@ def _mean(folder: Path, source: str, column: str) -> float:
 def _no_power(subject: Subject) -> str:
     root = subject.machine.root
     if subject.device.board:
-        return "see whether the driver of the INA3221 is loaded: ls /sys/bus/i2c/drivers/ina3221*"
+        return "check that the driver of the INA3221 is loaded: ls /sys/bus/i2c/drivers/ina3221*"
     if Path(root, "sys/class/powercap/intel-rapl:0/energy_uj").exists():
         return "the processor counts its energy: sudo chmod a+r /sys/class/powercap/*/energy_uj"
     if os.path.exists("/proc/driver/nvidia"):
         return "the GPU counts its energy: pip install nvidia-ml-py for the measuring interpreter"
-    return "none is known for this machine; a plug meter's log can be set beside the times"
+    return "this machine has no known sensor; use a plug meter and compare by time"
 
 
 def other_sources(subject: Subject, recording: Recording) -> Iterator[Finding]:
-    """Which power sources of the board would work beside the one that is used."""
+    """Report which other power sources of the board would work."""
     root = subject.machine.root
     kind = reading.board_kind(root)
     for make in (Ina3221Source, TegrastatsSource):
@@ -177,23 +173,23 @@ def other_sources(subject: Subject, recording: Recording) -> Iterator[Finding]:
             continue
         try:
             source: Source = make(root, kind)
-            told = dict(zip(source.columns, source.read(), strict=True))
+            values = dict(zip(source.columns, source.read(), strict=True))
             source.close()
         except READ_ERRORS as error:
-            yield Finding("info", "power", f"{make.name} would not work: {error}")
+            yield info("power", f"{make.name} would not work: {error}")
             continue
-        total = f"{told[source.total]:.2f} W" if source.total else "rails without a total"
-        yield Finding("info", "power", f"{make.name} would work too: {total} now")
+        total = f"{values[source.total]:.2f} W" if source.total else "rails without a total"
+        yield info("power", f"{make.name} would work too: {total} now")
 
 
 def temperatures(subject: Subject) -> Iterator[Finding]:
-    """Which thermal zones there are and what they tell."""
-    found = []
+    """Report the temperature of each thermal zone."""
+    zones = []
     for folder in sorted(Path(subject.machine.root, "sys/class/thermal").glob("thermal_zone*")):
-        told = reading.text(str(folder), "temp")
-        if told.lstrip("-").isdigit() and int(told) > -200_000:
-            found.append(f"{reading.text(str(folder), 'type')} {int(told) / 1e3:.1f}")
-    if found:
-        yield Finding("ok", "temperature", f"{', '.join(found)} °C")
+        temp = reading.text(str(folder), "temp")
+        if temp.lstrip("-").isdigit() and int(temp) > -200_000:
+            zones.append(f"{reading.text(str(folder), 'type')} {int(temp) / 1e3:.1f}")
+    if zones:
+        yield ok("temperature", f"{', '.join(zones)} °C")
     else:
-        yield Finding("info", "temperature", "this machine tells none")
+        yield info("temperature", "this machine has no sensor")

@@ -1,4 +1,4 @@
-"""A device on the machine at hand, and its interpreter and sampler tried."""
+"""A device on this machine; trial runs of its interpreter and its sampler."""
 
 import json
 import os
@@ -28,7 +28,7 @@ HOST = "host"  # device of a machine that is no board of config/devices/
 
 @dataclass(frozen=True)
 class Subject:
-    """A device of the configuration on the machine at hand: what is looked at."""
+    """A device of the configuration on this machine."""
 
     checkout: Path
     name: str
@@ -37,7 +37,7 @@ class Subject:
 
     @property
     def python(self) -> list[str]:
-        """Words that start the interpreter which owns torch."""
+        """Command of the interpreter that has torch."""
         return self.device.python or [sys.executable]
 
     @property
@@ -47,12 +47,12 @@ class Subject:
 
     @property
     def power(self) -> str:
-        """The power source that is asked for."""
+        """The power source of the device file."""
         return str(self.machine.settings["power_source"])
 
 
 def choose(checkout: Path, name: str | None) -> Subject:
-    """Return the device of that name; without one the board at hand, else the host."""
+    """Return the device of that name; without a name, the board at hand, or else the host."""
     devices = Devices(checkout)
     if name is None:
         name = next(iter(devices.here()), HOST)
@@ -73,18 +73,18 @@ def libraries(subject: Subject) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Recording:
-    """Some seconds of samples."""
+    """Samples of some seconds."""
 
     folder: Path  # samples-*.csv and telemetry.json
     statistics: dict[str, Any]
-    jtop_cpu_s: float  # CPU time of jtop's own service meanwhile; 0: there is none
+    jtop_cpu_s: float  # CPU time of the jtop service during it; 0: there is none
 
 
 @contextmanager
 def recording(subject: Subject, seconds: float) -> Iterator[Recording]:
-    """Let the sampler of the device run as it does during a training; its files go at the end.
+    """Run the sampler of the device as during a training; its files are removed at the end.
 
-    They lie where measurements lie, so that the disk is the same.
+    They are written below measured/, so that the disk is the same.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def recording(subject: Subject, seconds: float) -> Iterator[Recording]:
         measured.mkdir(exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=".doctor-", dir=measured))
     except OSError as error:
-        raise EpochwattError(f"nothing can be written into {measured}: {error.strerror}") from error
+        raise EpochwattError(f"cannot write to {measured}: {error.strerror}") from error
     try:
         with machine_lock().acquire({"self-test in": str(subject.checkout)}):
             recorded = _record(subject, folder, seconds)
@@ -116,7 +116,7 @@ def _record(subject: Subject, folder: Path, seconds: float) -> Recording:
 
 
 def _tried(subject: Subject, words: list[str], timeout_s: float) -> dict[str, Any]:
-    """Run a part of `epochwatt.training.trial` by the device's interpreter; return its answer."""
+    """Run a part of `epochwatt.training.trial` in the device's interpreter; return its answer."""
     command = [*subject.python, "-m", "epochwatt.training.trial", *words]
     paths = [str(Path(epochwatt.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     shown = " ".join(subject.python)
@@ -134,7 +134,7 @@ def _tried(subject: Subject, words: list[str], timeout_s: float) -> dict[str, An
     except OSError as error:
         raise EpochwattError(f"{shown} cannot be started: {error.strerror}") from error
     except subprocess.TimeoutExpired:
-        raise EpochwattError(f"{shown} gave no answer within {timeout_s:g} s") from None
+        raise EpochwattError(f"{shown} did not answer within {timeout_s:g} s") from None
     last = done.stdout.strip().rpartition("\n")[2]
     if done.returncode != 0 or not last.startswith("{"):
         why = (done.stderr.strip() or last or f"exit status {done.returncode}").rpartition("\n")[2]
@@ -144,15 +144,15 @@ def _tried(subject: Subject, words: list[str], timeout_s: float) -> dict[str, An
 
 def running(names: frozenset[str], proc: Path = Path("/proc")) -> dict[int, str]:
     """Return the processes of these names: process id -> name."""
-    found = {}
+    programs = {}
     for path in proc.glob("[0-9]*/comm"):
         try:
             name = path.read_text("utf-8", errors="replace").strip()
         except OSError:  # it has ended
             continue
         if name in names:
-            found[int(path.parent.name)] = name
-    return found
+            programs[int(path.parent.name)] = name
+    return programs
 
 
 def cpu_s_of(name: str, proc: Path = Path("/proc")) -> float:

@@ -31,8 +31,8 @@ def make(checkout, tmp_path):
     return call
 
 
-def told(findings):
-    return [(finding.level, finding.found) for finding in findings]
+def messages(findings):
+    return [(finding.level, finding.message) for finding in findings]
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -40,8 +40,8 @@ def test_each_board_is_known(make, kind):
     _, subject = make(kind)
     first, last = board_checks.identity(subject, subject.machine)
     assert first.level == "ok"
-    assert KINDS[kind] in first.found
-    assert "never counted as measured" in last.found
+    assert KINDS[kind] in first.message
+    assert "never counted as measured" in last.message
 
 
 def test_another_board_is_a_problem(make):
@@ -54,37 +54,37 @@ def test_a_machine_without_a_board_is_a_problem(checkout, tmp_path):
     text = DEVICE.format(board="nano", root=tmp_path / "empty", modes="asis: {}")
     checkout.write("devices/fake.yaml", text)
     subject = choose(checkout.path, "fake")
-    (found,) = board_checks.identity(subject, subject.machine)
-    assert found.level == "problem"
-    assert "no Jetson board is described" in found.found
+    (finding,) = board_checks.identity(subject, subject.machine)
+    assert finding.level == "problem"
+    assert "no Jetson board is described" in finding.message
 
 
 @pytest.mark.parametrize(
     ("units", "level"), [("{}", "info"), ("{d2: SERIAL}", "ok"), ("{d1: x, d2: y}", "warning")]
 )
-def test_the_unit_is_told(make, checkout, units, level):
+def test_the_unit_is_reported(make, checkout, units, level):
     _, subject = make()
     serial = subject.machine.identity.serial
     text = f"instances: [d1, d2]\nunits: {units.replace('SERIAL', repr(serial))}"
     checkout.edit("devices/fake.yaml", "instances: [d1, d2]", text)
-    (found,) = board_checks.unit(choose(checkout.path, "fake"), [serial, "a-host"])
-    assert found.level == level
-    assert f"{serial} or a-host" in found.found
+    (finding,) = board_checks.unit(choose(checkout.path, "fake"), [serial, "a-host"])
+    assert finding.level == level
+    assert f"{serial} or a-host" in finding.message
 
 
-def test_clocks_are_told_and_those_not_known_warned_of(make):
+def test_clocks_are_reported_and_those_not_known_warned_of(make):
     _, subject = make("orin-nano")
-    found = list(board_checks.tables(subject.machine))
-    assert [f.level for f in found] == ["ok", "ok", "warning"]
-    assert found[0].found == "CPU: 20 steps, 115.2 to 1510.4 MHz"
-    assert "emc_mhz" in found[2].do
+    findings = list(board_checks.tables(subject.machine))
+    assert [f.level for f in findings] == ["ok", "ok", "warning"]
+    assert findings[0].message == "CPU: 20 steps, 115.2 to 1510.4 MHz"
+    assert "emc_mhz" in findings[2].do
 
 
-def test_modes_that_the_board_has_are_well(make):
+def test_modes_that_the_board_has_are_ok(make):
     _, subject = make(modes="a: {cores: 4, cpu_mhz: 1200}, b: {nvpmodel: MAXN}")
     first, last = board_checks.modes(subject, subject.machine)
-    assert first.found.startswith("nvpmodel: MAXN (0), MODE_10W (1)")
-    assert last.found == "possible on this board: 2 modes of config/devices/fake.yaml"
+    assert first.message.startswith("nvpmodel: MAXN (0), MODE_10W (1)")
+    assert last.message == "possible on this board: 2 modes of config/devices/fake.yaml"
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,12 @@ def test_modes_that_the_board_has_are_well(make):
         ("{nvpmodel: TURBO}", "no power mode TURBO"),
     ],
 )
-def test_a_mode_that_the_board_lacks_is_warned_of(make, mode, why):
+def test_a_mode_that_the_board_lacks_gives_a_warning(make, mode, why):
     _, subject = make(modes=f"bad: {mode}")
-    _, found = board_checks.modes(subject, subject.machine)
-    assert found.level == "warning"
-    assert found.found.startswith("bad of config/devices/fake.yaml: ")
-    assert why in found.found
+    _, finding = board_checks.modes(subject, subject.machine)
+    assert finding.level == "warning"
+    assert finding.message.startswith("bad of config/devices/fake.yaml: ")
+    assert why in finding.message
 
 
 def test_a_board_without_nvpmodel_conf_is_a_problem(make):
@@ -113,21 +113,21 @@ def test_a_board_without_nvpmodel_conf_is_a_problem(make):
 def test_the_helper_answers(make):
     board, subject = make("orin-jp5")
     before = board.snapshot()
-    found = told(board_checks.helper(subject.machine))
-    assert found[0] == ("ok", "it answers without a password: modes, clocks and fan can be set")
-    assert found[1] == ("info", "the board is in mode MAXN (0)")
-    assert found[2][1].startswith("read through the helper: cores 12, cpu_mhz ")
+    findings = messages(board_checks.helper(subject.machine))
+    assert findings[0] == ("ok", "it answers without a password: modes, clocks and fan can be set")
+    assert findings[1] == ("info", "the board is in mode MAXN (0)")
+    assert findings[2][1].startswith("read through the helper: cores 12, cpu_mhz ")
     assert board.snapshot() == before
 
 
 def test_a_missing_helper_is_a_problem_and_says_how_to_install_it(make):
     board, subject = make()
     (board.root / "usr/local/sbin/epochwatt-helper").unlink()
-    found = list(board_checks.helper(subject.machine))
-    assert (found[0].level, found[0].topic) == ("problem", "root helper")
-    assert "is not there" in found[0].found
-    assert "make setup-jetson" in found[0].do
-    assert found[1].found.startswith("read by this user: ")
+    findings = list(board_checks.helper(subject.machine))
+    assert (findings[0].level, findings[0].topic) == ("problem", "root helper")
+    assert "is not there" in findings[0].message
+    assert "make setup-jetson" in findings[0].do
+    assert findings[1].message.startswith("read by this user: ")
 
 
 def answers(board, line, status=0):
@@ -139,27 +139,27 @@ def answers(board, line, status=0):
 def test_a_helper_that_wants_a_password_is_a_problem(make):
     board, subject = make()
     answers(board, "sudo: a password is required", 1)
-    found = next(iter(board_checks.helper(subject.machine)))
-    assert found.level == "problem"
-    assert "as this user" in found.do
+    finding = next(iter(board_checks.helper(subject.machine)))
+    assert finding.level == "problem"
+    assert "as this user" in finding.do
 
 
-def test_an_old_helper_is_warned_of(make, monkeypatch):
+def test_an_old_helper_gives_a_warning(make, monkeypatch):
     _, subject = make()
     monkeypatch.setattr(board_checks, "VERSION", "99")
     levels = [f.level for f in board_checks.helper(subject.machine)]
     assert levels[:2] == ["ok", "warning"]
 
 
-def test_a_memory_clock_that_cannot_be_read_is_told(make):
+def test_a_memory_clock_that_cannot_be_read_is_reported(make):
     board, subject = make()
     (board.root / "sys/kernel/debug/bpmp/debug/clk/emc/rate").unlink()
-    found = list(board_checks.helper(subject.machine))[-1]
-    assert found.found == "cannot be read through the helper: emc_mhz"
-    assert "mode_not_verified" in found.do
+    finding = list(board_checks.helper(subject.machine))[-1]
+    assert finding.message == "cannot be read through the helper: emc_mhz"
+    assert "mode_not_verified" in finding.do
 
 
-def test_throttling_now_is_warned_of(make):
+def test_throttling_now_gives_a_warning(make):
     board, subject = make("orin-jp6")
     assert [f.level for f in board_checks.alarms_now(subject.machine)] == ["ok", "ok"]
     board.set_fault("throttling")
@@ -170,16 +170,16 @@ def test_throttling_now_is_warned_of(make):
     assert "cool" in heat.do
 
 
-def test_a_board_without_counters_is_told(make):
+def test_a_board_without_counters_is_reported(make):
     _, subject = make("nano")
     heat, current = board_checks.alarms_now(subject.machine)
     assert (heat.level, current.level) == ("ok", "info")
 
 
-def test_settings_of_a_killed_run_are_warned_of(make):
+def test_settings_of_a_killed_run_give_a_warning(make):
     board, subject = make()
     assert list(board_checks.left_over(subject.machine)) == []
     done = board.run("usr/local/sbin/epochwatt-helper", "fan-max")
     assert done.returncode == 0, done.stdout
-    (found,) = board_checks.left_over(subject.machine)
-    assert "restore" in found.do
+    (finding,) = board_checks.left_over(subject.machine)
+    assert "restore" in finding.do

@@ -68,7 +68,7 @@ def test_it_says_what_the_board_is_and_what_could_not_be_read(made):
     assert about["links"]["sys/class/hwmon/hwmon0"].startswith("sys/devices/platform/pwm-fan")
 
 
-def test_nvpmodel_is_told_by_its_facts_and_not_by_its_text(made):
+def test_nvpmodel_is_reported_by_its_facts_and_not_by_its_text(made):
     assert "files/etc/nvpmodel.conf" not in made
     facts = json.loads(made["bundle.json"])["nvpmodel"]
     assert [mode["name"] for mode in facts["modes"]] == ["MAXN", "MODE_15W", "MODE_30W", "MODE_50W"]
@@ -86,10 +86,10 @@ def test_no_name_is_in_it(made, board):
 def test_names_are_kept_where_that_is_asked_for(board, checkout, tmp_path):
     path = tmp_path / "named.tar.gz"
     lines = make_bundle(path, "fake", keep_names=True, seconds=0.1, checkout=checkout.path)
-    found = members(path)
-    assert found["files/proc/device-tree/serial-number"].startswith(board.kind.serial.encode())
-    assert b"garden-shed" in found["doctor.txt"]
-    assert "as they are" in lines[1]
+    content = members(path)
+    assert content["files/proc/device-tree/serial-number"].startswith(board.kind.serial.encode())
+    assert b"garden-shed" in content["doctor.txt"]
+    assert "are kept" in lines[1]
 
 
 def test_names_are_replaced_as_words():
@@ -124,21 +124,21 @@ def test_labels_servers_and_the_start_of_the_machine_are_replaced(tmp_path, monk
         path.parent.mkdir(parents=True)
         path.write_text(value)
     names = names_of(str(tmp_path))
-    told = disguised_value("proc/self/mountinfo", MOUNTS.encode(), names).decode()
-    told += disguised_value("x/boot_id", boot_id.encode(), names).decode()
-    told += disguised("the data lie in /media/alice/GRANDMA PICTURES/x, /thesis/x", names)
-    told += disguised(f"files.acme.example is slow, says winbox; since {boot_id}", names)
+    text_sent = disguised_value("proc/self/mountinfo", MOUNTS.encode(), names).decode()
+    text_sent += disguised_value("x/boot_id", boot_id.encode(), names).decode()
+    text_sent += disguised("the data lie in /media/alice/GRANDMA PICTURES/x, /thesis/x", names)
+    text_sent += disguised(f"files.acme.example is slow, says winbox; since {boot_id}", names)
     secrets = ("GRANDMA", "lab", "acme", "winbox", "secret", "alice", "10.1", "private", "thesis")
-    assert [word for word in (*secrets, "ABCDEF", boot_id) if word in told] == []
-    assert "22 1 179:1 / / rw - ext4 /dev/mmcblk0p1 rw" in told
-    assert " 8:1 / /mount-1 ro - ext4 /dev/sda1 rw" in told
-    assert "36 22 0:5 / /proc rw - proc proc rw" in told
+    assert [word for word in (*secrets, "ABCDEF", boot_id) if word in text_sent] == []
+    assert "22 1 179:1 / / rw - ext4 /dev/mmcblk0p1 rw" in text_sent
+    assert " 8:1 / /mount-1 ro - ext4 /dev/sda1 rw" in text_sent
+    assert "36 22 0:5 / /proc rw - proc proc rw" in text_sent
 
 
 def test_mounts_of_a_bundle_are_read_as_those_of_the_machine(tmp_path):
     names = {"x": "y"}
-    told = disguised_value("proc/self/mountinfo", MOUNTS.encode(), names).decode()
-    for text, folder in ((MOUNTS, "there"), (told, "here")):
+    text_sent = disguised_value("proc/self/mountinfo", MOUNTS.encode(), names).decode()
+    for text, folder in ((MOUNTS, "there"), (text_sent, "here")):
         path = tmp_path / folder / "proc/self/mountinfo"
         path.parent.mkdir(parents=True)
         path.write_text(text.lstrip())
@@ -156,18 +156,18 @@ def test_a_host_has_one_too(checkout, tmp_path, monkeypatch):
     lines = make_bundle(seconds=0.1, checkout=checkout.path)
     (path,) = tmp_path.glob("epochwatt-bundle-host-*.tar.gz")
     assert lines[0].startswith(path.name)
-    found = members(path)
-    assert json.loads(found["bundle.json"])["nvpmodel"] is None
-    assert "tegrastats.txt" not in found
-    assert b"MemTotal" in found["files/proc/meminfo"]
+    content = members(path)
+    assert json.loads(content["bundle.json"])["nvpmodel"] is None
+    assert "tegrastats.txt" not in content
+    assert b"MemTotal" in content["files/proc/meminfo"]
 
 
 def test_a_recording_that_fails_leaves_the_rest(board, checkout, tmp_path):
     (checkout.path / "measured").write_text("a file")
     make_bundle(tmp_path / "made.tar.gz", "fake", seconds=0.1, checkout=checkout.path)
-    found = members(tmp_path / "made.tar.gz")
-    assert not [name for name in found if name.startswith("recording/")]
-    assert b"nothing can be written into" in found["doctor.txt"]
+    content = members(tmp_path / "made.tar.gz")
+    assert not [name for name in content if name.startswith("recording/")]
+    assert b"cannot write to" in content["doctor.txt"]
 
 
 def test_a_tegrastats_that_says_nothing_is_left_out(board, checkout, tmp_path, monkeypatch):
@@ -185,11 +185,11 @@ def test_as_many_lines_of_tegrastats_are_kept_as_wanted(board, monkeypatch):
 def test_no_file_is_overwritten(checkout, tmp_path):
     path = tmp_path / "mine.tar.gz"
     path.write_text("mine")
-    with pytest.raises(EpochwattError, match="is there already"):
+    with pytest.raises(EpochwattError, match="exists already"):
         make_bundle(path, seconds=0.1, checkout=checkout.path)
     assert path.read_text() == "mine"
 
 
-def test_a_folder_that_is_not_there_is_told(checkout, tmp_path):
+def test_a_folder_that_is_not_there_is_reported(checkout, tmp_path):
     with pytest.raises(EpochwattError, match=r"cannot write .*No such file"):
         make_bundle(tmp_path / "no/made.tar.gz", seconds=0.1, checkout=checkout.path)

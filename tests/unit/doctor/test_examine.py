@@ -68,7 +68,7 @@ def test_long_findings_are_wrapped():
 
 
 @pytest.mark.parametrize(("uid", "level"), [(1000, "ok"), (0, "warning")])
-def test_root_is_warned_of(subject, uid, level, monkeypatch):
+def test_root_gives_a_warning(subject, uid, level, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: uid)
     assert levels(examine.user(subject)) == [level]
 
@@ -83,10 +83,10 @@ def test_a_running_desktop_is_named(tmp_path):
     process(tmp_path, 11, "gnome-shell")
     process(tmp_path, 12, "bash")
     (tmp_path / "13").mkdir()  # has ended
-    (found,) = examine.desktop(tmp_path)
-    assert found.level == "warning"
-    assert "Xorg, gnome-shell" in found.found
-    assert "multi-user.target" in found.do
+    (finding,) = examine.desktop(tmp_path)
+    assert finding.level == "warning"
+    assert "Xorg, gnome-shell" in finding.message
+    assert "multi-user.target" in finding.do
 
 
 def test_no_desktop_is_well(tmp_path):
@@ -95,14 +95,14 @@ def test_no_desktop_is_well(tmp_path):
 
 
 @pytest.mark.parametrize(("gib", "level"), [(3.9, "warning"), (7.4, "ok")])
-def test_little_memory_is_warned_of(elsewhere, gib, level):
-    found = elsewhere("meminfo", MEMINFO.format(int(gib * 2**20), 2**20))
-    (told,) = examine.memory(found)
-    assert told.level == level
-    assert f"{gib} GiB, 1.0 of them free" in told.found
+def test_little_memory_gives_a_warning(elsewhere, gib, level):
+    subject = elsewhere("meminfo", MEMINFO.format(int(gib * 2**20), 2**20))
+    (finding,) = examine.memory(subject)
+    assert finding.level == level
+    assert f"{gib} GiB, 1.0 of them free" in finding.message
 
 
-def test_memory_that_is_not_told_is_no_problem(elsewhere):
+def test_unknown_memory_is_no_problem(elsewhere):
     assert levels(examine.memory(elsewhere("meminfo", ""))) == ["info"]
 
 
@@ -118,43 +118,43 @@ HEADER = "Filename Type Size Used Priority\n"
         ("/swapfile file 4096 4096 -2\n", "warning", "4 MiB in use"),
     ],
 )
-def test_swap_is_told(elsewhere, rows, level, words):
-    (told,) = examine.swap(elsewhere("swaps", HEADER + rows))
-    assert told.level == level
-    assert words in told.found
+def test_swap_is_reported(elsewhere, rows, level, words):
+    (finding,) = examine.swap(elsewhere("swaps", HEADER + rows))
+    assert finding.level == level
+    assert words in finding.message
 
 
 @pytest.mark.parametrize(("busy_pct", "level"), [(None, "info"), (3.0, "ok"), (40.0, "warning")])
-def test_other_load_is_told(subject, busy_pct, level, monkeypatch):
+def test_other_load_is_reported(subject, busy_pct, level, monkeypatch):
     monkeypatch.setattr(subject.machine, "busy_pct", lambda over_s: busy_pct)
     assert levels(examine.load(subject)) == [level]
 
 
 def test_an_interpreter_without_torch_is_a_problem(subject):
-    found = {**LIBRARIES, "torch": None, "errors": {"torch": "ModuleNotFoundError: no torch"}}
-    (told,) = examine.interpreter(subject, found)
-    assert told.level == "problem"
-    assert "without torch (ModuleNotFoundError: no torch)" in told.found
-    assert "python:" in told.do
+    installed = {**LIBRARIES, "torch": None, "errors": {"torch": "ModuleNotFoundError: no torch"}}
+    (finding,) = examine.interpreter(subject, installed)
+    assert finding.level == "problem"
+    assert "without torch (ModuleNotFoundError: no torch)" in finding.message
+    assert "python:" in finding.do
 
 
 def test_a_host_without_a_gpu_trains_on_its_cpu(subject):
     first, gpu = examine.interpreter(subject, LIBRARIES)
     assert (first.level, gpu.level) == ("ok", "info")
-    assert "Python 3.8.10, torch 2.0, torchvision 0.15" in first.found
+    assert "Python 3.8.10, torch 2.0, torchvision 0.15" in first.message
 
 
 def test_a_real_board_without_cuda_is_a_problem(subject):
     subject.machine.backend = "jetson"
     _, gpu = examine.interpreter(subject, {**LIBRARIES, "errors": {"gpu": "RuntimeError: driver"}})
     assert gpu.level == "problem"
-    assert "RuntimeError: driver" in gpu.found
+    assert "RuntimeError: driver" in gpu.message
 
 
 def test_a_gpu_is_named(subject):
-    found = {**LIBRARIES, "gpu": "Orin", "cuda": "12.2"}
-    assert examine.interpreter(subject, found).__next__().level == "ok"
-    assert "Orin, CUDA 12.2" in list(examine.interpreter(subject, found))[1].found
+    installed = {**LIBRARIES, "gpu": "Orin", "cuda": "12.2"}
+    assert examine.interpreter(subject, installed).__next__().level == "ok"
+    assert "Orin, CUDA 12.2" in list(examine.interpreter(subject, installed))[1].message
 
 
 # -- storage ---------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def test_partitions_of_one_disk_are_one_disk(one, other, same):
     assert (examine.disk_of(medium(one)) == examine.disk_of(medium(other))) is same
 
 
-def test_what_has_no_block_device_is_told_apart_by_its_mount():
+def test_what_has_no_block_device_is_reported_apart_by_its_mount():
     assert examine.disk_of(medium()) == examine.disk_of(medium())
     assert examine.disk_of(medium()) != examine.disk_of(medium(mount="/mnt"))
 
@@ -199,53 +199,53 @@ def disks(monkeypatch):
     return lie
 
 
-def test_results_on_a_medium_under_test_are_warned_of(subject, disks):
+def test_results_on_a_medium_under_test_give_a_warning(subject, disks):
     disks(measured="mmcblk0p1", results="nvme0n1p2", sets="mmcblk0p3", data="sda1")
-    found = list(examine.results_place(subject))
-    assert [(f.level, f.found.split()[0]) for f in found] == [
+    findings = list(examine.results_place(subject))
+    assert [(f.level, f.message.split()[0]) for f in findings] == [
         ("ok", "measured/"),
         ("warning", "measured/"),
         ("ok", "results/"),
     ]
-    assert found[1].found.endswith("under test: flash")
+    assert findings[1].message.endswith("storage that is measured: flash")
 
 
-def test_results_on_a_disk_of_their_own_are_well(subject, disks):
+def test_results_on_a_disk_of_their_own_are_ok(subject, disks):
     disks(measured="mmcblk0p1", results="mmcblk0p1", sets="nvme0n1p3", data="sda1")
-    (found,) = examine.results_place(subject)
-    assert found.level == "ok"
-    assert found.found.startswith("measured/ and results/ on mmcblk0p1")
+    (finding,) = examine.results_place(subject)
+    assert finding.level == "ok"
+    assert finding.message.startswith("measured/ and results/ on mmcblk0p1")
 
 
-def test_a_full_disk_is_warned_of(subject, monkeypatch):
+def test_a_full_disk_gives_a_warning(subject, monkeypatch):
     class Free:
         f_bavail, f_frsize = 10, 4096
 
     monkeypatch.setattr(os, "statvfs", lambda path: Free)
-    found = [f for f in examine.media(subject) if f.level == "warning"]
-    assert [f.found.split(":")[0] for f in found] == ["disk", "flash"]
-    assert "at least 3.5 GiB" in found[0].do
+    findings = [f for f in examine.media(subject) if f.level == "warning"]
+    assert [f.message.split(":")[0] for f in findings] == ["disk", "flash"]
+    assert "at least 3.5 GiB" in findings[0].do
 
 
-def test_a_medium_that_is_not_mounted_is_told(checkout, tmp_path):
+def test_a_medium_that_is_not_mounted_is_reported(checkout, tmp_path):
     checkout.edit("devices/host.yaml", "root: flash/sets}", f"root: x, mount: {tmp_path}}}")
-    found = [f for f in examine.media(choose(checkout.path, None)) if "flash" in f.found]
-    assert levels(found) == ["info"]
-    assert f"nothing is mounted at {tmp_path}" in found[0].found
+    findings = [f for f in examine.media(choose(checkout.path, None)) if "flash" in f.message]
+    assert levels(findings) == ["info"]
+    assert f"nothing is mounted at {tmp_path}" in findings[0].message
 
 
-def test_a_data_set_on_another_device_is_told(checkout):
+def test_a_data_set_on_another_device_is_reported(checkout):
     checkout.edit("devices/host.yaml", "root: data}", "root: data, block_device: floppy}")
-    (found,) = [f for f in examine.media(choose(checkout.path, None)) if f.level == "problem"]
-    assert found.found.endswith(", not on floppy")
+    (finding,) = [f for f in examine.media(choose(checkout.path, None)) if f.level == "problem"]
+    assert finding.message.endswith(", not on floppy")
 
 
 def test_the_page_cache_is_dropped_by_the_helper_or_told_to_be_advised(subject, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     advised, resident = examine.cache(subject, helped=False)
-    assert "cache_advised" in advised.found
+    assert "cache_advised" in advised.message
     assert resident.level == "ok"
-    assert "by the root helper" in next(examine.cache(subject, helped=True)).found
+    assert "by the root helper" in next(examine.cache(subject, helped=True)).message
 
 
 # -- all of it -------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ def test_a_host_is_looked_at_for_real(checkout, quick):
     assert status == 0
     assert lines[0].endswith("device host, a test's machine")
     assert re.search(r"^ok +sampler +\d+\.\d\d s of CPU a minute", text, re.M)
-    assert re.search(r"^\w+ +sampler +host: a row each 1000 ms", text, re.M)
+    assert re.search(r"^\w+ +sampler +host: a row every 1000 ms", text, re.M)
     assert re.search(r"^ok +sensors +host: .*cpu_util_pct", text, re.M)
     assert list((checkout.path / "measured").iterdir()) == []
 
@@ -298,7 +298,7 @@ def test_a_folder_that_cannot_be_written_is_a_problem(checkout, quick):
     (checkout.path / "measured").write_text("a file")
     lines, status = examine.doctor_lines(None, 0.1, checkout.path)
     assert status == 1
-    assert any("nothing can be written into" in line for line in lines)
+    assert any("cannot write to" in line for line in lines)
 
 
 def test_an_unknown_device_is_refused(checkout):
@@ -318,5 +318,5 @@ def test_no_setting_is_changed(checkout, quick, monkeypatch):
     assert [words[1:4] for words in started] == [["-m", "epochwatt.training.trial", "sampler"]]
 
 
-def test_the_machine_is_told(subject):
-    assert platform.release() in next(iter(examine._machine(subject))).found
+def test_the_machine_is_reported(subject):
+    assert platform.release() in next(iter(examine._machine(subject))).message

@@ -1,4 +1,4 @@
-"""The self-test of the sensors, on what a sampler told."""
+"""The self-test of the sensors, on what a sampler finding."""
 
 import pytest
 from fake_device import DEVICE
@@ -39,55 +39,57 @@ def board(checkout, tmp_path):
     return fake, choose(checkout.path, "fake")
 
 
-def found(findings, level, topic):
+def matching(findings, level, topic):
     return [f for f in findings if (f.level, f.topic) == (level, topic)]
 
 
 # -- cost and jitter -------------------------------------------------------------------------------
 
 
-def test_cost_and_jitter_are_told(recorded):
+def test_cost_and_jitter_are_reported(recorded):
     cost, jitter, about = sensors.sampler(recorded(host=source("a", "b")))
-    assert cost.found == "0.06 s of CPU a minute; 10 s recorded"
+    assert cost.message == "0.06 s of CPU a minute; 10 s recorded"
     assert jitter.level == "ok"
-    assert "a row each 1000 ms (12 of them), 99 % within 1.00 ms" in jitter.found
-    assert "a reading takes 0.20 ms, 0 gaps" in jitter.found
-    assert about.found == "host: a, b"
+    assert "a row every 1000 ms (12 of them), 99 % within 1.00 ms" in jitter.message
+    assert "a reading takes 0.20 ms, 0 gaps" in jitter.message
+    assert about.message == "host: a, b"
 
 
 @pytest.mark.parametrize("n_samples", [12, 0])
-def test_a_service_has_instants_of_its_own(recorded, n_samples):
+def test_a_service_samples_at_its_own_times(recorded, n_samples):
     jtop = source("a", deviation_p99_s=None, read_mean_s=None, n_samples=n_samples)
     jitter = list(sensors.sampler(recorded(jtop=jtop)))[1]
-    told = f"jtop: a row each 1000 ms ({n_samples} of them), at instants of its own, 0 gaps"
-    assert jitter.found == told
+    expected = f"jtop: a row every 1000 ms ({n_samples} of them), at its own times, 0 gaps"
+    assert jitter.message == expected
 
 
 def test_a_service_and_a_child_are_counted_in(recorded):
     child = source("a", settings={"child_cpu_s": 0.02})
     cost, *_ = sensors.sampler(recorded(jtop_cpu_s=0.5, tegrastats=child))
-    assert cost.found.startswith("0.06 s of CPU a minute, tegrastats 0.12 s, jtop's service 3.00 s")
+    assert cost.message.startswith(
+        "0.06 s of CPU a minute, tegrastats 0.12 s, jtop's service 3.00 s"
+    )
     assert cost.level == "warning"
     assert "sysfs" in cost.do
 
 
-def test_a_late_sampler_is_warned_of(recorded):
-    told = sensors.sampler(recorded(host=source("a", deviation_p99_s=0.02)))
-    assert "99 % within 20.00 ms" in found(told, "warning", "sampler")[0].found
+def test_a_late_sampler_gives_a_warning(recorded):
+    findings = sensors.sampler(recorded(host=source("a", deviation_p99_s=0.02)))
+    assert "99 % within 20.00 ms" in matching(findings, "warning", "sampler")[0].message
 
 
-def test_gaps_are_warned_of_with_their_reason(recorded):
+def test_gaps_give_a_warning_with_their_reason(recorded):
     lost = source("a", n_gaps=3, n_failed=2, n_late=1, error="OSError: gone")
-    (gap,) = found(sensors.sampler(recorded(host=lost)), "warning", "sampler")
+    (gap,) = matching(sensors.sampler(recorded(host=lost)), "warning", "sampler")
     assert gap.do.startswith("2 readings failed (OSError: gone), 1 came too late")
 
 
-def test_columns_without_a_reading_are_told_together(recorded):
+def test_columns_without_a_reading_are_reported_together(recorded):
     dead = {"emc_mhz": 12, "emc_util_pct": 12, "x": 11}
-    told = list(sensors.sampler(recorded(board=source("x", *list(dead)[:2], nan_cells=dead))))
-    assert found(told, "info", "sensors")[0].found == "board: no emc_mhz, emc_util_pct"
-    assert "only root may read it" in found(told, "info", "sensors")[0].do
-    assert found(told, "ok", "sensors")[0].found == "board: x"
+    findings = list(sensors.sampler(recorded(board=source("x", *list(dead)[:2], nan_cells=dead))))
+    assert matching(findings, "info", "sensors")[0].message == "board: no emc_mhz, emc_util_pct"
+    assert "only root may read it" in matching(findings, "info", "sensors")[0].do
+    assert matching(findings, "ok", "sensors")[0].message == "board: x"
 
 
 # -- power -----------------------------------------------------------------------------------------
@@ -104,25 +106,25 @@ def power_source(**settings):
     return source("power_module_w", scope="module", total="power_module_w", settings=settings)
 
 
-def test_the_total_is_told_with_its_rule_and_what_it_does_not_see(board, recorded, tmp_path):
+def test_the_total_is_reported_with_its_rule_and_what_it_does_not_see(board, recorded, tmp_path):
     write(tmp_path, "sysfs", "power_module_w", [4.0, float("nan"), 6.0])
     record = recorded(sysfs=power_source(total_rule="a + b", not_seen="the fan"))
     total, unseen = sensors.power(board[1], record)
-    assert (total.level, total.found) == ("ok", "module: 5.00 W on average, from sysfs: a + b")
-    assert unseen.found == "not seen: the fan"
+    assert (total.level, total.message) == ("ok", "module: 5.00 W on average, from sysfs: a + b")
+    assert unseen.message == "not included: the fan"
 
 
-def test_a_total_without_a_reading_is_warned_of(board, recorded, tmp_path):
+def test_a_total_without_a_reading_gives_a_warning(board, recorded, tmp_path):
     write(tmp_path, "sysfs", "power_module_w", [float("nan")])
     (total,) = sensors.power(board[1], recorded(sysfs=power_source(total_rule="a")))
     assert total.level == "warning"
 
 
-def test_rails_without_a_total_are_warned_of(board, recorded):
+def test_rails_without_a_total_give_a_warning(board, recorded):
     rails = source("rail_x_w", scope="module", settings={"no_total": "rails are not known"})
-    (told,) = sensors.power(board[1], recorded(sysfs=rails))
-    assert told.level == "warning"
-    assert "no total: rails are not known" in told.found
+    (finding,) = sensors.power(board[1], recorded(sysfs=rails))
+    assert finding.level == "warning"
+    assert "no total: rails are not known" in finding.message
 
 
 @pytest.mark.parametrize(
@@ -134,10 +136,10 @@ def test_rails_without_a_total_are_warned_of(board, recorded):
         ({"interval_s": 1.0, "service_interval_s": 0.5}, "every 0.5 s, not every 1 s"),
     ],
 )
-def test_what_speaks_against_the_power_is_warned_of(board, recorded, tmp_path, settings, words):
+def test_contradictions_of_the_power_gives_a_warning(board, recorded, tmp_path, settings, words):
     write(tmp_path, "sysfs", "power_module_w", [4.0])
-    told = sensors.power(board[1], recorded(sysfs=power_source(**settings)))
-    assert words in found(told, "warning", "power")[0].found
+    findings = sensors.power(board[1], recorded(sysfs=power_source(**settings)))
+    assert words in matching(findings, "warning", "power")[0].message
 
 
 @pytest.mark.parametrize(
@@ -149,43 +151,43 @@ def test_what_speaks_against_the_power_is_warned_of(board, recorded, tmp_path, s
         ("jtop: JtopException: I can't access jtop.service", "usermod -aG jtop"),
         ("jtop: PermissionError: denied", "usermod -aG jtop"),
         ("no answer from the jtop service within 20 s", "restart jtop.service"),
-        ("something else", "mend that"),
+        ("something else", "fix that"),
     ],
 )
-def test_a_power_source_that_cannot_be_used_is_told_with_what_to_do(
+def test_a_power_source_that_cannot_be_used_is_reported_with_what_to_do(
     board, recorded, tmp_path, why, do
 ):
     write(tmp_path, "sysfs", "power_module_w", [4.0])
-    told = sensors.power(board[1], recorded(sysfs=power_source(fallback=why)))
-    (warning,) = found(told, "warning", "power")
-    assert warning.found == why
+    findings = sensors.power(board[1], recorded(sysfs=power_source(fallback=why)))
+    (warning,) = matching(findings, "warning", "power")
+    assert warning.message == why
     assert do in warning.do
     assert "power_source: sysfs" in warning.do
 
 
-def test_a_host_without_a_sensor_is_warned_of(checkout, recorded):
-    (told,) = sensors.power(choose(checkout.path, "host"), recorded(host=source("a")))
-    assert told.level == "warning"
-    assert "energy stays empty" in told.found
+def test_a_host_without_a_sensor_gives_a_warning(checkout, recorded):
+    (finding,) = sensors.power(choose(checkout.path, "host"), recorded(host=source("a")))
+    assert finding.level == "warning"
+    assert "energy stays empty" in finding.message
 
 
 def test_other_power_sources_of_a_board_are_tried(board, recorded):
     fake, subject = board
-    told = list(sensors.other_sources(subject, recorded(sysfs=power_source())))
-    assert [f.found.partition(":")[0] for f in told] == ["tegrastats would work too"]
+    findings = list(sensors.other_sources(subject, recorded(sysfs=power_source())))
+    assert [f.message.partition(":")[0] for f in findings] == ["tegrastats would work too"]
     (fake.root / "usr/bin/tegrastats").unlink()
-    (told,) = sensors.other_sources(subject, recorded(sysfs=power_source()))
-    assert told.found.startswith("tegrastats would not work")
+    (finding,) = sensors.other_sources(subject, recorded(sysfs=power_source()))
+    assert finding.message.startswith("tegrastats would not work")
 
 
 def test_a_host_has_no_other_power_sources(checkout, recorded):
     assert list(sensors.other_sources(choose(checkout.path, "host"), recorded())) == []
 
 
-def test_temperatures_are_told_without_units_that_are_off(board, checkout):
+def test_temperatures_are_reported_without_units_that_are_off(board, checkout):
     fake, subject = board
     zone = fake.root / "sys/class/thermal/thermal_zone0/temp"
     zone.write_text("-256000\n")
-    (told,) = sensors.temperatures(subject)
-    assert "CPU-therm" in told.found
-    assert "AO-therm" not in told.found
+    (finding,) = sensors.temperatures(subject)
+    assert "CPU-therm" in finding.message
+    assert "AO-therm" not in finding.message

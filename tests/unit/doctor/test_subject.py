@@ -49,7 +49,7 @@ def test_the_package_is_on_its_path(interpreter):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["/no/such/python"], "cannot be started: No such file"),
         (["/bin/sh", "-c", "echo first >&2; echo last >&2; exit 3"], "failed: last"),
@@ -57,14 +57,14 @@ def test_the_package_is_on_its_path(interpreter):
         (["/bin/sh", "-c", "echo nonsense"], "failed: nonsense"),
     ],
 )
-def test_an_interpreter_that_fails_says_why(interpreter, words, told):
-    with pytest.raises(EpochwattError, match=told):
+def test_an_interpreter_that_fails_says_why(interpreter, words, message):
+    with pytest.raises(EpochwattError, match=message):
         libraries(interpreter(*words))
 
 
 def test_an_interpreter_that_hangs_is_given_up(interpreter, monkeypatch):
     monkeypatch.setattr("epochwatt.doctor.subject.IMPORTS_S", 0.1)
-    with pytest.raises(EpochwattError, match="no answer within"):
+    with pytest.raises(EpochwattError, match="did not answer within"):
         libraries(interpreter("/bin/sh", "-c", "exec sleep 60"))
 
 
@@ -77,7 +77,7 @@ def test_samples_are_there_and_go(checkout):
     assert not recorded.folder.exists()
 
 
-def test_a_sampler_that_is_lost_is_told(interpreter):
+def test_a_sampler_that_is_lost_is_reported(interpreter):
     subject = interpreter("/bin/sh", "-c", 'echo \'{"lost": true, "reason": "the process ended"}\'')
     with pytest.raises(EpochwattError, match="lost: the process ended"), recording(subject, 0.1):
         pass

@@ -37,13 +37,13 @@ class Answer:
 
     Attributes
     ----------
-    asked, default : the two configurations
+    request, default : the configuration in question and the paper's default
     twin, modes : all boards, and the clocks of their modes
     source : where the network's counts come from
     out_of_memory : the network did not fit on this board in the papers
     """
 
-    asked: Side
+    request: Side
     default: Side
     twin: Twin
     modes: Modes
@@ -79,7 +79,7 @@ def answer_lines(answer: Answer, root: Path) -> list[str]:
 
 
 def _headline(answer: Answer, warnings: list[str]) -> list[str]:
-    q, setting = answer.asked.question, answer.asked.setting
+    q, setting = answer.request.question, answer.request.setting
     return [
         f"SIMULATED, not measured: one epoch of {q.model} on {setting.board.title}",
         *(f"WARNING: {text}" for text in warnings),
@@ -89,7 +89,7 @@ def _headline(answer: Answer, warnings: list[str]) -> list[str]:
 
 def _warnings(answer: Answer, published: Published, root: Path) -> list[str]:
     """Return what makes the whole answer doubtful."""
-    q, warnings = answer.asked.question, []
+    q, warnings = answer.request.question, []
     if answer.out_of_memory:
         warnings.append(f"{q.model} ran out of memory on this board in the papers")
     if not _is_calibrated(answer.parameters):
@@ -112,8 +112,8 @@ def _warnings(answer: Answer, published: Published, root: Path) -> list[str]:
 def _settings_of(q: Question, unpublished: dict[str, list[Any]]) -> list[str]:
     """Return settings of whose value nothing is published, each with the values that are."""
     return [
-        f"{nearest.SETTINGS[key]} {_word(getattr(q, key))} (only {', '.join(map(_word, known))})"
-        for key, known in unpublished.items()
+        f"{nearest.SETTINGS[key]} {_word(getattr(q, key))} (only {', '.join(map(_word, values))})"
+        for key, values in unpublished.items()
     ]
 
 
@@ -146,10 +146,10 @@ def _settings(q: Question, modes: Modes) -> dict[str, str]:
 
 
 def _table(answer: Answer) -> list[str]:
-    sides = (answer.asked, answer.default)
-    rows = [("", "asked", "default", "change")]
-    asked, default = (_settings(side.question, answer.modes) for side in sides)
-    rows += [(name, value, default[name], "") for name, value in asked.items()]
+    sides = (answer.request, answer.default)
+    rows = [("", "this", "default", "change")]
+    settings, default = (_settings(side.question, answer.modes) for side in sides)
+    rows += [(name, value, default[name], "") for name, value in settings.items()]
     now, usual = (_results(side, answer.parameters) for side in sides)
     for name, value in now.items():
         if math.isnan(value):
@@ -214,7 +214,7 @@ def _results(side: Side, p: Parameters) -> dict[str, float]:
 
 
 def _bottleneck(answer: Answer) -> list[str]:
-    shorter = bottleneck.shorter_pct(answer.asked.setting, answer.parameters)
+    shorter = bottleneck.shorter_pct(answer.request.setting, answer.parameters)
     gains = [
         f"{name} {gain:.1f} %"
         for name, gain in sorted(shorter.items(), key=lambda item: -item[1])
@@ -226,8 +226,8 @@ def _bottleneck(answer: Answer) -> list[str]:
             f"bottleneck: {bottleneck.words(shorter)}",
             f"  if one is 10 % faster, the epoch is shorter by: {', '.join(gains)}",
         ]
-    if answer.asked.question.dvfs == "on":
-        clocks = answer.asked.epoch.clocks
+    if answer.request.question.dvfs == "on":
+        clocks = answer.request.epoch.clocks
         lines.append(
             f"  clocks chosen by the governors: CPU {number(clocks.cpu_mhz):.0f}, GPU "
             f"{number(clocks.gpu_mhz):.0f}, memory {number(clocks.emc_mhz):.0f} MHz"
@@ -237,7 +237,7 @@ def _bottleneck(answer: Answer) -> list[str]:
 
 def _uncertainty(answer: Answer, root: Path) -> list[str]:
     """Return how far the answer moves if one take-away is left out of the fit."""
-    p, setting = answer.parameters, answer.asked.setting
+    p, setting = answer.parameters, answer.request.setting
     if not _is_calibrated(p):
         return ["uncertainty: no interval without a calibration"]
     try:
@@ -259,7 +259,7 @@ def _range(values: Iterable[Any]) -> str:
 
 def _evidence(answer: Answer, published: Published, root: Path) -> list[str]:
     """Return what the paper prints near this configuration, and what rests on assumptions."""
-    q, rows = answer.asked.question, nearest.validation(root)
+    q, rows = answer.request.question, nearest.validation(root)
     lines = [f"published numbers near this configuration ({nearest.MAIN_PAPER})"]
     pair = {"device": q.device, "model": q.model}
     if any((p.device, p.model) == (q.device, q.model) for p in published):
@@ -273,10 +273,10 @@ def _evidence(answer: Answer, published: Published, root: Path) -> list[str]:
 def _near(
     near: Question, facts: Sequence[Fact], answer: Answer, rows: list[dict[str, str]]
 ) -> list[str]:
-    q = answer.asked.question
-    asked, settings = (_settings(each, answer.modes) for each in (q, near))
+    q = answer.request.question
+    request, settings = (_settings(side, answer.modes) for side in (q, near))
     differs = [] if near.model == q.model else [near.model]
-    differs += [f"{name} {value}" for name, value in settings.items() if value != asked[name]]
+    differs += [f"{name} {value}" for name, value in settings.items() if value != request[name]]
     errors = {row["published_id"]: _error(row) for row in rows if row["held_out_error_pct"]}
     simulated = _simulated(facts, answer)
     table = [("published number", "", "paper", "simulated", "held-out error")]
@@ -301,8 +301,8 @@ def _error(row: dict[str, str]) -> str:
 def _simulated(facts: Sequence[Fact], answer: Answer) -> dict[str, tuple[float, ...]]:
     """Return the simulated values of the numbers whose networks all have counts."""
     works = answer.twin.works
-    known = [f for f in facts if all(q.model in works for q in nearest.configurations(f))]
-    return predict(known, answer.twin, answer.modes, answer.parameters)
+    covered = [f for f in facts if all(q.model in works for q in nearest.configurations(f))]
+    return predict(covered, answer.twin, answer.modes, answer.parameters)
 
 
 def _validated(device: str, rows: list[dict[str, str]]) -> list[str]:
@@ -317,8 +317,8 @@ def _validated(device: str, rows: list[dict[str, str]]) -> list[str]:
 
 def _assumed(answer: Answer) -> list[str]:
     """Return the assumed parameters that matter most here, and what is assumed of the board."""
-    p, board = answer.parameters, answer.asked.setting.board
-    moved = bottleneck.assumed_in_play(answer.asked.setting, p)
+    p, board = answer.parameters, answer.request.setting.board
+    moved = bottleneck.assumed_in_play(answer.request.setting, p)
     lines = [
         f"  assumed, supported by no published number: {name} = {p[name]:g} "
         f"{p.described[name].unit}; with 10 % more: time {_signed(time)} %, energy "

@@ -1,12 +1,12 @@
-"""What an epoch hangs on: each resource in turn is made a little better, the closed form answers.
+"""Find the bottleneck of an epoch: make each resource a little faster in turn, in closed form.
 
-Every time of the model belongs to one resource, so an epoch becomes shorter by the same factor when
-all of them become faster, and their shares add up to one:
+Every time of the model belongs to one resource. So if all of them become faster by a factor, the
+epoch becomes shorter by that factor, and their shares add up to one:
 
     sum over resources of  -d ln e2e / d ln speed  =  1
 
-A resource that the pipeline or the launch queue hides has no share. Which regime a configuration is
-in is read off these shares; none is written down anywhere.
+A resource that the pipeline or the launch queue hides has no share. The regime of a configuration
+follows from these shares; none is hard-coded.
 """
 
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.model.epoch import Setting, epoch
 
 STEP = 1.1  # 10 % faster
-NEARLY_PCT = 50.0  # of the first resource's share: another is named beside it
-IN_PLAY_PCT = 0.25  # change of time or energy by a change of 10 % of an assumed parameter
+NEARLY_PCT = 50.0  # of the largest share: resources above it are named, too
+IN_PLAY_PCT = 0.25  # least change of time or energy for 10 % more of an assumed parameter
 
 Values = Mapping[str, float]
 
@@ -29,7 +29,7 @@ class Resource(NamedTuple):
 
     Attributes
     ----------
-    bound : what an epoch is that hangs on it, in words
+    bound : how an epoch is called whose bottleneck it is
     costs : parameters that are its times, or work to be done
     rates : parameters that are its speeds
     """
@@ -69,27 +69,27 @@ RESOURCES = {  # {} is the medium
 
 
 def shorter_pct(setting: Setting, p: Values, step: float = STEP) -> dict[str, float]:
-    """Return by how many per cent an epoch gets shorter when one resource gets faster.
+    """Return by how many per cent an epoch gets shorter if one resource gets faster.
 
     Parameters
     ----------
-    setting : one configuration; governors do not answer to the change
+    setting : one configuration; governors do not react to the change
     p : parameters
     step : how many times as fast
     """
     before = epoch(setting, p)
     pinned = replace(setting, clocks=before.clocks, dvfs=False)
-    found = {}
+    shorter = {}
     for name, resource in RESOURCES.items():
         costs = {key.format(setting.medium): 1.0 / step for key in resource.costs}
         rates = {key.format(setting.medium): step for key in resource.rates}
         better = {**p, **{key: p[key] * factor for key, factor in {**costs, **rates}.items()}}
-        found[name] = 100.0 * (1.0 - number(epoch(pinned, better).e2e_s / before.e2e_s))
-    return found
+        shorter[name] = 100.0 * (1.0 - number(epoch(pinned, better).e2e_s / before.e2e_s))
+    return shorter
 
 
 def words(shorter: Mapping[str, float]) -> str:
-    """Return the bottleneck in words: what helps most, and what helps nearly as much."""
+    """Return the bottleneck in words: the resource with the largest share, and others nearly as large."""
     order = sorted(shorter, key=lambda name: -shorter[name])
     near = [n for n in order[1:] if shorter[n] >= NEARLY_PCT / 100.0 * shorter[order[0]]]
     also = f"; nearly as much by: {', '.join(near)}" if near else ""
@@ -97,15 +97,16 @@ def words(shorter: Mapping[str, float]) -> str:
 
 
 def assumed_in_play(setting: Setting, p: Parameters) -> dict[str, tuple[float, float]]:
-    """Return change of time and of energy, per cent, by 10 % more of each assumed parameter.
+    """Return the changes of time and energy, per cent, for 10 % more of each assumed parameter.
 
-    Those that change neither by `IN_PLAY_PCT` are left out; the greatest change comes first.
+    Parameters that change neither by `IN_PLAY_PCT` are left out; the largest change comes first.
     """
-    before, found = epoch(setting, p), {}
-    for name, each in p.described.items():
-        if each.source == "assumed":
+    before, changes = epoch(setting, p), {}
+    for name, parameter in p.described.items():
+        if parameter.source == "assumed":
             after = epoch(setting, {**p, name: p[name] * STEP})
             ratios = (after.e2e_s / before.e2e_s, after.energy_wh / before.energy_wh)
-            found[name] = (100.0 * (number(ratios[0]) - 1.0), 100.0 * (number(ratios[1]) - 1.0))
-    size = {name: max(map(abs, changes)) for name, changes in found.items()}
-    return {n: found[n] for n in sorted(found, key=lambda n: -size[n]) if size[n] >= IN_PLAY_PCT}
+            time_pct, energy_pct = (100.0 * (number(ratio) - 1.0) for ratio in ratios)
+            changes[name] = (time_pct, energy_pct)
+    size = {name: max(map(abs, pair)) for name, pair in changes.items()}
+    return {n: changes[n] for n in sorted(size, key=lambda n: -size[n]) if size[n] >= IN_PLAY_PCT}

@@ -77,10 +77,10 @@ def published_questions(root: Path) -> Published:
     ------
     ConfigError : a table of `config/published` or `config/twin` cannot be read
     """
-    known = judged(root / "config/twin")
+    rows = judged(root / "config/twin")
     facts: dict[Question, dict[str, Fact]] = defaultdict(dict)
     for name, fact in load_published(root / "config/published").facts().items():
-        if fact.paper == MAIN_PAPER and name in known and known[name].is_simulable:
+        if fact.paper == MAIN_PAPER and name in rows and rows[name].is_simulable:
             for question in configurations(fact):
                 facts[question][name] = fact
     return {question: tuple(named.values()) for question, named in facts.items()}
@@ -94,9 +94,9 @@ def configurations(fact: Fact) -> list[Question]:
 
 def only_assumed(device: str, published: Published, root: Path) -> bool:
     """Return whether all judged numbers of a board are marked as resting on assumptions."""
-    known = judged(root / "config/twin")
+    rows = judged(root / "config/twin")
     return all(
-        ASSUMED in known[fact.id].why
+        ASSUMED in rows[fact.id].why
         for question, facts in published.items()
         for fact in facts
         if question.device == device
@@ -114,7 +114,7 @@ def unpublished(
     """
     rows = [q for q in published if all(getattr(q, key) == v for key, v in scope.items())]
     values = {key: sorted({getattr(q, key) for q in rows}) for key in SETTINGS}
-    return {key: known for key, known in values.items() if getattr(question, key) not in known}
+    return {key: listed for key, listed in values.items() if getattr(question, key) not in listed}
 
 
 def nearest(question: Question, published: Published, modes: Modes) -> Question | None:

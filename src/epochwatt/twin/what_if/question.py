@@ -75,10 +75,10 @@ def what_if_lines(
     default = default_of(device, network)
     question = default._replace(**settings)
     question = question._replace(power_mode=mode_of(question.power_mode, modes[device]))
-    asked, usual = (_simulate(q, twin, network, modes) for q in (question, default))
-    _check_sizes(asked, twin.parameters)
+    request, usual = (_simulate(q, twin, network, modes) for q in (question, default))
+    _check_sizes(request, twin.parameters)
     too_large = model in Devices(root).get(device, "--device").out_of_memory
-    return answer_lines(Answer(asked, usual, twin, modes, network.source, too_large), root)
+    return answer_lines(Answer(request, usual, twin, modes, network.source, too_large), root)
 
 
 def _board_of(device: str, twin: Twin, root: Path) -> str:
@@ -150,8 +150,8 @@ def mode_of(mode: str, modes: dict[str, Clocks]) -> str:
             f"unknown --power-mode {mode!r}",
             allowed=[*modes, f"or CORES,CPU,GPU,MEMORY with clocks in MHz, such as {example}"],
         ) from None
-    for label, known in modes.items():
-        if known == clocks:
+    for label, listed in modes.items():
+        if listed == clocks:
             return label
     modes[mode] = clocks
     return mode
@@ -180,7 +180,7 @@ def network_of(model: str | None, totals: Mapping[str, float], twin: Twin, root:
     if dataset not in twin.samples:
         raise EpochwattError(
             f"--model {model} trains on {dataset}, which {CONFIG}/samples.yaml does not have",
-            found=twin.samples,
+            allowed=twin.samples,
             do="add it there, or describe the network by its totals instead",
         )
     path = WORKLOADS / f"{model}.json"
