@@ -22,7 +22,7 @@ report: $(VENV)/host-ready ## results/report.html, remade only when something it
 	@$(PY) -m epochwatt report
 
 validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take-away (minutes): config/twin/
-	@$(SNAKEMAKE) count_workloads
+	@$(SNAKEMAKE) workloads
 	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds --priors
 	@$(SNAKEMAKE) results/twin/validation.csv
 
@@ -45,10 +45,11 @@ browser: ## a Chromium for the test of the report, where none is installed (Debi
 CHROMIUM = $(shell for b in .cache/chromium/chromium chromium-headless-shell chromium google-chrome; do \
   command -v $$b && break; done)
 
-lint: $(VENV)/dev-ready ## formatting, style, types, board-side grammar, Snakemake's own lint
+lint: $(VENV)/dev-ready ## formatting, style, types, who imports whom, board-side grammar, Snakemake's own lint
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-cache
 	$(PY) -m snakefmt --check Snakefile workflow
 	$(VENV)/bin/vermin --quiet --no-tips --target=3.6- --violations $(BOARD_SIDE)
 	$(PY) -m snakemake --lint

@@ -133,7 +133,7 @@ def with_two_workers(axes):
 
 def main(path):
     """Draw the picture."""
-    with plt.style.context(ROOT / "workflow/styles/paper.mplstyle"):
+    with plt.style.context(ROOT / "config/paper.mplstyle"):
         # letters as paths: the picture looks the same on every page
         plt.rcParams.update({"svg.fonttype": "path", "svg.hashsalt": "epochwatt"})
         figure, (above, below) = plt.subplots(

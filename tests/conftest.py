@@ -141,6 +141,19 @@ figures:
 }
 
 
+# files of config/ that it has as they are shipped
+SHIPPED = (
+    "flags.yaml",
+    "claims.yaml",
+    "paper.mplstyle",
+    "published/measurements.csv",
+    "published/relations.csv",
+    "published/takeaways.csv",
+    "twin/folds.csv",
+    "twin/seen.csv",
+)
+
+
 class Checkout:
     """A folder with the configuration of one small study; a test changes what it is about."""
 
@@ -148,8 +161,9 @@ class Checkout:
         self.path = path
         for name, text in CONFIG.items():
             self.write(name, text)
-        (path / "config/published").mkdir()
-        for name in ("flags.yaml", "claims.yaml", "published/takeaways.csv"):
+        for folder in ("published", "twin"):
+            (path / "config" / folder).mkdir()
+        for name in SHIPPED:
             shutil.copy(REPOSITORY / "config" / name, path / "config" / name)
 
     def write(self, name: str, content: object) -> None:

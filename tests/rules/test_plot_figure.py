@@ -35,7 +35,7 @@ def test_numbers_are_the_golden_ones_and_a_second_drawing_has_the_same_bytes(
     draw(
         Job(
             folder=str(tmp_path / "again"),
-            style=str(root / "workflow/styles/paper.mplstyle"),
+            style=str(root / "config/paper.mplstyle"),
             epochs=paths,
             published=str(root / "config/published"),
             twin=str(root / "config/twin"),

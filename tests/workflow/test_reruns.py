@@ -97,7 +97,7 @@ def _other_figure_code(checkout):
 
 
 def _other_style(checkout):
-    checkout.append("workflow/styles/paper.mplstyle", "axes.linewidth: 2.0")
+    checkout.append("config/paper.mplstyle", "axes.linewidth: 2.0")
     return ["plot_fig02 host"]
 
 
@@ -117,9 +117,9 @@ def test_what_only_figures_show_redraws_figures_only(shop, finished, change):
 
 
 def edit_code(checkout, folder, apart=()):
-    """Add a statement to each module of a folder of the package; return how many there are."""
+    """Add a statement to each module below a folder of the package; return how many there are."""
     folder = checkout.root / "src/epochwatt" / folder
-    paths = [path for path in folder.glob("*.py") if path.stem not in apart]
+    paths = [path for path in folder.rglob("*.py") if path.stem not in apart]
     for path in paths:
         checkout.append(str(path), "EDITED = True")
     return len(paths)

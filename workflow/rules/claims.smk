@@ -1,41 +1,43 @@
 """The papers' take-aways as claims, judged on the runs of each backend; two backends never meet.
 
-Needs: the `epochs.csv` of the runs that a claim asks for, the records of those whose clocks are asked
-for, predictions, idle powers; for simulated runs the twin, on which claims are judged again with other
-parameters.
+Needs: `epochs.csv` of the runs that claims name, records of those whose clocks they ask for,
+predictions, idle powers; for simulated runs the twin's configuration, on which claims are judged again
+with other parameters.
 Gives: results/claims.csv and its summary, results/claims.txt.
 """
 
 from epochwatt.claims.required_runs import needed
 
-try:
+try:  # evaluates the predicates of takeaways.csv without data, and lists what they ask for
     CLAIMS = needed(TABLE)
 except EpochwattError as error:
     raise WorkflowError(str(error)) from None
 
 CLAIM_CONFIG = ["config/claims.yaml", "config/published/takeaways.csv"]
-if TWIN in CLAIMS.backends:
+if "twin" in CLAIMS.backends:
     CLAIM_CONFIG += [
         *TWIN_CONFIG,
         "config/twin/refits.csv",
         "config/twin/setups.csv",
         "config/twin/mechanisms.csv",
+        *DEVICES,
     ]
-    CLAIM_CONFIG += sorted(str(path) for path in Path("config/devices").glob("*.yaml"))
 
 
 rule check_claims:
     """Judge every claim of both papers, simulated ones also without their take-away."""
     input:
+        # of measured runs all epochs, of simulated ones those that a claim names
         epochs=epochs_of(CLAIMS.runs),
+        # clocks of simulated runs; measured records are never declared, so that none is ever made anew
         records=[f for r, f in CLAIMS.records.items() if TABLE[r].is_simulated],
-        idle=rules.collect_idle.output if IDLES or SIMULATED_IDLES else [],
+        idle=IDLE_CSV,
         workloads=expand("results/twin/workloads/{model}.json", model=CLAIMS.models),
-        predictions=expand(f"{MODELS}/predictions.csv", backend=MODEL_BACKENDS),
-        choices=expand(f"{MODELS}/power_modes.json", backend=MODEL_BACKENDS),
+        predictions=expand("results/models/{b}/predictions.csv", b=MODEL_BACKENDS),
+        choices=expand("results/models/{b}/power_modes.json", b=MODEL_BACKENDS),
         config=CLAIM_CONFIG,
     output:
-        table=shown("results/claims.csv", "claims", "Claims", "the table behind it"),
+        table=shown("results/claims.csv", "Claims", "the table behind it"),
         text="results/claims.txt",
     log:
         "results/logs/check_claims.log",
@@ -45,7 +47,6 @@ rule check_claims:
         backends=CLAIMS.backends,
         records=CLAIMS.records,
         power_modes=CLAIMS.power_modes,
-        models=expand(MODELS, backend=MODEL_BACKENDS),
-        code=fingerprint("epochwatt.claims.check_claims"),
+        code=code_of("check_claims.py"),
     script:
         "../scripts/check_claims.py"

@@ -15,15 +15,16 @@ rule collect_run:
     log:
         "results/logs/collect_run/{run}.log",
     wildcard_constraints:
-        run=f"(?!{TWIN}-).+",  # a simulated run collects itself
+        run="(?!twin-).+",  # a simulated run collects itself
     conda:
         ENVIRONMENT
     resources:
         tmpdir=tempfile.gettempdir(),  # as in train_epoch
     params:
+        measured="measured",  # not an input: what was measured is never made anew
         n_epochs=lambda wildcards: TABLE[wildcards.run].epochs,
         flag_effects=SETTINGS.flag_effects,
-        code=fingerprint("epochwatt.epochs.collect"),
+        code=code_of("collect_run.py"),
     script:
         "../scripts/collect_run.py"
 
@@ -31,22 +32,16 @@ rule collect_run:
 rule collect_study:
     """Export all epochs, and their statistics per run, for people and other tools."""
     input:
-        epochs=epochs_of(TABLE.runs.values()),
+        epochs=epochs_of(RUNS),
     output:
-        epochs=shown("results/tables/epochs.csv", "epochs", "Tables", "all epochs"),
-        runs=shown("results/tables/runs.csv", "runs", "Tables", "statistics per run"),
+        epochs=shown("results/tables/epochs.csv", "Tables", "all epochs"),
+        runs=shown("results/tables/runs.csv", "Tables", "statistics per run"),
     log:
         "results/logs/collect_study.log",
     conda:
         ENVIRONMENT
     params:
-        studies={run.id: " ".join(run.studies) for run in TABLE.runs.values()},
-        code=fingerprint("epochwatt.analysis.collect_study"),
+        studies={run.id: " ".join(run.studies) for run in RUNS},
+        code=code_of("collect_study.py"),
     script:
         "../scripts/collect_study.py"
-
-
-rule tables:
-    """All tables of runs and epochs."""
-    input:
-        rules.collect_study.output,

@@ -1,6 +1,6 @@
-"""What all rules share: configuration, run table, input functions. No rules.
+"""Shared by all rules: the configuration, what it selects, and input functions. No rules.
 
-Needs: config/*.yaml.  Gives: SETTINGS, TABLE and the functions below.
+Needs: config/*.yaml.  Gives: the names below. Names of other files are used in none but targets.smk.
 """
 
 import json
@@ -10,14 +10,15 @@ import tempfile
 from snakemake.exceptions import WorkflowError
 
 from epochwatt.errors import EpochwattError
+from epochwatt.prediction.data.required_runs import backends as predicted_backends
 from epochwatt.prediction.data.required_runs import needed as fitted
 from epochwatt.study.discard import forget_lost
 from epochwatt.maintenance.fingerprint import fingerprint
+from epochwatt.study.expand import OWN_KEYS
 from epochwatt.study.idle import idles
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.plan import start_lines
 from epochwatt.published.numbers import TITLES as PAPERS
-from epochwatt.study.runs import TWIN
 from epochwatt.study.settings import (
     load_settings,
     refuse_braces,
@@ -26,7 +27,12 @@ from epochwatt.study.settings import (
 )
 from epochwatt.text import label
 
+# -- the software of the rules -------------------------------------------------------------------
+
 ENVIRONMENT = "../envs/workflow.yaml"
+LOCK = None  # of the working folder, while jobs run; the kernel frees a dead process's
+
+# -- what is selected ----------------------------------------------------------------------------
 
 try:
     refuse_braces(str(workflow.basedir), "the checkout")
@@ -37,49 +43,54 @@ except EpochwattError as error:
     raise WorkflowError(str(error)) from None
 
 TABLE = SETTINGS.table
+RUNS = list(TABLE.runs.values())
+SIMULATED_MODELS = {run.factors["model"] for run in RUNS if run.is_simulated}
+PUBLISHED_MODELS = ("lenet", "mobilenet", "resnet")  # networks of the papers' numbers
 
-for lost in forget_lost(TABLE.runs.values()):
-    print(lost, file=sys.stderr)
+IDLES = idles(SETTINGS)  # idle powers to measure, by id
+SIMULATED_IDLES = simulated_idles(SETTINGS.idle_studies, SETTINGS.devices)
+IDLE_BACKENDS = {idle.place["backend"] for idle in IDLES.values()}
+IDLE_BACKENDS |= {"twin"} if SIMULATED_IDLES else set()
+IDLE_CSV = "results/tables/idle.csv" if IDLE_BACKENDS else []
+
+BACKENDS = sorted({run.factors["backend"] for run in RUNS} | IDLE_BACKENDS)
+MODEL_BACKENDS = predicted_backends(TABLE)  # those with runs that models are fitted to
+
+# -- files of config/ that several rules read ----------------------------------------------------
+
+TWIN_CONFIG = sorted(map(str, Path("config/twin").glob("*.yaml")))
+DEVICES = sorted(map(str, Path("config/devices").glob("*.yaml")))
+
+for message in forget_lost(RUNS):
+    print(message, file=sys.stderr)
 
 
 def begin():
-    """Refuse to start as root on a board or beside another workflow here; say what it will take."""
+    """Refuse to start as root on a board or beside another workflow here; print what is planned."""
+    global LOCK
     try:
         refuse_root(TABLE)
-        globals()["_lock"] = working_folder_lock()  # the kernel frees a dead one's
+        LOCK = working_folder_lock()
     except EpochwattError as error:
         raise WorkflowError(str(error)) from None
     print("\n".join(start_lines(SETTINGS)), file=sys.stderr)
 
 
+def code_of(script, *modules):
+    """Return a hash of a script of workflow/scripts/, of modules, and of all they import of ours.
+
+    As a parameter it reruns a rule when the code that the rule runs was edited.
+    """
+    path = workflow.source_path(f"../scripts/{script}")
+    return fingerprint(*modules, script=path)
+
+
+# -- input functions -----------------------------------------------------------------------------
+
+
 def interpreter(run):
-    """Return the words that start the interpreter which owns torch."""
-    return list(run.python or [sys.executable])
-
-
-def training(wildcards):
-    """Return the command that trains: interpreter, where the data lie, what to know of the machine."""
-    run = TABLE[wildcards.run]
-    words = [
-        *interpreter(run),
-        "-m",
-        "epochwatt.training",
-        "--data-root",
-        run.data_root,
-    ]
-    return shlex.join([*words, "--machine", run.machine])
-
-
-def simulation(wildcards):
-    """Return what to simulate, as options."""
-    run = TABLE[wildcards.run]
-    words = ["--factors", run.canonical, "--epochs", str(run.epochs)]
-    return shlex.join([*words, "--flag-effects", json.dumps(SETTINGS.flag_effects)])
-
-
-def workload(wildcards):
-    """Return the counts of a simulated run's network."""
-    return f"results/twin/workloads/{TABLE[wildcards.run].factors['model']}.json"
+    """Return the words that start the Python that has torch: the device's own, or the workflow's."""
+    return list(run.python or ["python3"])
 
 
 def epochs_of(runs):
@@ -98,28 +109,22 @@ def before_part(wildcards):
     return manifest + ([ancient(run.receipts[place - 1])] if place else [])
 
 
-def epochs_drawn(figure):
-    """Return the input function of a figure's tables of epochs."""
-    return lambda wildcards: epochs_of(SETTINGS.figure_runs(figure, wildcards.backend))
+def training_command(wildcards):
+    """Return the command that trains: interpreter, folder of the data, what to know of the machine."""
+    run = TABLE[wildcards.run]
+    words = [*interpreter(run), "-m", "epochwatt.training"]
+    return shlex.join([*words, "--data-root", run.data_root, "--machine", run.machine])
 
 
-def records_drawn(figure):
-    """Return the same of simulated records; those of measured epochs are never declared."""
-    return lambda wildcards: [
-        run.records
-        for run in SETTINGS.figure_runs(figure, wildcards.backend)
-        if run.is_simulated
-    ]
+def network_of(model):
+    """Return the name of a network and, where it is none of ours, what its row says of it."""
+    own = SETTINGS.workloads[model].model_dump(include=OWN_KEYS, exclude_defaults=True)
+    return {"model": model, "network": own} if own else {"model": model}
 
 
-def idle_drawn(wildcards):
-    """Return the table of idle powers, where the backend has any."""
-    return rules.collect_idle.output if wildcards.backend in IDLE_BACKENDS else []
-
-
-def drawing(figure):
-    """Return what the job has to know of a figure."""
-    return lambda wildcards: SETTINGS.drawing(figure, wildcards.backend)
+def workload(wildcards):
+    """Return the counts of a simulated run's network."""
+    return f"results/twin/workloads/{TABLE[wildcards.run].factors['model']}.json"
 
 
 def epochs_fitted(wildcards):
@@ -134,47 +139,79 @@ def modes_fitted(wildcards):
 
 def simulated_networks(wildcards):
     """Return the counts of the networks that models are fitted to, where all are counted anyway."""
-    runs = fitted(TABLE, wildcards.backend).runs
-    models = {run.factors["model"] for run in runs}
-    known = models if models <= SIMULATED_MODELS else set()
-    return expand("results/twin/workloads/{model}.json", model=sorted(known))
+    models = {run.factors["model"] for run in fitted(TABLE, wildcards.backend).runs}
+    counted = sorted(models) if models <= SIMULATED_MODELS else []
+    return expand("results/twin/workloads/{model}.json", model=counted)
 
 
-def reported(figure, panel):
+def epochs_drawn(figure):
+    """Return the input function of a figure's tables of epochs."""
+    return lambda wildcards: epochs_of(SETTINGS.figure_runs(figure, wildcards.backend))
+
+
+def records_drawn(figure):
+    """Return the same of simulated records; those of measured epochs are never declared."""
+    return lambda wildcards: [
+        run.records
+        for run in SETTINGS.figure_runs(figure, wildcards.backend)
+        if run.is_simulated and "records" in SETTINGS.plotting.figures[figure].reads
+    ]
+
+
+def idle_drawn(figure):
+    """Return the same of the table of idle powers, where the backend has any."""
+    reads = "idle" in SETTINGS.plotting.figures[figure].reads
+    return lambda wildcards: (
+        IDLE_CSV if reads and wildcards.backend in IDLE_BACKENDS else []
+    )
+
+
+def predictions_drawn(figure):
+    """Return the table of predictions, where the figure reads it."""
+    reads = "predictions" in SETTINGS.plotting.figures[figure].reads
+    return "results/models/{backend}/predictions.csv" if reads else []
+
+
+def figure_settings(figure):
+    """Return panels, colours, names for people, and runs that are missing (`Settings.drawing`)."""
+    return lambda wildcards: SETTINGS.drawing(figure, wildcards.backend)
+
+
+# -- outputs that the report shows ---------------------------------------------------------------
+
+
+def shown(path, category, title, subcategory=None):
+    """Return a page or a table as the report shows it, with the caption of the file's name."""
+
+    def labels(wildcards):
+        data = {"data": label(wildcards.backend)} if "{backend}" in path else {}
+        return {"shows": title, **data}
+
+    return report(
+        path,
+        caption=f"../report/{Path(path).stem}.rst",
+        category=category,
+        subcategory=subcategory,
+        labels=labels,
+    )
+
+
+def panel_shown(figure, panel):
     """Return a panel's SVG as the report shows it, by paper and section, with its caption."""
-    about = SETTINGS.plotting.figures[figure]
+    entry = SETTINGS.plotting.figures[figure]
     return report(
         f"results/figures/{{backend}}/{panel}.svg",
         caption=f"../report/{panel}.rst",
-        category=PAPERS[about.paper],
-        subcategory=about.section,
+        category=PAPERS[entry.paper],
+        subcategory=entry.section,
         labels=lambda wildcards: {
             "figure": panel.rpartition("fig")[2].lstrip("0"),
-            "shows": about.panels[panel].title,
+            "shows": entry.panels[panel].title,
             "data": label(wildcards.backend),
         },
     )
 
 
-def tabulated(path, table, title):
-    """Return the page of one of the paper's tables as the report shows it, with its caption."""
-    return report(
-        path,
-        caption=f"../report/{table}.rst",
-        category=PAPERS["sigmetrics2023"],
-        subcategory="tables",
-        labels=lambda wildcards: {
-            "shows": title,
-            "data": label(wildcards.backend) if "{backend}" in path else "published",
-        },
-    )
-
-
-def shown(path, caption, category, title):
-    """Return a page or a table as the report shows it, with its caption."""
-    return report(
-        path,
-        caption=f"../report/{caption}.rst",
-        category=category,
-        labels={"shows": title},
-    )
+def paper_table(path, title):
+    """Return the page of a table of SIGMETRICS 2023 as the report shows it."""
+    return shown(path, PAPERS["sigmetrics2023"], title, "tables")

@@ -3,9 +3,7 @@
 Needs: nothing.  Gives: {storage root}/{dataset}-{source}-x{scale}/manifest.json.
 """
 
-DATASETS = {
-    run.data_folder: run.factors["recipe"] for run in TABLE.runs.values() if run.parts
-}
+DATASETS = {run.data_folder: run.factors["recipe"] for run in RUNS if run.parts}
 
 
 rule make_dataset:

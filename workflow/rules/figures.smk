@@ -5,60 +5,42 @@ where config/plotting.yaml says that it reads them; the published numbers; the s
 Gives: results/figures/{backend}/{panel}.{svg,png,csv}.
 """
 
-PROJECT = os.path.relpath(workflow.basedir)
-STYLE = os.path.normpath(f"{PROJECT}/workflow/styles/paper.mplstyle")
-PUBLISHED = [
-    os.path.normpath(f"{PROJECT}/config/{path}")
-    for path in (
-        "published/measurements.csv",
-        "published/takeaways.csv",
-        "claims.yaml",
-        "published/relations.csv",
-        "twin/folds.csv",
-        "twin/seen.csv",
-    )
-]
-PREDICTIONS = "results/models/{backend}/predictions.csv"
-IDLE_BACKENDS = {idle.place["backend"] for idle in IDLES.values()}
-IDLE_BACKENDS |= {TWIN} if SIMULATED_IDLES else set()
-BACKENDS = sorted(
-    {run.factors["backend"] for run in TABLE.runs.values()} | IDLE_BACKENDS
-)
+# what a figure marks beside our numbers, and what the claims of its panels are judged by
+PUBLISHED = {
+    "measurements": "config/published/measurements.csv",
+    "relations": "config/published/relations.csv",
+    "folds": "config/twin/folds.csv",
+    "seen": "config/twin/seen.csv",  # those that the simulation was fitted to
+    "claims": "config/claims.yaml",
+    "takeaways": "config/published/takeaways.csv",
+}
 
 
-for FIGURE, ABOUT in SETTINGS.plotting.figures.items():
+for FIGURE, ENTRY in SETTINGS.plotting.figures.items():
 
+    # plot_fig02, plot_fig03 and so on: one for each entry of config/plotting.yaml
     rule:
         name:
             f"plot_{FIGURE}"
         input:
+            **PUBLISHED,
             epochs=epochs_drawn(FIGURE),
-            records=records_drawn(FIGURE) if "records" in ABOUT.reads else [],
-            idle=idle_drawn if "idle" in ABOUT.reads else [],
-            predictions=PREDICTIONS if "predictions" in ABOUT.reads else [],
-            style=STYLE,
-            published=PUBLISHED,
+            records=records_drawn(FIGURE),
+            idle=idle_drawn(FIGURE),
+            predictions=predictions_drawn(FIGURE),
+            style="config/paper.mplstyle",
         output:
-            svg=[reported(FIGURE, panel) for panel in ABOUT.panels],
-            png=[f"results/figures/{{backend}}/{panel}.png" for panel in ABOUT.panels],
-            csv=[f"results/figures/{{backend}}/{panel}.csv" for panel in ABOUT.panels],
+            svg=[panel_shown(FIGURE, panel) for panel in ENTRY.panels],
+            png=[f"results/figures/{{backend}}/{panel}.png" for panel in ENTRY.panels],
+            csv=[f"results/figures/{{backend}}/{panel}.csv" for panel in ENTRY.panels],
         log:
             f"results/logs/plot_{FIGURE}/{{backend}}.log",
         conda:
             ENVIRONMENT
         params:
-            drawing=drawing(FIGURE),
-            code=fingerprint(f"epochwatt.figures.{FIGURE}"),
+            config=subpath(input.claims, parent=True),
+            folder=subpath(output[0], parent=True),
+            figure=figure_settings(FIGURE),
+            code=code_of("plot_figure.py", f"epochwatt.figures.{FIGURE}"),
         script:
             "../scripts/plot_figure.py"
-
-
-rule figures:
-    """All figures of the selected studies."""
-    input:
-        [
-            f"results/figures/{backend}/{panel}.svg"
-            for backend in BACKENDS
-            for figure in SETTINGS.figures(backend, idle=backend in IDLE_BACKENDS)
-            for panel in SETTINGS.panels(figure)
-        ],

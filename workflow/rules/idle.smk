@@ -1,11 +1,12 @@
 """Idle power of boards: measured in each power mode of the selected runs, or simulated.
 
-Needs: a board that tells its power, or results/simulated/idle.  Gives: measured/{idle}/idle/ (kept,
+Needs: a board that reports its power, or results/simulated/idle.  Gives: measured/{idle}/idle/ (kept,
 not declared), the receipt results/idle/{idle}.json and the table results/tables/idle.csv.
 """
 
-IDLES = idles(SETTINGS)
-SIMULATED_IDLES = simulated_idles(SETTINGS.idle_studies, SETTINGS.devices)
+MEASURED_IDLES = [
+    {"root": "measured", "id": idle.id, "place": idle.place} for idle in IDLES.values()
+]
 
 
 rule measure_idle:
@@ -15,9 +16,10 @@ rule measure_idle:
     log:
         "results/logs/measure_idle/{idle}.log",
     conda:
-        ENVIRONMENT
+        ENVIRONMENT  # unless the device has a Python of its own
     threads: workflow.cores
     resources:
+        # strings in resources trigger no rerun: what differs between machines belongs here
         python=lambda wildcards: shlex.join(interpreter(IDLES[wildcards.idle])),
         machine=lambda wildcards: IDLES[wildcards.idle].machine,
         settings=lambda wildcards: IDLES[wildcards.idle].settings,
@@ -43,18 +45,9 @@ rule collect_idle:
         ENVIRONMENT
     params:
         idles=[
-            *(
-                {"root": "measured", "id": i.id, "place": i.place}
-                for i in IDLES.values()
-            ),
-            *({"root": "results/simulated/idle", **i} for i in SIMULATED_IDLES),
+            *MEASURED_IDLES,
+            *({"root": "results/simulated/idle", **idle} for idle in SIMULATED_IDLES),
         ],
-        code=fingerprint("epochwatt.analysis.collect_idle"),
+        code=code_of("collect_idle.py"),
     script:
         "../scripts/collect_idle.py"
-
-
-rule idle_power:
-    """The table of idle powers, where a board is measured or simulated."""
-    input:
-        rules.collect_idle.output if IDLES or SIMULATED_IDLES else [],

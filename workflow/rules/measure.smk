@@ -5,7 +5,7 @@ receipt results/runs/{run}/part-{first}-{last}.json. The id of a run holds all t
 new measurement, so inputs are ancient and no code or path stands in the parameters.
 """
 
-PRIORITIES = {run: len(TABLE.runs) - place for place, run in enumerate(TABLE.runs)}
+PRIORITIES = {run.id: len(RUNS) - place for place, run in enumerate(RUNS)}
 
 
 rule train_epoch:
@@ -18,22 +18,16 @@ rule train_epoch:
         "results/logs/train_epoch/{run}/part-{first}-{last}.log",
     priority: lambda wildcards: PRIORITIES[wildcards.run]
     conda:
-        ENVIRONMENT
+        ENVIRONMENT  # unless the device has a Python of its own
     threads: workflow.cores
     resources:
-        # strings in resources trigger no rerun: machine paths belong here
-        training=training,
+        # the start of the command is a resource because strings there trigger no rerun: a run must not
+        # be measured again because of another interpreter or another path to the data
+        command=training_command,
         tmpdir=tempfile.gettempdir(),  # Snakemake's default, but not evaluated anew for each job
     params:
         factors=lambda wildcards: TABLE[wildcards.run].canonical,
     shell:
-        "{resources.training} --run {wildcards.run} --factors {params.factors:q}"
+        "{resources.command} --run {wildcards.run} --factors {params.factors:q}"
         " --first {wildcards.first} --last {wildcards.last} --measured measured"
         " --receipt {output.receipt:q} 2>&1 | tee {log:q}"
-
-
-rule runs:
-    """Every epoch of the selected studies measured, validated and collected."""
-    input:
-        [receipt for run in TABLE.runs.values() for receipt in run.receipts],
-        epochs_of(TABLE.runs.values()),

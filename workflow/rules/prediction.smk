@@ -4,26 +4,21 @@ Needs: the `epochs.csv` of the runs that differ in the power mode only, DVFS off
 Gives: results/models/{backend}/: the choice of four modes, models as JSON, predictions, scores.
 """
 
-from epochwatt.prediction.data.required_runs import backends
-
-MODEL_BACKENDS = backends(TABLE)
-MODELS = "results/models/{backend}"
-
 
 rule choose_power_modes:
     """Search the four modes that the paper's model of time learns from, beside other choices."""
     input:
         epochs=epochs_fitted,
     output:
-        choices=f"{MODELS}/power_modes.json",
-        ranking=f"{MODELS}/power_modes.csv",
+        choices="results/models/{backend}/power_modes.json",
+        ranking="results/models/{backend}/power_modes.csv",
     log:
         "results/logs/choose_power_modes/{backend}.log",
     conda:
         ENVIRONMENT
     params:
         modes=modes_fitted,
-        code=fingerprint("epochwatt.prediction.selection.choose_power_modes"),
+        code=code_of("choose_power_modes.py"),
     script:
         "../scripts/choose_power_modes.py"
 
@@ -32,16 +27,16 @@ rule fit_epoch_time:
     """Fit models of the time of an epoch: the paper's, and others at the same profiling cost."""
     input:
         epochs=epochs_fitted,
-        choices=rules.choose_power_modes.output.choices,
+        choices="results/models/{backend}/power_modes.json",
     output:
-        models=f"{MODELS}/epoch_time.json",
+        models="results/models/{backend}/epoch_time.json",
     log:
         "results/logs/fit_epoch_time/{backend}.log",
     conda:
         ENVIRONMENT
     params:
         modes=modes_fitted,
-        code=fingerprint("epochwatt.prediction.evaluation.fit_models"),
+        code=code_of("fit_epoch_time.py"),
     script:
         "../scripts/fit_epoch_time.py"
 
@@ -50,17 +45,17 @@ rule fit_epoch_energy:
     """Fit models of energy: the paper's universal one, and of power for time x power."""
     input:
         epochs=epochs_fitted,
-        choices=rules.choose_power_modes.output.choices,
-        times=rules.fit_epoch_time.output.models,
+        choices="results/models/{backend}/power_modes.json",
+        times="results/models/{backend}/epoch_time.json",
     output:
-        models=f"{MODELS}/epoch_energy.json",
+        models="results/models/{backend}/epoch_energy.json",
     log:
         "results/logs/fit_epoch_energy/{backend}.log",
     conda:
         ENVIRONMENT
     params:
         modes=modes_fitted,
-        code=fingerprint("epochwatt.prediction.evaluation.fit_models"),
+        code=code_of("fit_epoch_energy.py"),
     script:
         "../scripts/fit_epoch_energy.py"
 
@@ -69,19 +64,19 @@ rule score_predictions:
     """Put predictions beside what was seen, count as the paper does, score models side by side."""
     input:
         epochs=epochs_fitted,
-        choices=rules.choose_power_modes.output.choices,
-        times=rules.fit_epoch_time.output.models,
-        energies=rules.fit_epoch_energy.output.models,
-        published=PUBLISHED,
+        choices="results/models/{backend}/power_modes.json",
+        times="results/models/{backend}/epoch_time.json",
+        energies="results/models/{backend}/epoch_energy.json",
+        measurements="config/published/measurements.csv",
+        relations="config/published/relations.csv",
         counts=simulated_networks,
         config=[*TWIN_CONFIG, "config/twin/refits.csv"],
     output:
-        predictions=f"{MODELS}/predictions.csv",
-        tables=[f"{MODELS}/statistics.csv", f"{MODELS}/scores.csv"],
-        page=tabulated(
-            f"{MODELS}/scores.html",
-            "scores",
-            "predictions of time and energy",
+        predictions="results/models/{backend}/predictions.csv",
+        statistics="results/models/{backend}/statistics.csv",
+        scores="results/models/{backend}/scores.csv",
+        page=shown(
+            "results/models/{backend}/scores.html", "Predictions", "time and energy"
         ),
     log:
         "results/logs/score_predictions/{backend}.log",
@@ -89,15 +84,8 @@ rule score_predictions:
         ENVIRONMENT
     params:
         modes=modes_fitted,
-        code=fingerprint(
-            "epochwatt.prediction.evaluation.score_predictions",
-            "epochwatt.figures.scores",
-        ),
+        published=subpath(input.measurements, parent=True),
+        folder=subpath(output.predictions, parent=True),
+        code=code_of("score_predictions.py"),
     script:
         "../scripts/score_predictions.py"
-
-
-rule models:
-    """All models that the selected studies have runs for."""
-    input:
-        expand(f"{MODELS}/scores.html", backend=MODEL_BACKENDS),

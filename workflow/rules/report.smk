@@ -7,17 +7,17 @@ Gives: results/summary.{txt,html}, results/claims.html, results/configuration.ht
 CONFIGURATION = sorted(
     str(path) for kind in ("yaml", "csv") for path in Path("config").rglob(f"*.{kind}")
 )
-MEASURED_RUNS = [run for run in TABLE.runs.values() if not run.is_simulated]
+MEASURED_RUNS = [run for run in RUNS if not run.is_simulated]
 
 
 rule summarise:
     """Say on one page how many claims hold, where time and energy go, which settings none beats."""
     input:
-        epochs=epochs_of(TABLE.runs.values()),
-        claims=rules.check_claims.output.table,
+        epochs=epochs_of(RUNS),
+        claims="results/claims.csv",
     output:
         text="results/summary.txt",
-        page=shown("results/summary.html", "summary", "Summary", "summary on one page"),
+        page=shown("results/summary.html", "Summary", "summary on one page"),
     log:
         "results/logs/summarise.log",
     conda:
@@ -26,7 +26,7 @@ rule summarise:
         excluded=SETTINGS.excluded(),
         titles=SETTINGS.titles,
         palette=SETTINGS.plotting.palette,
-        code=fingerprint("epochwatt.pages.summarise"),
+        code=code_of("summarise.py"),
     script:
         "../scripts/summarise.py"
 
@@ -34,17 +34,15 @@ rule summarise:
 rule show_claims:
     """Show the claims by take-away: what holds on which runs, what does not, what is missing."""
     input:
-        claims=rules.check_claims.output.table,
+        claims="results/claims.csv",
     output:
-        page=shown(
-            "results/claims.html", "claims", "Claims", "every claim, by take-away"
-        ),
+        page=shown("results/claims.html", "Claims", "every claim, by take-away"),
     log:
         "results/logs/show_claims.log",
     conda:
         ENVIRONMENT
     params:
-        code=fingerprint("epochwatt.pages.show_claims"),
+        code=code_of("show_claims.py"),
     script:
         "../scripts/show_claims.py"
 
@@ -57,7 +55,6 @@ rule show_configuration:
     output:
         page=shown(
             "results/configuration.html",
-            "configuration",
             "Configuration",
             "versions and configuration",
         ),
@@ -67,14 +64,6 @@ rule show_configuration:
         ENVIRONMENT
     params:
         records={run.id: run.records for run in MEASURED_RUNS},
-        code=fingerprint("epochwatt.pages.show_configuration"),
+        code=code_of("show_configuration.py"),
     script:
         "../scripts/show_configuration.py"
-
-
-rule pages:
-    """All pages, the summary first."""
-    input:
-        rules.summarise.output,
-        rules.show_claims.output,
-        rules.show_configuration.output,

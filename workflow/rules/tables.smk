@@ -1,20 +1,24 @@
-"""The tables of SIGMETRICS 2023, where runs of its grid are selected, and what only its text tells.
+"""Tables 1 to 3 of SIGMETRICS 2023, and the runs that its text describes and no figure shows.
 
-Needs: config/; counts of the simulated networks; the `epochs.csv` of the runs that the text tells of,
+Needs: config/; counts of the simulated networks; the `epochs.csv` of the runs that the text describes,
 and of those it compares them with.
 Gives: results/tables/table{1,2,3}.{csv,html}, results/tables/{backend}/text_only.{csv,html}.
 """
 
-from epochwatt.figures.text_only import about
+from epochwatt.figures.text_only import about as experiment_of_text
 
-TOLD_STUDIES = {
-    *("sigmetrics-pipeline", "sigmetrics-cache-dropped"),
-    *("sigmetrics-power-modes", "sigmetrics-orin"),
+TEXT_STUDIES = {
+    "sigmetrics-pipeline",
+    "sigmetrics-cache-dropped",
+    "sigmetrics-power-modes",
+    "sigmetrics-orin",
 }
-TOLD_RUNS = [run for run in TABLE.runs.values() if TOLD_STUDIES & set(run.studies)]
-TOLD_MODELS = sorted({r.factors["model"] for r in TOLD_RUNS if r.is_simulated})
-TOLD_BACKENDS = sorted({r.factors["backend"] for r in TOLD_RUNS if about(r.factors)})
-PAPER_TABLES = {
+TEXT_RUNS = [run for run in RUNS if TEXT_STUDIES & set(run.studies)]
+TEXT_BACKENDS = sorted(
+    {run.factors["backend"] for run in TEXT_RUNS if experiment_of_text(run.factors)}
+)
+TABLE_MODELS = sorted({r.factors["model"] for r in TEXT_RUNS if r.is_simulated})
+SETUP_TABLES = {
     "table1": "Table 1: boards",
     "table2": "Table 2: networks and data sets",
     "table3": "Table 3: power modes",
@@ -24,20 +28,24 @@ PAPER_TABLES = {
 rule tabulate_setup:
     """Put boards, networks and power modes of the paper beside those that are here."""
     input:
-        config=VALIDATED,
-        workloads=expand("results/twin/workloads/{model}.json", model=TOLD_MODELS),
+        published=expand("config/published/{table}.csv", table=SETUP_TABLES),
+        twin=TWIN_CONFIG,
+        devices=DEVICES,
+        workloads=expand("results/twin/workloads/{model}.json", model=TABLE_MODELS),
     output:
-        expand("results/tables/{table}.csv", table=PAPER_TABLES),
-        [
-            tabulated(f"results/tables/{table}.html", table, title)
-            for table, title in PAPER_TABLES.items()
+        csv=expand("results/tables/{table}.csv", table=SETUP_TABLES),
+        html=[
+            paper_table(f"results/tables/{table}.html", title)
+            for table, title in SETUP_TABLES.items()
         ],
     log:
         "results/logs/tabulate_setup.log",
     conda:
         ENVIRONMENT
     params:
-        code=fingerprint("epochwatt.figures.setup_tables"),
+        config=subpath(input[0], ancestor=2),
+        folder=subpath(output[0], parent=True),
+        code=code_of("tabulate_setup.py"),
     script:
         "../scripts/tabulate_setup.py"
 
@@ -45,18 +53,17 @@ rule tabulate_setup:
 rule tabulate_text_only:
     """Put the runs that no figure shows beside what the text says of them."""
     input:
-        epochs=lambda wildcards: [
-            run.epochs_csv
-            for run in TOLD_RUNS
-            if run.factors["backend"] == wildcards.backend
-        ],
-        published=PUBLISHED,
+        measurements="config/published/measurements.csv",
+        relations="config/published/relations.csv",
+        folds="config/twin/folds.csv",
+        seen="config/twin/seen.csv",
+        epochs=lambda wildcards: epochs_of(
+            run for run in TEXT_RUNS if run.factors["backend"] == wildcards.backend
+        ),
     output:
         table="results/tables/{backend}/text_only.csv",
-        page=tabulated(
-            "results/tables/{backend}/text_only.html",
-            "text_only",
-            "what only the text tells",
+        page=paper_table(
+            "results/tables/{backend}/text_only.html", "what only the text tells"
         ),
     log:
         "results/logs/tabulate_text_only/{backend}.log",
@@ -64,13 +71,8 @@ rule tabulate_text_only:
         ENVIRONMENT
     params:
         missing=lambda wildcards: SETTINGS.excluded(backend=wildcards.backend),
-        code=fingerprint("epochwatt.figures.text_only"),
+        published=subpath(input.measurements, parent=True),
+        twin=subpath(input.seen, parent=True),
+        code=code_of("tabulate_text_only.py"),
     script:
         "../scripts/tabulate_text_only.py"
-
-
-rule paper_tables:
-    """All tables of the paper that the selected studies have something for."""
-    input:
-        rules.tabulate_setup.output if TOLD_RUNS else [],
-        expand("results/tables/{backend}/text_only.csv", backend=TOLD_BACKENDS),

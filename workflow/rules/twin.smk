@@ -4,20 +4,14 @@ Needs: a network; config/twin/.  Gives: results/twin/workloads/{model}.json, res
 form of measured/, and the tables of each simulated run, which no other job has to collect.
 """
 
-from epochwatt.study.expand import OWN_KEYS
 from epochwatt.twin.inputs.digest import digests
 
-TWIN_CONFIG = sorted(str(path) for path in Path("config/twin").glob("*.yaml"))
-PUBLISHED_MODELS = ("lenet", "mobilenet", "resnet")  # that the papers print numbers of
-SIMULATED_MODELS = {run.factors["model"] for run in TABLE.of_backend(TWIN)}
-VALIDATED = sorted(
-    str(path)
-    for files in ("twin/*.*", "published/*.csv", "devices/*.yaml")
-    for path in Path("config").glob(files)
-)
+# All that the twin is calibrated and judged by
+TWIN_EVIDENCE = sorted(map(str, Path("config/twin").glob("*.*")))
+TWIN_EVIDENCE += sorted(map(str, Path("config/published").glob("*.csv")))
 
-try:  # a comment or a new date in a file simulates nothing: what it says to a board counts
-    TWIN_DIGESTS = (
+try:  # a comment or a new date in a file simulates nothing anew: what it says of a board does
+    BOARD_DIGESTS = (
         digests(Path("config/twin")) if SIMULATED_MODELS or SIMULATED_IDLES else {}
     )
 except EpochwattError as error:
@@ -34,29 +28,17 @@ rule count_workload:
         model="|".join(map(re.escape, sorted(SETTINGS.workloads))),
     conda:
         ENVIRONMENT
-    resources:
-        python=sys.executable,
-        tmpdir=tempfile.gettempdir(),
     params:
-        network=lambda wildcards: SETTINGS.workloads[wildcards.model].model_dump_json(
-            include=OWN_KEYS
-        ),
-        code=fingerprint("epochwatt.twin.counting.count_workload"),
-    shell:
-        "{resources.python:q} -m epochwatt.twin count-workload {wildcards.model}"
-        " --output {output.workload:q} >{log:q} 2>&1"
-
-
-rule count_workloads:
-    """The networks that the papers print numbers of, counted: what `make validate` starts from."""
-    input:
-        expand("results/twin/workloads/{model}.json", model=PUBLISHED_MODELS),
+        network=lambda wildcards: network_of(wildcards.model),
+        code=code_of("count_workload.py"),
+    script:
+        "../scripts/count_workload.py"
 
 
 rule simulate_run:
     """Simulate all epochs of one run: records as a board leaves them, and its tables."""
     input:
-        config=ancient(TWIN_CONFIG),
+        config=ancient(TWIN_CONFIG),  # `board` below says whether its board changed
         workload=workload,
     output:
         records=directory("results/simulated/{run}"),
@@ -65,20 +47,23 @@ rule simulate_run:
     log:
         "results/logs/simulate_run/{run}.log",
     wildcard_constraints:
-        run=f"{TWIN}-.+",
+        run="twin-.+",
     conda:
         ENVIRONMENT
     resources:
-        python=sys.executable,
-        tmpdir=tempfile.gettempdir(),
+        tmpdir=tempfile.gettempdir(),  # as in train_epoch
     params:
-        simulation=simulation,
-        board=lambda wildcards: TWIN_DIGESTS.get(TABLE[wildcards.run].factors["device"]),
-        code=fingerprint("epochwatt.twin.simulation.simulate_run"),
-    shell:  # numpy's threads take 0.05 s to start, and a job has one core
-        "OPENBLAS_NUM_THREADS=1 {resources.python:q} -m epochwatt.twin simulate-run {wildcards.run}"
-        " {params.simulation} --workload {input.workload:q} --output {output.records:q}"
-        " --tables results/runs/{wildcards.run} >{log:q} 2>&1"
+        factors=lambda wildcards: TABLE[wildcards.run].canonical,
+        epochs=lambda wildcards: TABLE[wildcards.run].epochs,
+        flag_effects=json.dumps(SETTINGS.flag_effects),
+        board=lambda wildcards: BOARD_DIGESTS.get(
+            TABLE[wildcards.run].factors["device"]
+        ),
+        config=subpath(input[0], parent=True),
+        tables=subpath(output.epochs, parent=True),
+        code=code_of("simulate_run.py"),
+    script:
+        "../scripts/simulate_run.py"
 
 
 rule simulate_idle:
@@ -92,15 +77,14 @@ rule simulate_idle:
     conda:
         ENVIRONMENT
     resources:
-        python=sys.executable,
         tmpdir=tempfile.gettempdir(),
     params:
         idles=json.dumps(SIMULATED_IDLES),
-        boards=TWIN_DIGESTS,
-        code=fingerprint("epochwatt.twin.simulation.simulate_run"),
-    shell:
-        "OPENBLAS_NUM_THREADS=1 {resources.python:q} -m epochwatt.twin simulate-idle --idles {params.idles:q}"
-        " --output {output.records:q} >{log:q} 2>&1"
+        boards=BOARD_DIGESTS,
+        config=subpath(input[0], parent=True),
+        code=code_of("simulate_idle.py"),
+    script:
+        "../scripts/simulate_idle.py"
 
 
 rule validate_twin:
@@ -109,20 +93,19 @@ rule validate_twin:
     `make validate` refits; this evaluates the refits of config/twin/refits.csv.
     """
     input:
-        config=VALIDATED,
-        workloads=rules.count_workloads.input,
-        style=lambda wildcards: STYLE,
+        config=[*TWIN_EVIDENCE, *DEVICES],
+        workloads=expand("results/twin/workloads/{model}.json", model=PUBLISHED_MODELS),
+        style="config/paper.mplstyle",
     output:
         table="results/twin/validation.csv",
         groupings="results/twin/groupings.csv",
         text="results/twin/validation.txt",
         png="results/figures/twin/validation.png",
         csv="results/figures/twin/validation.csv",
-        figure=report(
+        figure=shown(
             "results/figures/twin/validation.svg",
-            caption="../report/validation.rst",
-            category="Simulated boards",
-            labels={"shows": "held-out predictions"},
+            "Simulated boards",
+            "held-out predictions",
         ),
     log:
         "results/logs/validate_twin.log",
@@ -130,18 +113,6 @@ rule validate_twin:
         ENVIRONMENT
     params:
         palette=SETTINGS.plotting.palette,
-        code=fingerprint(
-            "epochwatt.twin.validation.validate_twin", "epochwatt.figures.validation"
-        ),
+        code=code_of("validate_twin.py"),
     script:
         "../scripts/validate_twin.py"
-
-
-rule validation:
-    """What the simulation is worth, where all networks are simulated that numbers are printed of."""
-    input:
-        (
-            rules.validate_twin.output
-            if SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
-            else []
-        ),

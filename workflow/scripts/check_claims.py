@@ -8,12 +8,12 @@ def main(snakemake):
     with job_log(snakemake.log[0]):
         check_claims(
             epochs=snakemake.input.epochs,
-            idle="".join(snakemake.input.idle),
+            idle=snakemake.input.idle or "",
             backends=snakemake.params.backends,
             records=snakemake.params.records,
             power_modes=snakemake.params.power_modes,
             workloads=snakemake.input.workloads,
-            models=snakemake.params.models,
+            predictions=snakemake.input.predictions,
             path=snakemake.output.table,
             text=snakemake.output.text,
         )

@@ -7,7 +7,7 @@ from epochwatt.epochs.collect import collect_run
 def main(snakemake):
     with job_log(snakemake.log[0]):
         collect_run(
-            measured="measured",
+            measured=snakemake.params.measured,
             run=snakemake.wildcards.run,
             n_epochs=snakemake.params.n_epochs,
             flag_effects=snakemake.params.flag_effects,

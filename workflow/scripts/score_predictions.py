@@ -1,20 +1,18 @@
 """Adapter of rule score_predictions."""
 
-from os.path import dirname
-
 from epochwatt.adapters import job_log
 from epochwatt.figures.scores import write_page
 from epochwatt.prediction.evaluation.score_predictions import score_predictions
 
 
 def main(snakemake):
-    folder = dirname(snakemake.output.predictions)
+    folder = snakemake.params.folder
     with job_log(snakemake.log[0]):
         score_predictions(
             epochs=snakemake.input.epochs,
             modes=snakemake.params.modes,
             choices=snakemake.input.choices,
-            published=dirname(snakemake.input.published[0]),
+            published=snakemake.params.published,
             counts=snakemake.input.counts,
             folder=folder,
         )

@@ -1,7 +1,5 @@
 """Adapter of rule tabulate_setup."""
 
-from os.path import dirname
-
 from epochwatt.adapters import job_log
 from epochwatt.figures.setup_tables import write
 
@@ -9,9 +7,9 @@ from epochwatt.figures.setup_tables import write
 def main(snakemake):
     with job_log(snakemake.log[0]):
         write(
-            config="config",
+            config=snakemake.params.config,
             workloads=snakemake.input.workloads,
-            folder=dirname(snakemake.output[0]),
+            folder=snakemake.params.folder,
         )
 
 

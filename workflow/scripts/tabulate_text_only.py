@@ -1,7 +1,5 @@
 """Adapter of rule tabulate_text_only."""
 
-from os.path import dirname
-
 from epochwatt.adapters import job_log
 from epochwatt.figures.text_only import write
 
@@ -12,8 +10,8 @@ def main(snakemake):
             epochs=snakemake.input.epochs,
             missing=snakemake.params.missing,
             backend=snakemake.wildcards.backend,
-            published=dirname(snakemake.input.published[0]),
-            twin=dirname(snakemake.input.published[-1]),
+            published=snakemake.params.published,
+            twin=snakemake.params.twin,
             stem=snakemake.output.table.removesuffix(".csv"),
         )
 

@@ -36,7 +36,7 @@ def check_claims(
     records: Mapping[str, str],
     power_modes: Mapping[str, Mapping[str, Mapping[str, float]]],
     workloads: Iterable[str],
-    models: Iterable[str],
+    predictions: Iterable[str],
     path: str,
     text: str,
     root: Path = Path(),
@@ -51,7 +51,7 @@ def check_claims(
     records : run -> folder of its records, of runs whose clocks are asked for
     power_modes : device -> mode -> settings
     workloads : paths of the counts of the simulated networks, each named like its network
-    models : folders of backends with predictions, each named like its backend
+    predictions : paths of `predictions.csv`, each in a folder named like its backend with the rest
     path, text : where to write
     root : the checkout
 
@@ -62,7 +62,7 @@ def check_claims(
     """
     claims, terms = load_claims(root), load_terms(root)
     rows, idle_rows = with_clocks(read_rows(epochs), records), read_idle(idle)
-    told = {Path(folder).name: read_predictions(folder, terms) for folder in models}
+    told = {p.parent.name: read_predictions(str(p.parent), terms) for p in map(Path, predictions)}
     findings: list[Finding] = []
     for backend in backends:
         own = [row for row in rows if row["backend"] == backend]

@@ -20,7 +20,7 @@ from epochwatt.prediction.recommend.outcomes import profiled_means
 from epochwatt.prediction.recommend.recommend import UNITS
 from epochwatt.study.yaml_files import read_yaml
 
-STYLE = "workflow/styles/paper.mplstyle"
+STYLE = "config/paper.mplstyle"
 PLOTTING = "config/plotting.yaml"
 SIZE = {"width_in": 6.5, "height_in": 3.4}
 FRONT = "clock_class_1"  # of the palette; the yellow of fronts elsewhere is hard to see on white

@@ -1,42 +1,55 @@
 """A hash of the code a rule uses, so that editing it reruns the rule.
 
-Snakemake does not see changes inside an installed package. Analysis rules carry
-`params: code=fingerprint("epochwatt.figures.fig02")`: the hash covers that module and every module
-of this package that it imports, directly or not. Comments, docstrings and layout do not count.
-Measuring rules carry no fingerprint (docs/decisions/0002).
+Snakemake does not see changes inside an installed package. A rule that runs a script carries
+`params: code=code_of("plot_figure.py")` (workflow/rules/common.smk): the hash covers the script and
+every module of this package that it imports, directly or not. Comments, docstrings, layout and
+descriptions of columns do not count. Measuring rules carry no fingerprint (docs/decisions/0002).
 """
 
 import ast
 import functools
 import hashlib
+import importlib.util
 from pathlib import Path
 
 PACKAGE = __name__.split(".")[0]
 ROOT = Path(__file__).parents[2]  # the folder that holds the package
 
 
-def fingerprint(*modules: str) -> str:
-    """Return 16 hex digits that stand for the code of the modules and all they import of ours."""
+def fingerprint(*modules: str, script: str = "") -> str:
+    """Return 16 hex digits that stand for code and for all that it imports of this package.
+
+    Parameters
+    ----------
+    modules : names of modules, of this package or of the user's own
+    script : path of a file that imports some; where it lies does not count
+    """
     digest = hashlib.sha256()
-    for name in sorted(_closure(modules)):
+    if script:
+        digest.update(f"{_code_of(Path(script))}\0".encode())
+    for name in sorted(modules_behind(*modules, script=script)):
         digest.update(f"{name}\0{_code_of(_path_of(name))}\0".encode())
     return digest.hexdigest()[:16]
 
 
-def _closure(modules: tuple[str, ...]) -> set[str]:
-    found: set[str] = set()
-    waiting = list(modules)
+def modules_behind(*modules: str, script: str = "") -> set[str]:
+    """Return the modules whose code a fingerprint covers. Parameters as of `fingerprint`."""
+    covered: set[str] = set()
+    waiting = [*modules, *(imports_of(Path(script)) if script else ())]
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in covered:
+            covered.add(name)
             waiting.extend(imports_of(_path_of(name)))
-    return found
+    return covered
 
 
 @functools.cache
 def _path_of(module: str) -> Path:
     path = _place_of(module)
+    if path is None and module.split(".")[0] != PACKAGE:  # of the user's own
+        spec = importlib.util.find_spec(module)
+        path = Path(spec.origin) if spec and spec.origin else None
     if path is None:
         raise ValueError(f"no module {module!r}")
     return path
@@ -52,15 +65,15 @@ def _place_of(module: str) -> Path | None:
 @functools.cache
 def imports_of(path: Path) -> frozenset[str]:
     """Return the modules of this package that a file imports, wherever in the file it does so."""
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            modules.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:  # `from package import module` or `from module import name`
                 inner = f"{node.module}.{alias.name}"
-                found.add(inner if _is_module(inner) else node.module)
-    return frozenset(m for m in found if m.split(".")[0] == PACKAGE)
+                modules.add(inner if _is_module(inner) else node.module)
+    return frozenset(m for m in modules if m.split(".")[0] == PACKAGE)
 
 
 def _is_module(name: str) -> bool:
@@ -75,4 +88,7 @@ def _code_of(path: Path) -> str:
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 node.body = node.body[1:]
+        elif isinstance(node, ast.Constant) and path == ROOT / PACKAGE / "fields.py":
+            # a string with a space describes a column or a flag, for docs/columns.md
+            node.value = "" if " " in str(node.value) else node.value
     return ast.dump(tree)

@@ -107,7 +107,7 @@ def job_of(tmp_path, pytestconfig):
             **{
                 **{"figure": figure, "backend": "twin", "paper": about.paper, "titles": TITLES},
                 **{"folder": str(tmp_path / "figures"), "epochs": epochs},
-                **{"style": str(root / "workflow/styles/paper.mplstyle")},
+                **{"style": str(root / "config/paper.mplstyle")},
                 **{"published": str(root / "config/published"), "twin": str(root / "config/twin")},
                 **{"panels": {k: v.model_dump() for k, v in about.panels.items()}},
                 **{"palette": plotting.palette, **changes},

@@ -134,7 +134,7 @@ def test_medians_are_by_what_was_left_out_and_by_other_priors(others):
 
 
 def test_files_are_the_same_each_time(table, others, tmp_path, request):
-    style = str(request.config.rootpath / "workflow/styles/paper.mplstyle")
+    style = str(request.config.rootpath / "config/paper.mplstyle")
     for name in ("one", "two"):
         plot(table, *others, style, PALETTE, str(tmp_path / name / "validation"))
     first, second = (

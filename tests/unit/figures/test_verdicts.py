@@ -77,7 +77,7 @@ def test_a_comparison_of_one_network_names_it():
 
 
 def test_a_panel_tells_it_above_its_note_in_a_colour(pytestconfig):
-    path = str(pytestconfig.rootpath / "workflow/styles/paper.mplstyle")
+    path = str(pytestconfig.rootpath / "config/paper.mplstyle")
     with style.panel(path, {"title": "t", "width_in": 3.0, "height_in": 2.0}, "note") as (
         figure,
         _,

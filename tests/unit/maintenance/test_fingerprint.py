@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from epochwatt.maintenance import fingerprint as module
-from epochwatt.maintenance.fingerprint import fingerprint, imports_of
+from epochwatt.maintenance.fingerprint import fingerprint, imports_of, modules_behind
+from epochwatt.study.settings import load_settings
 
 FILES = {
     "__init__.py": "",
@@ -48,11 +48,11 @@ def tiny(tmp_path, monkeypatch):
 def taken(tiny):
     """Return a function that takes the fingerprint of `tiny.figure` as a new process would."""
 
-    def take(*modules):
+    def take(*modules, script=""):
         for cached in (module._path_of, module._code_of, module.imports_of):
             cached.cache_clear()
         importlib.invalidate_caches()
-        return fingerprint(*(modules or ["tiny.figure"]))
+        return fingerprint(*(modules or ([] if script else ["tiny.figure"])), script=script)
 
     return take
 
@@ -96,6 +96,16 @@ def test_comment_docstring_and_layout_change_nothing(file, old, new, tiny, taken
     assert taken() == before
 
 
+def test_a_description_of_a_column_changes_nothing_and_its_unit_does(tiny, taken):
+    (tiny / "fields.py").write_text('COLUMN = ("wait_s", "s", "blocked on the loader")\n')
+    edit(tiny / "table.py", "from tiny.names", "from tiny.fields")
+    before = taken()
+    edit(tiny / "fields.py", "blocked on", "waited for")
+    assert taken() == before
+    edit(tiny / "fields.py", '"s"', '"ms"')
+    assert taken() != before
+
+
 def test_edit_elsewhere_changes_nothing(tiny, taken):
     before = taken()
     edit(tiny / "other.py", "LOST", "FOUND")
@@ -137,6 +147,27 @@ def test_it_is_16_hex_digits(taken):
     assert int(taken(), 16) >= 0
 
 
+def test_a_script_counts_with_all_that_it_imports_wherever_it_lies(tiny, taken, tmp_path):
+    script = tmp_path / "plot.py"
+    script.write_text("from tiny.table import read\n\nread()\n")
+    before = taken(script=str(script))
+    script.rename(tmp_path / "moved.py")
+    script = tmp_path / "moved.py"
+    assert taken(script=str(script)) == before
+    assert modules_behind(script=str(script)) == {"tiny.table", "tiny.names"}
+    edit(script, "read()\n", "read() + 1\n")
+    assert taken(script=str(script)) != before
+    edit(tiny / "names.py", 'COLUMN = "a"', 'COLUMN = "b"')
+    assert taken(script=str(script)) != before
+
+
+def test_a_module_of_the_users_own_is_found_where_python_finds_it(taken, tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/own_figure.py").write_text("from tiny import table\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
+    assert modules_behind("own_figure") == {"own_figure", "tiny.table", "tiny.names"}
+
+
 def test_unknown_module_is_an_error(taken):
     with pytest.raises(ValueError, match=r"tiny\.nothing"):
         taken("tiny.nothing")
@@ -168,33 +199,48 @@ def test_figure_of_this_package_depends_on_its_columns():
     assert "epochwatt.fields" in imports_of(module._path_of(runs.__name__))
 
 
+# -- the rules of this workflow ------------------------------------------------------------------
+
 REPOSITORY = Path(__file__).parents[3]
-PACKAGE = REPOSITORY / "src/epochwatt"
-# what is shown of measured runs: figures, pages and the tables behind them
-SHOWING = [
-    *sorted(f"epochwatt.figures.{path.stem}" for path in (PACKAGE / "figures").glob("*fig*.py")),
-    *(
-        "epochwatt.pages.summarise",
-        "epochwatt.pages.show_claims",
-        "epochwatt.pages.show_configuration",
-    ),
-    *(
-        "epochwatt.figures.text_only",
-        "epochwatt.analysis.collect_study",
-        "epochwatt.epochs.collect",
-    ),
+SCRIPTS = sorted((REPOSITORY / "workflow/scripts").glob("*.py"))
+FIGURES = load_settings(root=REPOSITORY).plotting.figures
+# rule -> the modules that its fingerprint covers; workflow/rules/ name none by hand
+COVERED = {
+    path.stem: modules_behind(script=str(path)) for path in SCRIPTS if path.stem != "plot_figure"
+}
+COVERED |= {
+    f"plot_{name}": modules_behind(
+        f"epochwatt.figures.{name}", script=str(REPOSITORY / "workflow/scripts/plot_figure.py")
+    )
+    for name in FIGURES
+}
+
+# what is made of simulated boards or held against them, so it depends on the simulator
+SIMULATED = {
+    *("simulate_run", "simulate_idle", "check_claims", "score_predictions", "validate_twin"),
+    "tabulate_setup",  # Table 1 shows what they are made of
+}
+MODES = {"choose_power_modes", "fit_epoch_time", "fit_epoch_energy"}  # from clocks a board has
+NETWORKS = {"make_dataset", "count_workload"}  # write what the training reads; count its networks
+EDITED = [
+    (".".join(path.relative_to(REPOSITORY / "src").with_suffix("").parts), rules)
+    for folder, rules in (
+        ("training", NETWORKS),
+        ("telemetry", SIMULATED),
+        ("device", SIMULATED | MODES),
+        ("twin", SIMULATED | {"count_workload"}),
+        ("fakeboard", SIMULATED),
+    )
+    for path in sorted((REPOSITORY / "src/epochwatt" / folder).rglob("*.py"))
 ]
 
 
-@pytest.mark.parametrize("layer", ["training", "telemetry", "device", "twin"])
-@pytest.mark.parametrize("shown", SHOWING)
-def test_what_is_shown_depends_on_no_code_that_measures_or_simulates(shown, layer):
+@pytest.mark.parametrize(("edited", "rules"), EDITED, ids=[edited for edited, _ in EDITED])
+def test_an_edited_module_that_measures_or_simulates_reruns_nothing_that_shows_runs(edited, rules):
     """Else an edited decoder, sensor or simulator would redraw figures of measured runs."""
-    used = module._closure((shown,))
-    assert sorted(name for name in used if name.startswith(f"epochwatt.{layer}.")) == []
-    assert len(used) > 1
+    assert {rule for rule, modules in COVERED.items() if edited in modules} <= rules
 
 
-def test_every_figure_of_the_configuration_is_among_them():
-    plotting = yaml.safe_load((REPOSITORY / "config/plotting.yaml").read_text("utf-8"))
-    assert {f"epochwatt.figures.{name}" for name in plotting["figures"]} <= set(SHOWING)
+def test_every_rule_with_a_script_covers_more_than_what_adapters_share():
+    assert len(COVERED) == len(SCRIPTS) - 1 + len(FIGURES)
+    assert {rule for rule, modules in COVERED.items() if len(modules) < 4} == set()

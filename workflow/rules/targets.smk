@@ -1,0 +1,80 @@
+"""Targets to ask for: `snakemake figures`. Each is the noun of what it collects; no rule here has a job.
+
+`all`, in the Snakefile, is all of them.
+"""
+
+
+rule runs:
+    """Every epoch of the selected studies measured, validated and collected."""
+    input:
+        [receipt for run in RUNS for receipt in run.receipts],
+        epochs_of(RUNS),
+
+
+rule workloads:
+    """The networks that the papers print numbers of, counted: what `make validate` starts from."""
+    input:
+        expand("results/twin/workloads/{model}.json", model=PUBLISHED_MODELS),
+
+
+rule idle_power:
+    """The table of idle powers, where a board is measured or simulated."""
+    input:
+        IDLE_CSV,
+
+
+rule tables:
+    """All tables of runs and epochs."""
+    input:
+        "results/tables/epochs.csv",
+        "results/tables/runs.csv",
+
+
+rule paper_tables:
+    """All tables of the paper that the selected studies have something for."""
+    input:
+        expand("results/tables/{table}.html", table=SETUP_TABLES if TEXT_RUNS else []),
+        expand("results/tables/{backend}/text_only.csv", backend=TEXT_BACKENDS),
+
+
+rule figures:
+    """All figures of the selected studies."""
+    input:
+        [
+            f"results/figures/{backend}/{panel}.svg"
+            for backend in BACKENDS
+            for figure in SETTINGS.figures(backend, idle=backend in IDLE_BACKENDS)
+            for panel in SETTINGS.panels(figure)
+        ],
+
+
+rule models:
+    """All models that the selected studies have runs for."""
+    input:
+        expand("results/models/{backend}/scores.html", backend=MODEL_BACKENDS),
+
+
+rule claims:
+    """The papers' take-aways, judged."""
+    input:
+        "results/claims.csv",
+        "results/claims.txt",
+
+
+rule pages:
+    """All pages, the summary first."""
+    input:
+        "results/summary.txt",
+        "results/summary.html",
+        "results/claims.html",
+        "results/configuration.html",
+
+
+rule validation:
+    """What the simulation is worth, where all networks are simulated that numbers are printed of."""
+    input:
+        (
+            ["results/twin/validation.csv", "results/figures/twin/validation.svg"]
+            if SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
+            else []
+        ),
