@@ -19,6 +19,7 @@ from epochwatt.study.plan import start_lines
 from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.study.runs import TWIN
 from epochwatt.study.settings import (
+    drawing_module,
     load_settings,
     refuse_braces,
     refuse_root,
@@ -122,6 +123,15 @@ def drawing(figure):
     return lambda wildcards: SETTINGS.drawing(figure, wildcards.backend)
 
 
+def caption(figure):
+    """Return a figure's caption for the report.
+
+    As it takes `output`, Snakemake derives it anew and never compares it: a new caption is no
+    reason to draw again.
+    """
+    return lambda wildcards, output: SETTINGS.caption(figure)
+
+
 def epochs_fitted(wildcards):
     """Return the tables of epochs that a backend's models are fitted to."""
     return epochs_of(fitted(TABLE, wildcards.backend).runs)
@@ -145,11 +155,15 @@ def reported(figure, panel):
     about = SETTINGS.plotting.figures[figure]
     return report(
         f"results/figures/{{backend}}/{panel}.svg",
-        caption=f"../report/{panel}.rst",
-        category=PAPERS[about.paper],
+        caption="../report/plot_figure.rst",
+        category=PAPERS.get(about.paper, "Own figures"),
         subcategory=about.section,
         labels=lambda wildcards: {
-            "figure": panel.rpartition("fig")[2].lstrip("0"),
+            "figure": (
+                panel
+                if about.paper == "none"
+                else panel.rpartition("fig")[2].lstrip("0")
+            ),
             "shows": about.panels[panel].title,
             "data": label(wildcards.backend),
         },

@@ -48,7 +48,8 @@ for FIGURE, ABOUT in SETTINGS.plotting.figures.items():
             ENVIRONMENT
         params:
             drawing=drawing(FIGURE),
-            code=fingerprint(f"epochwatt.figures.{FIGURE}"),
+            caption=caption(FIGURE),
+            code=fingerprint(drawing_module(ABOUT)),
         script:
             "../scripts/plot_figure.py"
 

@@ -91,7 +91,7 @@ rule score_predictions:
         modes=modes_fitted,
         code=fingerprint(
             "epochwatt.prediction.evaluation.score_predictions",
-            "epochwatt.figures.scores",
+            "epochwatt.figures.tables.scores",
         ),
     script:
         "../scripts/score_predictions.py"

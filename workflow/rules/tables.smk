@@ -5,7 +5,7 @@ and of those it compares them with.
 Gives: results/tables/table{1,2,3}.{csv,html}, results/tables/{backend}/text_only.{csv,html}.
 """
 
-from epochwatt.figures.text_only import about
+from epochwatt.figures.tables.tabulate_text_only import about
 
 TOLD_STUDIES = {
     *("sigmetrics-pipeline", "sigmetrics-cache-dropped"),
@@ -37,7 +37,7 @@ rule tabulate_setup:
     conda:
         ENVIRONMENT
     params:
-        code=fingerprint("epochwatt.figures.setup_tables"),
+        code=fingerprint("epochwatt.figures.tables.tabulate_setup"),
     script:
         "../scripts/tabulate_setup.py"
 
@@ -64,7 +64,7 @@ rule tabulate_text_only:
         ENVIRONMENT
     params:
         missing=lambda wildcards: SETTINGS.excluded(backend=wildcards.backend),
-        code=fingerprint("epochwatt.figures.text_only"),
+        code=fingerprint("epochwatt.figures.tables.tabulate_text_only"),
     script:
         "../scripts/tabulate_text_only.py"
 

@@ -1,10 +1,9 @@
-"""Adapter of the rules plot_{figure}: each figure number has a module with a function `draw`."""
+"""Adapter of the rules plot_{figure}: config/plotting.yaml names the function that draws."""
 
-from importlib import import_module
 from os.path import dirname
 
 from epochwatt.adapters import job_log
-from epochwatt.figures.job import Job
+from epochwatt.figures.common.job import Job, draw_figure
 
 
 def main(snakemake):
@@ -19,7 +18,7 @@ def main(snakemake):
             twin=dirname(snakemake.input.published[-1]),
             **snakemake.params.drawing,
         )
-        import_module(f"epochwatt.figures.{job.figure}").draw(job)
+        draw_figure(job)
 
 
 if "snakemake" in globals():

@@ -3,7 +3,7 @@
 from os.path import dirname
 
 from epochwatt.adapters import job_log
-from epochwatt.figures.scores import write_page
+from epochwatt.figures.tables.scores import write_page
 from epochwatt.prediction.evaluation.score_predictions import score_predictions
 
 

@@ -3,7 +3,7 @@
 from os.path import dirname
 
 from epochwatt.adapters import job_log
-from epochwatt.figures.setup_tables import write
+from epochwatt.figures.tables.tabulate_setup import write
 
 
 def main(snakemake):

@@ -3,7 +3,7 @@
 from os.path import dirname
 
 from epochwatt.adapters import job_log
-from epochwatt.figures.text_only import write
+from epochwatt.figures.tables.tabulate_text_only import write
 
 
 def main(snakemake):

@@ -162,9 +162,10 @@ def test_imports_of_others_are_not_followed(tiny):
 
 def test_figure_of_this_package_depends_on_its_columns():
     """The real thing: the modules that decide what figure 2 shows are among its imports."""
-    from epochwatt.figures import fig02, runs
+    from epochwatt.figures.common import runs
+    from epochwatt.figures.sigmetrics2023 import fig02
 
-    assert "epochwatt.figures.runs" in imports_of(module._path_of(fig02.__name__))
+    assert "epochwatt.figures.common.runs" in imports_of(module._path_of(fig02.__name__))
     assert "epochwatt.fields" in imports_of(module._path_of(runs.__name__))
 
 
@@ -172,14 +173,18 @@ REPOSITORY = Path(__file__).parents[3]
 PACKAGE = REPOSITORY / "src/epochwatt"
 # what is shown of measured runs: figures, pages and the tables behind them
 SHOWING = [
-    *sorted(f"epochwatt.figures.{path.stem}" for path in (PACKAGE / "figures").glob("*fig*.py")),
+    *sorted(
+        f"epochwatt.figures.{path.parent.name}.{path.stem}"
+        for paper in ("sigmetrics2023", "hipcw2021")
+        for path in (PACKAGE / "figures" / paper).glob("[a-z]*.py")
+    ),
     *(
         "epochwatt.pages.summarise",
         "epochwatt.pages.show_claims",
         "epochwatt.pages.show_configuration",
     ),
     *(
-        "epochwatt.figures.text_only",
+        "epochwatt.figures.tables.tabulate_text_only",
         "epochwatt.analysis.collect_study",
         "epochwatt.epochs.collect",
     ),
@@ -197,4 +202,5 @@ def test_what_is_shown_depends_on_no_code_that_measures_or_simulates(shown, laye
 
 def test_every_figure_of_the_configuration_is_among_them():
     plotting = yaml.safe_load((REPOSITORY / "config/plotting.yaml").read_text("utf-8"))
-    assert {f"epochwatt.figures.{name}" for name in plotting["figures"]} <= set(SHOWING)
+    drawn = {figure["draw"].rpartition(".")[0] for figure in plotting["figures"].values()}
+    assert drawn <= set(SHOWING)
