@@ -132,6 +132,7 @@ palette:
    epoch_0: "#D55E00", epoch_1_plus: "#009E73", published: "#000000"}
 figures:
   fig02:
+    draw: epochwatt.figures.sigmetrics2023.fig02.draw
     studies: [small]
     panels:
       fig02a: {title: time by workers, width_in: 5.0, height_in: 3.2}

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.figures.fig02 import draw
-from epochwatt.figures.job import Job
+from epochwatt.figures.common.job import Job
+from epochwatt.figures.sigmetrics2023.fig02 import draw
 
 FOLDER = "results/figures/host"
 INVALID = {"valid": False, "flags": {"fresh_weights"}, "e2e_s": 1000.0}

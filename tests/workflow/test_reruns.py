@@ -91,7 +91,7 @@ def _other_colour(checkout):
 
 
 def _other_figure_code(checkout):
-    path = checkout.root / "src/epochwatt/figures/bars.py"
+    path = checkout.root / "src/epochwatt/figures/common/bars.py"
     path.write_text(path.read_text().replace("width=0.8", "width=0.7"))
     return ["plot_fig02 host"]
 

@@ -20,6 +20,7 @@ from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.plan import start_lines
 from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.study.settings import (
+    drawing_module,
     load_settings,
     refuse_braces,
     refuse_root,
@@ -127,6 +128,15 @@ def workload(wildcards):
     return f"results/twin/workloads/{TABLE[wildcards.run].factors['model']}.json"
 
 
+def caption(figure):
+    """Return a figure's caption for the report.
+
+    As it takes `output`, Snakemake derives it anew and never compares it: a new caption is no
+    reason to draw again.
+    """
+    return lambda wildcards, output: SETTINGS.caption(figure)
+
+
 def epochs_fitted(wildcards):
     """Return the tables of epochs that a backend's models are fitted to."""
     return epochs_of(fitted(TABLE, wildcards.backend).runs)
@@ -201,11 +211,15 @@ def panel_shown(figure, panel):
     entry = SETTINGS.plotting.figures[figure]
     return report(
         f"results/figures/{{backend}}/{panel}.svg",
-        caption=f"../report/{panel}.rst",
-        category=PAPERS[entry.paper],
+        caption="../report/plot_figure.rst",
+        category=PAPERS.get(entry.paper, "Own figures"),
         subcategory=entry.section,
         labels=lambda wildcards: {
-            "figure": panel.rpartition("fig")[2].lstrip("0"),
+            "figure": (
+                panel
+                if entry.paper == "none"
+                else panel.rpartition("fig")[2].lstrip("0")
+            ),
             "shows": entry.panels[panel].title,
             "data": label(wildcards.backend),
         },

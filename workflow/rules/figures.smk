@@ -41,6 +41,7 @@ for FIGURE, ENTRY in SETTINGS.plotting.figures.items():
             config=subpath(input.claims, parent=True),
             folder=subpath(output[0], parent=True),
             figure=figure_settings(FIGURE),
-            code=code_of("plot_figure.py", f"epochwatt.figures.{FIGURE}"),
+            caption=caption(FIGURE),
+            code=code_of("plot_figure.py", drawing_module(ENTRY)),
         script:
             "../scripts/plot_figure.py"

@@ -5,7 +5,7 @@ and of those it compares them with.
 Gives: results/tables/table{1,2,3}.{csv,html}, results/tables/{backend}/text_only.{csv,html}.
 """
 
-from epochwatt.figures.text_only import about as experiment_of_text
+from epochwatt.figures.tables.tabulate_text_only import about as experiment_of_text
 
 TEXT_STUDIES = {
     "sigmetrics-pipeline",

@@ -1,9 +1,7 @@
-"""Adapter of the rules plot_{figure}: each figure number has a module with a function `draw`."""
-
-from importlib import import_module
+"""Adapter of the rules plot_{figure}: config/plotting.yaml names the function that draws."""
 
 from epochwatt.adapters import job_log
-from epochwatt.figures.job import Job
+from epochwatt.figures.common.job import Job, draw_figure
 
 
 def main(snakemake):
@@ -18,7 +16,7 @@ def main(snakemake):
             twin=f"{snakemake.params.config}/twin",
             **snakemake.params.figure,
         )
-        import_module(f"epochwatt.figures.{job.figure}").draw(job)
+        draw_figure(job)
 
 
 if "snakemake" in globals():

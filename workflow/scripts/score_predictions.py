@@ -1,7 +1,7 @@
 """Adapter of rule score_predictions."""
 
 from epochwatt.adapters import job_log
-from epochwatt.figures.scores import write_page
+from epochwatt.figures.tables.scores import write_page
 from epochwatt.prediction.evaluation.score_predictions import score_predictions
 
 

@@ -1,7 +1,7 @@
 """Adapter of rule tabulate_setup."""
 
 from epochwatt.adapters import job_log
-from epochwatt.figures.setup_tables import write
+from epochwatt.figures.tables.tabulate_setup import write
 
 
 def main(snakemake):

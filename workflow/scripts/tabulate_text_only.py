@@ -1,7 +1,7 @@
 """Adapter of rule tabulate_text_only."""
 
 from epochwatt.adapters import job_log
-from epochwatt.figures.text_only import write
+from epochwatt.figures.tables.tabulate_text_only import write
 
 
 def main(snakemake):

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from epochwatt.figures import style
+from epochwatt.figures.common import style
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.recommend.command import ORIGINS, Advice
 from epochwatt.prediction.recommend.outcomes import profiled_means

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from epochwatt.figures import style
+from epochwatt.figures.common import style
 
 PAPER_OF = {
     "": "SIGMETRICS 2023",

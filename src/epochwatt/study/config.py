@@ -270,13 +270,24 @@ class Panel(Closed):
     width_in: float = Field(gt=0, description="width in inches")
     height_in: float = Field(gt=0, description="height in inches")
     claims: list[str] = Field([], description="claims that it shows: one that fails is told on it")
+    caption: str = Field("", description="what it shows, for the report")
 
 
 class Figure(Closed):
     """What one figure draws, and how."""
 
-    paper: Literal["sigmetrics2023", "hipcw2021"] = Field(
-        "sigmetrics2023", description="whose figure it is: its printed numbers are the marks"
+    draw: str = Field(
+        pattern=REFERENCE,
+        description="module.function that draws it: of `epochwatt.figures`, or your own in `src/` "
+        "(docs/figures.md)",
+    )
+    parameters: dict[str, str | int | float | bool] = Field(
+        {}, description="keyword arguments of that function"
+    )
+    paper: Literal["sigmetrics2023", "hipcw2021", "none"] = Field(
+        "sigmetrics2023",
+        description="whose figure it is: the marks are the numbers that this paper prints; `none`: "
+        "your own figure, without marks",
     )
     section: str = Field("", description="section of the paper that tells of it")
     reads: list[Literal["epochs", "records", "idle", "predictions"]] = Field(
@@ -288,6 +299,10 @@ class Figure(Closed):
     where: dict[str, list[str | int | float]] = Field(
         default_factory=dict,
         description="factor -> the values that it draws; other runs of its studies are left out",
+    )
+    caption: str = Field("", description="what holds for all its panels, for the report")
+    simulated: str = Field(
+        "", description="what to know of its simulated runs, added to their caption"
     )
     panels: dict[str, Panel] = Field(
         description="panel, which is also its file name -> its settings"

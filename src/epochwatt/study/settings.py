@@ -11,7 +11,7 @@ from epochwatt import fields
 from epochwatt.device.locks import HolderLock
 from epochwatt.errors import ConfigError, LockedError
 from epochwatt.records import files
-from epochwatt.study.config import Flag, Plotting, WorkloadRow, validated
+from epochwatt.study.config import Figure, Flag, Plotting, WorkloadRow, validated
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, load_table
 from epochwatt.study.idle_studies import FILE, IdleStudy
@@ -23,7 +23,7 @@ from epochwatt.study.yaml_files import read_yaml
 CONFIG = "config/config.yaml"
 FLAGS = "config/flags.yaml"
 PLOTTING = "config/plotting.yaml"
-FIGURES = Path(__file__).parents[1] / "figures"  # a module for each figure
+FIGURE_NAME = re.compile("[a-z][a-z0-9_]*")  # part of the name of a rule and of files
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,8 @@ class Settings:
         return {
             "figure": figure,
             "backend": backend,
+            "draw": about.draw,
+            "parameters": about.parameters,
             "paper": about.paper,
             "panels": self.panels(figure),
             "palette": self.palette,
@@ -125,7 +127,21 @@ class Settings:
 
     def panels(self, figure: str) -> dict[str, dict[str, Any]]:
         """Return the settings of a figure's panels."""
-        return {k: v.model_dump() for k, v in self.plotting.figures[figure].panels.items()}
+        panels = self.plotting.figures[figure].panels
+        return {name: panel.model_dump(exclude={"caption"}) for name, panel in panels.items()}
+
+    def caption(self, figure: str) -> dict[str, Any]:
+        """Return the parts of a figure's caption, for workflow/report/plot_figure.rst."""
+        entry = self.plotting.figures[figure]
+        return {
+            "paper": entry.paper,
+            "simulated": entry.simulated,
+            "figure": entry.caption,
+            "panels": [
+                {"letter": name.removeprefix(figure), "title": panel.title, "text": panel.caption}
+                for name, panel in entry.panels.items()
+            ],
+        }
 
 
 def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> Settings:
@@ -165,9 +181,13 @@ def _flag_effects(root: Path) -> dict[str, str]:
 
 
 def _check_figures(plotting: Plotting, studies: Mapping[str, Any]) -> None:
-    modules = sorted(path.stem for path in FIGURES.glob("*fig[0-9]*.py"))
     for name, figure in plotting.figures.items():
-        _check_key("figures", name, modules)
+        if not FIGURE_NAME.fullmatch(name):
+            raise ConfigError(
+                f"figures.{name} is no name of a figure",
+                where=PLOTTING,
+                allowed="lower-case letters, digits and underscores, a letter first",
+            )
         for panel in figure.panels:
             if not re.fullmatch(f"{name}[a-z]?", panel):
                 _check_key(f"figures.{name}.panels", panel, [name, f"{name}a", f"{name}b", "..."])
@@ -179,6 +199,11 @@ def _check_figures(plotting: Plotting, studies: Mapping[str, Any]) -> None:
                     f"{PLOTTING}: figures.{name}.studies names {study!r}\n"
                     f"  {STUDIES} has: {', '.join(studies)}"
                 )
+
+
+def drawing_module(figure: Figure) -> str:
+    """Return the module that draws a figure; what it imports is what the figure depends on."""
+    return figure.draw.rpartition(".")[0]
 
 
 def _check_key(where: str, found: str, allowed: Iterable[str]) -> None:

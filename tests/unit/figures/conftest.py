@@ -1,71 +1,26 @@
 """Small made-up runs, and the job of a figure that draws them with the shipped settings."""
 
 import csv
-from itertools import combinations, count
+from itertools import count
 
 import pytest
-from matplotlib.backends.backend_agg import RendererAgg
-from matplotlib.text import Text
+from panels import KeepingJob
 
 from epochwatt import fields
-from epochwatt.figures.job import Job
 from epochwatt.study.config import Plotting, validated
 from epochwatt.study.yaml_files import read_yaml
 
 FACTORS = {
-    **{"backend": "twin", "device": "agx", "instance": "d1", "model": "lenet", "dataset": "mnist"},
-    **{"dataset_source": "official", "storage": "ssd", "power_mode": "g"},
+    "backend": "twin",
+    "device": "agx",
+    "instance": "d1",
+    "model": "lenet",
+    "dataset": "mnist",
+    "dataset_source": "official",
+    "storage": "ssd",
+    "power_mode": "g",
 }
-INVALID = {"valid": False, "flags": {"fresh_weights"}, "e2e_s": 1000.0}
 TITLES = {"lenet": "LeNet-5", "agx": "AGX Xavier"}
-
-
-SMALLEST_PT = 6.0  # letters at the printed size
-TOUCH_PX = 1.0  # texts may touch
-
-
-def overlap(a, b):
-    """Say whether two boxes of the canvas have more than a touch in common."""
-    width = min(a.x1, b.x1) - max(a.x0, b.x0)
-    height = min(a.y1, b.y1) - max(a.y0, b.y0)
-    return width > TOUCH_PX and height > TOUCH_PX
-
-
-def leaves(box, canvas):
-    """Say whether a box is partly outside of the canvas."""
-    over = (canvas.x0 - box.x0, canvas.y0 - box.y0, box.x1 - canvas.x1, box.y1 - canvas.y1)
-    return max(over) > TOUCH_PX
-
-
-@pytest.fixture(autouse=True)
-def readable(monkeypatch):
-    """Let every panel that a test draws fail when its text overlaps, is cut or is too small."""
-    drawn, draw_text, save = {}, Text.draw, Job.save
-
-    def draw(self, renderer, *args, **kwargs):
-        if isinstance(renderer, RendererAgg) and self.get_visible() and self.get_text().strip():
-            canvas = self.get_figure(root=True).bbox.frozen()
-            drawn[id(self)] = (self, Text.get_window_extent(self, renderer), canvas)
-        draw_text(self, renderer, *args, **kwargs)
-
-    def checked(self, figure, name, rows, source=None):
-        save(self, figure, name, rows, source)
-        texts = [told for told in drawn.values() if told[0].get_figure(root=True) is figure]
-        drawn.clear()
-        assert texts, f"{name}: no text was drawn"
-        small = [t.get_text() for t, _, _ in texts if t.get_fontsize() < SMALLEST_PT]
-        assert small == [], f"{name}: too small"
-        cut = [t.get_text() for t, box, canvas in texts if leaves(box, canvas)]
-        assert cut == [], f"{name}: off the canvas"
-        pairs = [
-            (a.get_text(), b.get_text())
-            for (a, one, _), (b, two, _) in combinations(texts, 2)
-            if overlap(one, two)
-        ]
-        assert pairs == [], f"{name}: texts overlap"
-
-    monkeypatch.setattr(Text, "draw", draw)
-    monkeypatch.setattr(Job, "save", checked)
 
 
 @pytest.fixture
@@ -102,17 +57,23 @@ def job_of(tmp_path, pytestconfig):
     plotting = validated(Plotting, read_yaml(root / "config/plotting.yaml"), "plotting.yaml")
 
     def make(figure, *epochs, **changes):
-        about = plotting.figures[figure]
-        return Job(
-            **{
-                **{"figure": figure, "backend": "twin", "paper": about.paper, "titles": TITLES},
-                **{"folder": str(tmp_path / "figures"), "epochs": epochs},
-                **{"style": str(root / "config/paper.mplstyle")},
-                **{"published": str(root / "config/published"), "twin": str(root / "config/twin")},
-                **{"panels": {k: v.model_dump() for k, v in about.panels.items()}},
-                **{"palette": plotting.palette, **changes},
-            }
-        )
+        entry = plotting.figures[figure]
+        settings = {
+            "figure": figure,
+            "backend": "twin",
+            "draw": entry.draw,
+            "parameters": entry.parameters,
+            "paper": entry.paper,
+            "panels": {name: panel.model_dump() for name, panel in entry.panels.items()},
+            "palette": plotting.palette,
+            "titles": TITLES,
+            "folder": str(tmp_path / "figures"),
+            "epochs": epochs,
+            "style": str(root / "config/paper.mplstyle"),
+            "published": str(root / "config/published"),
+            "twin": str(root / "config/twin"),
+        }
+        return KeepingJob(**{**settings, **changes})
 
     return make
 

@@ -1,13 +1,14 @@
-"""The shipped config/plotting.yaml: colours, modules and captions of everything it names."""
+"""The shipped config/plotting.yaml: colours, functions and captions of everything it names."""
 
-from importlib.util import find_spec
+from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
-from jinja2 import Template
+from jinja2 import Environment
 
 from epochwatt.study.config import Plotting, validated
 from epochwatt.study.devices import Devices
+from epochwatt.study.settings import load_settings
 from epochwatt.study.yaml_files import read_yaml
 
 
@@ -17,7 +18,7 @@ def plotting(pytestconfig):
     return validated(Plotting, read_yaml(path), "plotting.yaml")
 
 
-def test_every_model_has_a_colour_of_its_own(plotting, pytestconfig):
+def test_every_model_has_a_separate_colour(plotting, pytestconfig):
     models = read_yaml(pytestconfig.rootpath / "config/workloads.yaml")
     colours = [plotting.palette[model] for model in models]
     assert len(set(colours)) == len(colours)
@@ -29,23 +30,71 @@ def test_every_medium_of_a_device_file_has_a_colour(plotting, pytestconfig):
     assert media - set(plotting.palette) == set()
 
 
-def test_every_figure_has_a_module_and_every_panel_a_caption(plotting, pytestconfig):
-    captions = pytestconfig.rootpath / "workflow/report"
-    assert [f for f in plotting.figures if not find_spec(f"epochwatt.figures.{f}")] == []
+def test_every_figure_has_a_function(plotting):
+    for figure in plotting.figures.values():
+        module, _, name = figure.draw.rpartition(".")
+        assert callable(getattr(import_module(module), name))
+
+
+def test_every_panel_has_a_caption_or_its_figure_has_one(plotting):
+    assert [
+        panel
+        for figure in plotting.figures.values()
+        for panel, settings in figure.panels.items()
+        if not (settings.caption or figure.caption)
+    ] == []
+
+
+def test_every_panel_is_drawn_once(plotting):
     panels = [panel for figure in plotting.figures.values() for panel in figure.panels]
-    assert [panel for panel in panels if not (captions / f"{panel}.rst").read_text("utf-8")] == []
+    assert len(set(panels)) == len(panels)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def caption(pytestconfig):
-    """Return a function that gives the sentences of a panel's caption for a backend."""
+    """Return a function that renders a figure's caption for a backend, as Snakemake does."""
+    root = pytestconfig.rootpath
+    settings = load_settings({"studies": []}, root)
+    template = (root / "workflow/report/plot_figure.rst").read_text("utf-8")
+    environment = Environment(trim_blocks=True, lstrip_blocks=True)
 
-    def of(panel, backend):
-        told = (pytestconfig.rootpath / f"workflow/report/{panel}.rst").read_text("utf-8")
-        snakemake = SimpleNamespace(wildcards=SimpleNamespace(backend=backend))
-        return Template(told).render(snakemake=snakemake).split(". ")
+    def of(figure, backend):
+        snakemake = SimpleNamespace(
+            wildcards=SimpleNamespace(backend=backend),
+            params=SimpleNamespace(caption=settings.caption(figure)),
+        )
+        return environment.from_string(template).render(snakemake=snakemake)
 
     return of
+
+
+@pytest.mark.parametrize("figure", ["fig02", "fig08", "hipcw_fig06", "hipcw_fig07"])
+def test_caption_has_all_parts_of_its_figure(caption, plotting, figure):
+    entry, text = plotting.figures[figure], caption(figure, "jetson")
+    parts = [entry.caption, *(panel.caption for panel in entry.panels.values())]
+    assert [part for part in parts if part not in text] == []
+    titles = [f". {panel.title}.**" for panel in entry.panels.values()]
+    assert [title in text for title in titles] == [len(titles) > 1] * len(titles)
+
+
+@pytest.mark.parametrize(
+    ("backend", "clause"),
+    [
+        ("twin", "Simulated, not measured"),
+        ("fake", "From a fake board, not measured"),
+        ("host", "Measured on this machine"),
+    ],
+)
+def test_caption_begins_with_where_the_runs_come_from(caption, backend, clause):
+    for figure in ("fig02", "hipcw_fig02"):
+        assert clause in caption(figure, backend).split("\n\n")[0]
+        assert clause not in caption(figure, "jetson")
+
+
+def test_remarks_on_the_simulation_are_in_captions_of_simulated_runs_only(caption, plotting):
+    for figure, entry in plotting.figures.items():
+        assert entry.simulated in caption(figure, "twin")
+        assert not entry.simulated or entry.simulated not in caption(figure, "jetson")
 
 
 @pytest.mark.parametrize(
@@ -58,24 +107,7 @@ def caption(pytestconfig):
         ("hipcw_fig05", "the first epoch reads the disk"),
     ],
 )
-def test_caption_tells_of_an_outcome_as_of_the_papers(caption, panel, outcome):
-    (sentence,) = (each for each in caption(panel, "jetson") if outcome in each)
-    assert sentence.startswith("In the paper ")
-
-
-def test_caption_tells_of_all_modes_of_the_simulation_alone(caption):
-    for backend, is_told in (("twin", True), ("jetson", False)):
-        sentences = caption("fig10b", backend)
-        assert any("ten modes of three networks" in each for each in sentences) == is_told
-        assert not any("no bar is a test" in each for each in sentences)
-
-
-@pytest.mark.parametrize("panel", ["fig10a", "fig10b"])
-def test_caption_names_the_epochs_of_a_mape(caption, panel):
-    (sentence,) = (each for each in caption(panel, "twin") if "percentage error" in each)
-    assert "over epochs 1 to 5" in sentence
-
-
-def test_every_panel_is_drawn_once(plotting):
-    panels = [panel for figure in plotting.figures.values() for panel in figure.panels]
-    assert len(set(panels)) == len(panels)
+def test_caption_presents_an_outcome_as_the_papers(plotting, panel, outcome):
+    captions = {n: p.caption for f in plotting.figures.values() for n, p in f.panels.items()}
+    (sentence,) = (each for each in captions[panel].split(". ") if outcome in each)
+    assert sentence.startswith("In the paper")

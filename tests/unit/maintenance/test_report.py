@@ -16,7 +16,7 @@ SHOWN = (
     "results/claims.html",
     "results/configuration.html",
     "results/models/twin/scores.html",
-    "workflow/report/fig02a.rst",
+    "workflow/report/plot_figure.rst",
     "config/plotting.yaml",
     "config/devices/host.yaml",
 )

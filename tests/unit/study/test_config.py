@@ -57,7 +57,7 @@ def test_extra_key_deep_in_a_file_shows_the_keys_of_its_own_level(checkout, refu
     checkout.edit("plotting.yaml", "fig02a: {", "fig02a: {colour: red, ")
     found, allowed = refused()
     assert "'figures.fig02.panels.fig02a.colour' (value 'red')" in found
-    assert allowed == "  allowed keys: title, width_in, height_in, claims"
+    assert allowed == "  allowed keys: title, width_in, height_in, claims, caption"
 
 
 def test_missing_key_is_described(checkout, refused):

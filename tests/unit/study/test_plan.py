@@ -251,6 +251,7 @@ two:
 """
 FIGURE = """\
   {name}:
+    draw: a.b
     studies: [{studies}]
     panels:
       {name}: {{title: t, width_in: 5.0, height_in: 3.2}}

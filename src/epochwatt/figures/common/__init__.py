@@ -1,0 +1,1 @@
+"""Jobs, runs, published marks and drawing parts that all figures share."""

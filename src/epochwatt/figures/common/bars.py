@@ -1,0 +1,224 @@
+"""Bars in groups, one run each: groups, stacks, what is missing, labels below."""
+
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
+from numpy.typing import NDArray
+
+from epochwatt.figures.common import published, style
+from epochwatt.figures.common.job import Job
+from epochwatt.figures.common.published import cells, draw_mark, mark
+from epochwatt.figures.common.runs import FACTORS, Number, RunData, row
+
+PARTS = ("stall", "compute", "overhead")
+STACK = (*(f"{part}_s" for part in PARTS), "e2e_s")  # rows of a stack
+THIN, BESIDE = 0.2, 0.5  # width of a published compute time, and how far beside its stack
+TWIN_LABEL = "published compute, thin, from 0"
+REASON_CHARACTERS = 24  # of a missing bar; the CSV has all of it
+SENTENCE_CHARACTERS = 30  # in a line of what is missing where nothing is there
+REASONS_SHOWN = 3  # where nothing is there; the CSV has all
+LINE_PT = 10.0  # height of a tick's line
+NEAR = 0.5  # bars that are so close and miss for one reason say so once
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One run in its group; `tick` stands below the bar, `group` below all of them."""
+
+    run: RunData
+    group: str
+    tick: str
+
+
+def grouped(
+    runs: Sequence[RunData],
+    job: Job,
+    within: Sequence[str],
+    tick: Callable[[RunData], str],
+    order: Callable[[RunData], Any],
+) -> list[Bar]:
+    """Return the runs as bars, group by group.
+
+    Parameters
+    ----------
+    within : factors that bars of one group differ in; every other factor makes another group
+    tick : what stands below a bar
+    order : sorts the bars of a group
+    """
+    labels = group_labels([run.factors for run in runs], job, within)
+    labels = [
+        f"{label}\nimported" if run.is_imported else label
+        for label, run in zip(labels, runs, strict=True)
+    ]
+    groups = list(dict.fromkeys(labels))
+    bars = [Bar(run, label, tick(run)) for run, label in zip(runs, labels, strict=True)]
+    return sorted(bars, key=lambda bar: (groups.index(bar.group), order(bar.run)))
+
+
+def group_labels(
+    factors: Sequence[Mapping[str, Any]], job: Job, within: Sequence[str]
+) -> list[str]:
+    """Name each run's group: model, device where there are several, then what else differs."""
+
+    def differs(name: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+        return len({row[name] for row in rows}) > 1
+
+    others = [f for f in FACTORS if f not in ("model", "device", "batch_size", *within)]
+    labels = []
+    for f in factors:
+        alike = [o for o in factors if (o["model"], o["device"]) == (f["model"], f["device"])]
+        words = [job.title(f["model"])]
+        words += [job.title(f["device"])] if differs("device", factors) else []
+        if "batch_size" not in within and differs("batch_size", factors):
+            words.append(f"batch {f['batch_size']}")
+        words += [f"{n.replace('_', ' ')} {_said(f[n])}" for n in others if differs(n, alike)]
+        labels.append("\n".join(words))
+    return labels
+
+
+def _said(value: Any) -> str:
+    """Return a factor's value in words: a scale of 8 and of 8.0 are one."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def positions(groups: Sequence[str]) -> NDArray[np.floating]:
+    """Return x of each bar, (n,): one apart inside a group, two between groups."""
+    steps = [1.0 if a == b else 2.0 for a, b in pairwise(groups)]
+    return np.concatenate([[0.0], np.cumsum(steps)]) if groups else np.zeros(0)
+
+
+def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> list[dict[str, Any]]:
+    """Draw stall, compute and overhead stacked, with published marks; return the CSV's rows.
+
+    What is published of the compute time is a thin bar beside the stack, from 0, with its number:
+    each mark stands at its value, and on no part that it does not judge.
+    """
+    colour = job.colours(*PARTS, "missing", "published")
+    x, bottom = positions([bar.group for bar in bars]), np.zeros(len(bars))
+    for part in PARTS:
+        found = [bar.run.number(f"{part}_s", epoch_set) for bar in bars]
+        height = np.array([number.value or 0.0 for number in found])
+        axes.bar(x, height, bottom=bottom, width=0.8, color=colour[part], label=part)
+        bottom += height
+    rows = [
+        marked_row(bar.run, quantity, bar.run.number(quantity, epoch_set), job, epoch_set)
+        for bar in bars
+        for quantity in STACK
+    ]
+    for n, at in enumerate(x):
+        stall, compute, _, e2e = rows[len(STACK) * n : len(STACK) * (n + 1)]
+        draw_mark(axes, at, stall, colour["published"])
+        _draw_twin(axes, at + BESIDE, compute, colour)
+        draw_mark(axes, at, e2e, colour["published"])
+    missing = [told["missing"] for told in rows[:: len(STACK)]]
+    draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])
+    return rows
+
+
+def _draw_twin(axes: Axes, at: float, told: Mapping[str, Any], colour: Mapping[str, str]) -> None:
+    """Draw what is published of a compute time as a thin bar with its number; filled where seen.
+
+    A range is a bar between its ends; a bound stays an arrow, at its value.
+    """
+    value, high = told["published"], told["published_hi"]
+    if told["published_qualifier"] in published.BOUNDS:
+        draw_mark(axes, at, told, colour["published"])
+    elif value is not None:
+        low, top = (0.0, value) if high is None else (value, high)
+        axes.bar(
+            at, top - low, THIN, low,
+            color=colour["published"] if told["seen_by_fit"] else "white",
+            edgecolor=colour["published"], linewidth=0.7, zorder=4,
+        )  # fmt: skip
+        axes.annotate(
+            f"{value:g}" if high is None else f"{value:g}..{high:g}", (at, top), xytext=(0, 2),
+            textcoords="offset points", rotation=90, ha="center", va="bottom", fontsize="x-small",
+            path_effects=[withStroke(linewidth=2.0, foreground="white")], zorder=6,
+        )  # fmt: skip
+
+
+def marked_row(
+    run: RunData, quantity: str, number: Number, job: Job, epoch_set: str = "1+", **more: Any
+) -> dict[str, Any]:
+    """Return a row of the CSV with what is published of it. Parameters as of `runs.row`."""
+    found = mark(job.marks, run.factors, quantity, epoch_set)
+    return {**row(run, quantity, number, epoch_set, **more), **cells(found)}
+
+
+def legend(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str) -> None:
+    """Draw the panel's legend: what was drawn, and each kind of published value."""
+    drawn, _ = axes.get_legend_handles_labels()
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    stacked = any(told.get("quantity") == STACK[0] for told in rows)
+    twins = [r for r in rows if stacked and r["quantity"] == "compute_s" and published.is_marked(r)]
+    if twins:
+        face = colour if all(told["seen_by_fit"] for told in twins) else "white"
+        drawn.append(Patch(facecolor=face, edgecolor=colour, linewidth=0.7, label=TWIN_LABEL))
+    marks = [told for told in rows if told not in twins]
+    style.legend(figure, [*drawn, *published.handles(marks, colour)])
+
+
+def draw_missing(missing: Iterable[tuple[float, str]], axes: Axes, colour: str) -> None:
+    """Write where bars are missing, and why; one sentence where all are.
+
+    Parameters
+    ----------
+    missing : x and reason of each bar; the reason of those that are there is empty
+    """
+    told = sorted(missing, key=lambda each: each[0])
+    if told and all(reason for _, reason in told):
+        _say_missing(list(dict.fromkeys(reason for _, reason in told)), axes, colour)
+        return
+    spans: list[tuple[str, float, float]] = []
+    for at, reason in told:
+        before, start, end = spans[-1] if spans else ("", 0.0, 0.0)
+        if reason and reason == before and at - end < NEAR:
+            spans[-1] = (reason, start, at)
+        else:
+            spans.append((reason, at, at))
+    for reason, start, end in spans:
+        if reason:
+            cut = reason[:REASON_CHARACTERS].rstrip()
+            short = reason if len(reason) <= REASON_CHARACTERS else f"{cut}…"
+            axes.annotate(
+                f"missing: {short}", ((start + end) / 2, 0.0), xytext=(0, 3),
+                xycoords=axes.get_xaxis_transform(),
+                textcoords="offset points", rotation=90, ha="center", va="bottom",
+                fontsize="x-small", color=colour,
+            )  # fmt: skip
+
+
+def _say_missing(reasons: Sequence[str], axes: Axes, colour: str) -> None:
+    """Write instead of bars why none is there."""
+    told = [textwrap.fill(f"missing: {r}", SENTENCE_CHARACTERS) for r in reasons[:REASONS_SHOWN]]
+    if len(reasons) > REASONS_SHOWN:
+        told.append("and other reasons: see the CSV")
+    axes.text(0.5, 0.5, "\n".join(told), transform=axes.transAxes, ha="center", va="center",
+              fontsize="x-small", color=colour)  # fmt: skip
+    axes.set_yticks([])
+
+
+def label_axes(bars: Sequence[Bar], axes: Axes, label: str) -> None:
+    """Write each bar's tick below it, the group's name below its bars, `label` below all."""
+    x = positions([bar.group for bar in bars])
+    axes.set_xticks(x, [bar.tick for bar in bars])
+    axes.grid(visible=False, axis="x")
+    groups = list(dict.fromkeys(bar.group for bar in bars))
+    middles = [
+        float(np.mean([at for bar, at in zip(bars, x, strict=True) if bar.group == group]))
+        for group in groups
+    ]
+    below = axes.secondary_xaxis("bottom")
+    below.set_xticks(middles, groups)
+    n_lines = max((bar.tick.count("\n") for bar in bars), default=0) + 1
+    below.tick_params("x", length=0, pad=7 + LINE_PT * n_lines)
+    below.spines["bottom"].set_visible(False)
+    below.set_xlabel(label)

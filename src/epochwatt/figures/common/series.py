@@ -1,0 +1,69 @@
+"""What the telemetry of a run's epochs tells over time, one epoch after the other."""
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.figures.common.runs import RunData
+from epochwatt.records import files
+from epochwatt.records.record_shapes import DURATION, INSTANT
+from epochwatt.records.samples import read_samples, samples_path
+
+_WINDOW = {"t_start_mono_s": INSTANT, "t_end_mono_s": INSTANT, "e2e_s": DURATION}
+
+
+class Series(NamedTuple):
+    """One column of a source over the valid epochs that have records.
+
+    Attributes
+    ----------
+    t_s : float (n,), training time: the epochs are put together, what lay between them is left out
+    values : float (n,)
+    epoch : int (n,), which epoch
+    bounds_s : where an epoch ends
+    missing : why there is nothing; empty when there is
+    """
+
+    t_s: NDArray[np.floating]
+    values: NDArray[np.floating]
+    epoch: NDArray[np.integer]
+    bounds_s: list[float]
+    missing: str = ""
+
+
+def series(run: RunData, folder: str, source: str, column: str) -> Series:
+    """Return a column of a source's samples.
+
+    Parameters
+    ----------
+    folder : with the records of the run's epochs
+    source, column : such as `board`, `gpu_mhz`; of several columns (`cpu*_mhz`) the mean
+    """
+    times, values, epochs, bounds = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=int)], [0.0]
+    for row in run.valid("all"):
+        place = os.path.join(folder, f"epoch-{row['epoch']}")
+        if os.path.exists(samples_path(place, source)):
+            record = files.read_json(os.path.join(place, "record.json"), _WINDOW)
+            t_s, told = _column(read_samples(place, source), column)
+            inside = (t_s >= record["t_start_mono_s"]) & (t_s <= record["t_end_mono_s"])
+            inside &= np.isfinite(told)
+            times.append(t_s[inside] - record["t_start_mono_s"] + bounds[-1])
+            values.append(told[inside])
+            epochs.append(np.full(int(inside.sum()), row["epoch"]))
+            bounds.append(bounds[-1] + record["e2e_s"])
+    t_s = np.concatenate(times)
+    reason = "" if t_s.size else run.reason or f"no {column} of a valid epoch"
+    return Series(t_s, np.concatenate(values), np.concatenate(epochs), bounds[1:], reason)
+
+
+def _column(
+    table: dict[str, NDArray[np.floating]], column: str
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Return stamps and values; of `cpu*_mhz` the mean over the cores that are there."""
+    head, star, tail = column.partition("*")
+    names = [n for n in table if n.startswith(head) and n.endswith(tail)] if star else [column]
+    told = [table[name] for name in names if name in table]
+    t_s = table["t_mono_s"]
+    return t_s, np.mean(told, axis=0) if told else np.full(t_s.shape, np.nan)

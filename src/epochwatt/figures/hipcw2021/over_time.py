@@ -1,0 +1,206 @@
+"""HiPCW 2021, figures 6 and 7: reads from the disk, and stalls of mini-batches, over the epochs.
+
+Source: sections III.E and III.F, on NX. A panel shows one storage medium and size of the data set,
+side by side for each number of loader workers, which the paper does not give. The text names the
+media of panels a to c and d to f; that the size rises within them is inferred.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise, product
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from epochwatt.fields import MINIBATCH_COLUMNS
+from epochwatt.figures.common import style
+from epochwatt.figures.common.bars import draw_missing, marked_row
+from epochwatt.figures.common.job import Job
+from epochwatt.figures.common.published import draw_mark, handles
+from epochwatt.figures.common.runs import Number, RunData, row
+from epochwatt.figures.common.series import series
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.text import counted
+
+PANELS = tuple(zip("abcdef", product(("ssd", "hdd"), (0.25, 1.0, 4.0)), strict=True))
+N_BINS = 60  # of an epoch
+CUT = 1.5  # an epoch's start that is higher than all else by this factor is cut off
+LINE: dict[str, Any] = {"linewidth": 1.2}
+BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "zorder": 1.5}
+STALL = [MINIBATCH_COLUMNS.index(name) for name in ("wait_s", "copy_s")]
+
+
+class Points(NamedTuple):
+    """A quantity over the training of one run.
+
+    Attributes
+    ----------
+    x : float (n,), increasing: training time or mini-batches since the run began
+    values : float (n,)
+    bounds : where an epoch ends, in x
+    epochs : which epochs these are
+    missing : why there is nothing; empty when there is
+    """
+
+    x: NDArray[np.floating]
+    values: NDArray[np.floating]
+    bounds: Sequence[float]
+    epochs: Sequence[int]
+    missing: str = ""
+
+
+class Bin(NamedTuple):
+    """Points that are drawn as one: where, how many, their lowest, mean and highest value."""
+
+    epoch: int
+    x: float
+    n: int
+    low: float
+    mean: float
+    high: float
+
+
+def binned(points: Points, n_bins: int = N_BINS) -> Iterator[Bin]:
+    """Yield an epoch's points in equal steps of x; a step without a point gives none."""
+    for epoch, (start, end) in zip(points.epochs, pairwise([0.0, *points.bounds]), strict=True):
+        edges = np.linspace(start, end, n_bins + 1)
+        cuts = np.searchsorted(points.x, edges)
+        cuts[-1] = np.searchsorted(points.x, end, side="right")
+        for left, right in pairwise(cuts.tolist()):
+            inside = slice(left, right)
+            v = points.values[inside]
+            if v.size:
+                x = float(points.x[inside].mean())
+                yield Bin(epoch, x, v.size, float(v.min()), float(v.mean()), float(v.max()))
+
+
+def draw_series(
+    job: Job,
+    quantity: str,
+    said: tuple[str, str],
+    along: tuple[str, str],
+    points_of: Callable[[RunData, str], Points],
+) -> None:
+    """Draw the panels of a figure: one medium and size of the data set each.
+
+    Parameters
+    ----------
+    quantity : name in the CSV of what is drawn
+    said : its label and its unit
+    along : name in the CSV and label of what it is drawn over
+    points_of : gives what is drawn of a run, from the folder with the records of its epochs
+    """
+    for letter, (storage, scale) in PANELS:
+        f = {"storage": storage, "dataset_scale": scale}
+        runs = [run for run in job.runs if all(run.factors[name] == f[name] for name in f)]
+        runs.sort(key=lambda run: run.factors["num_workers"])
+        with job.panel(f"{job.figure}{letter}", runs) as (figure, axes):
+            facets = style.side_by_side(figure, axes, max(len(runs), 1))
+            facets[0].set_ylabel(f"{said[0]} ({said[1]})")
+            rows = []
+            for run, facet in zip(runs, facets, strict=False):
+                points = points_of(run, job.records.get(run.id, ""))
+                rows += _draw_run(run, points, facet, job, (quantity, said[1]), along[0])
+                facet.set_xlabel(along[1])
+            if not runs:
+                told = f"lacks {', '.join(job.lacking)}" if job.lacking else "no such run"
+                draw_missing([(0.0, told)], facets[0], job.palette["missing"])
+            else:
+                style.add_to_note(figure, f"; mean and range of 1/{N_BINS} of an epoch each")
+                _series_legend(figure, storage, rows, job)
+            job.save(figure, f"{job.figure}{letter}", rows)
+
+
+def _series_legend(figure: Figure, medium: str, rows: Sequence[dict[str, Any]], job: Job) -> None:
+    colour = job.colours(medium, "epoch_bound", "published")
+    drawn = [
+        Line2D([], [], color=colour[medium], label="mean", **LINE),
+        Patch(color=style.pale(colour[medium]), label="range"),
+        Line2D([], [], color=colour["epoch_bound"], label="end of an epoch", **BOUND_LINE),
+    ]
+    style.legend(figure, [*drawn, *handles(rows, colour["published"])])
+
+
+def _draw_run(
+    run: RunData, points: Points, axes: Axes, job: Job, about: tuple[str, str], along: str
+) -> list[dict[str, Any]]:
+    """Draw mean and range of a run's points, a quantity in a unit; return the CSV's rows."""
+    (quantity, unit), medium = about, run.factors["storage"]
+    colour = job.colours(medium, "missing", "published", "epoch_bound")
+    bins = list(binned(points))
+    x = [each.x for each in bins]
+    low, high = [each.low for each in bins], [each.high for each in bins]
+    axes.fill_between(x, low, high, color=style.pale(colour[medium]), linewidth=0)
+    axes.plot(x, [each.mean for each in bins], color=colour[medium], **LINE)
+    for bound in points.bounds:
+        axes.axvline(bound, color=colour["epoch_bound"], **BOUND_LINE)
+    draw_missing([(0.0, points.missing)], axes, colour["missing"])
+    scale = {"dataset_scale": run.factors["dataset_scale"]}
+    rows = [
+        row(run, quantity, Number(each.mean, 1), "all", **scale, epoch=each.epoch,
+            **{along: each.x}, n_points=each.n, low=each.low, high=each.high)
+        for each in bins
+    ]  # fmt: skip
+    for epoch, ends in zip(points.epochs, pairwise([0.0, *points.bounds]), strict=True):
+        inside = [each for each in bins if each.epoch == epoch]
+        mean = float(np.average([b.mean for b in inside], weights=[b.n for b in inside]))
+        told = marked_row(
+            run, quantity, Number(mean, 1), job, "1+" if epoch else "0", **scale, epoch=epoch
+        )
+        if told["published"] is not None:
+            draw_mark(axes, sum(ends) / 2, told, colour["published"])
+            rows.append(told)
+    start = _limit(axes, bins, [told.get("published") or 0.0 for told in rows])
+    cut = f" (starts of epochs: up to {start:.0f} {unit})" if start else ""
+    axes.set_title(f"{counted(run.factors['num_workers'], 'workers')}{cut}", fontsize="small")
+    if points.bounds:
+        axes.set_xlim(-0.01 * points.bounds[-1], 1.01 * points.bounds[-1])
+    else:
+        axes.set_xticks([])
+    return rows
+
+
+def _limit(axes: Axes, bins: Sequence[Bin], marks: Sequence[float]) -> float:
+    """Show the axis up to the highest value; return the epochs' starts where they are cut off."""
+    firsts = [n for n, b in enumerate(bins) if n == 0 or b.epoch != bins[n - 1].epoch]
+    start = max([bins[n].high for n in firsts], default=0.0)
+    rest = max((*(b.high for n, b in enumerate(bins) if n not in firsts), *marks), default=0.0)
+    is_cut = start > CUT * rest > 0
+    axes.set_ylim(0, 1.1 * (rest if is_cut else max(rest, start)) or 1.0)
+    return start if is_cut else 0.0
+
+
+def draw_reads(job: Job) -> None:
+    """Draw the rate of reads from the disk over the training time."""
+    label = "reads from the disk", "1/s"
+    draw_series(job, "read_iops", label, ("t_s", "training time (s)"), reads)
+
+
+def reads(run: RunData, folder: str) -> Points:
+    """Return the rate of reads over the training time, s."""
+    samples = series(run, folder, "host", "read_iops")
+    epochs = list(dict.fromkeys(samples.epoch.tolist()))
+    return Points(samples.t_s, samples.values, samples.bounds_s, epochs, samples.missing)
+
+
+def draw_stalls(job: Job) -> None:
+    """Draw the stall of each mini-batch over their number."""
+    label = "stall per mini-batch", "ms"
+    along = "minibatch", "mini-batches since the run began"
+    draw_series(job, "stall_ms_per_minibatch", label, along, stalls)
+
+
+def stalls(run: RunData, folder: str) -> Points:
+    """Return the stall of each mini-batch, ms, over their number."""
+    records = RunFolder(*os.path.split(folder))
+    epochs = [row["epoch"] for row in run.valid("all") if records.has(row["epoch"])]
+    values = [1e3 * records.read(k).minibatch_s[:, STALL].sum(axis=1) for k in epochs]
+    all_ms = np.concatenate([np.zeros(0), *values])
+    bounds = np.cumsum([len(part) for part in values]).tolist()
+    missing = "" if epochs else run.reason or "no record of a valid epoch"
+    return Points(np.arange(all_ms.size) + 0.5, all_ms, bounds, epochs, missing)

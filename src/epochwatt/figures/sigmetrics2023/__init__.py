@@ -1,0 +1,1 @@
+"""Figures of SIGMETRICS 2023."""

@@ -1,0 +1,196 @@
+"""Figure 6: clocks pinned (DVFS off) and left to the governors (on): time and energy (a), GPU load
+(b), GPU clock over time (c), share of time at CPU clocks (d).
+
+Source: SIGMETRICS 2023, section 5.5. The paper never mentions its panel b: the utilisation of the
+GPU is drawn, the one quantity of section 5.5.2 that no other panel shows. Panels c and d are read
+from the telemetry of the epochs.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from epochwatt.figures.common import style
+from epochwatt.figures.common.bars import draw_missing, legend, marked_row
+from epochwatt.figures.common.job import Job
+from epochwatt.figures.common.published import cells, draw_mark, mark
+from epochwatt.figures.common.runs import Number, RunData, row
+from epochwatt.figures.common.series import series
+from epochwatt.records import files
+from epochwatt.records.shapes import NUMBER
+
+DVFS = ("off", "on")
+HATCH = {"off": "", "on": "////"}
+LINE: dict[str, dict[str, Any]] = {
+    "off": {"linewidth": 4.0, "alpha": 0.35},
+    "on": {"linewidth": 1.2},
+}
+BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "zorder": 1.5}  # behind what is told of the run
+LONG = 12  # characters of a name that is broken
+CLASSES = ((0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 9.0))  # of the mode's CPU clock
+BELOW_PEAK = 0.9  # of it: the class border that the paper tells of
+
+
+def draw(job: Job) -> None:
+    """Draw the panels."""
+    with job.panel("fig06a") as (figure, axes):
+        left, right = style.side_by_side(figure, axes, 2)
+        rows = draw_bars(left, job, "e2e_s", "E2E per epoch (s)")
+        rows += draw_bars(right, job, "energy_paper_wh", "energy per epoch (Wh)")
+        legend(left, rows, job.palette["published"])
+        job.save(figure, "fig06a", rows)
+    with job.panel("fig06b") as (figure, axes):
+        rows = draw_bars(axes, job, "gpu_util_pct", "GPU utilisation (%)")
+        legend(axes, rows, job.palette["published"])
+        job.save(figure, "fig06b", rows)
+    drawn = as_long(job.runs)
+    with job.panel("fig06c", drawn) as (figure, axes):
+        facets = style.side_by_side(figure, axes, len(models_of(job)))
+        job.save(figure, "fig06c", draw_gpu_clock(facets, drawn, job))
+    on = [run for run in job.runs if run.factors["dvfs"] == "on"]
+    with job.panel("fig06d", on) as (figure, axes):
+        rows = draw_cpu_clocks(axes, on, job)
+        job.save(figure, "fig06d", rows, job.epoch_table(below_peak_pct(on, job)))
+
+
+def models_of(job: Job) -> list[str]:
+    """Return the models, in order."""
+    return list(dict.fromkeys(run.factors["model"] for run in job.runs))
+
+
+def draw_bars(axes: Axes, job: Job, quantity: str, said: str) -> list[dict[str, Any]]:
+    """Draw a quantity with DVFS off and on for each model; return the CSV's rows."""
+    models, rows = models_of(job), []
+    missing: list[tuple[float, str]] = []
+    colour = job.colours(*models, "missing", "published")
+    for run in job.runs:
+        model, dvfs = run.factors["model"], run.factors["dvfs"]
+        at = models.index(model) + (-0.2 if dvfs == "off" else 0.2)
+        rows.append(marked_row(run, quantity, run.number(quantity), job))
+        axes.bar(at, rows[-1]["value"] or 0.0, width=0.38, color=colour[model],
+                 hatch=HATCH[dvfs], edgecolor="white", linewidth=0)  # fmt: skip
+        missing.append((at, rows[-1]["missing"]))
+        draw_mark(axes, at, rows[-1], colour["published"])
+    for dvfs in DVFS:  # the legend tells of hatches, not of colours
+        axes.bar(0, 0, color=colour["missing"], hatch=HATCH[dvfs], edgecolor="white",
+                 linewidth=0, label=f"DVFS {dvfs}")  # fmt: skip
+    draw_missing(missing, axes, colour["missing"])
+    _name_models(axes, models, job)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel(said)
+    return rows
+
+
+def _name_models(axes: Axes, models: list[str], job: Job) -> None:
+    names = [job.title(model) for model in models]
+    names = [n.replace("-", "-\n") if len(n) > LONG else n for n in names]
+    axes.set_xticks(range(len(models)), names)
+    axes.grid(visible=False, axis="x")
+
+
+def as_long(runs: Sequence[RunData]) -> list[RunData]:
+    """Return the runs with as many epochs as all of their model have: some go on for 15 hours."""
+    n_epochs: dict[str, int] = {}
+    for run in runs:
+        if run.epochs:
+            model = run.factors["model"]
+            n_epochs[model] = min(n_epochs.get(model, len(run.epochs)), len(run.epochs))
+    return [
+        replace(run, epochs=run.epochs[: n_epochs.get(run.factors["model"], 0)]) for run in runs
+    ]
+
+
+def draw_gpu_clock(
+    facets: Sequence[Axes], drawn: Sequence[RunData], job: Job
+) -> list[dict[str, Any]]:
+    """Draw the GPU's clock over the training time of each model; return the CSV's rows."""
+    models, rows = models_of(job), []
+    colour = job.colours(*models, "missing", "published", "epoch_bound")
+    for axes, model in zip(facets, models, strict=True):
+        missing = []
+        for run in (run for run in drawn if run.factors["model"] == model):
+            dvfs = run.factors["dvfs"]
+            folder = job.records.get(run.id, "")
+            told = series(run, folder, "board", "gpu_mhz")
+            axes.plot(told.t_s / 60, told.values, color=colour[model], **LINE[dvfs])
+            missing.append((0.0, told.missing))
+            if dvfs == "on":
+                for bound_s in told.bounds_s:
+                    axes.axvline(bound_s / 60, color=colour["epoch_bound"], **BOUND_LINE)
+            found = cells(mark(job.marks, run.factors, "gpu_freq_mhz"))
+            end = told.bounds_s[-1] / 60 if told.bounds_s else 0.0
+            draw_mark(axes, end, found, colour["published"])
+            rows += [
+                {**row(run, "gpu_mhz", Number(mhz, 1), "all", epoch=k, t_s=t), **found}
+                for t, mhz, k in zip(told.t_s, told.values, told.epoch, strict=True)
+            ]
+        draw_missing(missing, axes, colour["missing"])
+        axes.set_title(job.title(model))
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("training time (min)")
+    for dvfs in DVFS:  # the legend tells of lines, not of colours
+        facets[0].plot([], [], color=colour["missing"], label=f"DVFS {dvfs}", **LINE[dvfs])
+    facets[0].plot([], [], color=colour["epoch_bound"], label="end of an epoch", **BOUND_LINE)
+    facets[0].set_ylabel("GPU clock (MHz)")
+    legend(facets[0], rows, colour["published"])
+    return rows
+
+
+def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[str, Any]]:
+    """Draw which share of the time the CPU ran at classes of its clock; return the CSV's rows."""
+    keys = [f"clock_class_{n}" for n in range(len(CLASSES))]
+    colour, rows = job.colours(*keys, "missing", "published"), []
+    missing = []
+    for at, run in enumerate(runs):
+        folder, bottom = job.records.get(run.id, ""), 0.0
+        told = series(run, folder, "host", "cpu*_mhz")
+        shares = told.values / _peak_mhz(run, folder) if told.values.size else told.values
+        for key, (low, high) in zip(keys, CLASSES, strict=True):
+            inside = (shares >= low) & (shares < high)
+            percent = 100.0 * float(inside.mean()) if inside.size else None
+            axes.bar(at, percent or 0.0, 0.6, bottom, color=colour[key])
+            bottom += percent or 0.0
+            number = Number(percent, len(told.bounds_s), told.missing)
+            rows.append(row(run, "time_share_pct", number, "all", clock=_class(low, high)))
+        missing.append((at, told.missing))
+        found = cells(mark(job.marks, run.factors, "cpu_below_peak_time_pct"))
+        draw_mark(axes, at, found, colour["published"])
+        below = 100.0 * float((shares < BELOW_PEAK).mean()) if shares.size else None
+        number = Number(below, len(told.bounds_s), told.missing)
+        rows.append({**row(run, "cpu_below_peak_time_pct", number, "all"), **found})
+    draw_missing(missing, axes, colour["missing"])
+    for key, (low, high) in zip(keys, CLASSES, strict=True):
+        axes.bar(0, 0, color=colour[key], label=f"{_class(low, high)} of peak")
+    axes.set_xticks(range(len(runs)), [job.title(run.factors["model"]) for run in runs])
+    axes.grid(visible=False, axis="x")
+    axes.set_ylim(0, 100)
+    axes.set_ylabel("share of training time (%)")
+    legend(axes, rows, colour["published"])
+    return rows
+
+
+def below_peak_pct(runs: Sequence[RunData], job: Job) -> dict[tuple[str, int], dict[str, float]]:
+    """Return the share of each epoch's time below the peak, as the claims name it."""
+    found = {}
+    for run in runs:
+        folder = job.records.get(run.id, "")
+        told = series(run, folder, "host", "cpu*_mhz")
+        for epoch in dict.fromkeys(told.epoch.tolist()):
+            low = told.values[told.epoch == epoch] < BELOW_PEAK * _peak_mhz(run, folder)
+            found[run.id, epoch] = {"cpu_below_peak_time_pct": 100.0 * float(low.mean())}
+    return found
+
+
+def _class(low: float, high: float) -> str:
+    return f"from {low:.0%}" if high > 1 else f"{low:.0%} to {high:.0%}"
+
+
+def _peak_mhz(run: RunData, folder: str) -> float:
+    """Return the CPU clock of the run's power mode, from the record of an epoch."""
+    first = run.valid("all")[0]["epoch"]
+    wanted = {"factors": {"power_mode_settings": {"cpu_mhz": NUMBER}}}
+    record = files.read_json(os.path.join(folder, f"epoch-{first}", "record.json"), wanted)
+    return float(record["factors"]["power_mode_settings"]["cpu_mhz"])

@@ -1,0 +1,104 @@
+"""Figure 7: power of idle boards in four states.
+
+Source: SIGMETRICS 2023, section 5.6. (i) monitor on, DVFS off; (ii) monitor off; (iii) and DVFS on;
+(iv) asleep, waiting for Wake-on-LAN. The paper reads a meter at the plug. Where no meter was read
+the board's own sensors tell state (i), and the axis says so: the two are never in one panel.
+"""
+
+import csv
+from collections.abc import Mapping
+from typing import Any
+
+from epochwatt.claims.tables import EpochTable
+from epochwatt.figures.common.bars import draw_missing, legend
+from epochwatt.figures.common.job import Job
+from epochwatt.figures.common.published import cells, draw_mark, idle_mark
+from epochwatt.study.runs import TWIN
+from epochwatt.text import origin
+
+STATES = ("i", "ii", "iii", "iv")
+SAID = {
+    "i": "(i) monitor on, DVFS off",
+    "ii": "(ii) monitor off, DVFS off",
+    "iii": "(iii) monitor off, DVFS on",
+    "iv": "(iv) Wake-on-LAN",
+}
+SCOPES = {"socket": "power at the plug (W)", "module": "power of the module (W)"}
+NOT_THERE = {TWIN: "not simulated"}
+UNSUPPORTED = {("orin", "iv"): "no Wake-on-LAN"}  # section 5.6
+PLACE = ("device", "instance", "power_mode")
+
+
+def draw(job: Job) -> None:
+    """Draw the panel."""
+    scope, idles = read(job.idle, job.backend)
+    places = list(dict.fromkeys(tuple(row[key] for key in PLACE) for row in idles))
+    colour = job.colours(*(f"state_{state}" for state in STATES), "missing", "published")
+    rows, missing = [], []
+    with job.panel("fig07", told=note(job.backend, places)) as (figure, axes):
+        for n, state in enumerate(STATES):
+            of_state = [row for row in idles if row["state"] == state]
+            heights = {tuple(row[key] for key in PLACE): row for row in of_state}
+            x = [at + 0.2 * (n - 1.5) for at in range(len(places))]
+            told = [_row(heights.get(place), place, state, scope, job) for place in places]
+            axes.bar(x, [row["value"] or 0.0 for row in told], 0.2,
+                     color=colour[f"state_{state}"], label=SAID[state])  # fmt: skip
+            missing += [(at, row["missing"]) for at, row in zip(x, told, strict=True)]
+            for at, row in zip(x, told, strict=True):
+                draw_mark(axes, at, row, colour["published"])
+            rows += told
+        axes.set_xticks(range(len(places)), [name(place, places, job) for place in places])
+        axes.grid(visible=False, axis="x")
+        axes.set_ylabel(SCOPES[scope])
+        draw_missing(missing, axes, colour["missing"])
+        legend(axes, rows, colour["published"])
+        job.save(figure, "fig07", rows, EpochTable([], of_backend(job.idle, job.backend)))
+
+
+def read(path: str, backend: str) -> tuple[str, list[dict[str, str]]]:
+    """Return power scope and rows of one backend: at the plug if any is, else of the module."""
+    rows = of_backend(path, backend)
+    scope = next((s for s in SCOPES if any(row["power_scope"] == s for row in rows)), "socket")
+    return scope, [row for row in rows if row["power_scope"] == scope]
+
+
+def of_backend(path: str, backend: str) -> list[dict[str, str]]:
+    """Return the rows of one backend."""
+    with open(path, newline="", encoding="utf-8") as handle:
+        return [row for row in csv.DictReader(handle) if row["backend"] == backend]
+
+
+def note(backend: str, places: list[tuple[str, ...]]) -> str:
+    """Return the corner note."""
+    units = dict.fromkeys(f"{device}/{instance}" for device, instance, _ in places)
+    return f"{origin([backend])} {', '.join(units)}; no epochs, idle boards"
+
+
+def name(place: tuple[str, ...], places: list[tuple[str, ...]], job: Job) -> str:
+    """Return what stands below a board: its instance and power mode where there are several."""
+    device, instance, mode = place
+    alike = [p for p in places if p[0] == device]
+    words = [job.title(device)]
+    words += [instance] if len({p[1] for p in alike}) > 1 else []
+    words += [f"mode {mode}"] if len({p[2] for p in alike}) > 1 else []
+    return "\n".join(words)
+
+
+def _row(
+    idle: Mapping[str, str] | None, place: tuple[str, ...], state: str, scope: str, job: Job
+) -> dict[str, Any]:
+    """Return the CSV's row of a board in a state; the paper's state (i) is of the module."""
+    there = idle is not None and idle["power_w"] != ""
+    not_there = NOT_THERE.get(job.backend, "not measured")
+    about = dict(zip(PLACE, place, strict=True))
+    found = idle_mark(job.marks, place[0], place[2], state, scope)
+    return {
+        "backend": job.backend,
+        **about,
+        "state": state,
+        "power_scope": scope,
+        "quantity": "idle_power_w",
+        "value": float(idle["power_w"]) if idle is not None and there else None,
+        "missing": "" if there else UNSUPPORTED.get((place[0], state), not_there),
+        **cells(found),
+    }

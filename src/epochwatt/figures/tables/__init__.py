@@ -1,0 +1,1 @@
+"""Tables of SIGMETRICS 2023 and of the predictions, as CSV files and pages."""

@@ -1,0 +1,185 @@
+"""What the paper tells only in its text: runs that no figure shows, and what is printed of them.
+
+Source: SIGMETRICS 2023, sections 5.1 (page cache dropped, 8 workers, first runs on AGX Orin) and
+5.6 (a very slow GPU, modes e and f without workers). The CSV has a row for each number of such a
+run, and for each ratio or change that the paper prints between one of them and another run.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from epochwatt.figures.common.published import Mark, cells, mark, published_marks, seen_ids
+from epochwatt.figures.common.runs import Number, RunData, note, read_runs, row
+from epochwatt.figures.tables import table_files
+from epochwatt.published.numbers import (
+    BOTH_SIDES,
+    KEYS,
+    Config,
+    Relation,
+    load_published,
+    run_key,
+    single,
+)
+from epochwatt.text import counted
+
+PAPER = "sigmetrics2023"
+EXPERIMENTS = (  # in the order of the text
+    *("8 workers", "page cache dropped", "AGX Orin"),
+    *("GPU at 114.75 MHz", "modes e and f without workers"),
+)
+QUANTITIES = ("e2e_s", "stall_s", "compute_s", "energy_paper_wh", "power_mean_w")
+COLUMNS = {
+    "power_w": "power_mean_w",
+    "energy_wh": "energy_paper_wh",
+}  # metric of the published tables -> ours
+HEADS = dict(  # of the page's columns
+    zip(
+        QUANTITIES, ("E2E (s)", "stall (s)", "compute (s)", "energy (Wh)", "power (W)"), strict=True
+    )
+)
+SHORT = 4  # figures of a number on the page
+
+Rows = list[dict[str, Any]]
+
+
+def about(run: Mapping[str, Any]) -> str:
+    """Return which of the text's experiments a run belongs to; empty: none.
+
+    Parameters
+    ----------
+    run : factors, or a published configuration
+    """
+    belongs = (
+        run["num_workers"] == 8,
+        "dropped" in (run.get("cache_policy"), run.get("cache")),
+        run["device"] == "orin",
+        run["power_mode"] == "gpu114",
+        run["num_workers"] == 0 and run["power_mode"] in ("e", "f"),
+    )
+    return next((name for name, it in zip(EXPERIMENTS, belongs, strict=True) if it), "")
+
+
+def write(
+    epochs: Iterable[str],
+    missing: Iterable[Mapping[str, Any]],
+    backend: str,
+    published: str,
+    twin: str,
+    stem: str,
+) -> None:
+    """Write the table as CSV and as a page.
+
+    Parameters
+    ----------
+    epochs : `epochs.csv` of each run that may be in it, or that one of it is compared with
+    missing : factors, `run` and `reason` of runs that cannot be had
+    backend : of the runs
+    published, twin : folders config/published and config/twin
+    stem : path of the files without ending
+    """
+    runs = [run for run in read_runs(epochs, missing) if run.factors["setup"] == PAPER]
+    told = sorted((run for run in runs if about(run.factors)), key=_place)
+    marks = published_marks(published, twin, PAPER, backend)
+    numbers = [
+        {
+            "about": about(run.factors),
+            **row(run, quantity, run.number(quantity)),
+            **cells(mark(marks, run.factors, quantity)),
+        }
+        for run in told
+        for quantity in QUANTITIES
+    ]
+    facts = load_published(Path(published))
+    seen = seen_ids(twin, backend)
+    by_key = {_key(run.factors): run for run in runs}
+    pairs = [
+        each
+        for fact in facts.relations.values()
+        if fact.paper == PAPER and fact.formula in BOTH_SIDES
+        for each in compared(fact, by_key, fact.id in seen)
+    ]
+    pairs.sort(key=lambda pair: EXPERIMENTS.index(pair["about"]))
+    notes = [note(told), "Means over the valid epochs after the first; (published) beside ours."]
+    shown = [_by_run(told, numbers), [_said(pair) for pair in pairs]]
+    table_files.save(stem, "What the paper tells only in its text", notes, numbers + pairs, shown)
+
+
+def compared(fact: Relation, runs: Mapping[tuple[Any, ...], RunData], is_seen: bool) -> Rows:
+    """Return the rows of a relation, one for each pair of runs that it speaks of.
+
+    None where it has no side in this table, or no side here that was run or tried.
+    """
+    quantity, rows = COLUMNS.get(fact.metric, fact.metric), []
+    sides = (single(fact.config_a), single(fact.config_b))
+    for pair in zip(*sides, strict=False):
+        mine = next((side for side in pair if "model" in side and about(side)), None)
+        if mine is None or quantity not in QUANTITIES:
+            continue
+        a, b = (runs.get(run_key(side)) for side in pair)
+        own = runs.get(run_key(mine))
+        if own is not None:
+            told = row(own, f"{quantity}, {fact.formula}", _related(fact, quantity, a, b))
+            found = Mark(fact.value, fact.value_hi, fact.id, fact.qualifier, is_seen)
+            which = {"about": about(mine), "a": _differing(*pair), "b": _differing(*pair[::-1])}
+            rows.append({**which, **told, **cells(found)})
+    return rows
+
+
+def _key(factors: Mapping[str, Any]) -> tuple[Any, ...]:
+    config = {key: factors[key] for key in KEYS if key in factors}
+    config |= {"cache": factors["cache_policy"], "scale": float(factors["dataset_scale"])}
+    return run_key({**config, "epoch": "1+"})
+
+
+def _place(run: RunData) -> int:
+    return EXPERIMENTS.index(about(run.factors))
+
+
+def _differing(side: Config, other: Config) -> str:
+    """Return in words what a side has that the other has not."""
+    return " ".join(
+        f"{key} {side[key]}" for key in KEYS if key in side and side[key] != other.get(key)
+    )
+
+
+def _related(fact: Relation, quantity: str, a: RunData | None, b: RunData | None) -> Number:
+    """Return what a relation's formula makes of its two runs."""
+    if a is None or b is None:
+        return Number(None, 0, "the run it is compared with is not there")
+    first, second = a.number(quantity), b.number(quantity)
+    if not first.value or second.value is None:
+        return Number(None, 0, first.missing or second.missing)
+    ratio = second.value / first.value
+    change = 100.0 * (ratio - 1.0)
+    made = {"A/B": 1.0 / ratio, "B/A": ratio, "100*|B-A|/A": abs(change)}
+    value = made.get(fact.formula, change)
+    return Number(value, min(first.n_epochs, second.n_epochs))
+
+
+def _by_run(runs: Sequence[RunData], numbers: Rows) -> Rows:
+    """Return a row per run, a column per quantity."""
+    shown = []
+    for n, run in enumerate(runs):
+        own = numbers[n * len(QUANTITIES) : (n + 1) * len(QUANTITIES)]
+        f = run.factors
+        workers = counted(f["num_workers"], "workers")
+        which = f"{f['device']} {f['model']} {f['storage']}, {workers}"
+        values = {HEADS[told["quantity"]]: _beside(told) for told in own}
+        shown.append({"about": about(f), "run": f"{which}, mode {f['power_mode']}", **values})
+    return shown
+
+
+def _said(pair: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("about", "model", "a", "b", "quantity")
+    told = {name: str(pair[name]).replace("_", " ") for name in names}
+    return {**told, "value": _beside(pair)}
+
+
+def _beside(told: Mapping[str, Any]) -> str:
+    """Return a number and, in brackets, what is published of it."""
+    ours = f"missing: {told['missing']}" if told["value"] is None else f"{told['value']:.{SHORT}g}"
+    if told["published"] is None:
+        return ours
+    end = "" if told["published_hi"] is None else f" to {told['published_hi']:g}"
+    return f"{ours} ({told['published']:g}{end})"

@@ -1,0 +1,109 @@
+"""What a panel says in its corner of claims that its runs do not bear out."""
+
+from pathlib import Path
+
+import pytest
+
+from epochwatt.claims.tables import EpochTable
+from epochwatt.claims.verdict import Comparison, Points
+from epochwatt.errors import ConfigError
+from epochwatt.figures.common import style
+from epochwatt.figures.common.verdicts import not_borne_out, said
+from epochwatt.figures.sigmetrics2023.fig10 import align_zeros
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+def of(device, watts):
+    """Return idle powers at the plug: states ii and iii."""
+    mode = {"agx": "g", "orin": "MAXN", "nx": "15W", "nano": "MAXN"}[device]
+    return [
+        {"device": device, "instance": "d1", "power_mode": mode, "state": state,
+         "power_scope": "socket", "power_w": power}
+        for state, power in zip(("ii", "iii"), watts, strict=True)
+    ]  # fmt: skip
+
+
+def table(nx_w):
+    boards = {"agx": (10.0, 6.0), "orin": (12.0, 8.0), "nx": nx_w, "nano": (3.0, 2.95)}
+    return EpochTable([], [row for device, watts in boards.items() for row in of(device, watts)])
+
+
+def test_a_claim_that_holds_and_one_that_cannot_be_judged_say_nothing():
+    ids = ["T5.6-baseloadb", "T5.4.2a"]
+    assert not_borne_out(ids, table((5.0, 4.9)), ROOT) == []
+
+
+def test_saving_a_fifth_on_nx_is_not_negligible_although_agx_saves_more_watts():
+    (line,) = not_borne_out(["T5.6-baseloadb"], table((5.0, 4.0)), ROOT)
+    assert line == "T5.6-baseloadb does not hold: nx: 20 % here, read as < 10"
+
+
+def test_an_unknown_claim_is_named():
+    with pytest.raises(ConfigError, match=r"T9\.9.*\n.*takeaways"):
+        not_borne_out(["T9.9"], table((5.0, 4.0)), ROOT)
+
+
+@pytest.mark.parametrize(
+    ("comparison", "words"),
+    [
+        (
+            Comparison("near(x(a), 456)", "", 603.24, "near", 456, False, -1.0),
+            "603 here, 456 published",
+        ),
+        (
+            Comparison("x(m) <= 1", "m=lenet", Points(4.218), "<=", 1, False, -3.2),
+            "lenet: 4.22 % here, published <= 1",
+        ),
+        (
+            Comparison("x(a) < y(b)", "", 59.74, "<", 57.75, False, -2.0),
+            "59.7 < 57.8 is published, and not so here",
+        ),
+        (
+            Comparison("similar(x)", "", [1.0, 2.5], "similar within", Points(15), False, -2.0),
+            "1, 2.5 here, published as alike",
+        ),
+    ],
+)
+def test_words_of_a_comparison(comparison, words):
+    assert said(comparison) == words
+
+
+def test_a_comparison_of_one_network_names_it():
+    told = Comparison("near_pp(f(agx, lenet), 50)", "", Points(67.2), "near", Points(50), False, -1)
+    assert said(told, ["lenet", "resnet"]) == "lenet: 67.2 % here, 50 % published"
+    both = told._replace(text="f(lenet) < f(resnet)")
+    assert said(both, ["lenet", "resnet"]) == "67.2 % here, 50 % published"
+
+
+def test_a_panel_tells_it_above_its_note_in_a_colour(pytestconfig):
+    path = str(pytestconfig.rootpath / "config/paper.mplstyle")
+    with style.panel(path, {"title": "t", "width_in": 3.0, "height_in": 2.0}, "note") as (
+        figure,
+        _,
+    ):
+        style.warn(figure, [], "#B2182B")
+        assert figure.get_supxlabel() == "note"
+        style.warn(figure, ["T1 does not hold: " + "x " * 40], "#B2182B")
+        first, *_, last = figure.get_supxlabel().split("\n")
+        assert (first.startswith("T1 does not hold"), last) == (True, "note")
+
+
+def test_zeros_stand_at_one_height(axes_pair):
+    left, right = axes_pair
+    left.set_ylim(-0.5, 1.5)
+    right.set_ylim(0, 600)
+    align_zeros(left, right)
+    places = [low / (low - high) for low, high in (left.get_ylim(), right.get_ylim())]
+    assert places[0] == pytest.approx(places[1])
+    assert min(right.get_yticks()) >= 0
+
+
+@pytest.fixture
+def axes_pair():
+    """Return axes and those on their right side."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots()
+    yield axes, axes.twinx()
+    plt.close(figure)

@@ -1,0 +1,105 @@
+"""HiPCW 2021, figures 6 and 7: bins over the epochs, what is cut off, what is missing."""
+
+import os
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from epochwatt.figures.common.job import draw_figure
+from epochwatt.figures.hipcw2021.over_time import Points, binned, draw_series
+from epochwatt.records.checksums import write_sums
+from epochwatt.records.samples import write_samples
+
+ALONE = {"num_workers": 0, "prefetch_factor": None}
+QUARTER = {"dataset_scale": 0.25, "dataset_source": "synthetic"}
+
+
+@pytest.fixture
+def with_records(measure, tmp_path):
+    """Return a function that writes records of a run: two mini-batches, three reads, an epoch."""
+
+    def write(path, n_epochs=2):
+        run = SimpleNamespace(id=os.path.basename(os.path.dirname(path)), factors={})
+        for epoch in range(n_epochs):
+            folder = measure(run, epoch, root=tmp_path / "measured").epoch_path(epoch)
+            t_s = np.array([10.0, 11.0, 13.5])
+            reads = np.array([[np.nan], [20.0 + epoch], [40.0 + epoch]])
+            write_samples(folder, "host", ("read_iops",), t_s, t_s, reads)
+            write_sums(folder)
+        return {run.id: str(tmp_path / "measured" / run.id)}
+
+    return write
+
+
+def test_bins_hold_their_points_and_no_others():
+    points = Points(np.arange(8) + 0.5, np.arange(8.0), [4.0, 8.0], [0, 2])
+    assert list(binned(points, n_bins=2)) == [
+        *((0, 1.0, 2, 0.0, 0.5, 1.0), (0, 3.0, 2, 2.0, 2.5, 3.0)),
+        *((2, 5.0, 2, 4.0, 4.5, 5.0), (2, 7.0, 2, 6.0, 6.5, 7.0)),
+    ]
+
+
+def test_bins_without_a_point_are_none():
+    points = Points(np.array([0.1, 4.0]), np.array([1.0, 2.0]), [4.0], [0])
+    assert [(told.n, told.mean) for told in binned(points, n_bins=4)] == [(1, 1.0), (1, 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("start", "title"),
+    [(40.0, "4 workers (starts of epochs: up to 40 ms)"), (2.5, "4 workers")],
+)
+def test_starts_of_epochs_that_tower_above_the_rest_are_cut_off_and_told(
+    job_of, nx, tmp_path, start, title
+):
+    values = np.array([start, *([2.0] * 199)])
+    told = Points(np.arange(200) + 0.5, values, [200.0], [0])
+    job = job_of("hipcw_fig07", nx(storage="ssd"))
+    draw_series(job, "stall_ms_per_minibatch", ("a", "ms"), ("n", "n"), lambda run, folder: told)
+    svg = (tmp_path / "figures/hipcw_fig07b.svg").read_text("utf-8")
+    assert f">{title}<" in svg
+
+
+def test_reads_are_over_training_time(job_of, nx, with_records, numbers):
+    path = nx(storage="ssd")
+    draw_figure(job_of("hipcw_fig06", path, records=with_records(path)))
+    assert numbers("hipcw_fig06b", "epoch", "t_s", "value", "n_points") == [
+        *(("0", "1.0", "20.0", "1"), ("0", "3.5", "40.0", "1")),
+        *(("1", "5.0", "21.0", "1"), ("1", "7.5", "41.0", "1")),
+    ]
+
+
+def test_stall_of_a_minibatch_is_wait_and_copy_with_what_is_published(
+    job_of, nx, with_records, numbers
+):
+    path = nx(storage="hdd", **ALONE, **QUARTER)
+    draw_figure(job_of("hipcw_fig07", path, records=with_records(path)))
+    columns = ("epoch_set", "epoch", "minibatch", "value", "published")
+    assert numbers("hipcw_fig07d", *columns) == [
+        *(("all", "0", "0.5", "1000.0", ""), ("all", "0", "1.5", "500.0", "")),
+        *(("all", "1", "2.5", "1000.0", ""), ("all", "1", "3.5", "500.0", "")),
+        *(("0", "0", "", "750.0", "550.0"), ("1+", "1", "", "750.0", "300.0")),
+    ]
+
+
+def test_epochs_that_are_not_valid_are_left_out(job_of, nx, with_records, numbers):
+    path = nx({}, {"valid": False, "flags": {"fresh_weights"}}, {}, storage="ssd")
+    draw_figure(job_of("hipcw_fig07", path, records=with_records(path, 3)))
+    assert numbers("hipcw_fig07b", "epoch", "minibatch") == [
+        *(("0", "0.5"), ("0", "1.5"), ("2", "2.5"), ("2", "3.5")),
+    ]
+
+
+@pytest.mark.parametrize("figure", ["hipcw_fig06", "hipcw_fig07"])
+def test_runs_without_records_and_panels_without_runs_say_so(figure, job_of, nx, nx_gone, tmp_path):
+    missing = [nx_gone(storage="hdd", reason="no hard disk")]
+    path = nx(storage="ssd")
+    records = {os.path.basename(os.path.dirname(path)): str(tmp_path / "none")}
+    job = job_of(figure, path, missing=missing, lacking=["hipcw-scale"], records=records)
+    draw_figure(job)
+    for panel, told in {
+        "a": "missing: lacks hipcw-scale",
+        "b": "missing: no r",  # no record, no reads
+        "e": "missing: no hard disk",
+    }.items():
+        assert told in (tmp_path / f"figures/{figure}{panel}.svg").read_text("utf-8")

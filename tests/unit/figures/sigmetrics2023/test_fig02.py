@@ -1,0 +1,143 @@
+"""Figure 2: the numbers plotted, what is missing, the same bytes each time."""
+
+import re
+
+import matplotlib.pyplot as plt
+import pytest
+from panels import INVALID
+
+from epochwatt.errors import ConfigError
+from epochwatt.figures.sigmetrics2023.fig02 import bars_of, draw
+
+HDD = {"storage": "hdd", "model": "mobilenet"}
+
+
+@pytest.fixture
+def job(job_of, made_up, gone):
+    """Two numbers of workers; four cannot be had. No power but in one epoch."""
+    return job_of(
+        "fig02",
+        made_up(
+            {"wait_s": 3.0, "e2e_s": 6.0},
+            {},
+            {"copy_s": 0.25, "energy_paper_wh": 0.5},
+            num_workers=0,
+            **HDD,
+        ),
+        made_up({}, {}, INVALID, num_workers=1, **HDD),
+        missing=[gone(num_workers=4, **HDD)],
+    )
+
+
+@pytest.fixture
+def files(job, tmp_path):
+    """Return a function that draws; it gives name -> bytes of the files."""
+
+    def call(of=job):
+        draw(of)
+        return {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
+
+    return call
+
+
+def test_split_is_the_mean_of_the_later_valid_epochs(files, numbers):
+    files()
+    told = numbers("fig02a", "num_workers", "quantity", "value", "n_epochs", "missing")
+    assert told == [
+        *(("0", "stall_s", "1.375", "2", ""), ("0", "compute_s", "2.25", "2", "")),
+        *(("0", "overhead_s", "0.375", "2", ""), ("0", "e2e_s", "4.0", "2", "")),
+        *(("1", "stall_s", "1.5", "1", ""), ("1", "compute_s", "2.25", "1", "")),
+        *(("1", "overhead_s", "0.25", "1", ""), ("1", "e2e_s", "4.0", "1", "")),
+        *(("4", f"{part}_s", "", "0", "out of memory") for part in ("stall", "compute")),
+        *(("4", f"{part}_s", "", "0", "out of memory") for part in ("overhead", "e2e")),
+    ]
+
+
+def test_stall_and_energy_of_the_first_epoch_stand_beside_the_later_ones(files, numbers):
+    files()
+    columns = ("epoch_set", "num_workers", "value", "missing")
+    assert numbers("fig02b", *columns) == [
+        *(("0", "4", "", "out of memory"), ("1+", "4", "", "out of memory")),
+    ]
+    assert numbers("fig02c", *columns) == [
+        *(("0", "0", "", "not measured"), ("0", "4", "", "out of memory")),
+        *(("1+", "0", "0.5", ""), ("1+", "4", "", "out of memory")),
+    ]
+
+
+def test_every_number_of_workers_is_there_where_no_run_has_the_papers(job_of, made_up, numbers):
+    draw(job_of("fig02", *(made_up({"wait_s": 3.0}, {}, num_workers=w) for w in (0, 1))))
+    assert numbers("fig02b", "epoch_set", "num_workers", "value") == [
+        *(("0", "0", "3.5"), ("0", "1", "3.5"), ("1+", "0", "1.5"), ("1+", "1", "1.5")),
+    ]
+
+
+def test_network_without_the_papers_workers_stands_beside_one_that_has_them(
+    job_of, made_up, numbers
+):
+    runs = [made_up(num_workers=w) for w in (0, 2, 4)]
+    draw(job_of("fig02", *runs, *(made_up(model="mobilenet", num_workers=w) for w in (0, 2))))
+    columns = ("model", "num_workers")
+    assert list(dict.fromkeys(numbers("fig02b", *columns))) == [
+        *(("lenet", "4"), ("mobilenet", "0"), ("mobilenet", "2"))
+    ]
+    assert list(dict.fromkeys(numbers("fig02c", *columns))) == [
+        *(("lenet", "0"), ("lenet", "4"), ("mobilenet", "0"), ("mobilenet", "2"))
+    ]
+
+
+def test_published_numbers_stand_beside_ours(files, numbers):
+    files()
+    told = numbers("fig02b", "epoch_set", "num_workers", "published", "seen_by_fit")
+    assert ("0", "4", "46.4", "True") in told
+    assert ("1+", "4", "12.9", "True") in told
+    assert {row[0] for row in numbers("fig02b", "backend")} == {"twin"}
+
+
+def test_bars_that_differ_in_prefetch_factor_are_told_apart(job_of, made_up):
+    paths = [made_up(num_workers=w, prefetch_factor=p) for w in (1, 2) for p in (1, 8)]
+    bars, label = bars_of(job_of("fig02", *paths))
+    assert [bar.tick for bar in bars] == ["1×1", "1×8", "2×1", "2×8"]
+    assert label == "loader workers × prefetch factor"
+
+
+class TestFiles:
+    """SVG, PNG and CSV of each panel."""
+
+    def test_have_the_same_bytes_each_time(self, files):
+        first = files()
+        assert sorted(first) == [
+            f"fig02{panel}.{form}" for panel in "abc" for form in ("csv", "png", "svg")
+        ]
+        assert [name for name, content in files().items() if content != first[name]] == []
+
+    def test_name_no_time_and_no_version(self, files):
+        found = files()
+        assert found["fig02a.svg"].startswith(b"<?xml")
+        assert found["fig02a.png"].startswith(b"\x89PNG")
+        assert b"<dc:date>" not in found["fig02a.svg"]
+        assert b"Matplotlib" not in found["fig02a.svg"] + found["fig02a.png"]
+
+    def test_show_title_and_corner_note(self, files):
+        svg = re.sub(r"<[^>]*>", " ", files()["fig02a.svg"].decode("utf-8"))
+        svg = " ".join(svg.split())
+        assert "by number of loader workers" in svg
+        assert "simulated, not measured: agx/d1; 2 runs, 6 epochs, 1 not valid and left out" in svg
+        assert "marks: published, filled where the fit has seen them" in svg
+
+    def test_leave_no_figure_open_after_an_error(self, job_of, made_up):
+        with pytest.raises(ConfigError, match="no colour for stall"):
+            draw(job_of("fig02", made_up(), palette={}))
+        assert plt.get_fignums() == []
+
+
+def test_every_colour_comes_from_the_palette(job):
+    for lost in ("stall", "compute", "overhead", "missing", "published", "epoch_0", "epoch_1_plus"):
+        short = {key: colour for key, colour in job.palette.items() if key != lost}
+        with pytest.raises(ConfigError, match=rf"no colour for {lost}\n"):
+            draw(type(job)(**{**job.__dict__, "palette": short}))
+
+
+def test_panel_without_settings_is_named(job_of, made_up):
+    with pytest.raises(ConfigError, match=r"figures\.fig02\.panels\.fig02a is missing"):
+        draw(job_of("fig02", made_up(), panels={}))

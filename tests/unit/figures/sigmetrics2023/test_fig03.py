@@ -1,0 +1,37 @@
+"""Figure 3: the numbers plotted."""
+
+from epochwatt.figures.sigmetrics2023.fig03 import bars_of, draw
+
+
+def test_numbers_are_of_epoch_0_without_workers_and_of_later_ones_with_four(
+    job_of, made_up, gone, numbers
+):
+    epochs = ({"e2e_s": 6.0}, {"energy_paper_wh": 0.25})
+    draw(
+        job_of(
+            "fig03",
+            *(made_up(*epochs, storage=s, num_workers=n) for s in ("hdd", "ssd") for n in (0, 4)),
+            missing=[gone(storage="sd", num_workers=4)],
+        )
+    )
+    told = [
+        row
+        for row in numbers("fig03a", "storage", "num_workers", "epoch_set", "quantity", "value")
+        if row[3] == "e2e_s"
+    ]
+    assert told == [("ssd", "0", "0", "e2e_s", "6.0"), ("hdd", "0", "0", "e2e_s", "6.0")]
+    columns = ("storage", "num_workers", "epoch_set", "value", "missing")
+    assert numbers("fig03b", *columns)[3::4] == [
+        *(("ssd", "4", "1+", "4.0", ""), ("sd", "4", "1+", "", "out of memory")),
+        ("hdd", "4", "1+", "4.0", ""),
+    ]
+    assert numbers("fig03c", *columns) == [
+        *(("ssd", "4", "1+", "0.25", ""), ("sd", "4", "1+", "", "out of memory")),
+        ("hdd", "4", "1+", "0.25", ""),
+    ]
+
+
+def test_media_are_in_one_order_and_others_come_last(job_of, made_up):
+    media = ["usb", "hdd", "ssd", "sd"]
+    bars = bars_of(job_of("fig03", *(made_up(storage=s, num_workers=4) for s in media)), 4)
+    assert [bar.tick for bar in bars] == ["ssd", "sd", "hdd", "usb"]

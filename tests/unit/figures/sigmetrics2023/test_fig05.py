@@ -1,0 +1,42 @@
+"""Figure 5: the numbers plotted."""
+
+import pytest
+
+from epochwatt.figures.sigmetrics2023.fig05 import draw
+
+RESNET = {"model": "resnet"}
+
+
+@pytest.fixture
+def drawn(job_of, made_up, gone):
+    """Two boards of a type, a third that cannot be had, another type whose epochs are all alike."""
+    epochs = [{"e2e_s": e2e_s, "energy_paper_wh": 3.0} for e2e_s in (400.0, 350.0, 300.0, 310.0)]
+    draw(
+        job_of(
+            "fig05",
+            made_up(*epochs, instance="d2", **RESNET),
+            made_up(*epochs[:2], instance="d1", **RESNET),
+            made_up({}, {}, {}, device="nano", storage="sd", power_mode="MAXN"),
+            missing=[gone("not bound to a board", instance="d3", **RESNET)],
+        )
+    )
+
+
+def test_violins_hold_the_epochs_after_the_first(drawn, numbers):
+    told = numbers("fig05a", "device", "instance", "quantity", "epoch", "value")
+    assert [row for row in told if row[2] == "e2e_s"] == [
+        ("agx", "d1", "e2e_s", "1", "350.0"),
+        *(("agx", "d2", "e2e_s", "1", "350.0"), ("agx", "d2", "e2e_s", "2", "300.0")),
+        *(("agx", "d2", "e2e_s", "3", "310.0"), ("nano", "d1", "e2e_s", "1", "4.0")),
+        ("nano", "d1", "e2e_s", "2", "4.0"),
+    ]
+
+
+def test_epochs_in_15_hours_follow_from_the_mean_of_all(drawn, numbers):
+    told = numbers("fig05b", "instance", "device", "quantity", "value", "published", "missing")
+    assert [(*row[:2], *row[3:]) for row in told if row[2] == "n_epochs_in_15h"] == [
+        ("d1", "agx", "144.0", "150.0", ""),
+        ("d2", "agx", str(54000 / 340), "150.0", ""),
+        ("d3", "agx", "", "150.0", "not bound to a board"),
+        ("d1", "nano", "13500.0", "670.0", ""),
+    ]

@@ -1,0 +1,122 @@
+"""Figure 10: observed beside predicted, with the error of each mode."""
+
+import csv
+
+import pytest
+from panels import INVALID, assert_readable
+
+from epochwatt.figures.sigmetrics2023.fig10 import draw
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Return a function that writes predictions: value and whether it trains, of each run."""
+
+    def write(*runs):
+        rows = [
+            {"run": f"run-{n}", "target": target, "fit": fit, "predicted": value,
+             "trains": trains, "mape_pct": 100 * abs(value - 4) / 4}
+            for n, (value, trains) in enumerate(runs)
+            for target, fit in (("time_s", "paper"), ("energy_wh", "paper"), ("time_s", "log"))
+        ]  # fmt: skip
+        with open(tmp_path / "predictions.csv", "w", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        return str(tmp_path / "predictions.csv")
+
+    return write
+
+
+def test_observed_predicted_and_error_stand_side_by_side(made_up, job_of, numbers, table):
+    runs = [made_up({}, {"energy_paper_wh": 4.0}, power_mode=mode) for mode in "ab"]
+    draw(job_of("fig10", *runs, predictions=table((5.0, True), (3.0, False))))
+    assert numbers("fig10a", "power_mode", "quantity", "value", "trains") == [
+        ("a", "e2e_s", "4.0", "True"),
+        ("a", "predicted_e2e_s", "5.0", "True"),
+        ("a", "mape_pct", "25.0", "True"),
+        ("b", "e2e_s", "4.0", "False"),
+        ("b", "predicted_e2e_s", "3.0", "False"),
+        ("b", "mape_pct", "25.0", "False"),
+    ]
+    assert numbers("fig10b", "quantity", "value")[:2] == [
+        ("energy_paper_wh", "4.0"),
+        ("predicted_energy_paper_wh", "5.0"),
+    ]
+
+
+def test_error_of_a_long_run_is_of_the_epochs_that_the_papers_runs_have(
+    made_up, job_of, numbers, table
+):
+    """Of epochs 1 to 5, one is not valid and one has no energy."""
+    epochs = [
+        {"energy_paper_wh": 4.0},
+        {"energy_paper_wh": 4.0},
+        INVALID,
+        {},
+        *([{"energy_paper_wh": 4.0}] * 6),
+    ]
+    runs = [made_up(*epochs, power_mode=mode) for mode in "ab"]
+    draw(job_of("fig10", *runs, predictions=table((5.0, True), (3.0, False))))
+    assert numbers("fig10a", "quantity", "n_epochs")[:3] == [
+        *(("e2e_s", "8"), ("predicted_e2e_s", "8"), ("mape_pct", "4"))
+    ]
+    assert numbers("fig10b", "quantity", "n_epochs")[:3] == [
+        *(("energy_paper_wh", "7"), ("predicted_energy_paper_wh", "7"), ("mape_pct", "3"))
+    ]
+
+
+def test_runs_that_look_alike_have_predictions_of_their_own(made_up, job_of, numbers, table):
+    """Two scales of one data set, in the same mode."""
+    runs = [made_up(power_mode=mode, dataset_scale=of) for of in (1.0, 0.5) for mode in "ab"]
+    values = ((5.0, True), (3.0, False), (7.0, True), (9.0, False))
+    draw(job_of("fig10", *runs, predictions=table(*values)))
+    found = numbers("fig10a", "quantity", "value")
+    assert [value for name, value in found if name == "predicted_e2e_s"] == [
+        *("5.0", "3.0", "7.0", "9.0")
+    ]
+
+
+def test_four_networks_in_ten_modes_are_readable(made_up, job_of, table):
+    networks = ("lenet", "mobilenet", "resnet", "vgg11")
+    runs = [made_up({}, {}, model=m, power_mode=mode) for m in networks for mode in "abcdefghij"]
+    values = [(3.0 + 0.05 * n, n % 3 == 0) for n in range(len(runs))]
+    job = job_of("fig10", *runs, predictions=table(*values))
+    draw(job)
+    assert_readable(job.saved)
+
+
+def test_modes_without_a_prediction_say_so(made_up, job_of, numbers):
+    draw(job_of("fig10", *(made_up(power_mode=mode) for mode in "ab")))
+    assert set(numbers("fig10a", "quantity", "missing")) == {
+        ("e2e_s", ""),
+        ("predicted_e2e_s", "no model was fitted"),
+        ("mape_pct", "no model was fitted"),
+    }
+    assert ("energy_paper_wh", "not measured") in numbers("fig10b", "quantity", "missing")
+
+
+def test_a_network_that_the_model_fails_for_says_so_and_what_is_published(
+    made_up, job_of, table, monkeypatch
+):
+    runs = [made_up({}, {"energy_paper_wh": 4.0}, power_mode=mode) for mode in "ab"]
+    titles = []
+    monkeypatch.setattr(
+        "matplotlib.axes.Axes.set_title", lambda self, text, **look: titles.append(text)
+    )
+    draw(job_of("fig10", *runs, predictions=table((10.0, True), (-4.0, False))))
+    assert titles[0].split("\n")[1] == "the model fails: 150 to 200 % off"  # no such time printed
+    assert titles[1].split("\n")[1:] == [
+        "the model fails: 150 to 200 % off",
+        "published: up to about 60 %",
+    ]
+    titles.clear()
+    draw(job_of("fig10", *runs, predictions=table((5.0, True), (3.0, False))))
+    assert all("\n" not in title for title in titles)
+
+
+def test_vgg_is_no_part_of_energy(made_up, job_of, numbers):
+    runs = [made_up(model=model, power_mode=mode) for model in ("lenet", "vgg11") for mode in "ab"]
+    draw(job_of("fig10", *runs))
+    assert {model for (model,) in numbers("fig10a", "model")} == {"lenet", "vgg11"}
+    assert {model for (model,) in numbers("fig10b", "model")} == {"lenet"}
