@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fuzz.target import Target, on_file
-from epochwatt.device import alarms, boards, clocks, host, reading, root_helper, storage
+from epochwatt.device import alarms, board_files, clocks, host, root_helper, storage
+from epochwatt.device.identity import identify
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.machine import HostMachine
 from epochwatt.fakeboard.board import make_board
@@ -164,8 +165,8 @@ def _board(root: Path, kind: str) -> Iterator[Target]:
         board = JetsonBoard(settings)
         board.describe()
         board.events()
-        identity = boards.identify(str(root))
-        clocks.told(reading.read_clocks(str(root)))
+        identity = identify(str(root))
+        clocks.told(board_files.read_clocks(str(root)))
         alarms.throttling(str(root))
         alarms.over_current(str(root))
         _sampled(lambda: BoardSource(str(root)))
@@ -192,10 +193,10 @@ def _clocks(root: Path) -> Iterator[Target]:
     steps = {"cpu_mhz": [100.0, 200.0], "gpu_mhz": [], "emc_mhz": [300.0]}
 
     def read() -> None:
-        conf = reading.board_conf(str(root))
+        conf = board_files.board_conf(str(root))
         for mode in conf.modes:
             clocks.limits(mode, steps)
-        reading.custom_conf(conf, 0, 0, 0, 0, reading.tables(str(root)))
+        board_files.custom_conf(conf, 0, 0, 0, 0, board_files.tables(str(root)))
 
     target = on_file(path, "text", read, "nvpmodel.conf", "")
     yield target._replace(allowed=(ValueError,))  # its docstring; the callers say where

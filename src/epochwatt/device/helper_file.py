@@ -8,7 +8,7 @@ import io
 import os
 import zipfile
 
-_MODULES = ("reading.py", "root_helper.py")
+_MODULES = ("board_files.py", "root_helper.py")
 _MAIN = """import sys
 
 from epochwatt.device.root_helper import main

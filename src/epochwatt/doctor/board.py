@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from epochwatt.device import alarms, clocks, reading
+from epochwatt.device import alarms, board_files, clocks
 from epochwatt.device.frequencies import resolve
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.root_helper import VERSION
@@ -86,7 +86,7 @@ def tables(board: JetsonBoard) -> Iterator[Finding]:
 
 
 def _steps_mhz(board: JetsonBoard) -> dict[str, list[float]]:
-    known = reading.tables(board.root)
+    known = board_files.tables(board.root)
     return {
         "cpu_mhz": [khz / 1e3 for khz in known.cpu_khz],
         "gpu_mhz": [hz / 1e6 for hz in known.gpu_hz],
@@ -96,9 +96,9 @@ def _steps_mhz(board: JetsonBoard) -> dict[str, list[float]]:
 
 def modes(subject: Subject, board: JetsonBoard) -> Iterator[Finding]:
     """Which modes nvpmodel knows, and whether the board has those of the device file."""
-    path = Path(board.root, reading.NVPMODEL_CONF)
+    path = Path(board.root, board_files.NVPMODEL_CONF)
     try:
-        conf = reading.parse_conf(reading.text(board.root, reading.NVPMODEL_CONF))
+        conf = board_files.parse_conf(board_files.text(board.root, board_files.NVPMODEL_CONF))
         named = {mode.name: mode.id for mode in conf.modes}
         listed = ", ".join(f"{name} ({number})" for name, number in named.items())
         yield Finding("ok", _MODES, f"nvpmodel: {listed}")
@@ -123,7 +123,7 @@ def _refused(
     subject: Subject, board: JetsonBoard, named: dict[str, int]
 ) -> Iterator[tuple[str, str]]:
     """Yield each mode of the device file that this board cannot be in, and why."""
-    steps_mhz, n_cpus = _steps_mhz(board), len(reading.cpus(board.root))
+    steps_mhz, n_cpus = _steps_mhz(board), len(board_files.cpus(board.root))
     for name, mode in subject.device.power_modes.items():
         told = mode.model_dump(exclude_none=True)
         try:
@@ -148,7 +148,7 @@ def helper(board: JetsonBoard) -> Iterator[Finding]:
         if "password" in str(error):
             do = "let this user call it without one: make setup-jetson, as this user"
         yield Finding("problem", _HELPER, str(error).partition(". Install")[0], do)
-        found = clocks.told(reading.read_clocks(board.root))
+        found = clocks.told(board_files.read_clocks(board.root))
         yield from _readable(found, "by this user")
         return
     yield Finding("ok", _HELPER, "it answers without a password: modes, clocks and fan can be set")

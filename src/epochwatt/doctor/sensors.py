@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt.device import reading
+from epochwatt.device import board_files
 from epochwatt.doctor.finding import Finding
 from epochwatt.doctor.subject import Recording, Subject
 from epochwatt.records.samples import read_samples
@@ -171,7 +171,7 @@ def _no_power(subject: Subject) -> str:
 def other_sources(subject: Subject, recording: Recording) -> Iterator[Finding]:
     """Which power sources of the board would work beside the one that is used."""
     root = subject.machine.root
-    kind = reading.board_kind(root)
+    kind = board_files.board_kind(root)
     for make in (Ina3221Source, TegrastatsSource):
         if not kind or make.name in recording.statistics["sources"]:
             continue
@@ -190,9 +190,9 @@ def temperatures(subject: Subject) -> Iterator[Finding]:
     """Which thermal zones there are and what they tell."""
     found = []
     for folder in sorted(Path(subject.machine.root, "sys/class/thermal").glob("thermal_zone*")):
-        told = reading.text(str(folder), "temp")
+        told = board_files.text(str(folder), "temp")
         if told.lstrip("-").isdigit() and int(told) > -200_000:
-            found.append(f"{reading.text(str(folder), 'type')} {int(told) / 1e3:.1f}")
+            found.append(f"{board_files.text(str(folder), 'type')} {int(told) / 1e3:.1f}")
     if found:
         yield Finding("ok", "temperature", f"{', '.join(found)} °C")
     else:

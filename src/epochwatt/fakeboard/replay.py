@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from epochwatt.device.reading import NVPMODEL_CONF
+from epochwatt.device.board_files import NVPMODEL_CONF
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.fakeboard.tree import IO_ERROR
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from epochwatt.device.boards import identify
+from epochwatt.device.identity import identify
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Config, Study, validated
 from epochwatt.study.devices import DEVICES, Devices, read_rows

@@ -3,7 +3,7 @@
 Everything from files that stay open, once a second. Where only root may read (the memory's clock is
 in debugfs), the value is NaN and the settings say so.
 
-Sources: paths as in `device/reading.py`; jetson_clocks as quoted in rbonghi/jetson_stats issue
+Sources: paths as in `device/board_files.py`; jetson_clocks as quoted in rbonghi/jetson_stats issue
 323 (memory of the Nano); Linux Documentation/driver-api/thermal/sysfs-api.rst.
 """
 
@@ -11,7 +11,7 @@ import glob
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from epochwatt.device import alarms, reading
+from epochwatt.device import alarms, board_files
 from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
 from epochwatt.telemetry.open_files import Handle, contents, number, readable, text
 from epochwatt.telemetry.source import NAN, Source
@@ -54,7 +54,7 @@ class BoardSource(Source):
     period_s = 1.0
 
     def __init__(self, root: str) -> None:
-        gpu = reading.find_gpu(root)
+        gpu = board_files.find_gpu(root)
         self._gpu_clock = _first([os.path.join(gpu, "cur_freq")] if gpu else [])
         self._gpu_load = _first([os.path.join(gpu, place) for place in _LOADS] if gpu else [])
         self._emc_clock = _first([os.path.join(root, path) for path in _EMC_CLOCKS])

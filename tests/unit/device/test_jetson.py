@@ -51,7 +51,7 @@ HELPER = """\
 # epochwatt stand-in
 import json, os, sys
 sys.path.insert(0, {source!r})
-from epochwatt.device import reading
+from epochwatt.device import board_files
 
 ROOT, CPU, GPU, CAP, RATE = {root!r}, {cpu!r}, {gpu!r}, {cap!r}, {rate!r}
 verb, numbers = sys.argv[1], [int(n) for n in sys.argv[2:]]
@@ -112,7 +112,7 @@ elif verb == "pin-clocks":
 elif verb == "fan-max":
     write("fan", 255)
 elif verb == "read-clocks":
-    answer.update(reading.read_clocks(ROOT))
+    answer.update(board_files.read_clocks(ROOT))
 elif verb == "status":
     answer["nvpmodel"] = {{"id": int(read("nvpmodel_id")), "name": "AS_READ"}}
 elif verb == "restore":

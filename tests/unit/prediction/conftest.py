@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import measured
 from epochwatt import fields
-from epochwatt.device.reading import Tables
+from epochwatt.device.board_files import Tables
 from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.prediction.data.modes import Board, Mode
 from epochwatt.prediction.data.observations import of_rows

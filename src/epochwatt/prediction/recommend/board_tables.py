@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from epochwatt.device import reading
-from epochwatt.device.reading import Conf, Tables
+from epochwatt.device.board_files import Conf, Tables, board_conf, cpus, parse_conf, tables
 from epochwatt.fakeboard.conf import nvpmodel_conf
 from epochwatt.fakeboard.kinds import KINDS, Kind
 from epochwatt.fields import TWIN
@@ -69,7 +68,7 @@ def _of_kind(device: Device) -> BoardFiles:
             f"{device.title}: no tables are known for a simulated board of this kind\n  allowed: "
             f"{', '.join(dict.fromkeys(kind.kind for kind in KINDS.values()))}"
         )
-    conf = reading.parse_conf(nvpmodel_conf(kind))
+    conf = parse_conf(nvpmodel_conf(kind))
     return BoardFiles(
         board_of_kind(kind), conf, f"the fake board {kind.name}, a stand-in for the real one"
     )
@@ -83,9 +82,9 @@ def board_of_kind(kind: Kind) -> Board:
 
 def _live(device: Device) -> BoardFiles:
     root = device.sysroot
-    board = Board(device.board, len(reading.cpus(root)), reading.tables(root))
+    board = Board(device.board, len(cpus(root)), tables(root))
     try:
-        conf = reading.board_conf(root)
+        conf = board_conf(root)
     except ValueError:
         return BoardFiles(board, None, "the board at hand, whose nvpmodel.conf cannot be read")
     return BoardFiles(board, conf, "the board at hand")

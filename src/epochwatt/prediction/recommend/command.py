@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from epochwatt.device.reading import strongest
+from epochwatt.device.board_files import strongest
 from epochwatt.errors import EpochwattError
 from epochwatt.fields import FACTOR_DEFAULTS, TWIN
 from epochwatt.prediction.data.modes import Board, Mode, PredictionError

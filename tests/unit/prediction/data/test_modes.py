@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epochwatt.device.reading import Tables
+from epochwatt.device.board_files import Tables
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.prediction.data.modes import Board, Mode, PredictionError, as_rows

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from epochwatt import cli, fields
-from epochwatt.device.reading import parse_conf
+from epochwatt.device.board_files import parse_conf
 from epochwatt.fakeboard.board import make_board
 from epochwatt.prediction.data.modes import as_rows
 from epochwatt.prediction.data.required_runs import needed

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epochwatt.device.reading import parse_conf
+from epochwatt.device.board_files import parse_conf
 from epochwatt.errors import EpochwattError
 from epochwatt.fakeboard.conf import nvpmodel_conf
 from epochwatt.fakeboard.kinds import KINDS

@@ -1,9 +1,9 @@
-"""Which Jetson board this is and what it runs (board side: Python 3.6 grammar)."""
+"""Identity of a board: kind, serial number, L4T and JetPack (board side: Python 3.6 grammar)."""
 
 import re
 from typing import NamedTuple, Optional
 
-from epochwatt.device.reading import board_kind, text
+from epochwatt.device.board_files import board_kind, text
 
 Identity = NamedTuple(
     "Identity",
