@@ -21,7 +21,7 @@ from epochwatt.telemetry.rapl import RaplSource
 from epochwatt.telemetry.source import READ_ERRORS
 from epochwatt.telemetry.tegrastats import parse_line
 
-BOARDS = ("agx", "orin-jp6", "nano")
+BOARDS = ("agx_xavier", "agx_orin-jp6", "nano")
 TEGRASTATS = (
     b"11-21-2025 08:49:48 RAM 13983/62780MB (lfb 424x4MB) SWAP 126/31390MB (cached 0MB) CPU "
     b"[90%@2201,off] EMC_FREQ 1%@2133 GR3D_FREQ 0%@[0,114] NVENC off cpu@48.5C tj@-256C "
@@ -188,7 +188,7 @@ def _read_files(root: Path) -> list[Path]:
 
 
 def _clocks(root: Path) -> Iterator[Target]:
-    make_board(root, "agx")
+    make_board(root, "agx_xavier")
     path = root / "etc/nvpmodel.conf"
     steps = {"cpu_mhz": [100.0, 200.0], "gpu_mhz": [], "emc_mhz": [300.0]}
 

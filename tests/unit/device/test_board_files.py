@@ -12,6 +12,7 @@ from tiny_board import CONF, GPU, TinyBoard
 
 from epochwatt.device import board_files
 from epochwatt.device.board_files import Tables, custom_conf, parse_conf
+from epochwatt.device.kinds import KINDS
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 STEPS = Tables(
@@ -42,7 +43,7 @@ def root_with(folder, files):
         ("NVIDIA Jetson Xavier NX Developer Kit", "nvidia,p3449-0000+p3668-0000", "xavier_nx"),
         ("Jetson-AGX", "nvidia,p2972-0000\0nvidia,tegra194", "agx_xavier"),
         ("a carrier", "nvidia,tegra194\0nvidia,p2888-0001", "agx_xavier"),
-        ("Jetson AGX Orin", "nvidia,p3737-0000+p3701-0000\0nvidia,tegra234", "orin_agx"),
+        ("Jetson AGX Orin", "nvidia,p3737-0000+p3701-0000\0nvidia,tegra234", "agx_orin"),
         ("NVIDIA Orin NX Developer Kit", "nvidia,p3767-0000\0nvidia,tegra234", "orin_nx"),
         ("NVIDIA Jetson Orin Nano Developer Kit", "nvidia,p3768-0000+p3767-0005", "orin_nano"),
         ("NVIDIA Jetson Orin Nano Developer Kit Super", "nvidia,tegra234", "orin_nano"),
@@ -130,12 +131,12 @@ def test_the_memorys_clock_of_a_nano(tmp_path):
     )
 
 
-@pytest.mark.parametrize("kind", ["nano", "xavier_nx", "agx_xavier", "orin_agx"])
+@pytest.mark.parametrize("kind", ["nano", "xavier_nx", "agx_xavier", "agx_orin"])
 def test_the_memorys_steps_are_those_of_the_collected_table(kind):
     with (DATA / "frequencies.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["device"] == kind]
     khz = sorted(int(row["freq_khz"]) for row in rows if row["resource"] == "emc")
-    assert [round(1e3 * mhz) for mhz in board_files._EMC_MHZ[kind]] == khz
+    assert [hz // 1000 for hz in KINDS[kind].emc_hz] == khz
 
 
 # -- nvpmodel.conf ---------------------------------------------------------------------------------
@@ -181,9 +182,9 @@ def test_nvidias_own_configurations_are_parsed(name):
 @pytest.mark.parametrize(
     ("kind", "mask", "share"),
     [
-        ("orin_agx", "0", 1),
-        ("orin_agx", "240", 4 / 8),  # NVIDIA's mode of 30 W
-        ("orin_agx", "248", 3 / 8),  # of 15 W
+        ("agx_orin", "0", 1),
+        ("agx_orin", "240", 4 / 8),  # NVIDIA's mode of 30 W
+        ("agx_orin", "248", 3 / 8),  # of 15 W
         ("agx_xavier", "5", 2 / 4),  # of 10 W
         ("agx_xavier", "15", None),  # all of it: such a mode there is not
         ("orin_nx", "0", 1),

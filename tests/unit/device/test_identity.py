@@ -19,7 +19,7 @@ BOARDS = {
         "Jetson-AGX",
         "nvidia,galen\0nvidia,jetson-xavier\0nvidia,p2822-0000+p2888-0001",
     ),
-    "orin_agx": ("NVIDIA Jetson AGX Orin Developer Kit", "nvidia,p3737-0000+p3701-0004"),
+    "agx_orin": ("NVIDIA Jetson AGX Orin Developer Kit", "nvidia,p3737-0000+p3701-0004"),
     "orin_nx": ("NVIDIA Jetson Orin NX Engineering Reference", "nvidia,p3768-0000+p3767-0000"),
     "orin_nano": ("NVIDIA Jetson Orin Nano Developer Kit", "nvidia,p3768-0000+p3767-0005"),
 }

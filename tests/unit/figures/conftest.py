@@ -9,7 +9,8 @@ from matplotlib.text import Text
 
 from epochwatt import fields
 from epochwatt.figures.job import Job
-from epochwatt.study.config import Plotting, validated
+from epochwatt.study.config import Plotting
+from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
 FACTORS = {

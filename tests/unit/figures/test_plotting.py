@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import pytest
 from jinja2 import Template
 
-from epochwatt.study.config import Plotting, validated
+from epochwatt.study.config import Plotting
 from epochwatt.study.devices import Devices
+from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
 

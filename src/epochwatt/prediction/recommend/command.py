@@ -21,11 +21,12 @@ from epochwatt.prediction.recommend.recommend import (
     recommend,
 )
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS, PAPERS
-from epochwatt.study.config import Config, Device, FactorValues, WorkloadRow, validated
+from epochwatt.study.config import Config, Device, FactorValues, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.imported import IMPORTED
 from epochwatt.study.place import MEASURED
 from epochwatt.study.settings import CONFIG
+from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.text import counted
 
