@@ -26,7 +26,7 @@ from benchmarks.prediction_measured import (
 )
 from benchmarks.results import REPOSITORY, Budget, Result, Row, markdown
 from benchmarks.synthetic_truth import World
-from epochwatt.fakeboard.kinds import KINDS
+from epochwatt.device.kinds import AGX_XAVIER
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.cross_validation import (
@@ -141,7 +141,7 @@ def load_bench() -> Bench:
         for model, path in works.items():
             write_workload({"model": model}, path)
         twin = load_twin(CONFIG, works)
-    board = board_of_kind(KINDS[DEVICE])
+    board = board_of_kind(AGX_XAVIER)
     nominal = load_modes([DEVICE], REPOSITORY)[DEVICE]
     named = {name: board.resolve(Mode(*np.array(nominal[name], float).tolist())) for name in NAMED}
     factors = [

@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.results import REPOSITORY, Result, Row, at_most
 from epochwatt import fields
+from epochwatt.device.kinds import KINDS, Kind
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.kinds import KINDS, Kind
 from epochwatt.prediction.data.observations import of_rows
 from epochwatt.prediction.models.model_store import ENERGY_FILE, SCHEMA_VERSION, TIME_FILE
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
@@ -20,7 +20,7 @@ from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.recommend.recommend import modes_to_measure
 
 BUDGET = at_most(2.0)
-DEVICES = {"agx": "agx", "orin": "orin-jp5"}  # device file -> fake board
+DEVICES = {"agx": "agx_xavier", "orin": "agx_orin"}  # device file -> kind of board
 N_ROUNDS = 15
 
 

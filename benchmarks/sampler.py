@@ -34,7 +34,7 @@ RAILS = {"rails": 4, "period_s": 0.1}
 N_WINDOWS, WINDOW_S = 4, 20.0  # of each kind, in turn
 N_ON_BOARD, ON_BOARD_S = 6, 15.0
 N_HOGS = max(2, os.cpu_count() or 2)
-BOARD = "orin-jp5"  # four rails, as volts times amperes
+BOARD = "agx_orin-jp5"  # four rails, as volts times amperes
 KINDS = {"alone": 0, f"beside {N_HOGS} busy processes": N_HOGS}
 
 

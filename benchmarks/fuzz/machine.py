@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fuzz.target import Target, on_file
-from epochwatt.device import alarms, boards, clocks, host, reading, root_helper, storage
+from epochwatt.device import alarms, board_files, clocks, host, root_helper, storage
+from epochwatt.device.identity import identify
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.machine import HostMachine
 from epochwatt.fakeboard.board import make_board
@@ -20,7 +21,7 @@ from epochwatt.telemetry.rapl import RaplSource
 from epochwatt.telemetry.source import READ_ERRORS
 from epochwatt.telemetry.tegrastats import parse_line
 
-BOARDS = ("agx", "orin-jp6", "nano")
+BOARDS = ("agx_xavier", "agx_orin-jp6", "nano")
 TEGRASTATS = (
     b"11-21-2025 08:49:48 RAM 13983/62780MB (lfb 424x4MB) SWAP 126/31390MB (cached 0MB) CPU "
     b"[90%@2201,off] EMC_FREQ 1%@2133 GR3D_FREQ 0%@[0,114] NVENC off cpu@48.5C tj@-256C "
@@ -164,8 +165,8 @@ def _board(root: Path, kind: str) -> Iterator[Target]:
         board = JetsonBoard(settings)
         board.describe()
         board.events()
-        identity = boards.identify(str(root))
-        clocks.told(reading.read_clocks(str(root)))
+        identity = identify(str(root))
+        clocks.told(board_files.read_clocks(str(root)))
         alarms.throttling(str(root))
         alarms.over_current(str(root))
         _sampled(lambda: BoardSource(str(root)))
@@ -187,15 +188,15 @@ def _read_files(root: Path) -> list[Path]:
 
 
 def _clocks(root: Path) -> Iterator[Target]:
-    make_board(root, "agx")
+    make_board(root, "agx_xavier")
     path = root / "etc/nvpmodel.conf"
     steps = {"cpu_mhz": [100.0, 200.0], "gpu_mhz": [], "emc_mhz": [300.0]}
 
     def read() -> None:
-        conf = reading.board_conf(str(root))
+        conf = board_files.board_conf(str(root))
         for mode in conf.modes:
             clocks.limits(mode, steps)
-        reading.custom_conf(conf, 0, 0, 0, 0, reading.tables(str(root)))
+        board_files.custom_conf(conf, 0, 0, 0, 0, board_files.tables(str(root)))
 
     target = on_file(path, "text", read, "nvpmodel.conf", "")
     yield target._replace(allowed=(ValueError,))  # its docstring; the callers say where

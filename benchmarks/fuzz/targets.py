@@ -32,7 +32,7 @@ from epochwatt.claims.tables import EpochTable, PublishedTable, read_rows
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
-from epochwatt.device import history
+from epochwatt.device import last_measurement
 from epochwatt.fakeboard import replay
 from epochwatt.published import numbers as published
 from epochwatt.records import checksums
@@ -122,10 +122,10 @@ def attempts(folder: Path) -> Iterator[Target]:
         assert isinstance(runs.begin(template.EPOCHS)["started_unix_s"], (int, float))  # type: ignore[index]
 
     yield Target("attempt.json", "json", [good], begin)
-    history.remember("a" * 32, template.RUN, 1)
-    last = next(Path(tempfile.gettempdir()).glob(f"*/{history.LAST}"))
+    last_measurement.remember("a" * 32, template.RUN, 1)
+    last = next(Path(tempfile.gettempdir()).glob(f"*/{last_measurement.LAST}"))
     meta = runs.read(1).meta
-    yield on_file(last, "json", lambda: history.interruption(meta))
+    yield on_file(last, "json", lambda: last_measurement.interruption(meta))
 
 
 def results(folder: Path) -> Iterator[Target]:

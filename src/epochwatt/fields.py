@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Tuple
 SCHEMA_VERSION = 2
 READABLE_SCHEMAS = (1, 2)  # of records: 1 differs from 2 in the tables' columns of energy only
 TWIN = "twin"  # the backend whose runs are simulated
+FORMER_BOARDS = {"orin_agx": "agx_orin"}  # kinds in records and configuration, old -> new name
 PROTOCOL = 1  # of the measuring procedure; part of every run id (docs/decisions/0002)
 
 # A factor without a default: it stands in every hash and has to be resolved for every run.

@@ -9,7 +9,7 @@ from benchmarks import __main__ as command
 from benchmarks import measured, prediction, prediction_measured
 from benchmarks.results import REPOSITORY, Result
 from benchmarks.synthetic_truth import World
-from epochwatt.fakeboard.kinds import KINDS
+from epochwatt.device.kinds import KINDS
 from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.prediction.models import physical
 from epochwatt.prediction.recommend.board_tables import board_of_kind
@@ -82,7 +82,7 @@ def test_answers_are_held_against_the_truth(monkeypatch, modes, true_s, true_w, 
 
     monkeypatch.setattr(prediction, "recommend", recommend)
     world = World("one", world_of(200.0, true_s), world_of(10.0, true_w))
-    board = board_of_kind(KINDS["agx"])
+    board = board_of_kind(KINDS["agx_xavier"])
     bench = prediction.Bench(board, None, modes, modes[:4], [], {})
     *found, wrong_way = prediction._answer(bench, world, seed=0)
     assert found == pytest.approx(told, rel=0.02)

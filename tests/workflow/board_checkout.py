@@ -8,7 +8,8 @@ from full_checkout import FullCheckout
 
 from epochwatt.fakeboard.board import FakeBoard, make_board
 
-DEVICES = {"agx": "agx", "nx": "nx", "nano": "nano", "orin-jp5": "orin", "orin-jp6": "orin"}
+DEVICES = {"agx_xavier": "agx", "xavier_nx": "nx", "nano": "nano", "agx_orin-jp5": "orin"}
+DEVICES["agx_orin-jp6"] = "orin"
 MODES = {  # nominal, as people write them: the nearest step is set
     "agx": {
         "g": {"cores": 8, "cpu_mhz": 2265, "gpu_mhz": 1377, "emc_mhz": 2133},

@@ -15,7 +15,7 @@ from epochwatt.study.runs import Run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OLD_PYTHON = REPOSITORY / ".venv-board/bin/python"
-KINDS = ("agx", "nx", "nano", "orin-jp5")
+KINDS = ("agx_xavier", "xavier_nx", "nano", "agx_orin-jp5")
 
 
 def three_modes(checkout: BoardCheckout, **factors) -> dict:
@@ -115,7 +115,7 @@ def test_modes_differ_in_what_the_board_was(ran):
 @pytest.fixture
 def agx(shop) -> BoardCheckout:
     """A fake AGX Xavier and one run of three epochs of more than a second."""
-    checkout = shop.board("agx")
+    checkout = shop.board("agx_xavier")
     checkout.study([one_mode(checkout)], epochs=2)
     shop.provide_data(checkout)
     return checkout
@@ -174,7 +174,7 @@ def test_a_throttled_epoch_does_not_count(agx):
 
 
 def test_goes_on_after_the_restart_that_a_mode_needs(shop):
-    checkout = shop.board("orin-jp6")  # delivered in a mode with another TPC mask
+    checkout = shop.board("agx_orin-jp6")  # delivered in a mode with another TPC mask
     checkout.study([one_mode(checkout)])
     shop.provide_data(checkout)
     before = checkout.board.snapshot()

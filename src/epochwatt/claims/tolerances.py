@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
-from epochwatt.study.config import validated
+from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
 TERMS = "config/claims.yaml"

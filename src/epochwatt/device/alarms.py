@@ -9,7 +9,7 @@ import os
 import re
 from typing import List, NamedTuple, Optional
 
-from epochwatt.device.reading import text
+from epochwatt.device.board_files import text
 
 Alarm = NamedTuple(
     "Alarm",

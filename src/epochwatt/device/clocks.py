@@ -1,13 +1,13 @@
 """What a power mode asks of the clocks, and whether they are so (board side: Python 3.6 grammar).
 
 A mode is told by its keys: `cores` (how many are on), `cpu_mhz`, `gpu_mhz`, `emc_mhz` (memory).
-What is called `clocks` here is the answer of `reading.read_clocks`.
+What is called `clocks` here is the answer of `board_files.read_clocks`.
 """
 
 from typing import Any, Dict, List, Optional, Tuple
 
+from epochwatt.device.board_files import Mode
 from epochwatt.device.frequencies import WITHIN
-from epochwatt.device.reading import Mode
 from epochwatt.errors import ConfigError
 
 KEYS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")

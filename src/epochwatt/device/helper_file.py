@@ -1,14 +1,14 @@
 """The root helper as one file (board side: Python 3.6 grammar).
 
 The file is a program of Python's own kind, a ZIP archive behind a `#!` line (zipapp, PEP 441), of
-two modules that are stored as they are: `less` shows their text.
+three modules that are stored as they are: `less` shows their text.
 """
 
 import io
 import os
 import zipfile
 
-_MODULES = ("reading.py", "root_helper.py")
+_MODULES = ("kinds.py", "board_files.py", "root_helper.py")
 _MAIN = """import sys
 
 from epochwatt.device.root_helper import main

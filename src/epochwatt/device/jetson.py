@@ -15,7 +15,7 @@ import time
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Tuple
 
-from epochwatt.device import alarms, boards, clocks, reading
+from epochwatt.device import alarms, board_files, clocks, identity
 from epochwatt.device.frequencies import resolve
 from epochwatt.device.machine import Machine, outcome
 from epochwatt.device.root_helper import FOLDER, INSTALLED, REBOOT, REFUSED, STATE
@@ -41,7 +41,7 @@ class JetsonBoard(Machine):
 
     def __init__(self, settings: Dict[str, Any]) -> None:
         super().__init__(settings)
-        self.identity = boards.identify(self.root)
+        self.identity = identity.identify(self.root)
         self.backend = "fake" if self._fake_because() else "jetson"
         self._seen = {"throttle": 0, "over_current": 0}  # found active at calls of `events`
 
@@ -62,7 +62,7 @@ class JetsonBoard(Machine):
     def describe(self) -> Dict[str, Any]:
         """Return what `host.describe` says, and board, software and tables of clocks."""
         about = super().describe()
-        about["machine"]["n_cpus"] = len(reading.cpus(self.root))  # also those that are offline
+        about["machine"]["n_cpus"] = len(board_files.cpus(self.root))  # also those that are offline
         if self.identity is not None:
             about["machine"]["board"] = self.identity.kind
             about["machine"]["model"] = self.identity.model
@@ -75,7 +75,7 @@ class JetsonBoard(Machine):
 
     def _steps_mhz(self) -> Dict[str, List[float]]:
         """Return the clocks the board can be set to; empty where its table is not known."""
-        tables = reading.tables(self.root)
+        tables = board_files.tables(self.root)
         return {
             "cpu_mhz": [khz / 1e3 for khz in tables.cpu_khz],
             "gpu_mhz": [hz / 1e6 for hz in tables.gpu_hz],
@@ -124,7 +124,7 @@ class JetsonBoard(Machine):
             log.warning("the board still has settings of an earlier process; putting them back")
             self.restore()
         if not mode and dvfs == "on":
-            now = clocks.told(reading.read_clocks(self.root))
+            now = clocks.told(board_files.read_clocks(self.root))
             return outcome(mode, dvfs, read_back=now)
         resolved = self._resolved(mode)
         if "nvpmodel" in mode:
@@ -153,7 +153,7 @@ class JetsonBoard(Machine):
             key: resolve(key, mode[key], steps[key]) for key in steps if key in mode
         }
         if "cores" in mode:
-            n_cpus = len(reading.cpus(self.root))
+            n_cpus = len(board_files.cpus(self.root))
             if not 1 <= mode["cores"] <= n_cpus:
                 raise ConfigError(
                     "cores: {} of a board that has {}\n  allowed: 1 to {}".format(
@@ -165,16 +165,16 @@ class JetsonBoard(Machine):
 
     def _named(self, name: str) -> Dict[str, Any]:
         """Return id and limits of a mode of the board's own nvpmodel.conf."""
-        path = os.path.join(self.root, reading.NVPMODEL_CONF)
+        path = os.path.join(self.root, board_files.NVPMODEL_CONF)
         try:
-            conf = reading.board_conf(self.root)
+            conf = board_files.board_conf(self.root)
         except ValueError as error:
             raise BoardError("{}: {}".format(path, error)) from error
         for mode in conf.modes:
             if mode.name == name:
                 found = clocks.limits(mode, self._steps_mhz())
                 kind = self.identity.kind if self.identity is not None else ""
-                share = reading.gpu_share(conf, mode, kind)
+                share = board_files.gpu_share(conf, mode, kind)
                 if share != 1:  # None: parts are gated off, how many of them is not known
                     found["gpu_share"] = share
                 return dict(found, nvpmodel=name, nvpmodel_id=mode.id)

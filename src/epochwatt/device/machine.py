@@ -6,7 +6,7 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from epochwatt.device import host, page_cache, storage
-from epochwatt.device.reading import text
+from epochwatt.device.board_files import text
 from epochwatt.errors import BoardError, ConfigError
 
 AS_IT_IS = "as it is"

@@ -1,6 +1,6 @@
 """The root helper: sets a board's clocks by fixed verbs, as root (board side: Python 3.6 grammar).
 
-`make setup-jetson` packs this module and `reading.py` into one file that root owns,
+`make setup-jetson` packs this module and `board_files.py` into one file that root owns,
 /usr/local/sbin/epochwatt-helper (`helper_file.py`); nothing else of epochwatt runs as root. It
 takes no path from its caller (its root is where it is installed, so a fake board holds one of its
 own) and checks each number against the board's own tables. It prints one line of JSON. Exit status:
@@ -18,8 +18,8 @@ import subprocess
 import time
 from typing import Any, Callable, Dict, List, Tuple
 
-from epochwatt.device import reading
-from epochwatt.device.reading import NVPMODEL_CONF, Mode
+from epochwatt.device import board_files
+from epochwatt.device.board_files import NVPMODEL_CONF, Mode
 
 VERSION = "1"
 INSTALLED = "usr/local/sbin/epochwatt-helper"
@@ -106,18 +106,25 @@ def remember(root: str) -> Tuple[Dict[str, Any], bool]:
     """Return what was set before the first change, and whether that is to come now."""
     state = stored()
     if state:
-        if state["boot_id"] != reading.boot_id(root):
+        if state["boot_id"] != board_files.boot_id(root):
             raise HelperError(REFUSED, "settings of before the board's start wait for `restore`")
         return state, False
     mode = nvpmodel(root)["id"]
-    if mode not in [known.id for known in reading.board_conf(root).modes]:
+    if mode not in [known.id for known in board_files.board_conf(root).modes]:
         raise HelperError(REFUSED, "nvpmodel -q names no mode; set one: sudo nvpmodel -m ID")
     forget()  # jetson_clocks asks a question before it overwrites a file
     said = run(root, JETSON_CLOCKS, "--store", os.path.join(root, FOLDER, PINS))
     if not os.path.exists(PINS) or not os.path.getsize(PINS):
         raise HelperError(FAILED, "jetson_clocks --store wrote no file: " + said[-300:])
-    state = {"boot_id": reading.boot_id(root), "mode": mode, "pinned": False, "fan_is_max": False}
-    state["fan"] = {name: reading.text(folder, name) for folder, name, _ in reading.fan_files(root)}
+    state = {
+        "boot_id": board_files.boot_id(root),
+        "mode": mode,
+        "pinned": False,
+        "fan_is_max": False,
+    }
+    state["fan"] = {
+        name: board_files.text(folder, name) for folder, name, _ in board_files.fan_files(root)
+    }
     state["fan_service"] = fan_service(root, "is-active").strip() == "active"
     return store(state), True
 
@@ -173,13 +180,15 @@ def loosen(root: str, state: Dict[str, Any]) -> Dict[str, Any]:
     if state["pinned"]:
         run(root, JETSON_CLOCKS, "--restore", os.path.join(root, FOLDER, PINS))
         state = store(state, pinned=False)
-    for cpu in reading.cpus(root):
-        write(reading.cpu_folder(root, cpu) + "/online", "1")
+    for cpu in board_files.cpus(root):
+        write(board_files.cpu_folder(root, cpu) + "/online", "1")
     ranges = [
-        (reading.cpu_folder(root, cpu) + "/cpufreq/scaling_", reading.cpu_khz(root))
-        for cpu in reading.cpus(root)
+        (board_files.cpu_folder(root, cpu) + "/cpufreq/scaling_", board_files.cpu_khz(root))
+        for cpu in board_files.cpus(root)
     ]
-    for beginning, steps in ranges + [((reading.find_gpu(root) or "") + "/", reading.gpu_hz(root))]:
+    for beginning, steps in ranges + [
+        ((board_files.find_gpu(root) or "") + "/", board_files.gpu_hz(root))
+    ]:
         if steps:
             write(beginning + "max_freq", str(steps[-1]))
             write(beginning + "min_freq", str(steps[0]))
@@ -203,7 +212,7 @@ def set_mode(root: str, mode: Mode, own_conf: str = "") -> str:
 
 def check_mask(root: str, mode: Mode) -> None:
     """Check that the mode has the GPU's TPC mask, which changes only when the board starts."""
-    running, wanted = reading.running_mask(root), reading.tpc_mask(mode)
+    running, wanted = board_files.running_mask(root), board_files.tpc_mask(mode)
     if None not in (running, wanted) and running != wanted:
         why = "the GPU runs with TPC mask {}, the mode has {}".format(running, wanted)
         raise HelperError(REBOOT, _REBOOT.format(why, mode.id))
@@ -230,7 +239,7 @@ def turn_fan_up(root: str) -> List[str]:
     fan_service(root, "stop")
     return [
         name
-        for folder, name, value in reading.fan_files(root)
+        for folder, name, value in board_files.fan_files(root)
         if not write(folder + "/" + name, value)
     ]
 
@@ -239,13 +248,13 @@ def turn_fan_up(root: str) -> List[str]:
 def status(root: str) -> Dict[str, Any]:
     """Tell which board this is, its power mode, and whether something waits for `restore`."""
     waits = os.path.lexists(os.path.join(root, FOLDER, STATE))
-    about = {"version": VERSION, "stored": waits, "kind": reading.board_kind(root)}
+    about = {"version": VERSION, "stored": waits, "kind": board_files.board_kind(root)}
     return dict(about, nvpmodel=nvpmodel(root))
 
 
 def named_mode(root: str, mode_id: int) -> Dict[str, Any]:
     """Set a mode of the board's own nvpmodel.conf."""
-    for mode in reading.board_conf(root).modes:
+    for mode in board_files.board_conf(root).modes:
         if mode.id == mode_id:
             return switch(root, mode)
     raise HelperError(REFUSED, "{} has no mode {}".format(NVPMODEL_CONF, mode_id))
@@ -253,13 +262,13 @@ def named_mode(root: str, mode_id: int) -> Dict[str, Any]:
 
 def custom_mode(root: str, *numbers: int) -> Dict[str, Any]:
     """Set cores, CPU kHz, GPU Hz and EMC Hz, each of them one that the board has."""
-    conf = reading.board_conf(root)
+    conf = board_files.board_conf(root)
     try:
         cores, cpu, gpu, emc = numbers
-        own_conf = reading.custom_conf(conf, cores, cpu, gpu, emc, reading.tables(root))
+        own_conf = board_files.custom_conf(conf, cores, cpu, gpu, emc, board_files.tables(root))
     except ValueError as error:
         raise HelperError(REFUSED, str(error)) from error
-    return switch(root, reading.parse_conf(own_conf).modes[0], own_conf)
+    return switch(root, board_files.parse_conf(own_conf).modes[0], own_conf)
 
 
 def pin_clocks(root: str) -> Dict[str, Any]:
@@ -270,7 +279,7 @@ def pin_clocks(root: str) -> Dict[str, Any]:
 
 def fan_max(root: str) -> Dict[str, Any]:
     """Turn the fan up."""
-    if not reading.fan_files(root):
+    if not board_files.fan_files(root):
         raise HelperError(REFUSED, "this board has no fan that is known here")
     store(remember(root)[0], fan_is_max=True)
     failed = turn_fan_up(root)
@@ -284,10 +293,12 @@ def restore(root: str) -> Dict[str, Any]:
     state = stored()
     if not state:
         return {"restored": False}
-    mode = next((mode for mode in reading.board_conf(root).modes if mode.id == state["mode"]), None)
+    mode = next(
+        (mode for mode in board_files.board_conf(root).modes if mode.id == state["mode"]), None
+    )
     if mode is None:
         raise HelperError(FAILED, "{} has no mode {} any more".format(NVPMODEL_CONF, state["mode"]))
-    same_start = state["boot_id"] == reading.boot_id(root)
+    same_start = state["boot_id"] == board_files.boot_id(root)
     try:
         check_mask(root, mode)
         if same_start:
@@ -302,11 +313,11 @@ def restore(root: str) -> Dict[str, Any]:
         raise HelperError(FAILED, "nvpmodel did not take mode {}: {}".format(mode.id, said[-300:]))
     if same_start:
         run(root, JETSON_CLOCKS, "--restore", os.path.join(root, FOLDER, PINS))
-        changed = ", ".join(reading.not_put_back(root, PINS)[:3])
+        changed = ", ".join(board_files.not_put_back(root, PINS)[:3])
         if changed:
             raise HelperError(FAILED, "not as before: {}; start the board again".format(changed))
     if same_start and state["fan_is_max"]:
-        for folder, name, _ in reversed(reading.fan_files(root)):
+        for folder, name, _ in reversed(board_files.fan_files(root)):
             if re.match(r"[0-9]{1,3}$", str(state["fan"].get(name))):
                 write(os.path.join(folder, name), state["fan"][name])
         if state["fan_service"]:
@@ -325,7 +336,7 @@ def drop_caches(root: str) -> Dict[str, Any]:
 
 # what only looks, what changes something (one at a time), and how many numbers each takes
 _Verbs = Dict[str, Tuple[int, Callable[..., Dict[str, Any]]]]
-_LOOKS: _Verbs = {"status": (0, status), "read-clocks": (0, reading.read_clocks)}
+_LOOKS: _Verbs = {"status": (0, status), "read-clocks": (0, board_files.read_clocks)}
 _CHANGES: _Verbs = {
     "named-mode": (1, named_mode),
     "custom-mode": (4, custom_mode),
@@ -360,7 +371,7 @@ def act(words: List[str]) -> Dict[str, Any]:
         raise HelperError(REFUSED, "this works only as /{} (make setup-jetson)".format(INSTALLED))
     if root == "/" and os.geteuid() != 0:
         raise HelperError(REFUSED, "this works only as root: sudo -n {} ...".format(path))
-    place = reading.not_roots_alone(path) if root == "/" else ""
+    place = board_files.not_roots_alone(path) if root == "/" else ""
     if place:
         raise HelperError(REFUSED, "{} is not root's alone: make setup-jetson".format(place))
     if verb in _CHANGES:

@@ -7,7 +7,7 @@ import os
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from epochwatt.device.reading import text
+from epochwatt.device.board_files import text
 from epochwatt.errors import BoardError
 
 TRANSPORTS = ("nvme", "sd", "emmc", "usb", "sata", "ram", "network", "virtual", "unknown")

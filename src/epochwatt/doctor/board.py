@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from epochwatt.device import alarms, clocks, reading
+from epochwatt.device import alarms, board_files, clocks
 from epochwatt.device.frequencies import resolve
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.root_helper import VERSION
@@ -80,7 +80,7 @@ def tables(board: JetsonBoard) -> Iterator[Finding]:
 
 
 def _steps_mhz(board: JetsonBoard) -> dict[str, list[float]]:
-    tables = reading.tables(board.root)
+    tables = board_files.tables(board.root)
     return {
         "cpu_mhz": [khz / 1e3 for khz in tables.cpu_khz],
         "gpu_mhz": [hz / 1e6 for hz in tables.gpu_hz],
@@ -90,9 +90,9 @@ def _steps_mhz(board: JetsonBoard) -> dict[str, list[float]]:
 
 def modes(subject: Subject, board: JetsonBoard) -> Iterator[Finding]:
     """List the modes of nvpmodel, and check that the board has those of the device file."""
-    path = Path(board.root, reading.NVPMODEL_CONF)
+    path = Path(board.root, board_files.NVPMODEL_CONF)
     try:
-        conf = reading.parse_conf(reading.text(board.root, reading.NVPMODEL_CONF))
+        conf = board_files.parse_conf(board_files.text(board.root, board_files.NVPMODEL_CONF))
         named = {mode.name: mode.id for mode in conf.modes}
         listed = ", ".join(f"{name} ({number})" for name, number in named.items())
         yield ok(_MODES, f"nvpmodel: {listed}")
@@ -111,7 +111,7 @@ def _refused(
     subject: Subject, board: JetsonBoard, named: dict[str, int]
 ) -> Iterator[tuple[str, str]]:
     """Yield each mode of the device file that this board does not have, and why."""
-    steps_mhz, n_cpus = _steps_mhz(board), len(reading.cpus(board.root))
+    steps_mhz, n_cpus = _steps_mhz(board), len(board_files.cpus(board.root))
     for name, mode in subject.device.power_modes.items():
         settings = mode.model_dump(exclude_none=True)
         try:
@@ -136,7 +136,7 @@ def helper(board: JetsonBoard) -> Iterator[Finding]:
         if "password" in str(error):
             do = "allow this user to call it without one: make setup-jetson, as this user"
         yield problem(_HELPER, str(error).partition(". Install")[0], do)
-        yield from _readable(clocks.told(reading.read_clocks(board.root)), "by this user")
+        yield from _readable(clocks.told(board_files.read_clocks(board.root)), "by this user")
         return
     yield ok(_HELPER, "it answers without a password: modes, clocks and fan can be set")
     if status["version"] != VERSION:

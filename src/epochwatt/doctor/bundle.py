@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import __version__
-from epochwatt.device import reading
-from epochwatt.device.boards import identify
+from epochwatt.device import board_files
+from epochwatt.device.identity import identify
 from epochwatt.doctor.disguise import disguised, disguised_value, names_of
 from epochwatt.doctor.examine import SECONDS, examine, report_lines
 from epochwatt.doctor.readings import Readings, read_all
@@ -131,7 +131,7 @@ def _summary(subject: Subject, readings: Readings) -> dict[str, Any]:
 def _nvpmodel(root: str) -> dict[str, Any] | None:
     """Return the facts of the board's nvpmodel.conf; None: there is none that can be read."""
     try:
-        conf = reading.parse_conf(reading.text(root, reading.NVPMODEL_CONF))
+        conf = board_files.parse_conf(board_files.text(root, board_files.NVPMODEL_CONF))
     except ValueError:
         return None
     return {

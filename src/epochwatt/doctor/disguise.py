@@ -4,8 +4,8 @@ import getpass
 import platform
 import re
 
-from epochwatt.device.boards import identify
-from epochwatt.device.reading import text
+from epochwatt.device.board_files import text
+from epochwatt.device.identity import identify
 
 _WITH_NAMES = ("serial-number", "cpuinfo", "version", "boot_id")  # readings that may hold names
 _NO_BOOT = "00000000-0000-0000-0000-000000000000"

@@ -12,9 +12,9 @@ from typing import Any
 
 from epochwatt import __version__
 from epochwatt.device import page_cache, storage
-from epochwatt.device.boards import identify
+from epochwatt.device.board_files import text
+from epochwatt.device.identity import identify
 from epochwatt.device.jetson import JetsonBoard
-from epochwatt.device.reading import text
 from epochwatt.device.storage import Medium
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor import sensors

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt.device import reading
+from epochwatt.device import board_files
 from epochwatt.doctor.finding import Finding, info, ok, warning
 from epochwatt.doctor.subject import Recording, Subject
 from epochwatt.records.samples import read_samples
@@ -167,7 +167,7 @@ def _no_power(subject: Subject) -> str:
 def other_sources(subject: Subject, recording: Recording) -> Iterator[Finding]:
     """Report which other power sources of the board would work."""
     root = subject.machine.root
-    kind = reading.board_kind(root)
+    kind = board_files.board_kind(root)
     for make in (Ina3221Source, TegrastatsSource):
         if not kind or make.name in recording.statistics["sources"]:
             continue
@@ -186,9 +186,9 @@ def temperatures(subject: Subject) -> Iterator[Finding]:
     """Report the temperature of each thermal zone."""
     zones = []
     for folder in sorted(Path(subject.machine.root, "sys/class/thermal").glob("thermal_zone*")):
-        temp = reading.text(str(folder), "temp")
+        temp = board_files.text(str(folder), "temp")
         if temp.lstrip("-").isdigit() and int(temp) > -200_000:
-            zones.append(f"{reading.text(str(folder), 'type')} {int(temp) / 1e3:.1f}")
+            zones.append(f"{board_files.text(str(folder), 'type')} {int(temp) / 1e3:.1f}")
     if zones:
         yield ok("temperature", f"{', '.join(zones)} °C")
     else:

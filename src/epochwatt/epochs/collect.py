@@ -172,8 +172,16 @@ def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
 
     Older records do not say which GPU it was.
     """
-    cards = {told["gpu_uuid"] for told in (meta, first) if told.get("gpu_uuid")}
-    return len(cards) > 1 or any(meta[key] != first[key] for key in ("machine", "software"))
+    cards = {record["gpu_uuid"] for record in (meta, first) if record.get("gpu_uuid")}
+    machines = [_machine(record) for record in (meta, first)]
+    return len(cards) > 1 or machines[0] != machines[1] or meta["software"] != first["software"]
+
+
+def _machine(meta: dict[str, Any]) -> dict[str, Any]:
+    """Return what a record tells of its machine, the kind of board by its name of today."""
+    machine: dict[str, Any] = meta["machine"]
+    kind = machine.get("board", "")
+    return {**machine, "board": fields.FORMER_BOARDS.get(kind, kind)}
 
 
 def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:

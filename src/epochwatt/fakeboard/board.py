@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from epochwatt.device.kinds import EMC_CAP
 from epochwatt.errors import BoardError, ConfigError
-from epochwatt.fakeboard.kinds import KINDS, Kind
+from epochwatt.fakeboard.kinds import FakeKind, find_kind
 from epochwatt.fakeboard.model import FAULTS, Model
-from epochwatt.fakeboard.tools.board_files import CPU, EMC_CAP, NVFANCONTROL, BoardFiles
+from epochwatt.fakeboard.tools.board_files import CPU, NVFANCONTROL, BoardFiles
 from epochwatt.fakeboard.tree import PACKAGE, RUN, write_tree
 
 # Everything that a mode, locked clocks or the fan at full speed can change, as patterns.
@@ -31,20 +32,19 @@ def make_board(folder: str | os.PathLike[str], kind: str) -> "FakeBoard":
     Parameters
     ----------
     folder : the board's root
-    kind : nano, nx, agx, orin-jp5, orin-jp6 or orin-nano
+    kind : a name of `kinds.KINDS`
 
     Raises
     ------
     ConfigError
         No such kind, or there is something in the folder.
     """
-    if kind not in KINDS:
-        raise ConfigError(f"no fake board {kind!r}; there are {', '.join(KINDS)}")
+    fake = find_kind(kind)
     root = Path(folder).resolve()
     if root.exists() and any(root.iterdir()):
-        raise ConfigError(f"{root} is not empty: a fake board needs a folder of its own")
+        raise ConfigError(f"{root} is not empty", do="make the fake board in a new folder")
     root.mkdir(parents=True, exist_ok=True)
-    write_tree(root, KINDS[kind])
+    write_tree(root, fake)
     board = FakeBoard(root)
     board.reboot()
     Model(str(root)).step(0.0, 0.0)
@@ -63,7 +63,7 @@ class FakeBoard:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.root = Path(folder).resolve()
         self.files = BoardFiles(str(self.root))
-        self.kind: Kind = KINDS[self.files.facts["name"]]
+        self.kind: FakeKind = find_kind(self.files.facts["name"])
 
     def run(self, tool: str, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run one of the board's programs (its path below the root) with nothing on its input."""
@@ -88,7 +88,9 @@ class FakeBoard:
         for path in self._found(CPU + "cpu[0-9]*/cpuidle/state*/disable"):
             self.files.write(path, 0)
         self.files.write(self.files.facts["gpu_device"] + "/railgate_enable", 1)
-        self.files.write(self.files.emc["locked"], 0)
+        emc = self.files.emc
+        unlocked = 0 if "locked" in emc else self.kind.board.emc_hz[0]
+        self.files.write(emc.get("locked", emc["wanted"]), unlocked)
         if self.files.facts["fan"]["control"]:
             self.files.write(self.files.facts["fan"]["control"], 1)
         else:
@@ -102,7 +104,7 @@ class FakeBoard:
     def set_fault(self, name: str, value: Any = True) -> None:
         """Switch a fault of `model.FAULTS` on; None switches it off. The living process obeys."""
         if name not in FAULTS:
-            raise ConfigError(f"no fault {name!r}; there are {', '.join(FAULTS)}")
+            raise ConfigError(f"unknown fault {name!r}", allowed=FAULTS)
         path = self.root / RUN / "faults.json"
         faults = {**json.loads(path.read_text("utf-8")), name: value}
         kept = {key: setting for key, setting in faults.items() if setting is not None}
@@ -155,8 +157,8 @@ class FakeBoard:
         names += self._found(facts["gpu"] + "/m??_freq")
         names += [
             facts["gpu"] + "/governor",
-            *facts["dla_params"].values(),
-            self.files.emc["locked"],
+            *facts["dla"].values(),
+            self.files.emc.get("locked", self.files.emc["wanted"]),
         ]
         device = facts["gpu_device"]
         names += [device + "/railgate_enable", device + "/power/control"]

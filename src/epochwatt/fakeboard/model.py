@@ -41,7 +41,7 @@ def parts_w(
     return {
         "cpu": watts["cpu"] * online * (0.1 * clocks["cpu"] + 0.9 * cpu * clocks["cpu"] ** 2),
         "gpu": watts["gpu"] * (0.1 * clocks["gpu"] + 0.9 * gpu * clocks["gpu"] ** 2),
-        "mem": watts["mem"] * clocks["emc"] * (0.4 + 0.6 * max(cpu, gpu)),
+        "memory": watts["memory"] * clocks["emc"] * (0.4 + 0.6 * max(cpu, gpu)),
         "soc": watts["soc"],
         "io": watts["io"],
     }

@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from epochwatt.device.reading import NVPMODEL_CONF
+from epochwatt.device.board_files import NVPMODEL_CONF, Conf, Mode, Param, conf_text
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.fakeboard.tree import IO_ERROR
 
@@ -174,16 +174,10 @@ def _spoil(root: Path, path: Path, error: dict[str, Any]) -> None:
 
 def _conf(facts: dict[str, Any]) -> str:
     """Return the facts of an nvpmodel.conf in its grammar."""
-    lines = ["# from a bundle (epochwatt stand-in)"]
-    for name, param in facts["params"].items():
-        lines.append(f"< PARAM TYPE={param['type']} NAME={name} >")
-        lines += [f"{argument} {path}" for argument, path in param["paths"].items()]
-    for mode in facts["modes"]:
-        lines.append(f"< POWER_MODEL ID={mode['id']} NAME={mode['name']} >")
-        lines += [" ".join(row) for row in mode["settings"]]
-    if facts["default_id"] is not None:
-        lines.append(f"< PM_CONFIG DEFAULT={facts['default_id']} >")
-    return "\n".join([*lines, ""])
+    params = {name: Param(param["type"], param["paths"]) for name, param in facts["params"].items()}
+    modes = [Mode(mode["id"], mode["name"], mode["settings"]) for mode in facts["modes"]]
+    text = conf_text(Conf(params, modes, facts["default_id"]))
+    return "# from a bundle (epochwatt stand-in)\n" + text
 
 
 def _write_tegrastats(root: Path, lines: bytes) -> None:

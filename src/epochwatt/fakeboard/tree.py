@@ -1,19 +1,22 @@
-"""The files of a fake board as it is before its first start."""
+"""Writer of the files of a fake board that has never been started."""
 
 import json
 import os
 import sys
 import uuid
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import epochwatt
+from epochwatt.device.board_files import NVPMODEL_CONF, conf_text
 from epochwatt.device.helper_file import helper_file
+from epochwatt.device.kinds import Kind as BoardKind
 from epochwatt.device.root_helper import INSTALLED as INSTALLED_HELPER
-from epochwatt.fakeboard.conf import nvpmodel_conf
-from epochwatt.fakeboard.kinds import Kind
-from epochwatt.fakeboard.tools.board_files import CPU, EMC, EMC_CAP, FACTS, NVFANCONTROL, cpu_list
+from epochwatt.device.stock_modes import stock_conf
+from epochwatt.fakeboard.kinds import NC, Channel, FakeKind
+from epochwatt.fakeboard.tools.board_files import CPU, FACTS, NVFANCONTROL, cpu_list
 
 PACKAGE = Path(epochwatt.__file__).parent
 RUN = "run/epochwatt-stand-in/"
@@ -26,12 +29,6 @@ INSTALLED = {
 }
 IO_ERROR = "/proc/self/mem"  # opens, and answers every reading with an I/O error
 
-_BOARD = {4: "t186ref", 5: "t186ref", 6: "generic"}
-_COOLERS = {
-    4: ("pwm-fan", "cpu-balanced", "gpu-balanced"),
-    5: ("pwm-fan", "cpu-throttle-alert", "gpu-throttle-alert"),
-    6: ("pwm-fan", "cpu-throttle-alert", "gpu-throttle-alert"),
-}
 _HWMON = {
     "pwmfan": "sys/devices/platform/pwm-fan",
     "pwm_tach": "sys/devices/platform/39c0000.tachometer",
@@ -41,55 +38,76 @@ _HWMON = {
 Files = dict[str, Any]  # name -> content without its last newline; bytes as they are
 
 
-def facts(kind: Kind) -> dict[str, Any]:
+def facts(kind: FakeKind) -> dict[str, Any]:
     """Return what the tools and the process of a board need to know of its files."""
+    board, release = kind.board, kind.release
     return {
-        **asdict(kind),
+        "name": kind.name,
+        "kind": board.name,
+        "model": board.model,
+        "soc": board.soc,
+        "clusters": board.clusters,
+        "cpu_khz": board.cpu_khz,
+        "gpu_hz": kind.gpu_hz,
+        "gpu_device": release.gpu_device,
         "gpu": kind.gpu,
-        "jetpack": kind.jetpack,
-        "rails": [_rail_facts(kind, n) for n in range(len(kind.rails))],
-        "tegrastats_rails": [
-            rail.label for rail in kind.rails if kind.jetpack < 6 or rail.label in _shown_jp6(kind)
-        ],
+        "gpcs": board.gpcs,
+        "emc_hz": board.emc_hz,
+        "emc_files": board.emc_files,
+        "emc_cap": board.emc_cap,
+        "emc_top_is_0": board.emc_top_is_0,
+        "dla": board.dla,
+        "idle_states": board.idle_states,
+        "dialect": release.tegrastats,
+        "zones": [asdict(zone) for zone in kind.zones],
+        "rails": [_rail_facts(kind, channel) for channel in kind.channels],
+        "tegrastats_rails": _rails_of_tegrastats(kind),
+        "total": kind.total,
+        "watts": kind.watts,
+        "ram_mib": board.ram_mib,
+        "swap_mib": (board.ram_mib or 0) // 2,
         "fan": _fan_facts(kind),
         "oc": _hwmon(kind, "soctherm_oc") + "/oc3_event_cnt" if kind.hwmon else None,
         "throttlers": [f"sys/class/thermal/cooling_device{n}/" for n in (1, 2)],
     }
 
 
-def _shown_jp6(kind: Kind) -> set[str]:
-    return {rail.label for rail in kind.rails} - {"NC", "VDDQ_VDD2_1V8AO"}
+def _rails_of_tegrastats(kind: FakeKind) -> list[str]:
+    """Return the rails that tegrastats prints: from JetPack 6 on none that hangs below a sum."""
+    labels = [channel.label for channel in kind.channels]
+    if kind.jetpack < 6:
+        return labels
+    return [label for label in labels if label not in (NC, "VDDQ_VDD2_1V8AO")]
 
 
-def _hwmon(kind: Kind, what: str) -> str:
+def _hwmon(kind: FakeKind, what: str) -> str:
     """Return the folder of a hwmon device; a sensor is named by its bus and address."""
     device = _HWMON.get(what, f"sys/bus/i2c/drivers/ina3221/{what}")
     return f"{device}/hwmon/hwmon{kind.hwmon.index(what)}"
 
 
-def _iio(kind: Kind, chip: str) -> str:
-    chips = sorted({rail.chip for rail in kind.rails})
+def _iio(kind: FakeKind, chip: str) -> str:
+    chips = sorted({channel.chip for channel in kind.channels})
     return f"sys/bus/i2c/drivers/ina3221x/{chip}/iio:device{chips.index(chip)}"
 
 
-def _rail_facts(kind: Kind, number: int) -> dict[str, Any]:
-    """Return a rail with the files of its channel."""
-    rail = kind.rails[number]
-    n = rail.channel
+def _rail_facts(kind: FakeKind, channel: Channel) -> dict[str, Any]:
+    """Return a channel with its files."""
+    n = channel.channel
     if kind.hwmon:
-        folder = _hwmon(kind, rail.chip)
+        folder = _hwmon(kind, channel.chip)
         files = {"volt": f"in{n}_input", "curr": f"curr{n}_input", "alarm": f"curr{n}_crit_alarm"}
     else:
-        folder = _iio(kind, rail.chip)
+        folder = _iio(kind, channel.chip)
         files = {
             "volt": f"in_voltage{n}_input",
             "curr": f"in_current{n}_input",
             "power": f"in_power{n}_input",
         }
-    return {**asdict(rail), **{key: f"{folder}/{name}" for key, name in files.items()}}
+    return {**asdict(channel), **{key: f"{folder}/{name}" for key, name in files.items()}}
 
 
-def _fan_facts(kind: Kind) -> dict[str, Any]:
+def _fan_facts(kind: FakeKind) -> dict[str, Any]:
     """Return the fan's files: speed wanted and now, its control (None: a service), turns."""
     if kind.hwmon:
         pwm = _hwmon(kind, "pwmfan") + "/pwm1"
@@ -103,7 +121,7 @@ def _fan_facts(kind: Kind) -> dict[str, Any]:
     }
 
 
-def write_tree(root: Path, kind: Kind) -> None:
+def write_tree(root: Path, kind: FakeKind) -> None:
     """Write every file, link and tool of a board that has never been started."""
     files: Files = {FACTS: json.dumps(facts(kind), indent=1)}
     for part in (_etc_and_proc, _cpus, _gpu, _emc, _sensors, _thermal, _fan_and_counters):
@@ -137,46 +155,49 @@ def install(source: Path, target: Path) -> None:
     target.chmod(0o755)
 
 
-def _etc_and_proc(kind: Kind) -> Files:
+def _etc_and_proc(kind: FakeKind) -> Files:
     release, revision = kind.l4t
+    reference = "generic" if kind.jetpack > 5 else "t186ref"
     nul = b"\0"
+    names = [name.encode() + nul for name in kind.board.compatible]
     return {
         "etc/nv_tegra_release": f"# R{release} (release), REVISION: {revision}, GCID: 1, BOARD: "
-        f"{'t210ref' if kind.soc == 'tegra210' else _BOARD[kind.jetpack]}, EABI: aarch64, "
+        f"{'t210ref' if kind.board.soc == 'tegra210' else reference}, EABI: aarch64, "
         "DATE: Thu Jan  1 00:00:00 UTC 1970",
-        "etc/nvpmodel.conf": nvpmodel_conf(kind),
-        "proc/device-tree/model": kind.model.encode() + nul,
-        "proc/device-tree/compatible": b"".join(name.encode() + nul for name in kind.compatible),
+        NVPMODEL_CONF: "# made up for a fake board (epochwatt stand-in)\n"
+        + conf_text(stock_conf(kind.board, kind.release)),
+        "proc/device-tree/model": kind.board.model.encode() + nul,
+        "proc/device-tree/compatible": b"".join(names),
         "proc/device-tree/serial-number": kind.serial.encode() + nul,
         "proc/sys/kernel/random/boot_id": uuid.uuid4(),
         "proc/sys/vm/drop_caches": 0,
         **dict.fromkeys(
             ("proc/stat", "proc/meminfo", "proc/loadavg", "proc/swaps", "proc/vmstat"), ""
         ),
-        "var/lib/nvpmodel/status": f"pmode:{kind.default_mode:04d}",
+        "var/lib/nvpmodel/status": f"pmode:{kind.release.default_mode:04d}",
         RUN + "faults.json": "{}",
         RUN + "power.csv": "monotonic_s,power_w",
         **({NVFANCONTROL: 1} if kind.hwmon else {}),
     }
 
 
-def _cpus(kind: Kind) -> Files:
-    cpus = [cpu for cluster in kind.clusters for cpu in cluster]
-    lowest, highest = kind.cpu_khz[0], kind.cpu_khz[-1]
+def _cpus(kind: FakeKind) -> Files:
+    board, cpus = kind.board, range(kind.board.cores)
+    lowest, highest = board.cpu_khz[0], board.cpu_khz[-1]
     files: Files = {
         **dict.fromkeys([CPU + "present", CPU + "possible", CPU + "online"], cpu_list(cpus)),
         CPU + "offline": "",
     }
     for cpu in cpus:
         files[f"{CPU}cpu{cpu}/online"] = 1
-        for number, name in enumerate(kind.idle_states):
+        for number, name in enumerate(board.idle_states):
             state = f"{CPU}cpu{cpu}/cpuidle/state{number}/"
             files |= {state + "name": name, state + "disable": 0}
-    for cluster in kind.clusters:
+    for cluster in board.clusters:
         policy = f"{CPU}cpufreq/policy{cluster[0]}/"
         files |= {
             policy + "related_cpus": " ".join(map(str, cluster)),
-            policy + "scaling_available_frequencies": " ".join(map(str, kind.cpu_khz)),
+            **_steps(board, "cpu", policy + "scaling_available_frequencies", board.cpu_khz),
             policy + "scaling_available_governors": "userspace powersave performance schedutil",
             policy + "scaling_governor": "schedutil",
             policy + "scaling_setspeed": "<unsupported>",
@@ -187,62 +208,69 @@ def _cpus(kind: Kind) -> Files:
     return files
 
 
-def _gpu(kind: Kind) -> Files:
-    device, devfreq = kind.gpu_device + "/", kind.gpu + "/"
+def _gpu(kind: FakeKind) -> Files:
+    device, devfreq = kind.release.gpu_device + "/", kind.gpu + "/"
     masks = {mode.id: mode.tpc_mask for mode in kind.modes}
     files: Files = {
         device + "load": 0,
         device + "railgate_enable": 1,
         device + "power/control": "auto",
-        devfreq + "available_frequencies": " ".join(map(str, kind.gpu_hz)),
+        **_steps(kind.board, "gpu", devfreq + "available_frequencies", kind.gpu_hz),
         devfreq + "min_freq": kind.gpu_hz[0],
         devfreq + "max_freq": kind.gpu_hz[-1],
         devfreq + "cur_freq": kind.gpu_hz[0],
         devfreq + "governor": "nvhost_podgov",
     }
-    if masks[kind.default_mode] is not None:
-        files[device + "tpc_pg_mask"] = masks[kind.default_mode]
-    return files | dict.fromkeys(kind.dla_params.values(), 0)
+    if masks[kind.release.default_mode] is not None:
+        files[device + "tpc_pg_mask"] = masks[kind.release.default_mode]
+    return files | dict.fromkeys(kind.board.dla.values(), 0)
 
 
-def _emc(kind: Kind) -> Files:
-    names = EMC[kind.emc_layout]
-    rates = {"min": kind.emc_hz[0], "max": kind.emc_hz[-1], "locked": 0}
-    files = {names[key]: rates.get(key, kind.emc_hz[0]) for key in names}
-    if kind.emc_layout == "bpmp":
-        files["sys/kernel/debug/bpmp/debug/clk/emc/state"] = 1
-    return files | {EMC_CAP: 0, "sys/kernel/actmon_avg_activity/mc_all": 0}
+def _steps(board: BoardKind, clock: str, name: str, steps: Sequence[int]) -> Files:
+    """Return the file that lists a clock's steps; none where not all of them are known."""
+    return {} if clock in board.seen_only else {name: " ".join(map(str, steps))}
 
 
-def _sensors(kind: Kind) -> Files:
+def _emc(kind: FakeKind) -> Files:
+    names, steps = kind.board.emc_files, kind.board.emc_hz
+    rates = {"min": steps[0], "max": steps[-1], "locked": 0}
+    files = {path: rates.get(key, steps[0]) for key, path in names.items()}
+    if "bpmp" in names["now"]:
+        files[names["now"].replace("/rate", "/state")] = 1
+    if kind.board.emc_cap is not None:
+        files[kind.board.emc_cap] = 0
+    return files | {"sys/kernel/actmon_avg_activity/mc_all": 0}
+
+
+def _sensors(kind: FakeKind) -> Files:
     """Return the files of the INA3221 chips, in the layout of the board's driver."""
     files: Files = {}
-    for chip in sorted({rail.chip for rail in kind.rails}):
+    for chip in sorted({channel.chip for channel in kind.channels}):
         if not kind.hwmon:
             files[_iio(kind, chip) + "/name"] = "ina3221x"
             continue
         folder = _hwmon(kind, chip) + "/"
         files |= {folder + "name": "ina3221", folder + "in7_label": "sum of shunt voltages"}
         files |= {folder + "in7_input": 0, folder + "samples": 1, folder + "update_interval": 16}
-    for number, rail in enumerate(kind.rails):
-        names = _rail_facts(kind, number)
-        n, volt = rail.channel, names["volt"]
-        folder = volt.rpartition("/")[0] + "/"
+    for channel in kind.channels:
+        names = _rail_facts(kind, channel)
+        n = channel.channel
+        folder = names["volt"].rpartition("/")[0] + "/"
         limit_ma = 32760
         if kind.hwmon:
-            files |= {folder + f"in{n}_label": rail.label, folder + f"in{n}_enable": 1}
+            files |= {folder + f"in{n}_label": channel.label, folder + f"in{n}_enable": 1}
             files |= {folder + f"curr{n}_{end}": limit_ma for end in ("max", "crit")}
             files |= {folder + f"curr{n}_{end}_alarm": 0 for end in ("max", "crit")}
             files |= {folder + f"shunt{n}_resistor": 2000}
         else:
-            files |= {folder + f"rail_name_{n}": rail.label}
+            files |= {folder + f"rail_name_{n}": channel.label}
             files |= {folder + f"{end}_current_limit_{n}": limit_ma for end in ("warn", "crit")}
-        if rail.label != "NC":
+        if channel.label != NC:
             files |= {names[key]: 0 for key in ("volt", "curr", "power") if key in names}
     return files
 
 
-def _thermal(kind: Kind) -> Files:
+def _thermal(kind: FakeKind) -> Files:
     files: Files = {}
     for number, zone in enumerate(kind.zones):
         folder = f"sys/class/thermal/thermal_zone{number}/"
@@ -250,7 +278,8 @@ def _thermal(kind: Kind) -> Files:
         files |= {folder + "trip_point_0_type": "passive", folder + "trip_point_0_temp": 95000}
         if zone.place != "off":
             files[folder + "temp"] = 30000
-    for number, name in enumerate(_COOLERS[kind.jetpack]):
+    slowing = "{}-balanced" if kind.jetpack < 5 else "{}-throttle-alert"
+    for number, name in enumerate(("pwm-fan", slowing.format("cpu"), slowing.format("gpu"))):
         folder = f"sys/class/thermal/cooling_device{number}/"
         files |= {folder + "type": name, folder + "cur_state": 0, folder + "max_state": 10}
         if kind.hwmon:
@@ -258,7 +287,7 @@ def _thermal(kind: Kind) -> Files:
     return files
 
 
-def _fan_and_counters(kind: Kind) -> Files:
+def _fan_and_counters(kind: FakeKind) -> Files:
     fan = _fan_facts(kind)
     files: Files = {fan["pwm"]: 0, fan["now"]: 0, fan["rpm"]: 0}
     if not kind.hwmon:
@@ -269,19 +298,19 @@ def _fan_and_counters(kind: Kind) -> Files:
     return files | {f"{_hwmon(kind, name)}/name": name for name in _HWMON}
 
 
-def _links(kind: Kind) -> dict[str, str]:
+def _links(kind: FakeKind) -> dict[str, str]:
     """Return link -> target, both below the root; or the file that cannot be read."""
-    links = dict.fromkeys(kind.gpu_links, kind.gpu_device)
-    links[kind.gpu + "/device"] = kind.gpu_device
+    device = kind.release.gpu_device
+    links = dict.fromkeys((*kind.gpu_links, kind.gpu + "/device"), device)
     links["sys/class/devfreq/" + kind.gpu.rpartition("/")[2]] = kind.gpu
-    for cluster in kind.clusters:
+    for cluster in kind.board.clusters:
         for cpu in cluster:
             links[f"{CPU}cpu{cpu}/cpufreq"] = f"{CPU}cpufreq/policy{cluster[0]}"
     for number, name in enumerate(kind.hwmon):
         links[f"sys/class/hwmon/hwmon{number}"] = _hwmon(kind, name)
-    for number, rail in enumerate(kind.rails):
-        if rail.label == "NC":
-            names = _rail_facts(kind, number)
+    for channel in kind.channels:
+        if channel.label == NC:
+            names = _rail_facts(kind, channel)
             links |= {names["volt"]: IO_ERROR, names["curr"]: IO_ERROR}
     for number, zone in enumerate(kind.zones):
         if zone.place == "off":

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from epochwatt.device.board_files import board_kind
 from epochwatt.device.helper_file import helper_file
-from epochwatt.device.reading import board_kind
 from epochwatt.device.root_helper import FOLDER, INSTALLED, STATE
 from epochwatt.errors import BoardError, EpochwattError
 

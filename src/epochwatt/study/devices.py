@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from epochwatt.errors import ConfigError
-from epochwatt.study.config import Closed, Device, PowerMode, validated
+from epochwatt.study.config import Closed, Device, PowerMode
 from epochwatt.study.place import is_board
+from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
 DEVICES = "config/devices"

@@ -9,20 +9,14 @@ from typing import Any
 from epochwatt import fields
 from epochwatt.datasets.recipes import recipe
 from epochwatt.errors import ConfigError
-from epochwatt.study.config import (
-    Device,
-    Exclusion,
-    FactorValues,
-    Study,
-    WorkloadRow,
-    validated,
-)
+from epochwatt.study.config import Device, Exclusion, FactorValues, Study, WorkloadRow
 from epochwatt.study.devices import DEVICES, Devices, check_names, read_rows
 from epochwatt.study.imported import IMPORTED, imported_runs
 from epochwatt.study.place import absence, is_measured
 from epochwatt.study.power_mode import MODE_NUMBERS
 from epochwatt.study.runs import TWIN, Run, RunTable, canonical_json, run_id
 from epochwatt.study.selection import STUDIES, asked_names, selected
+from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
 WORKLOADS = "config/workloads.yaml"

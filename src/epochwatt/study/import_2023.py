@@ -29,11 +29,12 @@ from epochwatt.epochs.windows import window_mean, window_median
 from epochwatt.errors import ConfigError, RecordError
 from epochwatt.records import files
 from epochwatt.records.shapes import ANY
-from epochwatt.study.config import Device, FactorValues, WorkloadRow, validated
+from epochwatt.study.config import Device, FactorValues, WorkloadRow
 from epochwatt.study.imported import IMPORTED, SOURCE
 from epochwatt.study.logs_2023 import Epoch, Logs, Series, read_folder
 from epochwatt.study.runs import canonical_json, run_id
 from epochwatt.study.settings import load_settings
+from epochwatt.study.validation import validated
 from epochwatt.text import counted
 
 SETUPS = ("own", "sigmetrics2023", "hipcw2021")
@@ -97,7 +98,7 @@ def import_folder(folder: Path, told: Told, root: Path = Path()) -> list[str]:
         canonical = canonical_json(factors)
         run = run_id(factors, canonical)
         _check_size(logs, factors, folder)
-        if device.board == "orin_agx" and "power_w" in logs.series:
+        if device.board == "agx_orin" and "power_w" in logs.series:
             del logs.series["power_w"]
             logs.warnings.append("jtop 3.1 took one rail of an AGX Orin for all: no energy")
         source: dict[str, Any] = {

@@ -5,7 +5,7 @@ import platform
 from functools import lru_cache
 from pathlib import Path
 
-from epochwatt.device.boards import Identity, identify
+from epochwatt.device.identity import Identity, identify
 from epochwatt.device.storage import medium_of
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.config import Device, Storage

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from epochwatt.device.boards import identify
+from epochwatt.device.identity import identify
 from epochwatt.errors import ConfigError
-from epochwatt.study.config import Config, Study, validated
+from epochwatt.study.config import Config, Study
 from epochwatt.study.devices import DEVICES, Devices, read_rows
 from epochwatt.study.imported import IMPORTED
 from epochwatt.study.place import board_at_hand
 from epochwatt.study.runs import TWIN
 from epochwatt.study.starter import starter
+from epochwatt.study.validation import validated
 
 STUDIES = "config/studies.yaml"
 HOST_STUDIES = ("host-pipeline", "host-photographs")  # with SIMULATED what `auto` is on no board

@@ -11,13 +11,14 @@ from epochwatt import fields
 from epochwatt.device.locks import HolderLock
 from epochwatt.errors import ConfigError, LockedError
 from epochwatt.records import files
-from epochwatt.study.config import Figure, Flag, Plotting, WorkloadRow, validated
+from epochwatt.study.config import Figure, Flag, Plotting, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, load_table
 from epochwatt.study.idle_studies import FILE, IdleStudy
 from epochwatt.study.imported import IMPORTED
 from epochwatt.study.runs import Run, RunTable
 from epochwatt.study.selection import SIMULATED, STARTER, STUDIES, asked_names
+from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
 CONFIG = "config/config.yaml"

@@ -5,7 +5,7 @@ the mini-batch size do on each medium, and what each of the four settings of a p
 data set is scaled so that all of it takes about two hours.
 """
 
-from epochwatt.device.reading import Tables, cpus, tables
+from epochwatt.device.board_files import Tables, cpus, tables
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Device, PowerMode, Study
 from epochwatt.study.place import medium_is_here, no_medium
@@ -74,21 +74,17 @@ def starter(name: str, device: Device) -> tuple[Study, dict[str, PowerMode]]:
 def power_modes(clocks: Tables, n_cores: int) -> dict[str, PowerMode]:
     """Return the highest mode, one with each setting about halved, and one with all of them.
 
-    Where the memory's clocks are not known they are left alone, and there are five modes, not six.
+    A clock whose steps are not known (on most boards the memory's) is left alone and has no mode.
     """
-    full = {
-        "cores": n_cores,
-        "cpu_mhz": clocks.cpu_khz[-1] / 1e3,
-        "gpu_mhz": clocks.gpu_hz[-1] / 1e6,
-    }
-    half = {
-        "cores": max(1, n_cores // 2),
-        "cpu_mhz": _half(clocks.cpu_khz) / 1e3,
-        "gpu_mhz": _half(clocks.gpu_hz) / 1e6,
-    }
-    if clocks.emc_hz:
-        full["emc_mhz"] = clocks.emc_hz[-1] / 1e6
-        half["emc_mhz"] = _half(clocks.emc_hz) / 1e6
+    full: dict[str, float] = {"cores": n_cores}
+    half: dict[str, float] = {"cores": max(1, n_cores // 2)}
+    for key, steps, unit in (
+        ("cpu_mhz", clocks.cpu_khz, 1e3),
+        ("gpu_mhz", clocks.gpu_hz, 1e6),
+        ("emc_mhz", clocks.emc_hz, 1e6),
+    ):
+        if steps:
+            full[key], half[key] = steps[-1] / unit, _half(steps) / unit
     modes = {"max": full}
     for key in half:
         modes["half" + key.partition("_")[0]] = {**full, key: half[key]}

@@ -3,7 +3,7 @@
 Everything from files that stay open, once a second. Where only root may read (the memory's clock is
 in debugfs), the value is NaN and the settings say so.
 
-Sources: paths as in `device/reading.py`; jetson_clocks as quoted in rbonghi/jetson_stats issue
+Sources: paths as in `device/board_files.py`; jetson_clocks as quoted in rbonghi/jetson_stats issue
 323 (memory of the Nano); Linux Documentation/driver-api/thermal/sysfs-api.rst.
 """
 
@@ -11,7 +11,8 @@ import glob
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from epochwatt.device import alarms, reading
+from epochwatt.device import alarms, board_files
+from epochwatt.device.kinds import EMC_CLOCK_FILES
 from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
 from epochwatt.telemetry.open_files import Handle, contents, number, readable, text
 from epochwatt.telemetry.source import NAN, Source
@@ -23,11 +24,6 @@ _LOADS = (  # of the GPU, from its devfreq folder; 0 to 1000
     "device/load",
     "../../load",
     "../load",
-)
-_EMC_CLOCKS = (  # Hz
-    "sys/kernel/debug/bpmp/debug/clk/emc/rate",
-    "sys/kernel/debug/clk/emc/clk_rate",
-    "sys/kernel/debug/clk/override.emc/clk_rate",
 )
 _EMC_LOADS = (  # kHz of the memory's clock that were of use
     "sys/kernel/actmon_avg_activity/mc_all",
@@ -54,10 +50,10 @@ class BoardSource(Source):
     period_s = 1.0
 
     def __init__(self, root: str) -> None:
-        gpu = reading.find_gpu(root)
+        gpu = board_files.find_gpu(root)
         self._gpu_clock = _first([os.path.join(gpu, "cur_freq")] if gpu else [])
         self._gpu_load = _first([os.path.join(gpu, place) for place in _LOADS] if gpu else [])
-        self._emc_clock = _first([os.path.join(root, path) for path in _EMC_CLOCKS])
+        self._emc_clock = _first([os.path.join(root, path) for path in EMC_CLOCK_FILES])
         self._emc_load = _first([os.path.join(root, path) for path in _EMC_LOADS])
         self._fan = _first(_fans(root))
         self._throttles = _throttles(root)

@@ -3,7 +3,7 @@
 import logging
 from typing import Callable, Dict, List, Optional
 
-from epochwatt.device import reading
+from epochwatt.device import board_files
 from epochwatt.telemetry import which_gpu
 from epochwatt.telemetry.board import BoardSource
 from epochwatt.telemetry.host import HostSource
@@ -39,7 +39,7 @@ def sources(
     refused : takes up why a source is not used that others would take for the run's: name -> reason
     """
     refused = {} if refused is None else refused
-    kind = reading.board_kind(root)
+    kind = board_files.board_kind(root)
     makers: List[Callable[[], Optional[Source]]] = [
         lambda: HostSource("/", pid, data_path, board_root=root)
     ]

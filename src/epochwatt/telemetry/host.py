@@ -8,7 +8,7 @@ import os
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from epochwatt.device import reading
+from epochwatt.device import board_files
 from epochwatt.telemetry.open_files import Handle, contents, number, readable, text
 from epochwatt.telemetry.process_tree import ProcessTree, added
 from epochwatt.telemetry.source import NAN, Source
@@ -194,9 +194,9 @@ def cpu_clocks(root: str) -> List[Tuple[int, Handle]]:
     them that is on: readers leave out the clock of a core that is off.
     """
     clocks: Dict[str, Tuple[int, Handle]] = {}
-    online = reading.online(root)
-    for cpu in sorted(reading.cpus(root), key=lambda cpu: (cpu not in online, cpu)):
-        folder = os.path.realpath(os.path.join(reading.cpu_folder(root, cpu), "cpufreq"))
+    online = board_files.online(root)
+    for cpu in sorted(board_files.cpus(root), key=lambda cpu: (cpu not in online, cpu)):
+        folder = os.path.realpath(os.path.join(board_files.cpu_folder(root, cpu), "cpufreq"))
         if folder in clocks or len(clocks) == MAX_CLOCKS:
             continue
         handle = readable(os.path.join(folder, "scaling_cur_freq"), 64)

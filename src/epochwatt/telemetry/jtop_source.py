@@ -22,9 +22,10 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
+from epochwatt.device.kinds import KINDS
 from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
 from epochwatt.telemetry.ina3221_chip import sensor
-from epochwatt.telemetry.rails import BOARDS, ModulePower, is_connected
+from epochwatt.telemetry.rails import ModulePower, is_connected
 from epochwatt.telemetry.source import NAN, READ_ERRORS, Arrivals, Service
 
 START_S = 20.0  # to connect; the service may hang, and the client would wait for ever
@@ -53,7 +54,7 @@ def open_jtop(kind: str, interval_s: float = 1.0) -> "JtopSource":
 
     Parameters
     ----------
-    kind : kind of board, as `rails.BOARDS` names it
+    kind : kind of board, a name of `kinds.KINDS`
     interval_s : wished time between samples; the service keeps that of its first client
 
     Raises
@@ -323,7 +324,7 @@ def _of_4(client: Any) -> Reading:
 def _of_3(client: Any, kind: str) -> Reading:
     """Return a sample of 3.x: a part of each label is gone, and the name of the input rail too."""
     total, rails = client.power
-    roots = {rail.label: rail.parent for rail in BOARDS[kind].rails} if kind in BOARDS else {}
+    roots = {rail.label: rail.parent for rail in KINDS[kind].rails} if kind in KINDS else {}
     labels = {re.sub("VDD_|POM_", "", label).replace("_", " "): label for label in roots}
     watts = {labels.get(k, k): _number(v["cur"], 1e3) for k, v in rails.items() if is_connected(k)}
     total_w = _number(total.get("cur"), 1e3) if rails else NAN

@@ -1,16 +1,13 @@
-"""Tables of power rails: which one feeds which, on each board (board side: Python 3.6 grammar).
+"""Power of a board's module as the sum of its rails (board side: Python 3.6 grammar).
 
-A module's sensors stand on some of its rails, and some rails hang below others: to add all of them
-counts a part twice. The table says for each board what the module's power is made of. A board or a
-rail that it does not know gives no total, and says so.
-
-Sources: energymon@a95cefb jetson/JetsonPowerRails.md, which rests on NVIDIA's developer guides
-32.6.1 and 34.1, the L4T device trees, the AGX Xavier design guide (5.2, 5.6.2) and NVIDIA's answer
-in forum topic 223111 (AGX Orin); forum topic 200883 (Xavier NX: VDD_IN is the module).
+Some rails hang below others, so the sum of all of them counts a part twice. `device.kinds` has, for
+each kind, which rail feeds which and what the module's power is made of. A board or a rail that it
+does not know gives no total, and the record says why.
 """
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from epochwatt.device.kinds import KINDS
 from epochwatt.telemetry.columns import column_names
 from epochwatt.telemetry.source import NAN
 
@@ -22,52 +19,7 @@ NOT_CONNECTED = "NC"  # the label of a channel that measures nothing
 NOISE_W, NOISE_SHARE = 0.2, 0.05
 BELOW_ZERO_W = 0.5  # three steps of the coarsest sensor seen, AGX Xavier's 0.155 W: an idle rail
 
-Rail = NamedTuple("Rail", [("label", str), ("parent", Optional[str])])
-Board = NamedTuple(
-    "Board", [("rails", Tuple[Rail, ...]), ("rule", str), ("unseen", str), ("source", str)]
-)
 Total = NamedTuple("Total", [("power_w", float), ("rule", str), ("complaint", Optional[str])])
-
-_GUIDE = "energymon@a95cefb jetson/JetsonPowerRails.md (NVIDIA developer guide and device trees)"
-_CARRIER = "the carrier board and all that is plugged into it (USB, disks, fan, display)"
-
-
-def _input(name: str, *children: str, source: str = _GUIDE) -> Board:
-    rails = (Rail(name, None),) + tuple(Rail(child, name) for child in children)
-    rule = "the input rail {} feeds the whole module; the others hang below it".format(name)
-    return Board(rails, rule, _CARRIER, source)
-
-
-BOARDS: Dict[str, Board] = {
-    "nano": _input("POM_5V_IN", "POM_5V_GPU", "POM_5V_CPU"),
-    "xavier_nx": _input(
-        "VDD_IN",
-        "VDD_CPU_GPU_CV",
-        "VDD_SOC",
-        source=_GUIDE + "; NVIDIA forum topic 200883",
-    ),
-    "agx_xavier": Board(
-        tuple(Rail(name, None) for name in ("GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V")),
-        "the six rails hang side by side below the module's two inputs, which have no sensor: "
-        "their sum",
-        _CARRIER + ", and what the module's inputs feed beside the six rails",
-        _GUIDE + "; AGX Xavier design guide, 5.2 and 5.6.2",
-    ),
-    "orin_agx": Board(
-        (
-            Rail("VDD_GPU_SOC", None),
-            Rail("VDD_CPU_CV", None),
-            Rail("VIN_SYS_5V0", None),
-            Rail("VDDQ_VDD2_1V8AO", "VIN_SYS_5V0"),
-        ),
-        "VDD_GPU_SOC + VDD_CPU_CV + VIN_SYS_5V0; VDDQ_VDD2_1V8AO hangs below VIN_SYS_5V0 and is "
-        "not added again",
-        _CARRIER + ", and what the module's inputs feed beside the three rails",
-        _GUIDE + "; NVIDIA forum topic 223111",
-    ),
-    "orin_nx": _input("VDD_IN", "VDD_CPU_GPU_CV", "VDD_SOC", source="recorded tegrastats lines"),
-    "orin_nano": _input("VDD_IN", "VDD_CPU_GPU_CV", "VDD_SOC", source="recorded tegrastats lines"),
-}
 
 
 def is_connected(label: str) -> bool:
@@ -95,11 +47,11 @@ class ModulePower:
 
     def __init__(self, kind: str, labels: Sequence[str]) -> None:
         self._labels = tuple(labels)
-        self._board = BOARDS.get(kind)
+        self._board = KINDS.get(kind)
         self.no_total = _reason(kind, self._labels)
         self.total = TOTAL if self.no_total is None else None
         self.columns = column_names("rail", self._labels, "w") + ((TOTAL,) if self.total else ())
-        self.rule = "" if self._board is None or self.no_total else self._board.rule
+        self.rule = "" if self._board is None or self.no_total else self._board.total_rule
         rails = self._board.rails if self._board is not None else ()
         place = {label: n for n, label in enumerate(self._labels)}
         self._parts = tuple(place[rail.label] for rail in rails if self.total and not rail.parent)
@@ -153,8 +105,8 @@ class ModulePower:
             "total_rule": self.rule or None,
             "total_of": [self._labels[n] for n in self._parts],
             "no_total": self.no_total,
-            "not_seen": board.unseen if board is not None else None,
-            "rule_source": board.source if board is not None else None,
+            "not_seen": board.not_seen if board is not None else None,
+            "rule_source": board.rails_source if board is not None else None,
             "contradictions": self.n_contradictions,
             "contradiction": self.contradiction,
         }
@@ -187,11 +139,15 @@ def _reason(kind: str, labels: Tuple[str, ...]) -> Optional[str]:
     missing from the sum, or one that is in it already. Below an input rail it changes nothing, for
     whatever it feeds, the input feeds it.
     """
-    board = BOARDS.get(kind)
+    board = KINDS.get(kind)
     if board is None:
         listed = ", ".join(labels) or "none"
         return "the rails of this board ({}) are not known; found: {}".format(
             kind or "none", listed
+        )
+    if not board.total_rule:
+        return "which rails add up to the power of a {} is not known; found: {}".format(
+            board.title, ", ".join(labels) or "none"
         )
     roots = [rail.label for rail in board.rails if rail.parent is None]
     missing = [label for label in roots if label not in labels]

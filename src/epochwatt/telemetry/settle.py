@@ -9,7 +9,7 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Tuple
 
-from epochwatt.device import reading
+from epochwatt.device import board_files
 from epochwatt.telemetry.board import BoardSource
 from epochwatt.telemetry.ina3221 import Ina3221Source
 from epochwatt.telemetry.source import NAN, READ_ERRORS, Source
@@ -84,7 +84,7 @@ class _Readings:
     """The two sources of a board for temperature and power."""
 
     def __init__(self, root: str) -> None:
-        kind = reading.board_kind(root)
+        kind = board_files.board_kind(root)
         self._board = _made(lambda: BoardSource(root))
         self._power = _made(lambda: Ina3221Source(root, kind))
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from epochwatt import fields
-from epochwatt.device import history, host, page_cache
+from epochwatt.device import host, last_measurement, page_cache
 from epochwatt.device.machine import Machine
 from epochwatt.errors import DamagedError, TrainingError
 from epochwatt.records.run_folder import CHECKPOINT, RunFolder
@@ -111,7 +111,7 @@ class Session:
                 self._warm_up()
         resumed = self._begin(epoch)
         measurement_id = uuid.uuid4().hex
-        history.remember(measurement_id, self.folder.run, epoch)
+        last_measurement.remember(measurement_id, self.folder.run, epoch)
         trainer, weights = self._take_up(epoch)
         self.observer.begin(epoch, self.folder.attempt_path(epoch))
         with noticed_stops() as stops:
@@ -161,7 +161,7 @@ class Session:
         except DamagedError as error:  # whoever reads it next has it measured again
             log.warning("%s", error)
             return {"reason": "the record of the epoch before is damaged", "gap_s": 0.0}
-        return history.interruption(before)
+        return last_measurement.interruption(before)
 
     def _take_up(self, epoch: int) -> Tuple[Trainer, str]:
         """Return a trainer in the state before `epoch`, and where its weights come from."""

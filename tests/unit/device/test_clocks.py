@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.device import clocks
-from epochwatt.device.reading import Mode
+from epochwatt.device.board_files import Mode
 from epochwatt.errors import ConfigError
 
 STEPS = {

@@ -82,7 +82,7 @@ def test_an_answer_is_always_a_step_within_two_per_cent_and_none_is_nearer(nomin
 
 
 def test_all_power_modes_of_the_paper_are_steps_of_their_boards():
-    kinds = {"agx": "agx_xavier", "nx": "xavier_nx", "nano": "nano", "orin": "orin_agx"}
+    kinds = {"agx": "agx_xavier", "nx": "xavier_nx", "nano": "nano", "orin": "agx_orin"}
     steps = {}
     with (DATA / "frequencies.csv").open(encoding="utf-8") as handle:
         for row in csv.DictReader(handle):

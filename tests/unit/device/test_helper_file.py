@@ -25,8 +25,9 @@ def test_the_file_shows_its_text_and_holds_nothing_else():
             "__main__.py",
             "epochwatt/__init__.py",
             "epochwatt/device/__init__.py",
-            "epochwatt/device/reading.py",
+            "epochwatt/device/kinds.py",
+            "epochwatt/device/board_files.py",
             "epochwatt/device/root_helper.py",
         ]
-    for name in ("reading.py", "root_helper.py"):
+    for name in ("kinds.py", "board_files.py", "root_helper.py"):
         assert (folder / name).read_bytes() in content

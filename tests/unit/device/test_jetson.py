@@ -51,7 +51,7 @@ HELPER = """\
 # epochwatt stand-in
 import json, os, sys
 sys.path.insert(0, {source!r})
-from epochwatt.device import reading
+from epochwatt.device import board_files
 
 ROOT, CPU, GPU, CAP, RATE = {root!r}, {cpu!r}, {gpu!r}, {cap!r}, {rate!r}
 verb, numbers = sys.argv[1], [int(n) for n in sys.argv[2:]]
@@ -112,7 +112,7 @@ elif verb == "pin-clocks":
 elif verb == "fan-max":
     write("fan", 255)
 elif verb == "read-clocks":
-    answer.update(reading.read_clocks(ROOT))
+    answer.update(board_files.read_clocks(ROOT))
 elif verb == "status":
     answer["nvpmodel"] = {{"id": int(read("nvpmodel_id")), "name": "AS_READ"}}
 elif verb == "restore":
@@ -241,8 +241,8 @@ def test_row_of_a_real_board_is_refused_on_a_fake_one(files):
 
 
 def test_row_of_another_kind_of_board_is_refused(files):
-    with pytest.raises(BoardError, match=r"kind agx_xavier \(Jetson-AGX\).*kind orin_agx"):
-        files.open(kind="orin_agx").check()
+    with pytest.raises(BoardError, match=r"kind agx_xavier \(Jetson-AGX\).*kind agx_orin"):
+        files.open(kind="agx_orin").check()
 
 
 def test_row_of_another_unit_is_refused(files):
@@ -616,15 +616,20 @@ def test_events_between_two_calls_are_a_growth(files):
 def make_real(tmp_path):
     """Return a function that makes a fake board of a kind with the real helper."""
 
-    def make(name, kind):
+    def make(name):
         fake = make_board(tmp_path / name, name)
         helper = fake.root / jetson.INSTALLED
         helper.write_bytes(helper_file(sys.executable))
         helper.chmod(0o755)
         medium = {"root": str(fake.root), "mount": "", "block_device": ""}
         settings = {
-            **{"backend": "fake", "root": str(fake.root), "kind": kind, "unit": fake.kind.serial},
-            **{"storage": medium, "power_source": "sysfs", "settle": None},
+            "backend": "fake",
+            "root": str(fake.root),
+            "kind": fake.kind.board.name,
+            "unit": fake.kind.serial,
+            "storage": medium,
+            "power_source": "sysfs",
+            "settle": None,
         }
         return fake, JetsonBoard(settings)
 
@@ -632,23 +637,25 @@ def make_real(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "mode", "resolved"),
+    ("kind", "mode", "resolved"),
     [
         (
-            *("agx", "agx_xavier", {"cores": 4, "cpu_mhz": 1200, "gpu_mhz": 670, "emc_mhz": 1333}),
+            "agx_xavier",
+            {"cores": 4, "cpu_mhz": 1200, "gpu_mhz": 670, "emc_mhz": 1333},
             {"cores": 4, "cpu_mhz": 1190.4, "gpu_mhz": 675.75, "emc_mhz": 1331.2},
         ),
         (
-            *("nano", "nano", {"nvpmodel": "5W"}),
+            "nano",
+            {"nvpmodel": "5W"},
             {"nvpmodel": "5W", "nvpmodel_id": 1, "cores": 2, "cpu_mhz": 918.0, "gpu_mhz": 640.0}
             | {"emc_mhz": 1600.0},
         ),
     ],
 )
 def test_real_helper_sets_what_is_asked_and_a_killed_job_is_put_back(
-    make_real, name, kind, mode, resolved
+    make_real, kind, mode, resolved
 ):
-    fake, board = make_real(name, kind)
+    fake, board = make_real(kind)
     before = fake.snapshot()
     board.check()
     applied = board.apply(mode, "off")
@@ -665,7 +672,7 @@ def test_real_helper_sets_what_is_asked_and_a_killed_job_is_put_back(
 
 
 def test_mode_that_needs_a_restart_is_told_with_what_to_do_and_nothing_waits(make_real):
-    fake, board = make_real("orin-jp6", "orin_agx")
+    fake, board = make_real("agx_orin-jp6")
     before = fake.snapshot()
     with pytest.raises(RebootNeeded, match=r"restarted first: .*sudo nvpmodel -m 0"):
         board.apply({"nvpmodel": "MAXN"}, "on")
@@ -674,7 +681,7 @@ def test_mode_that_needs_a_restart_is_told_with_what_to_do_and_nothing_waits(mak
 
 
 def test_tool_that_does_nothing_and_says_it_did_is_found_out(make_real):
-    fake, board = make_real("agx", "agx_xavier")
+    fake, board = make_real("agx_xavier")
     board.patience_s = 0.0
     (fake.root / "usr/sbin/nvpmodel").write_text(
         "#!/bin/sh\n# epochwatt stand-in\necho 'NV Power Mode: MAXN'; echo 0\n"

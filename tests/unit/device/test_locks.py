@@ -10,7 +10,7 @@ import tempfile
 
 import pytest
 
-from epochwatt.device import history
+from epochwatt.device import last_measurement
 from epochwatt.device.locks import HolderLock, machine_lock
 from epochwatt.device.notes import write_note
 from epochwatt.errors import LockedError, RecordWriteError
@@ -228,7 +228,7 @@ def test_links_where_older_versions_wrote_are_not_followed(machine_tmp, victims)
     for name in ("measuring.lock", "last-measurement.json"):
         (machine_tmp / "epochwatt" / name).symlink_to(victims)
     with machine_lock().acquire({"run": "run-a"}):
-        history.remember("a", "run-a", 0)
+        last_measurement.remember("a", "run-a", 0)
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])

@@ -6,23 +6,17 @@ from fake_device import DEVICE
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor.subject import choose
 from epochwatt.fakeboard.board import make_board
+from epochwatt.fakeboard.kinds import KINDS as FAKE_KINDS
 from epochwatt.fakeboard.model import Model
 
-KINDS = {
-    "agx": "agx_xavier",
-    "nx": "xavier_nx",
-    "nano": "nano",
-    "orin-jp5": "orin_agx",
-    "orin-jp6": "orin_agx",
-    "orin-nano": "orin_nano",
-}
+KINDS = {name: fake.board.name for name, fake in FAKE_KINDS.items()}
 
 
 @pytest.fixture
 def make(checkout, tmp_path):
     """Return a function that makes a fake board and its device; it gives board and subject."""
 
-    def call(kind="agx", board=None, modes="asis: {}"):
+    def call(kind="agx_xavier", board=None, modes="asis: {}"):
         fake = make_board(tmp_path / "board", kind)
         text = DEVICE.format(board=board or KINDS[kind], root=fake.root, modes=modes)
         checkout.write("devices/fake.yaml", text)
@@ -45,7 +39,7 @@ def test_each_board_is_known(make, kind):
 
 
 def test_another_board_is_a_problem(make):
-    _, subject = make("agx", board="nano")
+    _, subject = make("agx_xavier", board="nano")
     levels = [f.level for f in board_checks.identity(subject, subject.machine)]
     assert levels == ["ok", "problem", "info"]
 
@@ -73,7 +67,7 @@ def test_the_unit_is_reported(make, checkout, units, level):
 
 
 def test_clocks_are_reported_and_those_not_known_warned_of(make):
-    _, subject = make("orin-nano")
+    _, subject = make("orin_nano")
     findings = list(board_checks.tables(subject.machine))
     assert [f.level for f in findings] == ["ok", "ok", "warning"]
     assert findings[0].message == "CPU: 20 steps, 115.2 to 1510.4 MHz"
@@ -111,7 +105,7 @@ def test_a_board_without_nvpmodel_conf_is_a_problem(make):
 
 
 def test_the_helper_answers(make):
-    board, subject = make("orin-jp5")
+    board, subject = make("agx_orin-jp5")
     before = board.snapshot()
     findings = messages(board_checks.helper(subject.machine))
     assert findings[0] == ("ok", "it answers without a password: modes, clocks and fan can be set")
@@ -160,7 +154,7 @@ def test_a_memory_clock_that_cannot_be_read_is_reported(make):
 
 
 def test_throttling_now_gives_a_warning(make):
-    board, subject = make("orin-jp6")
+    board, subject = make("agx_orin-jp6")
     assert [f.level for f in board_checks.alarms_now(subject.machine)] == ["ok", "ok"]
     board.set_fault("throttling")
     Model(str(board.root)).step(1.0, 1.0)

@@ -30,8 +30,8 @@ def quick(monkeypatch):
 @pytest.fixture
 def board(checkout, tmp_path):
     """A fake AGX Orin and the device that speaks of it."""
-    fake = make_board(tmp_path / "board", "orin-jp5")
-    text = DEVICE.format(board="orin_agx", root=fake.root, modes="asis: {}")
+    fake = make_board(tmp_path / "board", "agx_orin-jp5")
+    text = DEVICE.format(board="agx_orin", root=fake.root, modes="asis: {}")
     checkout.write("devices/fake.yaml", text)
     return fake
 
@@ -49,7 +49,7 @@ def made(board, checkout, tmp_path):
 
 
 def test_it_holds_readings_recording_and_findings(made):
-    assert made["files/proc/device-tree/model"].startswith(b"Jetson AGX Orin")
+    assert made["files/proc/device-tree/model"].startswith(b"NVIDIA Jetson AGX Orin")
     assert b"rail_vdd_gpu_soc_w" in made["recording/samples-sysfs.csv"].split(b"\n")[0]
     assert "sysfs" in json.loads(made["recording/telemetry.json"])["sources"]
     assert b"VDD_GPU_SOC " in made["tegrastats.txt"]
@@ -62,7 +62,7 @@ def test_it_says_what_the_board_is_and_what_could_not_be_read(made):
     about = json.loads(made["bundle.json"])
     assert about["schema_version"] == 1
     assert about["device"] == "fake"
-    assert about["board"]["kind"] == "orin_agx"
+    assert about["board"]["kind"] == "agx_orin"
     assert about["backend"] == "fake"
     assert {error["text"] for error in about["errors"].values()} == {"Input/output error"}
     assert about["links"]["sys/class/hwmon/hwmon0"].startswith("sys/devices/platform/pwm-fan")

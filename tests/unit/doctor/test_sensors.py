@@ -31,7 +31,7 @@ def recorded(tmp_path):
 @pytest.fixture
 def board(checkout, tmp_path):
     """A fake AGX Xavier and the device that speaks of it."""
-    fake = make_board(tmp_path / "board", "agx")
+    fake = make_board(tmp_path / "board", "agx_xavier")
     checkout.write(
         "devices/fake.yaml",
         DEVICE.format(board="agx_xavier", root=fake.root, modes="asis: {}"),

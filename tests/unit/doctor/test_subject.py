@@ -30,7 +30,7 @@ def test_without_a_board_it_is_the_host(checkout):
 
 
 def test_a_board_at_hand_is_found(checkout, tmp_path):
-    root = make_board(tmp_path / "agx", "agx").root
+    root = make_board(tmp_path / "agx", "agx_xavier").root
     text = DEVICE.format(board="agx_xavier", root=root, modes="asis: {}")
     checkout.write("devices/agx.yaml", text)
     subject = choose(checkout.path, None)

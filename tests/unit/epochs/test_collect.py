@@ -151,6 +151,12 @@ def test_machine_that_changes_back_stays_flagged(run, measure, collect):
     assert [row["valid"] for row in rows] == ["True", "False", "False"]
 
 
+def test_kind_of_board_under_its_former_name_is_the_same_machine(run, measure, collect):
+    for epoch, board in enumerate(["orin_agx", "agx_orin", "agx_xavier"]):
+        measure(run, epoch, machine={"cpu_model": "A78", "board": board})
+    assert [row["flags"] for row in collect(3)] == ["", "", "machine_changed"]
+
+
 def test_older_record_that_does_not_name_its_gpu_speaks_against_none(run, measure, collect):
     for epoch, card in enumerate([None, "1a2b", "1a2b"]):  # the first record is an older one
         measure(run, epoch, **({"gpu_uuid": card} if card else {}))

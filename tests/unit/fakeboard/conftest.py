@@ -12,9 +12,9 @@ def board(request, tmp_path):
 
 @pytest.fixture
 def agx(tmp_path):
-    return make_board(tmp_path / "agx", "agx")
+    return make_board(tmp_path / "agx", "agx_xavier")
 
 
 @pytest.fixture
 def orin(tmp_path):
-    return make_board(tmp_path / "orin", "orin-jp5")
+    return make_board(tmp_path / "orin", "agx_orin-jp5")

@@ -7,7 +7,7 @@ import pytest
 from epochwatt.fakeboard.kinds import KINDS
 
 DATA = Path(__file__).resolve().parents[2] / "data"
-VARIANT = {"orin-jp5": "jp5.0", "orin-jp6": "jp5.1+"}
+VARIANT = {"agx_orin-jp5": "jp5.0", "agx_orin-jp6": "jp5.1+"}
 
 
 @pytest.fixture(scope="module")
@@ -21,23 +21,23 @@ def tables():
 
 
 def collected(tables, kind, resource):
-    variants = tables[kind.kind, resource]
+    variants = tables[kind.board.name, resource]
     return variants.get(VARIANT.get(kind.name)) or next(iter(variants.values()))
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_clocks_are_those_that_were_collected(tables, kind):
-    assert list(kind.cpu_khz) == collected(tables, kind, "cpu")
+    assert list(kind.board.cpu_khz) == collected(tables, kind, "cpu")
     assert [hz // 1000 for hz in kind.gpu_hz] == collected(tables, kind, "gpu")
     known = collected(tables, kind, "emc")
     # Orin Nano's list may be incomplete; `jetson_clocks --show` of one has 204 MHz as its lowest
-    assert set(known) <= {hz // 1000 for hz in kind.emc_hz} <= {*known, 204_000}
+    assert set(known) <= {hz // 1000 for hz in kind.board.emc_hz} <= {*known, 204_000}
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_the_module_s_power_is_one_input_or_the_right_sum(kind):
     drawn = dict.fromkeys(kind.watts, 0.0)
-    for rail in kind.rails:
+    for rail in kind.channels:
         if rail.label in kind.total:
             for part, share in rail.parts.items():
                 drawn[part] += share
@@ -50,9 +50,9 @@ def test_modes_are_those_that_were_collected(tables):
         rows = {(r["device"], r["variant"], int(r["mode_id"])): r for r in csv.DictReader(file)}
     variants = {
         "nano": ("nano", "JP4 (copyright 2019)"),
-        "nx": ("xavier_nx", "JP4.6 (copyright 2019-2021)"),
-        "agx": ("agx_xavier", "JP4.5 (copyright 2017-2021)"),
-        "orin-jp6": ("orin_agx_64gb", "JP5.1/JP6 (nvpmodel -p --verbose)"),
+        "xavier_nx": ("xavier_nx", "JP4.6 (copyright 2019-2021)"),
+        "agx_xavier": ("agx_xavier", "JP4.5 (copyright 2017-2021)"),
+        "agx_orin-jp6": ("agx_orin_64gb", "JP5.1/JP6 (nvpmodel -p --verbose)"),
     }
     for name, place in variants.items():
         for mode in KINDS[name].modes:

@@ -7,7 +7,7 @@ from epochwatt.fakeboard.model import FAULTS, Model, parts_w
 
 SHARE = st.floats(0.0, 1.0)
 CLOCKS = st.fixed_dictionaries(dict.fromkeys(("cpu", "gpu", "emc"), SHARE))
-WATTS = KINDS["agx"].watts
+WATTS = KINDS["agx_xavier"].watts
 
 
 def total_w(clocks, cpu, gpu, online=1.0):

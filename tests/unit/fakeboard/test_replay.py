@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from epochwatt.device import alarms, reading
-from epochwatt.device.boards import identify
+from epochwatt.device import alarms, board_files
+from epochwatt.device.identity import identify
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.machine import open_machine
 from epochwatt.doctor import bundle as writer
@@ -68,16 +68,16 @@ def test_a_replayed_board_is_the_same_board(replayed):
     there, here = replayed
     kind = identify(there).kind
     assert identify(here) == identify(there)
-    assert reading.tables(here) == reading.tables(there)
-    assert reading.cpus(here) == reading.cpus(there)
-    assert reading.read_clocks(here) == reading.read_clocks(there)
-    gpu = reading.find_gpu(there)
-    assert os.path.relpath(reading.find_gpu(here), here) == os.path.relpath(gpu, there)
+    assert board_files.tables(here) == board_files.tables(there)
+    assert board_files.cpus(here) == board_files.cpus(there)
+    assert board_files.read_clocks(here) == board_files.read_clocks(there)
+    gpu = board_files.find_gpu(there)
+    assert os.path.relpath(board_files.find_gpu(here), here) == os.path.relpath(gpu, there)
     assert alarms.throttling(here) == alarms.throttling(there)
     assert alarms.over_current(here) == alarms.over_current(there)
     assert read(Ina3221Source(here, kind)) == read(Ina3221Source(there, kind))
     assert read(BoardSource(here)) == read(BoardSource(there))
-    assert reading.board_conf(here) == reading.board_conf(there)
+    assert board_files.board_conf(here) == board_files.board_conf(there)
 
 
 def test_a_replayed_tegrastats_repeats_its_lines(replayed):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import epochwatt.fakeboard.tools
+from epochwatt.device.kinds import AGX_XAVIER
 from epochwatt.fakeboard.board import make_board
-from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.fakeboard.tools.board_files import cpu_list, nearest
 
 NVPMODEL, CLOCKS = "usr/sbin/nvpmodel", "usr/bin/jetson_clocks"
@@ -30,7 +30,7 @@ def test_cpus_are_listed_as_the_kernel_lists_them():
 
 
 def test_nearest_is_what_was_measured_on_agx_xavier():
-    steps = [khz // 1000 for khz in KINDS["agx"].cpu_khz]
+    steps = [khz // 1000 for khz in AGX_XAVIER.cpu_khz]
     assert [nearest(mhz, steps) for mhz in (1200, 1450, 1780, 2100)] == [1190, 1420, 1804, 2112]
 
 
@@ -38,7 +38,9 @@ def custom(board, tmp_path, mode_id=14, name="EPOCHWATT", default=None, **change
     """Write a configuration with one mode, made from the default one; return its path."""
     text = (board.root / "etc/nvpmodel.conf").read_text()
     head, *modes, _ = re.split(r"(?m)^(?=< (?:POWER_MODEL|PM_CONFIG) )", text)
-    first = next(m for m in modes if m.startswith(f"< POWER_MODEL ID={board.kind.default_mode} "))
+    first = next(
+        m for m in modes if m.startswith(f"< POWER_MODEL ID={board.kind.release.default_mode} ")
+    )
     rows = first.splitlines()[1:]
     for key, value in changes.items():
         param, _, argument = key.partition("__")
@@ -61,11 +63,11 @@ def test_a_clock_that_is_not_in_the_table_becomes_the_nearest_without_a_word(agx
 
 def test_no_limit_and_0_are_the_ends_of_the_table(board):
     mode = board.kind.modes[0]
-    if mode.name != "MAXN" or board.kind.name == "orin-jp6":
+    if mode.name != "MAXN" or board.kind.name == "agx_orin-jp6":
         pytest.skip("its first mode has limits, or needs a reboot")
     board.run(NVPMODEL, "-m", "0")
     gpu = board.files.facts["gpu"]
-    assert board.files.number(CPU0 + "max_freq") == board.kind.cpu_khz[-1]
+    assert board.files.number(CPU0 + "max_freq") == board.kind.board.cpu_khz[-1]
     assert board.files.number(gpu + "/max_freq") == board.kind.gpu_hz[-1]
     assert board.files.number(CAP) == 0
 
@@ -219,8 +221,9 @@ def test_tegrastats_prints_rails_cpus_and_clocks_as_the_files_have_them(board):
 
 def test_a_line_has_the_words_of_the_recorded_ones(board):
     """Names and order of the tokens are those of the same board's recorded lines (root or not)."""
-    name = {"nano": "nano_jp4", "nx": "xavier_nx_jp4", "agx": "agx_xavier_jp4"}
-    name |= {"orin-jp5": "orin_agx_jp5", "orin-jp6": "orin_agx_jp6", "orin-nano": "orin_nano_jp6"}
+    name = {"nano": "nano_jp4", "xavier_nx": "xavier_nx_jp4", "agx_xavier": "agx_xavier_jp4"}
+    name |= {"agx_orin-jp5": "orin_agx_jp5", "agx_orin-jp6": "orin_agx_jp6"}
+    name |= {"orin_nano": "orin_nano_jp6"}
     here = Path(__file__).resolve()
     folders = here.parents[2] / "data/tegrastats", here.parents[4] / "shared/data/tegrastats"
     paths = [folder / f"{name[board.kind.name]}.txt" for folder in folders]

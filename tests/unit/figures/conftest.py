@@ -7,7 +7,8 @@ import pytest
 from panels import KeepingJob
 
 from epochwatt import fields
-from epochwatt.study.config import Plotting, validated
+from epochwatt.study.config import Plotting
+from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
 FACTORS = {

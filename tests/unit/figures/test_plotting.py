@@ -6,9 +6,10 @@ from types import SimpleNamespace
 import pytest
 from jinja2 import Environment
 
-from epochwatt.study.config import Plotting, validated
+from epochwatt.study.config import Plotting
 from epochwatt.study.devices import Devices
 from epochwatt.study.settings import load_settings
+from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from benchmarks import measured
 from epochwatt import fields
-from epochwatt.device.reading import Tables
-from epochwatt.fakeboard.kinds import KINDS
-from epochwatt.prediction.data.modes import Board, Mode
+from epochwatt.device.kinds import AGX_XAVIER
+from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import of_rows
 from epochwatt.prediction.evaluation.fit_models import fit_epoch_energy, fit_epoch_time
 from epochwatt.prediction.models.features import TIME, design
+from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.selection.choose_power_modes import choose_power_modes
 
 # AGX Xavier's own steps nearest to modes a to j of SIGMETRICS 2023, Table 3
@@ -48,9 +48,7 @@ def efij():
 
 @pytest.fixture(scope="session")
 def agx():
-    kind = KINDS["agx"]
-    tables = Tables(kind.cpu_khz, kind.gpu_hz, kind.emc_hz)
-    return Board(kind.kind, sum(map(len, kind.clusters)), tables)
+    return board_of_kind(AGX_XAVIER)
 
 
 @pytest.fixture(scope="session")

@@ -63,7 +63,7 @@ class BoardCheckout:
 def agx(checkout):
     """A checkout with a fake AGX Xavier; its study is one run with the device's defaults."""
     place._identity.cache_clear()
-    board = BoardCheckout(checkout, make_board(checkout.path / "boards/agx", "agx"))
+    board = BoardCheckout(checkout, make_board(checkout.path / "boards/agx", "agx_xavier"))
     board.sweep({})
     return board
 

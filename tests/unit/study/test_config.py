@@ -228,6 +228,10 @@ class TestDeviceOfABoard:
     def test_a_mode_of_one_way_is_kept_as_it_is(self, mode):
         assert PowerMode.model_validate(mode).model_dump(exclude_none=True) == mode
 
+    def test_a_kind_may_have_its_former_name(self, agx):
+        agx.set_device(board="orin_agx")
+        assert agx.settings().devices.get("agx", "the test").board == "agx_orin"
+
     def test_settling_needs_only_its_limit(self):
         told = Settling.model_validate({"max_s": 60}).model_dump()
         assert told == {"max_s": 60, "window_s": 20, "temp_c": 1.0, "power_w": 0.5}

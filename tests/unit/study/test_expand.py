@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from epochwatt.device.boards import Identity
+from epochwatt.device.identity import Identity
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import PowerMode
 from epochwatt.study.devices import Devices

@@ -251,7 +251,7 @@ class TestFlags:
         assert rows[0]["power_scope"] == "module"
 
     def test_the_total_of_an_agx_orin_is_not_taken(self, logs, take, imported, checkout):
-        checkout.edit("devices/agx.yaml", "agx_xavier", "orin_agx")
+        checkout.edit("devices/agx.yaml", "agx_xavier", "agx_orin")
         logs()
         lines = take()
         assert imported()[2] == []

@@ -4,7 +4,7 @@ import platform
 
 import pytest
 
-from epochwatt.device.boards import Identity
+from epochwatt.device.identity import Identity
 from epochwatt.fakeboard.board import make_board
 from epochwatt.study.config import Storage
 from epochwatt.study.place import (

@@ -2,8 +2,8 @@
 
 import pytest
 
+from epochwatt.device.board_files import Tables, cpus, tables
 from epochwatt.device.jetson import JetsonBoard
-from epochwatt.device.reading import Tables, cpus, tables
 from epochwatt.errors import ConfigError
 from epochwatt.fakeboard.board import make_board
 from epochwatt.fakeboard.kinds import KINDS

@@ -115,7 +115,7 @@ def test_six_rails_on_two_chips_are_added(sensors, open_source):
 @pytest.mark.parametrize("number", [0, 3])
 def test_agx_orin_does_not_count_a_rail_twice(sensors, open_source, number):
     sensors.orin(number)
-    source = open_source("orin_agx")
+    source = open_source("agx_orin")
     found = row(source)
     assert found["rail_vddq_vdd2_1v8ao_w"] == pytest.approx(1.0)
     assert found["power_module_w"] == pytest.approx(3.0 + 13.93 + 5.0)
@@ -132,7 +132,7 @@ def test_agx_orin_does_not_count_a_rail_twice(sensors, open_source, number):
 def test_channel_that_fails_does_not_disturb_the_others(sensors, open_source, root):
     sensors.orin()
     sensors.fail(HWMON.format("1-0041", 4) + "curr2_input")
-    source = open_source("orin_agx")
+    source = open_source("agx_orin")
     found = row(source)
     assert math.isnan(found["rail_vddq_vdd2_1v8ao_w"])
     assert found["power_module_w"] == pytest.approx(21.93)
@@ -141,7 +141,7 @@ def test_channel_that_fails_does_not_disturb_the_others(sensors, open_source, ro
 
 def test_channel_that_fails_for_a_while_comes_back(sensors, open_source, root):
     sensors.orin()
-    source = open_source("orin_agx")
+    source = open_source("agx_orin")
     path = HWMON.format("1-0040", 3) + "curr3_input"
     root.write(path, "")
     found = row(source)
@@ -165,7 +165,7 @@ def test_sensor_of_which_nothing_answers_is_a_gap(sensors, open_source, root):
 def test_rail_whose_file_is_missing_is_told(sensors, open_source, root):
     sensors.orin()
     (root.path / HWMON.format("1-0040", 3) / "curr1_input").unlink()
-    source = open_source("orin_agx")
+    source = open_source("agx_orin")
     assert source.total is None
     assert "no reading of VDD_GPU_SOC" in source.settings()["no_total"]
     assert "VDD_GPU_SOC" in source.settings()["cannot_be_opened"]
@@ -200,12 +200,12 @@ def test_board_without_the_sensor_has_no_source(root, sensors):
 
 def test_files_stay_open(sensors, open_source, root):
     sensors.orin()
-    source = open_source("orin_agx")
+    source = open_source("agx_orin")
     shutil.rmtree(root.path / "sys/bus")
     assert source.read()[-1] == pytest.approx(21.93)
 
 
 def test_reason_of_a_fallback_is_told(sensors, open_source):
     sensors.orin()
-    assert open_source("orin_agx", fallback="no jtop").settings()["fallback"] == "no jtop"
-    assert "fallback" not in open_source("orin_agx").settings()
+    assert open_source("agx_orin", fallback="no jtop").settings()["fallback"] == "no jtop"
+    assert "fallback" not in open_source("agx_orin").settings()

@@ -86,7 +86,7 @@ def test_each_rail_of_two_chips_has_its_own_step_and_the_slowest_chip_counts(roo
     hwmon(root, "1-0040", rails, 16, 3)
     hwmon(root, "1-0041", [("NC", 0, 0), ("VDDQ_VDD2_1V8AO", 2000, 5040), ("NC", 0, 0)], 1024, 16)
     labels = [label for label, _, _ in rails] + ["VDDQ_VDD2_1V8AO"]
-    found = of_board(root, "orin_agx", labels)
+    found = of_board(root, "agx_orin", labels)
     assert found["step_w"] == {
         "rail_vdd_gpu_soc_w": pytest.approx(0.396),
         "rail_vdd_cpu_cv_w": pytest.approx(0.396),

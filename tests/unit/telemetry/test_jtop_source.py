@@ -93,7 +93,7 @@ def supplies(monkeypatch):
 def opened(clock):
     """Return a function that makes a source of a client and shows it the first sample."""
 
-    def make(client, kind="orin_agx", interval_s=1.0):
+    def make(client, kind="agx_orin", interval_s=1.0):
         feed = Feed(client, kind, interval_s, clock)
         client.start()
         return JtopSource(feed, kind, "7.2.2")
@@ -346,9 +346,9 @@ def served(clock):
         client = Client()
         client.interval = options.get("interval_s", 1.0)
         service = Service(client, clock, **options)
-        feed = Feed(client, "orin_agx", 1.0, clock, service.uptime)
+        feed = Feed(client, "agx_orin", 1.0, clock, service.uptime)
         service.sleep(1.5 * client.interval)
-        return service, JtopSource(feed, "orin_agx", "7.2.2")
+        return service, JtopSource(feed, "agx_orin", "7.2.2")
 
     return make
 
@@ -456,7 +456,7 @@ def test_old_sample_does_not_begin_a_window(served, recorded, clock):
 
 def test_service_with_a_clock_of_another_system_is_stamped_by_its_coming(clock):
     client = Client()
-    feed = Feed(client, "orin_agx", 1.0, clock, lambda: clock() + 1e6)
+    feed = Feed(client, "agx_orin", 1.0, clock, lambda: clock() + 1e6)
     client.start()
     assert feed.arrivals.newest[0] == pytest.approx(clock.t_s, abs=1e-3)
     assert feed.shortest_s is None
@@ -523,7 +523,7 @@ def test_whatever_the_service_sends_never_raises_in_the_clients_thread(name, sen
 
 
 def test_shape_is_told_by_the_power():
-    assert reading(Client(), "orin_agx").others["gpu_mhz"] == 918.0
+    assert reading(Client(), "agx_orin").others["gpu_mhz"] == 918.0
     assert reading(OldClient(1, {"5V GPU": 1}), "nano").others["gpu_mhz"] == 921.6
 
 
@@ -552,7 +552,7 @@ def package(monkeypatch):
 
 
 def test_open_connects_and_waits_for_the_first_sample(package):
-    source = open_jtop("orin_agx", 1.0)
+    source = open_jtop("agx_orin", 1.0)
     assert row(source)["power_module_w"] == 21.0
     about = source.settings()
     assert about["jetson_stats"] == "4.3.2"
@@ -562,7 +562,7 @@ def test_open_connects_and_waits_for_the_first_sample(package):
 def test_open_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "jtop", None)
     with pytest.raises(OSError, match=r"no jetson-stats for .*python"):
-        open_jtop("orin_agx")
+        open_jtop("agx_orin")
 
 
 def test_open_without_the_service(package, monkeypatch):
@@ -571,7 +571,7 @@ def test_open_without_the_service(package, monkeypatch):
 
     monkeypatch.setattr(Client, "start", refuse)
     with pytest.raises(OSError, match=r"^jtop: RuntimeError: The service.*run: sudo jtop$"):
-        open_jtop("orin_agx")
+        open_jtop("agx_orin")
 
 
 def test_open_does_not_wait_for_ever(package, monkeypatch):
@@ -580,7 +580,7 @@ def test_open_does_not_wait_for_ever(package, monkeypatch):
     monkeypatch.setattr(Client, "start", lambda self: let_go.wait())
     monkeypatch.setattr(jtop_source, "START_S", 0.05)
     with pytest.raises(OSError, match=r"no answer from the jtop service within 0\.05 s"):
-        open_jtop("orin_agx")
+        open_jtop("agx_orin")
     let_go.set()
 
 

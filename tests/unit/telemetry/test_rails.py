@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.telemetry.rails import BOARDS, TOTAL, ModulePower, module_power
+from epochwatt.device.kinds import KINDS
+from epochwatt.telemetry.rails import TOTAL, ModulePower, module_power
 
 ORIN = {"VDD_GPU_SOC": 3.15, "VDD_CPU_CV": 14.312, "VIN_SYS_5V0": 4.968, "VDDQ_VDD2_1V8AO": 1.091}
 XAVIER = {"GPU": 18.24, "CPU": 3.68, "SOC": 4.6, "CV": 0.0, "VDDRQ": 2.913, "SYS5V": 4.592}
@@ -18,8 +19,8 @@ XAVIER = {"GPU": 18.24, "CPU": 3.68, "SOC": 4.6, "CV": 0.0, "VDDRQ": 2.913, "SYS
         ("nano", {"POM_5V_IN": 2.746, "POM_5V_GPU": 0.159, "POM_5V_CPU": 0.796}, 2.746),
         ("xavier_nx", {"VDD_IN": 14.703, "VDD_CPU_GPU_CV": 10.874, "VDD_SOC": 1.405}, 14.703),
         ("agx_xavier", XAVIER, 34.025),
-        ("orin_agx", ORIN, 3.15 + 14.312 + 4.968),
-        ("orin_agx", {k: v for k, v in ORIN.items() if k != "VDDQ_VDD2_1V8AO"}, 22.43),
+        ("agx_orin", ORIN, 3.15 + 14.312 + 4.968),
+        ("agx_orin", {k: v for k, v in ORIN.items() if k != "VDDQ_VDD2_1V8AO"}, 22.43),
         ("orin_nx", {"VDD_IN": 5.299, "VDD_CPU_GPU_CV": 0.773, "VDD_SOC": 1.424}, 5.299),
         ("orin_nano", {"VDD_IN": 6.417, "VDD_CPU_GPU_CV": 1.74, "VDD_SOC": 1.505}, 6.417),
     ],
@@ -28,12 +29,12 @@ def test_total_of_each_board(kind, watts, power_w):
     total = module_power(kind, watts)
     assert total.power_w == pytest.approx(power_w)
     assert total.complaint is None
-    assert total.rule == BOARDS[kind].rule
+    assert total.rule == KINDS[kind].total_rule
 
 
 def test_rule_of_agx_orin_says_what_is_not_added():
-    assert "VDDQ_VDD2_1V8AO hangs below VIN_SYS_5V0" in module_power("orin_agx", ORIN).rule
-    about = ModulePower("orin_agx", list(ORIN)).settings()
+    assert "VDDQ_VDD2_1V8AO hangs below VIN_SYS_5V0" in module_power("agx_orin", ORIN).rule
+    about = ModulePower("agx_orin", list(ORIN)).settings()
     assert about["total_of"] == ["VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0"]
     assert "223111" in about["rule_source"]
     assert "carrier board" in about["not_seen"]
@@ -41,7 +42,7 @@ def test_rule_of_agx_orin_says_what_is_not_added():
 
 def test_channels_that_are_not_connected_are_left_out():
     watts = dict(ORIN, NC=7.0)
-    assert module_power("orin_agx", watts) == module_power("orin_agx", ORIN)
+    assert module_power("agx_orin", watts) == module_power("agx_orin", ORIN)
 
 
 @pytest.mark.parametrize("kind", ["", "unknown", "tx2"])
@@ -53,7 +54,7 @@ def test_unknown_board_has_no_total(kind):
     assert "VDD_IN" in total.complaint
 
 
-@pytest.mark.parametrize("kind", list(BOARDS))
+@pytest.mark.parametrize("kind", list(KINDS))
 def test_board_without_its_rails_has_no_total(kind):
     total = module_power(kind, {})
     assert math.isnan(total.power_w)
@@ -67,7 +68,7 @@ def test_part_of_a_sum_that_is_missing_leaves_no_total():
 
 
 def test_unknown_rail_beside_a_sum_leaves_no_total():
-    total = module_power("orin_agx", dict(ORIN, VDD_NEW=1.0))
+    total = module_power("agx_orin", dict(ORIN, VDD_NEW=1.0))
     assert math.isnan(total.power_w)
     assert "does not know VDD_NEW" in total.complaint
 
@@ -85,7 +86,7 @@ def test_label_on_two_channels_leaves_no_total():
 
 
 def test_part_that_cannot_be_read_makes_the_total_nan():
-    power = ModulePower("orin_agx", list(ORIN))
+    power = ModulePower("agx_orin", list(ORIN))
     row = power.row([1.0, math.nan, 2.0, 0.5])
     assert math.isnan(row[-1])
     assert row[0] == 1.0
@@ -106,7 +107,7 @@ def test_rail_far_below_zero_leaves_no_power_and_noise_about_zero_is_added():
 
 
 def test_parts_are_the_rails_of_the_total_with_their_columns():
-    assert list(ModulePower("orin_agx", list(ORIN)).parts().values()) == [
+    assert list(ModulePower("agx_orin", list(ORIN)).parts().values()) == [
         "rail_vdd_gpu_soc_w",
         "rail_vdd_cpu_cv_w",
         "rail_vin_sys_5v0_w",
@@ -144,18 +145,18 @@ def test_noise_is_no_contradiction():
 
 
 def test_table_is_a_forest_and_names_its_sources():
-    for board in BOARDS.values():
+    for board in KINDS.values():
         labels = [rail.label for rail in board.rails]
         assert len(set(labels)) == len(labels)
         assert all(rail.parent is None or rail.parent in labels for rail in board.rails)
-        assert "carrier board" in board.unseen
-        assert board.source
+        assert "carrier board" in board.not_seen
+        assert board.rails_source
 
 
 @given(
-    st.sampled_from([*BOARDS, "unknown"]),
+    st.sampled_from([*KINDS, "unknown"]),
     st.dictionaries(
-        st.one_of(st.text(), st.sampled_from([r.label for b in BOARDS.values() for r in b.rails])),
+        st.one_of(st.text(), st.sampled_from([r.label for b in KINDS.values() for r in b.rails])),
         st.floats(-1.0, 100.0),
     ),
 )

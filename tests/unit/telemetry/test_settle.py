@@ -133,7 +133,7 @@ def open_files():
 
 
 @pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("kind", ["agx", "nano", "orin-jp5"])
+@pytest.mark.parametrize("kind", ["agx_xavier", "nano", "agx_orin-jp5"])
 def test_a_board_tells_its_hottest_sensor_and_its_modules_power(kind, tmp_path):
     board = make_board(tmp_path / "board", kind)
     zone = sorted(board.root.glob("sys/class/thermal/thermal_zone*/temp"))[1]
@@ -169,7 +169,7 @@ def test_a_board_without_sensors_is_told_in_the_log(tmp_path, caplog):
 
 @pytest.mark.usefixtures("at_once")
 def test_a_sensor_that_fails_on_the_way_does_not_end_the_waiting(tmp_path, monkeypatch):
-    board = make_board(tmp_path / "board", "agx")
+    board = make_board(tmp_path / "board", "agx_xavier")
 
     def fails(self):
         raise OSError("Input/output error")

@@ -199,7 +199,7 @@ class TestFailure:
 @pytest.fixture
 def agx(tmp_path, monkeypatch):
     monkeypatch.setattr(preparation, "BUSY_S", 0.01)
-    return make_board(tmp_path / "agx", "agx")
+    return make_board(tmp_path / "agx", "agx_xavier")
 
 
 @pytest.fixture

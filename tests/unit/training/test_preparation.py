@@ -258,7 +258,7 @@ def test_a_signal_that_is_ignored_stays_ignored(board):
 
 @pytest.fixture
 def agx(tmp_path):
-    return make_board(tmp_path / "agx", "agx")
+    return make_board(tmp_path / "agx", "agx_xavier")
 
 
 @pytest.fixture

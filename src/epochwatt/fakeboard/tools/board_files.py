@@ -13,29 +13,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 FACTS = "etc/epochwatt-stand-in.json"
 CPU = "sys/devices/system/cpu/"
-EMC_CAP = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap"
 NVFANCONTROL = "run/epochwatt-stand-in/nvfancontrol"  # 1 = the service of JetPack 5 and 6 runs
-
-_BPMP, _T210 = "sys/kernel/debug/bpmp/debug/clk/emc/", "sys/kernel/debug/clk/override.emc/"
-_BWMGR = "sys/kernel/debug/tegra_bwmgr/"
-
-# The memory's clock files: bounds, the rate now, the rate wanted, and whether that is enforced.
-EMC = {
-    "bpmp": {
-        "min": _BPMP + "min_rate",
-        "max": _BPMP + "max_rate",
-        "now": _BPMP + "rate",
-        "wanted": _BPMP + "rate",
-        "locked": _BPMP + "mrq_rate_locked",
-    },
-    "t210": {
-        "min": _BWMGR + "emc_min_rate",
-        "max": _BWMGR + "emc_max_rate",
-        "now": _T210 + "clk_rate",
-        "wanted": _T210 + "clk_update_rate",
-        "locked": _T210 + "clk_state",
-    },
-}
 
 
 def root_above(tool: str, depth: int) -> str:
@@ -69,7 +47,7 @@ class BoardFiles:
         self.root = root
         with open(self.path(FACTS), encoding="utf-8") as file:
             self.facts: Dict[str, Any] = json.load(file)
-        self.emc = EMC[self.facts["emc_layout"]]
+        self.emc: Dict[str, str] = self.facts["emc_files"]
 
     def path(self, name: str) -> str:
         """Return the path of a board's file on the machine that plays the board."""
@@ -120,7 +98,8 @@ class BoardFiles:
 
     def emc_limit_hz(self) -> int:
         """Return the memory clock's highest step under the mode's cap; a cap of 0 is none."""
-        cap, steps = self.number(EMC_CAP), self.facts["emc_hz"]
+        path, steps = self.facts["emc_cap"], self.facts["emc_hz"]
+        cap = 0 if path is None else self.number(path)
         allowed = [step for step in steps if not 0 < cap < step]
         return max(allowed or steps[:1])
 
@@ -174,7 +153,7 @@ class BoardFiles:
 
     def _set_emc(self, load: float) -> float:
         steps = self.facts["emc_hz"]
-        if self.number(self.emc["locked"]):
+        if "locked" in self.emc and self.number(self.emc["locked"]):
             hz = nearest(self.number(self.emc["wanted"]), steps)  # whatever the mode's cap is
         else:
             hz = _step(steps, self.number(self.emc["min"]), self.emc_limit_hz(), load, 1.0)

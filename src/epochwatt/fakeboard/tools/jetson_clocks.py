@@ -37,7 +37,7 @@ def changed_files(board: BoardFiles) -> Iterator[str]:
     yield from idle_switches(board)
     yield "/{}/min_freq".format(board.facts["gpu"])
     yield "/{}/railgate_enable".format(board.facts["gpu_device"])
-    yield "/" + board.emc["locked"]
+    yield "/" + board.emc.get("locked", board.emc["wanted"])
     fan = board.facts["fan"]
     yield "/" + fan["pwm"]
     yield "/" + (fan["control"] or NVFANCONTROL)
@@ -81,7 +81,8 @@ def lock(board: BoardFiles) -> None:
     gpu = board.facts["gpu"]
     board.write(board.facts["gpu_device"] + "/railgate_enable", 0)
     board.write(gpu + "/min_freq", board.text(gpu + "/max_freq"))
-    board.write(board.emc["locked"], 1)
+    if "locked" in board.emc:
+        board.write(board.emc["locked"], 1)
     board.write(board.emc["wanted"], board.emc_limit_hz())
     board.set_clocks()
 
@@ -106,8 +107,9 @@ def show(board: BoardFiles) -> None:
                 print(_CPU_LINE.format(cpu, *values, idle=idle))
     gpu = [board.text("{}/{}_freq".format(facts["gpu"], end)) for end in ("min", "max", "cur")]
     print("GPU MinFreq={} MaxFreq={} CurrentFreq={}".format(*gpu))
-    emc = [board.text(board.emc[end]) for end in ("min", "max", "now", "locked")]
-    print("EMC MinFreq={} MaxFreq={} CurrentFreq={} FreqOverride={}".format(*emc))
+    emc = [board.text(board.emc[end]) for end in ("min", "max", "now")]
+    locked = board.text(board.emc["locked"]) if "locked" in board.emc else 0
+    print("EMC MinFreq={} MaxFreq={} CurrentFreq={} FreqOverride={}".format(*emc, locked))
     pwm = board.text(facts["fan"]["pwm"])
     if facts["fan"]["control"]:
         print("Fan: PWM={}".format(pwm))

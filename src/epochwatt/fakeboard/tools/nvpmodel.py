@@ -20,12 +20,7 @@ from typing import Any, Dict, List, Optional, Tuple
 sys.path.insert(
     0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../usr/lib/epochwatt-stand-in")
 )
-from board_files import (  # type: ignore
-    EMC_CAP,
-    BoardFiles,
-    nearest,
-    root_above,
-)
+from board_files import BoardFiles, nearest, root_above  # type: ignore
 
 STATUS = "var/lib/nvpmodel/status"
 BOOT_ID = "proc/sys/kernel/random/boot_id"
@@ -131,11 +126,14 @@ def _clock(board: BoardFiles, table: Optional[str], path: str, value: str) -> in
     except ValueError:
         raise RefusedError("not a clock: {}".format(value)) from None
     number = NO_LIMIT if number == -1 else number
-    is_top = path.strip("/") == EMC_CAP and number >= max(board.facts["emc_hz"])
+    is_cap = path.strip("/") == board.facts["emc_cap"]
+    is_top = is_cap and number >= max(board.facts["emc_hz"])
     if is_top and board.facts["emc_top_is_0"]:
         raise RefusedError("{} cannot be {}".format(path, value))
     if table is None:
         return number
+    if not board.exists(table):  # the kind's steps are not all known: take the nearest that is
+        return nearest(number, board.facts["cpu_khz" if "/cpufreq/" in path else "gpu_hz"])
     return nearest(number, [int(step) for step in board.text(table).split()])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt.device.frequencies import resolve
-from epochwatt.fakeboard.kinds import KINDS, Kind
+from epochwatt.device.kinds import KINDS, Kind
 from epochwatt.figures.tables import table_files
 from epochwatt.published.numbers import read_table
 from epochwatt.study.devices import Devices
@@ -122,10 +122,9 @@ def power_modes(config: Path) -> Rows:
         device = devices.get(told["device"], "table3.csv")
         about = {"device": told["device"], "power_mode": told["power_mode"]}
         nominal = device.power_modes[told["power_mode"]].model_dump(include=set(CLOCKS))
-        kind = next(kind for kind in KINDS.values() if kind.kind == device.board)
         rows.append({**about, "source": PUBLISHED, **{name: told[name] for name in CLOCKS}})
         rows.append({**about, "source": HERE, **{name: nominal[name] for name in CLOCKS}})
-        rows.append({**about, "source": STEPS, **_resolved(nominal, kind)})
+        rows.append({**about, "source": STEPS, **_resolved(nominal, KINDS[device.board])})
     return rows
 
 

@@ -1,7 +1,7 @@
-"""Where a board's tables of clocks and its nvpmodel configuration come from.
+"""Clock tables and nvpmodel configuration of the board that power modes are chosen for.
 
-A simulated board has those of the fake board of its kind. A board at hand is read live. Any other
-board left its tables in the records of its runs; its nvpmodel configuration nobody recorded.
+Those of a simulated board are in the table of kinds, those of a board at hand are read from it, and
+those of any other board are in the records of its runs, without its nvpmodel configuration.
 """
 
 import os
@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from epochwatt.device import reading
-from epochwatt.device.reading import Conf, Tables
-from epochwatt.fakeboard.conf import nvpmodel_conf
-from epochwatt.fakeboard.kinds import KINDS, Kind
+from epochwatt.device.board_files import Conf, Tables, board_conf, cpus, tables
+from epochwatt.device.kinds import KINDS, Kind
+from epochwatt.device.stock_modes import stock_conf
 from epochwatt.fields import TWIN
 from epochwatt.prediction.data.modes import Board, PredictionError
 from epochwatt.records import files
@@ -63,29 +62,26 @@ def board_files(backend: str, device: Device, runs: Iterable[str], root: Path) -
 
 
 def _of_kind(device: Device) -> BoardFiles:
-    kind = next((kind for kind in KINDS.values() if kind.kind == device.board), None)
-    if kind is None:
+    simulated = [name for name, kind in KINDS.items() if kind.releases]
+    if device.board not in simulated:
         raise PredictionError(
-            f"{device.title}: no tables are known for a simulated board of this kind\n  allowed: "
-            f"{', '.join(dict.fromkeys(kind.kind for kind in KINDS.values()))}"
+            f"{device.title}: the clocks of boards of this kind are not known", allowed=simulated
         )
-    conf = reading.parse_conf(nvpmodel_conf(kind))
-    return BoardFiles(
-        board_of_kind(kind), conf, f"the fake board {kind.name}, a stand-in for the real one"
-    )
+    kind = KINDS[device.board]
+    conf = stock_conf(kind, kind.releases[0])
+    return BoardFiles(board_of_kind(kind), conf, "the table of board kinds")
 
 
 def board_of_kind(kind: Kind) -> Board:
-    """Return the tables of a fake board."""
-    tables = Tables(kind.cpu_khz, kind.gpu_hz, kind.emc_hz)
-    return Board(kind.kind, sum(map(len, kind.clusters)), tables)
+    """Return the clock tables of a kind of board."""
+    return Board(kind.name, kind.cores, Tables(kind.cpu_khz, kind.gpu_hz, kind.emc_hz))
 
 
 def _live(device: Device) -> BoardFiles:
     root = device.sysroot
-    board = Board(device.board, len(reading.cpus(root)), reading.tables(root))
+    board = Board(device.board, len(cpus(root)), tables(root))
     try:
-        conf = reading.board_conf(root)
+        conf = board_conf(root)
     except ValueError:
         return BoardFiles(board, None, "the board at hand, whose nvpmodel.conf cannot be read")
     return BoardFiles(board, conf, "the board at hand")

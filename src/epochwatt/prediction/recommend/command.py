@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from epochwatt.device.reading import strongest
+from epochwatt.device.board_files import strongest
 from epochwatt.errors import EpochwattError
 from epochwatt.fields import FACTOR_DEFAULTS, TWIN
 from epochwatt.prediction.data.modes import Board, Mode, PredictionError
@@ -21,11 +21,12 @@ from epochwatt.prediction.recommend.recommend import (
     recommend,
 )
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS, PAPERS
-from epochwatt.study.config import Config, Device, FactorValues, WorkloadRow, validated
+from epochwatt.study.config import Config, Device, FactorValues, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.imported import IMPORTED
 from epochwatt.study.place import MEASURED
 from epochwatt.study.settings import CONFIG
+from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.text import counted
 

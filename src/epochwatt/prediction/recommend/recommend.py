@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.analysis.pareto import pareto_front
-from epochwatt.device.reading import Conf, custom_conf
+from epochwatt.device.board_files import Conf, custom_conf
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.linear_model import FittedModel, bounds, sample_both

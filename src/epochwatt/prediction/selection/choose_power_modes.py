@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from epochwatt.device.reading import Tables
+from epochwatt.device.board_files import Tables
 from epochwatt.prediction.data.modes import Board, Mode, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import (

@@ -1,8 +1,12 @@
-"""The boards as their data sheets describe them: `config/twin/boards.yaml`."""
+"""Boards to simulate: the table of kinds, and their data sheets in `config/twin/boards.yaml`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from epochwatt import fields
+from epochwatt.device.kinds import KINDS, Kind
 from epochwatt.errors import ConfigError
 from epochwatt.twin.inputs.yaml_rows import entry, read_rows
 
@@ -12,6 +16,8 @@ FILE = "boards.yaml"
 @dataclass(frozen=True)
 class Board:
     """One kind of board.
+
+    Its title, cores, clocks and rails are those of its kind, where `boards.yaml` states no others.
 
     Attributes
     ----------
@@ -24,7 +30,7 @@ class Board:
     cpu_mhz, gpu_mhz, emc_mhz : lowest and highest clock
     cpu_v, gpu_v : voltage at those clocks, V
     power : prefix of its own power parameters
-    kind : as `telemetry/rails.py` calls it
+    kind : of board, a name of `device.kinds`
     rails : rail -> share that it sees of each part's power
     units : instance -> its time and its power, relative to the one that the parameters describe;
         those not named are like it
@@ -54,7 +60,8 @@ class Board:
 def load_boards(folder: Path) -> dict[str, Board]:
     """Read `boards.yaml`; ConfigError names the file and the board that is wrong."""
     path = folder / FILE
-    boards = {name: entry(Board, path, name, row) for name, row in read_rows(path).items()}
+    rows = {name: _with_kind(row, f"{path}: {name}") for name, row in read_rows(path).items()}
+    boards = {name: entry(Board, path, name, row) for name, row in rows.items()}
     for name, board in boards.items():
         for unit, factors in board.units.items():
             if len(factors) != 2 or not all(isinstance(f, int | float) and f > 0 for f in factors):
@@ -63,3 +70,37 @@ def load_boards(folder: Path) -> dict[str, Board]:
                     "of its time and of its power"
                 )
     return boards
+
+
+def _with_kind(row: Any, where: str) -> Any:
+    """Return a row with what its kind of board adds to it."""
+    if not isinstance(row, dict) or "kind" not in row:
+        return row
+    name = fields.FORMER_BOARDS.get(row["kind"], row["kind"])
+    if name not in KINDS:
+        raise ConfigError("unknown kind of board", where=where, found=repr(name), allowed=KINDS)
+    return {**_of_kind(KINDS[name]), **row, "kind": name}
+
+
+def _of_kind(kind: Kind) -> dict[str, Any]:
+    ends = {"cpu": (kind.cpu_khz, 1e3), "gpu": (kind.gpu_hz, 1e6), "emc": (kind.emc_hz, 1e6)}
+    return {
+        "title": kind.title,
+        "cores": kind.cores,
+        "cluster_cores": kind.cluster_cores,
+        "rails": {rail.label: _shares(rail.feeds) for rail in kind.rails},
+        **{
+            f"{clock}_mhz": (steps[0] / unit, steps[-1] / unit)
+            for clock, (steps, unit) in ends.items()
+            if steps
+        },
+    }
+
+
+def _shares(feeds: Mapping[str, float]) -> dict[str, float]:
+    """Return the shares of a rail; ASSUME: SoC and the rest halve what no clock moves."""
+    shares: dict[str, float] = {}
+    for part, share in feeds.items():
+        name, half = ("soc", 0.5) if part in ("soc", "io") else (part, 1)
+        shares[name] = shares.get(name, 0) + half * share
+    return shares

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from epochwatt.study.config import Plotting, validated
+from epochwatt.study.config import Plotting
+from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
 APART = 15.0  # at least, in L*a*b*

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from epochwatt.device.reading import Tables
+from epochwatt.device.board_files import Tables
+from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError, EpochwattError
-from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.prediction.data.modes import Board, Mode, PredictionError, as_rows
 
 
@@ -16,8 +16,8 @@ def test_agx_xavier_has_as_many_modes_as_the_paper_says(agx):
 
 
 def test_agx_orin_has_as_many_modes_as_the_paper_says():
-    kind = KINDS["orin-jp5"]
-    board = Board(kind.kind, 12, Tables(kind.cpu_khz, kind.gpu_hz, kind.emc_hz))
+    kind = KINDS["agx_orin"]
+    board = Board(kind.name, 12, Tables(kind.cpu_khz, kind.gpu_hz, kind.emc_hz))
     assert len(board.all_modes()) == 18_096
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from epochwatt import cli, fields
-from epochwatt.device.reading import parse_conf
+from epochwatt.device.board_files import parse_conf
 from epochwatt.fakeboard.board import make_board
 from epochwatt.prediction.data.modes import as_rows
 from epochwatt.prediction.data.required_runs import needed
@@ -122,8 +122,7 @@ workload  ssd, 4 workers, batch 16, dvfs off
   also fitted: hdd, 4 workers, batch 16
 asked     least time; power at most 15 W
 models    of 4 profiled modes, 4 runs
-modes     29,232: 8 cores x 29 CPU x 14 GPU x 9 memory clocks, of the fake board agx, a stand-in \
-for the real one
+modes     29,232: 8 cores x 29 CPU x 14 GPU x 9 memory clocks, of the table of board kinds
 
 take      8 cores, CPU 806.4, GPU 675.75, memory 1331.2 MHz
 
@@ -153,7 +152,7 @@ nvpmodel block:
 
 # SIMULATED, not measured: a power mode for mobilenet on Jetson AGX Xavier d1
 # recommended by epochwatt: least time; power at most 15 W; expected 470.3 s, 14.96 W, 1.955 Wh
-# made of the nvpmodel configuration of the fake board agx, a stand-in for the real one
+# made of the nvpmodel configuration of the table of board kinds
 # not for a board: ask there with --backend jetson
 BLOCK
 """
@@ -398,7 +397,7 @@ ON_FAKE = ("--backend", "fake", "--device", "agx", "--model", "mobilenet")
 
 def test_board_at_hand_is_read_live(ask, store, tmp_path):
     here = store(fitted(backend="fake"), backend="fake")
-    board = make_board(tmp_path / "board", "agx")
+    board = make_board(tmp_path / "board", "agx_xavier")
     device = here / "config/devices/agx.yaml"
     device.write_text(device.read_text().replace("sysroot: /", f"sysroot: {board.root}"))
     gpu = board.root / board.kind.gpu / "available_frequencies"

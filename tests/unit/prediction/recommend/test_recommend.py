@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epochwatt.device.reading import parse_conf
+from epochwatt.device.board_files import parse_conf
+from epochwatt.device.kinds import AGX_XAVIER, NANO
+from epochwatt.device.stock_modes import stock_conf
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.conf import nvpmodel_conf
-from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.models.features import POWER
 from epochwatt.prediction.models.linear_model import FittedModel, sample_both
@@ -236,9 +236,8 @@ def test_models_in_the_wrong_place_are_refused(agx, time, power):
 
 
 def test_models_of_another_board_are_refused(agx, time, power):
-    nano = KINDS["nano"]
     other = agx._replace(
-        kind="nano", tables=agx.tables._replace(gpu_hz=nano.gpu_hz, emc_hz=nano.emc_hz)
+        kind="nano", tables=agx.tables._replace(gpu_hz=NANO.gpu_hz, emc_hz=NANO.emc_hz)
     )
     with pytest.raises(EpochwattError, match="is no step"):
         recommend(other, time, power, "time", {})
@@ -251,7 +250,7 @@ def test_any_model_of_time_with_intervals_will_do(agx, plant, power):
 
 
 def test_block_sets_the_mode_and_says_where_it_comes_from(agx):
-    conf = parse_conf(nvpmodel_conf(KINDS["agx"]))
+    conf = stock_conf(AGX_XAVIER, AGX_XAVIER.releases[0])
     text = nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1600), "simulated\nnot measured")
     assert text.startswith("# simulated\n# not measured\n<")
     (mode,) = parse_conf(text).modes
@@ -262,13 +261,13 @@ def test_block_sets_the_mode_and_says_where_it_comes_from(agx):
 
 
 def test_block_of_a_mode_that_the_board_lacks_is_refused(agx):
-    conf = parse_conf(nvpmodel_conf(KINDS["agx"]))
+    conf = stock_conf(AGX_XAVIER, AGX_XAVIER.releases[0])
     with pytest.raises(EpochwattError, match="emc_mhz: 1000 MHz is no step"):
         nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1000), "")
 
 
 def test_block_that_the_boards_nvpmodel_cannot_set_is_refused(agx):
-    conf = parse_conf(nvpmodel_conf(KINDS["agx"]))
+    conf = stock_conf(AGX_XAVIER, AGX_XAVIER.releases[0])
     conf.params.pop("EMC")
     with pytest.raises(PredictionError, match="cannot limit EMC"):
         nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1600), "")

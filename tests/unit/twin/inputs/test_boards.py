@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
+from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError, EpochwattError
-from epochwatt.telemetry.rails import BOARDS as KINDS
 from epochwatt.twin.inputs.boards import Board, load_boards
 from epochwatt.twin.inputs.samples import load_samples
 from epochwatt.twin.inputs.twin import load_twin
@@ -80,7 +80,9 @@ def test_what_is_read_is_the_board(config, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda row: row.pop("cores"), "agx is .*\n  needed: .*cores"),
+        (lambda row: row.pop("ipc"), "agx is .*\n  needed: .*ipc"),
+        (lambda row: row.pop("kind"), "agx is .*\n  needed: .*cores.*kind"),
+        (lambda row: row.update(kind="tx2"), "agx: unknown kind of board\n  found: 'tx2'"),
         (lambda row: row.update(price=500), "agx is .*price"),
         (lambda row: row.update(cores="eight"), "agx: cores is 'eight'\n  allowed: a number"),
         (lambda row: row.update(ram_mib=-1), "agx: ram_mib is -1"),
@@ -120,3 +122,19 @@ def test_a_unit_needs_a_factor_of_its_time_and_one_of_its_power(config, tmp_path
     (tmp_path / "boards.yaml").write_text(yaml.safe_dump(rows))
     with pytest.raises(ConfigError, match=r"nx: unit d4 is \[1.05\]"):
         load_boards(tmp_path)
+
+
+def test_a_board_has_the_cores_clocks_and_rails_of_its_kind(twin):
+    for board in twin.boards.values():
+        kind = KINDS[board.kind]
+        assert (board.title, board.cores) == (kind.title, kind.cores)
+        assert board.gpu_mhz == (kind.gpu_hz[0] / 1e6, kind.gpu_hz[-1] / 1e6)
+        assert list(board.rails) == [rail.label for rail in kind.rails]
+
+
+def test_a_kind_may_have_its_former_name_and_other_clocks(config, tmp_path):
+    row = yaml.safe_load((config / "boards.yaml").read_text("utf-8"))["orin"]
+    row |= {"kind": "orin_agx", "emc_mhz": [204.0, 3200.0]}
+    (tmp_path / "boards.yaml").write_text(yaml.safe_dump({"orin": row}), "utf-8")
+    board = load_boards(tmp_path)["orin"]
+    assert (board.kind, board.emc_mhz) == ("agx_orin", (204.0, 3200.0))

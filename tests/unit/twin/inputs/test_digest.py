@@ -38,7 +38,7 @@ def test_every_board_has_one_of_its_own(folder):
         ("parameters.yaml", "^noise:", "# looked at again\nnoise:"),
         ("parameters.yaml", "^    about: .*$", "    about: in other words"),
         ("parameters.yaml", r"^    spread: [\d.]+$", "    spread: 0.5"),
-        ("boards.yaml", "^  title: .*$", "  title: Another name"),
+        ("boards.yaml", "^  kind: nano$", "  kind: nano\n  title: Another name"),
         ("samples.yaml", 'source: ".*"', 'source: "another book"'),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.device import boards
+from epochwatt.device import identity
 
 # SOURCE: model and compatible of the device trees of NVIDIA's boards, as users print them; the
 # release line as /etc/nv_tegra_release of an AGX Xavier with JetPack 4.5.1 shows it.
@@ -19,7 +19,7 @@ BOARDS = {
         "Jetson-AGX",
         "nvidia,galen\0nvidia,jetson-xavier\0nvidia,p2822-0000+p2888-0001",
     ),
-    "orin_agx": ("NVIDIA Jetson AGX Orin Developer Kit", "nvidia,p3737-0000+p3701-0004"),
+    "agx_orin": ("NVIDIA Jetson AGX Orin Developer Kit", "nvidia,p3737-0000+p3701-0004"),
     "orin_nx": ("NVIDIA Jetson Orin NX Engineering Reference", "nvidia,p3768-0000+p3767-0000"),
     "orin_nano": ("NVIDIA Jetson Orin Nano Developer Kit", "nvidia,p3768-0000+p3767-0005"),
 }
@@ -48,27 +48,29 @@ def make(tmp_path):
 @pytest.mark.parametrize("kind", BOARDS)
 def test_board_is_told_by_its_device_tree(make, kind):
     model, compatible = BOARDS[kind]
-    found = boards.identify(make(model, compatible + "\0nvidia,tegra"))
-    assert found == boards.Identity(kind, model, "1421120012345", "32.5.1", "4.5.1")
+    found = identity.identify(make(model, compatible + "\0nvidia,tegra"))
+    assert found == identity.Identity(kind, model, "1421120012345", "32.5.1", "4.5.1")
 
 
 def test_any_other_machine_is_no_board(make):
-    assert boards.identify(make()) is None
-    assert boards.identify("/no/such/folder") is None
+    assert identity.identify(make()) is None
+    assert identity.identify("/no/such/folder") is None
 
 
 def test_a_single_board_computer_of_another_maker_is_no_board(make):
-    assert boards.identify(make("Raspberry Pi 4 Model B Rev 1.4", "raspberrypi,4-model-b")) is None
+    assert (
+        identity.identify(make("Raspberry Pi 4 Model B Rev 1.4", "raspberrypi,4-model-b")) is None
+    )
 
 
 def test_a_jetson_that_is_not_known_is_told_as_such(make):
-    found = boards.identify(make("NVIDIA Jetson Thor", "nvidia,p3834\0nvidia,tegra264"))
+    found = identity.identify(make("NVIDIA Jetson Thor", "nvidia,p3834\0nvidia,tegra264"))
     assert found.kind == "unknown"
     assert found.model == "NVIDIA Jetson Thor"
 
 
 def test_what_a_board_does_not_tell_is_empty(make):
-    found = boards.identify(make("Jetson-AGX", serial=None, release=None))
+    found = identity.identify(make("Jetson-AGX", serial=None, release=None))
     assert (found.serial, found.l4t, found.jetpack) == ("", "", "")
 
 
@@ -89,18 +91,18 @@ def test_what_a_board_does_not_tell_is_empty(make):
     ],
 )
 def test_release_and_jetpack(line, l4t, jetpack):
-    assert boards.l4t_release(line) == l4t
-    assert boards.jetpack(boards.l4t_release(line)) == jetpack
+    assert identity.l4t_release(line) == l4t
+    assert identity.jetpack(identity.l4t_release(line)) == jetpack
 
 
 @given(st.integers(0, 99), st.integers(0, 99), st.integers(0, 99))
 def test_every_release_line_is_read_as_it_stands(major, minor, patch):
     line = f"# R{major} (release), REVISION: {minor}.{patch}, GCID: 1, BOARD: t186ref"
-    assert boards.l4t_release(line) == f"{major}.{minor}.{patch}"
+    assert identity.l4t_release(line) == f"{major}.{minor}.{patch}"
 
 
 @given(st.text())
 def test_no_text_is_a_release_that_is_not_in_it(text):
-    release = boards.l4t_release(text)
+    release = identity.l4t_release(text)
     assert all(part in text for part in release.split("."))
-    assert isinstance(boards.jetpack(release), str)
+    assert isinstance(identity.jetpack(release), str)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from epochwatt.device import history, host
+from epochwatt.device import host, last_measurement
 from epochwatt.errors import RecordWriteError
 
 PREVIOUS = {"measurement_id": "a", "t_end_unix_s": 1000.0}
@@ -21,53 +21,53 @@ def previous(monkeypatch):
 
 
 def test_epoch_follows_when_the_one_before_was_the_last_measurement(previous):
-    history.remember("a", "run-a", 0)
-    assert history.interruption(previous) is None
+    last_measurement.remember("a", "run-a", 0)
+    assert last_measurement.interruption(previous) is None
 
 
 def test_other_measurement_in_between_is_named_with_its_gap(previous):
-    history.remember("a", "run-a", 0)
-    history.remember("b", "run-b", 4)
+    last_measurement.remember("a", "run-a", 0)
+    last_measurement.remember("b", "run-b", 4)
     reason = "epoch 4 of run-b was measured in between"
-    assert history.interruption(previous) == {"reason": reason, "gap_s": 60.0}
+    assert last_measurement.interruption(previous) == {"reason": reason, "gap_s": 60.0}
 
 
 def test_restarted_machine_interrupts_even_when_nothing_was_measured(previous):
-    history.remember("a", "run-a", 0)
-    interruption = history.interruption(dict(previous, boot_id="another"))
+    last_measurement.remember("a", "run-a", 0)
+    interruption = last_measurement.interruption(dict(previous, boot_id="another"))
     assert "restarted" in interruption["reason"]
     assert interruption["gap_s"] == 60.0
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"[" * 4000, b"{}", b"\xff"])
 def test_what_is_not_known_counts_as_an_interruption(machine_tmp, previous, content):
-    history.remember("a", "run-a", 0)
+    last_measurement.remember("a", "run-a", 0)
     path = machine_tmp / f"epochwatt-{os.geteuid()}" / "last-measurement.json"
     path.unlink()
     if content is not None:
         path.write_bytes(content)
-    interruption = history.interruption(previous)
+    interruption = last_measurement.interruption(previous)
     assert interruption == {"reason": "what was measured in between is not known", "gap_s": 60.0}
 
 
 def test_clock_set_back_gives_no_negative_gap(previous):
-    interruption = history.interruption(dict(previous, t_end_unix_s=5000.0))
+    interruption = last_measurement.interruption(dict(previous, t_end_unix_s=5000.0))
     assert interruption["gap_s"] == 0.0
 
 
 def test_all_users_of_the_machine_may_note_their_measurement(machine_tmp, previous, as_stranger):
-    history.remember("a", "run-a", 0)
+    last_measurement.remember("a", "run-a", 0)
     machine_tmp.chmod(0o1777)
-    as_stranger(machine_tmp, history.remember, "b", "run-b", 1)
-    assert "epoch 1 of run-b" in history.interruption(previous)["reason"]
-    history.remember("a", "run-a", 0)
-    assert history.interruption(previous) is None
+    as_stranger(machine_tmp, last_measurement.remember, "b", "run-b", 1)
+    assert "epoch 1 of run-b" in last_measurement.interruption(previous)["reason"]
+    last_measurement.remember("a", "run-a", 0)
+    assert last_measurement.interruption(previous) is None
 
 
 def test_note_is_readable_by_all_users_under_a_strict_umask(machine_tmp, in_child):
     def remember():
         os.umask(0o077)
-        history.remember("a", "run-a", 0)
+        last_measurement.remember("a", "run-a", 0)
 
     in_child(remember)
     folder = machine_tmp / f"epochwatt-{os.geteuid()}"
@@ -85,19 +85,19 @@ def note(folder, **about):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's folder")
 def test_note_that_its_user_did_not_write_is_not_believed(machine_tmp, previous):
     """Somebody makes the folder of another user and says there what was measured."""
-    history.remember("a", "run-a", 0)
+    last_measurement.remember("a", "run-a", 0)
     note(machine_tmp / "epochwatt-4711", t_mono_s=time.monotonic(), run="lie")
-    assert history.interruption(previous) is None
+    assert last_measurement.interruption(previous) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's folder")
 def test_what_another_user_says_is_short_and_plain(machine_tmp, previous):
-    history.remember("a", "run-a", 0)
+    last_measurement.remember("a", "run-a", 0)
     folder = machine_tmp / "epochwatt-65534"
     note(folder, t_mono_s=time.monotonic(), run="\x1b[2J" + "x" * 3000)
     for path in (folder, folder / "last-measurement.json"):
         os.chown(path, 65534, 65534)
-    reason = history.interruption(previous)["reason"]
+    reason = last_measurement.interruption(previous)["reason"]
     assert reason.startswith("epoch 0 of ?[2Jxxx")
     assert len(reason) < 300
 
@@ -107,21 +107,21 @@ def test_what_another_user_says_is_short_and_plain(machine_tmp, previous):
 )
 def test_note_from_another_boot_or_from_the_future_does_not_count(machine_tmp, previous, lie):
     note(machine_tmp / f"epochwatt-{os.geteuid()}", measurement_id="a", **lie)
-    assert "not known" in history.interruption(previous)["reason"]
+    assert "not known" in last_measurement.interruption(previous)["reason"]
 
 
 def test_pipe_in_place_of_a_note_makes_nobody_wait(machine_tmp, previous):
     folder = machine_tmp / f"epochwatt-{os.geteuid()}"
     folder.mkdir()
     os.mkfifo(folder / "last-measurement.json")
-    assert "not known" in history.interruption(previous)["reason"]
+    assert "not known" in last_measurement.interruption(previous)["reason"]
     with pytest.raises(RecordWriteError):
-        history.remember("a", "run-a", 0)
+        last_measurement.remember("a", "run-a", 0)
 
 
 @pytest.mark.parametrize("text", ["[]", '"a"', '{"run": 1}', "[" * 5000, "", "null"])
 def test_note_of_another_form_is_no_traceback(previous, machine_tmp, text):
-    history.remember("b", "a-run", 0)
+    last_measurement.remember("b", "a-run", 0)
     path = machine_tmp / f"epochwatt-{os.geteuid()}" / "last-measurement.json"
     path.write_text(text, "utf-8")
-    assert "not known" in history.interruption(previous)["reason"]
+    assert "not known" in last_measurement.interruption(previous)["reason"]

@@ -1,8 +1,8 @@
-"""What the files of a board say: its kind, its clocks, its power modes (board side: Python 3.6).
+"""Reader of a board's files: kind, clocks, power modes, fan (board side: Python 3.6 grammar).
 
-The board code and the root helper read through this one module, so it needs nothing but the
-standard library and imports nothing of this package. All functions take the root that the board's
-files are found below: `/`, or the folder of a fake board. Sources: docs/root-helper.md.
+The board code and the root helper read through this module, so beside the standard library it
+imports only the table of kinds. All functions take the folder that holds the board's files: `/`, or
+the folder of a fake board. Sources: docs/root-helper.md.
 """
 
 import glob
@@ -10,6 +10,8 @@ import os
 import re
 import stat
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from epochwatt.device.kinds import EMC_CAP, EMC_CLOCK_FILES, KINDS
 
 NVPMODEL_CONF = "etc/nvpmodel.conf"
 
@@ -21,28 +23,6 @@ Conf = NamedTuple(
 )
 Tables = NamedTuple("Tables", [("cpu_khz", _Steps), ("gpu_hz", _Steps), ("emc_hz", _Steps)])
 
-# part numbers of the modules in the device tree's `compatible`, and words of its `model`
-_KINDS = (
-    (r"p3668|xavier nx", "xavier_nx"),
-    (r"p3701|agx orin", "orin_agx"),
-    (r"p2888|p2972|agx xavier|jetson-agx", "agx_xavier"),
-    (r"p3767-000[01]|orin nx", "orin_nx"),
-    (r"p3767-000[345]|orin nano", "orin_nano"),
-    (r"p3448|p3450|jetson.nano", "nano"),
-)
-# EMC clocks in MHz: no file of a board lists them. Orin NX and Nano: no complete list is known.
-_EMC_MHZ: Dict[str, Tuple[float, ...]] = {
-    "nano": (204, 408, 665.6, 800, 1065.6, 1331.2, 1600),
-    "xavier_nx": (204, 408, 665.6, 800, 1065.6, 1331.2, 1600, 1866),
-    "agx_xavier": (204, 408, 665.6, 800, 1065.6, 1331.2, 1600, 1866, 2133),
-    "orin_agx": (204, 665.6, 2133, 3199),
-}
-# Parts of the GPU (TPCs) that the mask `TPC_PG_MASK` counts. SOURCE: two of Volta's SMs or of
-# Ampere's make one; NVIDIA's data sheets: 8 SMs on AGX Xavier (mask 5 leaves half on), 16 on AGX
-# Orin 64 GB (masks 240 and 248 leave 4 and 3 on). ASSUME: Xavier NX has the die of AGX Xavier
-# (mask 1: 3 on).
-_TPCS = {"agx_xavier": 4, "xavier_nx": 4, "orin_agx": 8}
-_EMC_RATES = ("bpmp/debug/clk/emc/rate", "clk/emc/clk_rate", "clk/override.emc/clk_rate")
 _GPU_FOLDERS = (
     "class/devfreq/*",
     "devices/*/devfreq/*",  # JetPack 4 and 5
@@ -50,7 +30,8 @@ _GPU_FOLDERS = (
     "devices/platform/*/devfreq/*",  # JetPack 6
     "devices/platform/*/*/devfreq/*",
 )
-_GPU_NAME = re.compile(r"\.(gpu|gp10b|gv11b|ga10b)(/devfreq_dev)?$")
+_GPU_NAMES = {r"\.gp10b"} | {kind.gpu_name for kind in KINDS.values()}  # the first: Jetson TX2
+_GPU_NAME = re.compile("({})(/devfreq_dev)?$".format("|".join(sorted(_GPU_NAMES))))
 
 
 def board_kind(root: str) -> str:
@@ -60,7 +41,8 @@ def board_kind(root: str) -> str:
     words = words.replace("\0", " ").lower()
     if "nvidia,tegra" not in words and "jetson" not in words:
         return ""
-    return next((kind for pattern, kind in _KINDS if re.search(pattern, words)), "unknown")
+    names = (name for name, kind in KINDS.items() if re.search(kind.pattern, words))
+    return next(names, "unknown")
 
 
 def cpus(root: str) -> Tuple[int, ...]:
@@ -88,8 +70,9 @@ def gpu_hz(root: str) -> Tuple[int, ...]:
 
 
 def emc_hz(root: str) -> Tuple[int, ...]:
-    """Return the memory's clocks in Hz, ascending, as this file has them; empty: not known."""
-    return tuple(round(1e6 * mhz) for mhz in _EMC_MHZ.get(board_kind(root), ()))
+    """Return the memory's clocks in Hz, ascending, as `kinds` has them; empty: not known."""
+    kind = KINDS.get(board_kind(root))
+    return () if kind is None or "emc" in kind.seen_only else kind.emc_hz
 
 
 def tables(root: str) -> Tables:
@@ -101,7 +84,8 @@ def find_gpu(root: str) -> Optional[str]:
     """Return the GPU's devfreq folder (`available_frequencies`, `cur_freq`, ... in Hz), or None."""
     for pattern in _GPU_FOLDERS:
         for folder in sorted(glob.glob(os.path.join(glob.escape(root), "sys", pattern))):
-            if _GPU_NAME.search(folder) and os.path.exists(folder + "/available_frequencies"):
+            files = (folder + "/available_frequencies", folder + "/cur_freq")
+            if _GPU_NAME.search(folder) and any(map(os.path.exists, files)):
                 return folder
     return None
 
@@ -127,8 +111,8 @@ def read_clocks(root: str) -> Dict[str, Any]:
         clocks["cpu_{}khz".format(key)] = {
             str(c): _number(cpu_folder(root, c), *files) for c in cores
         }
-    clocks["emc_hz"] = _number(os.path.join(root, "sys/kernel/debug"), *_EMC_RATES)
-    clocks["emc_cap_hz"] = _number(os.path.join(root, "sys/kernel/nvpmodel_emc_cap"), "emc_iso_cap")
+    clocks["emc_hz"] = _number(root, *EMC_CLOCK_FILES)
+    clocks["emc_cap_hz"] = _number(root, EMC_CAP)
     return clocks
 
 
@@ -217,13 +201,22 @@ def custom_conf(
         elif number and arg == "MIN_FREQ" and int(value) > number:
             value = str(steps[0])
         rows.append((name, arg, value))
+    rows = [row for row in rows if clusters.get(row[0], 0) < cores]
+    return conf_text(conf._replace(modes=[Mode(base.id, "EPOCHWATT", rows)], default_id=base.id))
+
+
+def conf_text(conf: Conf) -> str:
+    """Return a configuration in the grammar that `parse_conf` reads."""
     lines = []
     for name, param in conf.params.items():
         lines.append("< PARAM TYPE={} NAME={} >".format(param.type, name))
         lines.extend(" ".join(pair) for pair in param.paths.items())
-    lines.append("< POWER_MODEL ID={} NAME=EPOCHWATT >".format(base.id))
-    lines.extend(" ".join(row) for row in rows if clusters.get(row[0], 0) < cores)
-    return "\n".join(lines + ["< PM_CONFIG DEFAULT={} >".format(base.id), ""])
+    for mode in conf.modes:
+        lines.append("< POWER_MODEL ID={} NAME={} >".format(mode.id, mode.name))
+        lines.extend(" ".join(row) for row in mode.settings)
+    if conf.default_id is not None:
+        lines.append("< PM_CONFIG DEFAULT={} >".format(conf.default_id))
+    return "\n".join(lines + [""])
 
 
 def _clusters(conf: Conf) -> Dict[str, int]:
@@ -251,13 +244,22 @@ def running_mask(root: str) -> Optional[int]:
 
 def gpu_share(conf: Conf, mode: Mode, kind: str) -> Optional[float]:
     """Return the share of the GPU that a mode leaves on, of the strongest's; None: not known."""
-    n_parts, masks = _TPCS.get(kind), [tpc_mask(mode), tpc_mask(strongest(conf))]
+    n_parts = KINDS[kind].tpcs if kind in KINDS else None
+    masks = [tpc_mask(mode), tpc_mask(strongest(conf))]
+    if n_parts is None and masks[0] is None and _stock_modes_gate(kind):
+        return None  # the mask has a name that we do not know
     if masks[0] == masks[1]:
         return 1.0
     if n_parts is None or None in masks:
         return None
     on, whole = (n_parts - bin(mask or 0).count("1") for mask in masks)
     return on / whole if 0 < on <= whole else None
+
+
+def _stock_modes_gate(kind: str) -> bool:
+    """Return whether some stock mode of the kind switches parts of the GPU off."""
+    releases = KINDS[kind].releases if kind in KINDS else ()
+    return any(mode.tpc_mask for release in releases for mode in release.modes)
 
 
 def board_conf(root: str) -> Conf:

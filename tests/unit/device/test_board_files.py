@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_board import CONF, GPU, TinyBoard
 
-from epochwatt.device import reading
-from epochwatt.device.reading import Tables, custom_conf, parse_conf
+from epochwatt.device import board_files
+from epochwatt.device.board_files import Tables, custom_conf, parse_conf
+from epochwatt.device.kinds import KINDS
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 STEPS = Tables(
@@ -42,7 +43,7 @@ def root_with(folder, files):
         ("NVIDIA Jetson Xavier NX Developer Kit", "nvidia,p3449-0000+p3668-0000", "xavier_nx"),
         ("Jetson-AGX", "nvidia,p2972-0000\0nvidia,tegra194", "agx_xavier"),
         ("a carrier", "nvidia,tegra194\0nvidia,p2888-0001", "agx_xavier"),
-        ("Jetson AGX Orin", "nvidia,p3737-0000+p3701-0000\0nvidia,tegra234", "orin_agx"),
+        ("Jetson AGX Orin", "nvidia,p3737-0000+p3701-0000\0nvidia,tegra234", "agx_orin"),
         ("NVIDIA Orin NX Developer Kit", "nvidia,p3767-0000\0nvidia,tegra234", "orin_nx"),
         ("NVIDIA Jetson Orin Nano Developer Kit", "nvidia,p3768-0000+p3767-0005", "orin_nano"),
         ("NVIDIA Jetson Orin Nano Developer Kit Super", "nvidia,tegra234", "orin_nano"),
@@ -53,27 +54,27 @@ def root_with(folder, files):
 def test_kind_of_board(tmp_path, model, compatible, kind):
     tree = "proc/device-tree/"
     files = {tree + "model": model + "\0", tree + "compatible": compatible + "\0"}
-    assert reading.board_kind(root_with(tmp_path, files)) == kind
+    assert board_files.board_kind(root_with(tmp_path, files)) == kind
 
 
 def test_a_machine_without_a_device_tree_is_no_board(tmp_path):
-    assert reading.board_kind(str(tmp_path)) == ""
+    assert board_files.board_kind(str(tmp_path)) == ""
 
 
 # -- clocks ----------------------------------------------------------------------------------------
 def test_cpus_and_tables(board):
     root = str(board.root)
     board.write("sys/devices/system/cpu/cpufreq/boost", "0\n")
-    assert reading.cpus(root) == (0, 1, 2, 3)
-    assert reading.online(root) == (0, 1)
-    assert reading.cpu_khz(root) == (115200, 1190400, 2265600)
-    assert reading.gpu_hz(root) == (114750000, 675750000, 1377000000)
-    assert reading.tables(root).emc_hz[-1] == 2133000000
+    assert board_files.cpus(root) == (0, 1, 2, 3)
+    assert board_files.online(root) == (0, 1)
+    assert board_files.cpu_khz(root) == (115200, 1190400, 2265600)
+    assert board_files.gpu_hz(root) == (114750000, 675750000, 1377000000)
+    assert board_files.tables(root).emc_hz[-1] == 2133000000
 
 
 def test_a_cpu_without_a_switch_is_online(board):
     (board.root / "sys/devices/system/cpu/cpu0/online").unlink()
-    assert reading.online(str(board.root)) == (0, 1)
+    assert board_files.online(str(board.root)) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -92,16 +93,16 @@ def test_the_gpu_is_found_in_every_layout_and_not_taken_for_another(tmp_path, fo
     other = "sys/class/devfreq/15340000.vic/available_frequencies"
     files = {folder + "/available_frequencies": "2 1\n", other: "9\n"}
     root = root_with(tmp_path, files)
-    assert reading.find_gpu(root) == f"{root}/{folder}"
-    assert reading.gpu_hz(root) == (1, 2)
+    assert board_files.find_gpu(root) == f"{root}/{folder}"
+    assert board_files.gpu_hz(root) == (1, 2)
 
 
 def test_a_board_without_the_files_says_nothing(tmp_path):
     root = str(tmp_path)
-    assert reading.find_gpu(root) is None
-    assert reading.tables(root) == Tables((), (), ())
-    assert reading.cpus(root) == ()
-    clocks = reading.read_clocks(root)
+    assert board_files.find_gpu(root) is None
+    assert board_files.tables(root) == Tables((), (), ())
+    assert board_files.cpus(root) == ()
+    clocks = board_files.read_clocks(root)
     assert clocks["gpu_hz"] is clocks["emc_hz"] is clocks["emc_cap_hz"] is None
     assert clocks["cpu_khz"] == {}
 
@@ -110,7 +111,7 @@ def test_read_clocks(board):
     root = str(board.root)
     board.write("sys/devices/system/cpu/cpu1/cpufreq/cpuinfo_cur_freq", "1189000\n")  # measured
     board.write(GPU + "/min_freq", "")
-    assert reading.read_clocks(root) == {
+    assert board_files.read_clocks(root) == {
         "cores_online": [0, 1],
         "cpu_khz": {"0": 1190400, "1": 1189000},
         "cpu_min_khz": {"0": 1190400, "1": 1190400},
@@ -125,15 +126,17 @@ def test_read_clocks(board):
 
 def test_the_memorys_clock_of_a_nano(tmp_path):
     rate = "sys/kernel/debug/clk/override.emc/clk_rate"
-    assert reading.read_clocks(root_with(tmp_path, {rate: "1600000000\n"}))["emc_hz"] == 1600000000
+    assert (
+        board_files.read_clocks(root_with(tmp_path, {rate: "1600000000\n"}))["emc_hz"] == 1600000000
+    )
 
 
-@pytest.mark.parametrize("kind", ["nano", "xavier_nx", "agx_xavier", "orin_agx"])
+@pytest.mark.parametrize("kind", ["nano", "xavier_nx", "agx_xavier", "agx_orin"])
 def test_the_memorys_steps_are_those_of_the_collected_table(kind):
     with (DATA / "frequencies.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["device"] == kind]
     khz = sorted(int(row["freq_khz"]) for row in rows if row["resource"] == "emc")
-    assert [round(1e3 * mhz) for mhz in reading._EMC_MHZ[kind]] == khz
+    assert [hz // 1000 for hz in KINDS[kind].emc_hz] == khz
 
 
 # -- nvpmodel.conf ---------------------------------------------------------------------------------
@@ -179,9 +182,9 @@ def test_nvidias_own_configurations_are_parsed(name):
 @pytest.mark.parametrize(
     ("kind", "mask", "share"),
     [
-        ("orin_agx", "0", 1),
-        ("orin_agx", "240", 4 / 8),  # NVIDIA's mode of 30 W
-        ("orin_agx", "248", 3 / 8),  # of 15 W
+        ("agx_orin", "0", 1),
+        ("agx_orin", "240", 4 / 8),  # NVIDIA's mode of 30 W
+        ("agx_orin", "248", 3 / 8),  # of 15 W
         ("agx_xavier", "5", 2 / 4),  # of 10 W
         ("agx_xavier", "15", None),  # all of it: such a mode there is not
         ("orin_nx", "0", 1),
@@ -193,11 +196,11 @@ def test_share_of_the_gpu_follows_from_the_mask(kind, mask, share):
         "< POWER_MODEL ID=0 NAME=MAXN >\nTPC_POWER_GATING TPC_PG_MASK 0\n"
         "< POWER_MODEL ID=1 NAME=LOW >\nTPC_POWER_GATING TPC_PG_MASK " + mask
     )
-    assert reading.gpu_share(conf, conf.modes[1], kind) == share
+    assert board_files.gpu_share(conf, conf.modes[1], kind) == share
 
 
 def test_the_strongest_mode_gates_nothing_off_and_has_most_cores():
-    assert reading.strongest(parse_conf(CONF)).name == "MAXN"
+    assert board_files.strongest(parse_conf(CONF)).name == "MAXN"
 
 
 # -- a mode of our own -----------------------------------------------------------------------------
@@ -298,7 +301,7 @@ def test_who_else_could_change_an_installed_file(tmp_path, folder_mode, file_mod
     path.touch()
     path.chmod(file_mode)
     folder.chmod(folder_mode)
-    found = reading.not_roots_alone(str(path))
+    found = board_files.not_roots_alone(str(path))
     assert found == ("" if is_alone else str(path if folder_mode == 0o755 else folder))
     os.chown(folder, 1234, 1234)
-    assert reading.not_roots_alone(str(path)) in (str(path), str(folder))
+    assert board_files.not_roots_alone(str(path)) in (str(path), str(folder))

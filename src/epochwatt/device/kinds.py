@@ -1,0 +1,517 @@
+"""Table of Jetson board kinds: clocks, rails, modes, files (board side: Python 3.6 grammar).
+
+A row per kind of module holds everything that differs between boards. The board code and the root
+helper, the telemetry, the configuration, the simulator, the predictors and the fake boards read it.
+To add a kind, add a row (docs/add-a-board.md).
+
+A kind is named as NVIDIA names the product, in lower case: Jetson AGX Orin is `agx_orin`. What
+nobody has published is None or empty, and code that needs it reports that it is not known.
+
+Sources: docs/sources.md, and the comment at a number that has another one. The root helper carries
+a copy of this module, so it imports only the standard library.
+"""
+
+from typing import Dict, Mapping, NamedTuple, Optional, Tuple
+
+MHZ, KHZ = 1000000, 1000  # Hz
+
+Steps = Tuple[int, ...]
+Range = Tuple[int, int]  # lowest and highest
+
+EMC_CAP = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap"  # nvpmodel's limit of the memory's clock
+
+
+class Rail(NamedTuple):
+    """A supply rail with a power sensor."""
+
+    label: str
+    parent: Optional[str]  # the rail that feeds it
+    feeds: Mapping[str, float]  # share that passes through it of the power of each part: see PARTS
+    chip: str = ""  # bus and address of its sensor; empty: not known
+    channel: int = 0  # of the chip, from 1; 0: not known
+    volt_mv: int = 5000  # usual voltage, rounded
+    sensor: str = "ina3221"  # driver of its sensor
+
+
+class StockMode(NamedTuple):
+    """A power mode of NVIDIA's nvpmodel.conf; highest clock -1: no limit, `emc_hz` 0: no cap."""
+
+    id: int
+    name: str
+    cores: int
+    cpu_khz: Range
+    gpu_hz: Range
+    emc_hz: int = 0
+    tpc_mask: Optional[int] = None  # parts of the GPU that are gated off
+    dla_hz: Optional[int] = None
+
+
+class Release(NamedTuple):
+    """A release of NVIDIA's Linux on a kind of board: what its files and tools look like."""
+
+    l4t: str
+    tegrastats: str  # dialect of its lines: jp4, jp5, jp6
+    gpu_device: str  # folder of the GPU
+    zones: Tuple[str, ...]  # types of thermal_zone0, 1, ...
+    modes: Tuple[StockMode, ...]
+    default_mode: int
+    hwmon: Tuple[str, ...] = ()  # names of hwmon0, 1, ..., sensors by their chip; none on JetPack 4
+    gpu_hz: Steps = ()  # where they differ from the kind's
+
+
+class Kind(NamedTuple):
+    """One kind of board."""
+
+    name: str
+    title: str
+    pattern: str  # of its part numbers in `compatible`, or words in `model`, of the device tree
+    compatible: Tuple[str, ...]
+    model: str
+    soc: str
+    cores: int
+    cluster_cores: Optional[int]  # cores that share a clock
+    cpu_khz: Steps
+    gpu_hz: Steps
+    emc_hz: Steps  # no file of a board lists them
+    gpu_name: str  # pattern of the end of its GPU's folder in devfreq
+    emc_files: Mapping[str, str]  # of its memory's clock: min, max, now, wanted, locked
+    rails: Tuple[Rail, ...]
+    total_rule: str  # how the module's power is made of the rails; empty: not known
+    not_seen: str  # what that total does not contain
+    rails_source: str
+    ram_mib: Optional[int] = None  # as the kernel counts it
+    seen_only: Tuple[str, ...] = ()  # clocks (cpu, gpu, emc) whose steps are not all known
+    emc_cap: Optional[str] = EMC_CAP  # None: not known
+    emc_top_is_0: bool = False  # nvpmodel takes the highest memory clock only as 0, no cap
+    cpu_param: str = "CPU_{}"  # nvpmodel's name of a cluster's clocks
+    dla: Mapping[str, str] = {}  # nvpmodel's names of the accelerators' clocks -> file
+    tpcs: Optional[int] = None  # parts of the GPU that `tpc_mask` counts
+    gpcs: int = 1  # GPU clocks in a line of tegrastats
+    idle_states: Tuple[str, ...] = ()
+    not_connected: Tuple[Tuple[str, int], ...] = ()  # chip and channel of sensors without a rail
+    releases: Tuple[Release, ...] = ()  # oldest first; none: only what is above is known
+
+    @property
+    def clusters(self) -> Tuple[Tuple[int, ...], ...]:
+        """Return the numbers of the cores that share a clock; one by one where it is not known."""
+        size = self.cluster_cores or 1
+        return tuple(
+            tuple(range(first, min(first + size, self.cores)))
+            for first in range(0, self.cores, size)
+        )
+
+
+# Parts of a board that take power. `io` is what neither CPU, GPU, memory nor SoC takes.
+PARTS = ("soc", "io", "cpu", "gpu", "memory")
+_WHOLE_MODULE = dict.fromkeys(PARTS, 1)
+
+
+def _steps(first: int, last: int, step: int) -> Steps:
+    """Return first, first + step, ... below last, and last."""
+    return tuple(range(first, last, step)) + (last,)
+
+
+def _scaled(unit: int, *numbers: float) -> Steps:
+    return tuple(round(unit * number) for number in numbers)
+
+
+_BPMP = "sys/kernel/debug/bpmp/debug/clk/emc/"
+_EMC_BPMP = {
+    "min": _BPMP + "min_rate",
+    "max": _BPMP + "max_rate",
+    "now": _BPMP + "rate",
+    "wanted": _BPMP + "rate",
+    "locked": _BPMP + "mrq_rate_locked",
+}
+_XAVIER_EMC = _scaled(MHZ, 204, 408, 665.6, 800, 1065.6, 1331.2, 1600, 1866, 2133)
+_XAVIER_DLA = {"DLA_CORE": "sys/kernel/nvpmodel_emc_cap/nafll_dla"}
+_JP6_GPU = "sys/devices/platform/17000000.gpu"
+_JP6_ZONES = ("cpu-thermal", "gpu-thermal", "cv0-thermal", "cv1-thermal", "cv2-thermal") + (
+    "soc0-thermal",
+    "soc1-thermal",
+    "soc2-thermal",
+    "tj-thermal",
+)
+_HOST1X = "sys/devices/platform/13e40000.host1x/"
+
+_GUIDE = "energymon@a95cefb jetson/JetsonPowerRails.md (NVIDIA developer guide and device trees)"
+_CARRIER = "the carrier board and all that is plugged into it (USB, disks, fan, display)"
+_INPUT_RULE = "the input rail {} feeds the whole module; the others hang below it"
+
+
+def _nx_rails(chip: str) -> Tuple[Rail, ...]:
+    return (
+        Rail("VDD_IN", None, _WHOLE_MODULE, chip, 1),
+        Rail("VDD_CPU_GPU_CV", "VDD_IN", {"cpu": 1, "gpu": 1}, chip, 2),
+        Rail("VDD_SOC", "VDD_IN", {"soc": 1}, chip, 3),
+    )
+
+
+NANO = Kind(
+    name="nano",
+    title="Jetson Nano",
+    pattern=r"p3448|p3450|jetson.nano",
+    compatible=("nvidia,p3450-0000", "nvidia,jetson-nano", "nvidia,tegra210"),
+    model="NVIDIA Jetson Nano Developer Kit",
+    soc="tegra210",
+    cores=4,
+    cluster_cores=4,
+    cpu_khz=_scaled(
+        KHZ, 102, 204, 307.2, 403.2, 518.4, 614.4, 710.4, 825.6, 921.6, 1036.8, 1132.8, 1224, 1326
+    )
+    + _scaled(KHZ, 1428, 1479),
+    gpu_hz=_steps(76800000, 921600000, 76800000),
+    emc_hz=_XAVIER_EMC[:7],
+    gpu_name=r"\.gpu",
+    emc_files={
+        "min": "sys/kernel/debug/tegra_bwmgr/emc_min_rate",
+        "max": "sys/kernel/debug/tegra_bwmgr/emc_max_rate",
+        "now": "sys/kernel/debug/clk/override.emc/clk_rate",
+        "wanted": "sys/kernel/debug/clk/override.emc/clk_update_rate",
+        "locked": "sys/kernel/debug/clk/override.emc/clk_state",
+    },
+    rails=(
+        Rail("POM_5V_IN", None, _WHOLE_MODULE, "6-0040", 1),
+        Rail("POM_5V_GPU", "POM_5V_IN", {"gpu": 1}, "6-0040", 2),
+        Rail("POM_5V_CPU", "POM_5V_IN", {"cpu": 1}, "6-0040", 3),
+    ),
+    total_rule=_INPUT_RULE.format("POM_5V_IN"),
+    not_seen=_CARRIER,
+    rails_source=_GUIDE,
+    ram_mib=3964,
+    cpu_param="CPU_A57",
+    idle_states=("WFI", "C7"),
+    releases=(
+        Release(
+            l4t="32.6.1",
+            tegrastats="jp4",
+            gpu_device="sys/devices/57000000.gpu",
+            zones=(
+                "PLL-therm",
+                "CPU-therm",
+                "PMIC-Die",
+                "GPU-therm",
+                "AO-therm",
+                "thermal-fan-est",
+            ),
+            modes=(
+                StockMode(0, "MAXN", 4, (0, -1), (0, -1)),
+                StockMode(1, "5W", 2, (0, 918000), (0, 640000000), 1600 * MHZ),
+            ),
+            default_mode=0,
+        ),
+    ),
+)
+
+XAVIER_NX = Kind(
+    name="xavier_nx",
+    title="Jetson Xavier NX",
+    pattern=r"p3668|xavier nx",
+    compatible=("nvidia,p3449-0000+p3668-0000", "nvidia,p3668-0000", "nvidia,tegra194"),
+    model="NVIDIA Jetson Xavier NX Developer Kit",
+    soc="tegra194",
+    cores=6,
+    cluster_cores=2,
+    cpu_khz=_steps(115200, 1907200, 76800),
+    gpu_hz=_scaled(MHZ, 114.75, 204, 306, 408, 510, 599.25)
+    + _steps(701250000, 1109250000, 51000000),
+    emc_hz=_XAVIER_EMC[:8],
+    gpu_name=r"\.gv11b",
+    emc_files=_EMC_BPMP,
+    rails=_nx_rails("7-0040"),
+    total_rule=_INPUT_RULE.format("VDD_IN"),
+    not_seen=_CARRIER,
+    rails_source=_GUIDE + "; NVIDIA forum topic 200883",
+    ram_mib=7772,
+    cpu_param="CPU_DENVER_{}",
+    dla=_XAVIER_DLA,
+    tpcs=4,  # ASSUME: the die of AGX Xavier (mask 1: 3 on)
+    idle_states=("C1", "c6"),
+    releases=(
+        Release(
+            l4t="32.6.1",
+            tegrastats="jp4",
+            gpu_device="sys/devices/17000000.gv11b",
+            zones=(
+                "AO-therm",
+                "GPU-therm",
+                "PMIC-Die",
+                "AUX-therm",
+                "CPU-therm",
+                "thermal-fan-est",
+            ),
+            modes=tuple(
+                StockMode(n, name, cores, (1190400, khz), (0, round(gpu * MHZ)), emc * MHZ, 1, dla)
+                for n, (name, cores, khz, gpu, emc, dla) in enumerate(
+                    (
+                        ("MODE_15W_2CORE", 2, 1907200, 1109.25, 1600, 1100800000),
+                        ("MODE_15W_4CORE", 4, 1420800, 1109.25, 1600, 1100800000),
+                        ("MODE_15W_6CORE", 6, 1420800, 1109.25, 1600, 1100800000),
+                        ("MODE_10W_2CORE", 2, 1497600, 803.25, 1600, 896000000),
+                        ("MODE_10W_4CORE", 4, 1190400, 803.25, 1600, 896000000),
+                        ("MODE_10W_DESKTOP", 4, 1907200, 510, 1600, 896000000),
+                        ("MODE_20W_2CORE", 2, 1907200, 1109.25, 1866, 1100800000),
+                        ("MODE_20W_4CORE", 4, 1420800, 1109.25, 1866, 1100800000),
+                        ("MODE_20W_6CORE", 6, 1420800, 1109.25, 1866, 1100800000),
+                    )
+                )
+            ),
+            default_mode=6,
+        ),
+    ),
+)
+
+AGX_XAVIER = Kind(
+    name="agx_xavier",
+    title="Jetson AGX Xavier",
+    pattern=r"p2888|p2972|agx xavier|jetson-agx",
+    compatible=("nvidia,p2972-0000", "nvidia,tegra194"),
+    model="Jetson-AGX",
+    soc="tegra194",
+    cores=8,
+    cluster_cores=2,
+    cpu_khz=_steps(115200, 2265600, 76800),
+    gpu_hz=_scaled(
+        MHZ, 114.75, 216.75, 318.75, 420.75, 522.75, 624.75, 675.75, 828.75, 905.25, 1032.75
+    )
+    + _scaled(MHZ, 1198.5, 1236.75, 1338.75, 1377),
+    emc_hz=_XAVIER_EMC,
+    gpu_name=r"\.gv11b",
+    emc_files=_EMC_BPMP,
+    rails=(
+        Rail("GPU", None, {"gpu": 1}, "1-0040", 1, 19000),
+        Rail("CPU", None, {"cpu": 1}, "1-0040", 2, 19000),
+        Rail("SOC", None, {"soc": 1}, "1-0040", 3, 19000),
+        Rail("CV", None, {}, "1-0041", 1, 19000),
+        Rail("VDDRQ", None, {"memory": 1}, "1-0041", 2, 19000),
+        Rail("SYS5V", None, {"io": 1}, "1-0041", 3, 5000),
+    ),
+    total_rule="the six rails hang side by side below the module's two inputs, which have no "
+    "sensor: their sum",
+    not_seen=_CARRIER + ", and what the module's inputs feed beside the six rails",
+    rails_source=_GUIDE + "; AGX Xavier design guide, 5.2 and 5.6.2",
+    ram_mib=31919,
+    emc_top_is_0=True,
+    cpu_param="CPU_DENVER_{}",
+    dla=_XAVIER_DLA,
+    tpcs=4,  # SOURCE: two of Volta's SMs make one, NVIDIA's data sheet: 8 (mask 5 leaves half on)
+    idle_states=("C1", "c6"),
+    releases=(
+        Release(
+            l4t="32.5.1",
+            tegrastats="jp4",
+            gpu_device="sys/devices/17000000.gv11b",
+            zones=(
+                "AO-therm",
+                "GPU-therm",
+                "Tdiode_tegra",
+                "PMIC-Die",
+                "AUX-therm",
+                "CPU-therm",
+                "thermal-fan-est",
+                "Tboard_tegra",
+            ),
+            modes=(StockMode(0, "MAXN", 8, (1200000, -1), (318750000, -1), 0, 0, -1),)
+            + tuple(
+                StockMode(
+                    n, name, cores, (1200000, khz), (318750000, gpu * MHZ), emc, mask, dla * MHZ
+                )
+                for n, name, cores, khz, gpu, emc, mask, dla in (
+                    (1, "MODE_10W", 2, 1200000, 520, 1065600000, 5, 550),
+                    (2, "MODE_15W", 4, 1200000, 670, 1331200000, 0, 750),
+                    (3, "MODE_30W_ALL", 8, 1200000, 900, 1600000000, 0, 1050),
+                    (4, "MODE_30W_6CORE", 6, 1450000, 900, 1600000000, 0, 1050),
+                    (5, "MODE_30W_4CORE", 4, 1780000, 900, 1600000000, 0, 1050),
+                    (6, "MODE_30W_2CORE", 2, 2100000, 900, 1600000000, 0, 1050),
+                    (7, "MODE_15W_DESKTOP", 4, 2188800, 670, 1331200000, 0, 115),
+                )
+            ),
+            default_mode=2,
+        ),
+    ),
+)
+
+AGX_ORIN = Kind(
+    name="agx_orin",
+    title="Jetson AGX Orin",
+    pattern=r"p3701|agx orin",
+    compatible=("nvidia,p3737-0000+p3701-0000", "nvidia,p3701-0000", "nvidia,tegra234"),
+    model="NVIDIA Jetson AGX Orin Developer Kit",
+    soc="tegra234",
+    cores=12,
+    cluster_cores=4,
+    cpu_khz=_steps(115200, 2201600, 76800),
+    gpu_hz=_steps(114750000, 1300500000, 102000000),
+    emc_hz=_scaled(MHZ, 204, 665.6, 2133, 3199),
+    gpu_name=r"\.(ga10b|gpu)",
+    emc_files=_EMC_BPMP,
+    rails=(
+        Rail("VDD_GPU_SOC", None, {"gpu": 1, "soc": 1}, "1-0040", 1, 19800),
+        Rail("VDD_CPU_CV", None, {"cpu": 1}, "1-0040", 2, 19800),
+        Rail("VIN_SYS_5V0", None, {"io": 1, "memory": 1}, "1-0040", 3, 5040),
+        Rail("VDDQ_VDD2_1V8AO", "VIN_SYS_5V0", {"memory": 0.5}, "1-0041", 2, 5040),
+    ),
+    total_rule="VDD_GPU_SOC + VDD_CPU_CV + VIN_SYS_5V0; VDDQ_VDD2_1V8AO hangs below VIN_SYS_5V0 "
+    "and is not added again",
+    not_seen=_CARRIER + ", and what the module's inputs feed beside the three rails",
+    rails_source=_GUIDE + "; NVIDIA forum topic 223111",
+    ram_mib=62840,
+    emc_top_is_0=True,
+    cpu_param="CPU_A78_{}",
+    dla={
+        "DLA0_CORE": _HOST1X + "15880000.nvdla0/acm/clk_cap/dla0_core",
+        "DLA1_CORE": _HOST1X + "158c0000.nvdla1/acm/clk_cap/dla1_core",
+    },
+    tpcs=8,  # SOURCE: two of Ampere's SMs make one; 16 on the 64 GB module (240: 4 on, 248: 3 on)
+    gpcs=2,
+    idle_states=("WFI", "c7"),
+    not_connected=(("1-0041", 1), ("1-0041", 3)),
+    releases=(
+        Release(
+            l4t="34.1.1",
+            tegrastats="jp5",
+            gpu_device="sys/devices/17000000.ga10b",
+            zones=("CV0-therm", "CPU-therm", "Tboard_tegra", "SOC2-therm", "Tdiode_tegra")
+            + ("SOC0-therm", "CV1-therm", "GPU-therm", "tj-therm", "SOC1-therm", "CV2-therm"),
+            hwmon=("pwmfan", "pwm_tach", "soctherm_oc", "1-0040", "1-0041"),
+            modes=(
+                StockMode(0, "MAXN", 12, (0, -1), (0, -1), 0, 0, -1),
+                StockMode(
+                    1, "MODE_15W", 4, (0, 1113600), (0, 420750000), 2133 * MHZ, 248, 614400000
+                ),
+                StockMode(2, "MODE_30W", 8, (0, 1728000), (0, 624750000), 0, 240, 1369600000),
+                StockMode(3, "MODE_50W", 12, (0, 1497600), (0, 828750000), 0, 0, 1369600000),
+            ),
+            default_mode=0,
+        ),
+        Release(
+            l4t="36.4.3",
+            tegrastats="jp6",
+            gpu_device=_JP6_GPU,
+            gpu_hz=_steps(306000000, 1300500000, 102000000),
+            zones=_JP6_ZONES,
+            hwmon=("1-0040", "1-0041", "pwmfan", "soctherm_oc", "pwm_tach"),
+            modes=(
+                StockMode(0, "MAXN", 12, (729600, -1), (0, -1), 0, 0, -1),
+                StockMode(
+                    1, "MODE_15W", 4, (729600, 1113600), (0, 408 * MHZ), 2133 * MHZ, 248, 614400000
+                ),
+                StockMode(2, "MODE_30W", 8, (729600, 1728000), (0, 612 * MHZ), 0, 240, 1369600000),
+                StockMode(3, "MODE_50W", 12, (729600, 1497600), (0, 816 * MHZ), 0, 0, 1369600000),
+            ),
+            default_mode=2,
+        ),
+    ),
+)
+
+ORIN_NX = Kind(
+    name="orin_nx",
+    title="Jetson Orin NX",
+    pattern=r"p3767-000[01]|orin nx",
+    compatible=("nvidia,p3768-0000+p3767-0000", "nvidia,p3767-0000", "nvidia,tegra234"),
+    model="NVIDIA Jetson Orin NX Engineering Reference Developer Kit",
+    soc="tegra234",
+    cores=8,
+    cluster_cores=4,
+    cpu_khz=(),
+    gpu_hz=(),
+    emc_hz=(),
+    seen_only=("cpu", "gpu", "emc"),
+    gpu_name=r"\.(ga10b|gpu)",
+    emc_files=_EMC_BPMP,
+    rails=_nx_rails("1-0040"),
+    total_rule=_INPUT_RULE.format("VDD_IN"),
+    not_seen=_CARRIER,
+    rails_source="recorded tegrastats lines",
+)
+
+# ASSUME: its modes and idle states are from memory
+ORIN_NANO = Kind(
+    name="orin_nano",
+    title="Jetson Orin Nano",
+    pattern=r"p3767-000[345]|orin nano",
+    compatible=("nvidia,p3768-0000+p3767-0005", "nvidia,p3767-0005", "nvidia,tegra234"),
+    model="NVIDIA Jetson Orin Nano Developer Kit",
+    soc="tegra234",
+    cores=6,
+    cluster_cores=4,
+    cpu_khz=_steps(115200, 1510400, 76800),
+    gpu_hz=_scaled(MHZ, 306, 408, 510, 612, 624.75),
+    emc_hz=_scaled(MHZ, 204, 665.6, 2133),
+    seen_only=("emc",),
+    gpu_name=r"\.(ga10b|gpu)",
+    emc_files=_EMC_BPMP,
+    rails=_nx_rails("1-0040"),
+    total_rule=_INPUT_RULE.format("VDD_IN"),
+    not_seen=_CARRIER,
+    rails_source="recorded tegrastats lines",
+    ram_mib=7607,
+    cpu_param="CPU_A78_{}",
+    idle_states=("WFI", "c7"),
+    releases=(
+        Release(
+            l4t="36.3.0",
+            tegrastats="jp6",
+            gpu_device=_JP6_GPU,
+            zones=_JP6_ZONES,
+            hwmon=("pwmfan", "1-0040", "pwm_tach", "soctherm_oc"),
+            modes=(
+                StockMode(0, "15W", 6, (729600, 1510400), (0, -1), 0, 240),
+                StockMode(1, "7W", 4, (729600, 960000), (0, 408 * MHZ), 0, 252),
+            ),
+            default_mode=0,
+        ),
+    ),
+)
+
+# A module is of the first kind whose pattern is found.
+KINDS: Dict[str, Kind] = {
+    kind.name: kind for kind in (NANO, XAVIER_NX, AGX_ORIN, AGX_XAVIER, ORIN_NX, ORIN_NANO)
+}
+
+# Files of the memory's clock now, Hz; the second is that of older kernels.
+EMC_CLOCK_FILES = tuple(
+    dict.fromkeys(
+        [AGX_ORIN.emc_files["now"], "sys/kernel/debug/clk/emc/clk_rate"]
+        + [kind.emc_files["now"] for kind in KINDS.values()]
+    )
+)
+
+# L4T release -> JetPack; the longest beginning counts. A release that is missing has the number of
+# its family, never that of a neighbour. SOURCE: developer.nvidia.com/embedded/jetpack-archive
+JETPACK: Dict[str, str] = {
+    "32": "4",
+    "32.4.3": "4.4",
+    "32.4.4": "4.4.1",
+    "32.5.0": "4.5",
+    "32.5.1": "4.5.1",
+    "32.5.2": "4.5.1",
+    "32.6.1": "4.6",
+    "32.7.1": "4.6.1",
+    "32.7.2": "4.6.2",
+    "32.7.3": "4.6.3",
+    "32.7.4": "4.6.4",
+    "32.7.5": "4.6.5",
+    "32.7.6": "4.6.6",
+    "34": "5",
+    "34.1.0": "5.0 DP",
+    "34.1.1": "5.0.1 DP",
+    "35": "5",
+    "35.1.0": "5.0.2",
+    "35.2.1": "5.1",
+    "35.3.1": "5.1.1",
+    "35.4.1": "5.1.2",
+    "35.5.0": "5.1.3",
+    "35.6.0": "5.1.4",
+    "35.6.1": "5.1.5",
+    "36": "6",
+    "36.2.0": "6.0 DP",
+    "36.3.0": "6.0",
+    "36.4.0": "6.1",
+    "36.4.3": "6.2",
+    "36.4.4": "6.2.1",
+    "38": "7",
+    "38.2": "7.0",
+    "39": "7",
+    "39.2": "7.2",
+}

@@ -1,0 +1,69 @@
+"""Validation of what a configuration file holds, with errors for people."""
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from epochwatt.errors import ConfigError
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def validated(model: type[T], value: Any, path: str, where: str = "") -> T:
+    """Return `value` as a `model`; a ConfigError of two lines for the first thing that is wrong.
+
+    Parameters
+    ----------
+    model : schema
+    value : what the file holds
+    path : file, for the message
+    where : place inside the file, for the message
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise ConfigError(explain(error, model, path, where)) from None
+
+
+def explain(error: ValidationError, model: type[BaseModel], path: str, where: str) -> str:
+    """Return two lines: what was found where, and what is allowed."""
+    # an unknown key first: where a key is misspelt, the right one is missing too
+    errors = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
+    first = errors[0]
+    place = ".".join([where] * bool(where) + [str(part) for part in first["loc"]])
+    if first["type"] == "extra_forbidden":
+        owner = _model_at(model, first["loc"][:-1])
+        allowed = "allowed keys: " + ", ".join(owner.model_fields)
+        return f"{path}: unknown key {place!r} (value {first['input']!r})\n  {allowed}"
+    if first["type"] == "missing":
+        return f"{path}: key {place!r} is missing\n  it has to be there: {_about(model, first)}"
+    return f"{path}: {place or 'the file'} is {first['input']!r}\n  allowed: {_allowed(first)}"
+
+
+def _allowed(first: Any) -> str:
+    context = first.get("ctx", {})
+    for key, sign in (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<")):
+        if key in context:
+            return f"a number {sign} {context[key]}"
+    if first["type"] == "model_type":
+        return "a mapping, `key: value`"
+    if "expected" in context:
+        return str(context["expected"])
+    return str(first["msg"]).replace("Input should be ", "").replace("Value error, ", "")
+
+
+def _about(model: type[BaseModel], first: Any) -> str:
+    field = _model_at(model, first["loc"][:-1]).model_fields.get(str(first["loc"][-1]))
+    return (field and field.description) or "see config/README.md"
+
+
+def _model_at(model: type[BaseModel], loc: tuple[Any, ...]) -> type[BaseModel]:
+    """Return the schema that stands at a place inside another."""
+    import typing
+
+    for part in loc:
+        field = model.model_fields.get(str(part))
+        candidates = typing.get_args(field.annotation) if field else ()
+        inner = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
+        model = inner[0] if inner else model
+    return model
