@@ -11,7 +11,7 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run validate test lint format bench gpu-check board-env browser setup-jetson remove-jetson report docs lock clean help
+.PHONY: run validate test lint format bench gpu-check board-env browser setup-jetson remove-jetson report docs docs-site lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@$(SNAKEMAKE)
@@ -65,8 +65,13 @@ bench: $(VENV)/dev-ready ## measure the instrument and the workflow: a table and
 gpu-check: $(VENV)/host-ready ## check all that wants an NVIDIA GPU (under eight minutes); says so where there is none
 	@$(PY) -m benchmarks.gpu_check
 
-docs: $(VENV)/dev-ready ## rewrite the generated parts of docs/ and config/
+docs: $(VENV)/dev-ready ## rewrite the generated tables of docs/ and config/
 	@$(PY) -m epochwatt.maintenance.reference
+
+docs-site: $(VENV)/docs-ready ## the documentation as a website in site/, offline; a broken link is an error
+	@rm -rf docs/reference/api site
+	@$(PY) -m sphinx -b html -j auto -q -W --keep-going -d .cache/doctrees docs site
+	@echo "site/index.html   (opens in any browser, offline)"
 
 lock: ## resolve the locked versions anew
 	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q uv==$(UV_VERSION)
@@ -74,10 +79,11 @@ lock: ## resolve the locked versions anew
 	$(LOCK) pyproject.toml -o requirements/workflow.txt
 	$(LOCK) pyproject.toml --extra host -c requirements/workflow.txt -o requirements/host.txt
 	$(LOCK) pyproject.toml --extra host --extra dev -c requirements/host.txt -o requirements/dev.txt
+	$(LOCK) pyproject.toml --extra host --extra docs -c requirements/host.txt -o requirements/docs.txt
 LOCK := .venv/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes
 
 clean: ## remove results/ and caches; measured/ and data/ are never touched
-	rm -rf results .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf results site docs/reference/api .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

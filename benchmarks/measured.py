@@ -108,7 +108,7 @@ def with_gpu_share(tables: Mapping[str, Observations]) -> Tables:
         for name, of in tables.items()
     }
     return {
-        f"{name}, share told": replace(of, modes=of.modes * half[name])
+        f"{name}, GPU share given": replace(of, modes=of.modes * half[name])
         for name, of in tables.items()
     }
 

@@ -62,10 +62,10 @@ from epochwatt.twin.validation.refits import load_prior_parameters, load_refits
 CONFIG, OUT = REPOSITORY / "config/twin", REPOSITORY / "results/prediction.md"
 NAMED, REPRESENTATIVE = "abcdefghij", "efij"  # SIGMETRICS 2023, 5.7
 N_DRAWS, N_RANDOM, N_TEST, N_TRIES = 20, 5, 40, 100_000
-WIDENED = 3.0  # docs/twin.md: parameters are off by several times their spread over the folds
+WIDENED = 3.0  # parameters are off by several times their spread (docs/explanation/calibration.md)
 HELD = Budget(85.0, 97.0, "85 .. 97")
 
-PAPER, CHOSEN, RANDOM = "e f i j", "chosen, as dear as e f i j", "random, as dear as e f i j"
+PAPER, CHOSEN, RANDOM = "e f i j", "selected, same cost as e f i j", "random, same cost as e f i j"
 ALL_MODES = "all modes of the board"
 
 
@@ -221,8 +221,8 @@ def _trains(
     chosen: Trains = {
         PAPER: [bench.representative],
         CHOSEN: [choose_modes(design, N_MODES, max_cost=limit).modes],
-        "chosen, twice as dear": [choose_modes(design, N_MODES, max_cost=2 * limit).modes],
-        "chosen, at any cost": [choose_modes(design, N_MODES).modes],
+        "selected, twice the cost": [choose_modes(design, N_MODES, max_cost=2 * limit).modes],
+        "selected, any cost": [choose_modes(design, N_MODES).modes],
     }
     pools = {name: every if name == ALL_MODES else as_rows(test) for name, test in tests.items()}
     return {

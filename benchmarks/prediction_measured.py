@@ -66,13 +66,13 @@ def measured_text(twin: Twin, folder: Path) -> list[str]:
         f"Measured by others: inference, not training. {ERROR}",
         "The twin's prior is a simulated power; its calibration has seen none of these.",
     ]
-    for tables, own in (
-        (yolo, fits),
-        (measured.krai(folder), plain),
-        (measured.tx2(folder), plain),
+    for title, tables, own in (
+        ("YOLOv3", yolo, fits),
+        ("the CPU alone", measured.krai(folder), plain),
+        ("TX2", measured.tx2(folder), plain),
     ):
         for target, models in own.items():
-            text += ["", f"{TARGETS[target].capitalize()}", ""]
+            text += ["", f"{TARGETS[target].capitalize()}, {title}", ""]
             text += _measuredmarkdown(tables, models, target, few)
     text += _measured_held(yolo, measured.tx2(folder), few)
     return text + _beliefs_text(listed | measured.without_gated_mode(listed)) + wide

@@ -119,7 +119,7 @@ def _orin_text(folder: Path) -> list[str]:
         for name, tables in sweeps.orin(folder, told).items():
             splits = ((of, split) for of in tables.values() for split in _all_but_one(of))
             tried = [_one(of, split) for of, split in splits]
-            rows.append([name, "all but one", "told" if told else "not told", *_cells(tried)])
+            rows.append([name, "all but one", "given" if told else "not given", *_cells(tried)])
     what = "Stock modes of AGX Orin, of which two gate parts of the GPU off; clocks were not locked"
     head = [*HEAD[:2], "share of the GPU", *HEAD[2:], *ERRORS]
     return ["", what, "", *markdown(head, rows)]

@@ -37,7 +37,7 @@ def test_coverage_is_judged_over_all_truths_modes_and_profilings():
     held = {
         ("twin", "all", prediction.RANDOM, "time_s", "log"): (9, 10),
         ("other", "all", "e f i j", "time_s", "log"): (8, 10),
-        ("other", "all", "chosen, at any cost", "time_s", "log"): (1, 10),
+        ("other", "all", "selected, any cost", "time_s", "log"): (1, 10),
     }
     (row,) = prediction._rows(held)
     assert row.values == [60.0]
@@ -163,5 +163,5 @@ def test_simulated_power_of_a_busy_gpu_has_the_shape_of_the_measured_one(folder,
 def test_tables_of_measured_modes_say_what_they_are(folder, twin):
     text = "\n".join(prediction_measured.measured_text(twin, folder))
     assert "inference, not training" in text
-    for name in ("YOLOv3, rt kernel, 6 modes", "YOLOv3, rt kernel, share told"):
+    for name in ("YOLOv3, rt kernel, 6 modes", "YOLOv3, rt kernel, GPU share given"):
         assert f"| {name} | all but one" in text

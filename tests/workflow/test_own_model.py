@@ -1,4 +1,4 @@
-"""docs/own-model.md, followed step by step: what it says is written, what it runs is run."""
+"""The pages on networks and data of one's own, followed step by step in a fresh checkout."""
 
 import re
 import sys
@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/own-model.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = (DOCS / "tutorials/own-network.md", DOCS / "how-to/own-format.md")
 
 
 class Step(NamedTuple):
-    """A block of the page."""
+    """A block of a page."""
 
     kind: str  # file, append or console
     path: str
@@ -20,12 +21,12 @@ class Step(NamedTuple):
 
 
 def steps():
-    """Return the blocks of the page, in order."""
+    """Return the blocks of the pages, in order."""
     blocks = re.findall(r"^( *)```(\w+)(?: (file|append)=(\S+))?\n(.*?)\n *```$", TEXT, re.M | re.S)
     return [Step(kind or word, path, textwrap.dedent(text)) for _, word, kind, path, text in blocks]
 
 
-TEXT = PAGE.read_text("utf-8")
+TEXT = "".join(page.read_text("utf-8") for page in PAGES)
 
 
 def follow(checkout, step):

@@ -1,12 +1,16 @@
-"""Tables in the docs made from the code, so that they cannot say anything else (`make docs`).
+"""Generate the reference tables of the documentation from the code (`make docs`).
 
-A page holds prose and blocks; a block is what stands between ``<!-- made: NAME -->`` and
-``<!-- end -->``. The blocks of docs/columns.md come from `epochwatt.fields` and config/flags.yaml,
-those of config/README.md from the schemas of `epochwatt.study.config`, one for each schema. A test
-compares the pages with what stands in the checkout.
+A page holds prose and blocks; a block is the text between ``<!-- made: NAME -->`` and
+``<!-- end -->``. The blocks of docs/reference/columns.md come from `epochwatt.fields` and
+config/flags.yaml, those of config/README.md from the schemas of `epochwatt.study.config`, that of
+docs/reference/cli.md from `epochwatt --help`. A test compares the committed pages with the
+generated ones.
 """
 
+import os
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,11 +20,11 @@ from epochwatt import fields
 from epochwatt.study import config
 from epochwatt.study.settings import load_settings
 
-PAGES = ("docs/columns.md", "config/README.md")
+PAGES = ("docs/reference/columns.md", "docs/reference/cli.md", "config/README.md")
 BLOCK = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
-# What a sweep gets for a factor that it leaves out and whose schema has no value of its own.
-LEFT_OUT = {
+# Defaults that are not in the schema: where the value comes from when a key is left out.
+DEFAULTS = {
     **dict.fromkeys(("instance", "storage", "power_mode", "dvfs"), "the device's first"),
     "torch_threads": "the device's",
     **dict.fromkeys(("cores", "cpu_mhz", "gpu_mhz", "emc_mhz"), "as in the strongest mode"),
@@ -61,6 +65,7 @@ def blocks(root: Path) -> dict[str, str]:
         "minibatches": _listed(fields.MINIBATCH_COLUMNS),
         "idle": _columns(fields.IDLE_COLUMNS),
         "flags": _table(("flag", "effect", "meaning"), flags),
+        "commands": _commands(),
         **{model.__name__: _keys(model) for model in config.Closed.__subclasses__()},
     }
 
@@ -86,6 +91,23 @@ def _table(header: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def _commands() -> str:
+    """Return the help of every command that `epochwatt --help` lists."""
+    names = re.findall(r"^ +([a-z][a-z0-9-]*)  +\S", _help(), re.MULTILINE)
+    return "\n".join(f"## {name}\n\n```text\n{_help(name)}```\n" for name in names)
+
+
+def _help(*command: str) -> str:
+    """Return a help text as a reader without a terminal sees it."""
+    return subprocess.run(
+        [sys.executable, "-m", "epochwatt", *command, "--help"],
+        env={**os.environ, "COLUMNS": "90", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
 def _keys(model: type[config.Closed]) -> str:
     """Return the table of a schema's keys; a factor is described by `fields`."""
     schema = model.model_json_schema()
@@ -97,12 +119,12 @@ def _keys(model: type[config.Closed]) -> str:
             f"`{key}`",
             _type(p),
             _allowed(p),
-            _left_out(key, model),
+            _key_default(key, model),
             factors.get(key) or p["description"],
         )
         for key, p in schema["properties"].items()
     ]
-    return _table(("key", "type", "allowed", "left out", "meaning"), rows)
+    return _table(("key", "type", "allowed", "default", "meaning"), rows)
 
 
 def _type(schema: dict[str, Any]) -> str:
@@ -128,12 +150,12 @@ def _allowed(schema: dict[str, Any]) -> str:
     return ", ".join([*map("`{}`".format, words), *some, *limits])
 
 
-def _left_out(key: str, model: type[config.Closed]) -> str:
+def _key_default(key: str, model: type[config.Closed]) -> str:
     field = model.model_fields[key]
     if field.is_required():
-        return "an error"
+        return "required"
     default = field.get_default(call_default_factory=True)
-    return LEFT_OUT[key] if default is None else f"`{default}`" if default != "" else "none"
+    return DEFAULTS[key] if default is None else f"`{default}`" if default != "" else "none"
 
 
 if __name__ == "__main__":

@@ -248,8 +248,8 @@ def test_path_with_braces_is_refused(path):
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="the words are bash's")
 def test_words_over_ssh_cross_any_locale(tmp_path):
-    """The command of docs/jetson.md, with a shell in place of the board."""
-    text = (Path(__file__).parents[3] / "docs/jetson.md").read_text("utf-8")
+    """The command of docs/how-to/jetson-remote.md, with a shell in place of the board."""
+    text = (Path(__file__).parents[3] / "docs/how-to/jetson-remote.md").read_text("utf-8")
     (line,) = re.findall(r"- '(.*exec ssh .*)'\n", text)
     arguments = ["python3", '{"a": "b c"}', "d\u00e4t\u00e4 o'x", 'q"$HOME`']
     ssh = tmp_path / "ssh"
