@@ -228,7 +228,7 @@ EDITED = [
     for folder, rules in (
         ("training", NETWORKS),
         ("telemetry", SIMULATED),
-        ("device", SIMULATED | MODES),
+        ("device", SIMULATED | MODES | {"count_workload"}),  # it reads the configuration
         ("twin", SIMULATED | {"count_workload"}),
         ("fakeboard", SIMULATED),
     )

@@ -178,7 +178,7 @@ def epoch_telemetry(sources: Sequence[Samples]) -> dict[str, Any]:
 
 
 def _about(source: Samples) -> dict[str, Any]:
-    """Return the statistics of a source (those of telemetry.source_statistics, as far as they can be)."""
+    """Return what `telemetry.source_statistics` would count of a source."""
     steps_s = np.diff(source.t_s)
     total_w = None
     if source.total is not None:
