@@ -230,7 +230,6 @@ def papers(folder: Path) -> Iterator[Target]:
         text = content.decode("utf-8", "replace")
         for namespace_ in (*names.values(), epochs):
             expression.judge(expression.parse(text, "a-place", namespace_), namespace_)
-        expression._parsed.cache_clear()  # each text comes once: it would only grow
 
     goods = [claim.predicate.encode("utf-8") for claim in claims]
     yield Target("predicate", "text", goods, judge, "a-place", share=20)

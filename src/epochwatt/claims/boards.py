@@ -10,12 +10,12 @@ import ast
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Set
+from types import CodeType
 from typing import Any
 
 from epochwatt import fields
 from epochwatt.claims import expression, functions
 from epochwatt.claims.evaluate import Claim, Verdict, parsed, verdict
-from epochwatt.claims.expression import Expression
 from epochwatt.claims.functions import Front, collected
 from epochwatt.claims.tables import ENERGIES, METRICS, EpochTable, Row, statistic
 from epochwatt.claims.tolerances import KEYWORDS, Terms
@@ -54,15 +54,14 @@ def evaluate_boards(claims: Iterable[Claim], table: EpochTable, terms: Terms) ->
     ]
 
 
-def _on_board(
-    claim: Claim, form: Expression, rows: list[Row], modes: Modes, terms: Terms
-) -> Verdict:
+def _on_board(claim: Claim, form: CodeType, rows: list[Row], modes: Modes, terms: Terms) -> Verdict:
     """Return what one board says about a general form."""
-    named = {node.id for node in ast.walk(form.tree) if isinstance(node, ast.Name)}
+    nodes = list(ast.walk(ast.parse(claim.general_form, mode="eval")))
+    named = {node.id for node in nodes if isinstance(node, ast.Name)}
     judged: list[tuple[Case, Judgement]] = []
     missing: list[tuple[str, ...]] = []
     inputs: set[str] = set()
-    for case, of_case in _cases(form, rows):
+    for case, of_case in _cases(nodes, rows):
         runs = _Runs(of_case, modes, terms, named)
         judgement, needed = expression.judge(form, runs.names())
         if judgement is None:
@@ -78,9 +77,9 @@ def _on_board(
     return verdict(claim, board, all_of(told), (), inputs, len(judged))
 
 
-def _cases(form: Expression, rows: Iterable[Row]) -> list[tuple[Case, list[Row]]]:
+def _cases(form: Iterable[ast.AST], rows: Iterable[Row]) -> list[tuple[Case, list[Row]]]:
     """Return the cases of a form, values of the factors it leaves open, with their rows."""
-    calls = [node for node in ast.walk(form.tree) if isinstance(node, ast.Call)]
+    calls = [node for node in form if isinstance(node, ast.Call)]
     varied = {KEYWORDS[k.arg] for node in calls for k in node.keywords if k.arg in KEYWORDS}
     about_data = {*METRICS, "pareto"}
     if any(c.args for c in calls if isinstance(c.func, ast.Name) and c.func.id in about_data):

@@ -3,10 +3,10 @@
 import csv
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import CodeType
 from typing import Any, Literal, NamedTuple
 
 from epochwatt.claims import expression, functions
-from epochwatt.claims.expression import Expression
 from epochwatt.claims.functions import Front, collected
 from epochwatt.claims.tables import HIPCW, METRICS, PREDICTED, Source
 from epochwatt.claims.tolerances import Terms
@@ -119,7 +119,7 @@ def _evaluated(claim: Claim, source: Source, terms: Terms) -> Verdict:
 
 def parsed(
     claim: Claim, column: Literal["predicate", "general_form"], names: Mapping[str, Any]
-) -> Expression:
+) -> CodeType:
     """Return a claim's expression, checked; ConfigError says claim, column and character."""
     where = f"{TAKEAWAYS}, {claim.id}, {column}"
     return expression.parse(getattr(claim, column), where, names)

@@ -7,7 +7,7 @@ disjunction as its farthest. Comparisons of counts and of words have no margin.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 
@@ -77,6 +77,20 @@ def margin_pct(less: float, more: float) -> float | None:
         return float(more) - float(less)
     largest = max(abs(less), abs(more))
     return 100.0 * (more - less) / largest if largest else 0.0
+
+
+def compared(left: Any, sign: str, holds_for: Callable[..., bool], right: Any) -> Judgement:
+    """Return what one comparison says of its two sides; who knows its text and place adds them."""
+    if isinstance(left, Judgement) or isinstance(right, Judgement):
+        raise TypeError("a comparison is compared")
+    holds, margin = holds_for(left, right), None
+    if sign[0] in "<>" and isinstance(left, int | float) and isinstance(right, int | float):
+        margin = margin_pct(left, right) if sign[0] == "<" else margin_pct(right, left)
+    elif sign.endswith("in") and hasattr(right, "margin_pct"):
+        margin = right.margin_pct(left)
+    if margin is not None and sign == "not in":
+        margin = -margin
+    return Judgement(holds, margin, (Comparison("", "", left, sign, right, holds, margin),))
 
 
 def all_of(parts: Sequence[Judgement]) -> Judgement:

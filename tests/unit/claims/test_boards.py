@@ -3,6 +3,7 @@
 import pytest
 
 from epochwatt.claims.boards import evaluate_boards
+from epochwatt.claims.evaluate import TAKEAWAYS
 from epochwatt.claims.tables import EpochTable
 from epochwatt.errors import ConfigError
 
@@ -149,8 +150,9 @@ def test_power_scopes_are_not_mixed(verdicts, run):
 
 
 def test_wrong_form_names_claim_and_column(verdicts, run):
-    with pytest.raises(ConfigError, match="T, general_form, character 1: baseload_wh is not known"):
+    with pytest.raises(ConfigError, match="baseload_wh is not a known function") as caught:
         verdicts("baseload_wh() < 1", run({}, e2e_s=1.0))
+    assert caught.value.where == f"{TAKEAWAYS}, T, general_form, character 1"
 
 
 def test_order_only_core_claims_have_a_general_form(claims):

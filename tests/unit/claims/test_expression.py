@@ -6,22 +6,21 @@ from hypothesis import strategies as st
 
 from epochwatt.claims import expression
 from epochwatt.claims.functions import PLAIN
-from epochwatt.claims.verdict import Judgement, NotEvaluable
+from epochwatt.claims.verdict import NotEvaluable
 from epochwatt.errors import ConfigError
 
 NAMES = {**PLAIN, "A": 3, "B": -2.5, "LIST": (4, 1, 7), "WORDS": ("x", "y"), "MAP": {"x": 1}}
 
 
-def value_of(text, names=NAMES):
-    return expression.evaluate(expression.parse(text, "test", names), names).value
+def judged(text, names=NAMES):
+    return expression.judge(expression.parse(text, "test", names), names)
 
 
-def missing_of(text, names):
-    return expression.evaluate(expression.parse(text, "test", names), names).missing
-
-
-def plain(value):
-    return value.holds if isinstance(value, Judgement) else value
+def holds(text):
+    """Whether a predicate holds; None where something is missing."""
+    judgement, missing = judged(text)
+    assert (judgement is None) == bool(missing)
+    return judgement and judgement.holds
 
 
 numbers = st.one_of(
@@ -73,17 +72,20 @@ def as_python(text):
 
 @given(arithmetic)
 def test_arithmetic_agrees_with_python(text):
+    value = as_python(text)  # None: it divides by zero
+    text = f"{text} == {0 if value is None else value}"
     assume(len(text) <= expression.MAX_CHARACTERS)
-    assert value_of(text) == as_python(text)
+    assert holds(text) is (None if value is None else True)
 
 
 @given(truths)
 def test_truth_agrees_with_python(text):
     assume(len(text) <= expression.MAX_CHARACTERS)
-    found = plain(value_of(text))
     # all parts are evaluated: a division by zero counts even where Python would not reach it
-    assert found is None or found == as_python(text)
-    assert found is not None or "/" in text
+    if (result := holds(text)) is None:
+        assert "/" in text
+    else:
+        assert result == as_python(text)
 
 
 @given(
@@ -92,7 +94,8 @@ def test_truth_agrees_with_python(text):
 )
 def test_comprehensions_agree_with_python(pairs, least):
     text = f"[(a, b + c) for a, b in {pairs} if a >= {least} if b != 0 for c in [a, b]]"
-    assert value_of(text) == [(a, b + c) for a, b in pairs if a >= least if b != 0 for c in [a, b]]
+    values = [(a, b + c) for a, b in pairs if a >= least if b != 0 for c in [a, b]]
+    assert holds(f"{text} == {values}")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +116,6 @@ def test_comprehensions_agree_with_python(pairs, least):
         "~A",
         "LIST[1:]",
         "LIST[:]",
-        "(1, 2)[0]",
         "max(*LIST)",
         "max(**MAP)",
         "[*LIST]",
@@ -154,15 +156,23 @@ def test_comprehensions_agree_with_python(pairs, least):
     ],
 )
 def test_everything_else_is_refused_with_its_place(text):
-    with pytest.raises(ConfigError, match=r"(?s)^test, character \d+: .*\n  allowed: "):
+    with pytest.raises(ConfigError) as caught:
         expression.parse(text, "test", NAMES)
+    assert caught.value.where.startswith("test, character ")
+    assert caught.value.allowed
 
 
-def test_place_of_what_is_refused_is_told():
-    with pytest.raises(ConfigError, match=r"test, character 9: 'B\.real' is refused"):
+def test_error_has_the_place_and_the_known_names():
+    with pytest.raises(ConfigError, match=r"B\.real is refused") as caught:
         expression.parse("A + 1 + B.real", "test", NAMES)
-    with pytest.raises(ConfigError, match=r"character 5: C is not known\n  allowed: A, B, LIST"):
+    assert caught.value.where == "test, character 9"
+    with pytest.raises(ConfigError) as caught:
         expression.parse("A + C", "test", NAMES)
+    assert caught.value.where == "test, character 5"
+    assert caught.value.allowed == ["A", "B", "LIST", "MAP", "WORDS"]
+    with pytest.raises(ConfigError) as caught:
+        expression.parse("open('x')", "test", NAMES)
+    assert caught.value.allowed == sorted(PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -188,34 +198,30 @@ def test_place_of_what_is_refused_is_told():
         "max(LIST, word=1)",
     ],
 )
-def test_what_cannot_be_computed_is_an_error_with_its_place(text):
-    with pytest.raises(ConfigError, match=r"(?s)^test, character \d+: .*\n  allowed: "):
-        value_of(text)
+def test_computation_that_fails_is_an_error_with_its_place(text):
+    with pytest.raises(ConfigError) as caught:
+        judged(f"({text}) == 1")
+    assert caught.value.where == "test"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("+".join("1" * 600), "characters"),
-        ("[" * 400 + "1" + "]" * 400, "nested|no expression|parts"),
-        ("-" * 60 + "1", "nested too deeply"),
-        (",".join("1" * 499), "parts"),
-    ],
+    "text", ["+".join("1" * 600), "[" * 400 + "1" + "]" * 400, "-" * 999 + "1"]
 )
-def test_size_is_limited(text, told):
-    with pytest.raises(ConfigError, match=told):
+def test_size_is_limited(text):
+    with pytest.raises(ConfigError):
         expression.parse(text, "test", NAMES)
 
 
-def test_time_is_limited():
+def test_loops_are_limited():
     names = {**NAMES, "MANY": tuple(range(100))}
-    with pytest.raises(ConfigError, match="too many steps"):
-        value_of("[a for a in MANY for b in MANY for c in MANY]", names)
+    with pytest.raises(ConfigError, match=f"more than {expression.MAX_ROUNDS} rounds"):
+        judged("count([a for a in MANY for b in MANY for c in MANY]) > 1", names)
 
 
-def test_predicate_that_is_no_truth_is_refused():
-    with pytest.raises(ConfigError, match="neither true nor false"):
-        expression.judge(expression.parse("A + 1", "test", NAMES), NAMES)
+def test_number_is_no_judgement():
+    with pytest.raises(ConfigError) as caught:
+        judged("A + 1")
+    assert caught.value.allowed == "a comparison"
 
 
 # --- what is missing
@@ -231,7 +237,7 @@ def names():
 
 def test_everything_missing_is_named_once(names):
     text = "lacking('a') < 1 and all(lacking(x) > 2 for x in WORDS) or lacking('a') > A"
-    assert missing_of(text, names) == ("run a", "run x", "run y")
+    assert judged(text, names) == (None, ("run a", "run x", "run y"))
 
 
 @pytest.mark.parametrize(
@@ -248,18 +254,17 @@ def test_everything_missing_is_named_once(names):
         "(1, -lacking('a')) == (1, 2)",
     ],
 )
-def test_nothing_is_said_of_what_rests_on_something_missing(text, names):
-    outcome = expression.evaluate(expression.parse(text, "test", names), names)
-    assert outcome == (None, ("run a",))
+def test_missing_number_is_all_that_is_missing_of_whatever_rests_on_it(text, names):
+    assert judged(text, names) == (None, ("run a",))
 
 
-def test_division_by_zero_and_all_of_nothing_are_missing_not_errors(names):
-    assert missing_of("A / (A - 3) > 1", names) == ("A / (A - 3): division by zero",)
-    assert missing_of("all(x > 1 for x in LIST if x > 99)", names) == ("two things to compare",)
+def test_division_by_zero_and_all_of_nothing_are_missing_not_errors():
+    assert judged("A / (A - 3) > 1") == (None, ("A / (A - 3): division by zero",))
+    assert judged("all(x > 1 for x in LIST if x > 99)") == (None, ("two things to compare",))
 
 
-def test_comparison_tells_text_loop_variables_and_both_sides():
-    judgement = value_of("all(x * 2 < y for x, y in [(1, 3), (2, 3)])")
+def test_comparison_has_its_text_loop_variables_and_both_sides():
+    judgement, _ = judged("all(x * 2 < y for x, y in [(1, 3), (2, 3)])")
     (comparison,) = judgement.comparisons
     assert str(comparison) == "x * 2 < y [x=2, y=3]: 4 < 3"
     assert not judgement.holds
