@@ -148,7 +148,7 @@ class _Rewriting(ast.NodeVisitor):
     def loop_variables(self, loop: ast.comprehension) -> tuple[str, ...]:
         target = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
         names = tuple(getattr(variable, "id", "_") for variable in target)
-        is_new = not {*self.constants, *self.functions} & set(names)
+        is_new = not {*self.constants, *self.functions, *self.variables} & set(names)
         is_new = is_new and not any(name.startswith("_") for name in names)
         self.check(is_new and not loop.is_async, loop.target, "cannot be a loop variable")
         return names

@@ -1,5 +1,7 @@
 """The language of predicates: as Python where it is allowed, refused where it is not."""
 
+import re
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -36,8 +38,17 @@ def larger_numbers(inner):
         inner.map(lambda x: f"-{x}"),
         inner.map(lambda x: f"abs({x})"),
         st.lists(inner, min_size=1, max_size=3).map(lambda xs: f"max([{', '.join(xs)}])"),
-        st.tuples(inner, inner).map(lambda p: f"sum([v * {p[0]} for v in LIST if v > {p[1]}])"),
+        st.tuples(inner, inner).map(
+            lambda p: with_new_names(*p, "sum([v * {} for v in LIST if v > {}])")
+        ),
     )
+
+
+def with_new_names(*parts_and_form):
+    """Put parts into a loop whose variables no loop in them has: shadowing is refused."""
+    *parts, form = parts_and_form
+    n = "".join(parts).count(" for ")
+    return re.sub(r"\b([uvw])\b", rf"\g<1>{n}", form).format(*parts)
 
 
 arithmetic = st.recursive(numbers, larger_numbers, max_leaves=8)
@@ -54,7 +65,9 @@ def larger_truths(inner):
         st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(lambda p: f"({' '.join(p)})"),
         inner.map(lambda x: f"(not ({x}))"),
         st.tuples(st.sampled_from(["all", "any"]), inner).map(
-            lambda p: f"{p[0]}({p[1]} for u, w in [(1, 2), (3, 4)] for v in LIST if v + u != w)"
+            lambda p: with_new_names(
+                *p, "{}({} for u, w in [(1, 2), (3, 4)] for v in LIST if v + u != w)"
+            )
         ),
     )
 
@@ -146,6 +159,8 @@ def test_comprehensions_agree_with_python(pairs, least):
         "A(1)",
         "abs",
         "[A for A in LIST]",
+        "[[x for x in LIST] for x in LIST]",
+        "[x for x in LIST for x in LIST]",
         "[abs for abs in LIST]",
         "[f(1) for f in LIST]",
         "max(LIST)(1)",
