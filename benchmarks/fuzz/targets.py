@@ -28,7 +28,7 @@ from epochwatt.analysis import collect_study as tables
 from epochwatt.analysis import compare
 from epochwatt.claims import expression
 from epochwatt.claims.evaluate import TAKEAWAYS, evaluate, load_claims, namespace
-from epochwatt.claims.tables import EpochTable, PublishedTable, read_rows
+from epochwatt.claims.number_sources import EpochTable, PublishedTable, read_rows
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe

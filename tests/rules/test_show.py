@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from epochwatt.claims.claims_table import Finding, write_findings
+from epochwatt.claims.claims_table import ClaimRow, write_claims_table
 
 
-def test_claims_are_shown_by_take_away(checkout, run_rule):
-    told = dict.fromkeys(Finding._fields, "") | {"claim": "T5.1.1a", "take_away": "5.1.1"}
-    told |= {"paper": "sigmetrics2023", "backend": "host", "status": "holds", "wording": "a < b"}
+def test_claims_are_shown_by_takeaway(checkout, run_rule):
+    told = dict.fromkeys(ClaimRow._fields, "") | {"claim": "T5.1.1a", "takeaway": "5.1.1"}
+    told |= {"paper": "sigmetrics2023", "backend": "host", "status": "holds", "claim_text": "a < b"}
     Path("results").mkdir()
-    write_findings("results/claims.csv", [Finding(**told)])
+    write_claims_table("results/claims.csv", [ClaimRow(**told)])
     run_rule("show_claims", "results/claims.html")
     page = Path("results/claims.html").read_text("utf-8")
     assert "<h3>Take-away 5.1.1</h3>" in page

@@ -17,7 +17,7 @@ CLAIM_CONFIG = ["config/claims.yaml", "config/published/takeaways.csv"]
 if "twin" in CLAIMS.backends:
     CLAIM_CONFIG += [
         *TWIN_CONFIG,
-        "config/twin/refits.csv",
+        "config/twin/cross_validation_fits.csv",
         "config/twin/setups.csv",
         "config/twin/mechanisms.csv",
         *DEVICES,

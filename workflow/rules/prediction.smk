@@ -70,7 +70,7 @@ rule score_predictions:
         measurements="config/published/measurements.csv",
         relations="config/published/relations.csv",
         counts=simulated_networks,
-        config=[*TWIN_CONFIG, "config/twin/refits.csv"],
+        config=[*TWIN_CONFIG, "config/twin/cross_validation_fits.csv"],
     output:
         predictions="results/models/{backend}/predictions.csv",
         statistics="results/models/{backend}/statistics.csv",

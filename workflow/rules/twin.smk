@@ -90,7 +90,7 @@ rule simulate_idle:
 rule validate_twin:
     """Hold the simulation, fitted without each take-away in turn, against the published numbers.
 
-    `make validate` refits; this evaluates the refits of config/twin/refits.csv.
+    `make validate` refits; this evaluates the refits of config/twin/cross_validation_fits.csv.
     """
     input:
         config=[*TWIN_EVIDENCE, *DEVICES],

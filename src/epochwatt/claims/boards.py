@@ -17,7 +17,7 @@ from epochwatt import fields
 from epochwatt.claims import expression, functions
 from epochwatt.claims.evaluate import Claim, Verdict, parsed, verdict
 from epochwatt.claims.functions import Front, collected
-from epochwatt.claims.tables import ENERGIES, METRICS, EpochTable, Row, statistic
+from epochwatt.claims.number_sources import ENERGIES, METRICS, EpochTable, Row, statistic
 from epochwatt.claims.tolerances import KEYWORDS, Terms
 from epochwatt.claims.verdict import Judgement, NotEvaluable, all_of
 from epochwatt.study.power_mode import MODE_NUMBERS

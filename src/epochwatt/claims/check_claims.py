@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt.claims.boards import evaluate_boards
-from epochwatt.claims.claims_table import GENERAL, NOT_HELD_OUT, PAPER, Finding, write_findings
+from epochwatt.claims.claims_table import GENERAL, NOT_HELD_OUT, PAPER, ClaimRow, write_claims_table
 from epochwatt.claims.clocks import with_clocks
 from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
-from epochwatt.claims.held_out import UNTOUCHED, Again, Simulation, judged_again
+from epochwatt.claims.held_out import UNTOUCHED, Again, Simulation, rejudge
 from epochwatt.claims.mechanisms import Mechanisms, load_mechanisms, weakest
+from epochwatt.claims.number_sources import EpochTable, Row, read_rows
 from epochwatt.claims.predictions import read_predictions
 from epochwatt.claims.summary import headline
-from epochwatt.claims.tables import EpochTable, Row, read_rows
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.records import files
 from epochwatt.study.runs import TWIN
@@ -63,20 +63,20 @@ def check_claims(
     claims, terms = load_claims(root), load_terms(root)
     rows, idle_rows = with_clocks(read_rows(epochs), records), read_idle(idle)
     told = {p.parent.name: read_predictions(str(p.parent), terms) for p in map(Path, predictions)}
-    findings: list[Finding] = []
+    findings: list[ClaimRow] = []
     for backend in backends:
         own = [row for row in rows if row["backend"] == backend]
         still = [row for row in idle_rows if row["backend"] == backend]
         table = EpochTable(own, still, told.get(backend), power_modes)
         verdicts = evaluate(claims, table, terms)
         if backend == TWIN:
-            again = judged_again(verdicts, _simulation(own, still, workloads, root), terms)
+            again = rejudge(verdicts, _simulation(own, still, workloads, root), terms)
             known = load_mechanisms(root / TWIN_CONFIG, claims)
             findings += [simulated(v, again[v.claim.id], known[v.claim.id]) for v in verdicts]
         else:
             verdicts += evaluate_boards(claims, table, terms)
             findings += [finding(verdict, backend) for verdict in verdicts]
-    write_findings(path, findings)
+    write_claims_table(path, findings)
     with files.writing("the claims", text):
         Path(text).write_text("\n".join(headline(findings)) + "\n", encoding="utf-8")
 
@@ -100,20 +100,20 @@ def _simulation(
     return Simulation(epochs, idle, twin, modes, folds, {**read, **load_setups(folder, p)})
 
 
-def finding(verdict: Verdict, backend: str) -> Finding:
+def finding(verdict: Verdict, backend: str) -> ClaimRow:
     """Return the row of a verdict."""
     claim, margin = verdict.claim, verdict.margin_pct
-    return Finding(
+    return ClaimRow(
         claim=claim.id,
-        take_away=claim.takeaway,
+        takeaway=claim.takeaway,
         paper=claim.paper,
         role=claim.role,
-        wording=claim.claim,
+        claim_text=claim.claim,
         backend=backend,
         form=GENERAL if verdict.board else PAPER,
         board=verdict.board,
         status=verdict.status,
-        sides=verdict.sides,
+        comparison=verdict.sides,
         missing="; ".join(verdict.missing),
         margin_pct="" if margin is None else f"{margin:.3g}",
         status_held_out="",
@@ -129,7 +129,7 @@ def finding(verdict: Verdict, backend: str) -> Finding:
     )
 
 
-def simulated(verdict: Verdict, again: Again, known: Mechanisms) -> Finding:
+def simulated(verdict: Verdict, again: Again, known: Mechanisms) -> ClaimRow:
     """Return the row of a verdict on simulated runs."""
     fails = "does_not_hold" in (verdict.status, again.held_out)
     untouched = UNTOUCHED if again.held_out == NOT_HELD_OUT else ""

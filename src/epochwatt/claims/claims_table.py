@@ -10,14 +10,14 @@ PAPER, GENERAL = "paper", "general"  # forms of a claim
 NOT_HELD_OUT = "not_held_out"  # status of a claim of which no fitted number can be left out
 
 
-class Finding(NamedTuple):
+class ClaimRow(NamedTuple):
     """One row of claims.csv: what one backend says about one claim; cells as they are written.
 
     Attributes
     ----------
     form : paper: about the papers' runs; general: on a board of one's own
     board : of a general form: setup, device, instance
-    sides : of the comparisons that decide
+    comparison : those that decide, with both sides
     status_held_out : simulated only: on the twin that has not seen the take-away, or, where this
         prints no number, those of the runs that its claims read; not_held_out: there are none
     rests_on : simulated only: mechanism, fitted or assumed
@@ -30,15 +30,15 @@ class Finding(NamedTuple):
     """
 
     claim: str
-    take_away: str
+    takeaway: str
     paper: str
     role: str
-    wording: str
+    claim_text: str
     backend: str
     form: str
     board: str
     status: str
-    sides: str
+    comparison: str
     missing: str
     margin_pct: str
     status_held_out: str
@@ -53,15 +53,15 @@ class Finding(NamedTuple):
     runs: str
 
 
-def write_findings(path: str, findings: Iterable[Finding]) -> None:
+def write_claims_table(path: str, findings: Iterable[ClaimRow]) -> None:
     """Write claims.csv."""
     with files.writing("the claims", path), open(path, "w", newline="", encoding="utf-8") as handle:
         writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(Finding._fields)
+        writer.writerow(ClaimRow._fields)
         writer.writerows(findings)
 
 
-def read_findings(path: str) -> list[Finding]:
+def read_claims_table(path: str) -> list[ClaimRow]:
     """Return the rows of claims.csv."""
     with open(path, newline="", encoding="utf-8") as handle:
-        return [Finding(**row) for row in csv.DictReader(handle)]
+        return [ClaimRow(**row) for row in csv.DictReader(handle)]

@@ -1,4 +1,4 @@
-"""What governors do to the clocks, which `epochs.csv` does not say: columns `tables.CLOCKS`.
+"""Clocks under governors, from telemetry: the columns `CLOCKS` that `epochs.csv` lacks.
 
 A clock is at its top where it is above a share of what the power mode sets: 95 % for the memory,
 the margin of SIGMETRICS 2023, section 4.2; 90 % for the CPU, where its section 5.5.2 draws a line.
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt.claims.tables import Row
+from epochwatt.claims.number_sources import Row
 from epochwatt.epochs.board import MET, pinned_mhz
 from epochwatt.epochs.telemetry import Samples, read_all
 from epochwatt.epochs.windows import window_mean

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from epochwatt.claims import expression, functions
 from epochwatt.claims.functions import Front, collected
-from epochwatt.claims.tables import HIPCW, METRICS, PREDICTED, Source
+from epochwatt.claims.number_sources import HIPCW, METRICS, PREDICTED, Source
 from epochwatt.claims.tolerances import Terms
 from epochwatt.claims.verdict import Comparison, Judgement, NotEvaluable, Points
 from epochwatt.errors import ConfigError

@@ -23,9 +23,9 @@ import numpy as np
 from epochwatt.claims.claims_table import NOT_HELD_OUT
 from epochwatt.claims.clocks import in_closed_form
 from epochwatt.claims.evaluate import Claim, Status, Verdict, evaluate
+from epochwatt.claims.number_sources import EpochTable, Row, key_of
 from epochwatt.claims.predictions import predicted
 from epochwatt.claims.required_runs import asked_of
-from epochwatt.claims.tables import EpochTable, Row, key_of
 from epochwatt.claims.tolerances import Terms
 from epochwatt.twin.calibration.closed_form_rows import epoch_rows, idle_rows, runs_of
 from epochwatt.twin.calibration.queries import Modes, mode_clocks
@@ -92,7 +92,7 @@ class Again(NamedTuple):
         return self.turned_pct is not None and self.turned_pct > TURNED_PCT
 
 
-def judged_again(
+def rejudge(
     verdicts: Iterable[Verdict], simulation: Simulation, terms: Terms, n_draws: int = N_DRAWS
 ) -> dict[str, Again]:
     """Return by claim id what the closed form says.

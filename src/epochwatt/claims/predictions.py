@@ -1,4 +1,4 @@
-"""What the paper's prediction models say, as predicates ask for it (`tables.EpochTable`).
+"""What the paper's prediction models say, as predicates ask for it (`number_sources.EpochTable`).
 
 Read from results/models/{backend}/, or worked out again from epochs in closed form.
 """
@@ -7,7 +7,7 @@ import csv
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from epochwatt.claims.tables import Row
+from epochwatt.claims.number_sources import Row
 from epochwatt.claims.tolerances import Terms
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.workloads import benches, workloads_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epochwatt.claims.evaluate import Claim, evaluate, load_claims
-from epochwatt.claims.tables import CLOCKS, Row, key_of
+from epochwatt.claims.number_sources import CLOCKS, Row, key_of
 from epochwatt.claims.tolerances import Terms, load_terms
 from epochwatt.claims.verdict import NotEvaluable
 from epochwatt.published.numbers import PAPERS
@@ -18,7 +18,7 @@ class Asked:
 
     Attributes
     ----------
-    runs : keys of the runs that were asked for (`tables.key_of`)
+    runs : keys of the runs that were asked for (`number_sources.key_of`)
     clocks : those of them whose clocks were asked for, which are not in epochs.csv
     predicted_for : devices that a prediction was asked of
     """

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from epochwatt.claims.claims_table import GENERAL, NOT_HELD_OUT, Finding
+from epochwatt.claims.claims_table import GENERAL, NOT_HELD_OUT, ClaimRow
 from epochwatt.claims.mechanisms import RESTS_ON
 from epochwatt.published.numbers import TITLES
 from epochwatt.study.runs import TWIN
@@ -24,7 +24,7 @@ LACKED = {
 }
 
 
-def headline(findings: Sequence[Finding]) -> list[str]:
+def headline(findings: Sequence[ClaimRow]) -> list[str]:
     """Return the summary of claims.csv for people, line by line.
 
     Of simulated claims those count first that hold on the twin that has not seen their take-away
@@ -37,12 +37,12 @@ def headline(findings: Sequence[Finding]) -> list[str]:
     return lines[:-1] if lines else ["No runs, so no claim can be evaluated."]
 
 
-def in_short(findings: Iterable[Finding]) -> list[str]:
+def in_short(findings: Iterable[ClaimRow]) -> list[str]:
     """Return two lines per paper of simulated claims, and one per board of measured ones.
 
     A board of which no claim can be evaluated has none.
     """
-    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[ClaimRow]] = defaultdict(list)
     for each in findings:
         groups[each.backend, each.board or TITLES[each.paper]].append(each)
     lines = []
@@ -57,7 +57,7 @@ def in_short(findings: Iterable[Finding]) -> list[str]:
     return lines or ["No claim can be evaluated on these runs."]
 
 
-def _simulated(own: Sequence[Finding]) -> list[str]:
+def _simulated(own: Sequence[ClaimRow]) -> list[str]:
     lines = []
     for paper, title in TITLES.items():
         told = [each for each in own if each.paper == paper]
@@ -70,11 +70,11 @@ def _simulated(own: Sequence[Finding]) -> list[str]:
     return lines
 
 
-def _as_simulated(core: Sequence[Finding]) -> str:
+def _as_simulated(core: Sequence[ClaimRow]) -> str:
     return f"As it is simulated, of {counted(len(core), 'core claims')} {_counts(core)}."
 
 
-def _held_out(core: Iterable[Finding], rests_on: str) -> str:
+def _held_out(core: Iterable[ClaimRow], rests_on: str) -> str:
     """Return how many core claims hold held out, of those with one kind of evidence."""
     known = [each.status_held_out for each in core if each.rests_on == rests_on]
     told = [status for status in known if status not in ("not_evaluable", NOT_HELD_OUT)]
@@ -85,12 +85,12 @@ def _held_out(core: Iterable[Finding], rests_on: str) -> str:
     )
 
 
-def _is_told(measured: Iterable[Finding]) -> bool:
+def _is_told(measured: Iterable[ClaimRow]) -> bool:
     """Say whether any claim of a group can be evaluated."""
     return any(each.status != "not_evaluable" for each in measured)
 
 
-def _counts(told: Sequence[Finding]) -> str:
+def _counts(told: Sequence[ClaimRow]) -> str:
     counts = Counter(each.status for each in told)
     hold, fail = counts["holds"], counts["does_not_hold"]
     return (
@@ -99,7 +99,7 @@ def _counts(told: Sequence[Finding]) -> str:
     )
 
 
-def _not_evaluable(told: Iterable[Finding]) -> list[str]:
+def _not_evaluable(told: Iterable[ClaimRow]) -> list[str]:
     """Return what is missing, in groups, with how many claims want it."""
     groups: dict[str, list[str]] = defaultdict(list)
     for each in told:
@@ -112,19 +112,19 @@ def _lacked(missing: str) -> str:
     return next((what for start, what in LACKED.items() if missing.startswith(start)), missing)
 
 
-def _fragile(core: Iterable[Finding]) -> list[str]:
+def _fragile(core: Iterable[ClaimRow]) -> list[str]:
     ids = [each.claim for each in core if each.fragile == "yes"]
     return [f"  Fragile, within the spread of the fit: {_named(ids)}."] if ids else []
 
 
-def _failures(core: Iterable[Finding]) -> list[str]:
+def _failures(core: Iterable[ClaimRow]) -> list[str]:
     """Return each core claim that fails, or fails held out, with both sides and why."""
     lines = []
     for each in core:
         if each.status == "does_not_hold":
-            lines += [f"  {each.claim} does not hold: {each.wording}", f"    {each.sides}"]
+            lines += [f"  {each.claim} does not hold: {each.claim_text}", f"    {each.comparison}"]
         elif each.status_held_out == "does_not_hold":
-            lines.append(f"  {each.claim} does not hold held out: {each.wording}")
+            lines.append(f"  {each.claim} does not hold held out: {each.claim_text}")
         else:
             continue
         lines += [f"    {each.why}"] if each.why else []
@@ -135,7 +135,7 @@ def _named(ids: Sequence[str]) -> str:
     return f"{len(ids)} ({', '.join(ids)})"
 
 
-def _measured(backend: str, own: Sequence[Finding]) -> list[str]:
+def _measured(backend: str, own: Sequence[ClaimRow]) -> list[str]:
     """Return what measured runs say: on the papers' claims, and on each board."""
     paper = [each for each in own if each.form != GENERAL]
     lines = [
@@ -143,7 +143,7 @@ def _measured(backend: str, own: Sequence[Finding]) -> list[str]:
         f"  Of {counted(len(paper), 'claims')} about the papers' own runs {_counts(paper)}.",
         *_failures([each for each in paper if each.role == "core"]),
     ]
-    boards: dict[str, list[Finding]] = defaultdict(list)
+    boards: dict[str, list[ClaimRow]] = defaultdict(list)
     for each in own:
         if each.form == GENERAL:
             boards[each.board].append(each)

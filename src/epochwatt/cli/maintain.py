@@ -119,14 +119,14 @@ def calibrate_twin(folds: bool, priors: bool, workloads: Path) -> None:
     """Fit the parameters of the simulated boards to the numbers that the SIGMETRICS 2023 paper
     prints, and write them to config/twin/. `make validate` does this and evaluates the fit.
     """
-    from epochwatt.claims.removed import write_removed
+    from epochwatt.claims.numbers_read import write_numbers_read
     from epochwatt.twin.calibration.fit_numbers import write_seen
     from epochwatt.twin.validation.validate_twin import recalibrate, refresh_leaks, study_priors
 
     write_seen()
     refresh_leaks(workloads)
     if folds:
-        write_removed()
+        write_numbers_read()
     recalibrate(workloads, folds, click.echo)
     if priors:
         study_priors(workloads, click.echo)

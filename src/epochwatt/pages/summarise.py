@@ -11,7 +11,7 @@ import pandas as pd
 
 from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.analysis.summary import PARTS, best_settings, bound_by, run_means, workloads
-from epochwatt.claims.claims_table import Finding, read_findings
+from epochwatt.claims.claims_table import ClaimRow, read_claims_table
 from epochwatt.claims.summary import in_short
 from epochwatt.markup import Markup, bar, element, key, page, paragraphs, table
 from epochwatt.published.numbers import TITLES as PAPERS
@@ -92,7 +92,7 @@ def write_summary(
     palette : colours of the parts of an epoch, among others
     text, page_ : where to write
     """
-    table_, findings = read_epochs(epochs), read_findings(claims)
+    table_, findings = read_epochs(epochs), read_claims_table(claims)
     colours = {part: palette[part] for part in PARTS}
     sections = [
         section(title, of, [f for f in findings if f.backend in backends], titles, colours)
@@ -111,7 +111,7 @@ def write_summary(
 def section(
     title: str,
     epochs: pd.DataFrame,
-    findings: Sequence[Finding],
+    findings: Sequence[ClaimRow],
     titles: Mapping[str, str],
     colours: Mapping[str, str],
 ) -> Section:

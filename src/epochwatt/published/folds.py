@@ -3,12 +3,13 @@
 A fold is a take-away by its number; rows without a number are folds by their section. Held out with
 its own rows is every other row that gives them away. `config/twin/folds.csv` has one line for each
 published number: its take-away, whether a simulation can be judged on it, and how.
-`config/twin/leaks.csv` has one line for each set of rows of which one gives away another: a fold
-that holds one of them loses them all, and what these give away, to the end. Only a bound, which
-implies no value, leads no further.
+`config/twin/overlapping_numbers.csv` has one line for each set of rows of which one gives away
+another: a fold that holds one of them loses them all, and what these give away, to the end. Only a
+bound, which implies no value, leads no further.
 
 A take-away whose fold takes no number from a fit is judged by its claims alone. It loses the
-numbers of the runs that these read: `config/twin/removed.csv`, which `claims/removed.py` makes.
+numbers of the runs that these read: `config/twin/numbers_read_by_claims.csv`, which
+`claims/numbers_read.py` makes.
 `config/twin/seen.csv` has the ids of the numbers that the fit of all sees
 (`twin/calibration/fit_numbers.py`).
 
@@ -45,8 +46,8 @@ from epochwatt.published.numbers import (
 )
 
 FOLDS = "folds.csv"
-LEAKS = "leaks.csv"
-REMOVED = "removed.csv"
+LEAKS = "overlapping_numbers.csv"
+READ_BY_CLAIMS = "numbers_read_by_claims.csv"
 SEEN = "seen.csv"
 ID = "published_id"
 
@@ -80,12 +81,12 @@ class Fold:
 
     Attributes
     ----------
-    take_away : its number, or the section of rows without one
+    takeaway : its number, or the section of rows without one
     ids : published numbers that are judged when it is held out; none where its claims alone are
     removed : published numbers that the fit does not see then; `ids` and what gives them away
     """
 
-    take_away: str
+    takeaway: str
     ids: frozenset[str]
     removed: frozenset[str]
 
@@ -96,12 +97,12 @@ class Judged:
 
     Attributes
     ----------
-    take_away : fold of the number
+    takeaway : fold of the number
     judged_as : ratio (error |ln|), points (of per cent), bound (met or not); empty: it is not
     why : why it is not, or what to keep in mind
     """
 
-    take_away: str
+    takeaway: str
     judged_as: str
     why: str
 
@@ -135,7 +136,7 @@ def folds(folder: Path) -> dict[str, Fold]:
     leaks = load_leaks(folder, rows)
     own: dict[str, set[str]] = defaultdict(set)
     for name, row in rows.items():
-        own[row.take_away].add(name)
+        own[row.takeaway].add(name)
     return {
         name: Fold(name, frozenset(ids), giving_away(ids, leaks, rows)) for name, ids in own.items()
     }
@@ -146,11 +147,11 @@ def claim_folds(folder: Path) -> dict[str, Fold]:
 
     Where nothing that the claims read is published, the fold removes nothing.
     """
-    path, found = folder / REMOVED, dict[str, Fold]()
+    path, found = folder / READ_BY_CLAIMS, dict[str, Fold]()
     known = judged(folder)
     leaks = load_leaks(folder, known)
     for line, row in read_table(path):
-        ids, name = set(row["published_ids"].split()), row["take_away"]
+        ids, name = set(row["published_ids"].split()), row["takeaway"]
         if unknown := sorted(ids - known.keys()):
             raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
         if not name or name in found or not row["why"]:
@@ -168,7 +169,7 @@ def power_mode_fold(published: Published) -> Fold:
     about others follows from them.
     """
     facts = published.facts().values()
-    ids = (f.id for f in facts if f.take_away.startswith(OF_POWER_MODES) or _at_other_clocks(f))
+    ids = (f.id for f in facts if f.takeaway.startswith(OF_POWER_MODES) or _at_other_clocks(f))
     return Fold(POWER_MODES, frozenset(), frozenset(ids))
 
 
@@ -187,7 +188,7 @@ def judged(folder: Path) -> dict[str, Judged]:
     path = folder / FOLDS
     found: dict[str, Judged] = {}
     for line, row in read_table(path):
-        if found.get(row["published_id"]) or not row["take_away"]:
+        if found.get(row["published_id"]) or not row["takeaway"]:
             raise ConfigError(f"{path}, line {line}: {row['published_id']} needs one take-away")
         if (row["simulable"], row["judged_as"]) not in (
             *(("yes", j) for j in JUDGED_AS),
@@ -197,7 +198,7 @@ def judged(folder: Path) -> dict[str, Judged]:
                 f"{path}, line {line}: simulable is {row['simulable']!r}, judged_as "
                 f"{row['judged_as']!r}\n  allowed: yes and {', '.join(JUDGED_AS)}; no and nothing"
             )
-        found[row["published_id"]] = Judged(row["take_away"], row["judged_as"], row["why"])
+        found[row["published_id"]] = Judged(row["takeaway"], row["judged_as"], row["why"])
     return found
 
 
@@ -307,11 +308,11 @@ def point(paper: str, config: Config, metric: str) -> Point:
     return (paper, *run_key(config), SAME_AS.get(metric, metric))
 
 
-def made_of(at: Point) -> set[Point]:
+def components_of(at: Point) -> set[Point]:
     """Return a point and those that it follows from: an epoch's time from stall and compute."""
     return {at}.union(
         *(
-            made_of((*at[:-1], part))
+            components_of((*at[:-1], part))
             for *parts, whole in IDENTITIES
             if whole == at[-1]
             for part in parts

@@ -82,7 +82,7 @@ class Fact:
     note: str
 
     @property
-    def take_away(self) -> str:
+    def takeaway(self) -> str:
         """Number of the take-away, or section where there is none; `H-` before those of HiPCW."""
         return self.section if self.paper == PAPERS[0] else f"H-{self.section}"
 

@@ -4,7 +4,7 @@ import pytest
 
 from epochwatt.claims.boards import evaluate_boards
 from epochwatt.claims.evaluate import TAKEAWAYS
-from epochwatt.claims.tables import EpochTable
+from epochwatt.claims.number_sources import EpochTable
 from epochwatt.errors import ConfigError
 
 MODES = {

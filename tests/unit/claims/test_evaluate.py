@@ -10,7 +10,7 @@ import pytest
 from epochwatt import fields
 from epochwatt.claims import expression
 from epochwatt.claims.evaluate import ROLES, TAKEAWAYS, evaluate, load_claims, namespace
-from epochwatt.claims.tables import EpochTable, PublishedTable
+from epochwatt.claims.number_sources import EpochTable, PublishedTable
 from epochwatt.errors import ConfigError
 from epochwatt.published.numbers import load_published
 from epochwatt.study.settings import load_settings
@@ -36,7 +36,7 @@ def test_every_predicate_is_of_the_language(claims, terms):
     assert len(claims) == 113
 
 
-def test_take_aways_are_complete(claims):
+def test_takeaways_are_complete(claims):
     assert len({claim.takeaway for claim in claims.values()}) == 42  # 37 numbered, 5 side notes
     assert {claim.role for claim in claims.values()} == set(ROLES)
     numbered = {c.takeaway for c in claims.values() if c.role == "core"}
@@ -44,9 +44,9 @@ def test_take_aways_are_complete(claims):
     assert all(c.claim and c.predicate and c.threshold_source for c in claims.values())
 
 
-def test_folds_are_take_aways_with_printed_numbers_but_for_pure_order(claims, measurements):
+def test_folds_are_takeaways_with_printed_numbers_but_for_pure_order(claims, measurements):
     relations = load_published(ROOT / "config/published").relations
-    folds = {fact.take_away for fact in (*measurements.values(), *relations.values())}
+    folds = {fact.takeaway for fact in (*measurements.values(), *relations.values())}
     without = {claim.fold for claim in claims.values()} - folds
     assert without == {"5.6.1", "5.7.1", "A.0.1", "A.0.2", "A.0.3", "A.0.4"}
 
@@ -72,7 +72,7 @@ def test_predicates_name_the_devices_and_models_concerned(claims, terms):
 STRICTER = {"T5.6-baseloadb"}
 
 
-def test_ids_and_take_aways_are_those_of_a_second_transcription(claims, request):
+def test_ids_and_takeaways_are_those_of_a_second_transcription(claims, request):
     path = request.config.rootpath / "tests/data/published/takeaways.csv"
     with path.open(newline="", encoding="utf-8") as handle:
         rows = {row["id"]: row for row in csv.DictReader(handle)}
@@ -267,7 +267,7 @@ def takeaways(tmp_path, request):
     return path
 
 
-def test_damaged_take_aways_are_refused(takeaways, tmp_path):
+def test_damaged_takeaways_are_refused(takeaways, tmp_path):
     text = takeaways.read_text("utf-8")
     takeaways.write_text(text + text.splitlines(keepends=True)[1], "utf-8")
     with pytest.raises(ConfigError, match=r"T5\.1\.1a stands twice"):
@@ -281,7 +281,7 @@ def test_damaged_take_aways_are_refused(takeaways, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"a,b\n", b"\xff", b"\n1\n"])
-def test_take_aways_of_another_form_are_refused_with_the_file(tmp_path, content):
+def test_takeaways_of_another_form_are_refused_with_the_file(tmp_path, content):
     path = tmp_path / TAKEAWAYS
     path.parent.mkdir(parents=True)
     header = (ROOT / TAKEAWAYS).read_bytes().partition(b"\n")[0]

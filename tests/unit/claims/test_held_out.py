@@ -7,7 +7,7 @@ import pytest
 
 from epochwatt import fields
 from epochwatt.claims.check_claims import check_claims, rests_on
-from epochwatt.claims.claims_table import read_findings
+from epochwatt.claims.claims_table import read_claims_table
 from epochwatt.claims.evaluate import evaluate
 from epochwatt.claims.held_out import (
     ASSUMED_FACTOR,
@@ -16,11 +16,11 @@ from epochwatt.claims.held_out import (
     Again,
     Simulation,
     assumed_draws,
-    judged_again,
+    rejudge,
 )
 from epochwatt.claims.mechanisms import Mechanisms
+from epochwatt.claims.number_sources import EpochTable, read_rows
 from epochwatt.claims.required_runs import needed
-from epochwatt.claims.tables import EpochTable, read_rows
 from epochwatt.epochs.collect import write_rows
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.settings import load_settings
@@ -93,7 +93,7 @@ def verdicts(claims, simulation, terms):
 
 @pytest.fixture(scope="module")
 def again(verdicts, simulation, terms):
-    return judged_again(verdicts, simulation, terms, n_draws=2)
+    return rejudge(verdicts, simulation, terms, n_draws=2)
 
 
 def test_the_closed_form_says_what_the_simulated_epochs_say(verdicts, again):
@@ -109,13 +109,13 @@ def test_where_the_closed_form_differs_it_does_not_judge(verdicts, again):
             assert again[v.claim.id].held_out == "not_evaluable"
 
 
-def test_a_take_away_that_no_fit_has_seen_is_held_out_as_it_is(verdicts, again):
+def test_a_takeaway_that_no_fit_has_seen_is_held_out_as_it_is(verdicts, again):
     told = [(v, again[v.claim.id]) for v in verdicts if v.claim.paper == "hipcw2021"]
     assert all(a.held_out in (a.closed_form, "not_evaluable") for _, a in told)
     assert told
 
 
-def test_held_out_is_judged_with_the_refit_of_the_take_away(claims, simulation, verdicts, terms):
+def test_held_out_is_judged_with_the_refit_of_the_takeaway(claims, simulation, verdicts, terms):
     p = simulation.twin.parameters
     same = {name: p[name] for name in p.fitted}
     slow = {**same, "handover_kcycles": 100 * p["handover_kcycles"]}
@@ -123,14 +123,14 @@ def test_held_out_is_judged_with_the_refit_of_the_take_away(claims, simulation, 
         refits={ALL: same, "5.1.6": slow, "5.2.1": same}, claim_refits={ALL: same}
     )
     one = [v for v in verdicts if v.claim.id in ("T5.1.6d", "T5.1.3a", "T5.1.6b")]
-    told = judged_again(one, by_hand, terms, n_draws=0)
+    told = rejudge(one, by_hand, terms, n_draws=0)
     assert (told["T5.1.3a"].closed_form, told["T5.1.3a"].held_out) == ("holds", NOT_HELD_OUT)
     assert told["T5.1.6d"].closed_form == "holds"
     assert told["T5.1.6d"].held_out == "does_not_hold"
     assert told["T5.1.6d"].holding_pct is None
 
 
-def test_claims_of_a_take_away_without_numbers_are_judged_without_what_they_read(
+def test_claims_of_a_takeaway_without_numbers_are_judged_without_what_they_read(
     claims, simulation, verdicts, terms
 ):
     p = simulation.twin.parameters
@@ -139,7 +139,7 @@ def test_claims_of_a_take_away_without_numbers_are_judged_without_what_they_read
     folds, read = {ALL: same, "5.1.6": same, "5.2.1": same}, {ALL: same, "A.0.2": slow}
     by_hand = simulation._replace(refits=folds, claim_refits=read)
     one = [v for v in verdicts if v.claim.id in ("TA.0.2a", "TA.0.1a")]
-    told = judged_again(one, by_hand, terms, n_draws=2)
+    told = rejudge(one, by_hand, terms, n_draws=2)
     assert (told["TA.0.2a"].closed_form, told["TA.0.2a"].held_out) == ("holds", "does_not_hold")
     assert told["TA.0.1a"].held_out == NOT_HELD_OUT
     assert told["TA.0.2a"].holding_pct == 100.0  # drawn as the folds spread, of which this is none
@@ -211,7 +211,7 @@ def test_the_table_has_a_row_per_claim_and_backend(
         text,
         root,
     )
-    rows = read_findings(table)
+    rows = read_claims_table(table)
     assert [(r.backend, r.claim) for r in rows] == [
         (b, c) for b in ("host", "twin") for c in claims
     ]
@@ -236,6 +236,6 @@ def test_energy_shares_of_idle_powers_follow_the_parameters(simulation, claims, 
     same = {name: p[name] for name in p.fitted}
     fits = {ALL: same, "5.6.2": {**same, "soc_factor": 50 * p["soc_factor"]}, "5.6": same}
     table = EpochTable(simulation.epochs, simulation.idle)
-    told = judged_again(evaluate([share], table, terms), simulation._replace(refits=fits), terms, 0)
+    told = rejudge(evaluate([share], table, terms), simulation._replace(refits=fits), terms, 0)
     assert told["T5.6.2a"].held_out == "does_not_hold"
     assert np.isfinite([float(row["power_w"]) for row in simulation.idle]).all()

@@ -31,7 +31,7 @@ def test_what_is_put_in_by_hand_or_assumed_is_marked(claims, request):
     assert assumed >= {"5.4.1", "5.4.2", "5.4.3", "5.1.7-orin", "5.6-baseload", "5.5.1", "5.5.2"}
 
 
-def test_a_line_about_a_claim_counts_before_that_of_its_take_away(loaded):
+def test_a_line_about_a_claim_counts_before_that_of_its_takeaway(loaded):
     assert loaded("5,a,mechanism,x,\nT,b,fitted,y,z\n")["T"].why == "missing: y; contradiction: z"
     assert loaded("5,a,mechanism,x,\n")["T"].why == "missing: x"
     assert loaded("5,a,mechanism,,\n")["T"].why == ""

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from epochwatt.claims.evaluate import evaluate
+from epochwatt.claims.number_sources import EpochTable
 from epochwatt.claims.predictions import predicted, read_predictions
-from epochwatt.claims.tables import EpochTable
 from epochwatt.twin.model.power import Clocks
 
 ABOUT = {"setup": "sigmetrics2023", "device": "agx", "instance": "d1", "storage": "ssd"}

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from epochwatt.claims.number_sources import key_of
 from epochwatt.claims.required_runs import asked_of, needed
-from epochwatt.claims.tables import key_of
 from epochwatt.study.settings import load_settings
 
 

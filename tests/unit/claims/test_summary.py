@@ -2,7 +2,12 @@
 
 import pytest
 
-from epochwatt.claims.claims_table import NOT_HELD_OUT, Finding, read_findings, write_findings
+from epochwatt.claims.claims_table import (
+    NOT_HELD_OUT,
+    ClaimRow,
+    read_claims_table,
+    write_claims_table,
+)
 from epochwatt.claims.summary import headline, in_short
 
 
@@ -12,20 +17,20 @@ def finding():
 
     def make(**cells):
         told = {
-            **dict.fromkeys(Finding._fields, ""),
+            **dict.fromkeys(ClaimRow._fields, ""),
             **{"claim": "T1", "paper": "sigmetrics2023", "role": "core", "backend": "twin"},
             **{"form": "paper", "status": "holds", "status_held_out": "holds"},
             "rests_on": "mechanism",
         }
-        return Finding(**told | cells)
+        return ClaimRow(**told | cells)
 
     return make
 
 
 def test_a_table_is_read_as_it_was_written(finding, tmp_path):
-    rows = [finding(), finding(claim="T2", sides="a, b: 1 < 2", n_cases="1")]
-    write_findings(str(tmp_path / "claims.csv"), rows)
-    assert read_findings(str(tmp_path / "claims.csv")) == rows
+    rows = [finding(), finding(claim="T2", comparison="a, b: 1 < 2", n_cases="1")]
+    write_claims_table(str(tmp_path / "claims.csv"), rows)
+    assert read_claims_table(str(tmp_path / "claims.csv")) == rows
 
 
 def test_held_out_claims_that_rest_on_a_mechanism_come_first(finding):
@@ -67,10 +72,10 @@ def test_what_cannot_be_evaluated_is_grouped_by_what_is_missing(finding):
 
 
 def test_a_core_claim_that_fails_says_why(finding):
-    fails = {"status": "does_not_hold", "wording": "a is less", "sides": "a < b: 2 < 1"}
+    fails = {"status": "does_not_hold", "claim_text": "a is less", "comparison": "a < b: 2 < 1"}
     rows = [
         finding(**fails, why="missing: x"),
-        finding(claim="T2", status_held_out="does_not_hold", wording="b", why="missing: y"),
+        finding(claim="T2", status_held_out="does_not_hold", claim_text="b", why="missing: y"),
         finding(claim="T3", role="quant", status="does_not_hold"),
     ]
     lines = headline(rows)
@@ -88,7 +93,9 @@ def test_each_measured_board_is_told_of_apart(finding):
     rows = [
         finding(**none, missing="run a"),
         finding(**general, board="own orin d1"),
-        finding(**general, board="own orin d2", claim="T2", status="does_not_hold", sides="2 < 1"),
+        finding(
+            **general, board="own orin d2", claim="T2", status="does_not_hold", comparison="2 < 1"
+        ),
         finding(**general | none, board="own nano d1"),
     ]
     assert headline(rows) == [

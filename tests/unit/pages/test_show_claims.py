@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from epochwatt.claims.claims_table import Finding, write_findings
+from epochwatt.claims.claims_table import ClaimRow, write_claims_table
 from epochwatt.pages.show_claims import write_claims
 
 TWIN = {"backend": "twin", "status_held_out": "holds", "rests_on": "mechanism", "fragile": "no"}
@@ -16,12 +16,13 @@ def shown(tmp_path):
     """Return a function that shows findings, each what differs from a claim that holds."""
 
     def call(*findings):
-        told = dict.fromkeys(Finding._fields, "") | {"claim": "T1a", "take_away": "1"}
-        told |= {"paper": "sigmetrics2023", "role": "core", "wording": "a < b", "form": "paper"}
+        told = dict.fromkeys(ClaimRow._fields, "") | {"claim": "T1a", "takeaway": "1"}
+        told |= {"paper": "sigmetrics2023", "role": "core", "claim_text": "a < b", "form": "paper"}
         rows = [
-            Finding(**told | {"status": "holds", "sides": "a < b: 1 < 2"} | f) for f in findings
+            ClaimRow(**told | {"status": "holds", "comparison": "a < b: 1 < 2"} | f)
+            for f in findings
         ]
-        write_findings(str(tmp_path / "claims.csv"), rows)
+        write_claims_table(str(tmp_path / "claims.csv"), rows)
         write_claims(str(tmp_path / "claims.csv"), str(tmp_path / "claims.html"))
         return (tmp_path / "claims.html").read_text("utf-8")
 
@@ -37,12 +38,12 @@ def rows(page):
     ]
 
 
-def test_claims_stand_below_their_take_away_in_the_papers_order(shown):
+def test_claims_stand_below_their_takeaway_in_the_papers_order(shown):
     page = shown(
         HOST | {"status": "not_evaluable", "claim": "T1a"},
-        TWIN | {"claim": "T2a", "take_away": "2"},
+        TWIN | {"claim": "T2a", "takeaway": "2"},
         TWIN | {"claim": "T1a"},
-        TWIN | {"claim": "TH-IIIa", "take_away": "H-III", "paper": "hipcw2021"},
+        TWIN | {"claim": "TH-IIIa", "takeaway": "H-III", "paper": "hipcw2021"},
     )
     assert re.findall("<h[23]>(.*?)</h[23]>", page)[2:-1] == [
         *("SIGMETRICS 2023", "Take-away 1", "Take-away 2", "HiPCW 2021", "Take-away H-III")
@@ -66,7 +67,7 @@ def test_a_claim_that_fails_shows_both_sides_and_why_in_view(shown):
 
 
 def test_a_simulated_claim_that_cannot_be_evaluated_says_what_is_missing(shown):
-    page = shown(TWIN | {"status": "not_evaluable", "sides": "", "missing": "software stacks"})
+    page = shown(TWIN | {"status": "not_evaluable", "comparison": "", "missing": "software stacks"})
     assert rows(page)[0][3] == ["not", "evaluable"]
     assert rows(page)[0][-1] == ["software", "stacks"]
 
@@ -83,7 +84,7 @@ def test_a_board_is_named_with_where_its_data_are_from_and_held_out_of_nothing(
 
 
 def test_measured_runs_that_are_missing_are_folded_together(shown):
-    gone = {"status": "not_evaluable", "sides": "", "missing": "run sigmetrics2023 agx"}
+    gone = {"status": "not_evaluable", "comparison": "", "missing": "run sigmetrics2023 agx"}
     page = shown(HOST | gone, HOST | gone | {"claim": "T1b"}, TWIN)
     above, _, below = page.partition("What further measurements would tell")
     assert "T1b" not in above

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.claims.claims_table import Finding, write_findings
+from epochwatt.claims.claims_table import ClaimRow, write_claims_table
 from epochwatt.pages.summarise import FEW_RUNS, write_summary
 
 TITLES = {"lenet": "LeNet-5", "host": "this machine", "agx": "AGX Xavier"}
@@ -23,7 +23,7 @@ def summary(checkout, write_epochs):
                 zip(checkout.runs, [*factors, *[{}] * len(runs)], runs, strict=False)
             )
         ]
-        write_findings("claims.csv", findings)
+        write_claims_table("claims.csv", findings)
         write_summary(paths, "claims.csv", excluded, titles, PALETTE, "s.txt", "s.html")
         return Path("s.txt").read_text("utf-8").split("\n"), Path("s.html").read_text("utf-8")
 
@@ -31,9 +31,9 @@ def summary(checkout, write_epochs):
 
 
 def finding(**cells):
-    told = dict.fromkeys(Finding._fields, "") | {"claim": "T1", "paper": "sigmetrics2023"}
+    told = dict.fromkeys(ClaimRow._fields, "") | {"claim": "T1", "paper": "sigmetrics2023"}
     told |= {"role": "core", "backend": "twin", "form": "paper", "status": "holds"}
-    return Finding(**told | {"status_held_out": "holds", "rests_on": "mechanism"} | cells)
+    return ClaimRow(**told | {"status_held_out": "holds", "rests_on": "mechanism"} | cells)
 
 
 def cells(line):

@@ -9,22 +9,24 @@ import numpy as np
 import pytest
 
 from epochwatt.claims.evaluate import load_claims
-from epochwatt.claims.removed import points_read
+from epochwatt.claims.numbers_read import points_read
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.errors import ConfigError
 from epochwatt.published.folds import (
     IDENTITIES,
+    LEAKS,
+    READ_BY_CLAIMS,
     RULES,
     Judged,
     Leak,
     claim_folds,
+    components_of,
     derived_leaks,
     folds,
     giving_away,
     judged,
     load_leaks,
     load_seen,
-    made_of,
     point,
     points,
     power_mode_fold,
@@ -54,11 +56,11 @@ def found(twin):
     return folds(twin)
 
 
-def test_every_row_is_in_the_fold_of_its_take_away(published, twin, found):
+def test_every_row_is_in_the_fold_of_its_takeaway(published, twin, found):
     rows = judged(twin)
     assert rows.keys() == published.facts().keys()
-    assert {n: row.take_away for n, row in rows.items()} == {
-        n: fact.take_away for n, fact in published.facts().items()
+    assert {n: row.takeaway for n, row in rows.items()} == {
+        n: fact.takeaway for n, fact in published.facts().items()
     }
     assert Counter(name for fold in found.values() for name in fold.ids) == dict.fromkeys(rows, 1)
     assert all(fold.ids <= fold.removed for fold in found.values())
@@ -72,7 +74,7 @@ def test_leaks_that_follow_from_the_tables_are_in_the_file(published, twin):
 
 
 @pytest.mark.parametrize(
-    ("take_away", "lost"),
+    ("takeaway", "lost"),
     [
         ("5.1.1", "S5.2.2-03 S5.1.6-10"),  # 12.9 s, 20.9 s
         ("5.2.2", "S5.1.1-02 S5.3.1-01"),  # 12.9 s, 1443 x 195 ms
@@ -89,8 +91,8 @@ def test_leaks_that_follow_from_the_tables_are_in_the_file(published, twin):
         ("H-III.F", "H-III.A-03"),  # 1226 s, 1200 s
     ],
 )
-def test_rows_that_give_a_take_away_away_leave_with_it(found, take_away, lost):
-    assert set(lost.split()) <= found[take_away].removed
+def test_rows_that_give_a_takeaway_away_leave_with_it(found, takeaway, lost):
+    assert set(lost.split()) <= found[takeaway].removed
 
 
 def test_nothing_that_is_kept_gives_away_or_repeats_what_is_removed(published, twin, found):
@@ -99,7 +101,7 @@ def test_nothing_that_is_kept_gives_away_or_repeats_what_is_removed(published, t
     for fold in [*found.values(), *claim_folds(twin).values()]:
         values = {n for n in fold.removed if n in fold.ids or rows[n].judged_as != "bound"}
         kept = {i for leak in leaks if leak.ids & values for i in leak.ids} - fold.removed
-        assert kept == set(), fold.take_away
+        assert kept == set(), fold.takeaway
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -193,7 +195,7 @@ def test_no_held_out_number_follows_from_what_the_fit_sees(published, found):
     assert len(rows) > 140
     own = {n: {i: rows[i] for i in fold.ids if i in rows} for n, fold in found.items()}
     leaking = {n: following(rows, identities, own[n], fold.removed) for n, fold in found.items()}
-    assert {take_away: ids for take_away, ids in leaking.items() if ids} == {}
+    assert {takeaway: ids for takeaway, ids in leaking.items() if ids} == {}
     # the same question without the leaks has an answer: what it finds has to leave
     assert following(rows, identities, own["5.2.2"], found["5.2.2"].ids) == {"S5.2.2-03"}
     assert "S5.6-05" in following(rows, identities, own["5.6"], found["5.6"].ids)
@@ -213,12 +215,12 @@ def test_nothing_that_a_claim_reads_or_compares_follows_from_what_its_fit_sees(
 ):
     at, rows, identities = equations(published)
     n_asked = 0
-    for take_away, fold in claim_folds(twin).items():
-        known = sorted((p for p in read[take_away] if p in at), key=str)
+    for takeaway, fold in claim_folds(twin).items():
+        known = sorted((p for p in read[takeaway] if p in at), key=str)
         asked = {(p,): at[p] for p in known}
         asked |= {(p, q): at[p] - at[q] for p, q in combinations(known, 2)}
         n_asked += len(asked)
-        assert following(rows, identities, asked, fold.removed) == set(), take_away
+        assert following(rows, identities, asked, fold.removed) == set(), takeaway
     assert n_asked > 50
     # the same question has an answer where nothing is removed
     run = {"device": "agx", "model": "resnet", **DEFAULTS, **DEVICE_DEFAULTS["agx"]}
@@ -227,15 +229,15 @@ def test_nothing_that_a_claim_reads_or_compares_follows_from_what_its_fit_sees(
 
 
 def test_claims_lose_every_number_of_what_they_read(published, twin, read):
-    for take_away, fold in claim_folds(twin).items():
-        told = set().union(*map(made_of, read[take_away]))
+    for takeaway, fold in claim_folds(twin).items():
+        told = set().union(*map(components_of, read[takeaway]))
         facts = published.facts().items()
         assert not [n for n, f in facts if n not in fold.removed and told & set(points(f))]
         assert not fold.ids
 
 
 @pytest.mark.parametrize(
-    ("take_away", "lost", "kept"),
+    ("takeaway", "lost", "kept"),
     [
         ("5.4.2", "S5.5.1-01 S5.4.1-02 RS5.2.2-01 S5.1.6-12", "S5.6.4-01"),  # 349 s, 15 h / 95
         ("5.4.3", "S5.5.1-03 S5.6-05 S5.6-06", "S5.6.4-01"),  # 3.03 Wh, 31 W
@@ -246,8 +248,8 @@ def test_claims_lose_every_number_of_what_they_read(published, twin, read):
         ("5.7.2", "S5.5.1-01 RS5.6.7-01 RS5.6.6-01 S5.6.4-06", "S5.6-06"),  # all modes
     ],
 )
-def test_what_the_folds_of_claims_lose(twin, take_away, lost, kept):
-    removed = claim_folds(twin)[take_away].removed
+def test_what_the_folds_of_claims_lose(twin, takeaway, lost, kept):
+    removed = claim_folds(twin)[takeaway].removed
     assert set(lost.split()) <= removed
     assert kept not in removed
 
@@ -259,7 +261,7 @@ def test_without_power_modes_no_run_at_other_clocks_is_left(published):
         runs = [run for side in sides for run in single(side) if "power_mode" in run]
         moved = any(r["power_mode"] != DEVICE_DEFAULTS[r["device"]]["power_mode"] for r in runs)
         moved |= any(run.get("dvfs") == "on" for run in runs)
-        on_modes = fact.take_away.startswith(("5.6.", "5.7."))
+        on_modes = fact.takeaway.startswith(("5.6.", "5.7."))
         assert (name in fold.removed) == (moved or on_modes), name
     assert {"RS5.6-01", "S5.6.4-01", "RS5.6.2-03", "S5.7.2-01"} <= fold.removed
     assert {"S5.5.1-02", "S5.5.1-04", "S5.5.2-05", "RS5.5.1-01", "RS5.5.2-01"} <= fold.removed
@@ -270,11 +272,11 @@ def test_without_power_modes_no_run_at_other_clocks_is_left(published):
 def test_an_epoch_is_made_of_its_parts():
     run = {"device": "agx", "model": "resnet", "epoch": "all"}
     energy = point("sigmetrics2023", run, "energy_wh")
-    assert {at[-1] for at in made_of(energy)} == {
+    assert {at[-1] for at in components_of(energy)} == {
         *("energy_wh", "power_w", "e2e_s", "stall_s", "compute_s")
     }
     stall = point("sigmetrics2023", run, "stall_ms_per_minibatch")
-    assert made_of(stall) == {stall}
+    assert components_of(stall) == {stall}
     assert "1+" in stall
     assert "stall_s" in stall
     assert "all" in point("hipcw2021", run, "stall_s")
@@ -309,7 +311,7 @@ def test_how_a_number_is_judged(published, twin):
 @pytest.fixture
 def copy(tmp_path, twin):
     """A copy of the files in which a text can be replaced."""
-    for name in ("folds.csv", "leaks.csv", "removed.csv", "seen.csv"):
+    for name in ("folds.csv", LEAKS, READ_BY_CLAIMS, "seen.csv"):
         shutil.copy(twin / name, tmp_path)
 
     def change(name, old, new):
@@ -328,14 +330,34 @@ def copy(tmp_path, twin):
         ("folds.csv", "S5.1.1-02", "S5.1.1-01", "S5.1.1-01 needs one take-away"),
         ("folds.csv", "yes,ratio", "yes,odds", "judged_as 'odds'\n  allowed: yes and ratio"),
         ("folds.csv", "yes,ratio", "no,ratio", "simulable is 'no', judged_as 'ratio'"),
-        ("leaks.csv", "S5.1.1-02", "S9.9.9-01", "line 2: S9.9.9-01 is not in folds.csv"),
-        ("leaks.csv", "identity", "magic", "is no leak\n  needed: two ids or more, why"),
-        ("removed.csv", "S5.4.1-01", "S9.9.9-01", "line 2: S9.9.9-01 is not in folds.csv"),
-        ("removed.csv", "5.4.3,", "5.4.2,", "line 3\n  needed: a take-away, once, and why"),
+        (
+            "overlapping_numbers.csv",
+            "S5.1.1-02",
+            "S9.9.9-01",
+            "line 2: S9.9.9-01 is not in folds.csv",
+        ),
+        (
+            "overlapping_numbers.csv",
+            "identity",
+            "magic",
+            "is no leak\n  needed: two ids or more, why",
+        ),
+        (
+            "numbers_read_by_claims.csv",
+            "S5.4.1-01",
+            "S9.9.9-01",
+            "line 2: S9.9.9-01 is not in folds.csv",
+        ),
+        (
+            "numbers_read_by_claims.csv",
+            "5.4.3,",
+            "5.4.2,",
+            "line 3\n  needed: a take-away, once, and why",
+        ),
         ("seen.csv", "S5.1.1-02", "S9.9.9-01", "S9.9.9-01 is not in folds.csv"),
     ],
 )
 def test_a_wrong_line_is_named(copy, name, old, new, said):
     with pytest.raises(ConfigError, match=re.escape(said)) as error:
-        {"removed.csv": claim_folds, "seen.csv": load_seen}.get(name, folds)(copy(name, old, new))
+        {READ_BY_CLAIMS: claim_folds, "seen.csv": load_seen}.get(name, folds)(copy(name, old, new))
     assert name in str(error.value)

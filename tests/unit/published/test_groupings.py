@@ -51,7 +51,7 @@ def test_no_number_of_a_board_or_network_that_is_left_out_is_seen(published, fou
     for fold in found[grouping].values():
         own = {run.get(key) for name in fold.ids for run in runs(facts[name])} - {None}
         kept = [f for n, f in facts.items() if n not in fold.removed and f.paper[0] == "s"]
-        assert not [f.id for f in kept for run in runs(f) if run.get(key) in own], fold.take_away
+        assert not [f.id for f in kept for run in runs(f) if run.get(key) in own], fold.takeaway
 
 
 def test_no_pair_of_board_and_network_that_is_left_out_is_seen(published, found):
@@ -63,14 +63,14 @@ def test_no_pair_of_board_and_network_that_is_left_out_is_seen(published, found)
     for fold in found["board_network"].values():
         own = set().union(*(pairs(facts[name]) for name in fold.ids))
         kept = [f for n, f in facts.items() if n not in fold.removed and f.paper[0] == "s"]
-        assert not [f.id for f in kept if pairs(f) & own], fold.take_away
+        assert not [f.id for f in kept if pairs(f) & own], fold.takeaway
 
 
-def test_section_takes_all_its_take_aways(published, found):
+def test_section_takes_all_its_takeaways(published, found):
     facts = published.facts()
     for name, fold in found["section"].items():
         section = name.split()[1]
-        assert {n for n, f in facts.items() if f.take_away.startswith(section)} <= fold.removed
+        assert {n for n, f in facts.items() if f.takeaway.startswith(section)} <= fold.removed
 
 
 def test_what_gives_a_group_away_leaves_with_it(published, twin, found):

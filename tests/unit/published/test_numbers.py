@@ -47,7 +47,7 @@ def test_both_papers_are_there_whole(published):
     assert kinds == {"run": 139, "idle": 3, "protocol": 9, "prediction": 11}
 
 
-def test_numbers_that_take_aways_rest_on(published):
+def test_numbers_that_takeaways_rest_on(published):
     found, relations = published.measurements, published.relations
     assert found["S5.2.2-04"].value == 298
     assert found["S5.3.1-01"].metric == "compute_ms_per_minibatch"

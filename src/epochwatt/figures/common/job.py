@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from epochwatt.claims.tables import EpochTable, Source
+from epochwatt.claims.number_sources import EpochTable, Source
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import style
 from epochwatt.figures.common.published import BOUNDS, RANGE, Marks, is_marked, published_marks

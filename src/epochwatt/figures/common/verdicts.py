@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt.claims.evaluate import Verdict, evaluate, load_claims
-from epochwatt.claims.tables import Source
+from epochwatt.claims.number_sources import Source
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.claims.verdict import Comparison, Points
 from epochwatt.errors import ConfigError

@@ -9,7 +9,7 @@ import csv
 from collections.abc import Mapping
 from typing import Any
 
-from epochwatt.claims.tables import EpochTable
+from epochwatt.claims.number_sources import EpochTable
 from epochwatt.figures.common.bars import draw_missing, legend
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark, idle_mark

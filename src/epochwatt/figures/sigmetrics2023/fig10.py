@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from epochwatt.claims.tables import EpochTable
+from epochwatt.claims.number_sources import EpochTable
 from epochwatt.figures.common import published, style
 from epochwatt.figures.common.bars import Bar, draw_missing, marked_row, positions
 from epochwatt.figures.common.job import Job

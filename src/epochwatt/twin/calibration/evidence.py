@@ -5,10 +5,10 @@ prior's width, up or down from its fitted value, moves the number's misfit by mo
 number's tolerance (`calibrate.misfits`). A bound that is met on the way speaks of nothing.
 
 A parameter is fitted only if it serves two numbers of different take-aways, of which neither gives
-the other away (`config/twin/leaks.csv`), and no number alone has more than `PRIVATE` of what it
-does to all, as the sum of squares. Any other stays at its prior: one number can always be met by a
-parameter of its own. Each fit decides on the numbers that it sees, first at the priors, then at the
-values that it has found.
+the other away (`config/twin/overlapping_numbers.csv`), and no number alone has more than `PRIVATE`
+of what it does to all, as the sum of squares. Any other stays at its prior: one number can always
+be met by a parameter of its own. Each fit decides on the numbers that it sees, first at the priors,
+then at the values that it has found.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -115,7 +115,7 @@ def private_number(facts: Sequence[Fact], moved: np.ndarray) -> str:
 def is_enough(facts: Iterable[Fact], leaks: Sequence[Leak]) -> bool:
     """Say if two numbers are of different take-aways and neither gives the other away."""
     return any(
-        a.take_away != b.take_away and not any({a.id, b.id} <= leak.ids for leak in leaks)
+        a.takeaway != b.takeaway and not any({a.id, b.id} <= leak.ids for leak in leaks)
         for a, b in combinations(facts, 2)
     )
 

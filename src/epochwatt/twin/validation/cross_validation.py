@@ -67,7 +67,7 @@ class Row:
     held_out_prediction: str
     held_out_error_pct: float | None
     seen_by_fit: str
-    take_away: str
+    takeaway: str
     judged_as: str
     unit: str
     qualifier: str
@@ -127,7 +127,7 @@ def validate(
             told |= predict(own, twin, modes, held_out(twin.parameters, refits, name))
         return told
 
-    without = held_out_with({fact.id: fact.take_away for fact in facts})
+    without = held_out_with({fact.id: fact.takeaway for fact in facts})
     others = {name: held_out_with(own) for name, own in groups.items()}
     return [
         _row(
@@ -160,7 +160,7 @@ def _row(
         _told(without),
         error_pct(fact, judged_as, without),
         "yes" if seen else "no",
-        fact.take_away,
+        fact.takeaway,
         judged_as,
         fact.unit,
         fact.qualifier,

@@ -6,8 +6,8 @@ how much more memory the set-up leaves to the page cache (`{paper}_spare_mib`). 
 main paper's fit left it, which none of these numbers has seen; so what the set-up prints beyond the
 page cache is predicted.
 
-`config/twin/setups.csv` has the values without each take-away of these papers, as `refits.csv` has
-the shared ones: what a fold removes, its fit does not see.
+`config/twin/setups.csv` has the values without each take-away of these papers, as
+`cross_validation_fits.csv` has the shared ones: what a fold removes, its fit does not see.
 """
 
 import csv
@@ -32,7 +32,7 @@ from epochwatt.twin.validation.refits import ALL
 FILE = "setups.csv"
 SOURCE = "setup"  # of a parameter that is fitted to one paper's numbers alone
 WIDTHS, N_LOOKED = 3.0, 121
-_HEAD = ("take_away", "n_facts")
+_HEAD = ("takeaway", "n_facts")
 _AGAIN = "  refit them with: make validate"
 
 Values = dict[str, dict[str, float]]  # take-away held out, or `ALL` -> parameter -> value
@@ -126,7 +126,7 @@ def load_setups(folder: Path, p: Parameters) -> Values:
     path, found = folder / FILE, Values()
     for line, row in read_table(path):
         try:
-            found[row["take_away"]] = {n: float(row[n]) for n in row if n not in _HEAD}
+            found[row["takeaway"]] = {n: float(row[n]) for n in row if n not in _HEAD}
         except (KeyError, ValueError) as error:
             raise ConfigError(f"{path}, line {line}: {error}\n{_AGAIN}") from None
     if found.pop(ALL, None) != {name: p[name] for name in own_parameters(p)}:

@@ -1,4 +1,4 @@
-"""The folds of the cross-validation refitted, and their file `config/twin/refits.csv`.
+"""The fits of the cross-validation and their file, `config/twin/cross_validation_fits.csv`.
 
 For each take-away (`published/folds.py`) the parameters are fitted anew, from their priors, without
 the numbers that it removes; which ones are fitted at all is decided on the numbers that are left.
@@ -30,10 +30,10 @@ from epochwatt.twin.calibration.queries import Modes
 from epochwatt.twin.inputs.parameters import Parameters, rounded
 from epochwatt.twin.inputs.twin import Twin
 
-FILE = "refits.csv"
+FILE = "cross_validation_fits.csv"
 ALL = "all"  # in place of a take-away: nothing held out
 FOLD, CLAIMS, PRIOR = "fold", "claims", "prior"  # kinds of a refit; `ALL` is one, too
-_HEAD = ("take_away", "kind", "n_facts", "n_parameters", "objective", "other_starts")
+_HEAD = ("takeaway", "kind", "n_facts", "n_parameters", "objective", "other_starts")
 _AGAIN = "  refit them with: make validate"
 
 Refits = Mapping[str, Mapping[str, float]]  # take-away -> fitted values when it is held out
@@ -90,7 +90,7 @@ def without(facts: Sequence[Fact], fold: Fold) -> list[Fact]:
 
 
 def write_refits(folder: Path, fits: Mapping[str, Fit], kinds: Mapping[str, str]) -> None:
-    """Write `refits.csv`, whole or not at all: a row per refit, a column per parameter.
+    """Write the file, whole or not at all: a row per refit, a column per parameter.
 
     A parameter has a column if any of the refits fits it; others leave it at its prior.
 
@@ -105,12 +105,12 @@ def write_refits(folder: Path, fits: Mapping[str, Fit], kinds: Mapping[str, str]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*_HEAD, *names])
-    for take_away, fit in fits.items():
-        kind = ALL if take_away == ALL else kinds.get(take_away, FOLD)
+    for takeaway, fit in fits.items():
+        kind = ALL if takeaway == ALL else kinds.get(takeaway, FOLD)
         costs = [f"{cost:.2f}" for cost in fit.costs]
         values = [f"{fit.parameters[name]:.12g}" for name in names]
         head = (fit.n_facts, len(fit.parameters.fitted), f"{fit.cost:.2f}", " ".join(costs[1:]))
-        writer.writerow([take_away, kind, *head, *values])
+        writer.writerow([takeaway, kind, *head, *values])
     path = str(folder / FILE)
     with files.writing("the refits", path):
         files.write_bytes(path, text.getvalue().encode())
@@ -136,7 +136,7 @@ def load_refits(
         names = [name for name in row if name not in _HEAD]
         try:
             if row["kind"] in (ALL, *kinds):
-                found[row["take_away"]] = {name: float(row[name]) for name in names}
+                found[row["takeaway"]] = {name: float(row[name]) for name in names}
         except (KeyError, ValueError) as error:
             raise ConfigError(f"{path}, line {line}: {error}\n{_AGAIN}") from None
     fitted = found.get(ALL, {})
@@ -158,12 +158,12 @@ def load_prior_parameters(folder: Path, p: Parameters) -> dict[str, float]:
     return dict(held_out(p, refits, POWER_MODES))
 
 
-def held_out(parameters: Parameters, refits: Refits, take_away: str) -> Parameters:
+def held_out(parameters: Parameters, refits: Refits, takeaway: str) -> Parameters:
     """Return the parameters of a fit that did not see a take-away.
 
     Where a take-away removes no number that a fit sees, those are the parameters themselves.
     """
-    return parameters.moved(refits.get(take_away, {}))
+    return parameters.moved(refits.get(takeaway, {}))
 
 
 def spreads(refits: Refits, fitted: Iterable[str]) -> dict[str, float]:

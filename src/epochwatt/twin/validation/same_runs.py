@@ -36,7 +36,7 @@ N_DRAWS, SEED = 16, 0
 
 
 def write_leaks(folder: Path, published: Published, twin: Twin, modes: Modes) -> None:
-    """Write `leaks.csv`: what follows from tables and simulation anew, what was found by hand kept.
+    """Write `overlapping_numbers.csv`: derived sets anew, those found by hand kept.
 
     Parameters
     ----------

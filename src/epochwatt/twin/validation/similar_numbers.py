@@ -39,7 +39,7 @@ def near_folds(
             own = [fact.id in fold.ids for fact in facts]
             near = alike[:, own].any(axis=1)
             ids = {fact.id for fact, is_near in zip(facts, near, strict=True) if is_near}
-            name = f"{NEAR} {fold.take_away}"
+            name = f"{NEAR} {fold.takeaway}"
             found[name] = Fold(name, fold.ids, fold.removed | ids)
     return found
 

@@ -137,7 +137,7 @@ def all_folds(known: Evidence) -> dict[str, Fold]:
 
 
 def refresh_leaks(workloads: Path) -> None:
-    """Write `leaks.csv` anew, with what is one run to the simulation. Parameters of `recalibrate`.
+    """Write `overlapping_numbers.csv` anew. Parameters of `recalibrate`.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def _counts(workloads: Path) -> list[Path]:
 
 
 def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -> None:
-    """Fit, and write `parameters.yaml`; with folds, refit them, and write `refits.csv`.
+    """Fit and write `parameters.yaml`; with folds, write `cross_validation_fits.csv`, too.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def study_priors(workloads: Path, say: Callable[[str], None]) -> None:
         return validate(known.published, known.rows, twin, known.modes, {}, {})
 
     found = prior_rows(CHOSEN, "no", without_fit(p)) + prior_rows(CHOSEN, "yes", validation(known))
-    judged_by = {row.take_away for row in validation(known) if row.class_ in GOAL_CLASSES}
+    judged_by = {row.takeaway for row in validation(known) if row.class_ in GOAL_CLASSES}
     left_out = {name: fold for name, fold in known.folds.items() if name in judged_by}
     for name, other in variants(p, N_SHIFTED, SEED).items():
         say(f"priors {name}")
@@ -258,7 +258,7 @@ def validation(known: Evidence) -> list[Row]:
 def grouped(known: Evidence, rows: Sequence[Row]) -> list[Accuracy]:
     """Return how far the rows of `validation` are off, by what was left out."""
     groups = {kind: fold_of(own) for kind, own in known.other_folds.items()}
-    groups[TAKE_AWAY] = {row.published_id: row.take_away for row in rows}
+    groups[TAKE_AWAY] = {row.published_id: row.takeaway for row in rows}
     return accuracies(rows, groups)
 
 

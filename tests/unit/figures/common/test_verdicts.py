@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.claims.tables import EpochTable
+from epochwatt.claims.number_sources import EpochTable
 from epochwatt.claims.verdict import Comparison, Points
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import style

@@ -88,7 +88,7 @@ def test_a_mode_of_two_names_counts_once(told, printed):
     assert [row["value"] for row in found] == [row["value"] for row in told.values()]
 
 
-def test_one_slack_with_the_take_away(told, request):
+def test_one_slack_with_the_takeaway(told, request):
     """Take-away 5.7.3a allows 25 % and EPS_PP."""
     assert load_terms(request.config.rootpath).numbers["EPS_PP"] == EPS_PP
     row = told["energy_wh", "worst MAPE, %", "resnet", "all"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from epochwatt.claims.tables import MEANT
+from epochwatt.claims.number_sources import MEANT
 from epochwatt.prediction.data.workloads import read_workloads
 from epochwatt.prediction.evaluation.predictions import load_models, rows_of, time_by_power
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power

@@ -91,7 +91,7 @@ def test_hipcw_is_seen_by_its_own_parameter_alone(evidence, rows):
     assert other
     assert all(row.class_.startswith("hipcw_") and row.seen_by_fit == "yes" for row in other)
     assert not any(fact.paper == "hipcw2021" for fact in evidence.facts)
-    nx = [row for row in other if row.device == "nx" and row.take_away == "H-III.A"]
+    nx = [row for row in other if row.device == "nx" and row.takeaway == "H-III.A"]
     assert any(row.fitted_prediction != row.held_out_prediction for row in nx)
     agx = [row for row in other if row.device == "agx"]  # everything is cached there anyway
     assert all(row.fitted_prediction == row.held_out_prediction for row in agx)
@@ -119,7 +119,7 @@ def test_fold_changes_its_own_rows_only(evidence, refits, groups, rows):
         for row in found
         if row.held_out_prediction != rows[row.published_id].held_out_prediction
     }
-    assert changed == {row.published_id for row in found if row.take_away == "5.1.3"}
+    assert changed == {row.published_id for row in found if row.takeaway == "5.1.3"}
 
 
 def test_published_value_reaches_no_prediction(evidence, refits, groups, rows):

@@ -59,7 +59,7 @@ def test_a_planted_value_is_found_again(evidence):
     assert values[ALL][SPARE] == pytest.approx(1234.0, rel=0.03)
 
 
-def test_each_take_away_of_the_paper_is_refitted_without_its_numbers(evidence, fitted):
+def test_each_takeaway_of_the_paper_is_refitted_without_its_numbers(evidence, fitted):
     values, n_facts = fitted
     own = {name for name in evidence.folds if name.startswith("H-")}
     assert set(values) == {ALL, *own}

@@ -39,7 +39,7 @@ def committed(evidence):
     return load_refits(evidence.folder, evidence.twin.parameters)
 
 
-def test_fold_takes_its_take_away_and_what_gives_it_away(evidence):
+def test_fold_takes_its_takeaway_and_what_gives_it_away(evidence):
     fold = evidence.folds["5.1.5"]
     left = {fact.id for fact in without(evidence.facts, fold)}
     seen = {fact.id for fact in evidence.facts}
@@ -68,7 +68,7 @@ def test_every_fold_that_takes_a_number_is_committed(evidence, committed):
 def test_committed_refits_saw_the_numbers_that_their_folds_leave(evidence):
     folds = all_folds(evidence)
     with open(evidence.folder / FILE, newline="", encoding="utf-8") as handle:
-        counted = {row["take_away"]: int(row["n_facts"]) for row in csv.DictReader(handle)}
+        counted = {row["takeaway"]: int(row["n_facts"]) for row in csv.DictReader(handle)}
     assert counted.pop(ALL) == len(evidence.facts)
     assert counted == {name: len(without(evidence.facts, folds[name])) for name in counted}
 
@@ -90,7 +90,7 @@ def test_committed_refit_is_what_a_refit_gives(evidence):
 def test_each_fold_fits_what_its_own_numbers_speak_of(evidence):
     """And leaves the rest at the priors, of which a row of the file says how many are fitted."""
     with open(evidence.folder / FILE, newline="", encoding="utf-8") as handle:
-        rows = {row["take_away"]: row for row in csv.DictReader(handle)}
+        rows = {row["takeaway"]: row for row in csv.DictReader(handle)}
     known, facts = evidence.twin.parameters.described, evidence.facts
     names = list(rows[ALL])[6:]
     for name, row in rows.items():
@@ -110,8 +110,8 @@ def test_where_other_starts_end_is_told(evidence):
         for row in csv.DictReader(handle):
             others = [float(cost) for cost in row["other_starts"].split()]
             assert all(cost > 0 for cost in others)
-            expected = 5 if row["take_away"] == ALL else 1
-            assert len(others) == (expected if row["n_parameters"] != "0" else 0), row["take_away"]
+            expected = 5 if row["takeaway"] == ALL else 1
+            assert len(others) == (expected if row["n_parameters"] != "0" else 0), row["takeaway"]
 
 
 def test_committed_spread_is_that_of_the_folds(evidence, committed):
@@ -152,7 +152,7 @@ def test_prior_of_power_modes_saw_no_epoch_of_dvfs(evidence):
 
 
 class TestFile:
-    """refits.csv."""
+    """cross_validation_fits.csv."""
 
     @pytest.fixture
     def fits(self, evidence, only):
@@ -172,7 +172,7 @@ class TestFile:
             (tmp_path / FILE)
             .read_text("utf-8")
             .startswith(
-                "take_away,kind,n_facts,n_parameters,objective,other_starts,"
+                "takeaway,kind,n_facts,n_parameters,objective,other_starts,"
                 "sample_kcycles,soc_factor\nall,all,99,2,"
             )
         )
@@ -199,7 +199,7 @@ class TestFile:
             load_refits(tmp_path, fits[ALL].parameters)
 
 
-def test_take_away_that_no_fit_saw_is_predicted_by_the_fit_of_all(evidence, committed):
+def test_takeaway_that_no_fit_saw_is_predicted_by_the_fit_of_all(evidence, committed):
     p = evidence.twin.parameters
     assert dict(held_out(p, committed, "H-III.A")) == dict(p)
     assert dict(held_out(p, committed, "5.1.5")) == {**p, **committed["5.1.5"]}

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from epochwatt.published.folds import RULES, folds, points
+from epochwatt.published.folds import LEAKS, RULES, folds, points
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS, Measurement, Published
 from epochwatt.twin.validation.same_runs import SAME, drawn, one_run, write_leaks
 
@@ -64,7 +64,7 @@ def test_draws_stay_within_the_priors_and_move_every_parameter_that_has_one(twin
             assert values == p[name]
 
 
-def test_what_the_simulation_cannot_tell_apart_leaves_with_its_take_away(evidence):
+def test_what_the_simulation_cannot_tell_apart_leaves_with_its_takeaway(evidence):
     found = folds(evidence.folder)
     assert {"S5.5.1-02", "S5.5.1-04"} <= found["5.6"].removed  # DVFS on: the same epoch
     assert {"S5.3.1-02", "RS5.3.1-03"} <= found["5.2.2"].removed  # 361 ms is twice 195 ms
@@ -72,9 +72,9 @@ def test_what_the_simulation_cannot_tell_apart_leaves_with_its_take_away(evidenc
 
 
 def test_committed_leaks_are_those_of_the_committed_simulation(evidence, tmp_path):
-    shutil.copy(evidence.folder / "leaks.csv", tmp_path)
+    shutil.copy(evidence.folder / LEAKS, tmp_path)
     write_leaks(tmp_path, evidence.published, evidence.twin, evidence.modes)
-    written, committed = ((f / "leaks.csv").read_text("utf-8") for f in (tmp_path, evidence.folder))
+    written, committed = ((f / LEAKS).read_text("utf-8") for f in (tmp_path, evidence.folder))
     assert written == committed, "do: make validate"
 
 
@@ -84,10 +84,10 @@ def test_numbers_that_a_fold_keeps_are_of_no_run_that_it_removes(evidence):
     facts = evidence.published.facts()
     values = {n: f for n, f in facts.items() if isinstance(f, Measurement) and not f.is_bound}
     at = {name: {same.get(p, p) for p in points(fact)} for name, fact in values.items()}
-    for take_away, fold in evidence.folds.items():
+    for takeaway, fold in evidence.folds.items():
         lost = set().union(*(at[name] for name in fold.removed if name in at))
         kept = {name for name in values if name not in fold.removed and at[name] & lost}
-        assert kept == set(), take_away
+        assert kept == set(), takeaway
 
 
 def test_a_tighter_or_a_coarser_look_finds_no_other_runs(evidence, monkeypatch):

@@ -5,12 +5,12 @@ import numpy as np
 from epochwatt.twin.validation.similar_numbers import COSINE, NEAR, _cosines, near_folds
 
 
-def test_near_folds_lose_more_than_their_take_aways_and_judge_the_same(evidence):
+def test_near_folds_lose_more_than_their_takeaways_and_judge_the_same(evidence):
     found = near_folds(evidence.folds, evidence.facts, evidence.twin, evidence.modes)
     assert found == evidence.other_folds[NEAR]
     more = 0
     for fold in found.values():
-        plain = evidence.folds[fold.take_away.removeprefix(f"{NEAR} ")]
+        plain = evidence.folds[fold.takeaway.removeprefix(f"{NEAR} ")]
         assert fold.ids == plain.ids
         assert fold.removed >= plain.removed
         more += len(fold.removed - plain.removed)
@@ -24,7 +24,7 @@ def test_what_is_kept_is_near_nothing_that_is_held_out(evidence):
         own = [place[name] for name in fold.ids if name in place]
         kept = [i for name, i in place.items() if name not in fold.removed]
         if own and kept:
-            assert np.abs(cosines[np.ix_(kept, own)]).max() < COSINE, fold.take_away
+            assert np.abs(cosines[np.ix_(kept, own)]).max() < COSINE, fold.takeaway
 
 
 def test_alike_is_by_direction(evidence):

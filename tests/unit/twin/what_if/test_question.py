@@ -217,9 +217,9 @@ def test_the_interval_is_what_the_refits_say(ask, here):
 
 
 def test_without_refits_there_is_no_interval(ask, own_config):
-    (own_config / "refits.csv").unlink()
+    (own_config / "cross_validation_fits.csv").unlink()
     _, out, _ = ask("--device", "agx", *BY_TOTALS)
-    assert "uncertainty: no interval; config/twin/refits.csv cannot be read" in out
+    assert "uncertainty: no interval; config/twin/cross_validation_fits.csv cannot be read" in out
 
 
 def test_it_says_when_nothing_was_calibrated(ask, own_config):

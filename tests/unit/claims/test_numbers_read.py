@@ -5,20 +5,21 @@ import shutil
 
 import pytest
 
-from epochwatt.claims.removed import points_read, removed_by_claims, write_removed
+from epochwatt.claims.numbers_read import numbers_read_by_claims, points_read, write_numbers_read
+from epochwatt.published.folds import READ_BY_CLAIMS
 
 
 @pytest.fixture(scope="module")
 def rows(request):
-    return {row.take_away: row for row in removed_by_claims(request.config.rootpath)}
+    return {row.takeaway: row for row in numbers_read_by_claims(request.config.rootpath)}
 
 
 def test_committed_file_is_what_the_claims_read(rows, request):
-    with open(request.config.rootpath / "config/twin/removed.csv", encoding="utf-8") as handle:
+    with open(request.config.rootpath / "config/twin" / READ_BY_CLAIMS, encoding="utf-8") as handle:
         assert [tuple(row.values()) for row in csv.DictReader(handle)] == list(rows.values())
 
 
-def test_take_aways_that_no_fold_of_numbers_holds_out_have_a_row(rows, claims):
+def test_takeaways_that_no_fold_of_numbers_holds_out_have_a_row(rows, claims):
     assert set(rows) == {
         *("5.4.2", "5.4.3", "5.4.4", "5.6.1", "5.7.1", "5.7.2", "5.7.3"),
         *("A.0.1", "A.0.2", "A.0.3", "A.0.4"),
@@ -55,8 +56,8 @@ def test_is_written_from_the_checkout(rows, tmp_path, request):
     for name in ("published", "twin"):
         shutil.copytree(root / name, tmp_path / "config" / name)
     shutil.copy(root / "claims.yaml", tmp_path / "config")
-    path = tmp_path / "config/twin/removed.csv"
+    path = tmp_path / "config/twin/numbers_read_by_claims.csv"
     before = path.read_bytes()
     path.unlink()
-    write_removed(tmp_path)
+    write_numbers_read(tmp_path)
     assert path.read_bytes() == before

@@ -1,4 +1,4 @@
-"""`config/twin/removed.csv`: which published numbers tell of the runs that take-aways' claims read.
+"""`config/twin/numbers_read_by_claims.csv`: published numbers of the runs that claims read.
 
 A take-away whose fold takes no number from the fit of the simulated boards cannot be held out by
 it. Its claims are judged without every number of the runs and metrics that their predicates read,
@@ -19,10 +19,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epochwatt.claims.evaluate import Claim, evaluate, load_claims
+from epochwatt.claims.number_sources import HIPCW, Row
 from epochwatt.claims.required_runs import Asked
-from epochwatt.claims.tables import HIPCW, Row
 from epochwatt.claims.tolerances import PRINTED, Terms, load_terms
-from epochwatt.published.folds import REMOVED, Point, folds, judged, made_of, point, points
+from epochwatt.published.folds import (
+    READ_BY_CLAIMS,
+    Point,
+    components_of,
+    folds,
+    judged,
+    point,
+    points,
+)
 from epochwatt.published.numbers import PAPERS, Published, load_published
 from epochwatt.records import files
 from epochwatt.text import counted
@@ -36,10 +44,10 @@ LEARNED = {
 }
 
 
-class Removed(NamedTuple):
-    """One row of removed.csv."""
+class NumbersRead(NamedTuple):
+    """One row of the file: numbers that a fit must not see when the take-away is judged."""
 
-    take_away: str
+    takeaway: str
     published_ids: str
     why: str
 
@@ -82,8 +90,8 @@ def points_read(claims: Iterable[Claim], terms: Terms) -> set[Point]:
     return source.points
 
 
-def removed_by_claims(root: Path = Path()) -> list[Removed]:
-    """Return the rows of removed.csv, as the claims and the published numbers of a checkout say.
+def numbers_read_by_claims(root: Path = Path()) -> list[NumbersRead]:
+    """Return the rows that follow from the claims and the published numbers of a checkout.
 
     Raises
     ------
@@ -99,20 +107,20 @@ def removed_by_claims(root: Path = Path()) -> list[Removed]:
     return [_row(fold, points_read(own, terms), published) for fold, own in by_fold.items()]
 
 
-def _row(fold: str, read: set[Point], published: Published) -> Removed:
-    told = set().union(*map(made_of, read))
+def _row(fold: str, read: set[Point], published: Published) -> NumbersRead:
+    told = set().union(*map(components_of, read))
     ids = [name for name, fact in published.facts().items() if not told.isdisjoint(points(fact))]
     metrics, n = ", ".join(sorted({str(at[-1]) for at in read})), len({at[:-1] for at in read})
     what = f"{metrics} of {counted(n, 'runs')}" if read else "no simulated run"
-    return Removed(fold, " ".join(ids), f"its claims read {what}")
+    return NumbersRead(fold, " ".join(ids), f"its claims read {what}")
 
 
-def write_removed(root: Path = Path()) -> None:
-    """Write removed.csv of a checkout, whole or not at all. Errors as of `removed_by_claims`."""
+def write_numbers_read(root: Path = Path()) -> None:
+    """Write the file of a checkout, whole or not at all; errors as `numbers_read_by_claims`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Removed._fields)
-    writer.writerows(removed_by_claims(root))
-    path = str(root / "config/twin" / REMOVED)
-    with files.writing("what claims remove", path):
+    writer.writerow(NumbersRead._fields)
+    writer.writerows(numbers_read_by_claims(root))
+    path = str(root / "config/twin" / READ_BY_CLAIMS)
+    with files.writing("the numbers that claims read", path):
         files.write_bytes(path, text.getvalue().encode())

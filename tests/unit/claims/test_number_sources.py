@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from epochwatt import fields
-from epochwatt.claims.tables import EpochTable, PublishedTable, read_rows
+from epochwatt.claims.number_sources import EpochTable, PublishedTable, read_rows
 from epochwatt.claims.verdict import NotEvaluable, Points
 from epochwatt.errors import RecordError
 from epochwatt.published.numbers import Measurement
