@@ -16,7 +16,8 @@ from epochwatt.prediction.data.modes import Mode, Numbers
 from epochwatt.prediction.data.observations import Observations, of_rows
 from epochwatt.prediction.models.linear_model import Prior
 from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.model.power import Clocks, Load, parts
+from epochwatt.twin.inputs.clocks import Clocks
+from epochwatt.twin.model.power import Load, parts
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 # TX2 has no licence, so it is in the first folder only, beside the repository

@@ -53,9 +53,9 @@ from epochwatt.prediction.recommend.recommend import recommend
 from epochwatt.prediction.selection.optimal_design import Design, board_design, choose_modes
 from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS, N_MODES
 from epochwatt.records import files
-from epochwatt.twin.calibration.power_modes import load_modes
 from epochwatt.twin.calibration.queries import DATASETS
 from epochwatt.twin.counting.count_workload import write_workload
+from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.validation.refits import load_prior_parameters, load_refits
 

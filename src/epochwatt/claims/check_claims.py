@@ -21,7 +21,7 @@ from epochwatt.claims.summary import headline
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.records import files
 from epochwatt.study.runs import TWIN
-from epochwatt.twin.calibration.power_modes import load_modes
+from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.validation.paper_setups import load_setups
 from epochwatt.twin.validation.refits import CLAIMS, FOLD, load_refits

@@ -28,7 +28,7 @@ from epochwatt.claims.predictions import predicted
 from epochwatt.claims.required_runs import asked_of
 from epochwatt.claims.tolerances import Terms
 from epochwatt.twin.calibration.closed_form_rows import epoch_rows, idle_rows, runs_of
-from epochwatt.twin.calibration.queries import Modes, mode_clocks
+from epochwatt.twin.inputs.clocks import Modes, mode_clocks
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.validation.refits import Refits, held_out, parameter_draws

@@ -16,7 +16,7 @@ from epochwatt.prediction.models.model_store import ENERGY, TIME
 from epochwatt.prediction.selection.choose_power_modes import PAPER, RAW
 from epochwatt.records import files
 from epochwatt.twin.calibration.closed_form_rows import runs_of
-from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.clocks import Modes
 
 Predictions = dict[tuple[str, str, str, str], Any]
 

@@ -24,8 +24,8 @@ from epochwatt.claims.required_runs import needed
 from epochwatt.epochs.collect import write_rows
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.settings import load_settings
-from epochwatt.twin.calibration.power_modes import load_modes
 from epochwatt.twin.counting.count_workload import write_workload
+from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.simulation.idle import idle_power_w
 from epochwatt.twin.simulation.simulate_run import simulate_run

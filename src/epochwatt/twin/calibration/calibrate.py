@@ -30,7 +30,7 @@ from epochwatt.published.folds import Judged
 from epochwatt.published.numbers import Published, Relation
 from epochwatt.twin.calibration.fit_numbers import seen_by_fit
 from epochwatt.twin.calibration.predicted import Batch, Fact, predict
-from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.parameters import Parameters, rounded
 from epochwatt.twin.inputs.twin import Twin
 

@@ -3,7 +3,7 @@
 What the event simulation leaves once its sensors have told it and its records are collected: here
 without either, and for any parameters. The take-aways are judged on it again
 (`claims/held_out.py`). Times and powers vary between epochs and boards as there
-(`simulate.spread_of`); within an epoch nothing does, so that medians over time are means. The
+(`model/spread.py`); within an epoch nothing does, so that medians over time are means. The
 sampler's errors are missing.
 """
 
@@ -14,20 +14,13 @@ from typing import Any
 import numpy as np
 
 from epochwatt import fields
-from epochwatt.twin.calibration.queries import (
-    QUANTITIES,
-    Modes,
-    Quantity,
-    Question,
-    answer,
-    mode_clocks,
-)
+from epochwatt.twin.calibration.queries import QUANTITIES, Quantity, Question, answer
+from epochwatt.twin.inputs.clocks import Modes, mode_clocks
 from epochwatt.twin.inputs.numbers import Array, number
 from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.model.epoch import Epoch, Setting
+from epochwatt.twin.model.epoch import Epoch, Setting, first_cluster
 from epochwatt.twin.model.power import STATE, idle_w
-from epochwatt.twin.simulation.run import spread_of
-from epochwatt.twin.simulation.sensors import first_cluster
+from epochwatt.twin.model.spread import spread_of
 
 Row = Mapping[str, Any]
 
@@ -43,7 +36,7 @@ def _cached_pct(setting: Setting, e: Epoch, p: Mapping[str, float]) -> Array:
 
 
 def _first_cluster(setting: Setting, e: Epoch) -> tuple[Array, Array]:
-    """Return `sensors.first_cluster`; clocks that are pinned do not change."""
+    """Return `first_cluster`; clocks that are pinned do not change."""
     return first_cluster(setting, e) if setting.dvfs else (np.asarray(1.0), e.clocks.cpu_mhz)
 
 

@@ -21,7 +21,7 @@ from epochwatt.published.folds import Leak
 from epochwatt.published.numbers import Measurement, single
 from epochwatt.twin.calibration.calibrate import N_RANDOM, Fit, calibrate, misfits_of_sets
 from epochwatt.twin.calibration.predicted import Batch, Fact
-from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.twin import Twin
 
 MOVED = 0.5  # tolerances

@@ -9,18 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.published.numbers import Measurement, Relation, single
-from epochwatt.twin.calibration.queries import (
-    QUANTITIES,
-    Group,
-    Modes,
-    Question,
-    groups,
-    mode_clocks,
-)
+from epochwatt.twin.calibration.queries import QUANTITIES, Group, Question, groups
+from epochwatt.twin.inputs.clocks import Clocks, Modes, mode_clocks
 from epochwatt.twin.inputs.numbers import Array, number
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import epoch
-from epochwatt.twin.model.power import STATE, Clocks, idle_w
+from epochwatt.twin.model.power import STATE, idle_w
 
 Fact = Measurement | Relation
 Answers = Mapping[Question, Mapping[str, Array]]

@@ -7,18 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt.errors import EpochwattError
+from epochwatt.twin.inputs.clocks import Clocks, Modes, mode_clocks
 from epochwatt.twin.inputs.numbers import Array
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch
-from epochwatt.twin.model.power import Clocks, idle_w
-from epochwatt.twin.simulation.sensors import BLOCK_BYTES
+from epochwatt.twin.model.power import idle_w
+from epochwatt.twin.model.storage import BLOCK_BYTES
 
 # Of the published configurations (Table 2), whatever config/workloads.yaml is changed to.
 DATASETS = {"lenet": "mnist", "mobilenet": "gld23k", "resnet": "cifar10", "vgg11": "cifar10"}
 _HOURS_15_S = 15 * 3600.0
-
-Modes = Mapping[str, Mapping[str, Clocks]]  # device -> label of a power mode -> its clocks
 
 
 class Question(NamedTuple):
@@ -128,17 +126,6 @@ def _setting(group: list[Question], twin: Twin, modes: Modes) -> Setting:
         q.scale,
         q.setup,
     )
-
-
-def mode_clocks(modes: Modes, device: str, power_mode: str) -> Clocks:
-    """Return the clocks of a power mode; EpochwattError names those there are."""
-    known = modes.get(device, {})
-    if power_mode not in known:
-        raise EpochwattError(
-            f"{device} has no power mode {power_mode!r} with numbers\n"
-            f"  allowed: {', '.join(known) or 'none'}"
-        )
-    return known[power_mode]
 
 
 def _row(values: Array, n: int) -> NDArray[np.floating]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.kernel_counts import Workload
 from epochwatt.twin.inputs.numbers import Array
 from epochwatt.twin.inputs.samples import SampleFacts
@@ -19,7 +20,7 @@ from epochwatt.twin.model import governor, page_cache, power
 from epochwatt.twin.model.compute import Compute, compute
 from epochwatt.twin.model.cpu import MAIN_OTHERS, slowdown, work_s
 from epochwatt.twin.model.loader import Stages, steady_wait_s
-from epochwatt.twin.model.power import Clocks, Load, Parts
+from epochwatt.twin.model.power import Load, Parts
 from epochwatt.twin.model.storage import MEDIA, file_s, response_s
 
 FLOAT_BYTES = 4
@@ -237,3 +238,19 @@ def cached_share(setting: Setting, p: Mapping[str, float]) -> Array:
     used_mib = model_mib - p.get(f"{setting.setup}_spare_mib", 0.0)
     room = page_cache.capacity_mib(setting.board, setting.num_workers, used_mib, p)
     return np.minimum(1.0, room / (setting.samples.mib * setting.scale))
+
+
+def first_cluster(setting: Setting, mean: Epoch) -> tuple[Array, Array]:
+    """Return for which share of time the first cluster has the fastest clock, and its other clock.
+
+    In MHz, when the governors choose. A cluster is at the top while one of its cores works. The
+    training process wanders, on one cluster after the other; while it only polls for the GPU it
+    yields, and its clock may fall. Loader and monitor are spread over all cores.
+    """
+    cores, busy = mean.clocks.cores, mean.cpu_busy_s / mean.e2e_s
+    own = np.minimum(setting.board.cluster_cores, cores)
+    at_work = np.minimum(mean.main_work_s / mean.e2e_s, 1.0) * own / cores
+    beside = np.minimum(mean.beside_s / mean.e2e_s / cores, 1.0)
+    share = 1.0 - (1.0 - at_work) * (1.0 - beside) ** own
+    rest_util = np.maximum(busy - 1.0, 0.0) / np.maximum(cores - 1.0, 1.0)
+    return share, governor.cpu_mhz(setting.board, setting.clocks, rest_util)

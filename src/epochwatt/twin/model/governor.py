@@ -12,8 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.numbers import Array
-from epochwatt.twin.model.power import Clocks
 
 SCHEDUTIL_MARGIN = 1.25
 

@@ -20,20 +20,12 @@ import numpy as np
 from epochwatt.device.frequencies import WITHIN
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.numbers import Array
 
 STATES = ("logging_on_dvfs_off", "logging_off_dvfs_off", "logging_off_dvfs_on", "wol")
 STATE = dict(zip(("i", "ii", "iii", "iv"), STATES, strict=True))  # by the papers' number (5.6)
 SCOPES = ("module", "socket")
-
-
-class Clocks(NamedTuple):
-    """What a power mode sets: online cores, and clocks in MHz."""
-
-    cores: Array
-    cpu_mhz: Array
-    gpu_mhz: Array
-    emc_mhz: Array
 
 
 def check_clocks(board: Board, clocks: Clocks) -> None:

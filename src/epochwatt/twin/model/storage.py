@@ -19,6 +19,7 @@ import numpy as np
 from epochwatt.twin.inputs.numbers import Array
 
 MEDIA = ("ssd", "hdd", "sd", "emmc")
+BLOCK_BYTES = 131072.0  # of one read request: the kernel's read-ahead
 
 
 def file_s(file_bytes: float, medium: str, readers: Array, p: Mapping[str, float]) -> Array:

@@ -18,9 +18,10 @@ from epochwatt import fields
 from epochwatt.errors import EpochwattError
 from epochwatt.records import files
 from epochwatt.records.samples import write_samples
+from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.model.power import STATE, Clocks, idle_w
+from epochwatt.twin.model.power import STATE, idle_w
 from epochwatt.twin.simulation.records import epoch_telemetry
 from epochwatt.twin.simulation.simulated_epoch import Samples
 

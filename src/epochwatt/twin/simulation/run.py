@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.errors import EpochwattError
-from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch, first_s, stage_times
 from epochwatt.twin.model.loader import Stages, waits_s
-from epochwatt.twin.model.power import Clocks
+from epochwatt.twin.model.spread import Spread, spread_of
 from epochwatt.twin.simulation import sensors
 from epochwatt.twin.simulation.simulated_epoch import SimulatedEpoch
 
@@ -42,13 +42,6 @@ class Mean(NamedTuple):
     setting: Setting
     epoch: Epoch
     last: Stages
-
-
-class Spread(NamedTuple):
-    """Factors of one run's epochs: of its unit, and drawn for each."""
-
-    time: NDArray[np.floating]  # (epochs,)
-    power: NDArray[np.floating]  # (epochs,)
 
 
 class Played(NamedTuple):
@@ -116,21 +109,6 @@ def _seeds(factors: Mapping[str, Any]) -> list[int]:
     """Return seeds of a run: the same run is always the same."""
     told = json.dumps(factors, sort_keys=True).encode()
     return list(hashlib.sha256(told).digest()[:16])
-
-
-def spread_of(
-    factors: Mapping[str, Any],
-    n_epochs: int,
-    board: Board,
-    random: np.random.Generator,
-    p: Mapping[str, float],
-) -> Spread:
-    """Return the factors of a run's epochs: of the unit they share, and of each its own."""
-    time, power = board.units.get(factors["instance"], (1.0, 1.0))
-    return Spread(
-        time * np.exp(p["noise_epoch"] * random.normal(size=n_epochs)),
-        power * np.exp(p["noise_epoch"] * random.normal(size=n_epochs)),
-    )
 
 
 def _mean(setting: Setting, p: Mapping[str, float]) -> Mean:

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.telemetry.rails import ModulePower
-from epochwatt.twin.inputs.numbers import Array, number
-from epochwatt.twin.model import governor, power
-from epochwatt.twin.model.epoch import Epoch, Setting
+from epochwatt.twin.inputs.numbers import number
+from epochwatt.twin.model import power
+from epochwatt.twin.model.epoch import Epoch, Setting, first_cluster
 from epochwatt.twin.model.power import Load
+from epochwatt.twin.model.storage import BLOCK_BYTES
 from epochwatt.twin.simulation.simulated_epoch import Samples
 
 PERIOD_S = 1.0  # of the 2023 logger, jtop's
@@ -25,7 +26,6 @@ MAX_ROWS = 1000  # of a source and epoch: a longer epoch is read less often
 COMPUTE = 2  # place of compute among a mini-batch's intervals
 PARTS = ("soc", "cpu", "gpu", "memory")
 _MIB = 2.0**20
-BLOCK_BYTES = 131072.0  # of one read request: the kernel's read-ahead
 
 
 class Timeline(NamedTuple):
@@ -165,22 +165,6 @@ def _first_cluster_mhz(
     share, rest_mhz = first_cluster(setting, mean)
     here = random.random(n) < number(share)
     return np.where(here, number(mean.clocks.cpu_mhz), number(rest_mhz))
-
-
-def first_cluster(setting: Setting, mean: Epoch) -> tuple[Array, Array]:
-    """Return for which share of time the first cluster has the fastest clock, and its other clock.
-
-    In MHz, when the governors choose. A cluster is at the top while one of its cores works. The
-    training process wanders, on one cluster after the other; while it only polls for the GPU it
-    yields, and its clock may fall. Loader and monitor are spread over all cores.
-    """
-    cores, busy = mean.clocks.cores, mean.cpu_busy_s / mean.e2e_s
-    own = np.minimum(setting.board.cluster_cores, cores)
-    at_work = np.minimum(mean.main_work_s / mean.e2e_s, 1.0) * own / cores
-    beside = np.minimum(mean.beside_s / mean.e2e_s / cores, 1.0)
-    share = 1.0 - (1.0 - at_work) * (1.0 - beside) ** own
-    rest_util = np.maximum(busy - 1.0, 0.0) / np.maximum(cores - 1.0, 1.0)
-    return share, governor.cpu_mhz(setting.board, setting.clocks, rest_util)
 
 
 def _board(setting: Setting, mean: Epoch, t_s: NDArray[np.floating], start_s: float) -> Samples:

@@ -28,7 +28,7 @@ from epochwatt.records import files
 from epochwatt.twin.calibration.calibrate import log_error, visible
 from epochwatt.twin.calibration.fit_numbers import ALSO_SEEN, seen_by_setups
 from epochwatt.twin.calibration.predicted import Fact, predict
-from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.validation.refits import Refits, held_out
 

@@ -24,7 +24,7 @@ from epochwatt.records import files
 from epochwatt.twin.calibration.calibrate import misfits_of_sets
 from epochwatt.twin.calibration.fit_numbers import seen_by_setups
 from epochwatt.twin.calibration.predicted import Batch, Fact, predict
-from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.parameters import Parameters, rounded
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.validation.refits import ALL

@@ -26,7 +26,7 @@ from epochwatt.records import files
 from epochwatt.twin.calibration.calibrate import N_RANDOM, Fit
 from epochwatt.twin.calibration.evidence import fit_with_evidence
 from epochwatt.twin.calibration.predicted import Fact
-from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.parameters import Parameters, rounded
 from epochwatt.twin.inputs.twin import Twin
 

@@ -25,7 +25,7 @@ from epochwatt.published.folds import (
 from epochwatt.published.numbers import SPREADS, Measurement, Published, single
 from epochwatt.records import files
 from epochwatt.twin.calibration.predicted import Batch, Fact
-from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.numbers import Array
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.twin import Twin

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from epochwatt.published.folds import Fold
 from epochwatt.twin.calibration.calibrate import Problem
 from epochwatt.twin.calibration.predicted import Fact
-from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.twin import Twin
 
 NEAR = "near"  # grouping, and how the names of its folds begin

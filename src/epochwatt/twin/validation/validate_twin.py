@@ -26,10 +26,10 @@ from epochwatt.published.groupings import fold_of, groupings
 from epochwatt.published.numbers import Published, load_published
 from epochwatt.twin.calibration.calibrate import Fit, misfits, visible
 from epochwatt.twin.calibration.evidence import fit_with_evidence
-from epochwatt.twin.calibration.power_modes import load_modes
 from epochwatt.twin.calibration.predicted import Fact, predict
-from epochwatt.twin.calibration.queries import Modes
+from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.parameters import Parameter, Parameters, write_parameters
+from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.validation.accuracy import (
     TAKE_AWAY,

@@ -13,11 +13,11 @@ from epochwatt.errors import EpochwattError
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
-from epochwatt.twin.calibration.power_modes import load_modes
 from epochwatt.twin.calibration.queries import Modes, Question
 from epochwatt.twin.inputs.kernel_counts import Workload, generic_workload, load_workload
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.parameters import Parameters
+from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.inputs.samples import SampleFacts
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.model.epoch import FLOAT_BYTES, Setting, epoch

@@ -8,7 +8,8 @@ from epochwatt.errors import EpochwattError
 from epochwatt.published.numbers import read_table
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
-from epochwatt.twin.calibration.queries import DATASETS, QUANTITIES, Question, answer, mode_clocks
+from epochwatt.twin.calibration.queries import DATASETS, QUANTITIES, Question, answer
+from epochwatt.twin.inputs.clocks import mode_clocks
 from epochwatt.twin.model.epoch import epoch
 
 AGX = Question("agx", "mobilenet", "hdd", 4, 16, "g")

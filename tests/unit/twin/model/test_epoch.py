@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.errors import EpochwattError
+from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.model.epoch import Setting, epoch
-from epochwatt.twin.model.power import Clocks
 
 BOARDS = ("agx", "nx", "nano", "orin")
 MODELS = ("lenet", "mobilenet", "resnet")

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.model.governor import SCHEDUTIL_MARGIN, governed
-from epochwatt.twin.model.power import Clocks
 
 SHARES = st.floats(0, 1)
 

@@ -9,16 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.errors import EpochwattError
-from epochwatt.twin.model.power import (
-    STATES,
-    Clocks,
-    Load,
-    check_clocks,
-    idle_w,
-    parts,
-    socket_w,
-    voltage,
-)
+from epochwatt.twin.inputs.clocks import Clocks
+from epochwatt.twin.model.power import STATES, Load, check_clocks, idle_w, parts, socket_w, voltage
 
 BOARDS = ("agx", "nx", "nano", "orin")
 NOTHING = Load(0.0, 0.0, 0.0)

@@ -5,9 +5,9 @@ import pytest
 
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.telemetry.rails import TOTAL, ModulePower
-from epochwatt.twin.model.epoch import epoch
+from epochwatt.twin.model.epoch import epoch, first_cluster
 from epochwatt.twin.simulation import sensors
-from epochwatt.twin.simulation.sensors import PERIOD_S, Timeline, first_cluster, sources, timeline
+from epochwatt.twin.simulation.sensors import PERIOD_S, Timeline, sources, timeline
 
 BOARDS = ("agx", "nx", "nano", "orin")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from epochwatt.published.numbers import load_published
-from epochwatt.twin.calibration.power_modes import load_modes
 from epochwatt.twin.calibration.queries import Question
+from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.what_if import nearest
 
 ROOT = Path(__file__).resolve().parents[4]

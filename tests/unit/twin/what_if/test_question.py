@@ -10,8 +10,8 @@ import pytest
 
 from epochwatt import cli
 from epochwatt.errors import EpochwattError
-from epochwatt.twin.calibration.power_modes import load_modes
 from epochwatt.twin.inputs.parameters import load_parameters, write_parameters
+from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.what_if import bottleneck
 from epochwatt.twin.what_if.bottleneck import RESOURCES
 from epochwatt.twin.what_if.question import mode_of

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from epochwatt.study.devices import Devices
-from epochwatt.twin.calibration.queries import Modes
-from epochwatt.twin.model.power import Clocks
+from epochwatt.twin.inputs.clocks import Clocks, Modes
 
 
 def load_modes(devices: list[str], root: Path = Path()) -> Modes:

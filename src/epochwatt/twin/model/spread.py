@@ -1,0 +1,31 @@
+"""The spread between the epochs of a run and between the units of a board, put in by hand."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.twin.inputs.boards import Board
+
+
+class Spread(NamedTuple):
+    """Factors of one run's epochs: of its unit, and drawn for each."""
+
+    time: NDArray[np.floating]  # (epochs,)
+    power: NDArray[np.floating]  # (epochs,)
+
+
+def spread_of(
+    factors: Mapping[str, Any],
+    n_epochs: int,
+    board: Board,
+    random: np.random.Generator,
+    p: Mapping[str, float],
+) -> Spread:
+    """Return the factors of a run's epochs: of the unit they share, and of each its own."""
+    time, power = board.units.get(factors["instance"], (1.0, 1.0))
+    return Spread(
+        time * np.exp(p["noise_epoch"] * random.normal(size=n_epochs)),
+        power * np.exp(p["noise_epoch"] * random.normal(size=n_epochs)),
+    )
