@@ -14,6 +14,7 @@ import numpy as np
 
 from epochwatt.device import host
 from epochwatt.records import files
+from epochwatt.text import aligned
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CONFIDENCE = 0.95
@@ -149,9 +150,7 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def table(rows: Sequence[Row]) -> list[str]:
     """Return the rows as lines with aligned columns, under a header."""
-    cells = [_HEADER, *(row.cells() for row in rows)]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(_HEADER))]
-    return ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in cells]
+    return aligned([_HEADER, *(row.cells() for row in rows)])
 
 
 def save(path: Path, name: str, result: Result) -> None:

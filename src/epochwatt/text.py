@@ -1,16 +1,16 @@
-"""Words and tables for people."""
+"""Plurals, lists and tables of text, and phrases for where rows come from."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 
-def counted(n: float, what: str) -> str:
-    """Return a number and what it counts, told in the plural: one of it without its ending."""
-    return f"{n:.12g} {re.sub('(?<=ch)es$|s$', '', what) if n == 1 else what}"
+def counted(n: float, nouns: str) -> str:
+    """Return a number and the noun that it counts, given in the plural: `1 batch`, `2 batches`."""
+    return f"{n:.12g} {re.sub('(?<=ch)es$|s$', '', nouns) if n == 1 else nouns}"
 
 
 def first_of(names: Sequence[str], most: int = 3) -> str:
-    """Return the first names, and dots where there are more."""
+    """Return the first names, followed by dots if there are more."""
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
@@ -31,7 +31,7 @@ ORIGINS = {
 
 
 def origin(backends: Iterable[str]) -> str:
-    """Return in words where rows of these backends come from: a fake board measures nothing."""
+    """Return where rows of these backends come from, as the start of a sentence."""
     return " and ".join(dict.fromkeys(ORIGINS[backend] for backend in backends))
 
 
@@ -44,5 +44,5 @@ LABELS = {
 
 
 def label(backend: str) -> str:
-    """Return in a few words where rows of a backend come from."""
+    """Return where rows of a backend come from, as a label."""
     return LABELS[backend]

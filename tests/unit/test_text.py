@@ -25,7 +25,7 @@ def test_origin_of_an_unknown_backend_is_not_made_up():
 
 
 @pytest.mark.parametrize(
-    ("n", "what", "told"),
+    ("n", "nouns", "text"),
     [
         (0, "runs", "0 runs"),
         (1, "runs", "1 run"),
@@ -36,8 +36,8 @@ def test_origin_of_an_unknown_backend_is_not_made_up():
         (29232000, "modes", "29232000 modes"),
     ],
 )
-def test_one_of_a_thing_is_singular(n, what, told):
-    assert counted(n, what) == told
+def test_one_of_a_thing_is_singular(n, nouns, text):
+    assert counted(n, nouns) == text
 
 
 def test_first_names_stand_for_many():

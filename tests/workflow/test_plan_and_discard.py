@@ -21,7 +21,7 @@ def test_plan_says_what_is_measured_and_what_is_left(fresh, finished):
 def test_plan_why_names_the_first_job_and_its_reason(fresh, finished):
     configure_two_studies(fresh)
     run = finished.drawn
-    told = fresh.epochwatt("plan", "--why", run)
+    told = fresh.epochwatt("plan", "--explain", run)
     assert told.status == 0, told.text
     assert f"epoch 0: not in measured/{run}, will be measured" in told.text
     receipt = f"results/runs/{run}/part-0-0.json"
@@ -31,7 +31,7 @@ def test_plan_why_names_the_first_job_and_its_reason(fresh, finished):
 
 
 def test_plan_why_says_that_nothing_would_run(finished):
-    told = finished.checkout.epochwatt("plan", "--why", finished.drawn)
+    told = finished.checkout.epochwatt("plan", "--explain", finished.drawn)
     assert told.status == 0, told.text
     assert "epoch 1: measured " in told.text
     assert "nothing would run" in told.text
@@ -41,7 +41,7 @@ def test_plan_why_names_the_lost_receipt(shop, finished):
     checkout = shop.copy_of(finished.checkout)
     receipt = f"results/runs/{finished.drawn}/part-1-1.json"
     (checkout.root / receipt).unlink()
-    told = checkout.epochwatt("plan", "--why", finished.drawn)
+    told = checkout.epochwatt("plan", "--explain", finished.drawn)
     assert told.status == 0, told.text
     assert "epoch 1: measured " in told.text
     assert f"train_epoch 1-1: Missing output files: {receipt}" in told.text
@@ -49,7 +49,7 @@ def test_plan_why_names_the_lost_receipt(shop, finished):
 
 
 def test_plan_why_of_an_unknown_run_lists_the_runs(finished):
-    told = finished.checkout.epochwatt("plan", "--why", "nobody")
+    told = finished.checkout.epochwatt("plan", "--explain", "nobody")
     assert told.status == 1
     assert "no run 'nobody'" in told.text
     assert finished.drawn in told.text

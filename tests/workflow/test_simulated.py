@@ -107,6 +107,6 @@ def test_discard_says_that_nothing_was_measured(checkout):
 
 def test_why_names_the_job(checkout):
     run = runs(checkout)[0]
-    told = checkout.epochwatt("plan", "--why", run)
+    told = checkout.epochwatt("plan", "--explain", run)
     assert "simulated on the twin" in told.text
     assert "nothing would run" in told.text

@@ -58,13 +58,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _show(f"{str(error) or 'out of memory'}\n  see `ulimit -a`", color)
         return 1
     except EpochwattError as error:
-        hint = "" if Path("config").is_dir() else f"\n  do: {NO_CHECKOUT.format(Path.cwd())}"
-        _show(f"{error}{hint}", color)
+        _show(str(error if Path("config").is_dir() else _not_a_checkout(error)), color)
         return 1
     return status or 0
 
 
-NO_CHECKOUT = "change to your checkout first: {} has no folder config/"
+def _not_a_checkout(error: EpochwattError) -> EpochwattError:
+    return EpochwattError(
+        f"{Path.cwd()} is not an epochwatt checkout: it has no folder config/",
+        found=str(error).partition("\n")[0],
+        do="change to your checkout and run the command there",
+    )
 
 
 def _show(message: str, color: bool | None) -> None:

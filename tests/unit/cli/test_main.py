@@ -55,8 +55,9 @@ def test_known_error_goes_to_stderr_with_status_1(run, tmp_path, monkeypatch):
     status, out, err = run("plan")
     assert (status, out) == (1, "")
     assert err == (
-        "error: cannot read config/config.yaml: No such file or directory\n"
-        f"  do: change to your checkout first: {tmp_path} has no folder config/\n"
+        f"error: {tmp_path} is not an epochwatt checkout: it has no folder config/\n"
+        "  found: cannot read config/config.yaml: No such file or directory\n"
+        "  do: change to your checkout and run the command there\n"
     )
 
 
@@ -149,6 +150,7 @@ def test_discard_gives_the_machine_back(run, checkout, measure):
 
 
 def test_summary_before_the_first_run_is_an_error_with_advice(run, tmp_path, monkeypatch):
+    (tmp_path / "config").mkdir()
     monkeypatch.chdir(tmp_path)
     status, out, err = run("summary")
     assert (status, out) == (1, "")

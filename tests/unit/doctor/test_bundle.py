@@ -59,13 +59,13 @@ def test_it_holds_readings_recording_and_findings(made):
 
 
 def test_it_says_what_the_board_is_and_what_could_not_be_read(made):
-    about = json.loads(made["bundle.json"])
-    assert about["schema_version"] == 1
-    assert about["device"] == "fake"
-    assert about["board"]["kind"] == "agx_orin"
-    assert about["backend"] == "fake"
-    assert {error["text"] for error in about["errors"].values()} == {"Input/output error"}
-    assert about["links"]["sys/class/hwmon/hwmon0"].startswith("sys/devices/platform/pwm-fan")
+    summary = json.loads(made["bundle.json"])
+    assert summary["schema_version"] == 1
+    assert summary["device"] == "fake"
+    assert summary["board"]["kind"] == "agx_orin"
+    assert summary["backend"] == "fake"
+    assert {error["text"] for error in summary["errors"].values()} == {"Input/output error"}
+    assert summary["links"]["sys/class/hwmon/hwmon0"].startswith("sys/devices/platform/pwm-fan")
 
 
 def test_nvpmodel_is_reported_by_its_facts_and_not_by_its_text(made):

@@ -39,16 +39,16 @@ def test_a_value_is_kept_once_under_its_real_name(put, root):
     put("sys/bus/i2c/drivers/ina3221/1-0040", link="../../../../devices/i2c-1/1-0040")
     put("sys/class/hwmon/hwmon3", link="../../devices/i2c-1/1-0040/hwmon/hwmon3")
     put(real + "/hwmon/hwmon3/name", "ina3221\n")
-    found = read_all(str(root))
-    assert found.values == {
+    board = read_all(str(root))
+    assert board.values == {
         real + "/hwmon/hwmon3/in1_label": b"VDD_IN\n",
         real + "/hwmon/hwmon3/name": b"ina3221\n",
     }
-    assert found.links == {
+    assert board.links == {
         "sys/bus/i2c/drivers/ina3221/1-0040": real,
         "sys/class/hwmon/hwmon3": real + "/hwmon/hwmon3",
     }
-    assert found.errors == {}
+    assert board.errors == {}
 
 
 def test_settings_of_a_sensor_come_from_the_device_tree(put, root):
@@ -59,47 +59,47 @@ def test_settings_of_a_sensor_come_from_the_device_tree(put, root):
     put("sys/devices/i2c/6-0040/of_node", link="../../../firmware/devicetree/base/i2c/ina3221x@40")
     put("sys/devices/i2c/6-0040/iio:device0/running_mode", "1\n")
     put("sys/bus/i2c/drivers/ina3221x/6-0040", link="../../../../devices/i2c/6-0040")
-    found = read_all(str(root)).values
-    assert found[tree + "/ti,continuous-config"] == b"\0\0\x7c\x07"
-    assert found[tree + "/channel@0/ti,shunt-resistor-mohm"] == b"\0\0\0\5"
-    assert found["sys/devices/i2c/6-0040/iio:device0/running_mode"] == b"1\n"
+    board = read_all(str(root)).values
+    assert board[tree + "/ti,continuous-config"] == b"\0\0\x7c\x07"
+    assert board[tree + "/channel@0/ti,shunt-resistor-mohm"] == b"\0\0\0\5"
+    assert board["sys/devices/i2c/6-0040/iio:device0/running_mode"] == b"1\n"
 
 
 def test_what_cannot_be_read_is_noted_with_its_error(put, root):
     put(HWMON + "/in1_label", "NC\n")
     put(HWMON + "/in1_input", link=IO_ERROR)
-    found = read_all(str(root))
-    told = {"errno": 5, "at": "read", "text": "Input/output error"}
-    assert found.errors == {HWMON + "/in1_input": told}
-    assert found.links == {}
+    board = read_all(str(root))
+    expected = {"errno": 5, "at": "read", "text": "Input/output error"}
+    assert board.errors == {HWMON + "/in1_input": expected}
+    assert board.links == {}
 
 
 def test_a_file_that_this_user_may_not_open_is_noted(put, root, as_stranger):
     put(HWMON + "/in1_input", "5000\n")
     (root / HWMON / "in1_input").chmod(0)
-    found = as_stranger(root, read_all, ".")
-    assert found.errors[HWMON + "/in1_input"]["at"] == "open"
-    assert found.errors[HWMON + "/in1_input"]["text"] == "Permission denied"
+    board = as_stranger(root, read_all, ".")
+    assert board.errors[HWMON + "/in1_input"]["at"] == "open"
+    assert board.errors[HWMON + "/in1_input"]["text"] == "Permission denied"
 
 
 def test_a_folder_that_is_closed_to_this_user_is_noted(put, root, as_stranger):
     put("sys/kernel/debug/cactmon/mc_all", "1\n")
     (root / "sys/kernel/debug").chmod(0)
     try:
-        found = as_stranger(root, read_all, ".")
+        board = as_stranger(root, read_all, ".")
     finally:
         (root / "sys/kernel/debug").chmod(0o755)
-    assert "sys/kernel/debug/cactmon/mc_all" in found.errors
-    assert found.values == {}
+    assert "sys/kernel/debug/cactmon/mc_all" in board.errors
+    assert board.values == {}
 
 
 def test_links_without_an_end_and_out_of_the_root_do_no_harm(put, root):
     put("etc/nv_tegra_release", link="nv_tegra_release")
     put("proc/meminfo", link="../../../../etc/hostname")
     put("proc/stat", link="/no/such/file")
-    found = read_all(str(root))
-    assert found.values == {}
-    assert all(not name.startswith(("/", "..")) for name in found.links.values())
+    board = read_all(str(root))
+    assert board.values == {}
+    assert all(not name.startswith(("/", "..")) for name in board.links.values())
 
 
 def test_a_long_file_is_cut(put, root):
@@ -115,7 +115,7 @@ def test_a_folder_may_hold_signs_of_patterns(tmp_path):
 
 
 def test_this_machine_is_read():
-    found = read_all("/")
-    assert b"MemTotal" in found.values["proc/meminfo"]
-    assert b" / " in found.values[f"proc/{os.getpid()}/mountinfo"]
-    assert found.links["proc/self"] == f"proc/{os.getpid()}"
+    board = read_all("/")
+    assert b"MemTotal" in board.values["proc/meminfo"]
+    assert b" / " in board.values[f"proc/{os.getpid()}/mountinfo"]
+    assert board.links["proc/self"] == f"proc/{os.getpid()}"

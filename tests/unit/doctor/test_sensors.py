@@ -47,12 +47,12 @@ def matching(findings, level, topic):
 
 
 def test_cost_and_jitter_are_reported(recorded):
-    cost, jitter, about = sensors.sampler(recorded(host=source("a", "b")))
+    cost, jitter, row = sensors.sampler(recorded(host=source("a", "b")))
     assert cost.message == "0.06 s of CPU a minute; 10 s recorded"
     assert jitter.level == "ok"
     assert "a row every 1000 ms (12 of them), 99 % within 1.00 ms" in jitter.message
     assert "a reading takes 0.20 ms, 0 gaps" in jitter.message
-    assert about.message == "host: a, b"
+    assert row.message == "host: a, b"
 
 
 @pytest.mark.parametrize("n_samples", [12, 0])

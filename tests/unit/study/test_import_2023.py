@@ -401,7 +401,7 @@ class TestTable:
         assert line.split()[1:] == ["imported", "3", "3", "imported", "-"]
 
     def test_plan_why_says_that_none_is_measured(self, run, capsys):
-        assert cli.main(["plan", "--why", run.id]) == 0
+        assert cli.main(["plan", "--explain", run.id]) == 0
         assert "imported; none is ever measured here" in capsys.readouterr().out
 
     def test_a_folder_that_was_renamed_is_refused(self, run, checkout):

@@ -89,7 +89,7 @@ def shorter_pct(setting: Setting, p: Values, step: float = STEP) -> dict[str, fl
 
 
 def words(shorter: Mapping[str, float]) -> str:
-    """Return the bottleneck in words: the largest share, and others that are nearly as large."""
+    """Return the bottleneck in words: the largest share, and others nearly as large."""
     order = sorted(shorter, key=lambda name: -shorter[name])
     near = [n for n in order[1:] if shorter[n] >= NEARLY_PCT / 100.0 * shorter[order[0]]]
     also = f"; nearly as much by: {', '.join(near)}" if near else ""

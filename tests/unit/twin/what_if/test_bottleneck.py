@@ -1,4 +1,4 @@
-"""What an epoch hangs on, found by making each resource better."""
+"""What an epoch hangs on, moved by making each resource better."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,9 +29,9 @@ def ask(twin):
     """Return a function that makes a setting on an AGX Xavier."""
 
     def make(samples=NO_FILES, medium="ssd", workers=4, cold=False, dvfs=False, **totals):
-        told = {**BALANCED, "parameters": 10**6, "sample_bytes": 3072, **totals}
+        changes = {**BALANCED, "parameters": 10**6, "sample_bytes": 3072, **totals}
         clocks = Clocks(8.0, 2265.0, 1377.0, 2133.0)
-        work = generic_workload(**told)
+        work = generic_workload(**changes)
         return Setting(twin.boards["agx"], work, samples, medium, 16, clocks, workers, cold, dvfs)
 
     return make
@@ -49,7 +49,7 @@ def test_the_shares_of_all_resources_add_up_to_one(ask, twin, workers, medium, c
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("changes", "words"),
     [
         ({"flops": 1e12}, "GPU-bound, by arithmetic"),
         ({"moved_bytes": 1e11}, "GPU-bound, by memory"),
@@ -68,8 +68,8 @@ def test_the_shares_of_all_resources_add_up_to_one(ask, twin, workers, medium, c
         ),
     ],
 )
-def test_an_extreme_network_is_bound_by_what_it_has_too_much_of(ask, twin, told, words):
-    shorter = bottleneck.shorter_pct(ask(**told), twin.parameters)
+def test_an_extreme_network_is_bound_by_what_it_has_too_much_of(ask, twin, changes, words):
+    shorter = bottleneck.shorter_pct(ask(**changes), twin.parameters)
     assert bottleneck.words(shorter).split(";")[0] == words
 
 
@@ -94,10 +94,10 @@ def test_words_name_what_helps_nearly_as_much():
 
 def test_assumed_parameters_in_play_are_assumed_and_in_order(ask, twin):
     setting = ask(PHOTOGRAPHS, "emmc", workers=1, cold=True)
-    found = bottleneck.assumed_in_play(setting, twin.parameters)
-    assert {twin.parameters.described[name].source for name in found} == {"assumed"}
-    sizes = [max(map(abs, changes)) for changes in found.values()]
+    moved = bottleneck.assumed_in_play(setting, twin.parameters)
+    assert {twin.parameters.described[name].source for name in moved} == {"assumed"}
+    sizes = [max(map(abs, changes)) for changes in moved.values()]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] >= bottleneck.IN_PLAY_PCT
-    assert "emmc_mb_per_s" in found
-    assert not [name for name in found if name.startswith(("noise_", "hdd_", "nano_"))]
+    assert "emmc_mb_per_s" in moved
+    assert not [name for name in moved if name.startswith(("noise_", "hdd_", "nano_"))]

@@ -14,7 +14,7 @@ DEFAULT = Question("agx", "mobilenet", "ssd", 4, 16, "g")
 
 
 @pytest.fixture(scope="module")
-def asked():
+def published():
     return nearest.published_questions(ROOT)
 
 
@@ -23,41 +23,41 @@ def modes():
     return load_modes(["agx", "nx", "nano", "orin"], ROOT)
 
 
-def test_published_questions_are_judged_rows_of_the_main_paper(asked):
-    facts = [fact for each in asked.values() for fact in each]
+def test_published_questions_are_judged_rows_of_the_main_paper(published):
+    facts = [fact for row in published.values() for fact in row]
     assert {fact.paper for fact in facts} == {nearest.MAIN_PAPER}
-    assert "S5.2.2-04" in {fact.id for fact in asked[DEFAULT]}
+    assert "S5.2.2-04" in {fact.id for fact in published[DEFAULT]}
     assert "S5.1.2-01" not in {fact.id for fact in facts}  # a zero is not judged
 
 
-def test_settings_without_a_published_number_are_listed_with_those_that_have_one(asked):
+def test_settings_without_a_published_number_are_listed_with_those_that_have_one(published):
     question = Question("nano", "lenet", "sd", 3, 16, "MAXN", scale=2.0)
     scope = {"device": "nano", "model": "lenet"}
-    missing = nearest.unpublished(question, asked, **scope)
+    missing = nearest.unpublished(question, published, **scope)
     assert missing["num_workers"] == [0, 1, 4]
     assert missing["scale"] == [1.0]
     assert not {"storage", "batch_size", "dvfs"} & missing.keys()
-    assert "power_mode" not in nearest.unpublished(question._replace(power_mode="a"), asked)
+    assert "power_mode" not in nearest.unpublished(question._replace(power_mode="a"), published)
 
 
-def test_a_published_question_is_its_own_neighbour(asked, modes):
-    assert nearest.nearest(DEFAULT, asked, modes) == DEFAULT
+def test_a_published_question_is_its_own_neighbour(published, modes):
+    assert nearest.nearest(DEFAULT, published, modes) == DEFAULT
 
 
-def test_the_neighbour_differs_in_as_few_keys_as_can_be(asked, modes):
-    near = nearest.nearest(DEFAULT._replace(num_workers=5, dvfs="on"), asked, modes)
+def test_the_neighbour_differs_in_as_few_keys_as_can_be(published, modes):
+    near = nearest.nearest(DEFAULT._replace(num_workers=5, dvfs="on"), published, modes)
     assert near._replace(num_workers=5, dvfs="on") == DEFAULT._replace(num_workers=5, dvfs="on")
 
 
-def test_another_network_counts_most_and_another_board_is_none(asked, modes):
-    unknown = nearest.nearest(DEFAULT._replace(model="generic"), asked, modes)
+def test_another_network_counts_most_and_another_board_is_none(published, modes):
+    unknown = nearest.nearest(DEFAULT._replace(model="generic"), published, modes)
     assert unknown._replace(model="generic") == DEFAULT._replace(model="generic")
-    assert nearest.nearest(DEFAULT._replace(device="other"), asked, modes) is None
+    assert nearest.nearest(DEFAULT._replace(device="other"), published, modes) is None
 
 
-def test_orin_rests_on_assumptions_only(asked):
-    found = {d: nearest.only_assumed(d, asked, ROOT) for d in ("agx", "nx", "nano", "orin")}
-    assert found == {"agx": False, "nx": False, "nano": False, "orin": True}
+def test_orin_rests_on_assumptions_only(published):
+    boards = {d: nearest.only_assumed(d, published, ROOT) for d in ("agx", "nx", "nano", "orin")}
+    assert boards == {"agx": False, "nx": False, "nano": False, "orin": True}
 
 
 def test_without_a_cross_validation_there_are_no_rows(tmp_path):
@@ -95,8 +95,8 @@ def test_published_numbers_are_described_in_words(name, subject, value):
     assert (nearest.subject(fact), nearest.value(fact)) == (subject, value)
 
 
-def test_all_published_numbers_that_may_be_shown_have_words(asked):
-    for facts in asked.values():
+def test_all_published_numbers_that_may_be_shown_have_words(published):
+    for facts in published.values():
         for fact in facts:
             assert fact.metric in nearest.METRICS
             assert getattr(fact, "formula", "A/B") in nearest.FORMULAS

@@ -102,24 +102,24 @@ def test_the_first_line_says_simulated(ask, here):
 
 def test_the_parts_add_up(ask, here):
     _, out, _ = ask("--device", "agx", "--storage", "hdd", "--workers", "1", "--cold", *BY_TOTALS)
-    told = table(out)
+    rows = table(out)
     parts = ("wait for the loader s", "hand-over s", "copy s", "compute s", "overhead s")
     for column in (0, 1):
         e2e_s, energy_wh, power_w = (
-            told[name][column] for name in ("epoch s", "energy Wh", "mean power W")
+            rows[name][column] for name in ("epoch s", "energy Wh", "mean power W")
         )
-        assert sum(told[name][column] for name in parts) == pytest.approx(e2e_s, rel=2e-3)
+        assert sum(rows[name][column] for name in parts) == pytest.approx(e2e_s, rel=2e-3)
         assert energy_wh == pytest.approx(power_w * e2e_s / 3600, rel=2e-3)
         for total, unit in ((energy_wh, "Wh"), (power_w, "W")):
-            of_parts = [told[f"{n} {unit}"][column] for n in ("CPU", "GPU", "memory")]
-            rest = told[f"rest of the module {unit}"][column]
+            of_parts = [rows[f"{n} {unit}"][column] for n in ("CPU", "GPU", "memory")]
+            rest = rows[f"rest of the module {unit}"][column]
             assert sum(of_parts) + rest == pytest.approx(total, rel=2e-3)
 
 
 def test_what_is_left_out_is_the_default_and_changes_nothing(ask, here):
     _, out, _ = ask("--device", "nano", *BY_TOTALS)
     rows = settings(out)
-    assert all(asked == default for asked, default in rows.values())
+    assert all(value == default for value, default in rows.values())
     assert rows["loader workers"] == ("4", "4")
     assert [rows[name][1] for name in ("power mode", "CPU cores", "storage")] == ["MAXN", "4", "sd"]
     assert {change for _, _, change in table(out).values()} == {"-"}
@@ -127,9 +127,9 @@ def test_what_is_left_out_is_the_default_and_changes_nothing(ask, here):
 
 def test_a_change_is_told_against_the_default(ask, here):
     _, out, _ = ask("--device", "agx", "--power-mode", "b", *BY_TOTALS)
-    asked, default, change = table(out)["epoch s"]
-    assert asked > default
-    assert float(change.split()[0]) == pytest.approx(100 * (asked / default - 1), abs=0.2)
+    value, default, change = table(out)["epoch s"]
+    assert value > default
+    assert float(change.split()[0]) == pytest.approx(100 * (value / default - 1), abs=0.2)
     assert table(out)["GPU utilisation %"][2].endswith(" points")
 
 
@@ -185,12 +185,12 @@ def test_the_error_of_the_nearest_numbers_is_told_where_it_is_known(ask, counted
 
 def test_a_network_that_did_not_fit_is_warned_of(ask, here, counts):
     (here / "results/twin/workloads").mkdir(parents=True)
-    told = counts.read_text().replace('"lenet"', '"vgg11"')
-    (here / "results/twin/workloads/vgg11.json").write_text(told)
+    text = counts.read_text().replace('"lenet"', '"vgg11"')
+    (here / "results/twin/workloads/vgg11.json").write_text(text)
     _, out, _ = ask("--device", "nano", "--model", "vgg11")
-    told = out.splitlines()
-    assert told[1] == "WARNING: vgg11 ran out of memory on this board in the papers"
-    assert told[2] == "WARNING: nothing is published of vgg11 on nano (only of lenet)"
+    lines = out.splitlines()
+    assert lines[1] == "WARNING: vgg11 ran out of memory on this board in the papers"
+    assert lines[2] == "WARNING: nothing is published of vgg11 on nano (only of lenet)"
     assert out.count("WARNING") == 2
 
 
@@ -209,8 +209,8 @@ def own_config(here):
 
 def test_the_interval_is_what_the_refits_say(ask, here):
     _, out, _ = ask("--device", "agx", *BY_TOTALS)
-    found = re.search(r"epoch ([\d.]+) to ([\d.]+) s, energy ([\d.]+) to ([\d.]+) Wh; ", out)
-    lowest_s, highest_s, lowest_wh, highest_wh = map(float, found.groups())
+    match = re.search(r"epoch ([\d.]+) to ([\d.]+) s, energy ([\d.]+) to ([\d.]+) Wh; ", out)
+    lowest_s, highest_s, lowest_wh, highest_wh = map(float, match.groups())
     assert lowest_s < highest_s
     assert lowest_wh < highest_wh
     assert lowest_s <= table(out)["epoch s"][0] <= highest_s
