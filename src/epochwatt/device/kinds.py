@@ -464,9 +464,75 @@ ORIN_NANO = Kind(
     ),
 )
 
+# SOURCE: compatible and model: Linux, tegra264-p4071-0000+p3834-0008.dts. Cores, modes, highest
+# clocks: Jetson Linux Developer Guide r38.4, "Jetson Thor Product Family" (as others quote it; one
+# says 14 cores in 90W), and dkreinov/blackwell-autoresearch@1d895cb5bbe3 (read on a board,
+# with the masks). Rails, RAM, lower CPU clocks: lines of tegrastats recorded there and by others.
+# VIN: NVIDIA forum topic 366461, jetson_stats pull request 900. GPU and memory in devfreq:
+# jetson_stats pull request 750. Zones: swsususu/ThorFAN README.md.
+# Not known: steps between the clocks that were seen, which cores share a clock, addresses of the
+# sensors, names in nvpmodel.conf, what the mask counts, and which rails add up to the module.
+_BWMGR = "sys/class/devfreq/bwmgr/"
+
+AGX_THOR = Kind(
+    name="agx_thor",
+    title="Jetson AGX Thor",
+    pattern=r"p3834-0008|agx thor",
+    compatible=("nvidia,p4071-0000+p3834-0008", "nvidia,p3834-0008", "nvidia,tegra264"),
+    model="NVIDIA Jetson AGX Thor Developer Kit",
+    soc="tegra264",
+    cores=14,
+    cluster_cores=None,
+    cpu_khz=_scaled(KHZ, 972, 1566, 1998, 2601),
+    gpu_hz=_scaled(MHZ, 1386, 1530, 1575),
+    emc_hz=_scaled(MHZ, 4266),
+    seen_only=("cpu", "gpu", "emc"),
+    gpu_name="/gpu-gpc-0",
+    emc_files={
+        "min": _BWMGR + "min_freq",
+        "max": _BWMGR + "max_freq",
+        "now": _BWMGR + "cur_freq",
+        "wanted": _BWMGR + "min_freq",  # ASSUME
+    },
+    emc_cap=None,
+    rails=(  # ASSUME: what the rails feed is read from their names
+        Rail("VIN", None, _WHOLE_MODULE, sensor="ina238"),
+        Rail("VDD_GPU", "VIN", {"gpu": 1}),
+        Rail("VDD_CPU_SOC_MSS", "VIN", {"cpu": 1, "soc": 1}),
+        Rail("VIN_SYS_5V0", "VIN", {"memory": 1, "io": 1}),
+    ),
+    total_rule="",
+    not_seen="not known; VIN contains the carrier board",
+    rails_source="recorded tegrastats lines; NVIDIA forum topic 366461 (VIN: module and carrier)",
+    ram_mib=125772,
+    gpcs=3,
+    releases=(
+        Release(
+            l4t="38.4.0",
+            tegrastats="jp6",  # the nearest of the dialects that a fake board prints
+            gpu_device="sys/devices/platform/gpu-gpc-0",  # ASSUME: the folder above it
+            zones=(
+                "cpu-thermal",
+                "tj-thermal",
+                "soc012-thermal",
+                "gpu-thermal",
+                "soc345-thermal",
+            ),
+            modes=(
+                StockMode(0, "MAXN", 14, (0, 2601000), (0, 1575 * MHZ), 0, 64),
+                StockMode(1, "120W", 14, (0, 2601000), (0, 1386 * MHZ), 0, 64),
+                StockMode(2, "90W", 12, (0, 2601000), (0, 1530 * MHZ), 0, 15873),
+                StockMode(3, "70W", 12, (0, 1998000), (0, 1530 * MHZ), 0, 15873),
+            ),
+            default_mode=1,
+        ),
+    ),
+)
+
 # A module is of the first kind whose pattern is found.
 KINDS: Dict[str, Kind] = {
-    kind.name: kind for kind in (NANO, XAVIER_NX, AGX_ORIN, AGX_XAVIER, ORIN_NX, ORIN_NANO)
+    kind.name: kind
+    for kind in (NANO, XAVIER_NX, AGX_ORIN, AGX_XAVIER, ORIN_NX, ORIN_NANO, AGX_THOR)
 }
 
 # Files of the memory's clock now, Hz; the second is that of older kernels.
@@ -512,6 +578,7 @@ JETPACK: Dict[str, str] = {
     "36.4.4": "6.2.1",
     "38": "7",
     "38.2": "7.0",
+    "38.4": "7.1",
     "39": "7",
     "39.2": "7.2",
 }

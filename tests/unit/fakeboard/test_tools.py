@@ -63,7 +63,7 @@ def test_a_clock_that_is_not_in_the_table_becomes_the_nearest_without_a_word(agx
 
 def test_no_limit_and_0_are_the_ends_of_the_table(board):
     mode = board.kind.modes[0]
-    if mode.name != "MAXN" or board.kind.name == "agx_orin-jp6":
+    if mode.cpu_khz[1] != -1 or board.kind.name == "agx_orin-jp6":
         pytest.skip("its first mode has limits, or needs a reboot")
     board.run(NVPMODEL, "-m", "0")
     gpu = board.files.facts["gpu"]
@@ -172,7 +172,7 @@ def test_locked_clocks_are_the_highest_of_the_mode_and_come_back(board, tmp_path
     assert files.number(files.emc["now"]) == files.emc_limit_hz()
     assert files.number(files.facts["fan"]["pwm"]) == 255
     shown = board.run(CLOCKS, "--show").stdout
-    assert "FreqOverride=1" in shown
+    assert f"FreqOverride={int('locked' in files.emc)}" in shown
     assert len(re.findall(r"(?m)^cpu\d+: Online=1", shown)) == len(files.online())
     assert board.run(CLOCKS, "--restore", path).returncode == 0
     assert board.snapshot() == before
@@ -226,7 +226,7 @@ def test_a_line_has_the_words_of_the_recorded_ones(board):
     name |= {"orin_nano": "orin_nano_jp6"}
     here = Path(__file__).resolve()
     folders = here.parents[2] / "data/tegrastats", here.parents[4] / "shared/data/tegrastats"
-    paths = [folder / f"{name[board.kind.name]}.txt" for folder in folders]
+    paths = [folder / f"{name.get(board.kind.name)}.txt" for folder in folders]
     if not any(path.exists() for path in paths):
         pytest.skip(f"{paths[1]} has no licence, so it is not in the repository, and is absent")
 

@@ -52,8 +52,8 @@ class TestPowerModes:
         root = str(make_board(tmp_path / "board", kind).root)
         clocks = tables(root)
         for mode in told(power_modes(clocks, len(cpus(root)))).values():
-            assert round(mode["cpu_mhz"] * 1e3) in clocks.cpu_khz
-            assert round(mode["gpu_mhz"] * 1e6) in clocks.gpu_hz
+            assert round(mode.get("cpu_mhz", 0) * 1e3) in (clocks.cpu_khz or (0,))
+            assert round(mode.get("gpu_mhz", 0) * 1e6) in (clocks.gpu_hz or (0,))
             assert round(mode.get("emc_mhz", 0) * 1e6) in (clocks.emc_hz or (0,))
 
     def test_are_taken_by_a_board(self, agx):
