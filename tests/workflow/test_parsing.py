@@ -9,7 +9,8 @@ from full_checkout import block
 
 pytestmark = pytest.mark.workflow
 
-PROFILES = sorted(p.name for p in (Path(__file__).resolve().parents[2] / "profiles").iterdir())
+REPOSITORY = Path(__file__).resolve().parents[2]
+PROFILES = sorted(path.parent.name for path in REPOSITORY.glob("profiles/*/config.yaml"))
 
 
 def _unknown_factor(checkout):

@@ -7,8 +7,6 @@ import json
 import shlex
 import tempfile
 
-from snakemake.exceptions import WorkflowError
-
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.required_runs import backends as predicted_backends
 from epochwatt.prediction.data.required_runs import needed as fitted
