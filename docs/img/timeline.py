@@ -1,4 +1,4 @@
-"""Draw docs/timeline.svg, the picture in conventions.md: `.venv/bin/python docs/timeline.py`.
+"""Draw the timeline of an epoch for the documentation: `.venv/bin/python docs/img/timeline.py`.
 
 A made-up epoch of four mini-batches, once without and once with two loader workers. The numbers are
 chosen so that the parts can be seen; nothing here is measured.
@@ -14,7 +14,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PALETTE = yaml.safe_load((ROOT / "config/plotting.yaml").read_text("utf-8"))["palette"]
 COLOURS = {
     "wait": PALETTE["stall"],
@@ -160,4 +160,4 @@ def main(path):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if sys.argv[1:] else str(ROOT / "docs/timeline.svg"))
+    main(sys.argv[1] if sys.argv[1:] else str(ROOT / "docs/img/timeline.svg"))

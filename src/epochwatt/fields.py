@@ -5,12 +5,12 @@ one measured epoch gives; the tables in `results/`, the records in `measured/` a
 `make docs` all take names, order and meaning from here.
 
 Source of the definitions: SIGMETRICS 2023 paper (doi 10.1145/3570604), sections 4.4 and 4.5;
-`docs/conventions.md` says them at length.
+`docs/reference/words.md` says them at length.
 """
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Tuple
 
-# Of the records in measured/ and of the tables made from them; docs/conventions.md lists them.
+# Of the records in measured/ and of the tables made from them; docs/reference/words.md lists them.
 SCHEMA_VERSION = 2
 READABLE_SCHEMAS = (1, 2)  # of records: 1 differs from 2 in the tables' columns of energy only
 TWIN = "twin"  # the backend whose runs are simulated

@@ -3,8 +3,10 @@
 import importlib.util
 import re
 import shlex
+from contextlib import suppress
 from pathlib import Path
 
+import click
 import pytest
 from snakemake.cli import get_argument_parser
 
@@ -67,7 +69,7 @@ def test_pages_link_to_no_file_outside_docs(page):
     assert [path for path in targets if (ROOT / "docs") not in path.parents] == []
 
 
-@by_page(PAGES)
+@by_page([page for page in PAGES if page.name != "CHANGELOG.md"])  # which names former files
 def test_named_files_exist(page):
     named = re.findall(
         r"`((?:src|config|workflow|tests|benchmarks|docs)/[\w./-]+)`", page.read_text()
@@ -98,7 +100,7 @@ def test_pages_are_at_most_two_screens_long(page):
 
 
 @by_page(DOCS)
-def test_tables_read_from_files_are_there_and_rectangular(page):
+def test_tables_read_from_files_exist(page):
     for name in re.findall(r"^ *:file: (\S+)$", page.read_text("utf-8"), re.M):
         assert (page.parent / name).is_file(), name
 
@@ -108,7 +110,7 @@ def commands(page):
     blocks = re.findall(r"^ *```console\n(.*?)^ *```", page.read_text("utf-8"), re.M | re.S)
     lines = "\n".join(blocks).replace("\\\n", " ").split("\n")
     plain = [re.sub(r"(^|\s)#.*", "", line).strip() for line in lines]
-    return [part for line in plain if line for part in line.split(" && ")]
+    return [part for line in plain if line for part in re.split(r" && (?=[^']*$)", line)]
 
 
 def program_and_arguments(command):
@@ -136,8 +138,12 @@ def test_console_examples_are_valid(page):
 
 
 def check_epochwatt(arguments):
-    if "--help" not in arguments:
-        cli._parser().parse_args(arguments)
+    """Parse as the command line does; nothing is run."""
+    with suppress(click.exceptions.Exit):  # --help
+        context = cli.epochwatt.make_context("epochwatt", list(arguments))
+        command = cli.epochwatt.get_command(context, arguments[0])
+        assert command is not None, arguments[0]
+        command.make_context(arguments[0], arguments[1:], parent=context)
 
 
 def check_make(arguments):

@@ -65,7 +65,7 @@ RESULT = names_in("results/runs/*")
 @click.option("--csv", metavar="PATH", type=PATH, help="Write all ratios to this CSV file, too.")
 def compare(a: str, b: str, margin: float, csv: Path | None) -> None:
     """Compare two sets of runs: the ratio B / A of times and energies with its 95 % interval, and
-    whether they are equivalent (docs/compare.md).
+    whether they are equivalent (docs/how-to/compare-runs.md).
 
     A and B are each the id of a run, a pattern of ids in quotes, or a folder of results.
     """

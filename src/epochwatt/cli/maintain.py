@@ -30,7 +30,8 @@ from epochwatt.cli.command import COUNT, DEVICE, MODEL, PATH, Command
 )
 def bug_report(file: Path | None, keep_names: bool, device: str | None) -> None:
     """Write the files of the board that epochwatt reads, ten seconds of samples, and the result of
-    `epochwatt doctor` to one .tar.gz file (docs/doctor.md). Look through it before you send it.
+    `epochwatt doctor` to one .tar.gz file (docs/how-to/check-a-board.md). Look through it before
+    you send it.
 
     FILE must not exist yet. Without it, the file is named after device and time.
     """
@@ -89,7 +90,8 @@ def bug_report(file: Path | None, keep_names: bool, device: str | None) -> None:
 )
 def import_2023(folder: Path, **options: str | int) -> None:
     """Turn the logs in FOLDER into runs below imported/, to show them beside your own
-    (docs/import-2023.md). The options say what the logs do not; they hold for all runs of FOLDER.
+    (docs/how-to/import-2023.md). The options say what the logs do not; they hold for all runs of
+    FOLDER.
     """
     from epochwatt.study.import_2023 import Told, import_folder
 

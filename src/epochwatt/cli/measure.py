@@ -62,7 +62,7 @@ def plan(studies: tuple[str, ...], explain: str | None, why: str | None) -> None
 @click.pass_context
 def doctor(context: click.Context, seconds: float, device: str | None) -> None:
     """Check board, clocks, sensors, storage and Python, and say how to fix what does not work. It
-    takes less than a minute and changes no setting (docs/doctor.md).
+    takes less than a minute and changes no setting (docs/how-to/check-a-board.md).
 
     The exit status is 1 if there is a problem.
     """

@@ -84,7 +84,7 @@ def _totals(command: Any) -> Any:
 @_totals
 def what_if(device: str, model: str | None, cold: bool, **options: Any) -> None:
     """Simulate one training epoch on a Jetson board and print its time, its energy, what limits it,
-    and how far the answer can be trusted (docs/twin.md).
+    and how far the answer can be trusted (docs/how-to/what-if.md).
 
     Options that are left out take the default of the SIGMETRICS 2023 paper, which the answer shows
     for comparison. A network that config/workloads.yaml does not have can be described by its
@@ -174,8 +174,8 @@ def what_if(device: str, model: str | None, cold: bool, **options: Any) -> None:
 )
 def recommend(verify: bool, **options: Any) -> None:
     """Find the power mode of a board that minimises time or energy within limits, by models fitted
-    to runs in a few power modes (docs/prediction.md). It also writes a figure of the Pareto
-    front and, where the board is known, an nvpmodel configuration to results/recommend/.
+    to runs in a few power modes (docs/how-to/recommend-a-power-mode.md). It also writes a figure of
+    the Pareto front and, where the board is known, an nvpmodel configuration to results/recommend/.
 
     If no model exists yet, it says which power modes to profile, and how.
     """

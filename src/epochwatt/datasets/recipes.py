@@ -56,7 +56,8 @@ def maker_of(dataset: str, source: str) -> Maker:
         maker = resolve(source, "the data set's source")
         if isinstance(maker, Maker):
             return maker
-        raise ConfigError(f"the data set's source {source!r} is no Maker (docs/own-model.md)")
+        page = "docs/tutorials/own-network.md"
+        raise ConfigError(f"the data set's source {source!r} is no Maker ({page})")
     try:
         return MAKERS[dataset, source]
     except KeyError:

@@ -2,7 +2,7 @@
 
 The board code and the root helper read through this module, so beside the standard library it
 imports only the table of kinds. All functions take the folder that holds the board's files: `/`, or
-the folder of a fake board. Sources: docs/root-helper.md.
+the folder of a fake board. Sources: docs/explanation/root-helper.md.
 """
 
 import glob

@@ -2,7 +2,7 @@
 
 All that needs root is asked of the root helper (`root_helper.py`, installed by `make setup-jetson`)
 by fixed verbs. What was set is read back and compared, because exit codes of nvpmodel prove nothing
-and clocks that are in no table are rounded silently (docs/sources.md).
+and clocks that are in no table are rounded silently (docs/reference/sources.md).
 """
 
 import json
@@ -266,7 +266,7 @@ class JetsonBoard(Machine):
         if not os.path.exists(helper):
             raise BoardError(
                 "{} is not there, and without it {} cannot be done. Install it once: make "
-                "setup-jetson (docs/root-helper.md says what it may do)".format(helper, verb)
+                "setup-jetson (see docs/explanation/root-helper.md)".format(helper, verb)
             )
         done = _run(command)
         answer = _answer(done.stdout)

@@ -2,12 +2,12 @@
 
 A row per kind of module holds everything that differs between boards. The board code and the root
 helper, the telemetry, the configuration, the simulator, the predictors and the fake boards read it.
-To add a kind, add a row (docs/add-a-board.md).
+To add a kind, add a row (docs/how-to/add-a-board.md).
 
 A kind is named as NVIDIA names the product, in lower case: Jetson AGX Orin is `agx_orin`. What
 nobody has published is None or empty, and code that needs it reports that it is not known.
 
-Sources: docs/sources.md, and the comment at a number that has another one. The root helper carries
+Sources: docs/reference/sources.md, and the comment at a number that has another one. The root helper carries
 a copy of this module, so it imports only the standard library.
 """
 

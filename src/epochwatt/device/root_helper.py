@@ -5,7 +5,7 @@
 takes no path from its caller (its root is where it is installed, so a fake board holds one of its
 own) and checks each number against the board's own tables. It prints one line of JSON. Exit status:
 0 done, 2 refused and nothing changed, 3 failed, 4 the board has to be restarted first. What each
-verb may do and why: docs/root-helper.md.
+verb may do and why: docs/explanation/root-helper.md.
 """
 
 import fcntl

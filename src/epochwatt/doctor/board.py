@@ -13,7 +13,7 @@ from epochwatt.errors import BoardError, ConfigError
 from epochwatt.text import counted
 
 _STEPS = ("cpu_mhz", "gpu_mhz", "emc_mhz")
-_SETUP = "install it once: make setup-jetson (docs/root-helper.md lists what it may do)"
+_SETUP = "install it once: make setup-jetson (docs/explanation/root-helper.md lists what it may do)"
 _CLOCKS = "clocks"
 _MODES = "power modes"
 _HELPER = "root helper"
@@ -36,7 +36,7 @@ def identity(subject: Subject, board: JetsonBoard) -> Iterator[Finding]:
         yield problem(
             "board",
             f"{subject.file} expects {wanted}; this board is {identity.kind}",
-            "use the device file of this board: docs/add-a-board.md",
+            "use the device file of this board: docs/how-to/add-a-board.md",
         )
     if board.backend == "fake":
         yield info("board", "a fake board: its runs are never counted as measured")

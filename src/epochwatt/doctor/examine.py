@@ -140,7 +140,8 @@ def _machine(subject: Subject) -> Iterator[Finding]:
         yield warning(
             "board",
             f"this is a Jetson board, {board.model} ({board.kind}); {subject.file} describes none",
-            "write a device file: docs/add-a-board.md; attach `epochwatt bug-report` to an issue",
+            "write a device file (docs/how-to/add-a-board.md); attach `epochwatt bug-report` to an "
+            "issue",
         )
 
 
@@ -196,7 +197,7 @@ def memory(subject: Subject) -> Iterator[Finding]:
     gib = kib["MemTotal"] / 2**20
     message = f"{gib:.1f} GiB, {kib.get('MemAvailable', 0) / 2**20:.1f} of them free"
     if gib < LOW_RAM_GIB:
-        do = "run Snakemake on a host over ssh (docs/jetson.md), and no desktop on the board"
+        do = "turn off the desktop; run Snakemake on a PC over ssh (docs/how-to/jetson-remote.md)"
         yield warning("memory", f"{message}: little for training and Snakemake together", do)
     else:
         yield ok("memory", message)
@@ -241,7 +242,7 @@ def interpreter(subject: Subject, installed: dict[str, Any]) -> Iterator[Finding
             "interpreter",
             f"{python}, without {', '.join(missing)} ({installed['errors'][missing[0]]})",
             f"set `python:` in {subject.file} to the interpreter that has torch "
-            "(docs/jetson.md: how to install it on each JetPack)",
+            "(docs/how-to/jetson-software.md: how to install it on each JetPack)",
         )
     else:
         yield ok("interpreter", f"{python}, {versions}")
@@ -253,7 +254,7 @@ def interpreter(subject: Subject, installed: dict[str, Any]) -> Iterator[Finding
             "problem" if board else "info",
             "GPU",
             f"torch finds none: {installed['errors'].get('gpu', 'training runs on the CPU')}",
-            "install NVIDIA's own build of torch for this JetPack: docs/jetson.md" if board else "",
+            "install NVIDIA's build of torch: docs/how-to/jetson-software.md" if board else "",
         )
     if subject.power == "jtop" and installed["jtop"]:
         yield info("jtop", f"jetson-stats {installed['jtop']}")

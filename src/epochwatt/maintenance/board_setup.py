@@ -2,7 +2,7 @@
 
 This is all that ever runs as root besides the helper itself. It writes three things: the helper, a
 sudoers file that lets one user call it by its verbs, and that user's link to the profile, so that
-`snakemake --profile jetson` works by name. docs/root-helper.md tells about each of them.
+`snakemake --profile jetson` works by name. More: docs/explanation/root-helper.md.
 """
 
 import os

@@ -89,6 +89,6 @@ def _code_of(path: Path) -> str:
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 node.body = node.body[1:]
         elif isinstance(node, ast.Constant) and path == ROOT / PACKAGE / "fields.py":
-            # a string with a space describes a column or a flag, for docs/columns.md
+            # a string with a space describes a column or a flag, for docs/reference/columns.md
             node.value = "" if " " in str(node.value) else node.value
     return ast.dump(tree)

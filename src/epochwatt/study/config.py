@@ -237,7 +237,7 @@ class WorkloadRow(Closed):
     build: str = Field(
         "",
         pattern=REFERENCE,
-        description="an own network: module.function, which returns it (docs/own-model.md)",
+        description="your own network: module.function (docs/tutorials/own-network.md)",
     )
     like: str = Field(
         "", description="with `build`: the network of the package whose input it takes"
@@ -290,7 +290,7 @@ class Figure(Closed):
     draw: str = Field(
         pattern=REFERENCE,
         description="module.function that draws it: of `epochwatt.figures`, or your own in `src/` "
-        "(docs/figures.md)",
+        "(docs/how-to/add-a-figure.md)",
     )
     parameters: dict[str, str | int | float | bool] = Field(
         {}, description="keyword arguments of that function"

@@ -2,7 +2,7 @@
 
 What the logs do not say (device, model, medium, batch size, power mode) is told on the command line
 and checked like a row of a study. The id is made as every run's, with a factor `imported` more, so
-it is never that of a measurement of our own. docs/import-2023.md says what each column is made of.
+it is never that of a measurement of our own. Columns: docs/how-to/import-2023.md.
 """
 
 import math

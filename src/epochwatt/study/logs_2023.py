@@ -2,7 +2,7 @@
 
 Files are named ``mn_nw{workers}_pf{prefetch}_{kind}.csv``. Times of mini-batches and epochs are in
 ms; `log_time` is the wall clock less its value when the script started, in s. The kinds of `NEEDED`
-have to be there, what else is missing or unreadable is a warning. docs/import-2023.md says it all.
+have to be there, what else is missing or unreadable is a warning. See docs/how-to/import-2023.md.
 
 Source: public artifact of SIGMETRICS 2023 (dream-lab/edge-train-bench, branch sigmetrics-2023);
 jetson-stats 3.1.4, whose tables the monitor wrote.

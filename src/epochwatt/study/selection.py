@@ -77,6 +77,6 @@ def _starters(devices: Devices) -> list[Study]:
         raise ConfigError(
             "config/config.yaml: studies names 'starter', and no device is at hand: "
             f"{board_at_hand()}\n  a starter study is made for a Jetson board with a file in "
-            f"{DEVICES}/ (docs/add-a-board.md)"
+            f"{DEVICES}/ (docs/how-to/add-a-board.md)"
         )
     return chosen

@@ -36,7 +36,7 @@ def starter(name: str, device: Device) -> tuple[Study, dict[str, PowerMode]]:
         raise ConfigError(
             f"config/devices/{name}.yaml: no medium of storage is there: "
             + "; ".join(f"{key}: {no_medium(s)}" for key, s in device.storage.items())
-            + "\n  correct storage there: docs/jetson.md"
+            + "\n  correct storage there: docs/how-to/add-a-storage-medium.md"
         )
     clocks = tables(device.sysroot)
     if not clocks.cpu_khz or not clocks.gpu_hz:

@@ -2,7 +2,7 @@
 
 A reference is `module.name`; the module is looked for on the Python path, where `src/` of the
 checkout is. So networks and data sets come in that are not part of this package
-(docs/own-model.md).
+(docs/tutorials/own-network.md).
 """
 
 import importlib
@@ -41,5 +41,5 @@ def resolve(reference: str, where: str) -> Any:
             problem = "is not there: {} has no {}".format(module.__file__, name)
     raise ConfigError(
         "{}: {!r} {}\n  allowed: module.name, of a module on the Python path, such as src/ of the "
-        "checkout (docs/own-model.md)".format(where, reference, problem)
+        "checkout (docs/tutorials/own-network.md)".format(where, reference, problem)
     )

@@ -87,7 +87,7 @@ class TestStarters:
         with pytest.raises(ConfigError) as told:
             selected(["starter"], Devices(checkout.path))
         assert "this machine is a NVIDIA Jetson Nano Developer Kit (nano)" in str(told.value)
-        assert "docs/add-a-board.md" in str(told.value)
+        assert "docs/how-to/add-a-board.md" in str(told.value)
 
     def test_its_modes_become_the_devices_own(self, agx):
         text = (agx.path / "config/workloads.yaml").read_text("utf-8")

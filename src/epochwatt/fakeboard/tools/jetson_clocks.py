@@ -6,7 +6,7 @@ epochwatt stand-in
 It locks CPU, GPU and memory to the highest clock that the mode allows and switches idle states off;
 `--store` and `--restore` keep `path:value` lines; `--fan` turns the fan up and stops its control.
 
-Sources: docs/sources.md.
+Sources: docs/reference/sources.md.
 """
 
 import glob

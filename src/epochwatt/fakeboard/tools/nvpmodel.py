@@ -7,7 +7,7 @@ It does what reports say of the real one: a clock that is not in the table becom
 one without a word; the exit status is 255 when cores were switched off although all is done; a mode
 whose TPC mask differs needs a reboot, for which it asks on its standard input.
 
-Sources: docs/sources.md.
+Sources: docs/reference/sources.md.
 """
 
 import argparse

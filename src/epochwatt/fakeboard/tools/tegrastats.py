@@ -6,7 +6,7 @@ epochwatt stand-in
 It prints a line per interval in the board's own dialect, made from the board's files at that
 moment. As on a board, only root sees the memory's clock and the GPU's.
 
-Sources: docs/sources.md.
+Sources: docs/reference/sources.md.
 """
 
 import argparse

@@ -26,7 +26,7 @@ COUNTS = (
     "published, with the criterion of the take-away. A count without the modes that the fit has "
     "learned from is compared as a share.",
 )
-MORE = "Columns, all fits and all rows: docs/prediction.md, statistics.csv, scores.csv."
+MORE = "Columns and fits: docs/explanation/fitted-models.md; all rows: statistics.csv, scores.csv."
 
 PAPER = "paper"  # how the names of its models' fits begin
 

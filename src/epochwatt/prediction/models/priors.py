@@ -38,6 +38,7 @@ PRIOR_TILT = 0.7
 # Standard deviation of the logarithm of time about its mean, or of a factor on a prior: open.
 LEVEL_SD = 1.0
 
-# All of them were set by hand, with the measured tables of docs/prediction.md at hand, and all but
-# the shares and exponents on simulated worlds (`worlds`, seed 1), too: no program works them out.
+# All of them were set by hand, with the tables of docs/reference/benchmarks/prediction-measured.md
+# at hand, and all but the shares and exponents on simulated worlds (`synthetic_truth`, seed 1),
+# too: no program works them out.
 # What the intervals hold is counted on other worlds by the benchmark `prediction`.

@@ -99,7 +99,7 @@ def _recorded(device: Device, runs: Iterable[str], root: Path) -> Board:
         raise PredictionError(
             f"{device.title} is not at hand, and {MEASURED}/ has no record of its runs: its clocks "
             f"are not known here\n  do: ask on the board, or copy its {MEASURED}/ here "
-            "(docs/jetson.md)"
+            "(docs/tutorials/jetson.md)"
         )
     if len(found) > 1:
         raise PredictionError(

@@ -211,8 +211,8 @@ def _fits(backend: str, root: Path) -> list[Fit]:
         where = {"jetson": "on the board", "fake": "make a fake board"}[backend]
         raise PredictionError(
             f"{MEASURED}/ has no run of backend {backend}: there is nothing to fit models to\n"
-            f"  do: {where} (docs/jetson.md), .venv/bin/snakemake --profile profiles/jetson, and "
-            f"ask there, or copy its {MEASURED}/ here\n"
+            f"  do: {where} (docs/tutorials/jetson.md), run .venv/bin/snakemake --profile "
+            f"profiles/jetson, and ask there, or copy its {MEASURED}/ here\n"
             f"  without a board: --backend {TWIN}, whose answers are simulated"
         )
     return load_fits(folder)

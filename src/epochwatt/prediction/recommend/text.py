@@ -131,7 +131,7 @@ def _use(advice: Advice, block_path: str | None) -> list[str]:
     if not is_measured:
         where = "for the real board, once it was asked with --backend jetson: to set a mode there"
     lines = [
-        f"{where}, which checks each number (docs/root-helper.md):",
+        f"{where}, which checks each number (docs/explanation/root-helper.md):",
         f"  sudo epochwatt-helper custom-mode {words}",
         "  sudo epochwatt-helper pin-clocks    # as in the runs, dvfs off",
         "  sudo epochwatt-helper restore       # back to what was before",

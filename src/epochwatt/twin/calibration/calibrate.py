@@ -14,9 +14,9 @@ itself contradicts does not pull; no parameter leaves three widths of its prior.
 the plain square leads away from minima that give up whole groups of numbers. There are several
 minima all the same. The one below the priors counts; where random starts around them end is told
 beside it (`Fit.costs`). A lower end is no better a board: the lowest of six found put the cores of
-AGX Xavier at half the power that their rail shows, which no fit has seen (docs/twin.md). For the
-same reason steps are those of a trust region that bends at the bounds (`trf`): they go from the
-priors to the nearest minimum.
+AGX Xavier at half the power that their rail shows, which no fit has seen
+(docs/explanation/calibration.md). For the same reason steps are those of a trust region that bends
+at the bounds (`trf`): they go from the priors to the nearest minimum.
 """
 
 import math

@@ -289,7 +289,7 @@ def _near(
         f"{counted(len(facts), 'published numbers')}",
         *(f"  {line}" for line in aligned(table)),
         "  a row of config/published/ each; results/claims.html judges the paper's conclusions;",
-        "  held out: by a fit that did not use the number (docs/twin.md)",
+        "  held out: by a fit that did not use the number (docs/explanation/simulated-boards.md)",
     ]
 
 

@@ -175,7 +175,7 @@ def test_real_modes_of_a_cpu(krai):
     scores = shown(TIME_FITS, krai, leave_one_mode_out, "time_s")
     assert all(told.n == 5 for told in scores.values())
     found = {key: (told.median_pct, told.worst_pct) for key, told in scores.items()}
-    expected = {  # as in docs/prediction.md
+    expected = {  # as in docs/explanation/prediction-accuracy.md
         ("ResNet-50, armnn", "paper"): (13.1, 140.3),
         ("ResNet-50, armnn", "log"): (5.8, 43.1),
         ("ResNet-50, armnn", "physical"): (5.8, 57.2),

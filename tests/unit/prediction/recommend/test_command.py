@@ -143,7 +143,7 @@ Pareto front of time and energy: 35 modes, 227.4 s and 2.273 Wh to 360.6 s and 1
 {FOLDER}/nvpmodel.conf
 
 for the real board, once it was asked with --backend jetson: to set a mode there, \
-which checks each number (docs/root-helper.md):
+which checks each number (docs/explanation/root-helper.md):
   sudo epochwatt-helper custom-mode 8 806400 675750000 1331200000
   sudo epochwatt-helper pin-clocks    # as in the runs, dvfs off
   sudo epochwatt-helper restore       # back to what was before
@@ -379,7 +379,7 @@ def test_without_any_run_of_a_board_the_way_to_make_some_is_named(backend, refus
     words = ("--backend", backend, "--device", "agx", "--model", "mobilenet")
     said = refused(*words)
     assert f"measured/ has no run of backend {backend}: there is nothing to fit models to\n" in said
-    assert "(docs/jetson.md), .venv/bin/snakemake --profile profiles/jetson, and ask there" in said
+    assert "(docs/tutorials/jetson.md), run .venv/bin/snakemake --profile profiles/jetson" in said
     (here / "measured" / f"{backend}-agx-d1-mobilenet-ssd-w4-bs16-g-p1-01234567").mkdir(
         parents=True
     )

@@ -158,6 +158,6 @@ def test_rails_that_no_fit_has_seen(twin):
     errors = [against_rails(twin.boards["agx"], twin.parameters, row) for row in rows]
     gpu, cpu, rest, module = 100 * np.median(np.abs(errors), axis=0)
     assert len(rows) == 14
-    assert module < 10  # docs/twin.md says what the parts are off by
+    assert module < 10  # docs/explanation/simulation-limits.md says what the parts are off by
     assert cpu < 15
     assert (gpu, rest) == pytest.approx((35, 21), abs=3)
