@@ -1,4 +1,4 @@
-"""Figures: one rule and one job per figure number, all its panels. docs/figures.md: how to add one.
+"""Figures: one rule and one job per figure number, all its panels. docs/how-to/add-a-figure.md: how to add one.
 
 Needs: the `epochs.csv` of exactly the runs a figure draws, and their records, idle powers or predictions
 where config/plotting.yaml says that it reads them; the published numbers; the style file.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 PACKAGE = __name__.split(".")[0]
 ROOT = Path(__file__).parents[2]  # the folder that holds the package
+OWN = Path("src")  # modules of the user, in the working folder
 
 
 def fingerprint(*modules: str, script: str = "") -> str:
@@ -57,8 +58,8 @@ def _path_of(module: str) -> Path:
 
 def _place_of(module: str) -> Path | None:
     """Return the file of a module of ours, found without importing anything."""
-    path = ROOT.joinpath(*module.split("."))
-    places = (path / "__init__.py", path.with_suffix(".py"))
+    paths = [root.joinpath(*module.split(".")) for root in (ROOT, OWN)]
+    places = [place for path in paths for place in (path / "__init__.py", path.with_suffix(".py"))]
     return next((place for place in places if place.exists()), None)
 
 

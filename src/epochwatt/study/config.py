@@ -290,7 +290,7 @@ class Figure(Closed):
     draw: str = Field(
         pattern=REFERENCE,
         description="module.function that draws it: of `epochwatt.figures`, or your own in `src/` "
-        "(docs/figures.md)",
+        "(docs/how-to/add-a-figure.md)",
     )
     parameters: dict[str, str | int | float | bool] = Field(
         {}, description="keyword arguments of that function"

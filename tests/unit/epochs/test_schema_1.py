@@ -16,7 +16,7 @@ from epochwatt import fields
 from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.claims.tables import EpochTable, read_rows
 from epochwatt.epochs.collect import collect_run
-from epochwatt.figures.runs import read_runs
+from epochwatt.figures.common.runs import read_runs
 from epochwatt.prediction.data.workloads import read_workloads
 from epochwatt.records.run_folder import RunFolder
 
