@@ -1,23 +1,15 @@
-"""The claims for people, by take-away: what holds on which runs, what does not, what is missing."""
+"""Page of the claims, by take-away: what holds on which runs, what does not, what is missing."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from epochwatt.claims.claims_table import Finding, read_findings
 from epochwatt.claims.summary import in_short
-from epochwatt.markup import Markup, element, folded, page, paragraphs, table
 from epochwatt.published.numbers import TITLES
 from epochwatt.study.runs import TWIN
+from epochwatt.templates import Rows, render
 from epochwatt.text import counted, label
-
-STATUS_CSS = {"holds": "good", "does_not_hold": "bad"}
-INTRODUCTION = (
-    "Every claim of both papers, judged on the runs of each backend. Simulated claims, which "
-    "nothing measured, are judged again on boards fitted without the take-away (held out). What a "
-    "simulated claim rests on: a mechanism of the simulated boards, whatever its numbers; fitted "
-    "numbers; assumed ones. Fragile: it turns within the spread of the fitted numbers.",
-    "All columns, with tolerances and the runs that were used: results/claims.csv.",
-)
 
 
 def write_claims(claims: str, path: str) -> None:
@@ -29,76 +21,64 @@ def write_claims(claims: str, path: str) -> None:
     path : where to write
     """
     findings = read_findings(claims)
-    parts = [paragraphs(INTRODUCTION)]
-    for backend in dict.fromkeys(each.backend for each in findings):
-        own = [each for each in findings if each.backend == backend]
-        parts += [element("h2", label(backend).capitalize()), paragraphs(in_short(own))]
-    order = dict.fromkeys((each.paper, each.take_away) for each in findings)
-    for paper, title in TITLES.items():
-        tables = [
-            element("h3", f"Take-away {take_away}") + take_away_table(rows)
-            for of, take_away in order
-            if of == paper and (rows := _shown(findings, paper, take_away))
-        ]
-        parts += [element("h2", title), *map(Markup, tables)] if tables else []
-    untold = [each for each in findings if _is_untold(each)]
-    Path(path).write_text(page("Claims", *parts, *_not_evaluable(untold)), "utf-8")
-
-
-def take_away_table(findings: Sequence[Finding]) -> Markup:
-    """Return a row per claim and kind of runs."""
-    is_held_out = any(each.backend == TWIN for each in findings)
-    return table(
-        [
-            {
-                "claim": f"{each.claim} ({each.role})",
-                "says": each.wording,
-                "on": f"{each.board}; {label(each.backend)}" if each.board else label(each.backend),
-                "status": _status(each.status),
-                **(_evidence(each) if is_held_out else {}),
-                "values": _values(each),
-            }
-            for each in findings
-        ]
+    backends = dict.fromkeys(finding.backend for finding in findings)
+    page = render(
+        "claims.html",
+        title="Claims",
+        backends={
+            label(backend).capitalize(): in_short([f for f in findings if f.backend == backend])
+            for backend in backends
+        },
+        papers=_by_take_away(findings),
+        wanted=_by_board([f for f in findings if _is_unmeasured(f)]),
     )
+    Path(path).write_text(page, "utf-8")
 
 
-def _shown(findings: Iterable[Finding], paper: str, take_away: str) -> list[Finding]:
-    own = [each for each in findings if (each.paper, each.take_away) == (paper, take_away)]
-    return [each for each in own if not _is_untold(each)]
+def _is_unmeasured(finding: Finding) -> bool:
+    """Return whether a finding is only that measured runs are missing."""
+    return finding.backend != TWIN and finding.status == "not_evaluable"
 
 
-def _evidence(each: Finding) -> dict[str, str]:
-    """Return what a simulated claim is worth; empty of a measured one."""
-    fragile = ", fragile" if each.fragile == "yes" else ""
-    return {"held out": _status(each.status_held_out), "rests on": each.rests_on + fragile}
+def _by_take_away(findings: Sequence[Finding]) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Return title of the paper -> take-away -> rows of its claims; what has no row is left out."""
+    order = dict.fromkeys((finding.paper, finding.take_away) for finding in findings)
+    rows: dict[tuple[str, str], list[dict[str, Any]]] = {place: [] for place in order}
+    for finding in findings:
+        if not _is_unmeasured(finding):
+            rows[finding.paper, finding.take_away].append(_row(finding))
+    papers = {
+        title: {name: rows[of, name] for of, name in order if of == paper and rows[of, name]}
+        for paper, title in TITLES.items()
+    }
+    return {title: take_aways for title, take_aways in papers.items() if take_aways}
 
 
-def _status(status: str) -> Markup:
-    return element("span", status.replace("_", " "), css=STATUS_CSS.get(status, "grey"))
+def _row(finding: Finding) -> dict[str, Any]:
+    """Return a claim for its table; only a simulated one has `evidence`."""
+    source = label(finding.backend)
+    fragile = ", fragile" if finding.fragile == "yes" else ""
+    evidence = {"held_out": finding.status_held_out, "rests_on": finding.rests_on + fragile}
+    return {
+        "claim": f"{finding.claim} ({finding.role})",
+        "says": finding.wording,
+        "on": f"{finding.board}; {source}" if finding.board else source,
+        "status": finding.status,
+        "evidence": evidence if finding.backend == TWIN else None,
+        "sides": [side for side in finding.sides.split("; ") if side],
+        "reasons": [s for cell in (finding.missing, finding.why) for s in cell.split("; ") if s],
+    }
 
 
-def _values(each: Finding) -> Markup:
-    """Return both sides, in view where the claim fails, and what is missing or why it fails."""
-    sides = [element("div", side) for side in each.sides.split("; ") if side]
-    if sides and each.status == "holds":
-        sides = [folded("both sides", *sides)]
-    others = [text for told in (each.missing, each.why) for text in told.split("; ") if text]
-    return Markup("".join([*sides, *(element("div", text, css="grey") for text in others)]))
-
-
-def _is_untold(each: Finding) -> bool:
-    """Say whether a finding is only that measured runs are missing."""
-    return each.backend != TWIN and each.status == "not_evaluable"
-
-
-def _not_evaluable(findings: Sequence[Finding]) -> list[Markup]:
-    """Return what measured runs are missing for which claim, folded."""
-    parts = [element("h2", "What further measurements would tell")] if findings else []
-    for about in dict.fromkeys((each.backend, each.board) for each in findings):
-        own = [each for each in findings if (each.backend, each.board) == about]
-        forms = f"claims about any board, on {about[1]}" if about[1] else "the papers' own runs"
-        title = f"{label(about[0])}; {forms}: {counted(len(own), 'claims')} cannot be evaluated"
-        rows = [{"claim": f.claim, "says": f.wording, "missing": f.missing} for f in own]
-        parts.append(folded(title, table(rows)))
-    return parts
+def _by_board(findings: Iterable[Finding]) -> dict[str, Rows]:
+    """Return what is missing for which claim, by kind of runs; the title counts the claims."""
+    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for f in findings:
+        row = {"claim": f.claim, "says": f.wording, "missing": f.missing}
+        groups.setdefault((f.backend, f.board), []).append(row)
+    return {
+        f"{label(backend)}; "
+        + (f"claims about any board, on {board}" if board else "the papers' own runs")
+        + f": {counted(len(rows), 'claims')} cannot be evaluated": rows
+        for (backend, board), rows in groups.items()
+    }

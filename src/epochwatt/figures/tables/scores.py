@@ -5,29 +5,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from epochwatt.markup import Markup, element, page, paragraphs, table
+from epochwatt.templates import render
 from epochwatt.text import counted, origin
 
 TITLE = "Predictions of the time and the energy of an epoch"
-BESIDE = (
-    "Each model learns from epochs 1 and 2 of four modes and predicts the others; error of the "
-    "mean over later epochs, % of what was observed. Board minutes: the profiling cost, board time "
-    "of the four modes, epochs 0 to 2. Median over the paper's: how many times the median error of "
-    "the paper's model a model's is, from the same modes and of the same network; the median and "
-    "the middle half. The paper's model of energy learns here from all networks of the row, VGG-11 "
-    "too; in the counts further down it never sees VGG-11.",
-)
-BY_CONSTRUCTION = (
-    "Fits on the twin's prior, by construction: these runs are simulated, and the prior is nearly "
-    "the simulation that made them. That such fits are almost right is no evidence for them."
-)
-COUNTS = (
-    "The paper's models, counted as in its sections 5.7.2 and 5.7.3; in brackets what is "
-    "published, with the criterion of the take-away. A count without the modes that the fit has "
-    "learned from is compared as a share.",
-)
-MORE = "Columns, all fits and all rows: docs/prediction.md, statistics.csv, scores.csv."
-
 PAPER = "paper"  # how the names of its models' fits begin
 
 Row = Mapping[str, str]
@@ -44,15 +25,13 @@ def write_page(folder: str, backend: str, path: str) -> None:
     """
     counts, beside = (_read(Path(folder) / name) for name in ("statistics.csv", "scores.csv"))
     by_construction = any(row["fit"].endswith("by construction") for row in beside)
-    text = page(
-        TITLE,
-        paragraphs([f"{origin([backend])} {', '.join(_devices([counts, beside]))}.", MORE]),
-        element("h2", "Models side by side"),
-        paragraphs([*BESIDE, *([BY_CONSTRUCTION] if by_construction else [])]),
-        *_by_bench(beside, scored),
-        element("h2", "What the paper counts"),
-        paragraphs(COUNTS),
-        *_by_bench([row for row in counts if row["fit"].startswith(PAPER)], told),
+    text = render(
+        "scores.html",
+        title=TITLE,
+        origin=f"{origin([backend])} {', '.join(_devices([counts, beside]))}",
+        by_construction=by_construction,
+        scores=_by_bench(beside, scored),
+        counts=_by_bench([row for row in counts if row["fit"].startswith(PAPER)], told),
     )
     Path(path).write_text(text, "utf-8")
 
@@ -66,7 +45,7 @@ def _devices(tables: Iterable[Iterable[Row]]) -> list[str]:
     return list(dict.fromkeys(row["device"] for rows in tables for row in rows)) or ["no run"]
 
 
-def _by_bench(rows: Sequence[Row], shown: Callable[[Row], dict[str, Any]]) -> list[Markup]:
+def _by_bench(rows: Sequence[Row], shown: Callable[[Row], dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a heading, what is the same in all rows and a table of the rest, for each bench."""
     parts = []
     for bench in dict.fromkeys(row["bench"] for row in rows):
@@ -75,7 +54,7 @@ def _by_bench(rows: Sequence[Row], shown: Callable[[Row], dict[str, Any]]) -> li
         same = [n for n in cells[0] if len(cells) > 1 and len({row[n] for row in cells}) == 1]
         shared = [f"All rows: {n}: {cells[0][n]}." for n in same if cells[0][n]]
         rest = [{n: cell for n, cell in row.items() if n not in same} for row in cells]
-        parts += [element("h3", _heading(own[0])), paragraphs(shared), table(rest)]
+        parts.append({"heading": _heading(own[0]), "shared": shared, "rows": rest})
     return parts
 
 
