@@ -211,7 +211,7 @@ def panel_shown(figure, panel):
         f"results/figures/{{backend}}/{panel}.svg",
         caption="../report/plot_figure.rst",
         category=PAPERS.get(entry.paper, "Own figures"),
-        subcategory=entry.section,
+        subcategory=entry.section or None,
         labels=lambda wildcards: {
             "figure": (
                 panel

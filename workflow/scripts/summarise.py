@@ -13,7 +13,7 @@ def main(snakemake):
             titles=snakemake.params.titles,
             palette=snakemake.params.palette,
             text=snakemake.output.text,
-            page_=snakemake.output.page,
+            page=snakemake.output.page,
         )
 
 

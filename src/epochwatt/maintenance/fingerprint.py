@@ -3,7 +3,8 @@
 Snakemake does not see changes inside an installed package. A rule that runs a script carries
 `params: code=code_of("plot_figure.py")` (workflow/rules/common.smk): the hash covers the script and
 every module of this package that it imports, directly or not. Comments, docstrings, layout and
-descriptions of columns do not count. Measuring rules carry no fingerprint (docs/decisions/0002).
+descriptions of columns do not count. The
+code of a folder includes its HTML templates. Measuring rules carry no fingerprint (docs/decisions/0002).
 """
 
 import ast
@@ -14,6 +15,7 @@ from pathlib import Path
 
 PACKAGE = __name__.split(".")[0]
 ROOT = Path(__file__).parents[2]  # the folder that holds the package
+OWN = Path("src")  # modules of the user, in the working folder
 
 
 def fingerprint(*modules: str, script: str = "") -> str:
@@ -57,8 +59,8 @@ def _path_of(module: str) -> Path:
 
 def _place_of(module: str) -> Path | None:
     """Return the file of a module of ours, found without importing anything."""
-    path = ROOT.joinpath(*module.split("."))
-    places = (path / "__init__.py", path.with_suffix(".py"))
+    paths = [root.joinpath(*module.split(".")) for root in (ROOT, OWN)]
+    places = [place for path in paths for place in (path / "__init__.py", path.with_suffix(".py"))]
     return next((place for place in places if place.exists()), None)
 
 
@@ -91,4 +93,5 @@ def _code_of(path: Path) -> str:
         elif isinstance(node, ast.Constant) and path == ROOT / PACKAGE / "fields.py":
             # a string with a space describes a column or a flag, for docs/reference/columns.md
             node.value = "" if " " in str(node.value) else node.value
-    return ast.dump(tree)
+    beside = sorted(path.parent.glob("*.html")) if path.name == "__init__.py" else []
+    return ast.dump(tree) + "".join(template.read_text(encoding="utf-8") for template in beside)

@@ -1,23 +1,15 @@
-"""The claims for people, by take-away: what holds on which runs, what does not, what is missing."""
+"""Page of the claims, by take-away: what holds on which runs, what does not, what is missing."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from epochwatt.claims.claims_table import ClaimRow, read_claims_table
 from epochwatt.claims.summary import in_short
-from epochwatt.markup import Markup, element, folded, page, paragraphs, table
 from epochwatt.published.numbers import TITLES
 from epochwatt.study.runs import TWIN
+from epochwatt.templates import Rows, render
 from epochwatt.text import counted, label
-
-STATUS_CSS = {"holds": "good", "does_not_hold": "bad"}
-INTRODUCTION = (
-    "Every claim of both papers, judged on the runs of each backend. Simulated claims, which "
-    "nothing measured, are judged again on boards fitted without the take-away (held out). What a "
-    "simulated claim rests on: a mechanism of the simulated boards, whatever its numbers; fitted "
-    "numbers; assumed ones. Fragile: it turns within the spread of the fitted numbers.",
-    "All columns, with tolerances and the runs that were used: results/claims.csv.",
-)
 
 
 def write_claims(claims: str, path: str) -> None:
@@ -28,6 +20,7 @@ def write_claims(claims: str, path: str) -> None:
     claims : claims.csv
     path : where to write
     """
+<<<<<<< HEAD
     findings = read_claims_table(claims)
     parts = [paragraphs(INTRODUCTION)]
     for backend in dict.fromkeys(each.backend for each in findings):
@@ -60,9 +53,24 @@ def takeaway_table(findings: Sequence[ClaimRow]) -> Markup:
             }
             for each in findings
         ]
+=======
+    findings = read_findings(claims)
+    backends = dict.fromkeys(finding.backend for finding in findings)
+    page = render(
+        "claims.html",
+        title="Claims",
+        backends={
+            label(backend).capitalize(): in_short([f for f in findings if f.backend == backend])
+            for backend in backends
+        },
+        papers=_by_take_away(findings),
+        wanted=_by_board([f for f in findings if _is_unmeasured(f)]),
+>>>>>>> figures
     )
+    Path(path).write_text(page, "utf-8")
 
 
+<<<<<<< HEAD
 def _shown(findings: Iterable[ClaimRow], paper: str, takeaway: str) -> list[ClaimRow]:
     own = [each for each in findings if (each.paper, each.takeaway) == (paper, takeaway)]
     return [each for each in own if not _is_untold(each)]
@@ -72,12 +80,44 @@ def _evidence(each: ClaimRow) -> dict[str, str]:
     """Return what a simulated claim is worth; empty of a measured one."""
     fragile = ", fragile" if each.fragile == "yes" else ""
     return {"held out": _status(each.status_held_out), "rests on": each.rests_on + fragile}
+=======
+def _is_unmeasured(finding: Finding) -> bool:
+    """Return whether a finding is only that measured runs are missing."""
+    return finding.backend != TWIN and finding.status == "not_evaluable"
 
 
-def _status(status: str) -> Markup:
-    return element("span", status.replace("_", " "), css=STATUS_CSS.get(status, "grey"))
+def _by_take_away(findings: Sequence[Finding]) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Return title of the paper -> take-away -> rows of its claims; what has no row is left out."""
+    order = dict.fromkeys((finding.paper, finding.take_away) for finding in findings)
+    rows: dict[tuple[str, str], list[dict[str, Any]]] = {place: [] for place in order}
+    for finding in findings:
+        if not _is_unmeasured(finding):
+            rows[finding.paper, finding.take_away].append(_row(finding))
+    papers = {
+        title: {name: rows[of, name] for of, name in order if of == paper and rows[of, name]}
+        for paper, title in TITLES.items()
+    }
+    return {title: take_aways for title, take_aways in papers.items() if take_aways}
+>>>>>>> figures
 
 
+def _row(finding: Finding) -> dict[str, Any]:
+    """Return a claim for its table; only a simulated one has `evidence`."""
+    source = label(finding.backend)
+    fragile = ", fragile" if finding.fragile == "yes" else ""
+    evidence = {"held_out": finding.status_held_out, "rests_on": finding.rests_on + fragile}
+    return {
+        "claim": f"{finding.claim} ({finding.role})",
+        "says": finding.wording,
+        "on": f"{finding.board}; {source}" if finding.board else source,
+        "status": finding.status,
+        "evidence": evidence if finding.backend == TWIN else None,
+        "sides": [side for side in finding.sides.split("; ") if side],
+        "reasons": [s for cell in (finding.missing, finding.why) for s in cell.split("; ") if s],
+    }
+
+
+<<<<<<< HEAD
 def _values(each: ClaimRow) -> Markup:
     """Return both sides, in view where the claim fails, and what is missing or why it fails."""
     sides = [element("div", side) for side in each.comparison.split("; ") if side]
@@ -102,3 +142,17 @@ def _not_evaluable(findings: Sequence[ClaimRow]) -> list[Markup]:
         rows = [{"claim": f.claim, "says": f.claim_text, "missing": f.missing} for f in own]
         parts.append(folded(title, table(rows)))
     return parts
+=======
+def _by_board(findings: Iterable[Finding]) -> dict[str, Rows]:
+    """Return what is missing for which claim, by kind of runs; the title counts the claims."""
+    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for f in findings:
+        row = {"claim": f.claim, "says": f.wording, "missing": f.missing}
+        groups.setdefault((f.backend, f.board), []).append(row)
+    return {
+        f"{label(backend)}; "
+        + (f"claims about any board, on {board}" if board else "the papers' own runs")
+        + f": {counted(len(rows), 'claims')} cannot be evaluated": rows
+        for (backend, board), rows in groups.items()
+    }
+>>>>>>> figures

@@ -1,4 +1,4 @@
-"""What made the results: versions here, software and machines of runs, configuration."""
+"""Page of the versions here, the software and machines of runs, and the configuration."""
 
 import hashlib
 import os
@@ -9,13 +9,13 @@ from importlib import metadata
 from pathlib import Path
 
 from epochwatt import __version__
-from epochwatt.markup import Markup, Rows, element, folded, page, paragraphs, table
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.templates import Rows, render
 from epochwatt.text import label
 
 PACKAGES = ("snakemake", "numpy", "scipy", "pandas", "scikit-learn", "matplotlib", "pydantic")
 NO_COMMIT = "not a git checkout"
-READ = ".yaml"  # files that are shown; of the others only the hash
+SHOWN = ".yaml"  # files whose text is shown; of the others only the hash
 
 
 def write_configuration(files: Iterable[str], records: Mapping[str, str], path: str) -> None:
@@ -31,18 +31,16 @@ def write_configuration(files: Iterable[str], records: Mapping[str, str], path: 
     ------
     RecordError : a record is damaged
     """
-    files = sorted(files)
-    parts = [
-        element("h2", "The workflow"),
-        table(versions()),
-        paragraphs(["As this page was made; it is made anew when a file below or a run changes."]),
-        *_machines(machines(records)),
-        element("h2", "Configuration"),
-        *(folded(name, element("pre", _text(name))) for name in files if name.endswith(READ)),
-        element("h3", "All its files"),
-        table([{"file": name, "SHA-256": _sha256(name)} for name in files]),
-    ]
-    Path(path).write_text(page("Versions and configuration", *parts), "utf-8")
+    names = sorted(files)
+    page = render(
+        "configuration.html",
+        title="Versions and configuration",
+        versions=versions(),
+        machines=machines(records),
+        texts={name: Path(name).read_text("utf-8") for name in names if name.endswith(SHOWN)},
+        hashes=[{"file": name, "SHA-256": _sha256(name)} for name in names],
+    )
+    Path(path).write_text(page, "utf-8")
 
 
 def versions() -> Rows:
@@ -101,14 +99,6 @@ def machines(records: Mapping[str, str]) -> Rows:
 
 def _is_shown(name: str) -> bool:
     return name != "serial" and not name.endswith("_steps_mhz")
-
-
-def _machines(rows: Rows) -> list[Markup]:
-    return [element("h2", "Machines of runs"), table(rows)] if rows else []
-
-
-def _text(path: str) -> str:
-    return Path(path).read_text("utf-8")
 
 
 def _sha256(path: str) -> str:

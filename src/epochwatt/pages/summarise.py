@@ -13,9 +13,9 @@ from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.analysis.summary import PARTS, best_settings, bound_by, run_means, workloads
 from epochwatt.claims.claims_table import ClaimRow, read_claims_table
 from epochwatt.claims.summary import in_short
-from epochwatt.markup import Markup, bar, element, key, page, paragraphs, table
 from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.study.runs import TWIN
+from epochwatt.templates import render
 from epochwatt.text import aligned, counted, origin
 
 # a section each: title -> backends
@@ -37,15 +37,20 @@ LONG_S = 36_000  # told in hours from here on
 PLACE = ("setup", "board", "data", "unit", "storage")  # told of runs that differ in it
 FEW_RUNS = 20  # up to so many have a row each; results/tables/runs.csv has them all
 
-Row = dict[str, str]  # what is Markup stands on the page only
+Row = dict[str, Any]  # texts, and shares of an epoch, which are drawn on the page alone
 
 
 class Table(NamedTuple):
-    """Rows with what is to be known of them."""
+    """Rows with their title and note."""
 
     title: str
     note: str
     rows: list[Row]
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the page draws shares."""
+        return any(isinstance(cell, Mapping) for cell in self.rows[0].values())
 
 
 class Section(NamedTuple):
@@ -62,15 +67,6 @@ class Section(NamedTuple):
             lines += ["", *filter(None, [told.note]), *_aligned(told.rows)]
         return lines
 
-    def parts(self, colours: Mapping[str, str]) -> list[Markup]:
-        """Return it for the page."""
-        parts = [element("h2", self.title), paragraphs(self.head)]
-        for told in self.tables:
-            is_drawn = any(isinstance(cell, Markup) for cell in told.rows[0].values())
-            parts += [element("h3", told.title), paragraphs([told.note] if told.note else [])]
-            parts += [key(colours) if is_drawn else Markup(), table(told.rows)]
-        return parts
-
 
 def write_summary(
     epochs: Iterable[str],
@@ -79,7 +75,7 @@ def write_summary(
     titles: Mapping[str, str],
     palette: Mapping[str, str],
     text: str,
-    page_: str,
+    page: str,
 ) -> None:
     """Write the summary as text (for the terminal) and as a page (for the report).
 
@@ -90,12 +86,12 @@ def write_summary(
     excluded : `run` and `reason` of rows that cannot be had
     titles : model or device -> name for people
     palette : colours of the parts of an epoch, among others
-    text, page_ : where to write
+    text, page : where to write
     """
     table_, findings = read_epochs(epochs), read_claims_table(claims)
     colours = {part: palette[part] for part in PARTS}
     sections = [
-        section(title, of, [f for f in findings if f.backend in backends], titles, colours)
+        section(title, of, [f for f in findings if f.backend in backends], titles)
         for title, backends in SECTIONS.items()
         if len(of := table_[table_.backend.isin(backends)])
     ]
@@ -104,8 +100,8 @@ def write_summary(
     notes = [f"missing: {row['run']} ({row['reason']})" for row in excluded]
     lines = [line for each in sections for line in (*each.lines(), "")]
     Path(text).write_text("\n".join([*lines, *notes, ""] if notes else lines), "utf-8")
-    parts = [part for each in sections for part in each.parts(colours)]
-    Path(page_).write_text(page("Summary", *parts, paragraphs(notes)), "utf-8")
+    html = render("summary.html", title="Summary", sections=sections, colours=colours, notes=notes)
+    Path(page).write_text(html, "utf-8")
 
 
 def section(
@@ -113,7 +109,6 @@ def section(
     epochs: pd.DataFrame,
     findings: Sequence[ClaimRow],
     titles: Mapping[str, str],
-    colours: Mapping[str, str],
 ) -> Section:
     """Return what the runs of one kind of backend say.
 
@@ -121,11 +116,11 @@ def section(
     ----------
     epochs : theirs, as `read_epochs` gives them
     findings : about their claims
-    titles, colours : as `write_summary` takes them
+    titles : as `write_summary` takes them
     """
     means = run_means(epochs)
     told = [
-        Table("Where an epoch goes", OVER_RUNS, place_rows(means, titles, colours)),
+        Table("Where an epoch goes", OVER_RUNS, place_rows(means, titles)),
         Table("Best settings", *best_rows(means, titles)),
     ]
     if len(means) <= FEW_RUNS:
@@ -162,16 +157,14 @@ def headline(epochs: pd.DataFrame) -> list[str]:
     return [*lines, *([NO_POWER] if (epochs.power_scope == "").all() else []), MEANS]
 
 
-def place_rows(
-    means: pd.DataFrame, titles: Mapping[str, str], colours: Mapping[str, str]
-) -> list[Row]:
+def place_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     """Return a row per board and model: runs, time and its parts, energy and power."""
     return [
         {
             **_named(each.about, titles),
             "runs": str(each.n_runs),
             "E2E s": _range(each.e2e_s),
-            "parts": bar(each.shares, colours),
+            "parts": each.shares,
             f"{', '.join(PARTS)} %": ", ".join(f"{100 * each.shares[p]:.1f}" for p in PARTS),
             **({"energy Wh": _range(each.energy_wh)} if each.energy_wh else {}),
             **({"power W": _range(each.power_w)} if each.power_w else {}),
@@ -246,6 +239,6 @@ def _short(value: float) -> str:
 
 def _aligned(rows: Sequence[Row]) -> list[str]:
     """Return rows for the terminal, without what is drawn; what is not there is a dash."""
-    drawn = {name for row in rows for name, cell in row.items() if isinstance(cell, Markup)}
+    drawn = {name for row in rows for name, cell in row.items() if isinstance(cell, Mapping)}
     names = [name for name in dict.fromkeys(n for row in rows for n in row) if name not in drawn]
     return aligned([names, *([row.get(name, "-") for name in names] for row in rows)])

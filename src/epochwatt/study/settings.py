@@ -24,6 +24,7 @@ from epochwatt.study.yaml_files import read_yaml
 CONFIG = "config/config.yaml"
 FLAGS = "config/flags.yaml"
 PLOTTING = "config/plotting.yaml"
+PACKAGES = Path(__file__).parents[2]  # the folder that holds this package
 FIGURE_NAME = re.compile("[a-z][a-z0-9_]*")  # part of the name of a rule and of files
 
 
@@ -169,7 +170,7 @@ def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> 
         idle_studies=read_rows(IdleStudy, root / FILE) if SIMULATED in asked_names(config) else {},
         paper_studies=frozenset(s for s in studies if studies[s].get("setup", "own") != "own"),
     )
-    _check_figures(settings.plotting, studies)
+    _check_figures(settings.plotting, studies, root)
     return settings
 
 
@@ -181,7 +182,7 @@ def _flag_effects(root: Path) -> dict[str, str]:
     return {flag: rows[flag].effect for flag in fields.FLAGS}
 
 
-def _check_figures(plotting: Plotting, studies: Mapping[str, Any]) -> None:
+def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -> None:
     for name, figure in plotting.figures.items():
         if not FIGURE_NAME.fullmatch(name):
             raise ConfigError(
@@ -189,6 +190,7 @@ def _check_figures(plotting: Plotting, studies: Mapping[str, Any]) -> None:
                 where=PLOTTING,
                 allowed="lower-case letters, digits and underscores, a letter first",
             )
+        _check_drawing(name, figure, root)
         for panel in figure.panels:
             if not re.fullmatch(f"{name}[a-z]?", panel):
                 _check_key(f"figures.{name}.panels", panel, [name, f"{name}a", f"{name}b", "..."])
@@ -200,6 +202,18 @@ def _check_figures(plotting: Plotting, studies: Mapping[str, Any]) -> None:
                     f"{PLOTTING}: figures.{name}.studies names {study!r}\n"
                     f"  {STUDIES} has: {', '.join(studies)}"
                 )
+
+
+def _check_drawing(name: str, figure: Figure, root: Path) -> None:
+    """Refuse a module that is neither of this package nor in src/ of the checkout."""
+    path = Path(*drawing_module(figure).split(".")).with_suffix(".py")
+    if not any((place / path).is_file() for place in (PACKAGES, root / "src")):
+        raise ConfigError(
+            f"figures.{name}.draw is {figure.draw!r}, and there is no such module",
+            where=PLOTTING,
+            allowed="a function of a module of epochwatt.figures, or of your own",
+            do=f"write src/{path} (docs/how-to/add-a-figure.md)",
+        )
 
 
 def drawing_module(figure: Figure) -> str:

@@ -86,7 +86,7 @@ def test_a_board_is_named_with_where_its_data_are_from_and_held_out_of_nothing(
 def test_measured_runs_that_are_missing_are_folded_together(shown):
     gone = {"status": "not_evaluable", "comparison": "", "missing": "run sigmetrics2023 agx"}
     page = shown(HOST | gone, HOST | gone | {"claim": "T1b"}, TWIN)
-    above, _, below = page.partition("What further measurements would tell")
+    above, _, below = page.partition("What further measurements would show")
     assert "T1b" not in above
     assert "2 claims cannot be evaluated" in below
     assert below.count("run sigmetrics2023 agx") == 2

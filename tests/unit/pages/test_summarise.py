@@ -194,7 +194,7 @@ def test_a_fake_board_is_never_called_measured(summary):
 def test_page_draws_the_parts_in_their_colours_and_loads_nothing(summary):
     lines, page = summary([{}, {}], [{}, {}])
     assert "stall 37.5 %, compute 56.2 %, overhead 6.2 %" in page
-    assert set(re.findall("fill='(.*?)'", page)) == {"#111111", "#222222", "#333333"}
+    assert set(re.findall('fill="(.*?)"', page)) == {"#111111", "#222222", "#333333"}
     assert re.findall(r"(?:src|href)=", page) == []
     for cell in table(lines, PLACES)[1]:
         assert f">{cell}</td>" in page

@@ -251,7 +251,7 @@ two:
 """
 FIGURE = """\
   {name}:
-    draw: a.b
+    draw: epochwatt.figures.sigmetrics2023.fig02.draw
     studies: [{studies}]
     panels:
       {name}: {{title: t, width_in: 5.0, height_in: 3.2}}

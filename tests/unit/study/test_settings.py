@@ -103,7 +103,7 @@ def test_where_leaves_out_other_runs_of_the_studies(checkout):
 
 
 def test_backend_has_the_figures_of_its_runs_and_of_its_idle_powers(checkout):
-    figure = "figures:\n  fig07: {draw: a.b, studies: [], panels: {}}"
+    figure = "figures:\n  fig07: {draw: epochwatt.figures.front.draw, studies: [], panels: {}}"
     checkout.edit("plotting.yaml", "figures:", figure)
     settings = checkout.settings()
     assert settings.figures("host", idle=False) == ["fig02"]

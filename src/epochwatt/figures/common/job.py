@@ -1,5 +1,6 @@
 """What a figure is drawn from, and the way its panels are opened and saved."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from epochwatt.figures.common.runs import RunData, note, read_runs
 from epochwatt.figures.common.verdicts import not_borne_out
 from epochwatt.study.runs import TWIN
 
+OWN = "src"  # folder of the user's own modules
 DEVICES = ("agx", "nx", "nano")  # in the order of the paper's figures
 
 
@@ -160,18 +162,19 @@ class Job:
 def draw_figure(job: Job) -> None:
     """Draw all panels of a figure with the function that config/plotting.yaml names.
 
+    A module of your own lies in src/ of the working folder.
+
     Raises
     ------
     ConfigError : there is no such function, or it takes other parameters
     """
+    if OWN not in sys.path:
+        sys.path.append(OWN)
     module, _, name = job.draw.rpartition(".")
     where = f"config/plotting.yaml: figures.{job.figure}"
     try:
         function = getattr(import_module(module), name)
         arguments = signature(function).bind(job, **job.parameters)
-    except ModuleNotFoundError as error:
-        do = "put the module into src/ of the checkout, or on the Python path"
-        raise ConfigError(f"no module {error.name}", where=f"{where}.draw", do=do) from error
     except (AttributeError, TypeError) as error:
         raise ConfigError(f"{job.draw}: {error}", where=where) from error
     function(*arguments.args, **arguments.kwargs)

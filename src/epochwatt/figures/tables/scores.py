@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from epochwatt.markup import Markup, element, page, paragraphs, table
+from epochwatt.templates import render
 from epochwatt.text import counted, origin
 
 TITLE = "Predictions of the time and the energy of an epoch"
+<<<<<<< HEAD
 BESIDE = (
     "Each model learns from epochs 1 and 2 of four modes and predicts the others; error of the "
     "mean over later epochs, % of what was observed. Board minutes: the profiling cost, board time "
@@ -28,6 +29,8 @@ COUNTS = (
 )
 MORE = "Columns and fits: docs/explanation/fitted-models.md; all rows: statistics.csv, scores.csv."
 
+=======
+>>>>>>> figures
 PAPER = "paper"  # how the names of its models' fits begin
 
 Row = Mapping[str, str]
@@ -44,15 +47,13 @@ def write_page(folder: str, backend: str, path: str) -> None:
     """
     counts, beside = (_read(Path(folder) / name) for name in ("statistics.csv", "scores.csv"))
     by_construction = any(row["fit"].endswith("by construction") for row in beside)
-    text = page(
-        TITLE,
-        paragraphs([f"{origin([backend])} {', '.join(_devices([counts, beside]))}.", MORE]),
-        element("h2", "Models side by side"),
-        paragraphs([*BESIDE, *([BY_CONSTRUCTION] if by_construction else [])]),
-        *_by_bench(beside, scored),
-        element("h2", "What the paper counts"),
-        paragraphs(COUNTS),
-        *_by_bench([row for row in counts if row["fit"].startswith(PAPER)], told),
+    text = render(
+        "scores.html",
+        title=TITLE,
+        origin=f"{origin([backend])} {', '.join(_devices([counts, beside]))}",
+        by_construction=by_construction,
+        scores=_by_bench(beside, scored),
+        counts=_by_bench([row for row in counts if row["fit"].startswith(PAPER)], told),
     )
     Path(path).write_text(text, "utf-8")
 
@@ -66,7 +67,7 @@ def _devices(tables: Iterable[Iterable[Row]]) -> list[str]:
     return list(dict.fromkeys(row["device"] for rows in tables for row in rows)) or ["no run"]
 
 
-def _by_bench(rows: Sequence[Row], shown: Callable[[Row], dict[str, Any]]) -> list[Markup]:
+def _by_bench(rows: Sequence[Row], shown: Callable[[Row], dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a heading, what is the same in all rows and a table of the rest, for each bench."""
     parts = []
     for bench in dict.fromkeys(row["bench"] for row in rows):
@@ -75,7 +76,7 @@ def _by_bench(rows: Sequence[Row], shown: Callable[[Row], dict[str, Any]]) -> li
         same = [n for n in cells[0] if len(cells) > 1 and len({row[n] for row in cells}) == 1]
         shared = [f"All rows: {n}: {cells[0][n]}." for n in same if cells[0][n]]
         rest = [{n: cell for n, cell in row.items() if n not in same} for row in cells]
-        parts += [element("h3", _heading(own[0])), paragraphs(shared), table(rest)]
+        parts.append({"heading": _heading(own[0]), "shared": shared, "rows": rest})
     return parts
 
 

@@ -1,10 +1,10 @@
-"""The one way to write a table: CSV, and a page for the report."""
+"""Write a table as CSV and as a page of the report."""
 
 import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from epochwatt.markup import Rows, columns, page, paragraphs, table
+from epochwatt.templates import Rows, columns, render
 
 
 def save(
@@ -23,5 +23,5 @@ def save(
         writer = csv.DictWriter(handle, columns(rows), restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    tables = [table(each) for each in shown or [rows]]
-    Path(f"{stem}.html").write_text(page(title, *tables, paragraphs(notes)), "utf-8")
+    page = render("tables.html", title=title, tables=shown or [rows], notes=notes)
+    Path(f"{stem}.html").write_text(page, "utf-8")

@@ -54,7 +54,7 @@ def test_models_side_by_side_come_first_and_each_bench_says_what_its_rows_share(
 
 def test_what_says_nothing_is_said_so_or_left_out(tmp_path):
     text = page_of(tmp_path, "twin")
-    assert "tied within 1 %</td><td class='short'>none</td>" in text
+    assert 'tied within 1 %</td><td class="short">none</td>' in text
     assert "1 (1 to 1)" not in text
     assert ">2106</td>" in text
 
