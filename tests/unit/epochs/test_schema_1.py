@@ -11,16 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from epochwatt.figures.runs import read_runs
 
 from epochwatt import fields
 from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.claims.number_sources import EpochTable, read_rows
 from epochwatt.epochs.collect import collect_run
-<<<<<<< HEAD
-=======
 from epochwatt.figures.common.runs import read_runs
->>>>>>> figures
 from epochwatt.prediction.data.workloads import read_workloads
 from epochwatt.records.run_folder import RunFolder
 

@@ -9,28 +9,6 @@ from epochwatt.templates import render
 from epochwatt.text import counted, origin
 
 TITLE = "Predictions of the time and the energy of an epoch"
-<<<<<<< HEAD
-BESIDE = (
-    "Each model learns from epochs 1 and 2 of four modes and predicts the others; error of the "
-    "mean over later epochs, % of what was observed. Board minutes: the profiling cost, board time "
-    "of the four modes, epochs 0 to 2. Median over the paper's: how many times the median error of "
-    "the paper's model a model's is, from the same modes and of the same network; the median and "
-    "the middle half. The paper's model of energy learns here from all networks of the row, VGG-11 "
-    "too; in the counts further down it never sees VGG-11.",
-)
-BY_CONSTRUCTION = (
-    "Fits on the twin's prior, by construction: these runs are simulated, and the prior is nearly "
-    "the simulation that made them. That such fits are almost right is no evidence for them."
-)
-COUNTS = (
-    "The paper's models, counted as in its sections 5.7.2 and 5.7.3; in brackets what is "
-    "published, with the criterion of the take-away. A count without the modes that the fit has "
-    "learned from is compared as a share.",
-)
-MORE = "Columns and fits: docs/explanation/fitted-models.md; all rows: statistics.csv, scores.csv."
-
-=======
->>>>>>> figures
 PAPER = "paper"  # how the names of its models' fits begin
 
 Row = Mapping[str, str]
