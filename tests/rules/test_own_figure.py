@@ -1,4 +1,4 @@
-"""docs/how-to/add-a-figure.md, followed: a figure of one's own is a function and an entry of plotting.yaml."""
+"""docs/how-to/add-a-figure.md, followed: a function and an entry of plotting.yaml draw a figure."""
 
 import csv
 import re

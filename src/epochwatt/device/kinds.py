@@ -7,8 +7,8 @@ To add a kind, add a row (docs/how-to/add-a-board.md).
 A kind is named as NVIDIA names the product, in lower case: Jetson AGX Orin is `agx_orin`. What
 nobody has published is None or empty, and code that needs it reports that it is not known.
 
-Sources: docs/reference/sources.md, and the comment at a number that has another one. The root helper carries
-a copy of this module, so it imports only the standard library.
+Sources: docs/reference/sources.md, and the comment at a number that has another one. The root
+helper carries a copy of this module, so it imports only the standard library.
 """
 
 from typing import Dict, Mapping, NamedTuple, Optional, Tuple

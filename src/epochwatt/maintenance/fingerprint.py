@@ -4,7 +4,8 @@ Snakemake does not see changes inside an installed package. A rule that runs a s
 `params: code=code_of("plot_figure.py")` (workflow/rules/common.smk): the hash covers the script and
 every module of this package that it imports, directly or not. Comments, docstrings, layout and
 descriptions of columns do not count. The
-code of a folder includes its HTML templates. Measuring rules carry no fingerprint (docs/decisions/0002).
+code of a folder includes its HTML templates. Measuring rules carry no fingerprint
+(docs/decisions/0002).
 """
 
 import ast

@@ -46,7 +46,7 @@ def _by_take_away(findings: Sequence[ClaimRow]) -> dict[str, dict[str, list[dict
     rows: dict[tuple[str, str], list[dict[str, Any]]] = {place: [] for place in order}
     for finding in findings:
         if not _is_unmeasured(finding):
-            rows[finding.paper, finding.take_away].append(_row(finding))
+            rows[finding.paper, finding.takeaway].append(_row(finding))
     papers = {
         title: {name: rows[of, name] for of, name in order if of == paper and rows[of, name]}
         for paper, title in TITLES.items()
