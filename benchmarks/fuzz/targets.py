@@ -23,6 +23,7 @@ from benchmarks import template
 from benchmarks.fuzz import logs_2023, machine
 from benchmarks.fuzz.target import Target, on_file, written_to
 from benchmarks.results import REPOSITORY
+from epochwatt import fields
 from epochwatt.analysis import collect_idle as idle
 from epochwatt.analysis import collect_study as tables
 from epochwatt.analysis import compare
@@ -34,11 +35,11 @@ from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.device import last_measurement
 from epochwatt.fakeboard import replay
+from epochwatt.import_2023.logs import KINDS, read_folder
 from epochwatt.published import numbers as published
 from epochwatt.records import checksums
 from epochwatt.records.run_folder import RunFolder
-from epochwatt.study.imported import IMPORTED, imported_runs
-from epochwatt.study.logs_2023 import KINDS, read_folder
+from epochwatt.study.imported import SOURCE, imported_runs
 from epochwatt.study.settings import load_settings
 from epochwatt.training import cifar, idx, landmarks
 from epochwatt.training.data import JpegTree, folder_name, open_dataset
@@ -287,16 +288,16 @@ def logs(folder: Path) -> Iterator[Target]:
 def others(folder: Path) -> Iterator[Target]:
     """Runs that were imported, and the papers' checkpoint."""
     place = folder / "targets/imported"
-    path = place / IMPORTED / template.RUN / "source.json"
+    path = place / "measured" / template.RUN / SOURCE
     path.parent.mkdir(parents=True)
     told = json.loads((folder / "factors.json").read_text("utf-8"))
     source = {
         **{
             "run": template.RUN,
-            "schema_version": 1,
+            "schema_version": fields.SCHEMA_VERSION,
             "factors": {**told, "imported": "scripts-2023"},
         },
-        **{"canonical": json.dumps(told), "epochs": 3},
+        **{"canonical": json.dumps(told)},
     }
     path.write_text(json.dumps(source), "utf-8")
     yield on_file(path, "json", lambda: [r.parts for r in imported_runs(place).values()])

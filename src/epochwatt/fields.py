@@ -76,6 +76,9 @@ FACTORS = (
     _f("gpu_timing", "str", "", "synchronised (the papers' way) or pooled", "synchronised"),
     _f("seed", "int", "", "seed of weights, order and augmentation", 0),
     _f("epochs_per_job", "int", "epochs", "epochs measured by one process before it ends", 1),
+    _f(
+        "imported", "str", "", "program whose logs the run was made from; empty: measured by us", ""
+    ),
 )
 
 FACTOR_DEFAULTS: Dict[str, Any] = {f.name: f.default for f in FACTORS if f.default is not REQUIRED}

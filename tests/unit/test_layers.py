@@ -74,8 +74,8 @@ def test_the_page_for_contributors_names_every_layer_in_order():
     page = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
     named = [
         name.removesuffix(".py").rstrip("/")
-        for cell in re.findall(r"^\| (`[a-z_/.]+`(?:, `[a-z_/.]+`)*) \|", page, re.M)
-        for name in re.findall(r"`([a-z_/.]+)`", cell)
+        for cell in re.findall(r"^\| (`[a-z0-9_/.]+`(?:, `[a-z0-9_/.]+`)*) \|", page, re.M)
+        for name in re.findall(r"`([a-z0-9_/.]+)`", cell)
     ]
     layers.remove("__main__")
     assert [name for name in named if name in layers] == layers[::-1]

@@ -7,15 +7,16 @@ from pathlib import Path
 import pandas as pd
 
 from epochwatt import fields
+from epochwatt.epochs.table import DEFAULTS, REMAKE
 from epochwatt.errors import RecordError
 from epochwatt.text import ORIGINS
 
 _DTYPES = {"str": "string", "int": "Int64", "float": "float64", "bool": "bool"}
 
 
-# What every table of epochs has; others may be younger than an imported run.
+# What every table of epochs has; other columns may be younger.
 _NEEDED = (
-    *fields.names((fields.RUN_COLUMN, *fields.FACTORS)),
+    *("run", *(f.name for f in fields.FACTORS if f.name not in DEFAULTS)),
     *("epoch", "e2e_s", "wait_s", "copy_s", "stall_s", "compute_s"),
     *(f.name for f in fields.EPOCH_COLUMNS if f.kind == "bool"),
     "flags",
@@ -53,12 +54,11 @@ def _read(path: str | Path, dtypes: Mapping[str, str]) -> pd.DataFrame:
         if unknown := sorted(set(table.backend.fillna("")) - set(ORIGINS)):
             raise ValueError(f"it has a backend {unknown[0]!r}")
     except (ValueError, TypeError, OverflowError, *_WARNINGS) as error:  # pandas' own among them
-        raise RecordError(
-            f"{path} is no table of epochs: {error}\n  remove it and start again: it is then made "
-            "anew from the records"
-        ) from error
-    later = {name: pd.Series(dtype=kind) for name, kind in dtypes.items() if name not in table}
-    return table.assign(**later)
+        raise RecordError(f"{path} is no table of epochs: {error}", do=REMAKE) from error
+    for name, dtype in dtypes.items():
+        if name not in table:
+            table[name] = pd.Series(DEFAULTS.get(name), index=table.index, dtype=dtype)
+    return table
 
 
 def epoch_sets(epochs: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -94,7 +94,7 @@ def find_runs(told: str) -> pd.DataFrame:
     if not paths:
         there = [path.parent.name for path in _own_runs()]
         raise EpochwattError(
-            f"no run is called {told!r}, in results/runs and imported\n"
+            f"no run is called {told!r}, in results/runs\n"
             f"  there are: {first_of(there) or 'none (`make run` makes them)'}; allowed: the id of "
             "a run, a pattern of ids in quotes ('twin-nx-*'), or a folder of results with "
             "runs/RUN/epochs.csv"
@@ -104,8 +104,7 @@ def find_runs(told: str) -> pd.DataFrame:
 
 def _own_runs() -> list[Path]:
     """Return the table of epochs of each run of this checkout."""
-    places = ("results/runs", "imported")
-    return [path for place in places for path in sorted(Path(place).glob("*/epochs.csv"))]
+    return sorted(Path("results/runs").glob("*/epochs.csv"))
 
 
 def compared_factors(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, tuple[str, str]]:

@@ -3,7 +3,6 @@
 Both answer the same questions (`Source`), so that a predicate can be judged on either.
 """
 
-import csv
 import math
 import statistics
 from collections import defaultdict
@@ -11,10 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from epochwatt import fields
 from epochwatt.claims.tolerances import KEYWORDS, PRINTED
 from epochwatt.claims.verdict import NotEvaluable, Points
-from epochwatt.errors import RecordError
+from epochwatt.epochs import table
 from epochwatt.published.numbers import MEANT_EPOCHS, QUALIFIERS, Measurement, single
 from epochwatt.text import counted
 
@@ -81,35 +79,8 @@ def _float(row: Row, column: str) -> float:
 
 
 def read_rows(paths: Iterable[str | Path]) -> list[dict[str, Any]]:
-    """Return the rows of several `epochs.csv` (`fields.RUN_EPOCH_COLUMNS`), as types say."""
-    kinds = {field.name: field.kind for field in fields.RUN_EPOCH_COLUMNS}
-    rows = []
-    for path in paths:
-        try:
-            with open(path, newline="", encoding="utf-8") as handle:
-                header, *cells = list(csv.reader(handle, strict=True)) or [[]]
-            rows += [
-                {
-                    name: _typed(kinds.get(name, "str"), cell)
-                    for name, cell in zip(fields.current_names(header), row, strict=True)
-                }
-                for row in cells
-                if row
-            ]
-        except (ValueError, TypeError, csv.Error) as error:
-            raise RecordError(
-                f"{path} is no table of epochs: {error}\n  remove it and start again: it is then "
-                "made anew from the records"
-            ) from error
-    return rows
-
-
-def _typed(kind: str, cell: str) -> Any:
-    if kind == "str" or cell == "":
-        return cell
-    return (
-        cell.lower() == "true" if kind == "bool" else float(cell) if kind == "float" else int(cell)
-    )
+    """Return the rows of several `epochs.csv`; raises RecordError as `epochs.table.read_rows`."""
+    return [row for path in paths for row in table.read_rows(path)]
 
 
 def statistic(metric: str, rows: Iterable[Row], epoch: str) -> float:

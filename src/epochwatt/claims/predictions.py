@@ -36,7 +36,7 @@ def read_predictions(folder: str, terms: Terms) -> Predictions:
     """
     found, meant = Predictions(), set()
     known = files.read_json(f"{folder}/power_modes.json")["benches"]
-    for place, bench in sorted(enumerate(known), key=lambda of: bool(of[1]["imported"])):
+    for place, bench in sorted(enumerate(known), key=lambda of: bool(of[1]["about"]["imported"])):
         best = (BEST, bench["about"]["device"], "", "")
         data = [{**bench["about"], **of} for of in bench["data"].values()]
         if bench["choices"] and best not in found and all(_is_meant(of, terms) for of in data):
@@ -68,7 +68,9 @@ def predicted(rows: Iterable[Row], modes: Modes, terms: Terms) -> Predictions:
         for run in meant
     }
     found: Predictions = {}
-    for bench in sorted(benches(workloads_of(meant, numbers)), key=lambda of: of.is_imported):
+    for bench in sorted(
+        benches(workloads_of(meant, numbers)), key=lambda of: bool(of.about["imported"])
+    ):
         device = str(bench.about["device"])
         if (BEST, device, "", "") in found:
             continue

@@ -93,9 +93,9 @@ def import_2023(folder: Path, **options: str | int) -> None:
     (docs/how-to/import-2023.md). The options say what the logs do not; they hold for all runs of
     FOLDER.
     """
-    from epochwatt.study.import_2023 import Told, import_folder
+    from epochwatt.import_2023.records import RunOptions, import_folder
 
-    click.echo("\n".join(import_folder(folder, Told(**options))))  # type: ignore[arg-type]
+    click.echo("\n".join(import_folder(folder, RunOptions(**options))))  # type: ignore[arg-type]
 
 
 @click.command(

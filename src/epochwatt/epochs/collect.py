@@ -136,6 +136,8 @@ def epoch_row(
     )
     if changed(meta, first):
         row["flags"].add("machine_changed")
+    for table in (row, *scopes):
+        table.update((name, None) for name in meta.get("unknown", ()) if name in table)
     return row, scopes
 
 
@@ -162,7 +164,8 @@ def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
     flags = set()
     if overhead_s < -OVERHEAD_TOLERANCE * meta["e2e_s"]:
         flags.add("overhead_negative")
-    if meta["loss"] is None and meta.get("backend") != fields.TWIN:  # the twin learns nothing
+    told = meta.get("backend") != fields.TWIN and "loss" not in meta.get("unknown", ())
+    if meta["loss"] is None and told:  # the twin learns nothing
         flags.add("loss_not_finite")
     return flags
 

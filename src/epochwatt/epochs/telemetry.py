@@ -34,7 +34,9 @@ STUCK_S = 30.0  # a total that does not move for so long is no reading of a mach
 # of the readings; rails are converted one after another, so single ones may contradict each other
 CONTRADICTED = 0.05
 MISSING_PCT = 10.0  # of an epoch; the papers' sum of less would pass for all of it
-USAGE = (  # column of epochs.csv, source, column of its samples
+# Column of epochs.csv, source, column of its samples. A source may come in parts (`host-disk`),
+# whose columns were read at instants of their own.
+USAGE = (
     ("cpu_util_pct", "host", "cpu_util_pct"),
     ("gpu_util_pct", "nvml", "gpu_util_pct"),
     ("gpu_util_pct", "board", "gpu_util_pct"),
@@ -80,8 +82,9 @@ def usage(record: EpochRecord, samples: Samples) -> dict[str, float | None]:
     window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
     columns: dict[str, float | None] = {}
     for name, source, column in USAGE:
-        table = samples.get(source, {})
-        if column not in table:
+        parts = (samples[part] for part in samples if part.split("-")[0] == source)
+        table = next((part for part in parts if column in part), None)
+        if table is None:
             continue
         mean = rate_mean if name in RATES else window_mean
         columns[name] = _known(mean(table["t_mono_s"], table[column], *window))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import fields
+from epochwatt.maintenance.schemas import write_schemas
 from epochwatt.study import config
 from epochwatt.study.settings import load_settings
 
@@ -161,3 +162,4 @@ def _key_default(key: str, model: type[config.Closed]) -> str:
 if __name__ == "__main__":
     for page, text in pages().items():
         Path(page).write_text(text, encoding="utf-8")
+    write_schemas()

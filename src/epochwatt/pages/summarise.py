@@ -146,10 +146,8 @@ def headline(epochs: pd.DataFrame) -> list[str]:
         flags = sorted({flag for cell in invalid["flags"] for flag in cell.split()})
         n_epochs = counted(len(invalid), "epochs")
         lines.append(f"{n_epochs} not valid and left out of means: {', '.join(flags)}.")
-    imported = epochs[epochs.timing_method == "imported_cuda_events"]
-    if len(imported):
-        n_runs = counted(imported.run.nunique(), "runs")
-        lines.append(f"{n_runs} imported from logs of the 2023 scripts.")
+    for program, runs in epochs[epochs.imported.ne("")].groupby("imported").run:
+        lines.append(f"{counted(runs.nunique(), 'runs')} imported from logs of {program}.")
     without = set(epochs.run) - set(run_means(epochs).run)
     if without:
         n_runs = counted(len(without), "runs")

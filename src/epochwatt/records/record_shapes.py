@@ -70,6 +70,7 @@ RECORD.update(
         "measurement_id": TEXT,
         "boot_id": TEXT,
         "minibatches_sha256": TEXT,
+        "unknown?": [WORD],
         "tail_s?": NUMBER,
         "cache?": (
             None,

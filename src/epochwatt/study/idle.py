@@ -36,8 +36,6 @@ def idles(settings: Settings) -> dict[str, Idle]:
     """Return the idle powers by id: of boards that tell them, in each mode of a selected run."""
     found: dict[str, Idle] = {}
     for run in settings.table.runs.values():
-        if run.is_imported:
-            continue
         seconds = settings.devices.get(run.factors["device"], "the run").idle_s
         if run.factors["backend"] in ("jetson", "fake") and seconds:
             idle = _idle(run, seconds)

@@ -1,51 +1,54 @@
-"""Runs that were taken over from elsewhere: what `epochwatt import-2023` left in `imported/`."""
+"""Runs whose records were made from logs of another program, not measured by this one.
+
+Their records lie in `measured/` like all others; `source.json` beside them says what they are.
+"""
 
 from pathlib import Path
 
 from epochwatt import fields
-from epochwatt.errors import RecordError
+from epochwatt.errors import ConfigError, RecordError
 from epochwatt.records import files
 from epochwatt.records.record_shapes import FACTORS
-from epochwatt.records.shapes import COUNT, TEXT, WHOLE, WORD
+from epochwatt.records.run_folder import RunFolder
+from epochwatt.records.shapes import TEXT, WHOLE, WORD
+from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import Run
 
-IMPORTED = "imported"  # their folder, and the name that selects them in config/config.yaml
+IMPORTED = "imported"  # the name that selects them in config/config.yaml
 SOURCE = "source.json"
 _SOURCE = {
     "run": WORD,
     "schema_version": WHOLE,
-    "factors": {
-        **{name: FACTORS[name + "?"] for name in fields.names(fields.FACTORS)},
-        "imported": WORD,
-    },
+    "factors": {name: FACTORS[name + "?"] for name in fields.names(fields.FACTORS)},
     "canonical": TEXT,
-    "epochs": COUNT,
 }
+_AGAIN = "import its logs again, or remove its folder"
 
 
 def imported_runs(root: Path = Path()) -> dict[str, Run]:
     """Return the imported runs of a checkout by id; none of them is ever measured here.
 
-    Raises RecordError when one of them says that it is another, or has an older form.
+    Raises RecordError when one is damaged or renamed, ConfigError for those of an older version.
     """
+    if old := sorted((root / IMPORTED).glob(f"[!.]*/{SOURCE}")):
+        raise ConfigError(
+            f"{old[0].parent} was imported by an older version, which kept no records",
+            do=f"import its logs again; they go to {MEASURED}/. Then remove {IMPORTED}/",
+        )
     runs = {}
-    for path in sorted((root / IMPORTED).glob(f"[!.]*/{SOURCE}")):
+    for path in sorted((root / MEASURED).glob(f"[!.]*/{SOURCE}")):
         try:
             source = files.read_json(str(path), _SOURCE)
         except RecordError as error:
-            raise RecordError(f"{error}\n  import its logs again, or remove its folder") from error
-        told = source["run"], source["schema_version"]
-        if told[0] != path.parent.name or told[1] not in fields.READABLE_SCHEMAS:
-            raise RecordError(
-                f"{path} is that of run {told[0]} in schema version {told[1]}\n"
-                f"  wanted: its folder's name, {' or '.join(map(str, fields.READABLE_SCHEMAS))}; "
-                "import its logs again"
-            )
+            raise RecordError(str(error), do=_AGAIN) from error
+        if source["run"] != path.parent.name:
+            raise RecordError(f"{path} belongs to run {source['run']}", do=_AGAIN)
+        epochs = RunFolder(str(root / MEASURED), source["run"]).measured()
         runs[source["run"]] = Run(
             id=source["run"],
             factors=source["factors"],
             canonical=source["canonical"],
-            epochs=source["epochs"],
+            epochs=len(epochs),
             studies=(IMPORTED,),
             data_root="",
             python=(),

@@ -40,8 +40,7 @@ def plan_lines(settings: Settings) -> list[str]:
         left_s = left * epoch_s + _jobs_left(run, done) * JOB_S
         total_s, total_left = total_s + left_s, total_left + left
         cells = (run.id, " ".join(run.studies), str(run.epochs), str(len(done)))
-        said = "imported" if run.is_imported else f"{epoch_s:.3g} ({basis})"
-        rows.append((*cells, said, _duration(left_s) if left else "-"))
+        rows.append((*cells, f"{epoch_s:.3g} ({basis})", _duration(left_s) if left else "-"))
     rows += [_simulated_row(run) for run in simulated]
     lines = aligned([_HEADER, *rows])
     lines += [f"excluded: {run.id} ({why})" for run, why in settings.table.excluded]
@@ -75,8 +74,6 @@ def _simulated_row(run: Run) -> tuple[str, str, str, str, str, str]:
 
 def _done(run: Run) -> list[int]:
     """Return the epochs that are there."""
-    if run.is_imported:
-        return list(range(run.epochs))
     return [k for k in range(run.epochs) if RunFolder(MEASURED, run.id).has(k)]
 
 
@@ -148,7 +145,7 @@ def _epoch_estimate_s(
     """Return seconds per epoch and where they come from: this run, runs like it, or a guess."""
     own = known[run.id]
     if own is not None:
-        return own, "measured"
+        return own, "imported" if run.factors["imported"] else "measured"
     alike = ("backend", "device", "instance", "model", "recipe")
     others = [
         e2e_s
@@ -200,8 +197,9 @@ def find_run(settings: Settings, run_id: str) -> Run:
 def why_lines(settings: Settings, run_id: str, studies: Sequence[str] = ()) -> list[str]:
     """Return what would run for a run and why: its epochs, then Snakemake's own word."""
     run = find_run(settings, run_id)
-    if run.is_imported:
-        return [f"{run.id}: {counted(run.epochs, 'epochs')}, imported; none is ever measured here"]
+    if imported := run.factors["imported"]:
+        n_epochs = counted(run.epochs, "epochs")
+        return [f"{run.id}: {n_epochs}, imported ({imported}); none is ever measured here"]
     lines = [f"{run.id}: {counted(run.epochs, 'epochs')} asked for by {', '.join(run.studies)}"]
     if run.is_simulated:
         lines.append("  simulated on the twin, all at once: no epoch is ever measured")

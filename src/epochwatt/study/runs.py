@@ -40,11 +40,6 @@ class Run:
         )
 
     @property
-    def is_imported(self) -> bool:
-        """Whether it was measured elsewhere and taken over: nothing is measured for it here."""
-        return "imported" in self.factors
-
-    @property
     def is_simulated(self) -> bool:
         """Whether the twin makes it: nothing is measured for it anywhere."""
         return bool(self.factors["backend"] == TWIN)
@@ -52,17 +47,17 @@ class Run:
     @property
     def epochs_csv(self) -> str:
         """Path of the table of its epochs."""
-        return f"{'imported' if self.is_imported else 'results/runs'}/{self.id}/epochs.csv"
+        return f"results/runs/{self.id}/epochs.csv"
 
     @property
     def records(self) -> str:
-        """Folder with the records of its epochs; a run that was taken over has none."""
+        """Folder with the records of its epochs."""
         return f"{'results/simulated' if self.is_simulated else 'measured'}/{self.id}"
 
     @property
     def parts(self) -> list[tuple[int, int]]:
         """First and last epoch of each job that measures, in order; none where none does."""
-        if self.is_imported or self.is_simulated:
+        if self.factors["imported"] or self.is_simulated:
             return []
         step = self.factors["epochs_per_job"]
         return [(k, min(k + step, self.epochs) - 1) for k in range(0, self.epochs, step)]

@@ -203,8 +203,9 @@ def test_a_damaged_table_is_named_with_what_to_do(run, write_epochs, damage):
         text = handle.read()
     with open(path, "w", encoding="utf-8") as handle:
         handle.write(damage(text))
-    with pytest.raises(RecordError, match=r"epochs\.csv is no table of epochs: .*\n  remove it"):
+    with pytest.raises(RecordError, match=r"epochs\.csv is no table of epochs: ") as caught:
         read_epochs([path])
+    assert caught.value.do.startswith("remove it")
 
 
 def test_a_column_that_is_younger_than_the_table_is_missing_in_its_rows(run, write_epochs):

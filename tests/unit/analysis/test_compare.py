@@ -101,11 +101,6 @@ class TestPairs:
         with pytest.raises(EpochwattError, match="there are: none"):
             find_runs("one")
 
-    def test_runs_that_were_taken_over_are_found(self, put, tmp_path):
-        put("one")
-        (tmp_path / "imported").symlink_to("results/runs")
-        assert find_runs("one").shape[0] == 2 * len(E2E)
-
 
 class TestRatios:
     """What a pair says."""

@@ -47,7 +47,7 @@ FACTORS = {
     **{"model": "lenet", "dataset": "mnist", "dataset_source": "official", "dataset_scale": 1.0},
     **{"storage": "ssd", "num_workers": 4, "prefetch_factor": 2, "batch_size": 16},
     **{"power_mode": "g", "dvfs": "off", "torch_threads": 0, "cache_policy": "kept"},
-    **{"gpu_timing": "synchronised", "seed": 0, "epochs_per_job": 1},
+    **{"gpu_timing": "synchronised", "seed": 0, "epochs_per_job": 1, "imported": ""},
 }
 
 

@@ -162,7 +162,7 @@ def test_rows_are_read_from_the_runs_epochs_csv(six, factors, tmp_path):
         writer.writerows(six)
     rows = read_rows([path, path])
     assert len(rows) == 12
-    assert (rows[0]["num_workers"], rows[0]["valid"], rows[0]["energy_wh"]) == (4, True, "")
+    assert (rows[0]["num_workers"], rows[0]["valid"], rows[0]["energy_wh"]) == (4, True, None)
     assert EpochTable(rows[:6]).number("e2e_s", factors(), "1+") == 30.0
 
 
@@ -240,5 +240,6 @@ def test_single_epochs_idle_powers_predictions_and_stacks_are_not_printed(printe
 def test_a_damaged_table_is_named_with_what_to_do(tmp_path, row):
     path = tmp_path / "epochs.csv"
     path.write_text(f"epoch\n{row}\n", "utf-8")
-    with pytest.raises(RecordError, match=r"epochs\.csv is no table of epochs: .*\n  remove it"):
+    with pytest.raises(RecordError, match=r"epochs\.csv is no table of epochs: ") as caught:
         read_rows([path])
+    assert caught.value.do.startswith("remove it")

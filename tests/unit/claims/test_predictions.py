@@ -12,7 +12,7 @@ from epochwatt.claims.predictions import predicted, read_predictions
 from epochwatt.twin.inputs.clocks import Clocks
 
 ABOUT = {"setup": "sigmetrics2023", "device": "agx", "instance": "d1", "storage": "ssd"}
-ABOUT |= {"num_workers": 4, "batch_size": 16, "cache_policy": "kept"}
+ABOUT |= {"num_workers": 4, "batch_size": 16, "cache_policy": "kept", "imported": ""}
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def folder(tmp_path):
             writer.writeheader()
             writer.writerows(rows)
         found = [
-            {"about": {**ABOUT, **about}, "imported": about.get("imported", False),
+            {"about": {**ABOUT, **about},
              "data": {"vgg11": {"dataset_scale": about.get("dataset_scale", 1.0)}},
              "choices": {"paper": {"modes": ["a"] if about else ["e", "f", "i", "j"]}}}
             for about in benches
@@ -59,7 +59,7 @@ def test_only_runs_that_predicates_mean_are_read(folder, terms):
 
 @pytest.mark.parametrize("first", [0, 2])
 def test_a_measured_bench_goes_before_an_imported_one(folder, terms, first):
-    others = ({"imported": True}, {"dataset_scale": 0.25})
+    others = ({"imported": "scripts-2023"}, {"dataset_scale": 0.25})
     found = read_predictions(folder(*others, first=first), terms)
     assert found["time_mape_pct", "agx", "vgg11", "b"] == 7.5
     assert found["best_mode_set", "agx", "", ""] == "efij"
@@ -67,7 +67,11 @@ def test_a_measured_bench_goes_before_an_imported_one(folder, terms, first):
 
 def test_without_a_measured_bench_the_imported_one_is_read(folder, terms, edit_json):
     path = folder()
-    edit_json(f"{path}/power_modes.json", lambda told: told["benches"][0].update(imported=True))
+
+    def change(content):
+        content["benches"][0]["about"]["imported"] = "scripts-2023"
+
+    edit_json(f"{path}/power_modes.json", change)
     assert read_predictions(path, terms)["energy_mape_pct", "agx", "vgg11", "b"] == 40.0
 
 

@@ -57,7 +57,7 @@ def test_needed_of_the_grid(table, request):
 def test_of_measured_runs_all_are_needed(table, request):
     run = next(iter(table.runs.values()))
     own = {**run.factors, "setup": "own", "backend": "host"}
-    other = SimpleNamespace(**{**vars(run), "factors": own}, is_simulated=False, is_imported=False)
+    other = SimpleNamespace(**{**vars(run), "factors": own}, is_simulated=False)
     both = SimpleNamespace(runs={"a": other})
     found = needed(both, request.config.rootpath)
     assert (found.runs, found.models, found.records) == ([other], [], {})

@@ -130,13 +130,13 @@ class TestElsewhere:
 
     def test_of_imported_runs_is_not_asked_for(self, agx):
         (run,) = agx.runs
-        folder = agx.path / "imported/jetson-agx-imported"
+        folder = agx.path / "measured/jetson-agx-imported"
         folder.mkdir(parents=True)
         source = {
-            **{"run": folder.name, "schema_version": 1, "canonical": "{}", "epochs": 3},
+            **{"run": folder.name, "schema_version": 2, "canonical": "{}"},
             "factors": {**run.factors, "backend": "jetson", "imported": "the logs"},
         }
         (folder / SOURCE).write_text(json.dumps(source), "utf-8")
         agx.checkout.write("config.yaml", "studies: imported\n")
-        assert [run.is_imported for run in agx.runs] == [True]
+        assert [run.factors["imported"] for run in agx.runs] == ["the logs"]
         assert idles(agx.settings()) == {}

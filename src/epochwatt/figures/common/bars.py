@@ -54,7 +54,7 @@ def grouped(
     """
     labels = group_labels([run.factors for run in runs], job, within)
     labels = [
-        f"{label}\nimported" if run.is_imported else label
+        f"{label}\nimported" if run.factors.get("imported") else label
         for label, run in zip(labels, runs, strict=True)
     ]
     groups = list(dict.fromkeys(labels))

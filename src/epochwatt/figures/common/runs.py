@@ -1,10 +1,6 @@
-"""The runs that a figure draws: their epochs, and the reasons of those that are not there.
+"""The runs that a figure draws: their epochs, and the reasons of those that are not there."""
 
-Tables are read without pandas, whose import takes longer than to draw a panel.
-"""
-
-import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt import fields
+from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.text import counted, origin
 
@@ -24,12 +21,6 @@ NO_EPOCH = {
     "0": "no valid first epoch",
     "1+": "no valid epoch after the first",
     "all": "no valid epoch",
-}
-_PARSE: dict[str, Callable[[str], Any]] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": lambda cell: cell == "True",
 }
 
 
@@ -58,11 +49,6 @@ class RunData:
     factors: Mapping[str, Any]
     epochs: Sequence[Mapping[str, Any]]
     reason: str = ""
-
-    @property
-    def is_imported(self) -> bool:
-        """Whether the 2023 scripts measured it."""
-        return any(row["timing_method"] == "imported_cuda_events" for row in self.epochs)
 
     def valid(self, epoch_set: str) -> list[Mapping[str, Any]]:
         """Return the valid epochs of a set: `0` the first, `1+` those after it, `all`."""
@@ -95,24 +81,12 @@ def read_runs(paths: Iterable[str], missing: Iterable[Mapping[str, Any]]) -> lis
     ------
     EpochwattError : runs of several backends
     """
-    tables = [rows for rows in map(_read, paths) if rows]
+    tables = [rows for rows in map(read_rows, paths) if rows]
     runs = [RunData(t[0]["run"], {name: t[0][name] for name in FACTORS}, t) for t in tables]
     runs += [RunData(row["run"], row, (), row["reason"]) for row in missing]
     if len(backends := {run.factors["backend"] for run in runs}) > 1:
         raise EpochwattError(f"a figure of several backends: {', '.join(sorted(backends))}")
     return runs
-
-
-def _read(path: str) -> list[dict[str, Any]]:
-    """Read an `epochs.csv`."""
-    parse = {field.name: _PARSE[field.kind] for field in fields.RUN_EPOCH_COLUMNS}
-    with open(path, newline="", encoding="utf-8") as handle:
-        rows = csv.DictReader(handle)
-        rows.fieldnames = fields.current_names(rows.fieldnames or ())
-        return [
-            {name: parse[name](cell) if cell else None for name, cell in row.items()}
-            for row in rows
-        ]
 
 
 def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:

@@ -49,7 +49,7 @@ def backends(table: RunTable) -> list[str]:
 
 def _workload(run: Run) -> tuple[Any, ...]:
     names = [name for name in fields.names(fields.FACTORS) if name not in PER_MODE]
-    return (run.is_imported, *(run.factors[name] for name in names))
+    return tuple(run.factors[name] for name in names)
 
 
 def _numbers(run: Run) -> list[float]:

@@ -4,7 +4,6 @@ A workload is what runs share that differ in the power mode only; a bench is a b
 its workloads share, so that they differ in the network and its data only.
 """
 
-import csv
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from epochwatt import fields
+from epochwatt.epochs.table import read_rows
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
 
@@ -22,9 +22,9 @@ NO_ENERGY = "energy was not measured"
 SCOPES = "energy was measured by several power scopes: {}"
 IN_PART = "energy was measured in {} of {} epochs after the first"
 
-FACTORS = {f.name: f.kind for f in fields.FACTORS if f.name != "power_mode"}
+FACTORS = [name for name in fields.names(fields.FACTORS) if name != "power_mode"]
 
-Rows = Sequence[Mapping[str, Any]]  # of an `epochs.csv`, cells as text or as types say
+Rows = Sequence[Mapping[str, Any]]  # of an `epochs.csv`, as `epochs.table` gives them
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,6 @@ class Workload:
     observed : valid epochs, the first included; energy as the papers sum it, once a second
     metered : the same with the mean power of each epoch, as a meter has it: the papers' sum leaves
         out up to a second of an epoch, which counts where epochs are short
-    is_imported : whether the 2023 scripts measured it
     no_energy : why there is no energy of every epoch after the first; empty: there is
     """
 
@@ -48,7 +47,6 @@ class Workload:
     modes: Mapping[str, Mode]
     observed: Observations
     metered: Observations
-    is_imported: bool
     no_energy: str
 
     @property
@@ -64,12 +62,10 @@ class Bench:
     Attributes
     ----------
     about : factors that they share
-    is_imported : whether the 2023 scripts measured them
     workloads : network -> its workload
     """
 
     about: Mapping[str, Any]
-    is_imported: bool
     workloads: Mapping[str, Workload]
 
 
@@ -81,26 +77,15 @@ def read_workloads(epochs: Iterable[str], modes: Mapping[str, Sequence[float]]) 
     epochs : path of the `epochs.csv` of each run
     modes : run -> numbers of its power mode, in the order of `Mode`
     """
-    return workloads_of([rows for rows in map(_read, epochs) if rows], modes)
-
-
-def _read(path: str) -> Rows:
-    with open(path, newline="", encoding="utf-8") as handle:
-        rows = csv.DictReader(handle)
-        rows.fieldnames = fields.current_names(rows.fieldnames or ())
-        return list(rows)
+    return workloads_of([rows for rows in map(read_rows, epochs) if rows], modes)
 
 
 def workloads_of(runs: Iterable[Rows], modes: Mapping[str, Sequence[float]]) -> list[Workload]:
     """Return the workloads of some runs, given the rows of each (`fields.RUN_EPOCH_COLUMNS`)."""
     groups: dict[tuple[Any, ...], list[Rows]] = defaultdict(list)
     for rows in runs:
-        groups[_is_imported(rows), *(rows[0][name] for name in FACTORS)].append(rows)
+        groups[tuple(rows[0][name] for name in FACTORS)].append(rows)
     return [_workload(own, modes) for own in groups.values()]
-
-
-def _is_imported(rows: Rows) -> bool:
-    return str(rows[0].get("timing_method", "")).startswith("imported")
 
 
 def benches(workloads: Iterable[Workload]) -> list[Bench]:
@@ -108,16 +93,16 @@ def benches(workloads: Iterable[Workload]) -> list[Bench]:
     found: dict[tuple[Any, ...], dict[str, Workload]] = defaultdict(dict)
     for workload in workloads:
         told = [item for item in workload.factors.items() if item[0] not in PER_NETWORK]
-        key = (workload.is_imported, *told)
+        key = tuple(told)
         place = next(n for n in count() if workload.name not in found[(n, *key)])
         found[(place, *key)][workload.name] = workload
-    return [Bench(dict(about), is_imported, own) for (_, is_imported, *about), own in found.items()]
+    return [Bench(dict(about), own) for (_, *about), own in found.items()]
 
 
 def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Workload:
     first = runs[0][0]
     by_name = {rows[0]["power_mode"]: _mode(modes[rows[0]["run"]]) for rows in runs}
-    valid = [row for rows in runs for row in rows if row["valid"] in (True, "True")]
+    valid = [row for rows in runs for row in rows if row["valid"]]
     no_energy = _no_energy(valid)
     time_s = np.array([float(row["e2e_s"]) for row in valid])
 
@@ -134,12 +119,11 @@ def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Wor
         processes=int(first["num_workers"]) + 1,
     )
     return Workload(
-        factors={name: _typed(kind, first[name]) for name, kind in FACTORS.items()},
+        factors={name: first[name] for name in FACTORS},
         runs=tuple(rows[0]["run"] for rows in runs),
         modes=by_name,
         observed=observed,
         metered=replace(observed, power_w=power_w("energy_wh")),
-        is_imported=_is_imported(runs[0]),
         no_energy=no_energy,
     )
 
@@ -153,13 +137,6 @@ def _no_energy(valid: Rows) -> str:
     if scopes and not all(later):
         return IN_PART.format(sum(later), len(later))
     return "" if scopes else NO_ENERGY
-
-
-def _typed(kind: str, cell: Any) -> Any:
-    """Return a factor as its kind says; None: it holds nothing."""
-    if cell in ("", None):
-        return None
-    return int(cell) if kind == "int" else float(cell) if kind == "float" else cell
 
 
 def _mode(numbers: Sequence[float]) -> Mode:

@@ -23,7 +23,6 @@ from epochwatt.prediction.recommend.recommend import (
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS, PAPERS
 from epochwatt.study.config import Config, Device, FactorValues, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
-from epochwatt.study.imported import IMPORTED
 from epochwatt.study.place import MEASURED
 from epochwatt.study.settings import CONFIG
 from epochwatt.study.validation import validated
@@ -206,7 +205,7 @@ def _check(asked: Asked, device: Device, root: Path) -> None:
 def _fits(backend: str, root: Path) -> list[Fit]:
     """Return the fits of a backend; PredictionError: none, or nothing that could be fitted."""
     folder = root / MODELS / backend
-    runs = (run for of in (MEASURED, IMPORTED) for run in (root / of).glob(f"{backend}-*"))
+    runs = (root / MEASURED).glob(f"{backend}-*")
     if backend != TWIN and not (folder / TIME_FILE).is_file() and next(runs, None) is None:
         where = {"jetson": "on the board", "fake": "make a fake board"}[backend]
         raise PredictionError(

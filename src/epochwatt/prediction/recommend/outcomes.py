@@ -13,7 +13,6 @@ from epochwatt.prediction.recommend.command import Advice
 from epochwatt.prediction.recommend.new_runs import labels, place
 
 RUNS = Path("results/runs")
-FOLDERS = (RUNS, Path("imported"))  # with a folder for each run
 EPOCHS_CSV = "epochs.csv"
 
 
@@ -44,7 +43,7 @@ def profiled_means(advice: Advice, root: Path) -> Mapping[Mode, Mapping[str, flo
         for pattern in run_patterns(advice, mode)
         for run in matching(advice.fit.runs, pattern)
     }
-    paths = (root / folder / run / EPOCHS_CSV for run in modes for folder in FOLDERS)
+    paths = (root / RUNS / run / EPOCHS_CSV for run in modes)
     return _merged(means(of.metered) for of in read_workloads(_there(paths), modes))
 
 

@@ -172,7 +172,6 @@ def choose_power_modes(
         told.append(
             {
                 "about": bench.about,
-                "imported": bench.is_imported,
                 "data": {name: _data(of) for name, of in bench.workloads.items()},
                 "networks": list(search.networks),
                 "unseen": [name for name in bench.workloads if name not in search.networks],

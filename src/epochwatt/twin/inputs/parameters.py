@@ -1,15 +1,15 @@
 """The parameters of the simulated boards: `config/twin/parameters.yaml`, each with its source.
 
-The file groups them by the module that uses them. `epochwatt calibrate-twin` reads it, moves those
-that are `fitted`, and writes the whole file anew.
+The file groups them by the module that uses them. `epochwatt calibrate-twin` moves the values of
+those that are `fitted`.
 """
 
+import io
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from epochwatt.errors import ConfigError
 from epochwatt.records import files
@@ -17,25 +17,10 @@ from epochwatt.twin.inputs.yaml_rows import entry, read_rows
 
 FILE = "parameters.yaml"
 SOURCES = ("datasheet", "fitted", "assumed", "setup")
+WIDTH = 100  # of the file
 DIGITS = 4  # of a fitted value
 _NO_EVIDENCE = {"serves": (), "spread": 0.0, "private_to": ""}
 _NOT_FITTED = {"prior": 0.0, "factor": 0.0, **_NO_EVIDENCE}
-
-HEADER = """\
-# The parameters of the simulated boards, by the module of src/epochwatt/twin/ that uses them; noise
-# (simulate.py) is put in by hand, without evidence. `epochwatt calibrate-twin` reads this file and
-# writes it whole: change values here, not the layout.
-#
-# source      datasheet; fitted to numbers of the main paper (config/published); setup: fitted to
-#             those of another paper alone, whose set-up it tells apart; assumed
-# prior       of one that is fitted, or would be if enough numbers spoke of it: where a fit begins
-#             and what it is held to. Chosen by people who knew the papers: config/twin/priors.csv
-#             has what other priors give
-# factor      how many times more or less than that it may be thought to be
-# serves      published numbers that speak of it (src/epochwatt/twin/calibration/evidence.py)
-# spread      standard deviation of ln(value) over the folds of the cross-validation
-# private_to  the one board and network that all it serves are of
-"""
 
 
 @dataclass(frozen=True)
@@ -151,37 +136,36 @@ def _checked(path: Path, name: str, found: Parameter) -> Parameter:
 
 
 def write_parameters(folder: Path, parameters: Parameters) -> None:
-    """Write `parameters.yaml`, whole or not at all.
+    """Write values into `parameters.yaml`, whole or not at all; comments and layout stay.
 
-    The same parameters give the same bytes, and a file that has them is left alone: else all that
-    is made of it would be made again.
+    A file that has these values is left alone: else all that is made of it would be made again.
     """
-    groups: dict[str, dict[str, Any]] = {}
-    for name, each in parameters.described.items():
-        groups.setdefault(each.group, {})[name] = {
-            field.name: _plain(getattr(each, field.name))
-            for field in fields(each)
-            if field.name != "group" and getattr(each, field.name) != field.default
-        }
-    parts = [HEADER, *(_dump({group: rows}) for group, rows in groups.items())]
-    path, told = folder / FILE, "\n".join(parts).encode()
+    from ruamel.yaml import YAML  # keeps comments; PyYAML reads ten times as fast and drops them
+
+    path, yaml = folder / FILE, YAML()
+    yaml.width = WIDTH
+    groups = yaml.load(path) if path.exists() else {}
+    for name, parameter in parameters.described.items():
+        row = groups.setdefault(parameter.group, {}).setdefault(name, {})
+        for field in fields(parameter):
+            value = getattr(parameter, field.name)
+            if field.name == "group" or value == field.default:
+                row.pop(field.name, None)
+            elif row.get(field.name) != (plain := _plain(value)):
+                row[field.name] = plain
     with files.writing("the parameters", str(path)):
-        if not path.exists() or path.read_bytes() != told:
-            files.write_bytes(str(path), told)
+        if not path.exists() or load_parameters(folder).described != parameters.described:
+            text = io.StringIO()
+            yaml.dump(groups, text)
+            files.write_bytes(str(path), re.sub(" +\n", "\n", text.getvalue()).encode())
 
 
 def _plain(value: Any) -> Any:
+    """Return a value as the file has it: whole numbers without a point, lists in brackets."""
+    if isinstance(value, tuple):
+        from ruamel.yaml.comments import CommentedSeq
+
+        items = CommentedSeq(value)
+        items.fa.set_flow_style()
+        return items
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-class _Dumper(yaml.SafeDumper):
-    """Blocks, but a tuple in brackets."""
-
-
-_Dumper.add_representer(
-    tuple, lambda dumper, value: dumper.represent_sequence("tag:yaml.org,2002:seq", value, True)
-)
-
-
-def _dump(rows: Mapping[str, Any]) -> str:
-    return yaml.dump(rows, Dumper=_Dumper, sort_keys=False, default_flow_style=False, width=100)

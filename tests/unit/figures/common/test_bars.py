@@ -65,7 +65,7 @@ def test_scale_of_an_excluded_run_is_the_same_number(bars, made_up, gone):
 
 
 def test_imported_runs_say_so(bars, made_up):
-    found = bars(made_up({"timing_method": "imported_cuda_events"}))
+    found = bars(made_up({}, imported="scripts-2023"))
     assert groups(found) == ["LeNet-5\nimported"]
 
 

@@ -85,7 +85,8 @@ def test_a_bench_holds_what_differs_in_the_network_only(planted):
     assert {"model", "dataset", "power_mode"}.isdisjoint(bench.about)
     loaderless = replace(workloads[0], factors={**workloads[0].factors, "num_workers": 0})
     assert len(benches([*workloads, loaderless])) == 2
-    assert len(benches([*workloads, replace(workloads[0], is_imported=True)])) == 2
+    other = replace(workloads[0], factors={**workloads[0].factors, "imported": "scripts-2023"})
+    assert len(benches([*workloads, other])) == 2
 
 
 def test_a_network_on_further_data_opens_a_further_bench(planted, beside):

@@ -91,11 +91,11 @@ def test_choice_does_not_hang_on_the_order_of_runs(planted):
 
 def test_file_says_what_each_bench_is_of(planted, models, beside):
     def imported(row):
-        row["timing_method"] = "imported_cuda_events"
+        row["imported"] = "scripts-2023"
 
     folder = models(*beside(*planted(("lenet", "resnet"), "abcde"), imported))
     told = json.loads((folder / "power_modes.json").read_text("utf-8"))["benches"]
-    assert [bench["imported"] for bench in told] == [False, True]
+    assert [bench["about"]["imported"] for bench in told] == ["", "scripts-2023"]
     assert told[0]["data"]["resnet"] == {
         **{"dataset": "some", "dataset_source": "official", "dataset_scale": 1.0}
     }

@@ -1,6 +1,8 @@
 """Parameters: read, refused, written the same each time."""
 
 import math
+import shutil
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -35,9 +37,24 @@ def known():
     )
 
 
-def test_committed_file_is_as_it_would_be_written(folder, tmp_path):
+def test_comments_and_layout_stay_when_values_move(folder, tmp_path):
+    """There and back gives the bytes of the committed file; between, only the value's line."""
+    path = Path(shutil.copy(folder / FILE, tmp_path))
+    committed, parameters = path.read_text("utf-8"), load_parameters(folder)
+    write_parameters(tmp_path, parameters.moved({"launch_kcycles": 77}))
+    before, after = committed.splitlines(), path.read_text("utf-8").splitlines()
+    changed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+    assert [line for _, line in changed] == ["    value: 77"]
+    write_parameters(tmp_path, parameters)
+    assert path.read_text("utf-8") == committed
+
+
+def test_a_file_with_these_values_is_left_alone(folder, tmp_path):
+    path = Path(shutil.copy(folder / FILE, tmp_path))
+    path.write_text(path.read_text("utf-8") + "# a last word\n", "utf-8")
+    before = path.stat().st_mtime_ns
     write_parameters(tmp_path, load_parameters(folder))
-    assert (tmp_path / FILE).read_text("utf-8") == (folder / FILE).read_text("utf-8")
+    assert path.stat().st_mtime_ns == before
 
 
 def test_what_is_written_is_read_back(known, tmp_path):

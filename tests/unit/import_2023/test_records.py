@@ -10,10 +10,12 @@ from scripts_2023 import power_w, sources, write_run
 
 from epochwatt import cli, fields
 from epochwatt.analysis.collect_study import read_epochs, summarise_runs
+from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import ConfigError, RecordError
-from epochwatt.study.import_2023 import Told, clock_jumped, import_folder
+from epochwatt.import_2023.logs import LoggedEpoch
+from epochwatt.import_2023.records import RunOptions, clock_jumped, import_folder
+from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.imported import imported_runs
-from epochwatt.study.logs_2023 import Epoch
 from epochwatt.study.runs import canonical_json, run_id
 
 AGX = """\
@@ -29,6 +31,7 @@ power_modes:
   a: {cores: 4}
 dvfs: ["off", "on"]
 """
+TABLES = ("epochs", "energy")
 RESNET = """\
 resnet:
   title: ResNet-18
@@ -43,7 +46,7 @@ own:
   build: mine.network
   like: resnet
 """
-TOLD = {
+OPTIONS = {
     "device": "agx",
     "instance": "d1",
     "model": "resnet",
@@ -68,7 +71,7 @@ def take(tmp_path):
     """Return a function that imports tmp_path/logs; it gives the lines."""
 
     def call(**changes):
-        return import_folder(tmp_path / "logs", Told(**{**TOLD, **changes}))
+        return import_folder(tmp_path / "logs", RunOptions(**{**OPTIONS, **changes}))
 
     return call
 
@@ -85,13 +88,16 @@ def logs(tmp_path):
 
 @pytest.fixture
 def imported(checkout):
-    """Return a function that reads the one imported run: its source, its tables as cells."""
+    """Return a function that collects the one imported run: its source, its tables as cells."""
 
     def read():
-        (source,) = sources(checkout.path / "imported")
+        (source,) = sources(checkout.path / "measured")
+        paths = [checkout.path / f"results/runs/{source['run']}/{name}.csv" for name in TABLES]
+        n_epochs = len(RunFolder("measured", source["run"]).measured())
+        effects = checkout.settings().flag_effects
+        collect_run("measured", source["run"], n_epochs, effects, *map(str, paths))
         tables = []
-        for name in ("epochs.csv", "energy.csv"):
-            path = checkout.path / "imported" / source["run"] / name
+        for path in paths:
             with path.open(newline="", encoding="utf-8") as handle:
                 tables.append(list(csv.DictReader(handle)))
         return source, *tables
@@ -165,8 +171,8 @@ class TestRows:
         logs()
         take()
         rows = imported()[1]
-        assert rows[0]["flags"] == "cold_process imported power_sampling_regular"
-        assert rows[1]["flags"] == "imported power_sampling_regular"
+        flags = "imported power_sampling_regular stall_power_unresolved"
+        assert [row["flags"] for row in rows] == [f"cold_process {flags}", flags, flags]
         assert {row["valid"] for row in rows} == {"True"}
         assert [row["cold_process"] for row in rows] == ["True", "False", "False"]
 
@@ -174,7 +180,7 @@ class TestRows:
         logs()
         take()
         source = imported()[0]
-        epochs = read_epochs([checkout.path / "imported" / source["run"] / "epochs.csv"])
+        epochs = read_epochs([f"results/runs/{source['run']}/epochs.csv"])
         table = summarise_runs(epochs, {})
         later = table[(table.epoch_set == "1+") & (table.statistic == "mean")].iloc[0]
         assert (later.stall_s, later.n_epochs) == (5.0, 2)
@@ -234,8 +240,8 @@ class TestFlags:
     )
     def test_log_times_fit_the_durations_by_half_a_second(self, logged_s, before_s, jumped):
         fetch_s, compute_s = np.array([1.0, 1.0]), np.array([2.0, 2.0])
-        epoch = Epoch(6.0, 16.0, fetch_s, compute_s, np.array(logged_s))
-        before = before_s and Epoch(1.0, before_s, fetch_s, compute_s, fetch_s)
+        epoch = LoggedEpoch(6.0, 16.0, fetch_s, compute_s, np.array(logged_s))
+        before = before_s and LoggedEpoch(1.0, before_s, fetch_s, compute_s, fetch_s)
         assert clock_jumped(epoch, before) is jumped
 
     def test_a_power_that_does_not_move_voids_the_energy(self, logs, take, imported):
@@ -293,7 +299,7 @@ class TestRun:
         run = logs("io_stats")
         take()
         source = imported()[0]
-        assert source["told"] == {**TOLD, "setup": "sigmetrics2023"}
+        assert source["options"] == {**OPTIONS, "setup": "sigmetrics2023"}
         assert source["warnings"] == ["there is no io_stats"]
         assert set(map(len, source["files"].values())) == {64}
         assert run.path("fetch").name in source["files"]
@@ -318,15 +324,15 @@ class TestRun:
         logs(workers=0)
         logs(workers=4)
         lines = take()
-        assert [s["factors"]["num_workers"] for s in sources(checkout.path / "imported")] == [0, 4]
-        assert [line.partition(": ")[2] for line in lines] == ["3 epochs, 3 of them valid"] * 2
+        assert [s["factors"]["num_workers"] for s in sources(checkout.path / "measured")] == [0, 4]
+        assert [line.partition(": ")[2] for line in lines] == ["3 epochs"] * 2
 
     def test_nothing_is_taken_where_one_run_is_damaged(self, logs, take, checkout):
         logs(workers=0)
         logs(workers=4).edit("fetch", "null,1000.0", "null,x")
         with pytest.raises(RecordError, match="mn_nw4_pf2_fetch"):
             take()
-        assert not (checkout.path / "imported").exists()
+        assert not (checkout.path / "measured").exists()
 
     def test_two_logs_of_one_run_are_refused(self, logs, take):
         logs(workers=0, prefetch=2)
@@ -384,8 +390,7 @@ class TestTable:
     def test_they_have_epochs_and_no_jobs(self, run, checkout):
         assert run.epochs == 3
         assert (run.parts, run.receipts) == ([], [])
-        assert (checkout.path / run.epochs_csv).is_file()
-        assert checkout.runs[0].epochs_csv == f"results/runs/{checkout.ids[0]}/epochs.csv"
+        assert (run.epochs_csv, run.here) == (f"results/runs/{run.id}/epochs.csv", False)
 
     def test_they_are_not_there_unless_selected(self, run, checkout):
         checkout.write("config.yaml", "studies: [small]\n")
@@ -398,35 +403,38 @@ class TestTable:
     def test_the_plan_names_them_and_leaves_nothing_to_do(self, run, checkout, capsys):
         assert cli.main(["plan"]) == 0
         (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith(run.id)]
-        assert line.split()[1:] == ["imported", "3", "3", "imported", "-"]
+        assert line.split()[1:] == ["imported", "3", "3", "15.6", "(imported)", "-"]
 
     def test_plan_why_says_that_none_is_measured(self, run, capsys):
         assert cli.main(["plan", "--explain", run.id]) == 0
-        assert "imported; none is ever measured here" in capsys.readouterr().out
+        assert "imported (scripts-2023); none is ever measured here" in capsys.readouterr().out
 
     def test_a_folder_that_was_renamed_is_refused(self, run, checkout):
-        folder = checkout.path / "imported" / run.id
+        folder = checkout.path / "measured" / run.id
         folder.rename(folder.with_name("jetson-other"))
         with pytest.raises(RecordError, match="jetson-other"):
             checkout.settings()
 
-    def test_an_older_form_is_refused(self, run, checkout, monkeypatch):
-        monkeypatch.setattr(fields, "READABLE_SCHEMAS", (fields.SCHEMA_VERSION + 1,))
-        with pytest.raises(RecordError, match="import its logs again"):
+    def test_an_import_of_the_version_without_records_is_refused(self, run, checkout):
+        (checkout.path / "measured" / run.id).rename(checkout.path / run.id)
+        (checkout.path / "imported").mkdir()
+        (checkout.path / run.id).rename(checkout.path / "imported" / run.id)
+        with pytest.raises(ConfigError) as caught:
             checkout.settings()
+        assert "import its logs again" in caught.value.do
 
 
 def test_command_line(logs, checkout, tmp_path, capsys):
     logs()
-    words = [f"--{name.replace('_', '-')}={value}" for name, value in TOLD.items()]
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items()]
     assert cli.main(["import-2023", str(tmp_path / "logs"), *words]) == 0
     out = capsys.readouterr().out
-    assert re.fullmatch(r"imported/jetson-agx-\S+: 3 epochs, 3 of them valid\n", out)
+    assert re.fullmatch(r"measured/jetson-agx-\S+: 3 epochs\n", out)
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "1.5", "[" * 5000])
 def test_a_damaged_source_is_named_with_what_to_do(tmp_path, text):
-    path = tmp_path / "imported/a-run/source.json"
+    path = tmp_path / "measured/a-run/source.json"
     path.parent.mkdir(parents=True)
     path.write_text(text, "utf-8")
     with pytest.raises(RecordError, match=r"source\.json(.|\n)*import its logs again"):

@@ -1,8 +1,8 @@
-"""Logs of the papers' scripts: the runs in a folder, their epochs, what their monitor told.
+"""Read the logs of the papers' scripts: runs in a folder, their epochs, the monitor's samples.
 
 Files are named ``mn_nw{workers}_pf{prefetch}_{kind}.csv``. Times of mini-batches and epochs are in
 ms; `log_time` is the wall clock less its value when the script started, in s. The kinds of `NEEDED`
-have to be there, what else is missing or unreadable is a warning. See docs/how-to/import-2023.md.
+are required; any other that is missing or unreadable gives a warning (docs/how-to/import-2023.md).
 
 Source: public artifact of SIGMETRICS 2023 (dream-lab/edge-train-bench, branch sigmetrics-2023);
 jetson-stats 3.1.4, whose tables the monitor wrote.
@@ -37,12 +37,12 @@ KIB = {"k": 1.0, "M": 1024.0, "G": 1024.0**2}  # unit column of jtop's memory ta
 
 
 @dataclass(frozen=True)
-class Epoch:
-    """What a finished epoch logged; arrays of shape (n,), s, one value per mini-batch."""
+class LoggedEpoch:
+    """A finished epoch; arrays of shape (n,), s, one value per mini-batch."""
 
     e2e_s: float
     end_s: float  # log time of its line, written just after its end
-    fetch_s: Array  # wait and copy together
+    stall_s: Array  # wait and copy together
     compute_s: Array
     logged_s: Array  # log time of its line, written just after its end
 
@@ -50,6 +50,11 @@ class Epoch:
     def start_s(self) -> float:
         """Log time of its beginning."""
         return self.end_s - self.e2e_s
+
+    @property
+    def minibatch_s(self) -> Array:
+        """Times as records have them, (n, 3), s: wait (here with the copy), copy, compute."""
+        return np.column_stack([self.stall_s, np.zeros_like(self.stall_s), self.compute_s])
 
 
 @dataclass(frozen=True)
@@ -69,15 +74,15 @@ class Logs:
     num_workers, prefetch_factor : as in the names of its files
     sha256 : name of each of its files -> SHA-256
     epochs : its finished epochs, 0 and on
-    series : `power_w`, `cpu_util_pct`, `gpu_util_pct`, `ram_used_mib`, `read_iops`, `read_mib_s`,
-        `cached_pct`; those that could be read
+    series : `power_total_w`, `cpu_util_pct`, `gpu_util_pct`, `ram_used_mib`, `read_iops`,
+        `read_mib_s`, `cached_pct`; those that could be read
     warnings : what was left out and why
     """
 
     num_workers: int
     prefetch_factor: int
     sha256: dict[str, str]
-    epochs: list[Epoch]
+    epochs: list[LoggedEpoch]
     series: dict[str, Series]
     warnings: list[str]
 
@@ -85,14 +90,16 @@ class Logs:
 def read_folder(folder: Path) -> list[Logs]:
     """Read all runs of a folder; RecordError: file, fault, what to do."""
     if not folder.is_dir():
-        raise RecordError(f"{folder} is no folder\n  wanted: one that holds mn_nw*_pf*_*.csv")
-    found: dict[tuple[int, int], dict[str, Path]] = {}
+        raise RecordError(f"{folder} is no folder", allowed="one with mn_nw*_pf*_*.csv")
+    runs: dict[tuple[int, int], dict[str, Path]] = {}
     for path in sorted(folder.glob("*.csv")):
         if name := _NAME.fullmatch(path.name):
-            found.setdefault((int(name[1]), int(name[2])), {})[name[3]] = path
-    if not found:
-        raise RecordError(f"no logs of the 2023 scripts in {folder}\n  wanted: mn_nw*_pf*_*.csv")
-    return [_read_run(*key, paths) for key, paths in sorted(found.items())]
+            runs.setdefault((int(name[1]), int(name[2])), {})[name[3]] = path
+    if not runs:
+        raise RecordError(
+            f"no logs of the 2023 scripts in {folder}", allowed="files mn_nw*_pf*_*.csv"
+        )
+    return [_read_run(*key, paths) for key, paths in sorted(runs.items())]
 
 
 def _read_run(num_workers: int, prefetch_factor: int, paths: dict[str, Path]) -> Logs:
@@ -100,8 +107,8 @@ def _read_run(num_workers: int, prefetch_factor: int, paths: dict[str, Path]) ->
         if kind not in paths:
             there = next(iter(paths.values()))
             raise RecordError(
-                f"{there.parent} has {there.name}, but no {kind} beside it\n"
-                f"  {', '.join(NEEDED)} are needed; move what is incomplete out of the folder"
+                f"{there.parent} has {there.name}, but no {kind}; {', '.join(NEEDED)} are required",
+                do="move incomplete runs out of the folder",
             )
     warnings: list[str] = []
     logged = {kind: read_sections(paths[kind]) for kind in NEEDED}
@@ -109,7 +116,8 @@ def _read_run(num_workers: int, prefetch_factor: int, paths: dict[str, Path]) ->
     if len(set(counts)) > 1:
         raise RecordError(
             f"{paths['epoch_stats']} holds {counted(counts[0], 'runs')}, fetch {counts[1]}, "
-            f"compute {counts[2]}\n  take them apart by hand: a run begins with each header"
+            f"compute {counts[2]}",
+            do="take them apart by hand: a run begins with each header",
         )
     back = _chosen(logged["epoch_stats"], paths["epoch_stats"], warnings)
     stats, fetch, compute = (logged[kind][-back] for kind in NEEDED)
@@ -131,7 +139,7 @@ def _chosen(sections: list["Section"], path: Path, warnings: list[str]) -> int:
     """Return the place, from the end, of the last run that has the most finished epochs."""
     finished = [len(section.rows) for section in sections]
     if not any(finished):
-        raise RecordError(f"{path} holds no finished epoch\n  there is nothing to import")
+        raise RecordError(f"{path} holds no finished epoch")
     back = 1 + finished[::-1].index(max(finished))
     if len(finished) > 1:
         warnings.append(
@@ -162,9 +170,9 @@ class Section:
         place = self.columns.index(column)
         return [row[place] for row in self.rows]
 
-    def values(self, column: str, of: Callable[[str], float] = float) -> Array:
-        """Return a column as numbers; what is none is NaN."""
-        return np.array([number(cell, of) for cell in self.cells(column)], dtype=np.float64)
+    def values(self, column: str, parse: Callable[[str], float] = float) -> Array:
+        """Return a column as numbers; a cell that is none is NaN."""
+        return np.array([number(cell, parse) for cell in self.cells(column)], dtype=np.float64)
 
     def needed(self, column: str) -> Array:
         """Return a column in which every cell has to be a number >= 0, or RecordError."""
@@ -173,8 +181,9 @@ class Section:
         if bad.any():
             n = int(np.argmax(bad))
             raise RecordError(
-                f"{self.path}, line {self.lines[n]}: {column} is {self.cells(column)[n]!r}\n"
-                "  wanted: a number >= 0; the file is damaged"
+                f"{self.path}, line {self.lines[n]}: {column} is {self.cells(column)[n]!r}: the "
+                "file is damaged",
+                allowed="a number >= 0",
             )
         return values
 
@@ -220,10 +229,10 @@ def _cells(line: str) -> list[str]:
         return []
 
 
-def number(cell: str, of: Callable[[str], float] = float) -> float:
+def number(cell: str, parse: Callable[[str], float] = float) -> float:
     """Return a cell as a number; NaN for what is none, such as `null`, `OFF` or an empty cell."""
     try:
-        return of(cell)
+        return parse(cell)
     except ValueError:
         return math.nan
 
@@ -231,13 +240,16 @@ def number(cell: str, of: Callable[[str], float] = float) -> float:
 # -- epochs ---------------------------------------------------------------------------------------
 
 
-def _epochs(stats: Section, fetch: Section, compute: Section, warnings: list[str]) -> list[Epoch]:
+def _epochs(
+    stats: Section, fetch: Section, compute: Section, warnings: list[str]
+) -> list[LoggedEpoch]:
     """Return the finished epochs of a run; RecordError where its files contradict each other."""
     for section in (stats, fetch, compute):
         if section.bad:
             raise RecordError(
-                f"{section.path}, line {section.bad[0]}: not {len(section.columns)} cells\n"
-                "  the file is damaged: import a run without this fault"
+                f"{section.path}, line {section.bad[0]}: not {len(section.columns)} cells: the "
+                "file is damaged",
+                do="import another run",
             )
         if section.cut:
             warnings.append(f"{section.path.name}: a line that was cut is left out")
@@ -245,7 +257,7 @@ def _epochs(stats: Section, fetch: Section, compute: Section, warnings: list[str
     if (stats.needed("epoch") != np.arange(len(e2e_s))).any():
         raise RecordError(f"{stats.path}: the epochs are not 0, 1, 2 and so on")
     of_fetch, of_compute = fetch.needed("epoch"), compute.needed("epoch")
-    fetch_s = seconds(fetch, "fetchtime", "fetchtime_ms")
+    stall_s = seconds(fetch, "fetchtime", "fetchtime_ms")
     compute_s = seconds(compute, "computetime", "computetime_ms")
     logged_s = compute.needed("log_time")
     numbers = fetch.needed("batch_idx"), compute.needed("batch_idx")
@@ -253,14 +265,18 @@ def _epochs(stats: Section, fetch: Section, compute: Section, warnings: list[str
     for k in range(len(e2e_s)):
         mine, also = of_fetch == k, of_compute == k
         n = max(1, int(mine.sum()))
-        for path, found in ((fetch.path, numbers[0][mine]), (compute.path, numbers[1][also])):
-            if not np.array_equal(found, np.arange(n)):
+        for path, batches in ((fetch.path, numbers[0][mine]), (compute.path, numbers[1][also])):
+            if not np.array_equal(batches, np.arange(n)):
                 raise RecordError(
-                    f"{path}: epoch {k} has not just one line for each of "
-                    f"{counted(n, 'mini-batches')}\n  lines are missing or doubled: import a run "
-                    "without this fault"
+                    f"{path}: lines of epoch {k} are missing or doubled: not one for each of "
+                    f"{counted(n, 'mini-batches')}",
+                    do="import another run",
                 )
-        epochs.append(Epoch(e2e_s[k], end_s[k], fetch_s[mine], compute_s[also], logged_s[also]))
+        epochs.append(
+            LoggedEpoch(
+                float(e2e_s[k]), float(end_s[k]), stall_s[mine], compute_s[also], logged_s[also]
+            )
+        )
     if (of_fetch >= len(epochs)).any():
         warnings.append(f"epoch {len(epochs)} was not finished and is left out")
     _check_units(epochs, stats.path)
@@ -273,31 +289,32 @@ def seconds(section: Section, in_s: str, in_ms: str) -> Array:
     Their sums over the rows that have both may differ by `AGREE`: the two were not read from one
     clock. RecordError beyond it.
     """
-    found_s = section.needed(in_ms) / 1000.0
-    told_s = section.values(in_s)
-    both = np.isfinite(told_s)
-    told, found = float(told_s[both].sum()), float(found_s[both].sum())
-    if abs(told - found) > AGREE * max(told, found):
+    duration_s = section.needed(in_ms) / 1000.0
+    other_s = section.values(in_s)
+    both = np.isfinite(other_s)
+    other, total = float(other_s[both].sum()), float(duration_s[both].sum())
+    if abs(other - total) > AGREE * max(other, total):
         raise RecordError(
-            f"{section.path}: {in_s} sums to {told:g} s, {in_ms} to {found:g} s\n"
-            f"  their units contradict each other; empty the column {in_s} if it is the wrong one"
+            f"{section.path}: {in_s} sums to {other:g} s, {in_ms} to {total:g} s: their units "
+            "contradict each other",
+            do=f"empty the column {in_s} if it is the wrong one",
         )
-    return found_s
+    return duration_s
 
 
-def _check_units(epochs: Sequence[Epoch], path: Path) -> None:
+def _check_units(epochs: Sequence[LoggedEpoch], path: Path) -> None:
     """Compare the durations with the log times between the mini-batches; RecordError."""
     ratios = []
     for epoch in epochs:
-        told_s = float((epoch.fetch_s + epoch.compute_s)[1:].sum())
+        timed_s = float((epoch.stall_s + epoch.compute_s)[1:].sum())
         elapsed_s = float(epoch.logged_s[-1] - epoch.logged_s[0])
-        if max(told_s, elapsed_s) > UNITS_MIN_S:
-            ratios.append(elapsed_s / max(told_s, 1e-9))
+        if max(timed_s, elapsed_s) > UNITS_MIN_S:
+            ratios.append(elapsed_s / max(timed_s, 1e-9))
     ratio = float(np.median(ratios)) if ratios else 1.0
     if not 1 / UNITS_FACTOR < ratio < UNITS_FACTOR:
         raise RecordError(
-            f"{path}: between its mini-batches {ratio:.3g} times as long passed by log_time as by "
-            "the columns in ms\n  their units contradict each other, or the clock was set"
+            f"{path}: between mini-batches log_time advances {ratio:.3g} times as fast as the "
+            "columns in ms: their units contradict each other, or the clock was set"
         )
 
 
@@ -358,7 +375,7 @@ def _tegrastats(section: Section, warnings: list[str]) -> dict[str, Series]:
         columns["gpu_util_pct"] = section.values("GPU")
     if "power cur" in section.columns:
         power_w = section.values("power cur") / 1000.0
-        columns["power_w"] = np.where(power_w == 0, math.nan, power_w)
+        columns["power_total_w"] = np.where(power_w == 0, math.nan, power_w)
     else:
         warnings.append(f"{section.path.name} has no column 'power cur': there is no energy")
     return _series(section, columns)

@@ -1,0 +1,74 @@
+"""JSON schemas of the files in config/, for editors (`make docs`).
+
+The first line of each file names its schema, so that an editor with a YAML language server
+completes keys, explains them and underlines mistakes. `epochwatt plan` checks the same and more.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from epochwatt import fields
+from epochwatt.claims.tolerances import Terms
+from epochwatt.study import config
+from epochwatt.study.idle_studies import IdleStudy
+from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.inputs.parameters import Parameter
+from epochwatt.twin.inputs.samples import SampleFacts
+
+FOLDER = "config/schema"
+LINE = "# yaml-language-server: $schema="
+KINDS: dict[str, Any] = {  # name of the schema -> what a file holds
+    "config": config.Config,
+    "studies": dict[str, config.Study],
+    "device": config.Device,
+    "workloads": dict[str, config.WorkloadRow],
+    "exclusions": list[config.Exclusion],
+    "flags": dict[str, config.Flag],
+    "plotting": config.Plotting,
+    "idle_simulated": dict[str, IdleStudy],
+    "claims": Terms,
+    "boards": dict[str, Board],
+    "parameters": dict[str, dict[str, Parameter]],
+    "samples": dict[str, SampleFacts],
+}
+
+
+def schema_files() -> dict[str, str]:
+    """Return path (below the checkout) and text of every schema."""
+    schemas = {name: TypeAdapter(kind).json_schema() for name, kind in KINDS.items()}
+    schemas["studies"]["$defs"]["Study"]["properties"]["sweep"]["items"] = _block()
+    schemas["flags"]["propertyNames"] = {"enum": list(fields.FLAGS)}
+    for name in ("Board", "Parameter", "SampleFacts"):  # rows that a kind or a group completes
+        (schema,) = (s["$defs"][name] for s in schemas.values() if name in s.get("$defs", {}))
+        schema.pop("required")
+        schema["additionalProperties"] = False
+    return {f"{FOLDER}/{name}.json": _text(schema) for name, schema in schemas.items()}
+
+
+def _block() -> dict[str, Any]:
+    """Return the schema of a block of a sweep: for each factor a value or a list of values."""
+    block = config.FactorValues.model_json_schema()
+    meanings = {field.name: field.description for field in fields.FACTORS}
+    for name, value in block["properties"].items():
+        choices = value.pop("anyOf", [{k: value.pop(k) for k in list(value) if k not in _SHOWN}])
+        choices = [choice for choice in choices if choice != {"type": "null"}]
+        value["anyOf"] = [*choices, {"type": "array", "minItems": 1, "items": {"anyOf": choices}}]
+        value["description"] = meanings[name]
+    return block
+
+
+_SHOWN = ("title", "description", "default")
+
+
+def _text(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+
+
+def write_schemas(root: Path = Path()) -> None:
+    """Write all schemas below `root`, the checkout."""
+    for path, text in schema_files().items():
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text(text, "utf-8")
