@@ -22,7 +22,7 @@ from epochwatt.fakeboard.tree import IO_ERROR
 TOP = "epochwatt-bundle"
 SCHEMA_VERSION = 1
 MAX_FILES, MAX_BYTES = 20000, 65536  # in a bundle; of each file of the board
-MAX_ABOUT_BYTES = 10_000_000
+MAX_CONTENTS_BYTES = 10_000_000
 MAX_UNPACKED_BYTES = 100_000_000  # of the whole archive; a board's has less than one
 
 _TEGRASTATS = """#!/bin/sh
@@ -55,18 +55,18 @@ def unpack(bundle: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Pa
     """
     root = Path(folder).resolve()
     if root.exists() and any(root.iterdir()):
-        raise ConfigError(f"{root} is not empty: a board needs a folder of its own")
+        raise ConfigError(f"{root} is not empty", do="unpack the board into a new folder")
     members = _members(Path(bundle))
-    about = _about(members)
+    contents = _contents(members)
     try:
-        _fill(root, members, about)
+        _fill(root, members, contents)
     except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(f"{bundle} is damaged: {error!r}") from error
     return root
 
 
 class _Limited(io.RawIOBase):
-    """What comes out of an archive, up to a limit: a few kB can unpack to any number of bytes."""
+    """Content of an archive up to a limit: a few kB can unpack to any number of bytes."""
 
     def __init__(self, file: gzip.GzipFile, limit: int) -> None:
         self._file, self._left = file, limit
@@ -79,18 +79,18 @@ class _Limited(io.RawIOBase):
         return content
 
 
-def _fill(root: Path, members: dict[str, bytes], about: dict[str, Any]) -> None:
+def _fill(root: Path, members: dict[str, bytes], contents: dict[str, Any]) -> None:
     """Write files first and links last: nothing is written through a link of the bundle's."""
     for name, content in members.items():
         if name.startswith("files/"):
             _write(root, name.removeprefix("files/"), content)
-    if about["nvpmodel"] is not None:
-        _write(root, NVPMODEL_CONF, _conf(about["nvpmodel"]).encode())
+    if contents["nvpmodel"] is not None:
+        _write(root, NVPMODEL_CONF, _conf(contents["nvpmodel"]).encode())
     if "tegrastats.txt" in members:
         _write_tegrastats(root, members["tegrastats.txt"])
-    for name, error in about["errors"].items():
+    for name, error in contents["errors"].items():
         _spoil(root, _place(root, name), error)
-    for name, target in about["links"].items():
+    for name, target in contents["links"].items():
         link, aim = _place(root, name), _place(root, target)
         _make_parents(root, link)
         link.symlink_to(os.path.relpath(aim, link.parent))
@@ -98,7 +98,7 @@ def _fill(root: Path, members: dict[str, bytes], about: dict[str, Any]) -> None:
 
 def _members(bundle: Path) -> dict[str, bytes]:
     """Return name -> content of the bundle's ordinary files."""
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     try:
         with (
             gzip.open(bundle) as unpacked,
@@ -106,31 +106,31 @@ def _members(bundle: Path) -> dict[str, bytes]:
         ):
             for member in archive:
                 name = member.name.removeprefix(TOP + "/")
-                limit = MAX_BYTES if name.startswith("files/") else MAX_ABOUT_BYTES
+                limit = MAX_BYTES if name.startswith("files/") else MAX_CONTENTS_BYTES
                 if not member.isreg() or name == member.name:
                     raise DataError(f"{bundle}: {member.name} has no place in a bundle")
-                if member.size > limit or len(found) >= MAX_FILES:
+                if member.size > limit or len(files) >= MAX_FILES:
                     raise DataError(f"{bundle} is larger than any bundle")
                 file = archive.extractfile(member)
-                found[name] = file.read() if file is not None else b""
+                files[name] = file.read() if file is not None else b""
     except (OSError, EOFError, zlib.error, ValueError, tarfile.TarError) as error:
         raise DataError(f"{bundle} is no bundle of `epochwatt bug-report`: {error}") from error
-    return found
+    return files
 
 
-def _about(members: dict[str, bytes]) -> dict[str, Any]:
+def _contents(members: dict[str, bytes]) -> dict[str, Any]:
     """Return bundle.json; DataError where it is none of this version."""
     try:
-        about = json.loads(members["bundle.json"])
-        version = about["schema_version"]
-        n_named = len(about["links"]) + len(about["errors"])
+        contents = json.loads(members["bundle.json"])
+        version = contents["schema_version"]
+        n_named = len(contents["links"]) + len(contents["errors"])
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"the bundle has no bundle.json that can be read: {error!r}") from error
     if version != SCHEMA_VERSION:
         raise DataError(f"the bundle is of version {version}, not {SCHEMA_VERSION}")
     if n_named > MAX_FILES:
         raise DataError("the bundle has more links than any board")
-    return dict(about)
+    return dict(contents)
 
 
 def _place(root: Path, name: str) -> Path:
@@ -150,7 +150,7 @@ def _make_parents(root: Path, path: Path) -> None:
     for folder in reversed(path.relative_to(root).parents):
         here = root / folder
         if here.is_symlink():
-            raise DataError(f"the bundle leads through a link of its own: {folder}")
+            raise DataError(f"the bundle leads through a link: {folder}")
         here.mkdir(parents=True, exist_ok=True)
 
 
