@@ -1,8 +1,8 @@
 """`epochwatt import-2023`: turn logs of the 2023 scripts into records in `measured/{run}/`.
 
 The records have the form of measured ones, so every table, figure and model takes them. Their
-factor `imported` keeps their ids apart from those of our own measurements. docs/how-to/import-2023.md
-lists where each column comes from.
+factor `imported` keeps their ids apart from those of our own measurements.
+docs/how-to/import-2023.md lists where each column comes from.
 """
 
 import math
