@@ -12,7 +12,7 @@ CONDA = {"snakemake": "snakemake-minimal", "torch": "pytorch"}  # where conda-fo
 
 def parts(requirement):
     """Return name and version of `name[extra]>=1.2`, as conda writes them."""
-    name, version = re.fullmatch(r"([\w-]+)(?:\[\w+\])?(.*)", requirement).groups()
+    name, version = re.fullmatch(r"([\w.-]*\w)(?:\[\w+\])?(.*)", requirement).groups()
     return CONDA.get(name, name), version.replace("==", "=")
 
 

@@ -41,6 +41,8 @@ rule check_claims:
         text="results/claims.txt",
     log:
         "results/logs/check_claims.log",
+    benchmark:
+        "results/benchmarks/check_claims.tsv"
     conda:
         ENVIRONMENT
     params:

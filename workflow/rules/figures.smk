@@ -35,6 +35,8 @@ for FIGURE, ENTRY in SETTINGS.plotting.figures.items():
             csv=[f"results/figures/{{backend}}/{panel}.csv" for panel in ENTRY.panels],
         log:
             f"results/logs/plot_{FIGURE}/{{backend}}.log",
+        benchmark:
+            f"results/benchmarks/plot_{FIGURE}/{{backend}}.tsv"
         conda:
             ENVIRONMENT
         params:

@@ -14,6 +14,8 @@ rule choose_power_modes:
         ranking="results/models/{backend}/power_modes.csv",
     log:
         "results/logs/choose_power_modes/{backend}.log",
+    benchmark:
+        "results/benchmarks/choose_power_modes/{backend}.tsv"
     conda:
         ENVIRONMENT
     params:
@@ -32,6 +34,8 @@ rule fit_epoch_time:
         models="results/models/{backend}/epoch_time.json",
     log:
         "results/logs/fit_epoch_time/{backend}.log",
+    benchmark:
+        "results/benchmarks/fit_epoch_time/{backend}.tsv"
     conda:
         ENVIRONMENT
     params:
@@ -51,6 +55,8 @@ rule fit_epoch_energy:
         models="results/models/{backend}/epoch_energy.json",
     log:
         "results/logs/fit_epoch_energy/{backend}.log",
+    benchmark:
+        "results/benchmarks/fit_epoch_energy/{backend}.tsv"
     conda:
         ENVIRONMENT
     params:

@@ -44,7 +44,6 @@ rule tabulate_setup:
         ENVIRONMENT
     params:
         config=subpath(input[0], ancestor=2),
-        folder=subpath(output[0], parent=True),
         code=code_of("tabulate_setup.py"),
     script:
         "../scripts/tabulate_setup.py"

@@ -109,6 +109,8 @@ rule validate_twin:
         ),
     log:
         "results/logs/validate_twin.log",
+    benchmark:
+        "results/benchmarks/validate_twin.tsv"
     conda:
         ENVIRONMENT
     params:

@@ -9,7 +9,7 @@ def main(snakemake):
         write(
             config=snakemake.params.config,
             workloads=snakemake.input.workloads,
-            folder=snakemake.params.folder,
+            paths=snakemake.output.csv,
         )
 
 

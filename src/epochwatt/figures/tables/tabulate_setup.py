@@ -6,7 +6,7 @@ the steps that its nominal clocks stand for on that board.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +26,25 @@ FITS = ("agx", "nx", "nano")  # columns of Table 2
 Rows = list[dict[str, Any]]
 
 
-def write(config: str, workloads: Iterable[str], folder: str) -> None:
+def write(config: str, workloads: Iterable[str], paths: Sequence[str]) -> None:
     """Write table1, table2 and table3, each as CSV and as a page.
 
     Parameters
     ----------
     config : folder config of the checkout
     workloads : counts of the networks that are known
-    folder : where to write
+    paths : of the three tables; the page of each lies beside it
     """
     at = Path(config)
+    boards_stem, networks_stem, modes_stem = (path.removesuffix(".csv") for path in paths)
     table_files.save(
-        f"{folder}/table1",
+        boards_stem,
         "Table 1: boards",
         ["Here: what the simulated boards are made of (config/twin/boards.yaml)."],
         boards(at),
     )
     table_files.save(
-        f"{folder}/table2",
+        networks_stem,
         "Table 2: networks and data sets",
         [
             "Here: millions of parameters, and of multiply-adds of a sample's forward pass, "
@@ -54,7 +55,7 @@ def write(config: str, workloads: Iterable[str], folder: str) -> None:
         networks(at, map(Path, workloads)),
     )
     table_files.save(
-        f"{folder}/table3",
+        modes_stem,
         "Table 3: power modes",
         ["Here: nominal clocks of config/devices/. The steps are those of the board's own tables."],
         power_modes(at),

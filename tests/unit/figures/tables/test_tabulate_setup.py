@@ -75,7 +75,8 @@ def test_modes_have_the_papers_clocks_and_steps_of_the_board(config):
 
 
 def test_three_tables_are_written(config, counted, tmp_path):
-    write(str(config), [str(counted)], str(tmp_path / "tables"))
+    tables = [str(tmp_path / f"tables/table{n}.csv") for n in (1, 2, 3)]
+    write(str(config), [str(counted)], tables)
     assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == [
         f"table{n}.{form}" for n in (1, 2, 3) for form in ("csv", "html")
     ]
