@@ -1,7 +1,7 @@
-"""How long `epochwatt --help` takes to start, and libraries for command lines compared.
+"""Start of `epochwatt --help` and of jobs, and a comparison of libraries for command lines.
 
-The comparison is of one command line of twelve commands with five options each, written for each
-library that this Python can import: it says what a start costs, whatever our commands import.
+The comparison takes one command line, twelve commands with five options each, in every library that
+this Python can import: the cost of a start without our own imports.
 """
 
 import importlib.util
@@ -59,7 +59,7 @@ def command{i}(*, {options}):
 
 
 def apps() -> dict[str, str]:
-    """Return library -> the source of the command line in it, for those that can be imported."""
+    """Return library -> source of the command line, for the libraries that can be imported."""
     plain = {"setup": "import argparse", "formatter": "", "finish": ""}
     rich = "from rich_argparse import RichHelpFormatter"
     sources = {

@@ -69,7 +69,7 @@ class Finite(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number; a usage error says what is allowed."""
+        """Return the number, or raise a usage error with what is allowed."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -84,7 +84,7 @@ class Whole(Finite):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number; a usage error says what is allowed."""
+        """Return the number, or raise a usage error with what is allowed."""
         number = super().convert(value, param, ctx)
         if not number.is_integer() or number > self.MOST:
             self.fail(f"{value} is not a whole number of at most {self.MOST:.0e}.", param, ctx)
@@ -143,7 +143,7 @@ def names_in(pattern: str) -> Complete:
 
 
 def keys_of(path: str) -> Complete:
-    """Return a completion of the top-level keys of a YAML file, which is not parsed: in haste."""
+    """Return a completion of the top-level keys of a YAML file (a pattern: parsing is slow)."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
         text = Path(path).read_text("utf-8") if Path(path).is_file() else ""

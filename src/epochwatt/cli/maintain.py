@@ -90,8 +90,8 @@ def bug_report(file: Path | None, keep_names: bool, device: str | None) -> None:
 )
 def import_2023(folder: Path, **options: str | int) -> None:
     """Turn the logs in FOLDER into runs below imported/, to show them beside your own
-    (docs/how-to/import-2023.md). The options say what the logs do not; they hold for all runs of
-    FOLDER.
+    (docs/how-to/import-2023.md). The options add what the logs do not contain; they hold for
+    all runs of FOLDER.
     """
     from epochwatt.import_2023.records import RunOptions, import_folder
 

@@ -28,7 +28,7 @@ def thor(tmp_path):
 
 
 def rows(findings):
-    return [(finding.level, finding.found) for finding in findings]
+    return [(finding.level, finding.message) for finding in findings]
 
 
 def test_the_board_is_known(thor):

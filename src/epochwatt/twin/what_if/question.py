@@ -14,6 +14,7 @@ from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.twin.calibration.queries import Modes, Question
+from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.kernel_counts import Workload, generic_workload, load_workload
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.parameters import Parameters
@@ -21,7 +22,7 @@ from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.inputs.samples import SampleFacts
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.model.epoch import FLOAT_BYTES, Setting, epoch
-from epochwatt.twin.model.power import Clocks
+from epochwatt.twin.model.power import Clocks, check_clocks
 from epochwatt.twin.what_if.answer import CONFIG, Answer, Side, answer_lines
 
 WORKLOADS = Path("results/twin/workloads")
@@ -72,9 +73,9 @@ def what_if_lines(
     device = _board_of(device, twin, root)
     network = network_of(model, totals, twin, root)
     modes = {name: dict(labels) for name, labels in load_modes(list(twin.boards), root).items()}
-    default = default_of(device, network)
+    default, board = default_of(device, network), twin.boards[device]
     question = default._replace(**settings)
-    question = question._replace(power_mode=mode_of(question.power_mode, modes[device]))
+    question = question._replace(power_mode=mode_of(question.power_mode, board, modes[device]))
     request, usual = (_simulate(q, twin, network, modes) for q in (question, default))
     _check_sizes(request, twin.parameters)
     too_large = model in Devices(root).get(device, "--device").out_of_memory
@@ -131,12 +132,13 @@ def _needed_mib(setting: Setting, p: Parameters) -> float:
     return p["worker_mib"] * number(setting.num_workers) + FLOAT_BYTES * floats / 2.0**20
 
 
-def mode_of(mode: str, modes: dict[str, Clocks]) -> str:
+def mode_of(mode: str, board: Board, modes: dict[str, Clocks]) -> str:
     """Return the label of a power mode; one given by numbers is added to `modes` if it is new.
 
     Parameters
     ----------
     mode : a label of `modes`, or cores, CPU, GPU and memory clock in MHz, separated by commas
+    board : the limits of its clocks hold
     modes : clocks of the board's modes
     """
     if mode in modes:
@@ -150,6 +152,13 @@ def mode_of(mode: str, modes: dict[str, Clocks]) -> str:
             f"unknown --power-mode {mode!r}",
             allowed=[*modes, f"or CORES,CPU,GPU,MEMORY with clocks in MHz, such as {example}"],
         ) from None
+    try:
+        check_clocks(board, clocks)
+    except EpochwattError as error:
+        limits = ((1, board.cores), board.cpu_mhz, board.gpu_mhz, board.emc_mhz)
+        nearest = (min(max(low, n), high) for n, (low, high) in zip(clocks, limits, strict=True))
+        error.do = f"try the nearest: {','.join(f'{n:g}' for n in nearest)}"
+        raise
     for label, listed in modes.items():
         if listed == clocks:
             return label

@@ -10,6 +10,7 @@ import pytest
 
 from epochwatt import cli
 from epochwatt.errors import EpochwattError
+from epochwatt.twin.inputs.boards import load_boards
 from epochwatt.twin.inputs.parameters import load_parameters, write_parameters
 from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.what_if import bottleneck
@@ -282,11 +283,6 @@ def test_a_network_without_files_is_read_from_memory(ask, here):
             ["--device", "agx", "--power-mode", "8,50,1377,2133", *BY_TOTALS],
             "a simulated Jetson AGX Xavier cannot have cpu_mhz 50\n  allowed: 115.2 to 2265.6",
         ),
-        (["--device", "agx", "--power-mode", "8,nan,9,9", *BY_TOTALS], "cannot have cpu_mhz nan"),
-        (
-            ["--device", "agx", "--power-mode", "9,2265,1377,2133", *BY_TOTALS],
-            "cannot have cores 9",
-        ),
         (
             ["--device", "agx", "--model", "x"],
             "unknown --model 'x'\n  allowed: lenet, mobilenet, resnet",
@@ -334,26 +330,43 @@ def test_resources_of_which_none_helps_alone_are_not_ranked(ask, here, monkeypat
 
 
 @pytest.fixture
-def modes():
-    """Return the power modes of AGX Xavier."""
-    return dict(load_modes(["agx"], ROOT)["agx"])
+def agx():
+    """Return AGX Xavier and its power modes."""
+    return load_boards(ROOT / "config/twin")["agx"], dict(load_modes(["agx"], ROOT)["agx"])
 
 
-def test_a_power_mode_is_given_by_its_label_or_by_numbers(modes):
+def test_a_power_mode_is_given_by_its_label_or_by_numbers(agx):
+    board, modes = agx
     labels = set(modes)
-    assert mode_of("e", modes) == "e"
-    assert mode_of("8,2265,1377,2133", modes) == "g"
+    assert mode_of("e", board, modes) == "e"
+    assert mode_of("8,2265,1377,2133", board, modes) == "g"
     assert set(modes) == labels
-    assert mode_of("8,2000,1000,2133", modes) == "8,2000,1000,2133"
+    assert mode_of("8,2000,1000,2133", board, modes) == "8,2000,1000,2133"
     assert modes["8,2000,1000,2133"] == (8, 2000, 1000, 2133)
 
 
 @pytest.mark.parametrize("mode", ["turbo", "8,2000,900", "3.2,2000,900,2133", "nan,2000,900,2133"])
-def test_an_unknown_power_mode_is_an_error_with_those_there_are(modes, mode):
+def test_an_unknown_power_mode_is_an_error_with_those_there_are(agx, mode):
     with pytest.raises(EpochwattError, match="unknown --power-mode") as caught:
-        mode_of(mode, modes)
+        mode_of(mode, *agx)
     assert caught.value.allowed[:2] == ["g", "a"]
     assert caught.value.allowed[-1].endswith("such as 8,2265,1377,2133")
+
+
+@pytest.mark.parametrize(
+    ("mode", "problem", "nearest"),
+    [
+        ("9,2265,1377,2133", "cannot have cores 9", "8,2265,1377,2133"),
+        ("8,50,1377,2133", "cannot have cpu_mhz 50", "8,115.2,1377,2133"),
+        ("8,2000,1500,2200", "cannot have gpu_mhz 1500", "8,2000,1377,2133"),
+        ("8,nan,900,2133", "cannot have cpu_mhz nan", "8,115.2,900,2133"),
+        ("8,inf,900,2133", "cannot have cpu_mhz inf", "8,2265.6,900,2133"),
+    ],
+)
+def test_a_power_mode_beyond_the_limits_is_an_error_with_the_nearest(agx, mode, problem, nearest):
+    with pytest.raises(EpochwattError, match=problem) as caught:
+        mode_of(mode, *agx)
+    assert caught.value.do == f"try the nearest: {nearest}"
 
 
 def test_an_answer_from_counts_needs_neither_torch_nor_pandas(counted):
