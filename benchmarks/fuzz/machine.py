@@ -166,7 +166,7 @@ def _board(root: Path, kind: str) -> Iterator[Target]:
         board.describe()
         board.events()
         identity = identify(str(root))
-        clocks.told(board_files.read_clocks(str(root)))
+        clocks.summary(board_files.read_clocks(str(root)))
         alarms.throttling(str(root))
         alarms.over_current(str(root))
         _sampled(lambda: BoardSource(str(root)))

@@ -1,1 +1,1 @@
-"""The machine that is measured (board side: Python 3.6)."""
+"""Access to the measured machine: board or host (board side: Python 3.6)."""

@@ -1,4 +1,4 @@
-"""A board's own alarms: heat and current (board side: Python 3.6 grammar).
+"""Throttling and over-current alarms of a board (board side: Python 3.6 grammar).
 
 Source: the kernel's Documentation/ABI/testing/sysfs-class-thermal and hwmon/ina3221.rst; NVIDIA's
 driver of `soctherm_oc`, which counts under-voltage and over-current events (oc1 to oc3, Orin).
@@ -15,28 +15,28 @@ Alarm = NamedTuple(
     "Alarm",
     [
         ("events", int),  # counted by the kernel since the start of the board
-        ("active", int),  # states and alarms that stand now
+        ("active", int),  # states and alarms that are set now
     ],
 )
 
-# Cooling devices that slow the board down. Others stand above 0 on a healthy board: fans, warnings,
-# and on the Nano what follows the temperature from 15 degrees on (`gpu_scaling`, `CORE-floor`).
+# Cooling devices that slow the board down. Others are above 0 on a healthy board: fans, warnings,
+# and on the Nano those that follow the temperature from 15 °C on (`gpu_scaling`, `CORE-floor`).
 _SLOWS_DOWN = re.compile(r"throttle|balanced|heavy|cpufreq|devfreq")
 
 
 def slows_down(kind: str) -> bool:
-    """Say whether a cooling device of that type makes the board slower."""
+    """Return whether a cooling device of that type makes the board slower."""
     return _SLOWS_DOWN.search(kind.lower()) is not None
 
 
 def throttling(root: str) -> Optional[Alarm]:
-    """Return what the cooling devices that limit clocks tell; None: there are none.
+    """Return the state of the cooling devices that limit clocks; None: there are none.
 
-    The states are taken and not the temperatures: the first trip point of many boards only warns of
-    a hot surface.
+    States are read, not temperatures: the first trip point of many boards only warns of a hot
+    surface.
     """
     events, active = [], []
-    for folder in _found(root, "sys/class/thermal/cooling_device*"):
+    for folder in _paths(root, "sys/class/thermal/cooling_device*"):
         state = _number(folder, "cur_state")
         if state is None or not slows_down(text(folder, "type")):
             continue
@@ -48,12 +48,12 @@ def throttling(root: str) -> Optional[Alarm]:
 def over_current(root: str) -> Optional[Alarm]:
     """Return the counters of `soctherm_oc` and the alarms of the INA3221; None: there are neither.
 
-    An alarm stands until any alarm of its chip is read: of all but the first only what holds right
-    now is seen. What has a counter is not missed.
+    Reading one alarm of a chip clears the others, so of all but the first only a condition that
+    still holds is seen. Counters miss nothing.
     """
     events: List[int] = []
     active: List[int] = []
-    for folder in _found(root, "sys/class/hwmon/hwmon*"):
+    for folder in _paths(root, "sys/class/hwmon/hwmon*"):
         name = text(folder, "name")
         if name == "soctherm_oc":
             events += _numbers(folder, "oc*_event_cnt")
@@ -63,12 +63,12 @@ def over_current(root: str) -> Optional[Alarm]:
     return Alarm(sum(events), sum(active)) if events or active else None
 
 
-def _found(root: str, pattern: str) -> List[str]:
+def _paths(root: str, pattern: str) -> List[str]:
     return sorted(glob.glob(os.path.join(glob.escape(root), pattern)))
 
 
 def _numbers(folder: str, pattern: str) -> List[int]:
-    numbers = [_number(*os.path.split(path)) for path in _found(folder, pattern)]
+    numbers = [_number(*os.path.split(path)) for path in _paths(folder, pattern)]
     return [number for number in numbers if number is not None]
 
 

@@ -117,7 +117,7 @@ def read_clocks(root: str) -> Dict[str, Any]:
 
 
 def parse_conf(text: str) -> Conf:
-    """Return what an nvpmodel configuration says; raises ValueError where it is none.
+    """Parse an nvpmodel configuration; raises ValueError where it is none.
 
     `< PARAM TYPE=t NAME=n >` opens a list of `ARG path`, `< POWER_MODEL ID=i NAME=n >` one of
     `PARAM ARG value`, `< PM_CONFIG DEFAULT=i >` names the mode of a first start.
@@ -147,7 +147,7 @@ def parse_conf(text: str) -> Conf:
 
 
 def _setting(name: str, arg: str, value: str) -> Tuple[str, str, str]:
-    """Return a row of a mode; ValueError where what has to be a number is none."""
+    """Return a row of a mode; ValueError where a clock or mask is no number."""
     is_clock = arg[:4] in ("MAX_", "MIN_")
     number = r"-?[0-9]{1,18}$" if is_clock else r"(0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,18})$"
     if (is_clock or arg == "TPC_PG_MASK") and not re.match(number, value):
@@ -160,8 +160,10 @@ def strongest(conf: Conf) -> Mode:
 
     def power(mode: Mode) -> Tuple[float, ...]:
         def limit(*names: str) -> float:
-            found = [int(v) for name, arg, v in mode.settings if name in names and arg[:3] == "MAX"]
-            return max([value if value > 0 else float("inf") for value in found or [0]])
+            limits = [
+                int(v) for name, arg, v in mode.settings if name in names and arg[:3] == "MAX"
+            ]
+            return max([value if value > 0 else float("inf") for value in limits or [0]])
 
         gated = bin(tpc_mask(mode) or 0).count("1")
         return -gated, _cores(mode), limit("EMC"), limit("GPU"), limit(*_clusters(conf))
@@ -175,9 +177,10 @@ def custom_conf(
     """Return an nvpmodel configuration with one mode, made of the strongest mode of `conf`.
 
     It keeps that mode's id (so that `nvpmodel -q` and the board's next start know it), its TPC mask
-    and whatever else it sets. The numbers are upper limits, cores count from the first; 0 leaves a
+    and all its other settings. The numbers are upper limits, cores count from the first; 0 leaves a
     limit as that mode has it. A cluster that is offline gets no clocks, and the highest memory
-    clock of `tables` is written as 0, no cap. Raises ValueError for what the board does not have.
+    clock of `tables` is written as 0, no cap. Raises ValueError for cores or clocks that the board
+    lacks.
     """
     base, clusters = strongest(conf), _clusters(conf)
     present = sum(1 for row in base.settings if row[0] == "CPU_ONLINE")
@@ -222,8 +225,8 @@ def conf_text(conf: Conf) -> str:
 def _clusters(conf: Conf) -> Dict[str, int]:
     """Return the first CPU of each cluster by the name of the cluster's clocks."""
     paths = ((name, param.paths.get("MAX_FREQ", "")) for name, param in conf.params.items())
-    found = ((name, re.search(r"/cpu([0-9]+)/cpufreq/", path)) for name, path in paths)
-    return {name: int(match.group(1)) for name, match in found if match}
+    matches = ((name, re.search(r"/cpu([0-9]+)/cpufreq/", path)) for name, path in paths)
+    return {name: int(match.group(1)) for name, match in matches if match}
 
 
 def _cores(mode: Mode) -> int:
@@ -231,15 +234,15 @@ def _cores(mode: Mode) -> int:
 
 
 def tpc_mask(mode: Mode) -> Optional[int]:
-    """Return which parts of the GPU a mode gates off; None: it does not say."""
+    """Return the mask of the GPU's parts that a mode gates off; None: it has none."""
     return next((int(value, 0) for _, arg, value in mode.settings if arg == "TPC_PG_MASK"), None)
 
 
 def running_mask(root: str) -> Optional[int]:
     """Return the mask of the GPU's parts that are off since the board's start; None: not known."""
     paths = [param.paths.get("TPC_PG_MASK") for param in board_conf(root).params.values()]
-    found = [text(root, path.lstrip("/")) for path in paths if path]
-    return int(found[0], 0) if found and found[0] else None
+    masks = [text(root, path.lstrip("/")) for path in paths if path]
+    return int(masks[0], 0) if masks and masks[0] else None
 
 
 def gpu_share(conf: Conf, mode: Mode, kind: str) -> Optional[float]:
@@ -268,7 +271,7 @@ def board_conf(root: str) -> Conf:
 
 
 def boot_id(root: str) -> str:
-    """Return what the kernel calls this start of the board."""
+    """Return the kernel's id of this boot."""
     return text(root, "proc/sys/kernel/random/boot_id")
 
 
@@ -278,7 +281,7 @@ def cpu_folder(root: str, cpu: int) -> str:
 
 
 def text(folder: str, name: str) -> str:
-    """Return what a small file holds, stripped; empty where it cannot be read."""
+    """Return the content of a small file, stripped; empty where it cannot be read."""
     try:
         with open(os.path.join(folder, name), "rb") as handle:
             return handle.read(65536).decode("utf-8", "replace").strip(" \n\0")
@@ -296,7 +299,7 @@ def _number(folder: str, *names: str) -> Optional[int]:
 
 
 def fan_files(root: str) -> List[Tuple[str, str, str]]:
-    """Return folder, name and value of what turns the fan up, in the order of writing."""
+    """Return folder, name and value of each file that turns the fan up, in the order of writing."""
     pattern = os.path.join(glob.escape(root), "sys/class/hwmon/hwmon*")
     fans = [(fan, ("pwm1",)) for fan in glob.glob(pattern) if text(fan, "name") == "pwmfan"]
     jetpack_4 = (os.path.join(root, "sys/devices/pwm-fan"), ("temp_control", "target_pwm"))
@@ -334,8 +337,8 @@ def not_roots_alone(path: str) -> str:
     A group may write folders, as Debian's `staff` may write /usr/local; anybody only sticky ones.
     """
     for place in [path] + [path[:n] or "/" for n, sign in enumerate(path) if sign == "/"]:
-        about = os.stat(place)
-        loose = 0o022 if place == path else 0 if about.st_mode & stat.S_ISVTX else 0o002
-        if about.st_uid != 0 or about.st_mode & loose:
+        status = os.stat(place)
+        loose = 0o022 if place == path else 0 if status.st_mode & stat.S_ISVTX else 0o002
+        if status.st_uid != 0 or status.st_mode & loose:
             return place
     return ""

@@ -1,7 +1,7 @@
-"""What a power mode asks of the clocks, and whether they are so (board side: Python 3.6 grammar).
+"""Comparison of a power mode with the clocks read back (board side: Python 3.6 grammar).
 
-A mode is told by its keys: `cores` (how many are on), `cpu_mhz`, `gpu_mhz`, `emc_mhz` (memory).
-What is called `clocks` here is the answer of `board_files.read_clocks`.
+A mode has the keys `cores` (how many are on), `cpu_mhz`, `gpu_mhz` and `emc_mhz` (memory). `clocks`
+is always the result of `board_files.read_clocks`.
 """
 
 from typing import Any, Dict, List, Optional, Tuple
@@ -16,7 +16,7 @@ MET = 0.05  # what is read back may differ by this share: the paper counts 95 % 
 
 
 def limits(mode: Mode, steps_mhz: Dict[str, List[float]]) -> Dict[str, Any]:
-    """Return what a mode of nvpmodel.conf limits its board to.
+    """Return the limits that a mode of nvpmodel.conf sets.
 
     Parameters
     ----------
@@ -26,13 +26,13 @@ def limits(mode: Mode, steps_mhz: Dict[str, List[float]]) -> Dict[str, Any]:
 
     Returns
     -------
-    dict : those of KEYS that the mode says something of; clusters of CPUs with different limits
-        have no `cpu_mhz`
+    dict : those of KEYS that the mode limits; clusters of CPUs with different limits have no
+        `cpu_mhz`
     """
-    found: Dict[str, Any] = {}
+    result: Dict[str, Any] = {}
     cores = [value for param, _, value in mode.settings if param == "CPU_ONLINE"]
     if cores:
-        found["cores"] = sum(value != "0" for value in cores)
+        result["cores"] = sum(value != "0" for value in cores)
     for key, beginning, unit in (
         ("cpu_mhz", "CPU_", 1e3),
         ("gpu_mhz", "GPU", 1e6),
@@ -45,36 +45,38 @@ def limits(mode: Mode, steps_mhz: Dict[str, List[float]]) -> Dict[str, Any]:
             if argument == "MAX_FREQ" and param.startswith(beginning)
         }
         if len(values) == 1 and None not in values:
-            found[key] = values.pop()
-    return found
+            result[key] = values.pop()
+    return result
 
 
-def need_same(told: Dict[str, Any], found: Dict[str, Any]) -> None:
+def need_same(mode: Dict[str, Any], actual: Dict[str, Any]) -> None:
     """Refuse numbers beside the name of a mode that are not those of nvpmodel.conf.
 
     Parameters
     ----------
-    told : the mode as a device file has it: its name in `nvpmodel`, and perhaps numbers
-    found : its `limits`, and `gpu_share` where parts of the GPU are gated off; what is not there or
-        None is not known, and not compared
+    mode : as a device file has it: its name in `nvpmodel`, and perhaps numbers
+    actual : its `limits`, and `gpu_share` where parts of the GPU are gated off; a number that is
+        missing or None is not known, and not compared
 
     Raises
     ------
     ConfigError : a number differs by more than nominal and real clocks do
     """
-    if not any(key in told for key in KEYS):
+    if not any(key in mode for key in KEYS):
         return
-    found = dict({"gpu_share": 1.0}, **found)
+    actual = dict({"gpu_share": 1.0}, **actual)
     for key in KEYS + ("gpu_share",):
-        number, limit = told.get(key, 1.0 if key == "gpu_share" else None), found.get(key)
+        number, limit = mode.get(key, 1.0 if key == "gpu_share" else None), actual.get(key)
         if number is None or limit is None:
             continue
         if abs(number - limit) > (0 if key == "cores" else WITHIN * limit):
             raise ConfigError(
-                "nvpmodel: {} is said to have {} {:g}\n  this board's nvpmodel.conf: {:g}\n  do: "
-                "say so in config/devices/, or leave all numbers out".format(
-                    told["nvpmodel"], key, number, limit
-                )
+                "power mode {}: {} differs from this board's nvpmodel.conf".format(
+                    mode["nvpmodel"], key
+                ),
+                found="{:g}".format(number),
+                allowed="{:g}".format(limit),
+                do="correct it in config/devices/, or leave all numbers out",
             )
 
 
@@ -85,7 +87,7 @@ def _limit(value: int, unit: float, top_mhz: Optional[float]) -> Optional[float]
 
 
 def exact(resolved: Dict[str, Any]) -> Tuple[int, int, int, int]:
-    """Return cores, CPU kHz, GPU Hz and EMC Hz as the helper wants them; 0: not asked for."""
+    """Return cores, CPU kHz, GPU Hz and EMC Hz for the root helper; 0: not set by the mode."""
     return (
         resolved.get("cores", 0),
         round(resolved.get("cpu_mhz", 0) * 1e3),
@@ -96,30 +98,30 @@ def exact(resolved: Dict[str, Any]) -> Tuple[int, int, int, int]:
 
 def pinned(clocks: Dict[str, Any]) -> Dict[str, float]:
     """Return where the clocks are with DVFS off: at the upper limits of the mode."""
-    found = {"cpu_mhz": _common(clocks["cpu_max_khz"]), "gpu_mhz": _mhz(clocks["gpu_max_hz"])}
-    return {key: value for key, value in found.items() if value is not None}
+    limits_mhz = {"cpu_mhz": _common(clocks["cpu_max_khz"]), "gpu_mhz": _mhz(clocks["gpu_max_hz"])}
+    return {key: value for key, value in limits_mhz.items() if value is not None}
 
 
 def _common(khz: Dict[str, Optional[int]]) -> Optional[float]:
     """Return the limit of all CPUs; None where they differ, as in `limits`."""
-    known = {value for value in khz.values() if value is not None}
-    return known.pop() / 1e3 if len(known) == 1 else None
+    limits_khz = {value for value in khz.values() if value is not None}
+    return limits_khz.pop() / 1e3 if len(limits_khz) == 1 else None
 
 
 def compare(
     clocks: Dict[str, Any], wanted: Dict[str, Any], dvfs: str, emc_top_mhz: Optional[float]
 ) -> Tuple[List[str], List[str]]:
-    """Compare what is read back with what was wanted.
+    """Compare the clocks read back with those wanted.
 
-    With DVFS off the clocks themselves are compared; with DVFS on they vary, and their upper limits
+    With DVFS off the clocks themselves are compared; with DVFS on they vary, so their upper limits
     are.
 
     Parameters
     ----------
-    clocks : what was read back
-    wanted : KEYS -> numbers; what is not there is not compared
+    clocks : read back
+    wanted : KEYS -> numbers; a missing key is not compared
     dvfs : `on` or `off`
-    emc_top_mhz : highest memory clock: what no cap (0) stands for
+    emc_top_mhz : highest memory clock, which no cap (0) means
 
     Returns
     -------
@@ -148,7 +150,7 @@ def _away(wanted: float) -> Any:
 def _values(
     key: str, clocks: Dict[str, Any], is_pinned: bool, emc_top_mhz: Optional[float]
 ) -> List[Optional[float]]:
-    """Return the readings that have to be as wanted; None stands for one that cannot be had."""
+    """Return the readings to compare; None for one that cannot be read."""
     if key == "cores":
         return [float(len(clocks["cores_online"]))]
     if key == "cpu_mhz":
@@ -168,11 +170,8 @@ def _mhz(hz: Optional[int]) -> Optional[float]:
     return None if hz is None else hz / 1e6
 
 
-def told(clocks: Dict[str, Any]) -> Dict[str, Any]:
-    """Return what was read back for the record, in MHz; None: it cannot be read.
-
-    Of the CPUs that are on it is the lowest clock.
-    """
+def summary(clocks: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the clocks for a record, MHz; of the CPUs that are on the lowest; None: not read."""
     return {
         "cores": len(clocks["cores_online"]),
         "cores_online": clocks["cores_online"],
@@ -186,5 +185,5 @@ def told(clocks: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _lowest(khz: Dict[str, Optional[int]]) -> Optional[float]:
-    known = [value for value in khz.values() if value is not None]
-    return min(known) / 1e3 if known else None
+    readings = [value for value in khz.values() if value is not None]
+    return min(readings) / 1e3 if readings else None

@@ -1,6 +1,6 @@
-"""Nominal clocks and the steps a board really has (board side: Python 3.6 grammar).
+"""Resolution of nominal clocks to a board's own steps (board side: Python 3.6 grammar).
 
-The papers and NVIDIA's own mode names speak of round numbers: 1200 MHz is the step 1190.4, 2100 is
+The papers and NVIDIA's mode names use round numbers: 1200 MHz is the step 1190.4, 2100 is
 2112, 900 is 905.25, 1333 is 1331.2. nvpmodel rounds such a number silently; here it is resolved
 first, and both numbers are recorded.
 """
@@ -27,15 +27,16 @@ def resolve(what: str, nominal_mhz: float, steps_mhz: Sequence[float]) -> float:
     """
     if not steps_mhz:
         raise ConfigError(
-            "{}: {:g} MHz cannot be checked, the steps of this board's clock are not known\n"
-            "  allowed: leave {} out of the power mode".format(what, nominal_mhz, what)
+            "{}: the steps of this board's clock are not known".format(what),
+            found="{:g} MHz".format(nominal_mhz),
+            do="leave {} out of the power mode".format(what),
         )
     nearest = sorted(steps_mhz, key=lambda step: abs(step - nominal_mhz))[:2]
     if abs(nearest[0] - nominal_mhz) <= WITHIN * nearest[0]:
         return nearest[0]
     raise ConfigError(
-        "{}: {:g} MHz is no step of this board's clock\n  allowed: what lies within {:.0f} % of a "
-        "step; the nearest are {} MHz".format(
-            what, nominal_mhz, 100 * WITHIN, " and ".join("{:g}".format(s) for s in sorted(nearest))
-        )
+        "{}: {:g} MHz is no step of this board's clock".format(what, nominal_mhz),
+        allowed="within {:.0f} % of a step; the nearest are {} MHz".format(
+            100 * WITHIN, " and ".join("{:g}".format(step) for step in sorted(nearest))
+        ),
     )

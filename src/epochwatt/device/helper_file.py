@@ -1,7 +1,7 @@
-"""The root helper as one file (board side: Python 3.6 grammar).
+"""Packing of the root helper into one file (board side: Python 3.6 grammar).
 
-The file is a program of Python's own kind, a ZIP archive behind a `#!` line (zipapp, PEP 441), of
-three modules that are stored as they are: `less` shows their text.
+The file is a Python program in a ZIP archive behind a `#!` line (zipapp, PEP 441). Its three
+modules are stored uncompressed, so `less` shows their text.
 """
 
 import io
@@ -18,11 +18,11 @@ sys.exit(main(sys.argv[1:]))
 
 
 def helper_file(interpreter: str = "/usr/bin/python3") -> bytes:
-    """Return what is to be installed, executable, as `root_helper.INSTALLED` below the root.
+    """Return the content of the executable file `root_helper.INSTALLED`.
 
     Parameters
     ----------
-    interpreter : the board's own Python; it takes modules from nowhere but its standard library
+    interpreter : the board's own Python; it imports nothing but its standard library
     """
     content = io.BytesIO()
     content.write("#!{} -IS\n".format(interpreter).encode())

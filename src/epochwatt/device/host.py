@@ -1,4 +1,4 @@
-"""The machine at hand as a measured device (board side: Python 3.6 grammar)."""
+"""Description of the machine at hand: CPU, memory, software (board side: Python 3.6 grammar)."""
 
 import os
 import platform
@@ -10,11 +10,11 @@ _LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
 
 
 def describe() -> Dict[str, Any]:
-    """Return what a record says of this machine.
+    """Return the description of this machine for a record.
 
     `machine` and `software` must stay the same within a run (a change flags the epoch and those
-    after it); `host_state` may differ between epochs. Versions are those of the libraries that are
-    already imported: asking must not cost an import.
+    after it); `host_state` may differ between epochs. Versions are those of the libraries already
+    imported: a description must not cost an import.
     """
     return {
         "machine": {
@@ -40,7 +40,7 @@ def describe() -> Dict[str, Any]:
 
 
 def boot_id() -> str:
-    """Return the kernel's id of this boot; empty when it does not tell."""
+    """Return the kernel's id of this boot; empty where it cannot be read."""
     return _read("/proc/sys/kernel/random/boot_id").strip()
 
 
@@ -61,13 +61,13 @@ def _cpu_model() -> str:
 
 
 def meminfo_kib(root: str, name: str) -> Optional[int]:
-    """Return a number of /proc/meminfo below `root`; None where it does not tell."""
-    found = re.search(
+    """Return a number of /proc/meminfo below `root`; None where it is missing."""
+    match = re.search(
         "^{}:[ \t]*([0-9]{{1,15}}) kB$".format(name),
         _read(os.path.join(root, "proc/meminfo")),
         re.MULTILINE,
     )
-    return int(found.group(1)) if found else None
+    return int(match.group(1)) if match else None
 
 
 def _meminfo_kib(name: str) -> int:

@@ -11,8 +11,8 @@ Identity = NamedTuple(
     [
         ("kind", str),  # a name of `kinds.KINDS`, or `unknown`
         ("model", str),  # as the device tree names it
-        ("serial", str),  # of the module; empty: it does not tell
-        ("l4t", str),  # release of NVIDIA's Linux, such as 32.5.1; empty: not found
+        ("serial", str),  # of the module; empty: it has none
+        ("l4t", str),  # release of NVIDIA's Linux, such as 32.5.1; empty: not known
         ("jetpack", str),  # 4.5.1; of a release that is not listed here only 4; empty: not known
     ],
 )
@@ -36,18 +36,18 @@ def identify(root: str) -> Optional[Identity]:
 
 
 def l4t_release(release: str) -> str:
-    """Return the release that /etc/nv_tegra_release tells: `32.5.1`; empty when it tells none."""
-    found = _RELEASE.search(release)
-    if found is None:
+    """Return the release in the text of /etc/nv_tegra_release: `32.5.1`; empty: none."""
+    match = _RELEASE.search(release)
+    if match is None:
         return ""
-    return ".".join((found.group(1) + "." + found.group(2)).split(".")[:3])
+    return ".".join((match.group(1) + "." + match.group(2)).split(".")[:3])
 
 
 def jetpack(l4t: str) -> str:
     """Return the JetPack that holds an L4T release, or its family (`4`); empty: not known."""
     parts = l4t.split(".")
     for n in range(len(parts), 0, -1):
-        known = JETPACK.get(".".join(parts[:n]))
-        if known:
-            return known
+        version = JETPACK.get(".".join(parts[:n]))
+        if version:
+            return version
     return ""

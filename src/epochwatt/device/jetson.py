@@ -1,8 +1,8 @@
-"""A Jetson board: its power modes, clocks, fan and alarms (board side: Python 3.6 grammar).
+"""Control of a Jetson board: power mode, clocks, fan, alarms (board side: Python 3.6 grammar).
 
-All that needs root is asked of the root helper (`root_helper.py`, installed by `make setup-jetson`)
-by fixed verbs. What was set is read back and compared, because exit codes of nvpmodel prove nothing
-and clocks that are in no table are rounded silently (docs/reference/sources.md).
+The root helper (`root_helper.py`, installed by `make setup-jetson`) does what needs root. Every
+setting is read back and compared, because exit codes of nvpmodel prove nothing and clocks that are
+in no table are rounded silently (docs/reference/sources.md).
 """
 
 import json
@@ -46,7 +46,7 @@ class JetsonBoard(Machine):
         self._seen = {"throttle": 0, "over_current": 0}  # found active at calls of `events`
 
     def _fake_because(self) -> str:
-        """Return what makes this board a fake one; empty: it is real."""
+        """Return why this board is a fake one; empty: it is real."""
         if os.path.realpath(self.root) != "/":
             return "its files lie in {}".format(self.root)
         for tool in (os.path.join(self.root, name) for name in TOOLS):
@@ -58,20 +58,22 @@ class JetsonBoard(Machine):
                 pass
         return ""
 
-    # -- what it is ------------------------------------------------------------------------------
+    # -- description -----------------------------------------------------------------------------
     def describe(self) -> Dict[str, Any]:
-        """Return what `host.describe` says, and board, software and tables of clocks."""
-        about = super().describe()
-        about["machine"]["n_cpus"] = len(board_files.cpus(self.root))  # also those that are offline
+        """Return `host.describe` with the board, its software and its tables of clocks."""
+        description = super().describe()
+        description["machine"]["n_cpus"] = len(
+            board_files.cpus(self.root)
+        )  # also those that are offline
         if self.identity is not None:
-            about["machine"]["board"] = self.identity.kind
-            about["machine"]["model"] = self.identity.model
-            about["machine"]["serial"] = self.identity.serial
-            about["software"]["l4t"] = self.identity.l4t
-            about["software"]["jetpack"] = self.identity.jetpack
+            description["machine"]["board"] = self.identity.kind
+            description["machine"]["model"] = self.identity.model
+            description["machine"]["serial"] = self.identity.serial
+            description["software"]["l4t"] = self.identity.l4t
+            description["software"]["jetpack"] = self.identity.jetpack
         for key, steps_mhz in self._steps_mhz().items():
-            about["machine"][key.replace("_mhz", "_steps_mhz")] = steps_mhz
-        return about
+            description["machine"][key.replace("_mhz", "_steps_mhz")] = steps_mhz
+        return description
 
     def _steps_mhz(self) -> Dict[str, List[float]]:
         """Return the clocks the board can be set to; empty where its table is not known."""
@@ -87,24 +89,23 @@ class JetsonBoard(Machine):
         wanted = self.settings["kind"]
         if self.identity is None:
             raise BoardError(
-                "no Jetson board is described in {}, but the row is of a board of kind {}. Run it "
-                "on the board; nothing was measured".format(
-                    os.path.join(self.root, "proc/device-tree"), wanted
-                )
+                "no Jetson board is described in {}; nothing was measured".format(
+                    os.path.join(self.root, "proc/device-tree")
+                ),
+                do="run it on a board of kind {}, which the row is of".format(wanted),
             )
         if self.backend != self.settings["backend"]:
             raise BoardError(
-                "the row is of backend {}, but this board is {} ({}). Correct `sysroot` in "
-                "config/devices/; nothing was measured".format(
+                "the row is of backend {}, but this board is {} ({}); nothing was measured".format(
                     self.settings["backend"], self.backend, self._fake_because() or "a real one"
-                )
+                ),
+                do="correct `sysroot` in config/devices/",
             )
         if self.identity.kind != wanted:
             raise BoardError(
-                "this board is of kind {} ({}), but the row is of a board of kind {} (`board` in "
-                "config/devices/). Measure it there; nothing was measured".format(
-                    self.identity.kind, self.identity.model, wanted
-                )
+                "the row is of a board of kind {}; nothing was measured".format(wanted),
+                found="{} ({})".format(self.identity.kind, self.identity.model),
+                do="measure it on such a board, or correct `board` in config/devices/",
             )
         super().check()
 
@@ -115,16 +116,16 @@ class JetsonBoard(Machine):
 
     # -- power mode and clocks -------------------------------------------------------------------
     def apply(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
-        """Set a power mode and the fan to its maximum, as `Machine.apply` says.
+        """Set a power mode and the fan to its maximum (see `Machine.apply`).
 
-        What was set before and not put back is put back first. A mode as it is with DVFS on touches
-        nothing; with DVFS off the clocks of the mode that the board is in are pinned.
+        Settings left over from an earlier process are put back first. An empty mode changes nothing
+        with DVFS on, and pins the clocks of the present mode with DVFS off.
         """
         if self.left_over():
             log.warning("the board still has settings of an earlier process; putting them back")
             self.restore()
         if not mode and dvfs == "on":
-            now = clocks.told(board_files.read_clocks(self.root))
+            now = clocks.summary(board_files.read_clocks(self.root))
             return outcome(mode, dvfs, read_back=now)
         resolved = self._resolved(mode)
         if "nvpmodel" in mode:
@@ -134,8 +135,8 @@ class JetsonBoard(Machine):
             self.ask_helper("custom-mode", *clocks.exact(resolved))
         if dvfs == "off":
             self.ask_helper("pin-clocks")
-            found = self.ask_helper("read-clocks")
-            resolved = dict(clocks.pinned(found), **resolved)
+            readings = self.ask_helper("read-clocks")
+            resolved = dict(clocks.pinned(readings), **resolved)
         fan = self._fan_to_maximum()
         read_back, unverified = self._read_back(resolved, dvfs)
         return outcome(
@@ -156,9 +157,9 @@ class JetsonBoard(Machine):
             n_cpus = len(board_files.cpus(self.root))
             if not 1 <= mode["cores"] <= n_cpus:
                 raise ConfigError(
-                    "cores: {} of a board that has {}\n  allowed: 1 to {}".format(
-                        mode["cores"], n_cpus, n_cpus
-                    )
+                    "cores: the board does not have that many",
+                    found=str(mode["cores"]),
+                    allowed="1 to {}".format(n_cpus),
                 )
             resolved["cores"] = mode["cores"]
         return resolved
@@ -172,24 +173,25 @@ class JetsonBoard(Machine):
             raise BoardError("{}: {}".format(path, error)) from error
         for mode in conf.modes:
             if mode.name == name:
-                found = clocks.limits(mode, self._steps_mhz())
+                limits = clocks.limits(mode, self._steps_mhz())
                 kind = self.identity.kind if self.identity is not None else ""
                 share = board_files.gpu_share(conf, mode, kind)
-                if share != 1:  # None: parts are gated off, how many of them is not known
-                    found["gpu_share"] = share
-                return dict(found, nvpmodel=name, nvpmodel_id=mode.id)
+                if share != 1:  # None: the number of parts that are gated off is not known
+                    limits["gpu_share"] = share
+                return dict(limits, nvpmodel=name, nvpmodel_id=mode.id)
         raise ConfigError(
-            "nvpmodel: this board has no power mode {}\n  allowed by {}: {}".format(
-                name, path, ", ".join(mode.name for mode in conf.modes)
-            )
+            "nvpmodel: this board has no power mode {}".format(name),
+            where=path,
+            allowed=[mode.name for mode in conf.modes],
         )
 
     def _check_mode(self, wanted: int) -> None:
-        found = self.ask_helper("status")["nvpmodel"]
-        if found["id"] != wanted:
+        mode = self.ask_helper("status")["nvpmodel"]
+        if mode["id"] != wanted:
             raise BoardError(
-                "nvpmodel was asked for mode {} and is in mode {} ({}). Try it by hand: sudo "
-                "nvpmodel -m {}".format(wanted, found["id"], found["name"], wanted)
+                "nvpmodel did not switch to mode {}".format(wanted),
+                found="mode {} ({})".format(mode["id"], mode["name"]),
+                do="try it by hand: sudo nvpmodel -m {}".format(wanted),
             )
 
     def _fan_to_maximum(self) -> str:
@@ -198,45 +200,44 @@ class JetsonBoard(Machine):
             self.ask_helper("fan-max")
         except BoardError as error:
             log.warning("the fan is left as it is: %s", error)
-            return str(error)
+            return error.problem
         return "maximum"
 
     def _read_back(self, wanted: Dict[str, Any], dvfs: str) -> Tuple[Dict[str, Any], List[str]]:
-        """Return what the board says now, and the keys of which it says nothing.
+        """Return the clocks read back, and the keys that cannot be read.
 
-        Raises BoardError when it is not as wanted, also after a moment.
+        Raises BoardError if they are not as wanted within `patience_s`.
         """
         emc_top_mhz = max(self._steps_mhz()["emc_mhz"], default=None)
         deadline_s = time.monotonic() + self.patience_s
         while True:
-            found = self.ask_helper("read-clocks")
-            complaints, unread = clocks.compare(found, wanted, dvfs, emc_top_mhz)
+            readings = self.ask_helper("read-clocks")
+            complaints, unread = clocks.compare(readings, wanted, dvfs, emc_top_mhz)
             if not complaints:
                 break
             if time.monotonic() >= deadline_s:
                 raise BoardError(
-                    "the board did not take the power mode: {}. Look at `sudo nvpmodel -q "
-                    "--verbose` and `sudo jetson_clocks --show`; nothing was measured".format(
-                        "; ".join(complaints)
-                    )
+                    "the board did not take the power mode; nothing was measured",
+                    found="; ".join(complaints),
+                    do="look at `sudo nvpmodel -q --verbose` and `sudo jetson_clocks --show`",
                 )
             time.sleep(0.5)
         if unread:
-            log.warning("the board does not let %s be read back", ", ".join(unread))
-        return clocks.told(found), unread
+            log.warning("%s cannot be read back on this board", ", ".join(unread))
+        return clocks.summary(readings), unread
 
     def restore(self) -> None:
         """Put back mode, clocks and fan as the first `apply` found them.
 
-        May be called again, and cannot be cut short by SIGINT, SIGTERM or SIGHUP: they arrive when
-        it is done. Raises BoardError, RebootNeeded.
+        It may be called again. SIGINT, SIGTERM and SIGHUP do not interrupt it: they arrive when it
+        is done. Raises BoardError, RebootNeeded.
         """
         with undisturbed():
             if self.left_over():
                 self.ask_helper("restore")
 
     def left_over(self) -> bool:
-        """Return whether the helper keeps settings that are still to be put back."""
+        """Return whether the helper has settings that are not put back yet."""
         return os.path.lexists(os.path.join(self.root, FOLDER, STATE))
 
     def drop_page_cache(self, paths: List[str]) -> str:
@@ -249,10 +250,10 @@ class JetsonBoard(Machine):
         return "dropped"
 
     def ask_helper(self, verb: str, *numbers: int) -> Dict[str, Any]:
-        """Let the root helper do one thing and return its answer.
+        """Run a verb of the root helper and return its answer.
 
-        It runs in a session of its own, so that what ends us (Ctrl-C, a lost ssh) does not cut it
-        in the middle of its work; it limits its own time.
+        It runs in another session, so that Ctrl-C or a lost ssh connection does not interrupt it;
+        it limits its run time itself.
 
         Raises
         ------
@@ -265,43 +266,44 @@ class JetsonBoard(Machine):
             command = ["sudo", "-n"] + command
         if not os.path.exists(helper):
             raise BoardError(
-                "{} is not there, and without it {} cannot be done. Install it once: make "
-                "setup-jetson (see docs/explanation/root-helper.md)".format(helper, verb)
+                "{} is missing, and {} needs it".format(helper, verb),
+                do="install it once: make setup-jetson (see docs/explanation/root-helper.md)",
             )
         done = _run(command)
         answer = _answer(done.stdout)
         if done.returncode == 0 and answer.get("ok"):
             return answer
-        told = answer.get("error") or done.stderr.strip() or "it did not say why"
-        if "sudo: " in told:
-            told += ". Allow it to this user once: make setup-jetson"
+        reason = answer.get("error") or done.stderr.strip() or "no reason given"
         if done.returncode == REBOOT:
             raise RebootNeeded(
-                "the board has to be restarted first: {}. Then start the same command again; it "
-                "goes on where it stopped".format(told)
+                "the board has to be restarted first: {}".format(reason),
+                do="then start the same command again; it resumes where it stopped",
             )
         how = "was refused" if done.returncode == REFUSED else "failed"
-        raise BoardError("`{}` {}: {}".format(" ".join(command), how, told))
+        raise BoardError(
+            "`{}` {}: {}".format(" ".join(command), how, reason),
+            do="allow it to this user once: make setup-jetson" if "sudo: " in reason else None,
+        )
 
-    # -- what happened ---------------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------------
     def events(self) -> Dict[str, int]:
-        """Return counters as `Machine.events` says; what is active now counts at each call.
+        """Return counters (see `Machine.events`); an alarm that is active now counts at each call.
 
-        With what the kernel counts alone, an alarm without a counter would go unseen.
+        Not every alarm has a counter in the kernel.
         """
-        found = super().events()
+        counters = super().events()
         for key, alarm in (
             ("throttle", alarms.throttling(self.root)),
             ("over_current", alarms.over_current(self.root)),
         ):
             if alarm is not None:
                 self._seen[key] += alarm.active
-                found[key] = alarm.events + self._seen[key]
-        return found
+                counters[key] = alarm.events + self._seen[key]
+        return counters
 
 
 def _run(command: List[str]) -> "subprocess.CompletedProcess":
-    """Run the helper, undisturbed by what ends us; BoardError when it cannot be run."""
+    """Run the helper without interruption; BoardError if it cannot be run."""
     try:
         with undisturbed():
             return subprocess.run(

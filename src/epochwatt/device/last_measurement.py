@@ -1,8 +1,7 @@
-"""What was measured last on this machine (board side: Python 3.6 grammar).
+"""Note of the last measurement on this machine (board side: Python 3.6 grammar).
 
-Within a run an epoch normally follows the one before it directly. When something else was measured
-in between, caches and temperature are no longer those the epoch before left behind, so the epoch is
-flagged `resumed` with reason and gap.
+An epoch normally follows the previous one of its run directly. If something else was measured in
+between, caches and temperature have changed, so the epoch is flagged `resumed` with reason and gap.
 """
 
 import time
@@ -14,7 +13,7 @@ LAST = "last-measurement.json"
 
 
 def remember(measurement_id: str, run: str, epoch: int) -> None:
-    """Note that this measurement is the latest on the machine (call it under the machine lock)."""
+    """Note that this measurement is the latest; call it while holding the machine lock."""
     notes.write_note(LAST, {"measurement_id": measurement_id, "run": run, "epoch": epoch})
 
 

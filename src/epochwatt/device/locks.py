@@ -1,7 +1,7 @@
 """Locks that name their holder (board side: Python 3.6 grammar).
 
-An `flock` belongs to the open file, so the kernel gives it back when the holder dies, however it
-dies; what is written in the file is only there to say who holds it.
+An `flock` belongs to the open file, so the kernel releases it when the holder dies, in whatever
+way. The content of the file only names the holder.
 """
 
 import errno
@@ -27,12 +27,12 @@ def machine_lock() -> "MachineLock":
 
 def _unusable(verb: str, path: str, error: OSError) -> RecordWriteError:
     return RecordWriteError(
-        "cannot {} {}: {}. This user has to be able to write it".format(verb, path, error.strerror)
+        "cannot {} {}: {}".format(verb, path, error.strerror), do="make it writable for this user"
     )
 
 
 class HolderLock:
-    """An exclusive lock on a file that says who holds it.
+    """An exclusive lock on a file that names its holder.
 
     Parameters
     ----------
@@ -50,22 +50,22 @@ class HolderLock:
 
         Parameters
         ----------
-        holder : what to say of us, a few words each
-        on_wait : called once with a description of the present holder, after which we wait;
-            without it a held lock raises LockedError.
+        holder : description of this process, a few words each
+        on_wait : called once with a description of the present holder before waiting; without it
+            a held lock raises LockedError
 
         Raises
         ------
-        LockedError : somebody else holds it, and waiting was not asked for
-        RecordWriteError : the file cannot be opened or made by this user
+        LockedError : another process holds it, and there is no `on_wait`
+        RecordWriteError : this user cannot open or make the file
         """
-        about = dict(holder, pid=os.getpid(), since=time.strftime("%Y-%m-%d %H:%M:%S"))
+        note = dict(holder, pid=os.getpid(), since=time.strftime("%Y-%m-%d %H:%M:%S"))
         while self._fd is None:
             fd = self._open()
             try:
                 self._wait(fd, on_wait)
                 if self._is_there(fd):  # else it was removed meanwhile, and locks nothing
-                    self._note(fd, about)
+                    self._write_holder(fd, note)
                     self._fd = fd
             finally:
                 if self._fd is None:
@@ -84,7 +84,7 @@ class HolderLock:
             fcntl.flock(fd, fcntl.LOCK_EX)
 
     def _is_there(self, fd: int) -> bool:
-        """Say whether the path still leads to the open file."""
+        """Return whether the path still leads to the open file."""
         try:
             return os.path.samestat(os.fstat(fd), os.stat(self.path))
         except FileNotFoundError:
@@ -108,29 +108,27 @@ class HolderLock:
         return fd
 
     def _checked(self, fd: int) -> int:
-        """Refuse anything but a file of one name: what is written must not be another's."""
-        about = os.fstat(fd)
-        if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+        """Refuse anything but a file with one name, so that no other file is overwritten."""
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             os.close(fd)
-            raise RecordWriteError(
-                "{} is no file of its own but a link or a device: remove it".format(self.path)
-            )
+            raise RecordWriteError("{} is a link or a device".format(self.path), do="remove it")
         return fd
 
-    def _note(self, fd: int, about: Dict[str, Any]) -> None:
+    def _write_holder(self, fd: int, note: Dict[str, Any]) -> None:
         os.ftruncate(fd, 0)
-        os.pwrite(fd, json.dumps(about).encode("utf-8"), 0)
+        os.pwrite(fd, json.dumps(note).encode("utf-8"), 0)
 
-    def _noted(self) -> Any:
+    def _read_holder(self) -> Any:
         with open(self.path, "rb") as handle:
             return json.loads(handle.read(4096).decode("utf-8"))
 
     def describe(self) -> str:
-        """Return what the holder wrote of itself, in words."""
+        """Return a description of the holder."""
         try:
-            return ", ".join("{} {}".format(k, v) for k, v in sorted(self._noted().items()))
+            return ", ".join("{} {}".format(k, v) for k, v in sorted(self._read_holder().items()))
         except (OSError, ValueError, AttributeError, RecursionError):
-            return "a process that did not say who it is"
+            return "a process that left no description"
 
     def release(self) -> None:
         """Give the lock back, also for forked processes that still have the file open."""
@@ -154,9 +152,9 @@ class HolderLock:
 class MachineLock(HolderLock):
     """The lock of the machine: held on the system's folder for temporary files itself.
 
-    All users have that folder, and on an ordinary machine nobody but root can take it away: so one
-    lock serves all of them, and none has to write where another could have put something. Who
-    holds it stands in a note of the holder's own (`device.notes`).
+    All users share that folder, and on an ordinary machine only root can remove it. So one lock
+    serves all users, and nobody writes where another user could have placed a link. The holder is
+    named in a note (`device.notes`).
 
     It is not shared between users or containers whose `TMPDIR` are different folders.
     """
@@ -170,9 +168,9 @@ class MachineLock(HolderLock):
         except OSError as error:
             raise _unusable("open", self.path, error) from error
 
-    def _note(self, fd: int, about: Dict[str, Any]) -> None:
-        notes.write_note(HOLDER, about)
+    def _write_holder(self, fd: int, note: Dict[str, Any]) -> None:
+        notes.write_note(HOLDER, note)
 
-    def _noted(self) -> Any:
+    def _read_holder(self) -> Any:
         note = notes.newest_note(HOLDER) or {}
         return {k: v for k, v in note.items() if k not in ("boot_id", "t_mono_s")} or None

@@ -1,4 +1,4 @@
-"""The machine that is measured, seen one way whatever it is (board side: Python 3.6 grammar)."""
+"""Common interface of hosts and boards that are measured (board side: Python 3.6 grammar)."""
 
 import platform
 import re
@@ -13,7 +13,7 @@ AS_IT_IS = "as it is"
 
 
 class Machine:
-    """What a measurement asks of its machine.
+    """A machine to measure on: describe, check, set, watch.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Machine:
 
     Attributes
     ----------
-    backend : what it really is: `host`, `jetson` or `fake`
+    backend : `host`, `jetson` or `fake`, as the machine itself shows
     root : `/`, or the folder of a fake board
     """
 
@@ -43,15 +43,15 @@ class Machine:
 
         Raises
         ------
-        BoardError : another backend, kind of board or unit, or a data set that lies elsewhere
+        BoardError : another backend, kind of board or unit, or a data set on another medium
         """
         unit, names = self.settings["unit"], self.unit_names()
         if unit and unit not in names:
             raise BoardError(
-                "this machine is {}, but the row is bound to unit {} (`units` in config/devices/). "
-                "Measure it there, or bind it to this machine; nothing was measured".format(
-                    " or ".join(names), unit
-                )
+                "the row is bound to unit {} (`units` in config/devices/); nothing was "
+                "measured".format(unit),
+                found=" or ".join(names),
+                do="measure it there, or bind it to this machine",
             )
         self.check_medium(self.settings["storage"]["root"])
 
@@ -67,7 +67,7 @@ class Machine:
     def apply(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
         """Set a power mode, read everything back and compare.
 
-        Whatever this raises, and whatever was set before it did: `restore` puts it back.
+        `restore` puts everything back, also after an error in the middle.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Machine:
         Returns
         -------
         dict : `requested` (the mode), `resolved` (the steps and limits it stands for), `read_back`
-            (what the machine says afterwards; same keys, and more), `verified` (bool: nothing is
+            (afterwards; the same keys, and more), `verified` (bool: nothing is
             unverified), `unverified` (keys of `resolved` that cannot be read back), `dvfs`, `fan`
 
         Raises
@@ -89,24 +89,24 @@ class Machine:
         """
         if mode or dvfs != "on":
             raise ConfigError(
-                "this machine is no Jetson board: its power mode and clocks are not set by "
-                "epochwatt, but the run asks for {} with dvfs {}\n  allowed: a power mode with "
-                'nothing in it, dvfs: "on"'.format(mode or "no mode", dvfs)
+                "power mode and clocks of this machine cannot be set: it is no Jetson board",
+                found="{} with dvfs {}".format(mode or "no mode", dvfs),
+                allowed='an empty power mode with dvfs: "on"',
             )
         return outcome(mode, dvfs)
 
     def restore(self) -> None:
-        """Put back what `apply` found; nothing happens where nothing was set. Raises BoardError."""
+        """Put back the settings from before `apply`, if it set any. Raises BoardError."""
 
     def left_over(self) -> bool:
-        """Return whether settings stand that somebody did not put back (a crashed process)."""
+        """Return whether settings of a crashed process are still in effect."""
         return False
 
     def events(self) -> Dict[str, int]:
-        """Return what has happened so far; a growth between two calls is an event between them.
+        """Return event counters; a growth between two calls is an event between them.
 
-        `throttle` (clocks were limited because of heat), `over_current`, and `swap_kib` (swap in
-        use, KiB). A key is missing where this machine does not tell.
+        Keys: `throttle` (clocks were limited because of heat), `over_current`, and `swap_kib` (swap
+        in use, KiB); a key that this machine cannot read is missing.
         """
         total, free = [host.meminfo_kib(self.root, name) for name in ("SwapTotal", "SwapFree")]
         return {} if total is None or free is None else {"swap_kib": total - free}
@@ -114,7 +114,7 @@ class Machine:
     def busy_pct(self, over_s: float) -> Optional[float]:
         """Return the CPUs' utilisation during the next `over_s` seconds, in % of all of them.
 
-        None where the machine does not tell.
+        None where it cannot be read.
         """
         before = self._cpu_ticks()
         time.sleep(over_s)
@@ -131,25 +131,25 @@ class Machine:
         return sum(ticks) - ticks[3] - ticks[4], sum(ticks)  # without idle and iowait
 
     def drop_page_cache(self, paths: List[str]) -> str:
-        """Empty the page cache, or what it holds of these files: `dropped` or `advised`."""
+        """Empty the page cache (`dropped`), or remove these files from it (`advised`)."""
         return page_cache.drop(paths)
 
 
 class HostMachine(Machine):
-    """Any machine that is no board: described and watched, never set."""
+    """Any machine that is no board: it is described and watched, never set."""
 
 
 def open_machine(settings: Dict[str, Any]) -> Machine:
-    """Return the machine that a device's settings (see `Machine`) are about."""
+    """Return the machine of a device's settings (see `Machine`)."""
     if settings["backend"] == "host":
         return HostMachine(settings)
-    from epochwatt.device.jetson import JetsonBoard  # it is made of this module
+    from epochwatt.device.jetson import JetsonBoard  # it imports this module
 
     return JetsonBoard(settings)
 
 
 def outcome(mode: Dict[str, Any], dvfs: str, **changes: Any) -> Dict[str, Any]:
-    """Return what `Machine.apply` tells when nothing was set, with changes."""
+    """Return the result of `Machine.apply` when nothing was set, with changes."""
     nothing: Dict[str, Any] = {
         "requested": dict(mode),
         "resolved": {},

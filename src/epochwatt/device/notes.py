@@ -1,8 +1,8 @@
-"""Who measures here, and what was measured last, for all users (board side: Python 3.6 grammar).
+"""Notes that all users of a machine can read (board side: Python 3.6 grammar).
 
-Each user writes only into a folder of the user's own,
-`epochwatt-{uid}` in the system's folder for temporary files, and reads those of all. So nobody can
-make another's program write anywhere else, and what somebody else says is data of a known size.
+They name who measures and what was measured last. Each user writes only below `epochwatt-{uid}` in
+the system's folder for temporary files, and reads the notes of all. So no user can make another's
+program write elsewhere, and a note by another user is data of limited size.
 """
 
 import errno
@@ -27,15 +27,15 @@ def _own_name() -> str:
     return "epochwatt-{}".format(os.geteuid())
 
 
-def write_note(name: str, about: Dict[str, Any]) -> None:
+def write_note(name: str, content: Dict[str, Any]) -> None:
     """Leave a note for all users; raises RecordWriteError.
 
     Parameters
     ----------
     name : of its file
-    about : a few words each; when it was written is added
+    content : a few words each; the time of writing is added
     """
-    told = dict(about, boot_id=host.boot_id(), t_mono_s=time.monotonic())
+    note = dict(content, boot_id=host.boot_id(), t_mono_s=time.monotonic())
     with _own_folder() as folder:
         path = os.path.join(tempfile.gettempdir(), _own_name(), name)
         try:
@@ -45,7 +45,7 @@ def write_note(name: str, about: Dict[str, Any]) -> None:
                 _check(fd, path, stat.S_ISREG)
                 os.fchmod(fd, 0o644)  # whatever the umask is: others read it
                 os.ftruncate(fd, 0)
-                os.write(fd, json.dumps(told).encode("utf-8"))
+                os.write(fd, json.dumps(note).encode("utf-8"))
             finally:
                 os.close(fd)
         except OSError as error:
@@ -54,7 +54,7 @@ def write_note(name: str, about: Dict[str, Any]) -> None:
 
 @contextmanager
 def _own_folder() -> Iterator[int]:
-    """Open this user's folder, made when missing; everything below it goes by the open folder."""
+    """Open this user's folder, made if missing; files are opened relative to it."""
     path = os.path.join(tempfile.gettempdir(), _own_name())
     try:
         try:
@@ -73,18 +73,18 @@ def _own_folder() -> Iterator[int]:
 
 
 def _check(fd: int, path: str, is_kind: Any) -> None:
-    """Refuse what is not this user's alone; raises RecordWriteError."""
-    about = os.fstat(fd)
-    if not is_kind(about.st_mode) or about.st_uid != os.geteuid():
+    """Raise RecordWriteError for a file or folder that other users may change."""
+    status = os.fstat(fd)
+    if not is_kind(status.st_mode) or status.st_uid != os.geteuid():
         raise _not_ours(path)
-    if about.st_mode & 0o022 or (is_kind is stat.S_ISREG and about.st_nlink != 1):
+    if status.st_mode & 0o022 or (is_kind is stat.S_ISREG and status.st_nlink != 1):
         raise _not_ours(path)
 
 
 def _not_ours(path: str) -> RecordWriteError:
     return RecordWriteError(
-        "{} is not this user's alone: somebody may have put it there. Look at it and remove it, or "
-        "set TMPDIR to another folder".format(path)
+        "{} is not this user's alone; another user may have placed it".format(path),
+        do="look at it and remove it, or set TMPDIR to another folder",
     )
 
 
@@ -92,22 +92,21 @@ def _refused(path: str, error: OSError) -> RecordWriteError:
     if error.errno in _FOREIGN:
         return _not_ours(path)
     return RecordWriteError(
-        "cannot write {}: {}. This user has to be able to write there".format(path, error.strerror)
+        "cannot write {}: {}".format(path, error.strerror), do="make it writable for this user"
     )
 
 
 def newest_note(name: str) -> Optional[Dict[str, Any]]:
     """Return the note of that name that any user wrote last since this boot; None: there is none.
 
-    What another user wrote may be a lie, but it is a short one: texts are cut and hold no control
-    characters.
+    A note by another user may be wrong, but its texts are cut and hold no control characters.
     """
     now_s, boot_id = time.monotonic(), host.boot_id()
-    told = [note for note in _notes(name) if note.get("boot_id") == boot_id]
-    known = [note for note in told if _is_past(note.get("t_mono_s"), now_s)]
-    if not known:
+    notes = [note for note in _notes(name) if note.get("boot_id") == boot_id]
+    notes = [note for note in notes if _is_past(note.get("t_mono_s"), now_s)]
+    if not notes:
         return None
-    newest = max(known, key=lambda note: note["t_mono_s"])
+    newest = max(notes, key=lambda note: note["t_mono_s"])
     return {_harmless(key): _harmless(value) for key, value in newest.items()}
 
 
@@ -122,7 +121,7 @@ def _harmless(value: Any) -> Any:
 
 
 def _notes(name: str) -> List[Dict[str, Any]]:
-    found = []
+    notes = []
     try:
         folders = sorted(os.listdir(tempfile.gettempdir()))
     except OSError:
@@ -132,19 +131,19 @@ def _notes(name: str) -> List[Dict[str, Any]]:
         path = os.path.join(tempfile.gettempdir(), folder)
         note = _read(path, name, int(match.group(1))) if match else None
         if note is not None:
-            found.append(note)
-    return found
+            notes.append(note)
+    return notes
 
 
 def _read(path: str, name: str, uid: int) -> Optional[Dict[str, Any]]:
-    """Return a user's note; None where that user did not write it or it is none."""
+    """Return a user's note; None if that user did not write it or it is no note."""
     opened: List[int] = []
     try:
         opened.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe must not make us wait
         opened.append(os.open(name, flags, dir_fd=opened[0]))
-        about = [os.fstat(fd) for fd in opened]
-        if any(each.st_uid != uid for each in about) or not stat.S_ISREG(about[1].st_mode):
+        folder, file = (os.fstat(fd) for fd in opened)
+        if folder.st_uid != uid or file.st_uid != uid or not stat.S_ISREG(file.st_mode):
             return None
         value = json.loads(os.read(opened[1], MAX_BYTES).decode("utf-8"))
         return value if isinstance(value, dict) else None

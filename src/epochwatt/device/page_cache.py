@@ -1,4 +1,4 @@
-"""The page cache: dropping it, and how much of a data set it holds (board side: Python 3.6).
+"""Page cache: drop it, and measure how much of a data set it holds (board side: Python 3.6).
 
 Source: proc(5), `/proc/sys/vm/drop_caches` (3 frees page cache, dentries and inodes); mincore(2)
 and posix_fadvise(2).
@@ -23,7 +23,7 @@ _FAILED = ctypes.c_void_p(-1).value
 
 
 def drop(paths: Iterable[str], drop_caches: str = "/proc/sys/vm/drop_caches") -> str:
-    """Empty the page cache; where that is not permitted, of the given files alone.
+    """Empty the page cache; where that is not permitted, only of the given files.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def drop(paths: Iterable[str], drop_caches: str = "/proc/sys/vm/drop_caches") ->
 def resident_pct(paths: Iterable[str]) -> Optional[float]:
     """Return the share of the files' pages that are in the page cache, in %; nothing is read in.
 
-    None when a file cannot be looked at, or when there is no page at all. The kernel tells only a
-    file's owner and who may write it; to all others each page seems resident, so there it is None.
+    None if a file cannot be examined, or if there is no page at all. The kernel answers truly only
+    to a file's owner and those who may write it; for all others the result is None.
 
     Source: mincore(2); Linux 5.2, mm/mincore.c, can_do_mincore.
     """
@@ -70,7 +70,7 @@ def resident_pct(paths: Iterable[str]) -> Optional[float]:
 
 
 def _pages(path: str) -> Optional[Tuple[int, int]]:
-    """Return how many pages of a file are resident, and how many it has; None if it hides them."""
+    """Return how many pages of a file are resident, and how many it has; None: not known."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except OSError:

@@ -1,6 +1,6 @@
-"""The root helper: sets a board's clocks by fixed verbs, as root (board side: Python 3.6 grammar).
+"""Root helper: sets a board's clocks by fixed verbs, as root (board side: Python 3.6 grammar).
 
-`make setup-jetson` packs this module and `board_files.py` into one file that root owns,
+`make setup-jetson` packs this module, `board_files.py` and `kinds.py` into one file that root owns,
 /usr/local/sbin/epochwatt-helper (`helper_file.py`); nothing else of epochwatt runs as root. It
 takes no path from its caller (its root is where it is installed, so a fake board holds one of its
 own) and checks each number against the board's own tables. It prints one line of JSON. Exit status:
@@ -48,8 +48,8 @@ def enter(root: str) -> None:
     path = os.path.join(root, FOLDER)
     os.makedirs(path, 0o711, exist_ok=True)  # nobody else can open it, and so hold its lock
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    about = os.fstat(folder)
-    if about.st_uid != os.geteuid() or about.st_mode & 0o022:
+    status = os.fstat(folder)
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise HelperError(REFUSED, "{} is not ours alone: look into it and remove it".format(path))
     os.fchdir(folder)
     os.set_inheritable(folder, True)  # a tool that outlives us goes on holding the lock
@@ -110,12 +110,12 @@ def remember(root: str) -> Tuple[Dict[str, Any], bool]:
             raise HelperError(REFUSED, "settings of before the board's start wait for `restore`")
         return state, False
     mode = nvpmodel(root)["id"]
-    if mode not in [known.id for known in board_files.board_conf(root).modes]:
+    if mode not in [one.id for one in board_files.board_conf(root).modes]:
         raise HelperError(REFUSED, "nvpmodel -q names no mode; set one: sudo nvpmodel -m ID")
     forget()  # jetson_clocks asks a question before it overwrites a file
-    said = run(root, JETSON_CLOCKS, "--store", os.path.join(root, FOLDER, PINS))
+    output = run(root, JETSON_CLOCKS, "--store", os.path.join(root, FOLDER, PINS))
     if not os.path.exists(PINS) or not os.path.getsize(PINS):
-        raise HelperError(FAILED, "jetson_clocks --store wrote no file: " + said[-300:])
+        raise HelperError(FAILED, "jetson_clocks --store wrote no file: " + output[-300:])
     state = {
         "boot_id": board_files.boot_id(root),
         "mode": mode,
@@ -131,7 +131,7 @@ def remember(root: str) -> Tuple[Dict[str, Any], bool]:
 
 # -- changing --------------------------------------------------------------------------------------
 def run(root: str, tool: str, *words: str) -> str:
-    """Let a tool of the board work; return what it says, as its exit status proves nothing."""
+    """Run a tool of the board and return its output; its exit status proves nothing."""
     command = [os.path.join(root, tool)] + list(words)
     process = subprocess.Popen(
         command,
@@ -142,15 +142,15 @@ def run(root: str, tool: str, *words: str) -> str:
         close_fds=False,
     )
     try:
-        said = process.communicate(timeout=PATIENCE_S)[0]
+        output = process.communicate(timeout=PATIENCE_S)[0]
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        said = process.communicate()[0] + b" (ended: it took too long)"
-    return said.decode("utf-8", "replace")
+        output = process.communicate()[0] + b" (ended: it took too long)"
+    return output.decode("utf-8", "replace")
 
 
 def write(path: str, value: str) -> bool:
-    """Write into a file that is there; return whether that could be done."""
+    """Write into an existing file; return whether that worked."""
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_TRUNC), "w") as handle:
             handle.write(value + "\n")
@@ -160,13 +160,13 @@ def write(path: str, value: str) -> bool:
 
 
 def nvpmodel(root: str) -> Dict[str, Any]:
-    """Return `id` and `name` of the power mode; None where nvpmodel does not tell."""
-    said = re.search(r"NV Power Mode: *(\S+)\s+([0-9]+)", run(root, NVPMODEL, "-q"))
-    return {"id": int(said.group(2)) if said else None, "name": said.group(1) if said else None}
+    """Return `id` and `name` of the power mode; None where nvpmodel prints none."""
+    match = re.search(r"NV Power Mode: *(\S+)\s+([0-9]+)", run(root, NVPMODEL, "-q"))
+    return {"id": int(match.group(2)) if match else None, "name": match.group(1) if match else None}
 
 
 def fan_service(root: str, what: str) -> str:
-    """Ask the service that controls the fan since JetPack 5 for something, where it is."""
+    """Run `systemctl` on the fan service of JetPack 5 and later, where there is one."""
     has_it = os.path.exists(os.path.join(root, "bin/systemctl"))
     return run(root, "bin/systemctl", what, "nvfancontrol") if has_it else ""
 
@@ -196,18 +196,18 @@ def loosen(root: str, state: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def set_mode(root: str, mode: Mode, own_conf: str = "") -> str:
-    """Let nvpmodel set a mode of the board's configuration, or of our own; return what it says.
+    """Let nvpmodel set a mode of the board's configuration, or of ours; return its output.
 
-    HelperError with REBOOT when it asks for a new start of the board: nobody ever answers.
+    HelperError with REBOOT when it asks for a restart of the board: the question is never answered.
     """
     conf = NVPMODEL_CONF
     if own_conf:
         keep(CONF, own_conf)
         conf = os.path.join(FOLDER, CONF)
-    said = run(root, NVPMODEL, "-f", os.path.join(root, conf), "-m", str(mode.id))
-    if re.search(r"reboot", said, re.IGNORECASE):
+    output = run(root, NVPMODEL, "-f", os.path.join(root, conf), "-m", str(mode.id))
+    if re.search(r"reboot", output, re.IGNORECASE):
         raise HelperError(REBOOT, _REBOOT.format("nvpmodel asks for it", mode.id))
-    return said
+    return output
 
 
 def check_mask(root: str, mode: Mode) -> None:
@@ -219,19 +219,19 @@ def check_mask(root: str, mode: Mode) -> None:
 
 
 def switch(root: str, mode: Mode, own_conf: str = "") -> Dict[str, Any]:
-    """Set a mode; what was set before is stored first. The caller reads back what came of it."""
+    """Set a mode; the settings before it are stored first. The caller reads back the result."""
     check_mask(root, mode)
     state, is_first = remember(root)
     state = loosen(root, state)
     try:
-        said = set_mode(root, mode, own_conf)
+        output = set_mode(root, mode, own_conf)
     except HelperError:
         if is_first:  # nothing must wait for `restore` after the board's start
             restore(root)
         raise
     if state["fan_is_max"]:
         turn_fan_up(root)  # jetson_clocks --restore knows of the fan, too
-    return {"said": said[-500:], "nvpmodel": nvpmodel(root)}
+    return {"output": output[-500:], "nvpmodel": nvpmodel(root)}
 
 
 def turn_fan_up(root: str) -> List[str]:
@@ -246,10 +246,10 @@ def turn_fan_up(root: str) -> List[str]:
 
 # -- the verbs -------------------------------------------------------------------------------------
 def status(root: str) -> Dict[str, Any]:
-    """Tell which board this is, its power mode, and whether something waits for `restore`."""
+    """Return kind of board, power mode, and whether settings wait for `restore`."""
     waits = os.path.lexists(os.path.join(root, FOLDER, STATE))
-    about = {"version": VERSION, "stored": waits, "kind": board_files.board_kind(root)}
-    return dict(about, nvpmodel=nvpmodel(root))
+    kind = board_files.board_kind(root)
+    return {"version": VERSION, "stored": waits, "kind": kind, "nvpmodel": nvpmodel(root)}
 
 
 def named_mode(root: str, mode_id: int) -> Dict[str, Any]:
@@ -261,7 +261,7 @@ def named_mode(root: str, mode_id: int) -> Dict[str, Any]:
 
 
 def custom_mode(root: str, *numbers: int) -> Dict[str, Any]:
-    """Set cores, CPU kHz, GPU Hz and EMC Hz, each of them one that the board has."""
+    """Set cores, CPU kHz, GPU Hz and EMC Hz, each one that the board has."""
     conf = board_files.board_conf(root)
     try:
         cores, cpu, gpu, emc = numbers
@@ -274,13 +274,13 @@ def custom_mode(root: str, *numbers: int) -> Dict[str, Any]:
 def pin_clocks(root: str) -> Dict[str, Any]:
     """Pin the clocks at the mode's limits."""
     store(remember(root)[0], pinned=True)
-    return {"said": run(root, JETSON_CLOCKS)[-500:]}
+    return {"output": run(root, JETSON_CLOCKS)[-500:]}
 
 
 def fan_max(root: str) -> Dict[str, Any]:
     """Turn the fan up."""
     if not board_files.fan_files(root):
-        raise HelperError(REFUSED, "this board has no fan that is known here")
+        raise HelperError(REFUSED, "no fan is known on this board")
     store(remember(root)[0], fan_is_max=True)
     failed = turn_fan_up(root)
     if failed:
@@ -289,7 +289,7 @@ def fan_max(root: str) -> Dict[str, Any]:
 
 
 def restore(root: str) -> Dict[str, Any]:
-    """Put back what was set before. After a start of the board that is the mode alone."""
+    """Put back the settings from before; after a restart of the board only the mode."""
     state = stored()
     if not state:
         return {"restored": False}
@@ -303,14 +303,16 @@ def restore(root: str) -> Dict[str, Any]:
         check_mask(root, mode)
         if same_start:
             loosen(root, state)
-        said = set_mode(root, mode)
+        output = set_mode(root, mode)
     except HelperError as stop:
         if stop.args[0] != REBOOT or same_start:
             raise
         forget()  # somebody has started the board in a mode of another mask: that one stays
-        return {"restored": False, "said": stop.args[1]}
+        return {"restored": False, "output": stop.args[1]}
     if nvpmodel(root)["id"] != mode.id:
-        raise HelperError(FAILED, "nvpmodel did not take mode {}: {}".format(mode.id, said[-300:]))
+        raise HelperError(
+            FAILED, "nvpmodel did not take mode {}: {}".format(mode.id, output[-300:])
+        )
     if same_start:
         run(root, JETSON_CLOCKS, "--restore", os.path.join(root, FOLDER, PINS))
         changed = ", ".join(board_files.not_put_back(root, PINS)[:3])
@@ -323,7 +325,7 @@ def restore(root: str) -> Dict[str, Any]:
         if state["fan_service"]:
             fan_service(root, "start")
     forget()
-    return {"restored": True, "said": said[-500:]}
+    return {"restored": True, "output": output[-500:]}
 
 
 def drop_caches(root: str) -> Dict[str, Any]:
@@ -334,7 +336,7 @@ def drop_caches(root: str) -> Dict[str, Any]:
     return {}
 
 
-# what only looks, what changes something (one at a time), and how many numbers each takes
+# verbs that only read, and those that change something (one at a time); how many numbers each takes
 _Verbs = Dict[str, Tuple[int, Callable[..., Dict[str, Any]]]]
 _LOOKS: _Verbs = {"status": (0, status), "read-clocks": (0, board_files.read_clocks)}
 _CHANGES: _Verbs = {
@@ -358,7 +360,7 @@ def lift_limits() -> None:
 
 
 def act(words: List[str]) -> Dict[str, Any]:
-    """Do what the words say; raises HelperError, OSError and ValueError."""
+    """Run a verb with its numbers; raises HelperError, OSError and ValueError."""
     verb, numbers = "".join(words[:1]), words[1:]
     n_numbers, function = dict(_LOOKS, **_CHANGES).get(verb, (-1, None))
     if function is None or len(numbers) != n_numbers:

@@ -1,4 +1,4 @@
-"""Storage media: what a path lies on, and what is mounted (board side: Python 3.6 grammar).
+"""Storage medium of a path, and the mounted media (board side: Python 3.6 grammar).
 
 Source: proc(5), `/proc/self/mountinfo`; the kernel's Documentation/ABI, `sysfs-block` and `mmc`.
 """
@@ -16,10 +16,10 @@ Medium = NamedTuple(
     "Medium",
     [
         ("mount", str),  # where it is mounted; empty: not known
-        ("source", str),  # what is mounted there, as the kernel names it
+        ("source", str),  # of the mount, as the kernel names it
         ("device", str),  # its block device, such as nvme0n1p1; empty: it has none
         ("transport", str),  # one of TRANSPORTS
-        ("rotational", Optional[bool]),  # a disk that turns; None: not told
+        ("rotational", Optional[bool]),  # a disk that turns; None: not known
     ],
 )
 
@@ -38,7 +38,7 @@ _GIB = 2.0**30
 
 
 def medium_of(path: str, root: str = "/") -> Medium:
-    """Return what a path lies on, also when the path itself is not there yet.
+    """Return the medium of a path, which need not exist yet.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def medium_of(path: str, root: str = "/") -> Medium:
 
 def media(root: str = "/") -> List[Mounted]:
     """Return the mounted media that can hold data sets, each once, with their free space."""
-    found: Dict[str, Mounted] = {}
+    mounted: Dict[str, Mounted] = {}
     for mount in _mounts(root):
         writable = "rw" in mount.options.split(",")
         medium = _medium(mount, root)
@@ -63,44 +63,47 @@ def media(root: str = "/") -> List[Mounted]:
             continue
         if medium.device.startswith("loop") or any(_within(mount.point, p) for p in _NOT_FOR_DATA):
             continue
-        known = found.get(medium.device)
-        if known is not None and len(known.medium.mount) <= len(mount.point):
+        other = mounted.get(medium.device)
+        if other is not None and len(other.medium.mount) <= len(mount.point):
             continue  # mounted a second time, deeper
         try:
             free = os.statvfs(os.path.join(root, mount.point.lstrip("/")))
         except OSError:
             continue
-        found[medium.device] = Mounted(medium, free.f_bavail * free.f_frsize / _GIB)
-    return sorted(found.values(), key=lambda mounted: mounted.medium.mount)
+        mounted[medium.device] = Mounted(medium, free.f_bavail * free.f_frsize / _GIB)
+    return sorted(mounted.values(), key=lambda one: one.medium.mount)
 
 
 def check_medium(path: str, mount: str, block_device: str, root: str = "/") -> None:
-    """Check that a path lies on the medium that the configuration names.
+    """Check that a path is on the medium that the configuration names.
 
     Parameters
     ----------
-    path : what has to lie on it
-    mount : mount point of the medium; empty: not looked at
-    block_device : how the name of its block device begins; empty: not looked at
+    path : file or folder that has to be on it
+    mount : mount point of the medium; empty: not checked
+    block_device : beginning of the name of its block device; empty: not checked
     root : as in `medium_of`
 
     Raises
     ------
-    BoardError : it lies elsewhere; says where
+    BoardError : it is on another medium
     """
-    found = medium_of(path, root)
-    there = "{} lies on {} ({}, mounted at {})".format(
-        path, found.device or found.source or "nothing known", found.transport, found.mount or "?"
-    )
-    if mount and os.path.realpath(mount) != found.mount:
+    medium = medium_of(path, root)
+    name = medium.device or medium.source or "an unknown medium"
+    found = "{} ({}, mounted at {})".format(name, medium.transport, medium.mount or "?")
+    if mount and os.path.realpath(mount) != medium.mount:
         raise BoardError(
-            "{}, but `mount` of its medium in config/devices/ is {}. Mount the medium there, or "
-            "correct the configuration; nothing was measured".format(there, mount)
+            "{} is on another medium than its row; nothing was measured".format(path),
+            found=found,
+            allowed="`mount` in config/devices/: {}".format(mount),
+            do="mount the medium there, or correct the configuration",
         )
-    if block_device and not found.device.startswith(block_device):
+    if block_device and not medium.device.startswith(block_device):
         raise BoardError(
-            "{}, but `block_device` of its medium in config/devices/ is {}. Move the data set, or "
-            "correct the configuration; nothing was measured".format(there, block_device)
+            "{} is on another medium than its row; nothing was measured".format(path),
+            found=found,
+            allowed="`block_device` in config/devices/: {}".format(block_device),
+            do="move the data set, or correct the configuration",
         )
 
 
@@ -110,7 +113,7 @@ def _within(path: str, folder: str) -> bool:
 
 def _mounts(root: str) -> List[_Mount]:
     """Return the mounts of this process in the order they were made."""
-    found = []
+    mounts = []
     try:
         with open(os.path.join(root, "proc/self/mountinfo"), errors="surrogateescape") as handle:
             lines = handle.read().replace("\0", "?").split("\n")
@@ -121,12 +124,12 @@ def _mounts(root: str) -> List[_Mount]:
         left, right = before.split(), after.split()
         if len(left) >= 6 and len(right) >= 2:
             point, source = _unescaped(left[4]), _unescaped(right[1])
-            found.append(_Mount(left[2], point, left[5], right[0], source))
-    return found
+            mounts.append(_Mount(left[2], point, left[5], right[0], source))
+    return mounts
 
 
 def _unescaped(word: str) -> str:
-    r"""Return a word of mountinfo with its blanks: they stand there as \040."""
+    r"""Return a word of mountinfo with its blanks, which are \040 there."""
     plain = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m.group(1), 8)), word)
     return plain.replace("\0", "?")  # no path holds a NUL
 
@@ -139,15 +142,15 @@ def _medium(mount: _Mount, root: str) -> Medium:
     if mount.kind in _PSEUDO:
         return Medium(mount.point, mount.source, "", "virtual", None)
     device = _block_device(mount, root)
-    transport, rotational = _about(device, root) if device else ("unknown", None)
+    transport, rotational = _connection(device, root) if device else ("unknown", None)
     return Medium(mount.point, mount.source, device, transport, rotational)
 
 
 def _block_device(mount: _Mount, root: str) -> str:
     """Return the name of the partition or disk below a mount; empty: there is none.
 
-    A file system that spans devices (btrfs) has a number of its own: the one it was mounted from is
-    taken. Of an encrypted or logical volume it is the one device below it.
+    For a file system that spans devices (btrfs) it is the device that was mounted; for an encrypted
+    or logical volume the one device below it.
     """
     path = os.path.realpath(os.path.join(root, "sys/dev/block", mount.number))
     if not mount.number or not os.path.exists(path):
@@ -163,12 +166,11 @@ def _block_device(mount: _Mount, root: str) -> str:
         path = os.path.realpath(os.path.join(below, names[0]))
 
 
-def _about(device: str, root: str) -> Tuple[str, Optional[bool]]:
+def _connection(device: str, root: str) -> Tuple[str, Optional[bool]]:
     """Return how a block device is connected, and whether it turns."""
     path = os.path.realpath(os.path.join(root, "sys/class/block", device))
     disk = os.path.dirname(path) if os.path.exists(os.path.join(path, "partition")) else path
-    told = {"0": False, "1": True}
-    rotational = told.get(text(disk, "queue/rotational"))
+    rotational = {"0": False, "1": True}.get(text(disk, "queue/rotational"))
     name, where = os.path.basename(disk), disk[len(os.path.realpath(root)) :]
     if name.startswith("nvme"):
         return "nvme", rotational

@@ -133,10 +133,10 @@ def helper(board: JetsonBoard) -> Iterator[Finding]:
         status = board.ask_helper("status")
     except BoardError as error:
         do = _SETUP
-        if "password" in str(error):
+        if "password" in error.problem:
             do = "allow this user to call it without one: make setup-jetson, as this user"
-        yield problem(_HELPER, str(error).partition(". Install")[0], do)
-        yield from _readable(clocks.told(board_files.read_clocks(board.root)), "by this user")
+        yield problem(_HELPER, error.problem, do)
+        yield from _readable(clocks.summary(board_files.read_clocks(board.root)), "by this user")
         return
     yield ok(_HELPER, "it answers without a password: modes, clocks and fan can be set")
     if status["version"] != VERSION:
@@ -147,7 +147,7 @@ def helper(board: JetsonBoard) -> Iterator[Finding]:
         )
     mode = status["nvpmodel"]
     yield info(_MODES, f"the board is in mode {mode['name']} ({mode['id']})")
-    yield from _readable(clocks.told(board.ask_helper("read-clocks")), "through the helper")
+    yield from _readable(clocks.summary(board.ask_helper("read-clocks")), "through the helper")
 
 
 def _readable(values: dict[str, object], how: str) -> Iterator[Finding]:

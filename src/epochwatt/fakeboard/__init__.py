@@ -1,1 +1,1 @@
-"""Boards made of files and small programs: for tests, and to try the workflow without a board."""
+"""Fake boards of files and small programs, for tests and for trials without a board."""

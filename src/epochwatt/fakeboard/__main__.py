@@ -1,4 +1,4 @@
-"""`python -m epochwatt.fakeboard KIND FOLDER`: make a fake board if need be, and let it live."""
+"""`python -m epochwatt.fakeboard KIND FOLDER`: run a fake board, made first if it is not there."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ from epochwatt.fakeboard.tools.board_files import FACTS
 
 
 def main() -> int:
-    """Do what the command line says; return the exit status."""
+    """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m epochwatt.fakeboard", description=__doc__)
     parser.add_argument("kind", choices=list(KINDS))
     parser.add_argument("folder", type=Path)

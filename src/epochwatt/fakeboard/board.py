@@ -1,4 +1,4 @@
-"""A fake board as a test sees it: make it, let it live, break it, look at its settings."""
+"""Fake board for tests: make it, run it, break it, read its settings."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from epochwatt.fakeboard.model import FAULTS, Model
 from epochwatt.fakeboard.tools.board_files import CPU, NVFANCONTROL, BoardFiles
 from epochwatt.fakeboard.tree import PACKAGE, RUN, write_tree
 
-# Everything that a mode, locked clocks or the fan at full speed can change, as patterns.
+# Settings that a mode, locked clocks or the fan at full speed can change, as patterns.
 _SETTINGS = (
     CPU + "cpu[0-9]*/online",
     CPU + "cpu[0-9]*/cpuidle/state*/disable",
@@ -27,7 +27,7 @@ _SETTINGS = (
 
 
 def make_board(folder: str | os.PathLike[str], kind: str) -> "FakeBoard":
-    """Make a board in a folder that is empty or missing, and start it in its default mode.
+    """Make a board in an empty or new folder, and start it in its default mode.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def make_board(folder: str | os.PathLike[str], kind: str) -> "FakeBoard":
     Raises
     ------
     ConfigError
-        No such kind, or there is something in the folder.
+        Unknown kind, or the folder is not empty.
     """
     fake = find_kind(kind)
     root = Path(folder).resolve()
@@ -56,8 +56,8 @@ class FakeBoard:
 
     Attributes
     ----------
-    root : its folder, which stands for `/`
-    kind : its tables and facts
+    root : its folder, in place of `/`
+    kind : its kind and release
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -85,7 +85,7 @@ class FakeBoard:
         """
         for folder, _ in self.files.clusters():
             self.files.write(folder + "scaling_governor", "schedutil")
-        for path in self._found(CPU + "cpu[0-9]*/cpuidle/state*/disable"):
+        for path in self._paths(CPU + "cpu[0-9]*/cpuidle/state*/disable"):
             self.files.write(path, 0)
         self.files.write(self.files.facts["gpu_device"] + "/railgate_enable", 1)
         emc = self.files.emc
@@ -102,7 +102,7 @@ class FakeBoard:
             raise BoardError(f"{self.root} does not start: {done.stderr.strip()}")
 
     def set_fault(self, name: str, value: Any = True) -> None:
-        """Switch a fault of `model.FAULTS` on; None switches it off. The living process obeys."""
+        """Switch a fault of `model.FAULTS` on, or off with None, also while the board runs."""
         if name not in FAULTS:
             raise ConfigError(f"unknown fault {name!r}", allowed=FAULTS)
         path = self.root / RUN / "faults.json"
@@ -114,7 +114,7 @@ class FakeBoard:
 
     @contextmanager
     def live(self, load_of: int | None = None) -> Iterator["FakeBoard"]:
-        """Let the board live: it follows the load of a process tree (None: the caller's).
+        """Run the board: it follows the load of a process tree (None: the caller's).
 
         Raises
         ------
@@ -127,7 +127,7 @@ class FakeBoard:
         with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment, text=True) as process:
             try:
                 if process.stdout is None or not process.stdout.readline():
-                    raise BoardError(f"the fake board in {self.root} does not live")
+                    raise BoardError(f"the fake board in {self.root} does not start")
                 yield self
             finally:
                 process.terminate()
@@ -135,7 +135,7 @@ class FakeBoard:
     def energy_j(self, begin_s: float, end_s: float) -> float:
         """Return the energy that the rails showed between two moments of the monotonic clock, J.
 
-        What the living process wrote holds until it writes again.
+        A power that the running process wrote holds until it writes again.
         """
         lines = (self.root / RUN / "power.csv").read_text("ascii").splitlines()[1:]
         steps = [tuple(map(float, line.split(","))) for line in lines]
@@ -146,15 +146,15 @@ class FakeBoard:
         )
 
     def snapshot(self) -> dict[str, str]:
-        """Return every setting that a restore has to bring back: file -> content."""
+        """Return every setting that a restore has to put back: file -> content."""
         facts = self.files.facts
-        names = [path for pattern in _SETTINGS for path in self._found(pattern)]
+        names = [path for pattern in _SETTINGS for path in self._paths(pattern)]
         online = self.files.online()
         for folder, cpus in self.files.clusters():
             if set(cpus) & set(online):  # the clocks of a cluster that is off mean nothing
-                names += self._found(folder + "scaling_m??_freq")
+                names += self._paths(folder + "scaling_m??_freq")
                 names += [folder + "scaling_governor", folder + "scaling_setspeed"]
-        names += self._found(facts["gpu"] + "/m??_freq")
+        names += self._paths(facts["gpu"] + "/m??_freq")
         names += [
             facts["gpu"] + "/governor",
             *facts["dla"].values(),
@@ -162,11 +162,11 @@ class FakeBoard:
         ]
         device = facts["gpu_device"]
         names += [device + "/railgate_enable", device + "/power/control"]
-        names += self._found(device + "/tpc_pg_mask")
+        names += self._paths(device + "/tpc_pg_mask")
         control = facts["fan"]["control"] or NVFANCONTROL
         if self.files.text(control) != "1":  # else the fan follows the temperature
             names.append(facts["fan"]["pwm"])
         return {name: self.files.text(name) for name in [*names, control]}
 
-    def _found(self, pattern: str) -> list[str]:
+    def _paths(self, pattern: str) -> list[str]:
         return sorted(str(path.relative_to(self.root)) for path in self.root.glob(pattern))

@@ -1,4 +1,4 @@
-"""Fake boards that can be made: one for each release of each kind in `device.kinds`.
+"""Kinds of fake boards: one for each release of each kind in `device.kinds`.
 
 ASSUME: watts, losses, swap and what a kind leaves open (a sensor's address, names of hwmon devices)
 are of the right size or form and nothing more.

@@ -1,4 +1,4 @@
-"""The process that keeps a fake board moving with the load of real processes."""
+"""Process that moves a fake board's clocks, rails and counters with the load of real processes."""
 
 import fcntl
 import os

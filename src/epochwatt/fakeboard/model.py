@@ -1,4 +1,4 @@
-"""How a fake board behaves: power, temperature and counters from load and clocks.
+"""Model of a fake board: power, temperature and counters from load and clocks.
 
 Power of a part: a share for its clock, and a share for its work that grows with load, clock and
 voltage squared (which is taken to follow the clock's square root, so: load * clock ** 2).

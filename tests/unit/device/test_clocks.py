@@ -81,17 +81,18 @@ def test_numbers_beside_the_name_of_a_mode_are_those_of_the_board():
 
 
 @pytest.mark.parametrize(
-    ("told", "named"),
+    ("numbers", "key", "number"),
     [
-        ({}, "gpu_share 1"),
-        ({"gpu_share": 0.5, "cores": 3}, "cores 3"),
-        ({"gpu_mhz": 670}, "gpu_mhz"),
+        ({}, "gpu_share", "1"),
+        ({"gpu_share": 0.5, "cores": 3}, "cores", "3"),
+        ({"gpu_mhz": 670}, "gpu_mhz", "670"),
     ],
 )
-def test_numbers_that_are_not_those_of_the_board_are_refused(told, named):
-    """The share of the GPU that nobody told of is 1: a model would take half a GPU for a whole."""
-    with pytest.raises(ConfigError, match="MODE_10W is said to have " + named):
-        clocks.need_same({**NAMED, **told}, FOUND)
+def test_numbers_that_are_not_those_of_the_board_are_refused(numbers, key, number):
+    """A missing share of the GPU is 1: a model would take half a GPU for a whole."""
+    with pytest.raises(ConfigError, match=f"MODE_10W: {key}") as caught:
+        clocks.need_same({**NAMED, **numbers}, FOUND)
+    assert caught.value.found == number
 
 
 def test_helper_is_given_whole_numbers_and_0_for_what_is_not_asked():
@@ -169,9 +170,9 @@ def test_pinned_clocks_are_at_the_upper_limits():
 
 
 def test_record_of_what_was_read_back_is_in_mhz():
-    about = clocks.told(read(cpu_khz={"0": 1190400, "1": 1113600}, emc_hz=None))
+    about = clocks.summary(read(cpu_khz={"0": 1190400, "1": 1113600}, emc_hz=None))
     assert json.loads(json.dumps(about)) == {
         **{"cores": 2, "cores_online": [0, 1], "cpu_mhz": 1113.6, "cpu_max_mhz": 1190.4},
         **{"gpu_mhz": 675.75, "gpu_max_mhz": 675.75, "emc_mhz": None, "emc_cap_mhz": 1331.2},
     }
-    assert clocks.told(read(cpu_khz={"0": None}))["cpu_mhz"] is None
+    assert clocks.summary(read(cpu_khz={"0": None}))["cpu_mhz"] is None

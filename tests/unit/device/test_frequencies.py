@@ -42,10 +42,8 @@ def test_the_order_of_the_steps_does_not_matter():
 def test_what_lies_between_two_steps_is_refused_with_both_named():
     with pytest.raises(ConfigError) as raised:
         resolve("cpu_mhz", 1230, CPU)
-    assert str(raised.value) == (
-        "cpu_mhz: 1230 MHz is no step of this board's clock\n"
-        "  allowed: what lies within 2 % of a step; the nearest are 1190.4 and 1267.2 MHz"
-    )
+    assert "1230 MHz" in raised.value.problem
+    assert raised.value.allowed == "within 2 % of a step; the nearest are 1190.4 and 1267.2 MHz"
 
 
 def test_what_lies_above_all_steps_is_refused():

@@ -241,20 +241,23 @@ def test_row_of_a_real_board_is_refused_on_a_fake_one(files):
 
 
 def test_row_of_another_kind_of_board_is_refused(files):
-    with pytest.raises(BoardError, match=r"kind agx_xavier \(Jetson-AGX\).*kind agx_orin"):
+    with pytest.raises(BoardError, match="of kind agx_orin") as caught:
         files.open(kind="agx_orin").check()
+    assert caught.value.found == "agx_xavier (Jetson-AGX)"
 
 
 def test_row_of_another_unit_is_refused(files):
-    with pytest.raises(BoardError, match=rf"{SERIAL} or {platform.node()}, but.*unit 999"):
+    with pytest.raises(BoardError, match="unit 999") as caught:
         files.open(unit="999").check()
+    assert caught.value.found == f"{SERIAL} or {platform.node()}"
 
 
 def test_machine_that_is_no_board_is_refused(files):
     (files.path / "proc/device-tree/model").unlink()
     (files.path / "proc/device-tree/compatible").unlink()
-    with pytest.raises(BoardError, match=r"no Jetson board is described in .*agx_xavier"):
+    with pytest.raises(BoardError, match="no Jetson board is described") as caught:
         files.open().check()
+    assert "agx_xavier" in caught.value.do
     assert "board" not in files.open().describe()["machine"]
 
 
@@ -342,11 +345,8 @@ def test_dvfs_off_alone_pins_the_clocks_of_the_mode_the_board_is_in(files):
         ({"cpu_mhz": 1500}, r"cpu_mhz: 1500 MHz is no step(.|\n)*1113\.6 and 1190\.4"),
         ({"gpu_mhz": 1000}, r"gpu_mhz: 1000 MHz is no step(.|\n)*675\.75 and 905\.25"),
         ({"emc_mhz": 1000}, r"emc_mhz: 1000 MHz is no step(.|\n)*800 and 1065\.6"),
-        ({"cores": 3}, r"cores: 3 of a board that has 2\n  allowed: 1 to 2"),
-        (
-            {"nvpmodel": "MAXQ"},
-            r"no power mode MAXQ\n  allowed by .*\.conf: MAXN, MODE_15W",
-        ),
+        ({"cores": 3}, r"cores: .*\n  found: 3\n  allowed: 1 to 2"),
+        ({"nvpmodel": "MAXQ"}, r"\.conf: .*no power mode MAXQ\n  allowed: MAXN, MODE_15W"),
     ],
 )
 def test_mode_that_the_board_does_not_have_is_refused_before_anything_is_set(files, mode, told):
@@ -398,8 +398,9 @@ def test_clock_that_needs_a_moment_is_waited_for(files, monkeypatch):
 
 def test_named_mode_that_was_not_taken_is_an_error(files):
     files.behave(status=[0, {"ok": True, "nvpmodel": {"id": 0, "name": "MAXN"}}])
-    with pytest.raises(BoardError, match=r"asked for mode 2 and is in mode 0 \(MAXN\)"):
+    with pytest.raises(BoardError, match="did not switch to mode 2") as caught:
         files.open().apply({"nvpmodel": "MODE_15W"}, "on")
+    assert caught.value.found == "mode 0 (MAXN)"
 
 
 def test_clock_that_cannot_be_read_back_is_listed(files):
@@ -425,9 +426,9 @@ def test_fan_that_cannot_be_set_is_recorded_and_no_error(files):
         (2, {"ok": False, "error": "cores 9 is none of"}, BoardError, "was refused: cores 9"),
         (3, {"ok": False, "error": "nvpmodel timed out"}, BoardError, "failed: nvpmodel timed"),
         (4, {"ok": False, "error": "TPC mask"}, RebootNeeded, "restarted first: TPC mask"),
-        (1, "", BoardError, "failed: it did not say why"),
-        (0, "no json", BoardError, "failed: it did not say why"),
-        (0, [1], BoardError, "failed: it did not say why"),
+        (1, "", BoardError, "failed: no reason given"),
+        (0, "no json", BoardError, "failed: no reason given"),
+        (0, [1], BoardError, "failed: no reason given"),
     ],
 )
 def test_answer_of_the_helper_that_is_no_success_is_told(files, status, answer, error, told):
@@ -438,8 +439,9 @@ def test_answer_of_the_helper_that_is_no_success_is_told(files, status, answer, 
 
 def test_helper_that_is_not_installed_is_told(files):
     (files.path / jetson.INSTALLED).unlink()
-    with pytest.raises(BoardError, match=r"epochwatt-helper is not there(.|\n)*make setup-jetson"):
+    with pytest.raises(BoardError, match="epochwatt-helper is missing") as caught:
         files.open().apply({"gpu_mhz": 900}, "on")
+    assert "make setup-jetson" in caught.value.do
 
 
 def test_helper_of_a_real_board_is_called_by_sudo_and_by_root_directly(files, monkeypatch):
@@ -456,8 +458,9 @@ def test_helper_of_a_real_board_is_called_by_sudo_and_by_root_directly(files, mo
     board.root = "/"
     for uid in (1000, 0):
         monkeypatch.setattr(os, "geteuid", lambda uid=uid: uid)
-        with pytest.raises(BoardError, match=r"a password is required\. Allow it .* setup-jetson"):
+        with pytest.raises(BoardError, match="a password is required") as caught:
             board.ask_helper("custom-mode", 1, 0, 0, 0)
+        assert "make setup-jetson" in caught.value.do
     command = ["/usr/local/sbin/epochwatt-helper", "custom-mode", "1", "0", "0", "0"]
     assert called == [["sudo", "-n", *command], command]
 
@@ -686,6 +689,7 @@ def test_tool_that_does_nothing_and_says_it_did_is_found_out(make_real):
     (fake.root / "usr/sbin/nvpmodel").write_text(
         "#!/bin/sh\n# epochwatt stand-in\necho 'NV Power Mode: MAXN'; echo 0\n"
     )
-    with pytest.raises(BoardError, match=r"did not take the power mode: gpu_mhz is 1377, wanted"):
+    with pytest.raises(BoardError, match="did not take the power mode") as caught:
         board.apply({"gpu_mhz": 670}, "on")
+    assert caught.value.found.startswith("gpu_mhz is 1377, wanted")
     board.restore()

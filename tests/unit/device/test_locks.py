@@ -111,7 +111,7 @@ def test_holder_that_did_not_say_who_it_is_still_holds(path, content):
     lock = HolderLock(path).acquire({"run": "run-a"})
     with open(path, "wb") as handle:
         handle.write(content)
-    with pytest.raises(LockedError, match="did not say who it is"):
+    with pytest.raises(LockedError, match="left no description"):
         HolderLock(path).acquire({"run": "run-b"})
     lock.release()
 
@@ -162,7 +162,7 @@ def test_machine_lock_is_shared_by_all_users_under_a_strict_umask(
 def test_nothing_that_is_removed_lets_a_second_measurement_run_beside(machine_tmp):
     with machine_lock().acquire({"run": "run-a"}):
         shutil.rmtree(own_folder(machine_tmp))
-        with pytest.raises(LockedError, match="did not say who it is"):
+        with pytest.raises(LockedError, match="left no description"):
             machine_lock().acquire({"run": "run-b"})
 
 

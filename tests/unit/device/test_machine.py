@@ -53,8 +53,9 @@ def test_host_as_it_is_is_not_touched_and_its_answer_can_be_written(settings):
 
 @pytest.mark.parametrize(("mode", "dvfs"), [({"cores": 1}, "on"), ({}, "off")])
 def test_host_refuses_what_only_a_board_can_be_set_to(settings, mode, dvfs):
-    with pytest.raises(ConfigError, match=r"no Jetson board(.|\n)*allowed: a power mode with"):
+    with pytest.raises(ConfigError, match="no Jetson board") as caught:
         HostMachine(settings).apply(mode, dvfs)
+    assert caught.value.allowed == 'an empty power mode with dvfs: "on"'
 
 
 def test_host_has_nothing_to_put_back(settings):
@@ -72,8 +73,8 @@ def test_row_that_is_bound_to_this_host_passes(settings):
 def test_row_of_another_unit_is_refused_with_both_named(settings):
     with pytest.raises(BoardError) as raised:
         HostMachine({**settings, "unit": "xavier-07"}).check()
-    assert f"this machine is {platform.node()}" in str(raised.value)
-    assert "bound to unit xavier-07" in str(raised.value)
+    assert raised.value.found == platform.node()
+    assert "bound to unit xavier-07" in raised.value.problem
 
 
 def test_data_set_on_another_medium_is_refused(settings):

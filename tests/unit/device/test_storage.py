@@ -146,19 +146,22 @@ def test_data_set_on_the_named_medium_passes(root):
 def test_medium_that_is_not_mounted_is_told_with_where_the_data_lies(root):
     with pytest.raises(BoardError) as raised:
         storage.check_medium("/media/hdd/data", "/media/hdd", "", root)
-    assert "/media/hdd/data lies on mmcblk0p1 (emmc, mounted at /)" in str(raised.value)
-    assert "`mount` of its medium in config/devices/ is /media/hdd" in str(raised.value)
+    assert raised.value.problem.startswith("/media/hdd/data is on another medium")
+    assert raised.value.found == "mmcblk0p1 (emmc, mounted at /)"
+    assert raised.value.allowed == "`mount` in config/devices/: /media/hdd"
 
 
 def test_other_block_device_is_told(root):
-    with pytest.raises(BoardError, match=r"lies on mmcblk1p1 \(sd.*`block_device`.* is nvme"):
+    with pytest.raises(BoardError) as raised:
         storage.check_medium("/media/sd card/data", "", "nvme", root)
+    assert raised.value.found.startswith("mmcblk1p1 (sd")
+    assert raised.value.allowed == "`block_device` in config/devices/: nvme"
 
 
 def test_medium_mounted_below_the_named_one_is_another(root):
     with open(root + "/proc/self/mountinfo", "a") as handle:
         handle.write("50 30 8:1 / /media/ssd/data rw - ext4 /dev/sda1 rw\n")
-    with pytest.raises(BoardError, match="lies on sda1"):
+    with pytest.raises(BoardError, match="found: sda1"):
         storage.check_medium("/media/ssd/data", "/media/ssd", "", root)
 
 

@@ -167,7 +167,7 @@ def test_it_ends_with_the_process_that_started_it(tmp_path):
 
 
 def test_nobody_else_can_play_a_living_board(agx):
-    with agx.live(), pytest.raises(BoardError, match="does not live"), agx.live():
+    with agx.live(), pytest.raises(BoardError, match="does not start"), agx.live():
         pass
 
 

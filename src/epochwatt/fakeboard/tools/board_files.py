@@ -1,4 +1,4 @@
-"""Files of a fake board, for its tools and its process (any Python from 3.6).
+"""Access to the files of a fake board, for its tools and process (any Python from 3.6).
 
 epochwatt stand-in
 
@@ -64,11 +64,11 @@ class BoardFiles:
         """
         for _ in range(20):
             with open(self.path(name), encoding="utf-8", errors="replace") as file:
-                found = file.read().strip()
-            if found:
+                content = file.read().strip()
+            if content:
                 break
             time.sleep(0.001)
-        return found
+        return content
 
     def number(self, name: str) -> int:
         """Return the number that a file holds; raises OSError and ValueError."""

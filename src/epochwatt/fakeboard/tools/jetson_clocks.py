@@ -24,8 +24,8 @@ USAGE = "jetson_clocks [--show] [--fan] [--store [file]] [--restore [file]]"
 
 def idle_switches(board: BoardFiles) -> List[str]:
     """Return the files that switch the CPUs' idle states off."""
-    found = glob.glob(board.path(CPU + "cpu[0-9]*/cpuidle/state[0-9]/disable"))
-    return sorted("/" + os.path.relpath(path, board.root) for path in found)
+    paths = glob.glob(board.path(CPU + "cpu[0-9]*/cpuidle/state[0-9]/disable"))
+    return sorted("/" + os.path.relpath(path, board.root) for path in paths)
 
 
 def changed_files(board: BoardFiles) -> Iterator[str]:

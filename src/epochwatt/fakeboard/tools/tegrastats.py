@@ -66,13 +66,13 @@ class Tegrastats:
         return line + " IRAM 0/252kB(lfb 252kB)" if is_nano and self._is_root else line
 
     def _ticks(self) -> Ticks:
-        found = {}
+        ticks_of = {}
         for row in self._board.text("proc/stat").splitlines():
             name, _, rest = row.partition(" ")
             if name.startswith("cpu") and name != "cpu":
                 ticks = [int(word) for word in rest.split()]
-                found[name] = (sum(ticks) - ticks[3], sum(ticks))
-        return found
+                ticks_of[name] = (sum(ticks) - ticks[3], sum(ticks))
+        return ticks_of
 
     def _cpus(self) -> str:
         board, now, shown = self._board, self._ticks(), []
