@@ -267,7 +267,7 @@ class JetsonBoard(Machine):
         if not os.path.exists(helper):
             raise BoardError(
                 "{} is missing, and {} needs it".format(helper, verb),
-                do="install it once: make setup-jetson (docs/explanation/root-helper.md)",
+                do="install it once: make setup-jetson (see docs/explanation/root-helper.md)",
             )
         done = _run(command)
         answer = _answer(done.stdout)

@@ -43,7 +43,7 @@ class Machine:
 
         Raises
         ------
-        BoardError : another backend, kind of board or unit, or a data set that lies elsewhere
+        BoardError : another backend, kind of board or unit, or a data set on another medium
         """
         unit, names = self.settings["unit"], self.unit_names()
         if unit and unit not in names:

@@ -119,7 +119,7 @@ def test_a_missing_helper_is_a_problem_and_says_how_to_install_it(make):
     (board.root / "usr/local/sbin/epochwatt-helper").unlink()
     findings = list(board_checks.helper(subject.machine))
     assert (findings[0].level, findings[0].topic) == ("problem", "root helper")
-    assert "is not there" in findings[0].message
+    assert "is missing" in findings[0].message
     assert "make setup-jetson" in findings[0].do
     assert findings[1].message.startswith("read by this user: ")
 

@@ -51,7 +51,7 @@ def test_doctor_says_what_is_not_known(thor, checkout):
     checkout.write("devices/fake.yaml", text)
     subject = choose(checkout.path, "fake")
     assert rows(board_checks.tables(subject.machine)) == [
-        ("warning", f"{clock}: the steps of this clock are not known")
+        ("warning", f"{clock}: the steps of this clock are unknown")
         for clock in ("CPU", "GPU", "EMC")
     ]
     assert [level for level, _ in rows(board_checks.modes(subject, subject.machine))] == [

@@ -73,7 +73,7 @@ def what_if_lines(
     device = _board_of(device, twin, root)
     network = network_of(model, totals, twin, root)
     modes = {name: dict(labels) for name, labels in load_modes(list(twin.boards), root).items()}
-    default, board = default_of(device, network), twin.boards[device]
+    default, board = default_of(device, network, root), twin.boards[device]
     question = default._replace(**settings)
     question = question._replace(power_mode=mode_of(question.power_mode, board, modes[device]))
     request, usual = (_simulate(q, twin, network, modes) for q in (question, default))
@@ -94,9 +94,11 @@ def _board_of(device: str, twin: Twin, root: Path) -> str:
     return name
 
 
-def default_of(device: str, network: Network) -> Question:
-    """Return the paper's default configuration of a board and a network."""
-    keys = {**DEFAULTS, **DEVICE_DEFAULTS[device]}
+def default_of(device: str, network: Network, root: Path) -> Question:
+    """Return the default of a board: the paper's, else the first values of its device file."""
+    file = Devices(root).get(device, "--device")
+    first = {"storage": next(iter(file.storage)), "power_mode": next(iter(file.power_modes))}
+    keys = {**first, **DEFAULTS, **DEVICE_DEFAULTS.get(device, {})}
     names = ("storage", "num_workers", "batch_size", "power_mode", "dvfs")
     return Question(device, network.work.model, *(keys[name] for name in names))
 
