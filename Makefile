@@ -49,6 +49,7 @@ lint: $(VENV)/dev-ready ## formatting, style, types, who imports whom, board-sid
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
+	$(PY) -m pylint --score=n src/epochwatt workflow/scripts
 	$(VENV)/bin/lint-imports --no-cache
 	$(PY) -m snakefmt --check Snakefile workflow
 	$(VENV)/bin/vermin --quiet --no-tips --target=3.6- --violations $(BOARD_SIDE)
