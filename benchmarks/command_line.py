@@ -21,7 +21,7 @@ N_COMMANDS, N_OPTIONS = 12, 5
 OURS = (
     ("epochwatt", "--help"),
     ("epochwatt", "plan", "--help"),
-    ("epochwatt.twin", "simulate-run", "--help"),
+    ("epochwatt.twin", "--help"),
     ("epochwatt.training", "--help"),
 )
 ARGPARSE = """

@@ -22,7 +22,7 @@ RULE_FILES = sorted((REPOSITORY / "workflow/rules").glob("*.smk"))
 BOARD_LAYERS = {"", "fields", "errors", "records", "device", "telemetry", "training"}
 BOARD_LIBRARIES = {"torch", "torchvision", "numpy", "PIL", "psutil", "pynvml", "jtop"}
 
-LIMITS = {"function": 50, "module": 600, "adapter": 40, "rule": 28, "rule file": 250}
+LIMITS = {"function": 50, "module": 600, "adapter": 40, "rule": 30, "rule file": 250}
 
 
 def layer(module):
@@ -213,18 +213,17 @@ def test_rules_with_a_script_have_a_log_and_an_adapter_of_their_name():
     assert sorted(scripted) == [path.stem for path in SCRIPTS]
 
 
-def test_a_fingerprint_is_that_of_the_script_that_the_rule_runs():
-    """But for data sets, which are told apart by their recipe, and for what measures."""
-    scripts = {
-        name: (re.findall(r'\bcode_of\(\s*"(\w+)\.py"', body), re.findall(r"/(\w+)\.py", body))
-        for name, body in rules().items()
-        if "script:" in body and name != "make_dataset"
-    }
-    assert {name: both for name, both in scripts.items() if both[0] != both[1]} == {}
-    coded = {name for name, body in rules().items() if re.search(r"code_of|fingerprint", body)}
-    assert coded == set(scripts)
-    commands = {name for name, body in rules().items() if "shell:" in body}
-    assert commands == {"train_epoch", "measure_idle"}
+def test_a_fingerprint_is_that_of_the_code_that_the_rule_runs():
+    """Data sets are told apart by their recipe; editing what measures must rerun nothing."""
+    for name, body in rules().items():
+        coded = re.findall(r'\b(?:code_of|fingerprint)\(\s*"([\w.]+)"', body)
+        if name in ("make_dataset", "train_epoch", "measure_idle"):
+            assert coded == [], name
+        elif "shell:" in body:
+            assert coded == [f"{module}.__main__" for module in re.findall(r"-m ([\w.]+)", body)]
+            assert len(coded) == 1, name
+        elif "script:" in body:
+            assert coded == re.findall(r"/(\w+\.py)", body), name
 
 
 def test_no_rule_runs_python_in_place():

@@ -1,4 +1,4 @@
-"""The kernels of one training mini-batch, as `epochwatt.twin count-workload` counted.
+"""The kernels of one training mini-batch, as rule count_workload counted.
 
 Each count is linear in the mini-batch size b: fixed + b * per_sample.
 """
@@ -99,7 +99,7 @@ def load_workload(path: str) -> Workload:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise RecordError(
-            f"{path}: {problem}\n  delete it (`epochwatt.twin` wrote it), then make it again"
+            f"{path}: {problem}\n  delete it, then make it again: rule count_workload"
         ) from error
 
 

@@ -14,7 +14,6 @@ from torch import nn
 from epochwatt.errors import ConfigError, TrainingError
 from epochwatt.study.config import WorkloadRow
 from epochwatt.training.workloads import Workload
-from epochwatt.twin.__main__ import main
 from epochwatt.twin.counting.count_workload import (
     count_workload,
     launches,
@@ -268,8 +267,7 @@ def test_a_network_that_no_row_names_is_refused():
         network_factors("alexnet", {"lenet": row()})
 
 
-def test_the_command_writes_the_counts(tmp_path, monkeypatch, counted):
-    monkeypatch.chdir(REPOSITORY)
+def test_counts_are_written_and_read_again(tmp_path, counted):
     path = tmp_path / "new/lenet.json"
-    assert main(["count-workload", "lenet", "--output", str(path)]) == 0
+    write_workload({"model": "lenet"}, str(path))
     assert load_workload(str(path)).flops(16).tolist() == counted["lenet"].flops(16).tolist()

@@ -10,6 +10,7 @@ from epochwatt.study.settings import load_settings
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.twin.__main__ import main
 from epochwatt.twin.counting.count_workload import network_factors, write_workload
+from epochwatt.twin.simulation.simulate_run import simulate_idle
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -30,7 +31,7 @@ def words(tmp_path, workload):
 
     def command(epochs=2):
         return [
-            *("simulate-run", run.id, "--factors", run.canonical, "--epochs", str(epochs)),
+            *(run.id, "--factors", run.canonical, "--epochs", str(epochs)),
             *("--workload", str(workload), "--flag-effects", json.dumps(settings.flag_effects)),
             *("--config", str(ROOT / "config/twin"), "--output", str(tmp_path / run.id)),
             *("--tables", str(tmp_path / "tables")),
@@ -73,12 +74,9 @@ def test_idle_powers_are_written(tmp_path):
     assert read_yaml(ROOT / "config/idle_simulated.yaml")
     mode = {"cores": 8, "cpu_mhz": 2265.0, "gpu_mhz": 1377.0, "emc_mhz": 2133.0}
     idle = {"id": "idle-twin-x", "place": {"device": "agx", "state": "ii"}, "mode": mode}
-    told = json.dumps([{**idle, "power_scope": "socket", "seconds": 60.0}])
-    config = str(ROOT / "config/twin")
+    idles = json.dumps([{**idle, "power_scope": "socket", "seconds": 60.0}])
     output = tmp_path / "idle"
-    assert (
-        main(["simulate-idle", "--idles", told, "--config", config, "--output", str(output)]) == 0
-    )
+    simulate_idle(idles, ROOT / "config/twin", str(output))
     assert sorted(path.name for path in (output / "idle-twin-x/idle").iterdir()) == [
         *("record.json", "samples-plug.csv", "telemetry.json")
     ]
