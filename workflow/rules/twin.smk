@@ -62,7 +62,7 @@ rule simulate_run:
         config=subpath(input[0], parent=True),
         tables=subpath(output.epochs, parent=True),
         code=fingerprint("epochwatt.twin.__main__"),
-    shell:  # not a script: hundreds of these jobs run, and each would take 0.07 s more of a CPU
+    shell:  # hundreds of these jobs run, and a script takes 0.07 s more of a CPU
         "OPENBLAS_NUM_THREADS=1 python3 -m epochwatt.twin {wildcards.run} --factors {params.factors:q}"
         " --epochs {params.epochs} --flag-effects {params.flag_effects:q} --config {params.config:q}"
         " --workload {input.workload:q} --output {output.records:q} --tables {params.tables:q}"
