@@ -1,9 +1,12 @@
 """What runs again after a change, and above all what does not."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 from full_checkout import configure_two_studies
+
+from epochwatt.maintenance.fingerprint import modules_behind
 
 pytestmark = pytest.mark.workflow
 
@@ -116,47 +119,41 @@ def test_what_only_figures_show_redraws_figures_only(shop, finished, change):
     assert drawn["results/figures/host/fig02a.svg"] != figures["results/figures/host/fig02a.svg"]
 
 
-def edit_code(checkout, folder, apart=()):
-    """Add a statement to each module below a folder of the package; return how many there are."""
-    folder = checkout.root / "src/epochwatt" / folder
-    paths = [path for path in folder.rglob("*.py") if path.stem not in apart]
-    for path in paths:
-        checkout.append(str(path), "EDITED = True")
-    return len(paths)
+# simulated boards are made of these, and claims are held against simulated boards
+JUDGED_WITH = modules_behind(
+    script=str(Path(__file__).resolve().parents[2] / "workflow/scripts/check_claims.py")
+)
+
+
+def edit_code(checkout, *folders, judged=False):
+    """Add a statement to each module below folders of the package, or to those claims need."""
+    edited = 0
+    for path in [p for f in folders for p in (checkout.root / "src/epochwatt" / f).rglob("*.py")]:
+        module = ".".join(path.relative_to(checkout.root / "src").with_suffix("").parts)
+        if (module in JUDGED_WITH) == judged:
+            checkout.append(str(path), "EDITED = True")
+            edited += 1
+    return edited
 
 
 def test_editing_measuring_code_reruns_nothing(shop, finished):
-    """A comment does not, nor does code that only measures: `PROTOCOL` says when it should.
-
-    Left out is what simulated boards are made with, too: claims are held against those.
-    """
+    """A comment does not, nor does code that only measures: `PROTOCOL` says when it should."""
     checkout = shop.copy_of(finished.checkout)
     for path in (checkout.root / "src/epochwatt/records").glob("*.py"):
         checkout.append(str(path), "# a comment")
-    assert edit_code(checkout, "training") > 15
-    assert edit_code(checkout, "telemetry", SIMULATED_WITH) > 12
-    assert edit_code(checkout, "device", SIMULATED_WITH) > 8
+    assert edit_code(checkout, "training", "telemetry", "device") > 40
     outcome = checkout.make()
     assert "Nothing to be done" in outcome.text
     assert outcome.jobs == []
-
-
-SIMULATED_WITH = {
-    *("rails", "columns", "source"),  # of telemetry
-    *("boards", "frequencies", "reading", "storage"),  # of device
-}
 
 
 def test_editing_the_simulator_redraws_no_figure_of_measured_runs(shop, finished):
     """Claims are judged again, since they may be held against simulated boards."""
     checkout = shop.copy_of(finished.checkout)
     figures = checkout.state("results/figures", "results/tables")
-    assert edit_code(checkout, "twin") > 30
-    for folder in ("telemetry", "device"):
-        for name in SIMULATED_WITH:
-            path = checkout.root / "src/epochwatt" / folder / f"{name}.py"
-            if path.exists():
-                checkout.append(str(path), "EDITED = True")
+    assert edit_code(checkout, "twin") > 20
+    assert checkout.make("--dry-run").jobs == []
+    assert edit_code(checkout, "twin", "telemetry", "device", judged=True) > 20
     assert checkout.make().jobs == ["check_claims", "show_claims", "summarise"]
     assert checkout.state("results/figures", "results/tables") == figures
 

@@ -115,7 +115,7 @@ def import_2023(folder: Path, **options: str | int) -> None:
     type=PATH,
     default=Path("results/twin/workloads"),
     show_default=True,
-    help="Kernel counts of the networks; `snakemake count_workloads` makes them.",
+    help="Kernel counts of the networks; `snakemake workloads` makes them.",
 )
 def calibrate_twin(folds: bool, priors: bool, workloads: Path) -> None:
     """Fit the parameters of the simulated boards to the numbers that the SIGMETRICS 2023 paper

@@ -152,7 +152,7 @@ def _counts(workloads: Path) -> list[Path]:
     if missing := [path for path in counts if not path.exists()]:
         raise EpochwattError(
             f"{missing[0]} is not there: the network was not counted yet\n"
-            "  do: .venv/bin/snakemake count_workloads, or `make validate`, which does all of it"
+            "  do: .venv/bin/snakemake workloads, or `make validate`, which does all of it"
         )
     return counts
 

@@ -67,4 +67,4 @@ def test_counts_that_are_not_there(checkout, capsys):
     assert cli.main(["calibrate-twin"]) == 1
     told = capsys.readouterr().err
     assert told.startswith("error: results/twin/workloads/lenet.json is not there")
-    assert "do: .venv/bin/snakemake count_workloads" in told
+    assert "do: .venv/bin/snakemake workloads" in told
