@@ -4,4 +4,5 @@ import sys
 
 from epochwatt.cli import main
 
-sys.exit(main())
+if __name__ == "__main__":  # a tool that imports every module runs nothing
+    sys.exit(main())
