@@ -145,9 +145,9 @@ class Front:
         That is, over all other modes, the least lead it has over one of them (negative: the
         distance by which the other one beats it in both).
         """
-        own = self._costs[mode]
+        costs = self._costs[mode]
         leads = [
-            max(margin_pct(mine, theirs) or 0.0 for mine, theirs in zip(own, other, strict=True))
+            max(margin_pct(mine, theirs) or 0.0 for mine, theirs in zip(costs, other, strict=True))
             for name, other in self._costs.items()
             if name != mode
         ]
@@ -156,16 +156,16 @@ class Front:
 
 def collected(wanted: Iterable[str], number: Callable[[str], float]) -> dict[str, float]:
     """Return `number` of each; NotEvaluable with all that are missing."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     missing: list[str] = []
     for name in wanted:
         try:
-            found[name] = number(name)
+            numbers[name] = number(name)
         except NotEvaluable as error:
             missing += error.needed
     if missing:
         raise NotEvaluable(*missing)
-    return found
+    return numbers
 
 
 # Functions that need no data.

@@ -101,9 +101,11 @@ def needed(table: RunTable, root: Path = Path()) -> Needed:
     ------
     ConfigError : config/claims.yaml or a predicate is wrong
     """
-    asked = asked_of(load_claims(root), load_terms(root))
-    runs = [r for r in table.runs.values() if not r.is_simulated or key_of(r.factors) in asked.runs]
-    clocked = [r for r in runs if key_of(r.factors) in asked.clocks]
+    questions = asked_of(load_claims(root), load_terms(root))
+    runs = [
+        r for r in table.runs.values() if not r.is_simulated or key_of(r.factors) in questions.runs
+    ]
+    clocked = [r for r in runs if key_of(r.factors) in questions.clocks]
     modes: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
     for run in runs:
         f = run.factors

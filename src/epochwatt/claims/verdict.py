@@ -114,15 +114,15 @@ def negated(part: Judgement) -> Judgement:
 
 
 def _at(choose: Any, parts: Sequence[Judgement]) -> Judgement | None:
-    known = [part for part in parts if part.margin_pct is not None]
-    if known:
-        return choose(known, key=lambda part: part.margin_pct)
+    with_margin = [part for part in parts if part.margin_pct is not None]
+    if with_margin:
+        return choose(with_margin, key=lambda part: part.margin_pct)
     return parts[0] if parts else None
 
 
 def _margin(choose: Any, parts: Iterable[Judgement]) -> float | None:
-    known = [part.margin_pct for part in parts if part.margin_pct is not None]
-    return choose(known) if known else None
+    margins = [part.margin_pct for part in parts if part.margin_pct is not None]
+    return choose(margins) if margins else None
 
 
 def _comparisons(parts: Iterable[Judgement]) -> tuple[Comparison, ...]:

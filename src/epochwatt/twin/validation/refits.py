@@ -65,19 +65,24 @@ def refit(
     for name, kept in left.items():
         if len(kept) < len(facts):
             names[tuple(fact.id for fact in kept)].append(name)
-    context, found = multiprocessing.get_context("spawn"), dict[str, Fit]()
+    context, fits = multiprocessing.get_context("spawn"), dict[str, Fit]()
     with ProcessPoolExecutor(min(os.cpu_count() or 1, len(names) or 1), context) as pool:
         jobs = {
-            pool.submit(fit_with_evidence, left[own[0]], leaks, twin, modes, _silent, n_random): own
-            for own in names.values()
+            pool.submit(
+                fit_with_evidence, left[left_out[0]], leaks, twin, modes, _silent, n_random
+            ): left_out
+            for left_out in names.values()
         }
         for n, job in enumerate(as_completed(jobs), 1):
-            fit, own = job.result(), jobs[job]
-            found |= dict.fromkeys(own, fit)
+            fit, left_out = job.result(), jobs[job]
+            fits |= dict.fromkeys(left_out, fit)
             costs = " ".join(f"{cost:.2f}" for cost in fit.costs)
-            told = f"{fit.n_facts:3d} numbers, {len(fit.parameters.fitted)} parameters"
-            say(f"without {', '.join(own):28s} {told}, objectives {costs}  ({n} of {len(jobs)})")
-    return {name: found[name] for name in left if name in found}
+            summary = f"{fit.n_facts:3d} numbers, {len(fit.parameters.fitted)} parameters"
+            say(
+                f"without {', '.join(left_out):28s} {summary}, objectives {costs}  "
+                f"({n} of {len(jobs)})"
+            )
+    return {name: fits[name] for name in left if name in fits}
 
 
 def _silent(line: str) -> None:
@@ -131,20 +136,20 @@ def load_refits(
     ------
     ConfigError : the file is missing, damaged, or of other parameters
     """
-    path, found = folder / FILE, dict[str, dict[str, float]]()
+    path, refits = folder / FILE, dict[str, dict[str, float]]()
     for line, row in read_table(path):
         names = [name for name in row if name not in _HEAD]
         try:
             if row["kind"] in (ALL, *kinds):
-                found[row["takeaway"]] = {name: float(row[name]) for name in names}
+                refits[row["takeaway"]] = {name: float(row[name]) for name in names}
         except (KeyError, ValueError) as error:
             raise ConfigError(f"{path}, line {line}: {error}\n{_AGAIN}") from None
-    fitted = found.get(ALL, {})
+    fitted = refits.get(ALL, {})
     if fitted != {n: parameters.get(n) for n in fitted} or not fitted.keys() >= {
         *parameters.fitted
     }:
         raise ConfigError(f"{path} is of other fitted values than those beside it\n{_AGAIN}")
-    return found
+    return refits
 
 
 def load_prior_parameters(folder: Path, p: Parameters) -> dict[str, float]:
@@ -194,4 +199,4 @@ def parameter_draws(parameters: Parameters, refits: Refits, n: int, seed: int) -
 
 def _logs(refits: Refits, names: Sequence[str]) -> np.ndarray:
     """Return ln(value), shape (folds, parameters)."""
-    return np.log([[of[n] for n in names] for fold, of in refits.items() if fold != ALL])
+    return np.log([[values[n] for n in names] for fold, values in refits.items() if fold != ALL])
