@@ -13,7 +13,7 @@ from epochwatt.claims.boards import evaluate_boards
 from epochwatt.claims.claims_table import GENERAL, NOT_HELD_OUT, PAPER, ClaimRow, write_claims_table
 from epochwatt.claims.clocks import with_clocks
 from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
-from epochwatt.claims.held_out import UNTOUCHED, Again, Simulation, rejudge
+from epochwatt.claims.held_out import UNTOUCHED, Rejudgement, Simulation, rejudge
 from epochwatt.claims.mechanisms import Mechanisms, load_mechanisms, weakest
 from epochwatt.claims.number_sources import EpochTable, Row, read_rows
 from epochwatt.claims.predictions import read_predictions
@@ -131,7 +131,7 @@ def finding(verdict: Verdict, backend: str) -> ClaimRow:
     )
 
 
-def simulated(verdict: Verdict, again: Again, mechanisms: Mechanisms) -> ClaimRow:
+def simulated(verdict: Verdict, again: Rejudgement, mechanisms: Mechanisms) -> ClaimRow:
     """Return the row of a verdict on simulated runs."""
     fails = "does_not_hold" in (verdict.status, again.held_out)
     untouched = UNTOUCHED if again.held_out == NOT_HELD_OUT else ""
@@ -146,7 +146,7 @@ def simulated(verdict: Verdict, again: Again, mechanisms: Mechanisms) -> ClaimRo
     )
 
 
-def rests_on(claim: Claim, again: Again, mechanisms: Mechanisms) -> str:
+def rests_on(claim: Claim, again: Rejudgement, mechanisms: Mechanisms) -> str:
     """Return what a simulated claim rests on: at best what its take-away does.
 
     The size of an effect rests on fitted numbers; so does what turns within their spread.

@@ -1,4 +1,4 @@
-"""Simulated claims judged again: without having seen their take-away, and within what is not known.
+"""Judge simulated claims again: held out from the fit, and within the spread of parameters.
 
 In closed form (`twin/calibration/closed_form_rows.py`), in which a whole grid takes milliseconds,
 with other parameters:
@@ -25,7 +25,7 @@ from epochwatt.claims.clocks import in_closed_form
 from epochwatt.claims.evaluate import Claim, Status, Verdict, evaluate
 from epochwatt.claims.number_sources import EpochTable, Row, key_of
 from epochwatt.claims.predictions import predicted
-from epochwatt.claims.required_runs import asked_of
+from epochwatt.claims.required_runs import questions_of
 from epochwatt.claims.tolerances import Terms
 from epochwatt.twin.calibration.closed_form_rows import epoch_rows, idle_rows, runs_of
 from epochwatt.twin.inputs.clocks import Modes, mode_clocks
@@ -63,7 +63,7 @@ class Simulation(NamedTuple):
     claim_refits: Refits
 
 
-class Again(NamedTuple):
+class Rejudgement(NamedTuple):
     """What the second judgement of a claim says.
 
     Attributes
@@ -94,7 +94,7 @@ class Again(NamedTuple):
 
 def rejudge(
     verdicts: Iterable[Verdict], simulation: Simulation, terms: Terms, n_draws: int = N_DRAWS
-) -> dict[str, Again]:
+) -> dict[str, Rejudgement]:
     """Return by claim id what the closed form says.
 
     Parameters
@@ -117,7 +117,7 @@ def rejudge(
     assumed = [closed.statuses(drawn, N_DRAWN_EPOCHS) for drawn in assumed_draws(p, n_draws, SEED)]
     few = closed.statuses(p, N_DRAWN_EPOCHS)
     return {
-        name: Again(
+        name: Rejudgement(
             as_it_is[name],
             without[name] if as_it_is[name] == verdict.status else "not_evaluable",
             _share_pct([statuses[name] for statuses in fitted], lambda status: status == "holds"),
@@ -169,7 +169,7 @@ class _Closed:
     """Claims on the simulated runs that they ask for, in closed form."""
 
     def __init__(self, claims: Sequence[Claim], simulation: Simulation, terms: Terms) -> None:
-        questions = asked_of(claims, terms)
+        questions = questions_of(claims, terms)
         runs = [run for run in runs_of(simulation.epochs) if key_of(run[0]) in questions.runs]
         self.claims = claims
         self.simulation = simulation

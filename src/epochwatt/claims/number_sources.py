@@ -1,4 +1,4 @@
-"""Where the numbers of a predicate come from: epochs of runs, or the papers' printed values.
+"""Sources of the numbers in a predicate: epochs of runs, or the printed values of the papers.
 
 Both answer the same questions (`Source`), so that a predicate can be judged on either.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from epochwatt.claims.tolerances import KEYWORDS, PRINTED
-from epochwatt.claims.verdict import NotEvaluable, Points
+from epochwatt.claims.verdict import NotEvaluable, Percentage
 from epochwatt.epochs import table
 from epochwatt.published.numbers import MEANT_EPOCHS, QUALIFIERS, Measurement, single
 from epochwatt.text import counted
@@ -101,7 +101,7 @@ def statistic(metric: str, rows: Iterable[Row], epoch: str) -> float:
         raise NotEvaluable(f"one power scope in all epochs of {rows[0]['run']}")
     values = [of_epoch(metric, row) for row in chosen]
     value = statistics.median(values) if epoch == "all" else statistics.fmean(values)
-    return Points(value) if metric.endswith("_pct") else value
+    return Percentage(value) if metric.endswith("_pct") else value
 
 
 def of_epoch(metric: str, row: Row) -> float:
@@ -219,7 +219,7 @@ class PublishedTable:
         best = min(printed, key=lambda one: QUALIFIERS.index(one.qualifier))
         self.inputs.add(best.id)
         value = best.value * (1 - JUST_INSIDE if best.qualifier == "less_than" else 1)
-        return Points(value) if metric.endswith("_pct") else value
+        return Percentage(value) if metric.endswith("_pct") else value
 
     def series(self, metric: str, factors: Row, n_epochs: int) -> list[float]:
         """Single epochs are not printed."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from epochwatt.claims.evaluate import Claim, evaluate, load_claims
 from epochwatt.claims.number_sources import HIPCW, Row
-from epochwatt.claims.required_runs import Asked
+from epochwatt.claims.required_runs import QuestionLog
 from epochwatt.claims.tolerances import PRINTED, Terms, load_terms
 from epochwatt.published.folds import (
     READ_BY_CLAIMS,
@@ -52,7 +52,7 @@ class NumbersRead(NamedTuple):
     why: str
 
 
-class Reading(Asked):
+class Reading(QuestionLog):
     """A source without data that remembers what was asked of each run.
 
     Attributes

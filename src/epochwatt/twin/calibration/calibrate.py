@@ -13,8 +13,8 @@ The loss, of numbers and priors alike, is linear far out (soft l1), so that a nu
 itself contradicts does not pull; no parameter leaves three widths of its prior. A first pass with
 the plain square leads away from minima that give up whole groups of numbers. There are several
 minima all the same. The one below the priors counts; where random starts around them end is told
-beside it (`Fit.costs`). A lower end is no better a board: the lowest of six found put the cores of
-AGX Xavier at half the power that their rail shows, which no fit has seen
+beside it (`Calibration.costs`). A lower end is no better a board: the lowest of six found put the
+cores of AGX Xavier at half the power that their rail shows, which no fit has seen
 (docs/explanation/calibration.md). For the same reason steps are those of a trust region that bends
 at the bounds (`trf`): they go from the priors to the nearest minimum.
 """
@@ -44,7 +44,7 @@ START_WIDTHS = 0.25  # standard deviation of a random start
 STEP = 1e-5  # of a derivative, widths
 
 
-class Fit(NamedTuple):
+class Calibration(NamedTuple):
     """The outcome of a calibration.
 
     Attributes
@@ -112,7 +112,7 @@ def calibrate(
     modes: Modes,
     say: Callable[[str], None] = lambda line: None,
     n_random: int = N_RANDOM,
-) -> Fit:
+) -> Calibration:
     """Return the parameters that fit some published numbers best.
 
     Parameters
@@ -124,14 +124,14 @@ def calibrate(
     """
     p = twin.parameters
     if not p.fitted or not facts:
-        return Fit(p.lacking(p.fitted), 0.0, len(facts), (0.0,))
+        return Calibration(p.lacking(p.fitted), 0.0, len(facts), (0.0,))
     problem, rng = Problem(facts, twin, modes), np.random.default_rng(SEED)
     n = len(problem.names)
     starts = [np.zeros(n), *np.clip(rng.normal(0.0, START_WIDTHS, (n_random, n)), -MOST, MOST)]
     ends = [_descend(problem, x, say) for x in starts]
     x, cost = ends[0]
     fitted = {name: rounded(float(value)) for name, value in problem.values(x).items()}
-    return Fit(p.moved(fitted), cost, len(facts), tuple(end[1] for end in ends))
+    return Calibration(p.moved(fitted), cost, len(facts), tuple(end[1] for end in ends))
 
 
 def _descend(

@@ -1,4 +1,4 @@
-"""Which published numbers speak of a parameter, and whether they are enough to fit it.
+"""Evidence for a parameter: the published numbers that it moves, and whether they are enough.
 
 A number speaks of a parameter, and the parameter serves it, when moving the parameter by its
 prior's width, up or down from its fitted value, moves the number's misfit by more than half of the
@@ -19,7 +19,7 @@ import numpy as np
 
 from epochwatt.published.folds import Leak
 from epochwatt.published.numbers import Measurement, single
-from epochwatt.twin.calibration.calibrate import N_RANDOM, Fit, calibrate, misfits_of_sets
+from epochwatt.twin.calibration.calibrate import N_RANDOM, Calibration, calibrate, misfits_of_sets
 from epochwatt.twin.calibration.predicted import Batch, Fact
 from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.twin import Twin
@@ -37,7 +37,7 @@ def fit_with_evidence(
     modes: Modes,
     say: Callable[[str], None] = lambda line: None,
     n_random: int = N_RANDOM,
-) -> Fit:
+) -> Calibration:
     """Return a fit of the parameters that enough numbers speak of, and which ones those are.
 
     Parameters

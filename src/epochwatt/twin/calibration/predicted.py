@@ -1,4 +1,4 @@
-"""What the simulated boards say to each published number, and how far they are from it."""
+"""Predictions of published numbers by the simulated boards."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

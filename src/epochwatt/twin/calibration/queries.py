@@ -1,4 +1,4 @@
-"""What the simulated boards say to a published configuration, in closed form and many at once."""
+"""Quantities of published configurations in closed form, many at once."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What a network asks of a GPU: every kernel of one training mini-batch, counted without a GPU.
+"""Count the kernels of one training mini-batch of a network, without a GPU.
 
 The network trains on meta tensors, which have shapes but no content, and each operator that torch
 dispatches is turned into the kernels that torch 1.8, the torch of the papers, launches for it (see

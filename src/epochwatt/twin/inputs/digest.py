@@ -1,4 +1,4 @@
-"""What of `config/twin/` a simulation depends on, as a digest: numbers, not words about them.
+"""Digest of the part of `config/twin/` that a board's simulation depends on.
 
 The workflow simulates again when it changes, so a comment, another layout or the `spread` of a
 parameter simulates nothing, and a board's own parameter that board alone.

@@ -1,4 +1,4 @@
-"""How long a storage medium takes for a file.
+"""Time that a storage medium takes for a file.
 
     t(q) = access (1 - gain (1 - 1/q)) + bytes / bandwidth
 

@@ -1,4 +1,4 @@
-"""What other priors give: `config/twin/priors.csv`, made by `epochwatt calibrate-twin --priors`.
+"""Accuracy from other priors: `config/twin/priors.csv`, made by `calibrate-twin --priors`.
 
 The priors of the fitted parameters were chosen by people who knew the papers, and with nothing
 fitted they predict as well as the fits do. So part of the held-out accuracy is theirs. How much

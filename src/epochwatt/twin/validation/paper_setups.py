@@ -1,4 +1,4 @@
-"""What a paper's set-up has of its own, fitted to that paper alone.
+"""Parameters of one paper's set-up, fitted to that paper alone.
 
 HiPCW 2021 and the main paper contradict each other where NX has to read its files again: with one
 worker it stalls for 173 s in the one and for 456 s in the other. One parameter tells them apart:

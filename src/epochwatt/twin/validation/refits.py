@@ -23,7 +23,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.published.folds import POWER_MODES, Fold, Leak
 from epochwatt.published.numbers import read_table
 from epochwatt.records import files
-from epochwatt.twin.calibration.calibrate import N_RANDOM, Fit
+from epochwatt.twin.calibration.calibrate import N_RANDOM, Calibration
 from epochwatt.twin.calibration.evidence import fit_with_evidence
 from epochwatt.twin.calibration.predicted import Fact
 from epochwatt.twin.inputs.clocks import Modes
@@ -47,7 +47,7 @@ def refit(
     modes: Modes,
     say: Callable[[str], None] = lambda line: None,
     n_random: int = N_RANDOM,
-) -> dict[str, Fit]:
+) -> dict[str, Calibration]:
     """Return the fit of each fold that takes a number away, in a process per core.
 
     Folds that leave the same numbers share a fit.
@@ -65,7 +65,7 @@ def refit(
     for name, kept in left.items():
         if len(kept) < len(facts):
             names[tuple(fact.id for fact in kept)].append(name)
-    context, fits = multiprocessing.get_context("spawn"), dict[str, Fit]()
+    context, fits = multiprocessing.get_context("spawn"), dict[str, Calibration]()
     with ProcessPoolExecutor(min(os.cpu_count() or 1, len(names) or 1), context) as pool:
         jobs = {
             pool.submit(
@@ -94,7 +94,7 @@ def without(facts: Sequence[Fact], fold: Fold) -> list[Fact]:
     return [fact for fact in facts if fact.id not in fold.removed]
 
 
-def write_refits(folder: Path, fits: Mapping[str, Fit], kinds: Mapping[str, str]) -> None:
+def write_refits(folder: Path, fits: Mapping[str, Calibration], kinds: Mapping[str, str]) -> None:
     """Write the file, whole or not at all: a row per refit, a column per parameter.
 
     A parameter has a column if any of the refits fits it; others leave it at its prior.

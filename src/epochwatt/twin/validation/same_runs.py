@@ -1,4 +1,4 @@
-"""Which runs of the published numbers are one run to the simulation.
+"""Find published runs that are one run to the simulation.
 
 Two media that are both hidden behind the workers, or DVFS that leaves the clocks where they are,
 give the same epoch. A number of the one then gives away the same number of the other, whatever the

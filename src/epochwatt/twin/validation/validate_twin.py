@@ -24,7 +24,7 @@ from epochwatt.published.folds import (
 )
 from epochwatt.published.groupings import fold_of, groupings
 from epochwatt.published.numbers import Published, load_published
-from epochwatt.twin.calibration.calibrate import Fit, misfits, visible
+from epochwatt.twin.calibration.calibrate import Calibration, misfits, visible
 from epochwatt.twin.calibration.evidence import fit_with_evidence
 from epochwatt.twin.calibration.predicted import Fact, predict
 from epochwatt.twin.inputs.clocks import Modes
@@ -230,7 +230,7 @@ def study_priors(workloads: Path, say: Callable[[str], None]) -> None:
         say(line)
 
 
-def fit_lines(fit: Fit, evidence: Evidence) -> list[str]:
+def fit_lines(fit: Calibration, evidence: Evidence) -> list[str]:
     """Return the fitted parameters as a table, and the numbers that fit worst."""
     p = evidence.twin.parameters
     lines = [f"{'':24s} {'prior':>9s} {'fitted':>9s} {'widths':>7s} {'spread':>7s} serves"]
