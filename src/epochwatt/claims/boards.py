@@ -73,8 +73,8 @@ def _on_board(claim: Claim, form: CodeType, rows: list[Row], modes: Modes, terms
     if not judged:
         return verdict(claim, board, None, min(missing, key=len), ())
     cases = [case for case, _ in judged]
-    told = [_told(judgement, _differing(case, cases)) for case, judgement in judged]
-    return verdict(claim, board, all_of(told), (), inputs, len(judged))
+    placed = [_in_case(judgement, _differing(case, cases)) for case, judgement in judged]
+    return verdict(claim, board, all_of(placed), (), inputs, len(judged))
 
 
 def _cases(form: Iterable[ast.AST], rows: Iterable[Row]) -> list[tuple[Case, list[Row]]]:
@@ -86,25 +86,25 @@ def _cases(form: Iterable[ast.AST], rows: Iterable[Row]) -> list[tuple[Case, lis
         varied.add("model")
     varied |= {name for factor in varied for name in FOLLOWERS.get(factor, ())}
     fixed = [name for name in fields.names(fields.FACTORS) if name not in varied]
-    found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    cases: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        found[tuple(row[name] for name in fixed)].append(row)
-    return [(dict(zip(fixed, values, strict=True)), of_case) for values, of_case in found.items()]
+        cases[tuple(row[name] for name in fixed)].append(row)
+    return [(dict(zip(fixed, values, strict=True)), of_case) for values, of_case in cases.items()]
 
 
 def _differing(case: Case, cases: list[Case]) -> str:
     """Return the factors of a case in which the cases of its board differ."""
-    told = [name for name in case if name not in FOLLOWING]
-    names = [name for name in told if any(other[name] != case[name] for other in cases)]
+    factors = [name for name in case if name not in FOLLOWING]
+    names = [name for name in factors if any(other[name] != case[name] for other in cases)]
     return ", ".join(f"{name}={case[name]}" for name in names)
 
 
 def _shortly(case: Case) -> str:
-    told = [case[name] for name in ("model", "storage", "power_mode") if name in case]
-    return f" ({', '.join(told)})" if told else ""
+    words = [case[name] for name in ("model", "storage", "power_mode") if name in case]
+    return f" ({', '.join(words)})" if words else ""
 
 
-def _told(judgement: Judgement, case: str) -> Judgement:
+def _in_case(judgement: Judgement, case: str) -> Judgement:
     """Return a judgement whose comparisons say in which case they are."""
     comparisons = tuple(
         c._replace(where=", ".join(filter(None, (c.where, case)))) for c in judgement.comparisons
@@ -148,8 +148,8 @@ class _Runs:
             wanted |= {"model": model} if model else {}
             runs = [run for run, rows in self.runs.items() if _has(rows[0], wanted)]
             if len(runs) != 1:
-                told = " ".join(f"{key}={value}" for key, value in wanted.items())
-                raise NotEvaluable(f"one run with {told} ({len(runs)} are there)")
+                wish = " ".join(f"{key}={value}" for key, value in wanted.items())
+                raise NotEvaluable(f"one run with {wish} ({len(runs)} are there)")
             if name in ENERGIES and len(self.scopes) > 1:
                 raise NotEvaluable(f"one power scope, not {' and '.join(sorted(self.scopes))}")
             value = statistic(name, self.runs[runs[0]], epoch)
@@ -192,25 +192,25 @@ class _Runs:
 
         What a mode does not name is as in the board's strongest mode.
         """
-        known = {m: self.modes_settings.get(m, {}) for m in self.modes()}
+        settings = {m: self.modes_settings.get(m, {}) for m in self.modes()}
         return {
-            mode: tuple(told.get(name) or math.inf for name in MODE_NUMBERS)
-            for mode, told in known.items()
-            if any(told.get(name) for name in MODE_NUMBERS)
+            mode: tuple(numbers.get(name) or math.inf for name in MODE_NUMBERS)
+            for mode, numbers in settings.items()
+            if any(numbers.get(name) for name in MODE_NUMBERS)
         }
 
     def modes_apart_in(self, setting: str) -> list[tuple[str, str]]:
         """Return pairs of modes (lower, higher) that differ in one setting and in no other."""
         place, modes = MODE_NUMBERS.index(setting), self.settings()
-        found = [
+        pairs = [
             (low, high)
             for low, a in modes.items()
             for high, b in modes.items()
             if a[place] < b[place] and a[:place] + a[place + 1 :] == b[:place] + b[place + 1 :]
         ]
-        if not found:
+        if not pairs:
             raise NotEvaluable(f"runs in two power modes that differ in {setting} alone")
-        return found
+        return pairs
 
     def strongest_mode(self) -> str:
         """Return the mode in which no setting is lower than in another."""

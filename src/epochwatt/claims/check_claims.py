@@ -13,7 +13,7 @@ from epochwatt.claims.boards import evaluate_boards
 from epochwatt.claims.claims_table import GENERAL, NOT_HELD_OUT, PAPER, ClaimRow, write_claims_table
 from epochwatt.claims.clocks import with_clocks
 from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
-from epochwatt.claims.held_out import UNTOUCHED, Again, Simulation, rejudge
+from epochwatt.claims.held_out import UNTOUCHED, Rejudgement, Simulation, rejudge
 from epochwatt.claims.mechanisms import Mechanisms, load_mechanisms, weakest
 from epochwatt.claims.number_sources import EpochTable, Row, read_rows
 from epochwatt.claims.predictions import read_predictions
@@ -62,17 +62,19 @@ def check_claims(
     """
     claims, terms = load_claims(root), load_terms(root)
     rows, idle_rows = with_clocks(read_rows(epochs), records), read_idle(idle)
-    told = {p.parent.name: read_predictions(str(p.parent), terms) for p in map(Path, predictions)}
+    predicted = {
+        p.parent.name: read_predictions(str(p.parent), terms) for p in map(Path, predictions)
+    }
     findings: list[ClaimRow] = []
     for backend in backends:
-        own = [row for row in rows if row["backend"] == backend]
+        epoch_rows = [row for row in rows if row["backend"] == backend]
         still = [row for row in idle_rows if row["backend"] == backend]
-        table = EpochTable(own, still, told.get(backend), power_modes)
+        table = EpochTable(epoch_rows, still, predicted.get(backend), power_modes)
         verdicts = evaluate(claims, table, terms)
         if backend == TWIN:
-            again = rejudge(verdicts, _simulation(own, still, workloads, root), terms)
-            known = load_mechanisms(root / TWIN_CONFIG, claims)
-            findings += [simulated(v, again[v.claim.id], known[v.claim.id]) for v in verdicts]
+            again = rejudge(verdicts, _simulation(epoch_rows, still, workloads, root), terms)
+            mechanisms = load_mechanisms(root / TWIN_CONFIG, claims)
+            findings += [simulated(v, again[v.claim.id], mechanisms[v.claim.id]) for v in verdicts]
         else:
             verdicts += evaluate_boards(claims, table, terms)
             findings += [finding(verdict, backend) for verdict in verdicts]
@@ -129,29 +131,29 @@ def finding(verdict: Verdict, backend: str) -> ClaimRow:
     )
 
 
-def simulated(verdict: Verdict, again: Again, known: Mechanisms) -> ClaimRow:
+def simulated(verdict: Verdict, again: Rejudgement, mechanisms: Mechanisms) -> ClaimRow:
     """Return the row of a verdict on simulated runs."""
     fails = "does_not_hold" in (verdict.status, again.held_out)
     untouched = UNTOUCHED if again.held_out == NOT_HELD_OUT else ""
     return finding(verdict, TWIN)._replace(
         status_held_out=again.held_out,
-        rests_on=rests_on(verdict.claim, again, known),
+        rests_on=rests_on(verdict.claim, again, mechanisms),
         fragile="" if again.holding_pct is None else "yes" if again.is_fragile else "no",
         draws_holding_pct="" if again.holding_pct is None else f"{again.holding_pct:g}",
         draws_turning_pct="" if again.turned_pct is None else f"{again.turned_pct:g}",
-        mechanisms=known.mechanisms,
-        why="; ".join(filter(None, (known.why if fails else "", untouched))),
+        mechanisms=mechanisms.mechanisms,
+        why="; ".join(filter(None, (mechanisms.why if fails else "", untouched))),
     )
 
 
-def rests_on(claim: Claim, again: Again, known: Mechanisms) -> str:
+def rests_on(claim: Claim, again: Rejudgement, mechanisms: Mechanisms) -> str:
     """Return what a simulated claim rests on: at best what its take-away does.
 
     The size of an effect rests on fitted numbers; so does what turns within their spread.
     """
     fitted = claim.role == "quant" or again.is_fragile
     return weakest(
-        known.rests_on,
+        mechanisms.rests_on,
         "fitted" if fitted else "mechanism",
         "assumed" if again.rests_on_assumed else "mechanism",
     )

@@ -58,25 +58,25 @@ def sampled(record: EpochRecord, samples: Samples, top_mhz: Mapping[str, float])
     window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
     host, board = samples.get("host", {}), samples.get("board", {})
     cpu = next((c for c in host if c.startswith("cpu") and c.endswith("_mhz")), "")
-    told = {
+    columns = {
         "gpu_freq_mhz": (board, "gpu_mhz", None),
         "emc_below_max_time_pct": (board, "emc_mhz", MET * top_mhz.get("emc_mhz", math.nan)),
         "cpu_below_peak_time_pct": (host, cpu, CPU_PEAK * top_mhz.get("cpu_mhz", math.nan)),
     }
-    found = {
+    means = {
         name: window_mean(table["t_mono_s"], _values(table[column], limit), *window)
-        for name, (table, column, limit) in told.items()
+        for name, (table, column, limit) in columns.items()
         if column in table
     }
-    return {name: value for name, value in found.items() if not math.isnan(value)}
+    return {name: value for name, value in means.items() if not math.isnan(value)}
 
 
 def _values(mhz: np.ndarray, below_mhz: float | None) -> np.ndarray:
     """Return the clock, or 100 where it is below a limit and 0 where not; NaN: not known."""
     if below_mhz is None:
         return mhz
-    known = np.isfinite(mhz) & math.isfinite(below_mhz)
-    return np.where(known, np.where(mhz < below_mhz, 100.0, 0.0), math.nan)
+    is_known = np.isfinite(mhz) & math.isfinite(below_mhz)
+    return np.where(is_known, np.where(mhz < below_mhz, 100.0, 0.0), math.nan)
 
 
 def in_closed_form(row: Row, top_mhz: Mapping[str, float]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What a table says about each take-away: it holds, it does not, or it cannot be evaluated."""
+"""Verdicts on the claims of the take-aways: holds, does not hold, or cannot be evaluated."""
 
 import csv
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from epochwatt.claims import expression, functions
 from epochwatt.claims.functions import Front, collected
 from epochwatt.claims.number_sources import HIPCW, METRICS, PREDICTED, Source
 from epochwatt.claims.tolerances import Terms
-from epochwatt.claims.verdict import Comparison, Judgement, NotEvaluable, Points
+from epochwatt.claims.verdict import Comparison, Judgement, NotEvaluable, Percentage
 from epochwatt.errors import ConfigError
 
 TAKEAWAYS = "config/published/takeaways.csv"
@@ -180,11 +180,11 @@ class _Data:
 
         return number
 
-    def predicted(self, name: str) -> Callable[..., Points]:
+    def predicted(self, name: str) -> Callable[..., Percentage]:
         """Return the function of one error of a prediction: (device, model, pm) -> %."""
 
-        def number(device: str, model: str, pm: str) -> Points:
-            return Points(self.source.predicted(name, device, model, pm))
+        def number(device: str, model: str, pm: str) -> Percentage:
+            return Percentage(self.source.predicted(name, device, model, pm))
 
         return number
 
@@ -219,6 +219,6 @@ class _Data:
         return self.source.stacks(self.paper, device)
 
     @staticmethod
-    def software_spread_pct() -> Points:
+    def software_spread_pct() -> Percentage:
         """The paper tells of other software stacks, but of no run with them."""
         raise NotEvaluable("runs with other software stacks; the paper describes none")

@@ -120,13 +120,13 @@ class _Rewriting(ast.NodeVisitor):
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
-        known = {*self.constants, *self.variables}
-        self.check(node.id in known, node, "is not a known name", sorted(known))
+        names = {*self.constants, *self.variables}
+        self.check(node.id in names, node, "is not a known name", sorted(names))
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
-        name, known = getattr(node.func, "id", ""), sorted(self.functions)
-        self.check(name in known, node.func, "is not a known function", known)
+        name, functions = getattr(node.func, "id", ""), sorted(self.functions)
+        self.check(name in functions, node.func, "is not a known function", functions)
         self.check(all(keyword.arg for keyword in node.keywords), node)
         keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
         return self.run(name, node, *node.args, keywords=keywords)

@@ -1,6 +1,6 @@
-"""What predicates may call: statistics of numbers, tolerances, the Pareto front.
+"""Functions that predicates may call: statistics of numbers, tolerances, the Pareto front.
 
-Percentages are `Points`, so that their margins are in percentage points.
+Percentages are `Percentage`, so that their margins are in percentage points.
 """
 
 import statistics
@@ -15,45 +15,45 @@ from epochwatt.claims.verdict import (
     Comparison,
     Judgement,
     NotEvaluable,
-    Points,
+    Percentage,
     all_of,
     any_of,
     margin_pct,
 )
 
 
-def pct(a: float, b: float) -> Points:
+def pct(a: float, b: float) -> Percentage:
     """Return the change from a to b in % of a."""
-    return Points(100.0 * (b - a) / a)
+    return Percentage(100.0 * (b - a) / a)
 
 
-def share(part: float, whole: float) -> Points:
+def share(part: float, whole: float) -> Percentage:
     """Return a part in % of the whole."""
-    return Points(100.0 * part / whole)
+    return Percentage(100.0 * part / whole)
 
 
-def spread(values: Sequence[float]) -> Points:
+def spread(values: Sequence[float]) -> Percentage:
     """Return the range of values in % of their median; the papers define none."""
     span = max(values) - min(values)
     middle = statistics.median(values)
-    return Points(100.0 * span / middle if span else 0.0)
+    return Percentage(100.0 * span / middle if span else 0.0)
 
 
-def maxdev(values: Sequence[float]) -> Points:
+def maxdev(values: Sequence[float]) -> Percentage:
     """Return the largest distance from the median in % of it."""
     middle = statistics.median(values)
-    return Points(100.0 * max(abs(value - middle) for value in values) / middle)
+    return Percentage(100.0 * max(abs(value - middle) for value in values) / middle)
 
 
 def mean(values: Sequence[float]) -> float:
     """Return the mean; of percentages it is one."""
-    kind = Points if any(isinstance(value, Points) for value in values) else float
+    kind = Percentage if any(isinstance(value, Percentage) for value in values) else float
     return kind(statistics.fmean(values))
 
 
 def median(values: Sequence[float]) -> float:
     """Return the median; of percentages it is one."""
-    kind = Points if any(isinstance(value, Points) for value in values) else float
+    kind = Percentage if any(isinstance(value, Percentage) for value in values) else float
     return kind(statistics.median(values))
 
 
@@ -101,12 +101,12 @@ def tolerant(tolerances: Mapping[str, float]) -> dict[str, Callable[..., Judgeme
     def near_pp(value: float, published: float) -> Judgement:
         """Whether a percentage lies within NEAR_PP points of another."""
         off_pp = abs(float(value) - published)
-        return _judged(value, "near", Points(published), tolerances["NEAR_PP"] - off_pp)
+        return _judged(value, "near", Percentage(published), tolerances["NEAR_PP"] - off_pp)
 
     def similar(*values: Any) -> Judgement:
         """Whether the range of values is at most SIMILAR % of their median."""
         given = list(values[0]) if len(values) == 1 else list(values)
-        limit = Points(tolerances["SIMILAR"])
+        limit = Percentage(tolerances["SIMILAR"])
         return _judged(given, "similar within", limit, limit - spread(given))
 
     return {"near": near, "near_pp": near_pp, "similar": similar}
@@ -145,9 +145,9 @@ class Front:
         That is, over all other modes, the least lead it has over one of them (negative: the
         distance by which the other one beats it in both).
         """
-        own = self._costs[mode]
+        costs = self._costs[mode]
         leads = [
-            max(margin_pct(mine, theirs) or 0.0 for mine, theirs in zip(own, other, strict=True))
+            max(margin_pct(mine, theirs) or 0.0 for mine, theirs in zip(costs, other, strict=True))
             for name, other in self._costs.items()
             if name != mode
         ]
@@ -156,16 +156,16 @@ class Front:
 
 def collected(wanted: Iterable[str], number: Callable[[str], float]) -> dict[str, float]:
     """Return `number` of each; NotEvaluable with all that are missing."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     missing: list[str] = []
     for name in wanted:
         try:
-            found[name] = number(name)
+            numbers[name] = number(name)
         except NotEvaluable as error:
             missing += error.needed
     if missing:
         raise NotEvaluable(*missing)
-    return found
+    return numbers
 
 
 # Functions that need no data.

@@ -1,4 +1,4 @@
-"""Simulated claims judged again: without having seen their take-away, and within what is not known.
+"""Judge simulated claims again: held out from the fit, and within the spread of parameters.
 
 In closed form (`twin/calibration/closed_form_rows.py`), in which a whole grid takes milliseconds,
 with other parameters:
@@ -25,7 +25,7 @@ from epochwatt.claims.clocks import in_closed_form
 from epochwatt.claims.evaluate import Claim, Status, Verdict, evaluate
 from epochwatt.claims.number_sources import EpochTable, Row, key_of
 from epochwatt.claims.predictions import predicted
-from epochwatt.claims.required_runs import asked_of
+from epochwatt.claims.required_runs import questions_of
 from epochwatt.claims.tolerances import Terms
 from epochwatt.twin.calibration.closed_form_rows import epoch_rows, idle_rows, runs_of
 from epochwatt.twin.inputs.clocks import Modes, mode_clocks
@@ -63,7 +63,7 @@ class Simulation(NamedTuple):
     claim_refits: Refits
 
 
-class Again(NamedTuple):
+class Rejudgement(NamedTuple):
     """What the second judgement of a claim says.
 
     Attributes
@@ -94,7 +94,7 @@ class Again(NamedTuple):
 
 def rejudge(
     verdicts: Iterable[Verdict], simulation: Simulation, terms: Terms, n_draws: int = N_DRAWS
-) -> dict[str, Again]:
+) -> dict[str, Rejudgement]:
     """Return by claim id what the closed form says.
 
     Parameters
@@ -102,8 +102,8 @@ def rejudge(
     verdicts : on the simulated epochs
     n_draws : of each kind of parameters
     """
-    told = {v.claim.id: v for v in verdicts}
-    claims = [v.claim for v in told.values()]
+    by_id = {v.claim.id: v for v in verdicts}
+    claims = [v.claim for v in by_id.values()]
     p, refits = simulation.twin.parameters, simulation.refits
     closed = _Closed(claims, simulation, terms)
     as_it_is = closed.statuses(p)
@@ -117,21 +117,21 @@ def rejudge(
     assumed = [closed.statuses(drawn, N_DRAWN_EPOCHS) for drawn in assumed_draws(p, n_draws, SEED)]
     few = closed.statuses(p, N_DRAWN_EPOCHS)
     return {
-        name: Again(
+        name: Rejudgement(
             as_it_is[name],
             without[name] if as_it_is[name] == verdict.status else "not_evaluable",
-            _share_pct([each[name] for each in fitted], lambda status: status == "holds"),
-            _share_pct([each[name] for each in assumed], few[name].__ne__),
+            _share_pct([statuses[name] for statuses in fitted], lambda status: status == "holds"),
+            _share_pct([statuses[name] for statuses in assumed], few[name].__ne__),
         )
-        for name, verdict in told.items()
+        for name, verdict in by_id.items()
     }
 
 
-def _share_pct(found: Sequence[Status], is_counted: Callable[[Status], bool]) -> float | None:
+def _share_pct(statuses: Sequence[Status], is_counted: Callable[[Status], bool]) -> float | None:
     """Return the share of statuses that count, %; None where one is not evaluable."""
-    if not found or "not_evaluable" in found:
+    if not statuses or "not_evaluable" in statuses:
         return None
-    return 100.0 * sum(map(is_counted, found)) / len(found)
+    return 100.0 * sum(map(is_counted, statuses)) / len(statuses)
 
 
 def assumed_draws(parameters: Parameters, n: int, seed: int) -> list[Parameters]:
@@ -139,10 +139,10 @@ def assumed_draws(parameters: Parameters, n: int, seed: int) -> list[Parameters]
 
     A share stays at most 1. Noise put in by hand stays as it is.
     """
-    known = parameters.described
-    names = [k for k, p in known.items() if p.source == "assumed" and p.group != BY_HAND]
+    described = parameters.described
+    names = [k for k, p in described.items() if p.source == "assumed" and p.group != BY_HAND]
     factors = ASSUMED_FACTOR ** np.random.default_rng(seed).uniform(-1, 1, (n, len(names)))
-    most = {k: 1.0 if not known[k].unit and known[k].value <= 1 else np.inf for k in names}
+    most = {k: 1.0 if not described[k].unit and described[k].value <= 1 else np.inf for k in names}
     return [
         parameters.moved(
             {k: min(parameters[k] * f, most[k]) for k, f in zip(names, row, strict=True)}
@@ -153,33 +153,33 @@ def assumed_draws(parameters: Parameters, n: int, seed: int) -> list[Parameters]
 
 def _held_out(claims: Iterable[Claim], simulation: Simulation, terms: Terms) -> dict[str, str]:
     """Return the status, without its take-away, of each claim that a fitted number speaks of."""
-    found: dict[str, str] = {}
+    statuses: dict[str, str] = {}
     refits = {**simulation.refits, **simulation.claim_refits}
     by_fold: dict[str, list[Claim]] = defaultdict(list)
     for claim in claims:
         by_fold[claim.fold].append(claim)
-    for fold, own in by_fold.items():
+    for fold, of_fold in by_fold.items():
         if fold in refits:
             p = held_out(simulation.twin.parameters, refits, fold)
-            found |= _Closed(own, simulation, terms).statuses(p)
-    return found
+            statuses |= _Closed(of_fold, simulation, terms).statuses(p)
+    return statuses
 
 
 class _Closed:
     """Claims on the simulated runs that they ask for, in closed form."""
 
     def __init__(self, claims: Sequence[Claim], simulation: Simulation, terms: Terms) -> None:
-        asked = asked_of(claims, terms)
-        runs = [run for run in runs_of(simulation.epochs) if key_of(run[0]) in asked.runs]
+        questions = questions_of(claims, terms)
+        runs = [run for run in runs_of(simulation.epochs) if key_of(run[0]) in questions.runs]
         self.claims = claims
         self.simulation = simulation
         self.terms = terms
         self.runs = runs
-        self.predicts = bool(asked.predicted_for)
+        self.predicts = bool(questions.predicted_for)
         self.top_mhz = {
             run[0]["run"]: mode_clocks(simulation.modes, run[0]["device"], run[0]["power_mode"])
             for run in runs
-            if key_of(run[0]) in asked.clocks
+            if key_of(run[0]) in questions.clocks
         }
 
     def statuses(
@@ -191,6 +191,6 @@ class _Closed:
         for row in rows:
             if row["run"] in self.top_mhz:
                 row |= in_closed_form(row, self.top_mhz[row["run"]]._asdict())
-        told = predicted(rows, modes, self.terms) if self.predicts else {}
-        table = EpochTable(rows, idle_rows(idle, twin, modes, p), told)
+        predictions = predicted(rows, modes, self.terms) if self.predicts else {}
+        table = EpochTable(rows, idle_rows(idle, twin, modes, p), predictions)
         return {v.claim.id: v.status for v in evaluate(self.claims, table, self.terms)}

@@ -35,8 +35,8 @@ class Mechanisms(NamedTuple):
     @property
     def why(self) -> str:
         """Why a claim may fail: what is missing, what the papers contradict."""
-        told = {"missing": self.lacks, "contradiction": self.contradiction}
-        return "; ".join(f"{name}: {text}" for name, text in told.items() if text)
+        parts = {"missing": self.lacks, "contradiction": self.contradiction}
+        return "; ".join(f"{name}: {text}" for name, text in parts.items() if text)
 
 
 def load_mechanisms(folder: Path, claims: Sequence[Claim]) -> dict[str, Mechanisms]:
@@ -50,21 +50,21 @@ def load_mechanisms(folder: Path, claims: Sequence[Claim]) -> dict[str, Mechanis
     ------
     ConfigError : the file is missing, a line cannot be, or is about no claim, or a claim has none
     """
-    path, found = folder / FILE, dict[str, Mechanisms]()
+    path, lines = folder / FILE, dict[str, Mechanisms]()
     for line, row in read_table(path):
-        about = row.pop("claims", "")
+        subject = row.pop("claims", "")
         if row.keys() != set(Mechanisms._fields) or row["rests_on"] not in RESTS_ON:
             raise ConfigError(
                 f"{path}, line {line} is {row!r}\n  needed: claims, "
                 f"{', '.join(Mechanisms._fields)}; rests_on is one of {', '.join(RESTS_ON)}"
             )
-        found[about] = Mechanisms(**row)
-    known = {claim.id: {claim.id, claim.takeaway} for claim in claims}
-    for about in found.keys() - set().union(*known.values()):
-        raise ConfigError(f"{path} tells of {about!r}\n  needed: a take-away, or a claim's id")
-    for claim in (name for name, told in known.items() if not told & found.keys()):
+        lines[subject] = Mechanisms(**row)
+    subjects = {claim.id: {claim.id, claim.takeaway} for claim in claims}
+    for subject in lines.keys() - set().union(*subjects.values()):
+        raise ConfigError(f"{path} tells of {subject!r}\n  needed: a take-away, or a claim's id")
+    for claim in (name for name, names in subjects.items() if not names & lines.keys()):
         raise ConfigError(f"{path} does not tell of {claim}\n  needed: a line for its take-away")
-    return {c.id: found.get(c.id) or found[c.takeaway] for c in claims}
+    return {c.id: lines.get(c.id) or lines[c.takeaway] for c in claims}
 
 
 def weakest(*rests_on: str) -> str:

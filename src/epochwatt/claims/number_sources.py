@@ -1,4 +1,4 @@
-"""Where the numbers of a predicate come from: epochs of runs, or the papers' printed values.
+"""Sources of the numbers in a predicate: epochs of runs, or the printed values of the papers.
 
 Both answer the same questions (`Source`), so that a predicate can be judged on either.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from epochwatt.claims.tolerances import KEYWORDS, PRINTED
-from epochwatt.claims.verdict import NotEvaluable, Points
+from epochwatt.claims.verdict import NotEvaluable, Percentage
 from epochwatt.epochs import table
 from epochwatt.published.numbers import MEANT_EPOCHS, QUALIFIERS, Measurement, single
 from epochwatt.text import counted
@@ -101,7 +101,7 @@ def statistic(metric: str, rows: Iterable[Row], epoch: str) -> float:
         raise NotEvaluable(f"one power scope in all epochs of {rows[0]['run']}")
     values = [of_epoch(metric, row) for row in chosen]
     value = statistics.median(values) if epoch == "all" else statistics.fmean(values)
-    return Points(value) if metric.endswith("_pct") else value
+    return Percentage(value) if metric.endswith("_pct") else value
 
 
 def of_epoch(metric: str, row: Row) -> float:
@@ -155,8 +155,8 @@ class EpochTable:
         """Return the rows of the one run with these factors; NotEvaluable when there is none."""
         runs = self._runs.get(key_of(factors), {})
         if len(runs) != 1:
-            found = f" (several are there: {', '.join(sorted(runs))})" if runs else ""
-            raise NotEvaluable(words(factors) + found)
+            several = f" (several are there: {', '.join(sorted(runs))})" if runs else ""
+            raise NotEvaluable(words(factors) + several)
         ((run, rows),) = runs.items()
         self.inputs.add(run)
         return rows
@@ -165,8 +165,8 @@ class EpochTable:
         """Return the mean of the idle powers of a board in a state, by one power scope."""
         wanted = {k: factors[k] for k in ("device", "instance", "power_mode")}
         wanted |= {"state": state, "power_scope": scope}
-        found = [r for r in self.idle if all(r[k] == v for k, v in wanted.items())]
-        values = [float(r["power_w"]) for r in found if r["power_w"] not in ("", None)]
+        rows = [r for r in self.idle if all(r[k] == v for k, v in wanted.items())]
+        values = [float(r["power_w"]) for r in rows if r["power_w"] not in ("", None)]
         if not values:
             raise NotEvaluable("idle power: " + " ".join(map(str, wanted.values())))
         return statistics.fmean(values)
@@ -176,16 +176,16 @@ class EpochTable:
         try:
             return self.predictions[metric, device, model, power_mode]
         except KeyError:
-            told = " ".join(word for word in (metric, device, model, power_mode) if word)
-            raise NotEvaluable(f"prediction: {told}") from None
+            wish = " ".join(word for word in (metric, device, model, power_mode) if word)
+            raise NotEvaluable(f"prediction: {wish}") from None
 
     def stacks(self, setup: str, device: str) -> list[str]:
         """Return the software stacks of a device's runs, where the rows tell them."""
         rows = [r for r in self.epochs if (r["setup"], r["device"]) == (setup, device)]
-        told = [r["software_stack"] for r in rows if r.get("software_stack")]
-        if not rows or len(told) < len(rows):
+        stacks = [r["software_stack"] for r in rows if r.get("software_stack")]
+        if not rows or len(stacks) < len(rows):
             raise NotEvaluable(f"software stacks of the runs of {device}")
-        return told
+        return stacks
 
 
 class PublishedTable:
@@ -199,9 +199,11 @@ class PublishedTable:
     def __init__(self, measurements: Iterable[Measurement]) -> None:
         self.inputs: set[str] = set()
         self._found: dict[tuple[Any, ...], list[Measurement]] = defaultdict(list)
-        for told in measurements:
-            for config in single(told.config):
-                self._found[self._key(told.paper, told.metric, config)].append(told)
+        for measurement in measurements:
+            for config in single(measurement.config):
+                self._found[self._key(measurement.paper, measurement.metric, config)].append(
+                    measurement
+                )
 
     @staticmethod
     def _key(paper: str, metric: str, config: Row) -> tuple[Any, ...]:
@@ -211,13 +213,13 @@ class PublishedTable:
         """Return the printed value; of several an exact one; of a bound a value just inside it."""
         config = {PRINTED.get(name, name): value for name, value in factors.items()}
         config["epoch"] = epoch
-        found = self._found.get(self._key(factors["setup"], metric, config))
-        if not found:
+        printed = self._found.get(self._key(factors["setup"], metric, config))
+        if not printed:
             raise NotEvaluable(f"a printed {metric} of {words(factors)}, epochs {epoch}")
-        told = min(found, key=lambda one: QUALIFIERS.index(one.qualifier))
-        self.inputs.add(told.id)
-        value = told.value * (1 - JUST_INSIDE if told.qualifier == "less_than" else 1)
-        return Points(value) if metric.endswith("_pct") else value
+        best = min(printed, key=lambda one: QUALIFIERS.index(one.qualifier))
+        self.inputs.add(best.id)
+        value = best.value * (1 - JUST_INSIDE if best.qualifier == "less_than" else 1)
+        return Percentage(value) if metric.endswith("_pct") else value
 
     def series(self, metric: str, factors: Row, n_epochs: int) -> list[float]:
         """Single epochs are not printed."""
@@ -249,7 +251,7 @@ def key_of(row: Row) -> tuple[Any, ...]:
 def words(factors: Row) -> str:
     """Return the run with these factors in words."""
     f: dict[str, Any] = dict(factors)
-    told: Sequence[Any] = (
+    parts: Sequence[Any] = (
         *(f.get("setup"), f.get("device"), f.get("instance"), f.get("model"), f.get("storage")),
         f"w={f.get('num_workers')}",
         f"bs={f.get('batch_size')}",
@@ -258,4 +260,4 @@ def words(factors: Row) -> str:
         *(["cache dropped"] if f.get("cache_policy") == "dropped" else []),
         *([f"scale {f['dataset_scale']:g}"] if f.get("dataset_scale", 1) != 1 else []),
     )
-    return "run " + " ".join(str(word) for word in told if word)
+    return "run " + " ".join(str(word) for word in parts if word)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from epochwatt.claims.evaluate import Claim, evaluate, load_claims
 from epochwatt.claims.number_sources import HIPCW, Row
-from epochwatt.claims.required_runs import Asked
+from epochwatt.claims.required_runs import QuestionLog
 from epochwatt.claims.tolerances import PRINTED, Terms, load_terms
 from epochwatt.published.folds import (
     READ_BY_CLAIMS,
@@ -52,7 +52,7 @@ class NumbersRead(NamedTuple):
     why: str
 
 
-class Reading(Asked):
+class Reading(QuestionLog):
     """A source without data that remembers what was asked of each run.
 
     Attributes
@@ -74,8 +74,8 @@ class Reading(Asked):
         """Remember the runs that the prediction comes of."""
         for learned, mode in product(*(self._terms.sets[k] for k in ("MODELS4", "COMMON_MODES"))):
             factors = {"setup": PAPERS[0], **self._terms.factors(device, learned, {"pm": mode})}
-            for told in LEARNED[metric]:
-                self._remember(told, factors, "1+")
+            for learned_metric in LEARNED[metric]:
+                self._remember(learned_metric, factors, "1+")
         return super().predicted(metric, device, model, power_mode)
 
     def _remember(self, metric: str, factors: Row, epoch: str) -> None:
@@ -99,17 +99,19 @@ def numbers_read_by_claims(root: Path = Path()) -> list[NumbersRead]:
     """
     published, terms = load_published(root / "config/published"), load_terms(root)
     seen = {fact.id for fact in seen_by_fit(published, judged(root / "config/twin"))}
-    known = {name for name, f in folds(root / "config/twin").items() if seen & f.removed}
+    with_numbers = {name for name, f in folds(root / "config/twin").items() if seen & f.removed}
     by_fold: dict[str, list[Claim]] = defaultdict(list)
     for claim in load_claims(root):
-        if claim.paper != HIPCW and claim.fold not in known:
+        if claim.paper != HIPCW and claim.fold not in with_numbers:
             by_fold[claim.fold].append(claim)
-    return [_row(fold, points_read(own, terms), published) for fold, own in by_fold.items()]
+    return [_row(fold, points_read(of_fold, terms), published) for fold, of_fold in by_fold.items()]
 
 
 def _row(fold: str, read: set[Point], published: Published) -> NumbersRead:
-    told = set().union(*map(components_of, read))
-    ids = [name for name, fact in published.facts().items() if not told.isdisjoint(points(fact))]
+    components = set().union(*map(components_of, read))
+    ids = [
+        name for name, fact in published.facts().items() if not components.isdisjoint(points(fact))
+    ]
     metrics, n = ", ".join(sorted({str(at[-1]) for at in read})), len({at[:-1] for at in read})
     what = f"{metrics} of {counted(n, 'runs')}" if read else "no simulated run"
     return NumbersRead(fold, " ".join(ids), f"its claims read {what}")

@@ -1,4 +1,4 @@
-"""What the paper's prediction models say, as predicates ask for it (`number_sources.EpochTable`).
+"""Errors of the paper's prediction models, for predicates (`number_sources.EpochTable`).
 
 Read from results/models/{backend}/, or worked out again from epochs in closed form.
 """

@@ -1,4 +1,4 @@
-"""Which runs the take-aways ask for: a source that has nothing and remembers every question."""
+"""Determine which runs the claims need, by a source that has no data and logs every question."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from epochwatt.published.numbers import PAPERS
 from epochwatt.study.runs import Run, RunTable
 
 
-class Asked:
+class QuestionLog:
     """A source without data.
 
     Attributes
@@ -54,12 +54,12 @@ class Asked:
         raise NotEvaluable("data")
 
 
-def asked_of(claims: Iterable[Claim], terms: Terms) -> Asked:
+def questions_of(claims: Iterable[Claim], terms: Terms) -> QuestionLog:
     """Return what the predicates ask for, and the runs that predictions are made from.
 
     Raises ConfigError as `evaluate`.
     """
-    source = Asked()
+    source = QuestionLog()
     evaluate(claims, source, terms)
     source.runs |= {
         key_of({"setup": PAPERS[0], **terms.factors(device, model, {"pm": mode})})
@@ -70,7 +70,7 @@ def asked_of(claims: Iterable[Claim], terms: Terms) -> Asked:
     return source
 
 
-class Needed(NamedTuple):
+class ClaimInputs(NamedTuple):
     """What the claims need of a run table.
 
     Attributes
@@ -90,7 +90,7 @@ class Needed(NamedTuple):
     power_modes: dict[str, dict[str, dict[str, float]]]
 
 
-def needed(table: RunTable, root: Path = Path()) -> Needed:
+def needed(table: RunTable, root: Path = Path()) -> ClaimInputs:
     """Return what the claims need of the selected studies.
 
     Parameters
@@ -101,14 +101,16 @@ def needed(table: RunTable, root: Path = Path()) -> Needed:
     ------
     ConfigError : config/claims.yaml or a predicate is wrong
     """
-    asked = asked_of(load_claims(root), load_terms(root))
-    runs = [r for r in table.runs.values() if not r.is_simulated or key_of(r.factors) in asked.runs]
-    clocked = [r for r in runs if key_of(r.factors) in asked.clocks]
+    questions = questions_of(load_claims(root), load_terms(root))
+    runs = [
+        r for r in table.runs.values() if not r.is_simulated or key_of(r.factors) in questions.runs
+    ]
+    clocked = [r for r in runs if key_of(r.factors) in questions.clocks]
     modes: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
     for run in runs:
         f = run.factors
         modes[f["device"]][f["power_mode"]] = f.get("power_mode_settings", {})
-    return Needed(
+    return ClaimInputs(
         runs,
         {run.id: run.records for run in clocked},
         sorted({run.factors["model"] for run in runs if run.is_simulated}),

@@ -31,9 +31,9 @@ def headline(findings: Sequence[ClaimRow]) -> list[str]:
     and that rest on a mechanism.
     """
     lines: list[str] = []
-    for backend in dict.fromkeys(each.backend for each in findings):
-        own = [each for each in findings if each.backend == backend]
-        lines += _simulated(own) if backend == TWIN else _measured(backend, own)
+    for backend in dict.fromkeys(row.backend for row in findings):
+        rows = [row for row in findings if row.backend == backend]
+        lines += _simulated(rows) if backend == TWIN else _measured(backend, rows)
     return lines[:-1] if lines else ["No runs, so no claim can be evaluated."]
 
 
@@ -43,30 +43,30 @@ def in_short(findings: Iterable[ClaimRow]) -> list[str]:
     A board of which no claim can be evaluated has none.
     """
     groups: dict[tuple[str, str], list[ClaimRow]] = defaultdict(list)
-    for each in findings:
-        groups[each.backend, each.board or TITLES[each.paper]].append(each)
+    for row in findings:
+        groups[row.backend, row.board or TITLES[row.paper]].append(row)
     lines = []
-    for (backend, name), own in groups.items():
-        core = [each for each in own if each.role == "core"]
+    for (backend, name), rows in groups.items():
+        core = [row for row in rows if row.role == "core"]
         if backend == TWIN:
             lines.append(f"{name}. {_held_out(core, RESTS_ON[0]).strip()}")
             lines.append(f"{name}. {_as_simulated(core)}")
-        elif _is_told(own):
-            about = "" if own[0].form != GENERAL else " about any board"
-            lines.append(f"{name}: of {counted(len(own), 'claims')}{about} {_counts(own)}.")
+        elif _is_evaluable(rows):
+            subject = "" if rows[0].form != GENERAL else " about any board"
+            lines.append(f"{name}: of {counted(len(rows), 'claims')}{subject} {_counts(rows)}.")
     return lines or ["No claim can be evaluated on these runs."]
 
 
-def _simulated(own: Sequence[ClaimRow]) -> list[str]:
+def _simulated(rows: Sequence[ClaimRow]) -> list[str]:
     lines = []
     for paper, title in TITLES.items():
-        told = [each for each in own if each.paper == paper]
-        core = [each for each in told if each.role == "core"]
+        of_paper = [row for row in rows if row.paper == paper]
+        core = [row for row in of_paper if row.role == "core"]
         lines.append(f"Simulated, not measured: {title}")
         lines += [_held_out(core, rests_on) for rests_on in RESTS_ON]
         lines.append(f"  {_as_simulated(core)}")
-        lines.append(f"  Of all {counted(len(told), 'claims')} {_counts(told)}.")
-        lines += [*_not_evaluable(told), *_fragile(core), *_failures(core), ""]
+        lines.append(f"  Of all {counted(len(of_paper), 'claims')} {_counts(of_paper)}.")
+        lines += [*_not_evaluable(of_paper), *_fragile(core), *_failures(core), ""]
     return lines
 
 
@@ -76,22 +76,23 @@ def _as_simulated(core: Sequence[ClaimRow]) -> str:
 
 def _held_out(core: Iterable[ClaimRow], rests_on: str) -> str:
     """Return how many core claims hold held out, of those with one kind of evidence."""
-    known = [each.status_held_out for each in core if each.rests_on == rests_on]
-    told = [status for status in known if status not in ("not_evaluable", NOT_HELD_OUT)]
-    unjudged, whole = known.count("not_evaluable"), known.count(NOT_HELD_OUT)
+    statuses = [row.status_held_out for row in core if row.rests_on == rests_on]
+    judged = [status for status in statuses if status not in ("not_evaluable", NOT_HELD_OUT)]
+    unjudged, whole = statuses.count("not_evaluable"), statuses.count(NOT_HELD_OUT)
     return (
-        f"  Held out, {told.count('holds')} of {len(told)} core claims hold {RESTING[rests_on]} "
+        f"  Held out, {judged.count('holds')} of {len(judged)} core claims hold "
+        f"{RESTING[rests_on]} "
         f"({unjudged} more cannot be judged, {whole} without a number to leave out)."
     )
 
 
-def _is_told(measured: Iterable[ClaimRow]) -> bool:
+def _is_evaluable(measured: Iterable[ClaimRow]) -> bool:
     """Say whether any claim of a group can be evaluated."""
-    return any(each.status != "not_evaluable" for each in measured)
+    return any(row.status != "not_evaluable" for row in measured)
 
 
-def _counts(told: Sequence[ClaimRow]) -> str:
-    counts = Counter(each.status for each in told)
+def _counts(rows: Sequence[ClaimRow]) -> str:
+    counts = Counter(row.status for row in rows)
     hold, fail = counts["holds"], counts["does_not_hold"]
     return (
         f"{hold} {'holds' if hold == 1 else 'hold'}, {fail} {'does' if fail == 1 else 'do'} not, "
@@ -99,12 +100,12 @@ def _counts(told: Sequence[ClaimRow]) -> str:
     )
 
 
-def _not_evaluable(told: Iterable[ClaimRow]) -> list[str]:
+def _not_evaluable(rows: Iterable[ClaimRow]) -> list[str]:
     """Return what is missing, in groups, with how many claims want it."""
     groups: dict[str, list[str]] = defaultdict(list)
-    for each in told:
-        if each.status == "not_evaluable":
-            groups[_lacked(each.missing)].append(each.claim)
+    for row in rows:
+        if row.status == "not_evaluable":
+            groups[_lacked(row.missing)].append(row.claim)
     return [f"  For want of {what}: {_named(ids)}." for what, ids in groups.items()]
 
 
@@ -113,21 +114,21 @@ def _lacked(missing: str) -> str:
 
 
 def _fragile(core: Iterable[ClaimRow]) -> list[str]:
-    ids = [each.claim for each in core if each.fragile == "yes"]
+    ids = [row.claim for row in core if row.fragile == "yes"]
     return [f"  Fragile, within the spread of the fit: {_named(ids)}."] if ids else []
 
 
 def _failures(core: Iterable[ClaimRow]) -> list[str]:
     """Return each core claim that fails, or fails held out, with both sides and why."""
     lines = []
-    for each in core:
-        if each.status == "does_not_hold":
-            lines += [f"  {each.claim} does not hold: {each.claim_text}", f"    {each.comparison}"]
-        elif each.status_held_out == "does_not_hold":
-            lines.append(f"  {each.claim} does not hold held out: {each.claim_text}")
+    for row in core:
+        if row.status == "does_not_hold":
+            lines += [f"  {row.claim} does not hold: {row.claim_text}", f"    {row.comparison}"]
+        elif row.status_held_out == "does_not_hold":
+            lines.append(f"  {row.claim} does not hold held out: {row.claim_text}")
         else:
             continue
-        lines += [f"    {each.why}"] if each.why else []
+        lines += [f"    {row.why}"] if row.why else []
     return lines
 
 
@@ -135,21 +136,21 @@ def _named(ids: Sequence[str]) -> str:
     return f"{len(ids)} ({', '.join(ids)})"
 
 
-def _measured(backend: str, own: Sequence[ClaimRow]) -> list[str]:
+def _measured(backend: str, rows: Sequence[ClaimRow]) -> list[str]:
     """Return what measured runs say: on the papers' claims, and on each board."""
-    paper = [each for each in own if each.form != GENERAL]
+    paper = [row for row in rows if row.form != GENERAL]
     lines = [
         f"{origin([backend]).capitalize()} {backend}",
         f"  Of {counted(len(paper), 'claims')} about the papers' own runs {_counts(paper)}.",
-        *_failures([each for each in paper if each.role == "core"]),
+        *_failures([row for row in paper if row.role == "core"]),
     ]
     boards: dict[str, list[ClaimRow]] = defaultdict(list)
-    for each in own:
-        if each.form == GENERAL:
-            boards[each.board].append(each)
-    for board, told in boards.items():
-        if _is_told(told):
-            n_claims = counted(len(told), "claims")
-            lines.append(f"  {board}: of {n_claims} about any board {_counts(told)}.")
-            lines += _failures(told)
+    for row in rows:
+        if row.form == GENERAL:
+            boards[row.board].append(row)
+    for board, of_board in boards.items():
+        if _is_evaluable(of_board):
+            n_claims = counted(len(of_board), "claims")
+            lines.append(f"  {board}: of {n_claims} about any board {_counts(of_board)}.")
+            lines += _failures(of_board)
     return [*lines, ""]

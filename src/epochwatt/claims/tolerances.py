@@ -50,7 +50,7 @@ class Terms(_Part):
     @property
     def numbers(self) -> dict[str, float]:
         """Tolerance -> value."""
-        return {name: told.value for name, told in self.tolerances.items()}
+        return {name: tolerance.value for name, tolerance in self.tolerances.items()}
 
     def constants(self) -> dict[str, Any]:
         """Return every name of a predicate that is not a function."""
@@ -68,10 +68,10 @@ class Terms(_Part):
         if unknown:
             raise TypeError(f"{', '.join(sorted(unknown))}: allowed are {', '.join(KEYWORDS)}")
         defaults = {**DEFAULTS, **DEVICE_DEFAULTS.get(device, {})}
-        told = {KEYWORDS.get(word, word): value for word, value in keys.items()}
+        given = {KEYWORDS.get(word, word): value for word, value in keys.items()}
         open_ = ("instance", *KEYWORDS.values())
         filled = {name: defaults.get(PRINTED.get(name, name), "") for name in open_}
-        return {"device": device, "model": model, **filled, **told}
+        return {"device": device, "model": model, **filled, **given}
 
 
 def load_terms(root: Path = Path()) -> Terms:

@@ -1,7 +1,7 @@
-"""What a comparison says: whether it holds, its two sides, and how far it is from turning.
+"""Judgements: whether a comparison holds, its two sides, and how far it is from turning.
 
 A margin is positive where the comparison holds and negative where it does not. Between two numbers
-it is their distance in % of the larger one; where one of them is a percentage (`Points`) it is
+it is their distance in % of the larger one; where one of them is a percentage (`Percentage`) it is
 their difference in percentage points. A conjunction is as near to turning as its nearest part, a
 disjunction as its farthest. Comparisons of counts and of words have no margin.
 """
@@ -24,16 +24,16 @@ class NotEvaluable(Exception):  # noqa: N818
         self.needed = needed
 
 
-class Points(float):
+class Percentage(float):
     """A percentage; two of them differ in percentage points."""
 
     __slots__ = ()
 
-    def __abs__(self) -> "Points":
-        return Points(math.fabs(self))
+    def __abs__(self) -> "Percentage":
+        return Percentage(math.fabs(self))
 
-    def __neg__(self) -> "Points":
-        return Points(-float(self))
+    def __neg__(self) -> "Percentage":
+        return Percentage(-float(self))
 
 
 class Comparison(NamedTuple):
@@ -63,7 +63,7 @@ class Judgement(NamedTuple):
 def shown(value: Any) -> str:
     """Return a side of a comparison for people: numbers with four digits."""
     if isinstance(value, float):
-        return f"{value:.4g}" + (" %" if isinstance(value, Points) else "")
+        return f"{value:.4g}" + (" %" if isinstance(value, Percentage) else "")
     if isinstance(value, list | tuple):
         return "(" + ", ".join(map(shown, value)) + ")"
     return str(value)
@@ -73,7 +73,7 @@ def margin_pct(less: float, more: float) -> float | None:
     """Return how far `less` is below `more`: % of the larger, or points between percentages."""
     if isinstance(less, int) and isinstance(more, int):
         return None
-    if isinstance(less, Points) or isinstance(more, Points):
+    if isinstance(less, Percentage) or isinstance(more, Percentage):
         return float(more) - float(less)
     largest = max(abs(less), abs(more))
     return 100.0 * (more - less) / largest if largest else 0.0
@@ -114,15 +114,15 @@ def negated(part: Judgement) -> Judgement:
 
 
 def _at(choose: Any, parts: Sequence[Judgement]) -> Judgement | None:
-    known = [part for part in parts if part.margin_pct is not None]
-    if known:
-        return choose(known, key=lambda part: part.margin_pct)
+    with_margin = [part for part in parts if part.margin_pct is not None]
+    if with_margin:
+        return choose(with_margin, key=lambda part: part.margin_pct)
     return parts[0] if parts else None
 
 
 def _margin(choose: Any, parts: Iterable[Judgement]) -> float | None:
-    known = [part.margin_pct for part in parts if part.margin_pct is not None]
-    return choose(known) if known else None
+    margins = [part.margin_pct for part in parts if part.margin_pct is not None]
+    return choose(margins) if margins else None
 
 
 def _comparisons(parts: Iterable[Judgement]) -> tuple[Comparison, ...]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from epochwatt.claims import functions
 from epochwatt.claims.functions import Front
-from epochwatt.claims.verdict import NotEvaluable, Points
+from epochwatt.claims.verdict import NotEvaluable, Percentage
 
 positive = st.floats(0.1, 1e4)
 near = functions.tolerant({"NEAR": 15.0, "NEAR_PP": 3.0, "SIMILAR": 15.0})
@@ -20,7 +20,7 @@ def test_percentages():
     assert functions.share(1.0, 4.0) == 25.0
     assert functions.spread([22.0, 33.8, 42.6]) == pytest.approx(60.95, abs=0.01)  # section 5.1.5
     assert functions.maxdev([10.0, 11.0, 9.5]) == 10.0
-    assert all(isinstance(v, Points) for v in (functions.pct(1, 2), functions.spread([1, 2])))
+    assert all(isinstance(v, Percentage) for v in (functions.pct(1, 2), functions.spread([1, 2])))
 
 
 def test_spread_of_equal_values_is_none_even_of_zeros():
@@ -30,8 +30,8 @@ def test_spread_of_equal_values_is_none_even_of_zeros():
 
 
 def test_mean_of_percentages_is_one():
-    assert isinstance(functions.mean([Points(1), Points(3)]), Points)
-    assert not isinstance(functions.median([1.0, 3.0]), Points)
+    assert isinstance(functions.mean([Percentage(1), Percentage(3)]), Percentage)
+    assert not isinstance(functions.median([1.0, 3.0]), Percentage)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from epochwatt.claims.held_out import (
     ASSUMED_FACTOR,
     NOT_HELD_OUT,
     UNTOUCHED,
-    Again,
+    Rejudgement,
     Simulation,
     assumed_draws,
     rejudge,
@@ -177,13 +177,16 @@ def test_assumed_parameters_alone_are_drawn_within_the_factor(simulation):
     ],
 )
 def test_a_claim_is_fragile_when_draws_turn_it(closed, holding_pct, fragile):
-    assert Again(closed, closed, holding_pct, 0.0).is_fragile == fragile
+    assert Rejudgement(closed, closed, holding_pct, 0.0).is_fragile == fragile
 
 
 def test_what_a_claim_rests_on_is_its_weakest_evidence(claim):
     core, quant = claim("1 < 2"), claim("1 < 2")._replace(role="quant")
-    firm, fragile = Again("holds", "holds", 100.0, 0.0), Again("holds", "holds", 50.0, 0.0)
-    assumed = Again("holds", "holds", 100.0, 50.0)
+    firm, fragile = (
+        Rejudgement("holds", "holds", 100.0, 0.0),
+        Rejudgement("holds", "holds", 50.0, 0.0),
+    )
+    assumed = Rejudgement("holds", "holds", 100.0, 50.0)
     known = Mechanisms("a", "mechanism", "", "")
     assert rests_on(core, firm, known) == "mechanism"
     assert rests_on(quant, firm, known) == rests_on(core, fragile, known) == "fitted"

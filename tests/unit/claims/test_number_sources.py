@@ -7,7 +7,7 @@ import pytest
 
 from epochwatt import fields
 from epochwatt.claims.number_sources import EpochTable, PublishedTable, read_rows
-from epochwatt.claims.verdict import NotEvaluable, Points
+from epochwatt.claims.verdict import NotEvaluable, Percentage
 from epochwatt.errors import RecordError
 from epochwatt.published.numbers import Measurement
 
@@ -103,7 +103,7 @@ def test_metric_that_an_epoch_lacks_is_named(six, factors):
 def test_metrics_of_an_epoch(epochs, factors, metric, columns, value):
     found = EpochTable(epochs({}, columns)).number(metric, factors(), "0")
     assert found == pytest.approx(value)
-    assert isinstance(found, Points) == metric.endswith("_pct")
+    assert isinstance(found, Percentage) == metric.endswith("_pct")
 
 
 def test_hipcw_tells_the_median_gpu_utilisation(epochs, factors):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from epochwatt.claims.number_sources import key_of
-from epochwatt.claims.required_runs import asked_of, needed
+from epochwatt.claims.required_runs import needed, questions_of
 from epochwatt.study.settings import load_settings
 
 
@@ -16,7 +16,7 @@ def table(request):
 
 
 def test_runs_of_a_predicate_are_asked_for_and_remembered(claim, terms):
-    asked = asked_of([claim("all(e2e_s(agx, lenet, w=n) > 1 for n in (0, 1))")], terms)
+    asked = questions_of([claim("all(e2e_s(agx, lenet, w=n) > 1 for n in (0, 1))")], terms)
     base = {"setup": "sigmetrics2023", **terms.factors("agx", "lenet", {})}
     assert asked.runs == {key_of({**base, "num_workers": n}) for n in (0, 1)}
     assert asked.clocks == set()
@@ -26,14 +26,14 @@ def test_clocks_and_series_and_fronts_are_seen(claim, terms):
     one = claim("gpu_freq_mhz(agx, lenet, dvfs=on) > 1")
     long = claim("max(epoch_values('e2e_s', agx, resnet, 'd3')) > 1")
     front = claim("'g' in pareto(agx, resnet)")
-    assert len(asked_of([one], terms).clocks) == 1
-    (key,) = asked_of([long], terms).runs
+    assert len(questions_of([one], terms).clocks) == 1
+    (key,) = questions_of([long], terms).runs
     assert "d3" in key
-    assert len(asked_of([front], terms).runs) == 10
+    assert len(questions_of([front], terms).runs) == 10
 
 
 def test_predictions_ask_for_the_runs_they_learn_from(claim, terms):
-    asked = asked_of([claim("time_mape_pct(agx, vgg11, pm='b') < 10")], terms)
+    asked = questions_of([claim("time_mape_pct(agx, vgg11, pm='b') < 10")], terms)
     assert asked.predicted_for == {"agx"}
     base = {"setup": "sigmetrics2023", **terms.factors("agx", "lenet", {"pm": "j"})}
     assert key_of(base) in asked.runs
@@ -41,7 +41,7 @@ def test_predictions_ask_for_the_runs_they_learn_from(claim, terms):
 
 
 def test_every_run_that_a_claim_asks_for_is_in_the_grid(table, request, claims, terms):
-    asked = asked_of(claims.values(), terms)
+    asked = questions_of(claims.values(), terms)
     assert asked.runs == {key_of(r.factors) for r in needed(table, request.config.rootpath).runs}
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from epochwatt.claims.verdict import (
     Comparison,
     Judgement,
-    Points,
+    Percentage,
     all_of,
     any_of,
     margin_pct,
@@ -38,8 +38,8 @@ def test_margin_is_relative_to_the_larger_side():
 
 
 def test_margin_between_percentages_is_in_points():
-    assert margin_pct(Points(20), 23.0) == 3.0
-    assert margin_pct(-Points(20), abs(Points(-3))) == 23.0
+    assert margin_pct(Percentage(20), 23.0) == 3.0
+    assert margin_pct(-Percentage(20), abs(Percentage(-3))) == 23.0
 
 
 def test_counts_have_no_margin():
@@ -80,7 +80,7 @@ def test_any_is_decided_by_what_holds_best_else_by_all():
     ("side", "told"),
     [
         (12.34567, "12.35"),
-        (Points(6.7), "6.7 %"),
+        (Percentage(6.7), "6.7 %"),
         ((1.0, 2.0), "(1, 2)"),
         ("efij", "efij"),
         (3, "3"),

@@ -13,7 +13,7 @@ from typing import Any
 from epochwatt.claims.evaluate import Verdict, evaluate, load_claims
 from epochwatt.claims.number_sources import Source
 from epochwatt.claims.tolerances import load_terms
-from epochwatt.claims.verdict import Comparison, Points
+from epochwatt.claims.verdict import Comparison, Percentage
 from epochwatt.errors import ConfigError
 
 N_TOLD = 2  # comparisons of a claim; claims.csv has all
@@ -86,5 +86,5 @@ def said(comparison: Comparison, names: Sequence[str] = (), word: str = "publish
 def _short(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_short, value))
-    unit = " %" if isinstance(value, Points) else ""
+    unit = " %" if isinstance(value, Percentage) else ""
     return f"{value:.{DIGITS}g}{unit}" if isinstance(value, float) else str(value)

@@ -13,8 +13,8 @@ The loss, of numbers and priors alike, is linear far out (soft l1), so that a nu
 itself contradicts does not pull; no parameter leaves three widths of its prior. A first pass with
 the plain square leads away from minima that give up whole groups of numbers. There are several
 minima all the same. The one below the priors counts; where random starts around them end is told
-beside it (`Fit.costs`). A lower end is no better a board: the lowest of six found put the cores of
-AGX Xavier at half the power that their rail shows, which no fit has seen
+beside it (`Calibration.costs`). A lower end is no better a board: the lowest of six found put the
+cores of AGX Xavier at half the power that their rail shows, which no fit has seen
 (docs/explanation/calibration.md). For the same reason steps are those of a trust region that bends
 at the bounds (`trf`): they go from the priors to the nearest minimum.
 """
@@ -44,7 +44,7 @@ START_WIDTHS = 0.25  # standard deviation of a random start
 STEP = 1e-5  # of a derivative, widths
 
 
-class Fit(NamedTuple):
+class Calibration(NamedTuple):
     """The outcome of a calibration.
 
     Attributes
@@ -71,8 +71,8 @@ def visible(
     rows : how each published number is judged
     """
     facts = seen_by_fit(published, rows)
-    told = predict(facts, twin, modes, twin.parameters)
-    return [fact for fact in facts if fact.id in told]
+    predictions = predict(facts, twin, modes, twin.parameters)
+    return [fact for fact in facts if fact.id in predictions]
 
 
 class Problem:
@@ -81,9 +81,9 @@ class Problem:
     def __init__(self, facts: Sequence[Fact], twin: Twin, modes: Modes) -> None:
         self._facts, self._start = facts, twin.parameters
         self.names = self._start.fitted
-        known = [self._start.described[name] for name in self.names]
-        self._priors = np.log([each.prior for each in known])
-        self._widths = np.log([each.factor for each in known])
+        described = [self._start.described[name] for name in self.names]
+        self._priors = np.log([parameter.prior for parameter in described])
+        self._widths = np.log([parameter.factor for parameter in described])
         self._batch = Batch(facts, twin, modes)
 
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
@@ -92,8 +92,8 @@ class Problem:
 
     def misfits(self, xs: np.ndarray) -> np.ndarray:
         """Return the numbers' misfits, shape (sets, numbers), of steps (sets, parameters)."""
-        told = self._batch.predict({**self._start, **self.values(xs)})
-        return misfits_of_sets(self._facts, told, len(xs))
+        predictions = self._batch.predict({**self._start, **self.values(xs)})
+        return misfits_of_sets(self._facts, predictions, len(xs))
 
     def residuals(self, x: np.ndarray) -> np.ndarray:
         """Return the misfits of numbers and priors."""
@@ -112,7 +112,7 @@ def calibrate(
     modes: Modes,
     say: Callable[[str], None] = lambda line: None,
     n_random: int = N_RANDOM,
-) -> Fit:
+) -> Calibration:
     """Return the parameters that fit some published numbers best.
 
     Parameters
@@ -124,14 +124,14 @@ def calibrate(
     """
     p = twin.parameters
     if not p.fitted or not facts:
-        return Fit(p.lacking(p.fitted), 0.0, len(facts), (0.0,))
+        return Calibration(p.lacking(p.fitted), 0.0, len(facts), (0.0,))
     problem, rng = Problem(facts, twin, modes), np.random.default_rng(SEED)
     n = len(problem.names)
     starts = [np.zeros(n), *np.clip(rng.normal(0.0, START_WIDTHS, (n_random, n)), -MOST, MOST)]
     ends = [_descend(problem, x, say) for x in starts]
     x, cost = ends[0]
     fitted = {name: rounded(float(value)) for name, value in problem.values(x).items()}
-    return Fit(p.moved(fitted), cost, len(facts), tuple(end[1] for end in ends))
+    return Calibration(p.moved(fitted), cost, len(facts), tuple(end[1] for end in ends))
 
 
 def _descend(
@@ -142,36 +142,38 @@ def _descend(
 
     begun_s, cost = time.monotonic(), math.inf
     for loss, stop in (("linear", COARSE), ("soft_l1", FINE)):
-        found = least_squares(
+        end = least_squares(
             problem.residuals, x, problem.jacobian, bounds=(-MOST, MOST), method="trf",
             loss=loss, ftol=stop, max_nfev=MAX_STEPS,
         )  # fmt: skip
-        x, cost = found.x, float(found.cost)
+        x, cost = end.x, float(end.cost)
         after_s = time.monotonic() - begun_s
-        say(f"{loss:8s} objective {cost:8.2f}  {found.nfev:3d} steps  {after_s:5.1f} s")
+        say(f"{loss:8s} objective {cost:8.2f}  {end.nfev:3d} steps  {after_s:5.1f} s")
     return x, cost
 
 
-def misfits(facts: Iterable[Fact], told: Mapping[str, tuple[float, ...]]) -> np.ndarray:
+def misfits(facts: Iterable[Fact], predictions: Mapping[str, tuple[float, ...]]) -> np.ndarray:
     """Return each number's difference in units of its tolerance; 0 for those not predicted."""
-    rows = [_misfit(fact, told[fact.id]) if fact.id in told else 0.0 for fact in facts]
+    rows = [
+        _misfit(fact, predictions[fact.id]) if fact.id in predictions else 0.0 for fact in facts
+    ]
     return np.array(rows)
 
 
 def misfits_of_sets(
-    facts: Sequence[Fact], told: Mapping[str, tuple[np.ndarray, ...]], n: int
+    facts: Sequence[Fact], predictions: Mapping[str, tuple[np.ndarray, ...]], n: int
 ) -> np.ndarray:
     """Return the misfits, shape (sets, numbers), of what n sets of parameters say (`Batch`)."""
-    each = ({k: tuple(v[i] for v in values) for k, values in told.items()} for i in range(n))
-    return np.array([misfits(facts, one) for one in each])
+    sets = ({k: tuple(v[i] for v in values) for k, values in predictions.items()} for i in range(n))
+    return np.array([misfits(facts, one) for one in sets])
 
 
-def _misfit(fact: Fact, told: tuple[float, ...]) -> float:
+def _misfit(fact: Fact, predicted: tuple[float, ...]) -> float:
     if fact.is_bound:
-        return _outside(fact, told)
+        return _outside(fact, predicted)
     if is_share(fact):
-        return (told[0] - fact.value) / POINTS_TOLERANCE
-    return log_error(fact, told[0]) / RATIO_TOLERANCE[fact.qualifier]
+        return (predicted[0] - fact.value) / POINTS_TOLERANCE
+    return log_error(fact, predicted[0]) / RATIO_TOLERANCE[fact.qualifier]
 
 
 def is_share(fact: Fact) -> bool:
@@ -181,19 +183,19 @@ def is_share(fact: Fact) -> bool:
     return fact.unit == "pct"
 
 
-def log_error(fact: Fact, told: float) -> float:
+def log_error(fact: Fact, predicted: float) -> float:
     """Return ln(predicted / published), for a change on the ratio of its two sides."""
     if isinstance(fact, Relation) and "(B-A)" in fact.formula:
-        return math.log(max(1.0 + told / 100.0, 1e-3) / (1.0 + fact.value / 100.0))
-    return math.log(max(told, 1e-12) / fact.value)
+        return math.log(max(1.0 + predicted / 100.0, 1e-3) / (1.0 + fact.value / 100.0))
+    return math.log(max(predicted, 1e-12) / fact.value)
 
 
-def _outside(fact: Fact, told: tuple[float, ...]) -> float:
+def _outside(fact: Fact, predicted: tuple[float, ...]) -> float:
     """Return how far a bound or a range is missed, in tolerances; 0 where it is met."""
     low, high = limits(fact)
-    if len(told) > 1 and math.isfinite(high - low):  # a range against a range: both ends count
-        return math.hypot(told[0] - low, told[1] - high) / POINTS_TOLERANCE
-    worst = max(told, key=lambda value: abs(value - min(max(value, low), high)))
+    if len(predicted) > 1 and math.isfinite(high - low):  # a range against a range: both ends count
+        return math.hypot(predicted[0] - low, predicted[1] - high) / POINTS_TOLERANCE
+    worst = max(predicted, key=lambda value: abs(value - min(max(value, low), high)))
     nearest = min(max(worst, low), high)
     if nearest == worst:
         return 0.0

@@ -64,10 +64,10 @@ COLUMNS: dict[str, Quantity] = {
 
 def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
     """Return the rows of each run, in order."""
-    found: dict[str, list[Row]] = defaultdict(list)
+    runs: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        found[row["run"]].append(row)
-    return list(found.values())
+        runs[row["run"]].append(row)
+    return list(runs.values())
 
 
 def epoch_rows(
@@ -91,12 +91,12 @@ def epoch_rows(
     ------
     EpochwattError : a board, network or power mode that is not simulated
     """
-    asked = [_questions(rows) for rows in runs]
-    told = answer([q for qs in asked for q in qs], twin, modes, p, COLUMNS)
+    questions_of_runs = [_questions(rows) for rows in runs]
+    answers = answer([q for qs in questions_of_runs for q in qs], twin, modes, p, COLUMNS)
     return [
         row
-        for rows, questions in zip(runs, asked, strict=True)
-        for row in _rows(rows, [told[q] for q in questions], twin, p, seed)
+        for rows, questions in zip(runs, questions_of_runs, strict=True)
+        for row in _rows(rows, [answers[q] for q in questions], twin, p, seed)
     ]
 
 
@@ -115,7 +115,7 @@ def _questions(rows: Sequence[Row]) -> list[Question]:
 
 def _rows(
     rows: Sequence[Row],
-    told: Sequence[Mapping[str, float]],
+    answers: Sequence[Mapping[str, float]],
     twin: Twin,
     p: Mapping[str, float],
     seed: int,
@@ -125,15 +125,15 @@ def _rows(
     random = np.random.default_rng([seed, *rows[0]["run"].encode()])
     board = twin.boards[factors["device"]]
     spread = spread_of(factors, len(rows), board, random, p)
-    found = []
-    for row, means, time, power in zip(rows, told, spread.time, spread.power, strict=True):
+    epochs = []
+    for row, means, time, power in zip(rows, answers, spread.time, spread.power, strict=True):
         numbers = {**means, **{name: means[name] * float(time) for name in TIMES}}
         numbers["power_mean_w"] *= float(power)
         numbers["energy_wh"] = numbers["power_mean_w"] * numbers["e2e_s"] / 3600.0
         numbers["energy_paper_wh"] = numbers["energy_wh"]  # no reading to miss a second of
-        about = {"epoch": row["epoch"], "valid": True, "power_scope": SCOPE}
-        found.append({**factors, **about, **numbers})
-    return found
+        validity = {"epoch": row["epoch"], "valid": True, "power_scope": SCOPE}
+        epochs.append({**factors, **validity, **numbers})
+    return epochs
 
 
 def idle_rows(

@@ -1,4 +1,4 @@
-"""Which published numbers speak of a parameter, and whether they are enough to fit it.
+"""Evidence for a parameter: the published numbers that it moves, and whether they are enough.
 
 A number speaks of a parameter, and the parameter serves it, when moving the parameter by its
 prior's width, up or down from its fitted value, moves the number's misfit by more than half of the
@@ -19,7 +19,7 @@ import numpy as np
 
 from epochwatt.published.folds import Leak
 from epochwatt.published.numbers import Measurement, single
-from epochwatt.twin.calibration.calibrate import N_RANDOM, Fit, calibrate, misfits_of_sets
+from epochwatt.twin.calibration.calibrate import N_RANDOM, Calibration, calibrate, misfits_of_sets
 from epochwatt.twin.calibration.predicted import Batch, Fact
 from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.twin import Twin
@@ -37,7 +37,7 @@ def fit_with_evidence(
     modes: Modes,
     say: Callable[[str], None] = lambda line: None,
     n_random: int = N_RANDOM,
-) -> Fit:
+) -> Calibration:
     """Return a fit of the parameters that enough numbers speak of, and which ones those are.
 
     Parameters
@@ -55,19 +55,19 @@ def fit_with_evidence(
         lacking = _lacking(facts, leaks, moves(facts, twin, modes))
         if not lacking:
             fit = calibrate(facts, twin, modes, say, n_random)
-            found = moves(facts, replace(twin, parameters=fit.parameters), modes)
-            lacking = _lacking(facts, leaks, found)
+            moved = moves(facts, replace(twin, parameters=fit.parameters), modes)
+            lacking = _lacking(facts, leaks, moved)
         if not lacking:
-            return fit._replace(parameters=fit.parameters.told(_known(facts, found)))
+            return fit._replace(parameters=fit.parameters.told(_evidence_of(facts, moved)))
         for name, why in lacking.items():
             say(f"{name} stays at its prior: {why}")
         p = p.lacking(lacking)
 
 
-def _lacking(facts: Sequence[Fact], leaks: Sequence[Leak], found: Moves) -> dict[str, str]:
+def _lacking(facts: Sequence[Fact], leaks: Sequence[Leak], moves_of: Moves) -> dict[str, str]:
     """Return the parameters without enough evidence, and what they lack."""
     lacking = {}
-    for name, moved in found.items():
+    for name, moved in moves_of.items():
         served = serves(facts, moved)
         only = private_number(facts, moved)
         if not is_enough(served, leaks):
@@ -77,11 +77,11 @@ def _lacking(facts: Sequence[Fact], leaks: Sequence[Leak], found: Moves) -> dict
     return lacking
 
 
-def _known(facts: Sequence[Fact], found: Moves) -> dict[str, dict[str, object]]:
-    served = {name: serves(facts, moved) for name, moved in found.items()}
+def _evidence_of(facts: Sequence[Fact], moves_of: Moves) -> dict[str, dict[str, object]]:
+    served = {name: serves(facts, moved) for name, moved in moves_of.items()}
     return {
-        name: {"serves": tuple(fact.id for fact in own), "private_to": private_to(own)}
-        for name, own in served.items()
+        name: {"serves": tuple(fact.id for fact in numbers), "private_to": private_to(numbers)}
+        for name, numbers in served.items()
     }
 
 
@@ -95,8 +95,8 @@ def moves(facts: Sequence[Fact], twin: Twin, modes: Modes) -> dict[str, np.ndarr
     factors = np.diag(np.log([p.described[name].factor for name in names]))
     sets = here * np.exp(np.vstack([0.0 * here, factors, -factors]))
     columns = {name: sets[:, i] for i, name in enumerate(names)}
-    told = Batch(facts, twin, modes).predict({**p, **columns})
-    off = misfits_of_sets(facts, told, len(sets))
+    predictions = Batch(facts, twin, modes).predict({**p, **columns})
+    off = misfits_of_sets(facts, predictions, len(sets))
     up, down = np.abs(off[1:] - off[0]).reshape(2, len(names), len(facts))
     return dict(zip(names, np.maximum(up, down), strict=True))
 

@@ -1,4 +1,4 @@
-"""Which published numbers a fit of the simulated boards may see.
+"""The published numbers that a fit of the simulated boards may see.
 
 Those of the main paper that a simulation can be judged on and says something to. HiPCW 2021
 contradicts the main paper, so no shared parameter is fitted to it: what its set-up has of its own
@@ -59,8 +59,8 @@ def write_seen(root: Path = Path()) -> None:
     RecordWriteError : the file cannot be written
     """
     folder = root / "config/twin"
-    told = load_published(root / "config/published"), judged(folder)
-    facts = seen_by_fit(*told) + seen_by_setups(*told)
+    evidence = load_published(root / "config/published"), judged(folder)
+    facts = seen_by_fit(*evidence) + seen_by_setups(*evidence)
     path = str(folder / SEEN)
     with files.writing("what the fit sees", path):
         files.write_bytes(path, "\n".join([ID, *(f.id for f in facts), ""]).encode())

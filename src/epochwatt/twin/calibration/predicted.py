@@ -1,4 +1,4 @@
-"""What the simulated boards say to each published number, and how far they are from it."""
+"""Predictions of published numbers by the simulated boards."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -26,14 +26,14 @@ _ON_BOARD = "i"  # the one idle state that the module's sensors are read in
 
 def questions(config: Mapping[str, Any], setup: str = "") -> list[Question]:
     """Return the configurations that a published one speaks of; none where a key is not stated."""
-    found = []
-    for each in single(config):
-        values = [each.get(key) for key in _SWEPT]
+    asked_for = []
+    for run in single(config):
+        values = [run.get(key) for key in _SWEPT]
         if any(value is None for value in values):
             return []
-        cold = each["epoch"] == "0" or each["cache"] == "dropped"
-        found.append(Question._make((*values, cold, each["scale"], setup)))
-    return found
+        cold = run["epoch"] == "0" or run["cache"] == "dropped"
+        asked_for.append(Question._make((*values, cold, run["scale"], setup)))
+    return asked_for
 
 
 class Batch:
@@ -52,7 +52,7 @@ class Batch:
         self._twin, self._modes = twin, modes
         wanted: dict[Question, set[str]] = defaultdict(set)
         for fact in self._facts:
-            for q in _asked(fact):
+            for q in _questions_of(fact):
                 wanted[q].add(fact.metric)
         self._groups = [
             (group, sorted(set().union(*(wanted[q] for q in group.questions))))
@@ -72,17 +72,17 @@ class Batch:
         (sets,).
         """
         n = max(int(np.size(value)) for value in p.values())
-        told: dict[Question, dict[str, Array]] = {}
+        answers: dict[Question, dict[str, Array]] = {}
         for group, metrics in self._groups:
             values = _repeated(group, metrics, p, n)
             for i, q in enumerate(group.questions):
-                told[q] = {name: column[:, i] for name, column in values.items()}
-        found = {}
+                answers[q] = {name: column[:, i] for name, column in values.items()}
+        predictions = {}
         for fact in self._facts:
-            said = _value(fact, told, self._twin, self._modes, p)
-            if said and all(np.all(np.isfinite(value)) for value in said):
-                found[fact.id] = tuple(np.broadcast_to(value, n) for value in said)
-        return found
+            of_sets = _value(fact, answers, self._twin, self._modes, p)
+            if of_sets and all(np.all(np.isfinite(value)) for value in of_sets):
+                predictions[fact.id] = tuple(np.broadcast_to(value, n) for value in of_sets)
+        return predictions
 
 
 def predict(
@@ -94,8 +94,8 @@ def predict(
     -------
     By id: one value, or lowest and highest where a number speaks of a range.
     """
-    told = Batch(facts, twin, modes).predict(p)
-    return {name: tuple(number(value) for value in values) for name, values in told.items()}
+    answers = Batch(facts, twin, modes).predict(p)
+    return {name: tuple(number(value) for value in values) for name, values in answers.items()}
 
 
 def _repeated(
@@ -109,16 +109,16 @@ def _repeated(
         num_workers=np.tile(group.setting.num_workers, n),
     )
     repeated = {k: np.repeat(value, size) if np.ndim(value) else value for k, value in p.items()}
-    own = cast(Numbers, repeated)
-    told = epoch(setting, own)
+    numbers = cast(Numbers, repeated)
+    mean = epoch(setting, numbers)
 
     def table(values: Array) -> NDArray[np.floating]:
         return np.broadcast_to(values, n * size).reshape(n, size)
 
-    return {name: table(QUANTITIES[name](setting, told, own)) for name in metrics}
+    return {name: table(QUANTITIES[name](setting, mean, numbers)) for name in metrics}
 
 
-def _asked(fact: Fact) -> list[Question]:
+def _questions_of(fact: Fact) -> list[Question]:
     """Return the configurations that a number asks for; none where it is of no simulated epoch."""
     if fact.metric not in QUANTITIES or getattr(fact, "kind", "") == "idle":
         return []
@@ -130,14 +130,14 @@ def _sides(fact: Fact) -> tuple[Mapping[str, Any], ...]:
 
 
 def _value(
-    fact: Fact, told: Answers, twin: Twin, modes: Modes, p: Mapping[str, Array]
+    fact: Fact, answers: Answers, twin: Twin, modes: Modes, p: Mapping[str, Array]
 ) -> tuple[Array, ...]:
     if isinstance(fact, Measurement) and fact.kind == "idle":
         return _idle(fact, twin, modes, p)
     if fact.metric not in QUANTITIES:
         return ()
     sides = [
-        np.array([told[q][fact.metric] for q in questions(side, fact.paper)])
+        np.array([answers[q][fact.metric] for q in questions(side, fact.paper)])
         for side in _sides(fact)
     ]
     if not all(map(len, sides)):

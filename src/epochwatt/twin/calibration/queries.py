@@ -1,4 +1,4 @@
-"""What the simulated boards say to a published configuration, in closed form and many at once."""
+"""Quantities of published configurations in closed form, many at once."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -84,13 +84,15 @@ def answer(
     p : parameters, `twin.parameters` or others
     quantities : by name, how each comes of an epoch
     """
-    found = {}
+    answers = {}
     for group in groups(questions, twin, modes):
-        told, n = epoch(group.setting, p), len(group.questions)
-        columns = {name: _row(of(group.setting, told, p), n) for name, of in quantities.items()}
+        mean, n = epoch(group.setting, p), len(group.questions)
+        columns = {
+            name: _row(quantity(group.setting, mean, p), n) for name, quantity in quantities.items()
+        }
         for i, q in enumerate(group.questions):
-            found[q] = {name: float(column[i]) for name, column in columns.items()}
-    return found
+            answers[q] = {name: float(column[i]) for name, column in columns.items()}
+    return answers
 
 
 class Group(NamedTuple):
@@ -102,17 +104,17 @@ class Group(NamedTuple):
 
 def groups(questions: Iterable[Question], twin: Twin, modes: Modes) -> list[Group]:
     """Return the questions in groups, each once."""
-    found: dict[tuple[object, ...], list[Question]] = defaultdict(list)
+    by_setting: dict[tuple[object, ...], list[Question]] = defaultdict(list)
     for q in dict.fromkeys(questions):
-        found[(q.device, q.model, q.storage, q.batch_size, *q[6:])].append(q)
-    return [Group(group, _setting(group, twin, modes)) for group in found.values()]
+        by_setting[(q.device, q.model, q.storage, q.batch_size, *q[6:])].append(q)
+    return [Group(group, _setting(group, twin, modes)) for group in by_setting.values()]
 
 
 def _setting(group: list[Question], twin: Twin, modes: Modes) -> Setting:
     """Return the setting of questions that differ in workers and power mode only."""
     q = group[0]
     board, work, samples = twin.find(q.device, q.model, DATASETS.get(q.model, ""))
-    clocks = [mode_clocks(modes, each.device, each.power_mode) for each in group]
+    clocks = [mode_clocks(modes, question.device, question.power_mode) for question in group]
     return Setting(
         board,
         work,
@@ -120,7 +122,7 @@ def _setting(group: list[Question], twin: Twin, modes: Modes) -> Setting:
         q.storage,
         q.batch_size,
         Clocks(*np.array(clocks, dtype=float).T),
-        np.array([each.num_workers for each in group]),
+        np.array([question.num_workers for question in group]),
         q.cold,
         q.dvfs == "on",
         q.scale,

@@ -1,4 +1,4 @@
-"""What a network asks of a GPU: every kernel of one training mini-batch, counted without a GPU.
+"""Count the kernels of one training mini-batch of a network, without a GPU.
 
 The network trains on meta tensors, which have shapes but no content, and each operator that torch
 dispatches is turned into the kernels that torch 1.8, the torch of the papers, launches for it (see
@@ -115,8 +115,8 @@ def network_factors(model: str, rows: Mapping[str, WorkloadRow]) -> dict[str, An
             f"config/workloads.yaml has no row {model!r}\n  allowed: {', '.join(rows)}"
         )
     keys = {*Workload._fields, "like"}
-    own = rows[model].model_dump(include=keys, exclude_defaults=True)
-    return {"model": model, "network": own} if own else {"model": model}
+    given = rows[model].model_dump(include=keys, exclude_defaults=True)
+    return {"model": model, "network": given} if given else {"model": model}
 
 
 def count_workload(factors: Mapping[str, Any]) -> dict[str, Any]:

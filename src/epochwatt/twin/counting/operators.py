@@ -1,4 +1,4 @@
-"""Which kernels an operator launches, as torch 1.8 does on CUDA, and what each of them asks for.
+"""Kernels that each operator launches, as torch 1.8 does on CUDA, and what each of them needs.
 
 Of a kernel are counted:
 

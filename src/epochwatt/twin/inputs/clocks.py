@@ -21,8 +21,8 @@ Modes = Mapping[str, Mapping[str, Clocks]]  # device -> label of a power mode ->
 
 def mode_clocks(modes: Modes, device: str, power_mode: str) -> Clocks:
     """Return the clocks of a power mode; EpochwattError names those there are."""
-    known = modes.get(device, {})
-    if power_mode not in known:
+    of_device = modes.get(device, {})
+    if power_mode not in of_device:
         problem = f"{device} has no power mode {power_mode!r} with numbers"
-        raise EpochwattError(problem, allowed=list(known) or "none")
-    return known[power_mode]
+        raise EpochwattError(problem, allowed=list(of_device) or "none")
+    return of_device[power_mode]

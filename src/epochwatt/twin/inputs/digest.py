@@ -1,4 +1,4 @@
-"""What of `config/twin/` a simulation depends on, as a digest: numbers, not words about them.
+"""Digest of the part of `config/twin/` that a board's simulation depends on.
 
 The workflow simulates again when it changes, so a comment, another layout or the `spread` of a
 parameter simulates nothing, and a board's own parameter that board alone.
@@ -29,16 +29,16 @@ def digests(folder: Path) -> dict[str, str]:
     ConfigError : a file is missing, or an entry of it cannot be
     """
     boards, p = load_boards(folder), load_parameters(folder)
-    samples = {name: _said(facts) for name, facts in load_samples(folder).items()}
+    samples = {name: _numbers_of(facts) for name, facts in load_samples(folder).items()}
     powers = {board.power for board in boards.values()}
-    found = {}
+    digest = {}
     for name, board in boards.items():
         of_others = tuple(f"{power}_" for power in powers - {board.power})
-        own = {key: float(p[key]) for key in p if not key.startswith(of_others)}
-        told = json.dumps([_said(board), samples, own], sort_keys=True)
-        found[name] = hashlib.sha256(told.encode()).hexdigest()[:16]
-    return found
+        values = {key: float(p[key]) for key in p if not key.startswith(of_others)}
+        content = json.dumps([_numbers_of(board), samples, values], sort_keys=True)
+        digest[name] = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return digest
 
 
-def _said(entry: Any) -> dict[str, Any]:
+def _numbers_of(entry: Any) -> dict[str, Any]:
     return {key: value for key, value in asdict(entry).items() if key not in WORDS}

@@ -117,9 +117,9 @@ def _columns(kernels: dict[str, list[Any]]) -> dict[str, np.ndarray]:
     sizes = {key: column.shape for key, column in columns.items()}
     if len(set(sizes.values())) != 1 or not columns["kind"].size:
         raise ValueError(f"the columns of kernels are not equally long lists: {sizes}")
-    for key, known in (("kind", KINDS), ("phase", PHASES)):
-        if unknown := sorted(set(columns[key].tolist()) - set(known)):
-            raise ValueError(f"kernels.{key} is {unknown[0]!r}; allowed: {', '.join(known)}")
+    for key, allowed in (("kind", KINDS), ("phase", PHASES)):
+        if unknown := sorted(set(columns[key].tolist()) - set(allowed)):
+            raise ValueError(f"kernels.{key} is {unknown[0]!r}; allowed: {', '.join(allowed)}")
     return columns
 
 
@@ -142,13 +142,13 @@ def generic_workload(
     ------
     ConfigError : a number that cannot be
     """
-    told = {
+    totals = {
         "flops": flops,
         "moved_bytes": moved_bytes,
         "parameters": parameters,
         "sample_bytes": sample_bytes,
     }
-    for what, value in {**told, "launches": launches}.items():
+    for what, value in {**totals, "launches": launches}.items():
         if not (math.isfinite(value) and value > 0):
             raise ConfigError(f"{what} of a network is {value!r}\n  allowed: a number above 0")
     none = np.zeros(launches)

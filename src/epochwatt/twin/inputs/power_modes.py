@@ -8,11 +8,11 @@ from epochwatt.twin.inputs.clocks import Clocks, Modes
 
 def load_modes(devices: list[str], root: Path = Path()) -> Modes:
     """Return label -> clocks of each device; modes without numbers are left out."""
-    known = Devices(root)
+    all_devices = Devices(root)
     return {
         device: {
             label: Clocks(mode.cores, mode.cpu_mhz, mode.gpu_mhz, mode.emc_mhz)
-            for label, mode in known.get(device, "config/twin").power_modes.items()
+            for label, mode in all_devices.get(device, "config/twin").power_modes.items()
             if mode.cores and mode.cpu_mhz and mode.gpu_mhz and mode.emc_mhz
         }
         for device in devices

@@ -1,4 +1,4 @@
-"""What a sample of each data set costs: `config/twin/samples.yaml`."""
+"""Cost of a sample of each data set: `config/twin/samples.yaml`."""
 
 from dataclasses import dataclass
 from pathlib import Path

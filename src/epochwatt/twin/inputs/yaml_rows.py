@@ -35,16 +35,16 @@ def entry(kind: type[T], path: Path, name: str, row: Any) -> T:
     path, name : where it stands, for the message
     row : as it was read
     """
-    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
-    needed = {key for key, field in known.items() if field.default is MISSING}
+    allowed = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    needed = {key for key, field in allowed.items() if field.default is MISSING}
     where = f"{path}: {name}"
-    if not isinstance(row, dict) or not needed <= row.keys() <= known.keys():
+    if not isinstance(row, dict) or not needed <= row.keys() <= allowed.keys():
         raise ConfigError(
             f"{where} is {row!r}\n  needed: {', '.join(sorted(needed))}; "
-            f"allowed beside: {', '.join(sorted(known.keys() - needed)) or 'nothing'}"
+            f"allowed beside: {', '.join(sorted(allowed.keys() - needed)) or 'nothing'}"
         )
     for key, value in row.items():
-        if known[key].type in (int, float) and not _is_number(value):
+        if allowed[key].type in (int, float) and not _is_number(value):
             raise ConfigError(f"{where}: {key} is {value!r}\n  allowed: a number, 0 or more")
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()})
 

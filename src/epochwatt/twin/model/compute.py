@@ -106,14 +106,14 @@ def compute(
     cores : that are online
     n_others : processes beside the one that launches
     """
-    own = {name: p[name] for name in PARAMETERS}
-    if not any(map(np.ndim, own.values())):
-        return _compute(work, batch_size, board, (*clocks, cores, n_others), own)
-    table = np.stack(np.broadcast_arrays(*clocks, cores, n_others, *own.values()))
+    values = {name: p[name] for name in PARAMETERS}
+    if not any(map(np.ndim, values.values())):
+        return _compute(work, batch_size, board, (*clocks, cores, n_others), values)
+    table = np.stack(np.broadcast_arrays(*clocks, cores, n_others, *values.values()))
     distinct, back = np.unique(table, axis=1, return_inverse=True)
-    columns = dict(zip(own, distinct[5:], strict=True))
-    found = _compute(work, batch_size, board, distinct[:5], cast(Mapping[str, float], columns))
-    return Compute(*(np.asarray(value)[back] for value in found))
+    columns = dict(zip(values, distinct[5:], strict=True))
+    costs = _compute(work, batch_size, board, distinct[:5], cast(Mapping[str, float], columns))
+    return Compute(*(np.asarray(value)[back] for value in costs))
 
 
 def _compute(

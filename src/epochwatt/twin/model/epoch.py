@@ -122,17 +122,17 @@ class Epoch(NamedTuple):
 
 def epoch(setting: Setting, p: Mapping[str, float]) -> Epoch:
     """Return times, loads and power of an epoch of the long run."""
-    found = _at(setting, setting.clocks, p)
+    at_top = _at(setting, setting.clocks, p)
     if not setting.dvfs:
-        return found
+        return at_top
     top = setting.clocks
     bandwidth = 1e6 * top.emc_mhz * setting.board.emc_bytes_per_clock
     chosen = governor.governed(
         setting.board,
         top,
-        np.minimum(found.cpu_busy_s / found.e2e_s, 1.0),
-        found.gpu_busy_s / found.e2e_s,
-        found.moved_bytes / found.e2e_s / bandwidth,
+        np.minimum(at_top.cpu_busy_s / at_top.e2e_s, 1.0),
+        at_top.gpu_busy_s / at_top.e2e_s,
+        at_top.moved_bytes / at_top.e2e_s / bandwidth,
         p,
     )
     return _at(setting, chosen, p)
@@ -248,9 +248,9 @@ def first_cluster(setting: Setting, mean: Epoch) -> tuple[Array, Array]:
     yields, and its clock may fall. Loader and monitor are spread over all cores.
     """
     cores, busy = mean.clocks.cores, mean.cpu_busy_s / mean.e2e_s
-    own = np.minimum(setting.board.cluster_cores, cores)
-    at_work = np.minimum(mean.main_work_s / mean.e2e_s, 1.0) * own / cores
+    cluster_cores = np.minimum(setting.board.cluster_cores, cores)
+    at_work = np.minimum(mean.main_work_s / mean.e2e_s, 1.0) * cluster_cores / cores
     beside = np.minimum(mean.beside_s / mean.e2e_s / cores, 1.0)
-    share = 1.0 - (1.0 - at_work) * (1.0 - beside) ** own
+    share = 1.0 - (1.0 - at_work) * (1.0 - beside) ** cluster_cores
     rest_util = np.maximum(busy - 1.0, 0.0) / np.maximum(cores - 1.0, 1.0)
     return share, governor.cpu_mhz(setting.board, setting.clocks, rest_util)

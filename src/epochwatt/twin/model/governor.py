@@ -1,4 +1,4 @@
-"""Which clocks the governors choose when they are not pinned (DVFS on).
+"""Clocks that the governors choose when they are not pinned (DVFS on).
 
 CPU: schedutil sets each cluster to 1.25 times the utilisation of its busiest core (Linux
 Documentation/scheduler/schedutil.rst). A process that polls the GPU keeps its core fully busy. GPU
@@ -35,12 +35,12 @@ def governed(
     """
     fastest_mhz = cpu_mhz(board, top, core_util)
     for_gpu = emc_util / p["emc_governor_load"]
-    asked = np.maximum(for_gpu, fastest_mhz / top.cpu_mhz)
+    demand = np.maximum(for_gpu, fastest_mhz / top.cpu_mhz)
     return Clocks(
         top.cores,
         fastest_mhz,
         np.clip(gpu_util / p["gpu_governor_load"] * top.gpu_mhz, board.gpu_mhz[0], top.gpu_mhz),
-        np.clip(asked * top.emc_mhz, board.emc_mhz[0], top.emc_mhz),
+        np.clip(demand * top.emc_mhz, board.emc_mhz[0], top.emc_mhz),
     )
 
 

@@ -71,14 +71,14 @@ def waits_s(
     taken = np.asarray(stages.handover_s)
     rest = np.asarray(stages.copy_s + stages.compute_s + stages.loop_s)
     ahead = num_workers * prefetch_factor
-    done, asked, waits = (np.empty_like(prepared_s) for _ in range(3))
+    done, requested, waits = (np.empty_like(prepared_s) for _ in range(3))
     now = np.zeros(prepared_s.shape[1:])
     for i in range(len(prepared_s)):
         start = first_s if i < num_workers else done[i - num_workers]
         if i >= ahead:
-            start = np.maximum(start, asked[i - ahead])
+            start = np.maximum(start, requested[i - ahead])
         done[i] = start + prepared_s[i]
         waits[i] = np.maximum(done[i] - now, 0.0) + taken[i]
-        asked[i] = now + waits[i]
-        now = asked[i] + rest[i]
+        requested[i] = now + waits[i]
+        now = requested[i] + rest[i]
     return waits

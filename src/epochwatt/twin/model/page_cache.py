@@ -1,4 +1,4 @@
-"""How much of a data set the page cache holds, and how many reads that saves.
+"""Share of a data set that the page cache holds, and the reads that this saves.
 
 The cache has the memory that is left over: RAM less the system, the CUDA context with its
 libraries, the network and the loader's workers. Files come in random order without replacement, and

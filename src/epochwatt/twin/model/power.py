@@ -34,12 +34,12 @@ def check_clocks(board: Board, clocks: Clocks) -> None:
     Nominal clocks are rounded: an end may be left by as much as on a board.
     """
     limits = ((1, board.cores), board.cpu_mhz, board.gpu_mhz, board.emc_mhz)
-    for name, asked, (low, high) in zip(Clocks._fields, clocks, limits, strict=True):
-        lowest, highest = np.min(asked), np.max(asked)
+    for name, values, (low, high) in zip(Clocks._fields, clocks, limits, strict=True):
+        lowest, highest = np.min(values), np.max(values)
         if not (low * (1.0 - WITHIN) <= lowest and highest <= high * (1.0 + WITHIN)):
-            found = lowest if lowest < low else highest
+            wrong = lowest if lowest < low else highest
             raise EpochwattError(
-                f"a simulated {board.title} cannot have {name} {found:g}\n"
+                f"a simulated {board.title} cannot have {name} {wrong:g}\n"
                 f"  allowed: {low:g} to {high:g}"
             )
 

@@ -1,4 +1,4 @@
-"""How long a storage medium takes for a file.
+"""Time that a storage medium takes for a file.
 
     t(q) = access (1 - gain (1 - 1/q)) + bytes / bandwidth
 
@@ -46,10 +46,10 @@ def response_s(service_s: Array, think_s: Array, readers: Array) -> Array:
     readers : at least 1, a number or of shape (configurations,)
     """
     waiting: Array = 0.0  # mean number of readers at the medium
-    found = np.asarray(service_s + 0.0 * think_s + 0.0 * np.asarray(readers))
+    responses = np.asarray(service_s + 0.0 * think_s + 0.0 * np.asarray(readers))
     for n in range(1, int(np.max(readers)) + 1):
         response = service_s * (1.0 + waiting)
         cycle_s = np.maximum(response + think_s, 1e-12)
         waiting = n * response / cycle_s
-        found = np.where(np.asarray(readers) == n, response, found)
-    return found
+        responses = np.where(np.asarray(readers) == n, response, responses)
+    return responses

@@ -92,18 +92,18 @@ def _observed(
         place = folder.epoch_path(epoch.epoch)
         minibatch_s = epoch.times_s.astype(np.float32)
         meta = epoch_meta(run, factors, epoch, minibatch_s)
-        told = epoch_telemetry(epoch.sources)
+        measured = epoch_telemetry(epoch.sources)
         check_meta({**meta, "minibatches_sha256": ""}, place, run, epoch.epoch)
         check_minibatches(minibatch_s, meta, place)
         if epoch.epoch < KEPT_EPOCHS:
             os.mkdir(place)
             meta = write_record(place, meta, minibatch_s, durable=False)
-            files.write_json(os.path.join(place, TELEMETRY), told, durable=False)
+            files.write_json(os.path.join(place, TELEMETRY), measured, durable=False)
             for source in epoch.sources:
                 t_s = source.t_s.round(STAMP_DIGITS)
                 write_samples(place, source.name, source.columns, t_s, t_s, source.values)
         samples = {source.name: _table(source) for source in epoch.sources}
-        yield EpochRecord(meta, minibatch_s, told, place), samples
+        yield EpochRecord(meta, minibatch_s, measured, place), samples
 
 
 def _table(source: Samples) -> dict[str, np.ndarray]:
@@ -161,9 +161,9 @@ def epoch_meta(
 
 def _mode(factors: dict[str, Any]) -> dict[str, Any]:
     """Return the power mode as a board tells it: a simulated one has what was asked for."""
-    asked = factors["power_mode_settings"]
-    read_back = {**asked, "cores_online": list(range(int(asked["cores"])))}
-    return outcome(asked, factors["dvfs"], resolved=dict(asked), read_back=read_back)
+    requested = factors["power_mode_settings"]
+    read_back = {**requested, "cores_online": list(range(int(requested["cores"])))}
+    return outcome(requested, factors["dvfs"], resolved=dict(requested), read_back=read_back)
 
 
 def epoch_telemetry(sources: Sequence[Samples]) -> dict[str, Any]:
@@ -173,11 +173,11 @@ def epoch_telemetry(sources: Sequence[Samples]) -> dict[str, Any]:
         "epochwatt": epochwatt.__version__,
         "lost": False,
         "clock_jumps": 0,
-        "sources": {source.name: _about(source) for source in sources},
+        "sources": {source.name: _described(source) for source in sources},
     }
 
 
-def _about(source: Samples) -> dict[str, Any]:
+def _described(source: Samples) -> dict[str, Any]:
     """Return what `telemetry.source_statistics` would count of a source."""
     steps_s = np.diff(source.t_s)
     total_w = None

@@ -100,12 +100,12 @@ def simulate(factors: Mapping[str, Any], n_epochs: int, twin: Twin) -> list[Simu
     dropped = factors["cache_policy"] == "dropped"
     means = [kinds[dropped or k == 0] for k in range(n_epochs)]
     played = _played(means, spread, factors["prefetch_factor"] or 0, random, p)
-    found: list[SimulatedEpoch] = []
+    epochs: list[SimulatedEpoch] = []
     now_s = 0.0
     for k, mean in enumerate(means):
-        found.append(_epoch(k, now_s, mean, played, float(spread.power[k]), random, p))
-        now_s += found[-1].e2e_s + IDLE_BETWEEN_S
-    return found
+        epochs.append(_epoch(k, now_s, mean, played, float(spread.power[k]), random, p))
+        now_s += epochs[-1].e2e_s + IDLE_BETWEEN_S
+    return epochs
 
 
 def _seeds(factors: Mapping[str, Any]) -> list[int]:

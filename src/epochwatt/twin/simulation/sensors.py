@@ -1,4 +1,4 @@
-"""What the sensors of a simulated board would have told during an epoch.
+"""Readings that the sensors of a simulated board give during an epoch.
 
 The timeline is exact: four intervals a mini-batch (wait, copy, compute, the rest of the loop), the
 power of each part constant in each. The GPU works and the memory moves in compute only; the cores'
@@ -78,7 +78,7 @@ def timeline(
     util = np.minimum(mean.gpu_busy_s / mean.compute_s, 1.0)
     outside = power.parts(setting.board, mean.clocks, Load(busy, 0.0, 0.0), p)
     inside = power.parts(setting.board, mean.clocks, Load(busy, util, moved), p)
-    parts_w = np.array([[number(w) for w in each] for each in (outside, inside)])
+    parts_w = np.array([[number(w) for w in part_w] for part_w in (outside, inside)])
     return Timeline(bounds_s, factor * parts_w, computing.ravel())
 
 
@@ -144,18 +144,18 @@ def _host(
     e2e_s, workers = number(mean.e2e_s), number(setting.num_workers)
     read_bytes = number(mean.read_share) * setting.n_samples * setting.samples.file_bytes
     used_mib = p["system_mib"] + p["cuda_mib"] + p["worker_mib"] * workers
-    told = {
+    means = {
         "cpu_util_pct": 100.0 * number(mean.cpu_busy_s / mean.e2e_s / mean.clocks.cores),
         "read_iops": read_bytes / BLOCK_BYTES / e2e_s,
         "read_mib_s": read_bytes / _MIB / e2e_s,
         "ram_used_mib": min(used_mib, setting.board.ram_mib),
         "cpu0_mhz": number(mean.clocks.cpu_mhz),
     }
-    values = np.tile(list(told.values()), (len(t_s), 1))
+    values = np.tile(list(means.values()), (len(t_s), 1))
     values[0, :3] = np.nan
     if setting.dvfs:
         values[:, -1] = _first_cluster_mhz(setting, mean, len(t_s), random)
-    return Samples("host", "", _period_s(t_s[-1]), tuple(told), None, t_s + start_s, values)
+    return Samples("host", "", _period_s(t_s[-1]), tuple(means), None, t_s + start_s, values)
 
 
 def _first_cluster_mhz(
@@ -171,11 +171,11 @@ def _board(setting: Setting, mean: Epoch, t_s: NDArray[np.floating], start_s: fl
     """Return clocks and loads; loads are means over a sensor's own window of many kernels."""
     emc_mhz = number(mean.clocks.emc_mhz)
     bandwidth = 1e6 * emc_mhz * setting.board.emc_bytes_per_clock
-    told = {
+    means = {
         "gpu_mhz": number(mean.clocks.gpu_mhz),
         "gpu_util_pct": 100.0 * number(mean.gpu_busy_s / mean.e2e_s),
         "emc_mhz": emc_mhz,
         "emc_util_pct": 100.0 * number(mean.moved_bytes / mean.e2e_s) / bandwidth,
     }
-    values = np.tile(list(told.values()), (len(t_s), 1))
-    return Samples("board", "", _period_s(t_s[-1]), tuple(told), None, t_s + start_s, values)
+    values = np.tile(list(means.values()), (len(t_s), 1))
+    return Samples("board", "", _period_s(t_s[-1]), tuple(means), None, t_s + start_s, values)

@@ -1,4 +1,4 @@
-"""What a simulation gives: epochs as a measurement would have seen them."""
+"""A simulated epoch, as a measurement would have seen it."""
 
 from typing import NamedTuple
 

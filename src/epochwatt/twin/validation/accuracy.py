@@ -1,4 +1,4 @@
-"""How far the simulated boards are off, by what was left out: `results/twin/groupings.csv`.
+"""Errors of the simulated boards, by what was left out: `results/twin/groupings.csv`.
 
 The median error of times, of stalls among them, and of energies and powers, for each grouping of
 `published/groupings.py`, beside that by take-away. Its interval is a bootstrap over the groups,
@@ -71,9 +71,9 @@ def accuracies(rows: Sequence[Row], groups: Mapping[str, Mapping[str, str]]) -> 
     rows : of `validate.validate`
     groups : grouping -> published id -> what it is left out with
     """
-    found = []
+    rows_of_groups = []
     for grouping in [name for name in LABELS if name in groups or name == TRANSFER]:
-        own = groups.get(grouping, {})
+        members = groups.get(grouping, {})
         for class_ in CLASSES:
             errors = {
                 row.published_id: error
@@ -82,15 +82,19 @@ def accuracies(rows: Sequence[Row], groups: Mapping[str, Mapping[str, str]]) -> 
                 and (error := row.error_by(grouping)) is not None
             }
             if errors:
-                found.append(_accuracy(grouping, class_, errors, own))
-    return found
+                rows_of_groups.append(_accuracy(grouping, class_, errors, members))
+    return rows_of_groups
 
 
 def _is_of(row: Row, class_: str, is_transfer: bool) -> bool:
     if row.class_.startswith(CONTRADICTS) != is_transfer:
         return False
-    own = row.class_.removeprefix(CONTRADICTS)
-    return own == "time" and row.metric.startswith("stall") if class_ == STALL else own == class_
+    plain_class = row.class_.removeprefix(CONTRADICTS)
+    return (
+        plain_class == "time" and row.metric.startswith("stall")
+        if class_ == STALL
+        else plain_class == class_
+    )
 
 
 def _accuracy(
@@ -118,38 +122,38 @@ def _interval(groups: Sequence[Sequence[float]]) -> tuple[float | None, float | 
     return float(low), float(high)
 
 
-def write_accuracies(path: str, found: Iterable[Accuracy]) -> None:
+def write_accuracies(path: str, rows: Iterable[Accuracy]) -> None:
     """Write `groupings.csv`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for each in found:
-        cells = ("" if value is None else value for value in astuple(each))
+    for row in rows:
+        cells = ("" if value is None else value for value in astuple(row))
         writer.writerow([f"{c:.2f}" if isinstance(c, float) else c for c in cells])
     files.write_bytes(path, text.getvalue().encode())
 
 
-def headline(found: Sequence[Accuracy]) -> str:
+def headline(rows: Sequence[Accuracy]) -> str:
     """Return the range of the medians over all groupings: the accuracy in a sentence."""
-    told = []
+    parts = []
     for class_ in GOAL_CLASSES:
-        medians = [each.median_error_pct for each in found if each.class_ == class_]
+        medians = [row.median_error_pct for row in rows if row.class_ == class_]
         if medians:
-            told.append(f"{CLASS_LABELS[class_]} {min(medians):.0f} to {max(medians):.0f} %")
-    return f"Off in the median, by what is left out: {'; '.join(told)}."
+            parts.append(f"{CLASS_LABELS[class_]} {min(medians):.0f} to {max(medians):.0f} %")
+    return f"Off in the median, by what is left out: {'; '.join(parts)}."
 
 
-def accuracy_table(found: Sequence[Accuracy]) -> list[str]:
+def accuracy_table(rows: Sequence[Accuracy]) -> list[str]:
     """Return a line per grouping: of each class the median, its interval, and of how many."""
-    cells = {(each.grouping, each.class_): _cell(each) for each in found}
+    cells = {(row.grouping, row.class_): _cell(row) for row in rows}
     lines = [f"{'left out':42s}" + "".join(f"{CLASS_LABELS[c]:>32s}" for c in CLASSES)]
     for grouping, label in LABELS.items():
         if any((grouping, c) in cells for c in CLASSES):
-            own = "".join(f"{cells.get((grouping, c), '-'):>32s}" for c in CLASSES)
-            lines.append(f"{label:42s}{own}")
+            line_cells = "".join(f"{cells.get((grouping, c), '-'):>32s}" for c in CLASSES)
+            lines.append(f"{label:42s}{line_cells}")
     return [line.rstrip() for line in lines]
 
 
-def _cell(each: Accuracy) -> str:
-    ends = "" if each.low_pct is None else f" ({each.low_pct:.1f} to {each.high_pct:.1f})"
-    return f"{each.median_error_pct:.1f} %{ends}, n {each.n} in {each.n_groups}"
+def _cell(row: Accuracy) -> str:
+    ends = "" if row.low_pct is None else f" ({row.low_pct:.1f} to {row.high_pct:.1f})"
+    return f"{row.median_error_pct:.1f} %{ends}, n {row.n} in {row.n_groups}"

@@ -80,13 +80,13 @@ class Row:
 
     def beside(self, errors: Mapping[str, float | None]) -> "Row":
         """Return the row with its held-out errors by grouping."""
-        told: dict[str, Any] = {f"{name}_error_pct": error for name, error in errors.items()}
-        return replace(self, **told)
+        columns: dict[str, Any] = {f"{name}_error_pct": error for name, error in errors.items()}
+        return replace(self, **columns)
 
     def error_by(self, grouping: str) -> float | None:
         """Return the held-out error by what is left out; None: it was not left out so."""
-        found = getattr(self, f"{grouping}_error_pct", self.held_out_error_pct)
-        return None if found is None else float(found)
+        error = getattr(self, f"{grouping}_error_pct", self.held_out_error_pct)
+        return None if error is None else float(error)
 
 
 COLUMNS = tuple(field.name.rstrip("_") for field in fields(Row))
@@ -122,21 +122,21 @@ def validate(
         for fact in facts:
             if fact.id in names:
                 by_name[names[fact.id]].append(fact)
-        told: dict[str, tuple[float, ...]] = {}
-        for name, own in by_name.items():
-            told |= predict(own, twin, modes, held_out(twin.parameters, refits, name))
-        return told
+        predictions: dict[str, tuple[float, ...]] = {}
+        for name, members in by_name.items():
+            predictions |= predict(members, twin, modes, held_out(twin.parameters, refits, name))
+        return predictions
 
     without = held_out_with({fact.id: fact.takeaway for fact in facts})
-    others = {name: held_out_with(own) for name, own in groups.items()}
+    others = {name: held_out_with(grouping_folds) for name, grouping_folds in groups.items()}
     return [
         _row(
             fact, rows[fact.id].judged_as, fitted[fact.id], without[fact.id], fact.id in seen
         ).beside(
             {
-                name: error_pct(fact, rows[fact.id].judged_as, told[fact.id])
-                for name, told in others.items()
-                if fact.id in told
+                name: error_pct(fact, rows[fact.id].judged_as, predictions[fact.id])
+                for name, predictions in others.items()
+                if fact.id in predictions
             }
         )
         for fact in facts
@@ -154,10 +154,10 @@ def _row(
         ("" if fact.paper == PAPERS[0] else CONTRADICTS) + class_of(fact, judged_as),
         " ".join(dict.fromkeys(_devices(fact))),
         fact.metric,
-        _told(ends),
-        _told(fitted),
+        _joined(ends),
+        _joined(fitted),
         error_pct(fact, judged_as, fitted),
-        _told(without),
+        _joined(without),
         error_pct(fact, judged_as, without),
         "yes" if seen else "no",
         fact.takeaway,
@@ -181,11 +181,11 @@ def class_of(fact: Fact, judged_as: str) -> str:
     return "energy_power" if fact.unit in ENERGIES else "share"
 
 
-def error_pct(fact: Fact, judged_as: str, told: tuple[float, ...]) -> float | None:
+def error_pct(fact: Fact, judged_as: str, predicted: tuple[float, ...]) -> float | None:
     """Return how far a prediction is from the number, in per cent or points; None for a bound."""
     if judged_as == "ratio":
-        return 100.0 * abs(log_error(fact, told[0]))
-    return abs(told[0] - fact.value) if judged_as == "points" else None
+        return 100.0 * abs(log_error(fact, predicted[0]))
+    return abs(predicted[0] - fact.value) if judged_as == "points" else None
 
 
 def _devices(fact: Fact) -> Iterable[str]:
@@ -194,7 +194,7 @@ def _devices(fact: Fact) -> Iterable[str]:
             yield config["device"]
 
 
-def _told(values: Iterable[float]) -> str:
+def _joined(values: Iterable[float]) -> str:
     return "..".join(f"{value:.6g}" for value in values)
 
 
@@ -275,10 +275,10 @@ def _table(rows: Sequence[Row], key: Callable[[Row], tuple[str, ...]]) -> list[s
         head = f"{'  '.join(group):32s} {len(members):3d}"
         if members[0].judged_as == "bound":
             missed = [row.published_id for row in members if row.met == "no"]
-            told = f"{len(members) - len(missed)} met" + (
+            bounds_met = f"{len(members) - len(missed)} met" + (
                 f"; not: {', '.join(missed)}" if missed else ""
             )
-            lines.append(f"{head}  {told}")
+            lines.append(f"{head}  {bounds_met}")
             continue
         held, fitted = (
             median(map(_error, members)),

@@ -1,4 +1,4 @@
-"""What other priors give: `config/twin/priors.csv`, made by `epochwatt calibrate-twin --priors`.
+"""Accuracy from other priors: `config/twin/priors.csv`, made by `calibrate-twin --priors`.
 
 The priors of the fitted parameters were chosen by people who knew the papers, and with nothing
 fitted they predict as well as the fits do. So part of the held-out accuracy is theirs. How much
@@ -59,17 +59,17 @@ def variants(parameters: Parameters, n: int, seed: int) -> dict[str, Parameters]
     seed : the same gives the same
     """
     p = parameters.candidates()
-    known, rng = {name: p.described[name] for name in p.fitted}, np.random.default_rng(seed)
-    found = {}
+    described, rng = {name: p.described[name] for name in p.fitted}, np.random.default_rng(seed)
+    priors = {}
     for i in range(1, n + 1):
-        signs = rng.choice((-1.0, 1.0), len(known))
+        signs = rng.choice((-1.0, 1.0), len(described))
         moved = {
-            name: {"prior": each.prior * each.factor**sign}
-            for (name, each), sign in zip(known.items(), signs, strict=True)
+            name: {"prior": parameter.prior * parameter.factor**sign}
+            for (name, parameter), sign in zip(described.items(), signs, strict=True)
         }
-        found[f"{SHIFTED} {i}"] = p.told(moved)
-    wider = {name: {"factor": each.factor**WIDER_BY} for name, each in known.items()}
-    return {WIDER: p.told(wider), **found}
+        priors[f"{SHIFTED} {i}"] = p.told(moved)
+    wider = {name: {"factor": parameter.factor**WIDER_BY} for name, parameter in described.items()}
+    return {WIDER: p.told(wider), **priors}
 
 
 def at_priors(parameters: Parameters) -> Parameters:
@@ -85,9 +85,9 @@ def prior_rows(priors: str, fitted: str, rows: Sequence[Row]) -> list[PriorRow]:
         for class_ in GOAL_CLASSES
     }
     return [
-        PriorRow(priors, fitted, SEED, class_, len(own), median(own))
-        for class_, own in errors.items()
-        if own
+        PriorRow(priors, fitted, SEED, class_, len(of_class), median(of_class))
+        for class_, of_class in errors.items()
+        if of_class
     ]
 
 
@@ -105,10 +105,10 @@ def write_priors(folder: Path, rows: Iterable[PriorRow]) -> None:
 
 def load_priors(folder: Path) -> list[PriorRow]:
     """Read `priors.csv`; ConfigError names file and line."""
-    path, found = folder / FILE, []
+    path, rows = folder / FILE, []
     for line, row in read_table(path):
         try:
-            found.append(
+            rows.append(
                 PriorRow(
                     *(row["priors"], row["fitted"], int(row["seed"]), row["class"]),
                     *(int(row["n"]), float(row["median_error_pct"])),
@@ -116,16 +116,16 @@ def load_priors(folder: Path) -> list[PriorRow]:
             )
         except (KeyError, ValueError) as error:
             raise ConfigError(f"{path}, line {line}: {error}\n  do: make validate") from None
-    return found
+    return rows
 
 
 def prior_lines(rows: Sequence[PriorRow]) -> list[str]:
     """Return what other priors give, for people."""
-    told: dict[tuple[str, str], dict[str, float]] = {}
+    errors: dict[tuple[str, str], dict[str, float]] = {}
     for row in rows:
-        told.setdefault((row.priors, row.fitted), {})[row.class_] = row.median_error_pct
+        errors.setdefault((row.priors, row.fitted), {})[row.class_] = row.median_error_pct
     lines = [f"{'priors':42s}{'times':>10s}{'energies and powers':>22s}"]
-    for (priors, fitted), medians in told.items():
+    for (priors, fitted), medians in errors.items():
         label = priors if fitted == "yes" else f"{priors}, nothing fitted"
         time_pct, energy_pct = (f"{medians[class_]:.1f} %" for class_ in GOAL_CLASSES)
         lines.append(f"{label:42s}{time_pct:>10s}{energy_pct:>22s}")

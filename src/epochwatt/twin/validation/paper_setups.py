@@ -1,4 +1,4 @@
-"""What a paper's set-up has of its own, fitted to that paper alone.
+"""Parameters of one paper's set-up, fitted to that paper alone.
 
 HiPCW 2021 and the main paper contradict each other where NX has to read its files again: with one
 worker it stalls for 173 s in the one and for 456 s in the other. One parameter tells them apart:
@@ -40,7 +40,7 @@ Values = dict[str, dict[str, float]]  # take-away held out, or `ALL` -> paramete
 
 def own_parameters(p: Parameters) -> list[str]:
     """Return the names of the parameters that belong to one paper's set-up."""
-    return [name for name, each in p.described.items() if each.source == SOURCE]
+    return [name for name, parameter in p.described.items() if parameter.source == SOURCE]
 
 
 def fit_setups(
@@ -58,8 +58,8 @@ def fit_setups(
     numbers each saw.
     """
     facts = seen_by_setups(published, rows)
-    told = predict(facts, twin, modes, twin.parameters)
-    facts = [fact for fact in facts if fact.id in told]
+    predictions = predict(facts, twin, modes, twin.parameters)
+    facts = [fact for fact in facts if fact.id in predictions]
     kept = {ALL: facts}
     for name, fold in folds.items():
         left = [fact for fact in facts if fact.id not in fold.removed]
@@ -71,9 +71,9 @@ def fit_setups(
 
 def _fitted(facts: Sequence[Fact], twin: Twin, modes: Modes) -> dict[str, float]:
     """Return the value of each parameter that fits best while all others stay as they are."""
-    own = own_parameters(twin.parameters)
+    names = own_parameters(twin.parameters)
     return {name: _best(name, [f for f in facts if name.startswith(f.paper)], twin, modes)
-            for name in own}  # fmt: skip
+            for name in names}  # fmt: skip
 
 
 def _best(name: str, facts: Sequence[Fact], twin: Twin, modes: Modes) -> float:
@@ -82,16 +82,18 @@ def _best(name: str, facts: Sequence[Fact], twin: Twin, modes: Modes) -> float:
     All of it is looked through, since it has more than one minimum: beyond a page cache that holds
     everything nothing changes.
     """
-    each, batch = twin.parameters.described[name], Batch(facts, twin, modes)
+    parameter, batch = twin.parameters.described[name], Batch(facts, twin, modes)
     low, high = -WIDTHS, WIDTHS
     for _ in range(2):
         x = np.linspace(low, high, N_LOOKED)
-        told = batch.predict({**twin.parameters, name: each.prior * each.factor**x})
-        off = misfits_of_sets(facts, told, len(x))
+        predictions = batch.predict(
+            {**twin.parameters, name: parameter.prior * parameter.factor**x}
+        )
+        off = misfits_of_sets(facts, predictions, len(x))
         costs = [_cost([*row, at]) for row, at in zip(off, x, strict=True)]
         best, step = float(x[int(np.argmin(costs))]), float(x[1] - x[0])
         low, high = best - step, best + step
-    return rounded(each.prior * each.factor**best)
+    return rounded(parameter.prior * parameter.factor**best)
 
 
 def _cost(differences: Sequence[float]) -> float:
@@ -104,8 +106,8 @@ def write_setups(folder: Path, values: Values, n_facts: Mapping[str, int]) -> No
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*_HEAD, *values[ALL]])
-    for name, own in values.items():
-        writer.writerow([name, n_facts[name], *(f"{value:.12g}" for value in own.values())])
+    for name, of_fold in values.items():
+        writer.writerow([name, n_facts[name], *(f"{value:.12g}" for value in of_fold.values())])
     path = str(folder / FILE)
     with files.writing("what set-ups have of their own", path):
         files.write_bytes(path, text.getvalue().encode())
@@ -123,12 +125,12 @@ def load_setups(folder: Path, p: Parameters) -> Values:
     ------
     ConfigError : the file is missing, damaged, or of other parameters
     """
-    path, found = folder / FILE, Values()
+    path, setups = folder / FILE, Values()
     for line, row in read_table(path):
         try:
-            found[row["takeaway"]] = {n: float(row[n]) for n in row if n not in _HEAD}
+            setups[row["takeaway"]] = {n: float(row[n]) for n in row if n not in _HEAD}
         except (KeyError, ValueError) as error:
             raise ConfigError(f"{path}, line {line}: {error}\n{_AGAIN}") from None
-    if found.pop(ALL, None) != {name: p[name] for name in own_parameters(p)}:
+    if setups.pop(ALL, None) != {name: p[name] for name in own_parameters(p)}:
         raise ConfigError(f"{path} is of other values than those of parameters.yaml\n{_AGAIN}")
-    return found
+    return setups

@@ -23,7 +23,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.published.folds import POWER_MODES, Fold, Leak
 from epochwatt.published.numbers import read_table
 from epochwatt.records import files
-from epochwatt.twin.calibration.calibrate import N_RANDOM, Fit
+from epochwatt.twin.calibration.calibrate import N_RANDOM, Calibration
 from epochwatt.twin.calibration.evidence import fit_with_evidence
 from epochwatt.twin.calibration.predicted import Fact
 from epochwatt.twin.inputs.clocks import Modes
@@ -47,7 +47,7 @@ def refit(
     modes: Modes,
     say: Callable[[str], None] = lambda line: None,
     n_random: int = N_RANDOM,
-) -> dict[str, Fit]:
+) -> dict[str, Calibration]:
     """Return the fit of each fold that takes a number away, in a process per core.
 
     Folds that leave the same numbers share a fit.
@@ -65,19 +65,24 @@ def refit(
     for name, kept in left.items():
         if len(kept) < len(facts):
             names[tuple(fact.id for fact in kept)].append(name)
-    context, found = multiprocessing.get_context("spawn"), dict[str, Fit]()
+    context, fits = multiprocessing.get_context("spawn"), dict[str, Calibration]()
     with ProcessPoolExecutor(min(os.cpu_count() or 1, len(names) or 1), context) as pool:
         jobs = {
-            pool.submit(fit_with_evidence, left[own[0]], leaks, twin, modes, _silent, n_random): own
-            for own in names.values()
+            pool.submit(
+                fit_with_evidence, left[left_out[0]], leaks, twin, modes, _silent, n_random
+            ): left_out
+            for left_out in names.values()
         }
         for n, job in enumerate(as_completed(jobs), 1):
-            fit, own = job.result(), jobs[job]
-            found |= dict.fromkeys(own, fit)
+            fit, left_out = job.result(), jobs[job]
+            fits |= dict.fromkeys(left_out, fit)
             costs = " ".join(f"{cost:.2f}" for cost in fit.costs)
-            told = f"{fit.n_facts:3d} numbers, {len(fit.parameters.fitted)} parameters"
-            say(f"without {', '.join(own):28s} {told}, objectives {costs}  ({n} of {len(jobs)})")
-    return {name: found[name] for name in left if name in found}
+            summary = f"{fit.n_facts:3d} numbers, {len(fit.parameters.fitted)} parameters"
+            say(
+                f"without {', '.join(left_out):28s} {summary}, objectives {costs}  "
+                f"({n} of {len(jobs)})"
+            )
+    return {name: fits[name] for name in left if name in fits}
 
 
 def _silent(line: str) -> None:
@@ -89,7 +94,7 @@ def without(facts: Sequence[Fact], fold: Fold) -> list[Fact]:
     return [fact for fact in facts if fact.id not in fold.removed]
 
 
-def write_refits(folder: Path, fits: Mapping[str, Fit], kinds: Mapping[str, str]) -> None:
+def write_refits(folder: Path, fits: Mapping[str, Calibration], kinds: Mapping[str, str]) -> None:
     """Write the file, whole or not at all: a row per refit, a column per parameter.
 
     A parameter has a column if any of the refits fits it; others leave it at its prior.
@@ -131,20 +136,20 @@ def load_refits(
     ------
     ConfigError : the file is missing, damaged, or of other parameters
     """
-    path, found = folder / FILE, dict[str, dict[str, float]]()
+    path, refits = folder / FILE, dict[str, dict[str, float]]()
     for line, row in read_table(path):
         names = [name for name in row if name not in _HEAD]
         try:
             if row["kind"] in (ALL, *kinds):
-                found[row["takeaway"]] = {name: float(row[name]) for name in names}
+                refits[row["takeaway"]] = {name: float(row[name]) for name in names}
         except (KeyError, ValueError) as error:
             raise ConfigError(f"{path}, line {line}: {error}\n{_AGAIN}") from None
-    fitted = found.get(ALL, {})
+    fitted = refits.get(ALL, {})
     if fitted != {n: parameters.get(n) for n in fitted} or not fitted.keys() >= {
         *parameters.fitted
     }:
         raise ConfigError(f"{path} is of other fitted values than those beside it\n{_AGAIN}")
-    return found
+    return refits
 
 
 def load_prior_parameters(folder: Path, p: Parameters) -> dict[str, float]:
@@ -194,4 +199,4 @@ def parameter_draws(parameters: Parameters, refits: Refits, n: int, seed: int) -
 
 def _logs(refits: Refits, names: Sequence[str]) -> np.ndarray:
     """Return ln(value), shape (folds, parameters)."""
-    return np.log([[of[n] for n in names] for fold, of in refits.items() if fold != ALL])
+    return np.log([[values[n] for n in names] for fold, values in refits.items() if fold != ALL])

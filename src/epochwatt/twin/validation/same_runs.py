@@ -1,4 +1,4 @@
-"""Which runs of the published numbers are one run to the simulation.
+"""Find published runs that are one run to the simulation.
 
 Two media that are both hidden behind the workers, or DVFS that leaves the clocks where they are,
 give the same epoch. A number of the one then gives away the same number of the other, whatever the
@@ -62,20 +62,24 @@ def write_leaks(folder: Path, published: Published, twin: Twin, modes: Modes) ->
 
 def one_run(published: Published, twin: Twin, modes: Modes) -> dict[Point, Point]:
     """Return of each point that has an equal the first of those which are equal to it."""
-    asked: dict[Point, Measurement] = {}
+    measurements: dict[Point, Measurement] = {}
     for fact in published.facts().values():
-        for own, alone in _points(fact):
-            asked.setdefault(own, alone)
-    told = Batch(asked.values(), twin, modes).predict(
+        for this, alone in _points(fact):
+            measurements.setdefault(this, alone)
+    predictions = Batch(measurements.values(), twin, modes).predict(
         drawn(twin.parameters.candidates(), N_DRAWS, SEED)
     )
-    values = {at: told[alone.id][0] for at, alone in asked.items() if alone.id in told}
-    found: dict[Point, Point] = {}
+    values = {
+        at: predictions[alone.id][0]
+        for at, alone in measurements.items()
+        if alone.id in predictions
+    }
+    same: dict[Point, Point] = {}
     for at in values:
         first = next(other for other in values if _is_same(at, other, values))
         if first != at:
-            found[at] = found.get(first, first)
-    return found
+            same[at] = same.get(first, first)
+    return same
 
 
 def drawn(parameters: Parameters, n: int, seed: int) -> dict[str, Array]:
@@ -88,12 +92,14 @@ def drawn(parameters: Parameters, n: int, seed: int) -> dict[str, Array]:
     n : how many sets
     seed : the same gives the same
     """
-    known, rng = parameters.described, np.random.default_rng(seed)
-    others = [name for name in known if known[name].factor and name not in parameters.fitted]
+    described, rng = parameters.described, np.random.default_rng(seed)
+    others = [
+        name for name in described if described[name].factor and name not in parameters.fitted
+    ]
     steps = {name: rng.uniform(-1.0, 1.0, n) for name in [*parameters.fitted, *others]}
     return {
         **parameters,
-        **{name: known[name].prior * known[name].factor ** x for name, x in steps.items()},
+        **{name: described[name].prior * described[name].factor ** x for name, x in steps.items()},
     }
 
 

@@ -33,15 +33,15 @@ def near_folds(
     """
     alike = np.abs(_cosines(facts, twin, modes)) >= COSINE
     seen = {fact.id for fact in facts}
-    found = {}
+    folds_with_near = {}
     for fold in folds.values():
         if fold.removed & seen:
-            own = [fact.id in fold.ids for fact in facts]
-            near = alike[:, own].any(axis=1)
+            is_in_fold = [fact.id in fold.ids for fact in facts]
+            near = alike[:, is_in_fold].any(axis=1)
             ids = {fact.id for fact, is_near in zip(facts, near, strict=True) if is_near}
             name = f"{NEAR} {fold.takeaway}"
-            found[name] = Fold(name, fold.ids, fold.removed | ids)
-    return found
+            folds_with_near[name] = Fold(name, fold.ids, fold.removed | ids)
+    return folds_with_near
 
 
 def _cosines(facts: Sequence[Fact], twin: Twin, modes: Modes) -> NDArray[np.floating]:

@@ -24,7 +24,7 @@ from epochwatt.published.folds import (
 )
 from epochwatt.published.groupings import fold_of, groupings
 from epochwatt.published.numbers import Published, load_published
-from epochwatt.twin.calibration.calibrate import Fit, misfits, visible
+from epochwatt.twin.calibration.calibrate import Calibration, misfits, visible
 from epochwatt.twin.calibration.evidence import fit_with_evidence
 from epochwatt.twin.calibration.predicted import Fact, predict
 from epochwatt.twin.inputs.clocks import Modes
@@ -116,24 +116,28 @@ def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
     twin = load_twin(folder, {Path(path).stem: path for path in workloads})
     modes = load_modes(list(twin.boards), root)
     facts = visible(published, rows, twin, modes)
-    own, claims = folds(folder), claim_folds(folder)
-    others = {**groupings(published, folder), NEAR: near_folds(own, facts, twin, modes)}
+    by_takeaway, claims = folds(folder), claim_folds(folder)
+    others = {**groupings(published, folder), NEAR: near_folds(by_takeaway, facts, twin, modes)}
     leaks = load_leaks(folder, rows)
-    return Evidence(folder, published, rows, own, claims, others, leaks, twin, modes, facts)
+    return Evidence(folder, published, rows, by_takeaway, claims, others, leaks, twin, modes, facts)
 
 
-def kinds_of_refits(known: Evidence) -> dict[str, str]:
+def kinds_of_refits(evidence: Evidence) -> dict[str, str]:
     """Return the kinds of the refits that are no fold of the cross-validation."""
-    others = {name: kind for kind, own in known.other_folds.items() for name in own}
-    return {**dict.fromkeys(known.claim_folds, CLAIMS), POWER_MODES: PRIOR, **others}
+    others = {name: kind for kind, members in evidence.other_folds.items() for name in members}
+    return {**dict.fromkeys(evidence.claim_folds, CLAIMS), POWER_MODES: PRIOR, **others}
 
 
-def all_folds(known: Evidence) -> dict[str, Fold]:
+def all_folds(evidence: Evidence) -> dict[str, Fold]:
     """Return all that is refitted: take-aways, those of claims, power modes, other groupings."""
-    numbered = {name: fold for name, fold in known.folds.items() if name not in known.claim_folds}
-    prior = {POWER_MODES: power_mode_fold(known.published)}
-    others = {name: fold for own in known.other_folds.values() for name, fold in own.items()}
-    return {**numbered, **known.claim_folds, **prior, **others}
+    numbered = {
+        name: fold for name, fold in evidence.folds.items() if name not in evidence.claim_folds
+    }
+    prior = {POWER_MODES: power_mode_fold(evidence.published)}
+    others = {
+        name: fold for members in evidence.other_folds.values() for name, fold in members.items()
+    }
+    return {**numbered, **evidence.claim_folds, **prior, **others}
 
 
 def refresh_leaks(workloads: Path) -> None:
@@ -143,8 +147,8 @@ def refresh_leaks(workloads: Path) -> None:
     ------
     EpochwattError : a network was not counted yet
     """
-    known = load_evidence(map(str, _counts(workloads)))
-    write_leaks(known.folder, known.published, known.twin, known.modes)
+    evidence = load_evidence(map(str, _counts(workloads)))
+    write_leaks(evidence.folder, evidence.published, evidence.twin, evidence.modes)
 
 
 def _counts(workloads: Path) -> list[Path]:
@@ -165,27 +169,31 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
     workloads : folder of the counts of the networks
     say : is told how it goes, line by line
     """
-    known = load_evidence(map(str, _counts(workloads)))
-    known_to_all = (known.facts, known.leaks, known.twin, known.modes)
+    evidence = load_evidence(map(str, _counts(workloads)))
+    known_to_all = (evidence.facts, evidence.leaks, evidence.twin, evidence.modes)
     fit = fit_with_evidence(*known_to_all, say, N_RANDOM_OF_ALL)
-    twin = replace(known.twin, parameters=fit.parameters)
+    twin = replace(evidence.twin, parameters=fit.parameters)
     if with_folds:
-        again = refit(all_folds(known), known.facts, known.leaks, twin, known.modes, say)
+        again = refit(
+            all_folds(evidence), evidence.facts, evidence.leaks, twin, evidence.modes, say
+        )
         fits = {ALL: fit, **again}
-        write_refits(known.folder, fits, kinds_of_refits(known))
-        refits = load_refits(known.folder, fit.parameters)
+        write_refits(evidence.folder, fits, kinds_of_refits(evidence))
+        refits = load_refits(evidence.folder, fit.parameters)
         fitted = fit.parameters.fitted
-        told = {name: {"spread": spread} for name, spread in spreads(refits, fitted).items()}
-        twin = replace(twin, parameters=fit.parameters.told(told))
-        own, n_facts = fit_setups(known.published, known.rows, known.folds, twin, known.modes)
-        write_setups(known.folder, own, n_facts)
-        twin = replace(twin, parameters=twin.parameters.moved(own[ALL]))
-    write_parameters(known.folder, twin.parameters)
-    known = replace(known, twin=twin)
-    for line in fit_lines(fit, known):
+        spread_of = {name: {"spread": spread} for name, spread in spreads(refits, fitted).items()}
+        twin = replace(twin, parameters=fit.parameters.told(spread_of))
+        setups, n_facts = fit_setups(
+            evidence.published, evidence.rows, evidence.folds, twin, evidence.modes
+        )
+        write_setups(evidence.folder, setups, n_facts)
+        twin = replace(twin, parameters=twin.parameters.moved(setups[ALL]))
+    write_parameters(evidence.folder, twin.parameters)
+    evidence = replace(evidence, twin=twin)
+    for line in fit_lines(fit, evidence):
         say(line)
     if with_folds:
-        for line in ["", *accuracy_lines(known, validation(known))]:
+        for line in ["", *accuracy_lines(evidence, validation(evidence))]:
             say(line)
 
 
@@ -194,70 +202,79 @@ def study_priors(workloads: Path, say: Callable[[str], None]) -> None:
 
     Parameters and errors as of `recalibrate`.
     """
-    known = load_evidence(map(str, _counts(workloads)))
-    p = known.twin.parameters
+    evidence = load_evidence(map(str, _counts(workloads)))
+    p = evidence.twin.parameters
 
     def without_fit(parameters: Parameters) -> list[Row]:
-        twin = replace(known.twin, parameters=at_priors(parameters))
-        return validate(known.published, known.rows, twin, known.modes, {}, {})
+        twin = replace(evidence.twin, parameters=at_priors(parameters))
+        return validate(evidence.published, evidence.rows, twin, evidence.modes, {}, {})
 
-    found = prior_rows(CHOSEN, "no", without_fit(p)) + prior_rows(CHOSEN, "yes", validation(known))
-    judged_by = {row.takeaway for row in validation(known) if row.class_ in GOAL_CLASSES}
-    left_out = {name: fold for name, fold in known.folds.items() if name in judged_by}
+    rows_of_priors = prior_rows(CHOSEN, "no", without_fit(p)) + prior_rows(
+        CHOSEN, "yes", validation(evidence)
+    )
+    judged_by = {row.takeaway for row in validation(evidence) if row.class_ in GOAL_CLASSES}
+    left_out = {name: fold for name, fold in evidence.folds.items() if name in judged_by}
     for name, other in variants(p, N_SHIFTED, SEED).items():
         say(f"priors {name}")
         if name != WIDER:
-            found += prior_rows(name, "no", without_fit(other))
-        twin = replace(known.twin, parameters=other)
-        fits = refit(left_out, known.facts, known.leaks, twin, known.modes, say, n_random=0)
+            rows_of_priors += prior_rows(name, "no", without_fit(other))
+        twin = replace(evidence.twin, parameters=other)
+        fits = refit(
+            left_out, evidence.facts, evidence.leaks, twin, evidence.modes, say, n_random=0
+        )
         refits = {fold: dict(fit.parameters) for fold, fit in fits.items()}
-        rows = validate(known.published, known.rows, twin, known.modes, refits, {})
-        found += prior_rows(name, "yes", rows)
-        write_priors(known.folder, found)
-    for line in prior_lines(found):
+        rows = validate(evidence.published, evidence.rows, twin, evidence.modes, refits, {})
+        rows_of_priors += prior_rows(name, "yes", rows)
+        write_priors(evidence.folder, rows_of_priors)
+    for line in prior_lines(rows_of_priors):
         say(line)
 
 
-def fit_lines(fit: Fit, known: Evidence) -> list[str]:
+def fit_lines(fit: Calibration, evidence: Evidence) -> list[str]:
     """Return the fitted parameters as a table, and the numbers that fit worst."""
-    p = known.twin.parameters
+    p = evidence.twin.parameters
     lines = [f"{'':24s} {'prior':>9s} {'fitted':>9s} {'widths':>7s} {'spread':>7s} serves"]
     for name in p.fitted:
-        each = p.described[name]
-        only = f"  only {each.private_to}" if each.private_to else ""
+        parameter = p.described[name]
+        only = f"  only {parameter.private_to}" if parameter.private_to else ""
         lines.append(
-            f"{name:24s} {each.prior:9.4g} {each.value:9.4g} {widths(each):+7.2f} "
-            f"{each.spread:7.3f} {len(each.serves):3d}{only}"
+            f"{name:24s} {parameter.prior:9.4g} {parameter.value:9.4g} {widths(parameter):+7.2f} "
+            f"{parameter.spread:7.3f} {len(parameter.serves):3d}{only}"
         )
-    told = predict(known.facts, known.twin, known.modes, p)
-    off = misfits(known.facts, told)
+    predictions = predict(evidence.facts, evidence.twin, evidence.modes, p)
+    off = misfits(evidence.facts, predictions)
     lines.append(f"{len(p.fitted)} parameters, {fit.n_facts} numbers, objective {fit.cost:.2f}")
     lines.append(f"worst of {fit.n_facts}, in tolerances:")
     for i in np.argsort(-np.abs(off), kind="stable")[:N_WORST]:
-        fact, found = known.facts[i], "..".join(f"{value:.4g}" for value in told[known.facts[i].id])
+        fact, predicted = (
+            evidence.facts[i],
+            "..".join(f"{value:.4g}" for value in predictions[evidence.facts[i].id]),
+        )
         lines.append(
             f"  {fact.id:13s} {fact.metric:25s} {fact.value:8g} {fact.unit:3s} predicted "
-            f"{found:>8s}  {off[i]:+5.1f}"
+            f"{predicted:>8s}  {off[i]:+5.1f}"
         )
     return lines
 
 
-def widths(each: Parameter) -> float:
+def widths(parameter: Parameter) -> float:
     """Return how many of its prior's widths a fitted value lies from the prior."""
-    return math.log(each.value / each.prior) / math.log(each.factor)
+    return math.log(parameter.value / parameter.prior) / math.log(parameter.factor)
 
 
-def validation(known: Evidence) -> list[Row]:
+def validation(evidence: Evidence) -> list[Row]:
     """Return each published number beside its predictions, by the committed refits."""
-    p, kinds = known.twin.parameters, (FOLD, *known.other_folds)
-    refits = {**load_refits(known.folder, p, kinds), **load_setups(known.folder, p)}
-    groups = {kind: fold_of(own) for kind, own in known.other_folds.items()}
-    return validate(known.published, known.rows, known.twin, known.modes, refits, groups)
+    p, kinds = evidence.twin.parameters, (FOLD, *evidence.other_folds)
+    refits = {**load_refits(evidence.folder, p, kinds), **load_setups(evidence.folder, p)}
+    groups = {kind: fold_of(members) for kind, members in evidence.other_folds.items()}
+    return validate(
+        evidence.published, evidence.rows, evidence.twin, evidence.modes, refits, groups
+    )
 
 
-def grouped(known: Evidence, rows: Sequence[Row]) -> list[Accuracy]:
+def grouped(evidence: Evidence, rows: Sequence[Row]) -> list[Accuracy]:
     """Return how far the rows of `validation` are off, by what was left out."""
-    groups = {kind: fold_of(own) for kind, own in known.other_folds.items()}
+    groups = {kind: fold_of(members) for kind, members in evidence.other_folds.items()}
     groups[TAKE_AWAY] = {row.published_id: row.takeaway for row in rows}
     return accuracies(rows, groups)
 
@@ -270,23 +287,23 @@ def write_validation(workloads: Iterable[str], table: str, groupings: str, text:
     workloads : paths of the counts of `MODELS`
     table, groupings, text : paths of what is written
     """
-    known = load_evidence(workloads)
-    rows = validation(known)
+    evidence = load_evidence(workloads)
+    rows = validation(evidence)
     write_rows(table, rows)
-    write_accuracies(groupings, grouped(known, rows))
-    Path(text).write_text("\n".join(accuracy_lines(known, rows)) + "\n", "utf-8")
+    write_accuracies(groupings, grouped(evidence, rows))
+    Path(text).write_text("\n".join(accuracy_lines(evidence, rows)) + "\n", "utf-8")
 
 
-def accuracy_lines(known: Evidence, rows: Sequence[Row]) -> list[str]:
+def accuracy_lines(evidence: Evidence, rows: Sequence[Row]) -> list[str]:
     """Return how accurate the simulated boards are, for people (`validate.summary_lines`)."""
-    said = {row.published_id for row in rows}
+    judged_ids = {row.published_id for row in rows}
     unsaid = [
         fact
-        for fact in known.published.facts().values()
-        if known.rows[fact.id].is_simulable and fact.id not in said
+        for fact in evidence.published.facts().values()
+        if evidence.rows[fact.id].is_simulable and fact.id not in judged_ids
     ]
-    found = grouped(known, rows)
-    lines = ["", headline(found), *accuracy_table(found), ""]
-    if (known.folder / PRIORS).exists():
-        lines += [*prior_lines(load_priors(known.folder)), ""]
-    return summary_lines(rows, len(known.twin.parameters.fitted), unsaid, lines)
+    accuracies = grouped(evidence, rows)
+    lines = ["", headline(accuracies), *accuracy_table(accuracies), ""]
+    if (evidence.folder / PRIORS).exists():
+        lines += [*prior_lines(load_priors(evidence.folder)), ""]
+    return summary_lines(rows, len(evidence.twin.parameters.fitted), unsaid, lines)

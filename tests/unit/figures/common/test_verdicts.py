@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from epochwatt.claims.number_sources import EpochTable
-from epochwatt.claims.verdict import Comparison, Points
+from epochwatt.claims.verdict import Comparison, Percentage
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import style
 from epochwatt.figures.common.verdicts import not_borne_out, said
@@ -52,7 +52,7 @@ def test_an_unknown_claim_is_named():
             "603 here, 456 published",
         ),
         (
-            Comparison("x(m) <= 1", "m=lenet", Points(4.218), "<=", 1, False, -3.2),
+            Comparison("x(m) <= 1", "m=lenet", Percentage(4.218), "<=", 1, False, -3.2),
             "lenet: 4.22 % here, published <= 1",
         ),
         (
@@ -60,7 +60,7 @@ def test_an_unknown_claim_is_named():
             "59.7 < 57.8 is published, and not so here",
         ),
         (
-            Comparison("similar(x)", "", [1.0, 2.5], "similar within", Points(15), False, -2.0),
+            Comparison("similar(x)", "", [1.0, 2.5], "similar within", Percentage(15), False, -2.0),
             "1, 2.5 here, published as alike",
         ),
     ],
@@ -70,7 +70,9 @@ def test_words_of_a_comparison(comparison, words):
 
 
 def test_a_comparison_of_one_network_names_it():
-    told = Comparison("near_pp(f(agx, lenet), 50)", "", Points(67.2), "near", Points(50), False, -1)
+    told = Comparison(
+        "near_pp(f(agx, lenet), 50)", "", Percentage(67.2), "near", Percentage(50), False, -1
+    )
     assert said(told, ["lenet", "resnet"]) == "lenet: 67.2 % here, 50 % published"
     both = told._replace(text="f(lenet) < f(resnet)")
     assert said(both, ["lenet", "resnet"]) == "67.2 % here, 50 % published"

@@ -9,7 +9,7 @@ import pytest
 from epochwatt.errors import ConfigError
 from epochwatt.published.folds import POWER_MODES
 from epochwatt.published.groupings import GROUPINGS
-from epochwatt.twin.calibration.calibrate import Fit
+from epochwatt.twin.calibration.calibrate import Calibration
 from epochwatt.twin.calibration.evidence import fit_with_evidence
 from epochwatt.twin.validation.refits import (
     ALL,
@@ -159,7 +159,7 @@ class TestFile:
         p = only(evidence.twin, "sample_kcycles", "soc_factor").parameters
         moved = {ALL: (470.0, 3.5), "5.1.1": (450.5, 3.25), "5.6": (500.0, 4.0)}
         return {
-            name: Fit(p.moved({"sample_kcycles": a, "soc_factor": b}), 12.345, 99)
+            name: Calibration(p.moved({"sample_kcycles": a, "soc_factor": b}), 12.345, 99)
             for name, (a, b) in moved.items()
         }
 
