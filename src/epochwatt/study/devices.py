@@ -37,8 +37,8 @@ class Devices:
         """Return a device; ConfigError with those there are when it is none."""
         if name not in self._known:
             if name not in self.names():
-                known = ", ".join(self.names()) or "no file"
-                raise ConfigError(f"{where} is {name!r}\n  {DEVICES}/ has: {known}")
+                names = ", ".join(self.names()) or "no file"
+                raise ConfigError(f"{where} is {name!r}\n  {DEVICES}/ has: {names}")
             check_names(where, [name])
             device = _read_device(self.root, name)
             sysroot = os.path.abspath(self.root / device.sysroot)
@@ -57,8 +57,8 @@ class Devices:
 
     def here(self) -> dict[str, Device]:
         """Return the devices whose board is the one at hand (or a fake one that is there)."""
-        found = {name: self.get(name, DEVICES) for name in self.names()}
-        return {name: d for name, d in found.items() if d.board and is_board(d.board, d.sysroot)}
+        devices = {name: self.get(name, DEVICES) for name in self.names()}
+        return {name: d for name, d in devices.items() if d.board and is_board(d.board, d.sysroot)}
 
 
 def read_rows(model: type[T], path: Path) -> dict[str, T]:

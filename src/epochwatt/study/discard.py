@@ -36,10 +36,10 @@ def discard(measured: str, run: str, epoch: int | None) -> list[str]:
     folder = RunFolder(measured, run)
     there = folder.measured()
     if not there:
-        known = sorted(p.name for p in Path(measured).glob("[!.]*") if p.is_dir())
+        runs = sorted(p.name for p in Path(measured).glob("[!.]*") if p.is_dir())
         raise EpochwattError(
             f"nothing is measured of run {run!r}\n  runs in {measured}: "
-            + (first_of(known) or "none")
+            + (first_of(runs) or "none")
         )
     if epoch is not None and epoch not in there:
         raise EpochwattError(

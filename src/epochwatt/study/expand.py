@@ -57,18 +57,18 @@ def _exclusions(path: Path) -> list[Exclusion]:
     if not isinstance(content, list):
         raise ConfigError(f"{EXCLUSIONS}: holds no list\n  allowed: entries with where and reason")
     exclusions = [validated(Exclusion, e, EXCLUSIONS, f"[{i}]") for i, e in enumerate(content)]
-    known = {factor.name: factor.kind for factor in fields.FACTORS}
+    kinds = {factor.name: factor.kind for factor in fields.FACTORS}
     for i, exclusion in enumerate(exclusions):
         for key, value in exclusion.where.items():
-            if key not in known:
+            if key not in kinds:
                 raise ConfigError(
                     f"{EXCLUSIONS}: unknown factor {key!r} in [{i}].where\n"
-                    f"  allowed: {', '.join(known)}"
+                    f"  allowed: {', '.join(kinds)}"
                 )
-            if isinstance(value, str) != (known[key] == "str"):
+            if isinstance(value, str) != (kinds[key] == "str"):
                 raise ConfigError(
                     f"{EXCLUSIONS}: [{i}].where.{key} is {value!r}\n"
-                    f"  allowed: {'a word' if known[key] == 'str' else 'a number'}"
+                    f"  allowed: {'a word' if kinds[key] == 'str' else 'a number'}"
                 )
     return exclusions
 
@@ -150,15 +150,15 @@ def _resolve(
         )
     except ConfigError as error:
         raise ConfigError(f"{STUDIES}: {where}.dataset_source\n  {error}") from None
-    if own := _own_network(row.model, workloads):
-        factors["network"] = own
+    if network := _own_network(row.model, workloads):
+        factors["network"] = network
     factors |= _settings(factors, device, where)
     return fields.with_defaults(factors)
 
 
-def _backend(asked: str, device: Device) -> str:
+def _backend(backend: str, device: Device) -> str:
     """Return what a run really is of: a board whose files lie in a folder is a fake one."""
-    return asked if asked == TWIN or device.sysroot == "/" else "fake"
+    return backend if backend == TWIN or device.sysroot == "/" else "fake"
 
 
 def _settings(factors: dict[str, Any], device: Device, where: str) -> dict[str, Any]:
@@ -182,15 +182,17 @@ def _board_settings(device: Device) -> dict[str, Any]:
 
 def _own_network(model: str, workloads: dict[str, WorkloadRow]) -> dict[str, str]:
     """Return what a row says about a network that is not of this package; it is part of the id."""
-    own = workloads[model].model_dump(include=OWN_KEYS, exclude_defaults=True)
+    keys = workloads[model].model_dump(include=OWN_KEYS, exclude_defaults=True)
     ours = [name for name, row in workloads.items() if not row.build]
-    if own and "build" not in own:
-        raise ConfigError(f"{WORKLOADS}: {model} has {', '.join(own)}\n  allowed only beside build")
-    if own and own.get("like") not in ours:
+    if keys and "build" not in keys:
         raise ConfigError(
-            f"{WORKLOADS}: {model}.like is {own.get('like')!r}\n  allowed: {', '.join(ours)}"
+            f"{WORKLOADS}: {model} has {', '.join(keys)}\n  allowed only beside build"
         )
-    return own
+    if keys and keys.get("like") not in ours:
+        raise ConfigError(
+            f"{WORKLOADS}: {model}.like is {keys.get('like')!r}\n  allowed: {', '.join(ours)}"
+        )
+    return keys
 
 
 def _run(factors: dict[str, Any], epochs: int, study: str, device: Device) -> Run:
@@ -220,15 +222,15 @@ def machine_settings(factors: dict[str, Any], device: Device) -> dict[str, Any]:
     }
 
 
-def _merge(known: Run | None, run: Run) -> Run:
+def _merge(earlier: Run | None, run: Run) -> Run:
     """Return one run for rows that several studies share: most epochs, all studies."""
-    if known is None:
+    if earlier is None:
         return run
-    studies = known.studies + tuple(s for s in run.studies if s not in known.studies)
+    studies = earlier.studies + tuple(s for s in run.studies if s not in earlier.studies)
     return Run(
         **{
-            **known.__dict__,
-            "epochs": max(known.epochs, run.epochs),
+            **earlier.__dict__,
+            "epochs": max(earlier.epochs, run.epochs),
             "studies": studies,
         }
     )

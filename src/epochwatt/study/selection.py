@@ -31,10 +31,10 @@ def asked_names(config: dict[str, Any]) -> list[str]:
     ------
     ConfigError : two lines that name file, key, value and what is allowed
     """
-    asked = validated(Config, config, "config/config.yaml").studies
+    studies = validated(Config, config, "config/config.yaml").studies
     auto = [STARTER] if identify("/") else [*HOST_STUDIES, SIMULATED]
     names: list[str] = []
-    for name in [asked] if isinstance(asked, str) else asked:
+    for name in [studies] if isinstance(studies, str) else studies:
         names += auto if name == "auto" else [name]
     return names
 
@@ -50,11 +50,11 @@ def selected(names: list[str], devices: Devices) -> list[tuple[str, Study]]:
         if name == STARTER:
             chosen += [(STARTER, study) for study in _starters(devices)]
         elif name == PAPER:
-            chosen += [(own, study) for own, study in studies.items() if study.setup != "own"]
+            chosen += [(title, study) for title, study in studies.items() if study.setup != "own"]
         elif name == SIMULATED:
             chosen += [
-                (own, study.model_copy(update={"backend": TWIN}))
-                for own, study in studies.items()
+                (title, study.model_copy(update={"backend": TWIN}))
+                for title, study in studies.items()
                 if study.twin or study.backend == TWIN
             ]
         elif name in studies:

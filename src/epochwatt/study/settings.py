@@ -52,19 +52,19 @@ class Settings:
 
         It is the same one in all figures. Where no spare one is left, a figure asks for it.
         """
-        told, runs = self.plotting.palette, self.table.runs.values()
+        palette, runs = self.plotting.palette, self.table.runs.values()
         drawn = [*self.workloads, *(run.factors["storage"] for run in runs)]
-        own = [name for name in dict.fromkeys(drawn) if name not in told]
-        return told | dict(zip(own, self.plotting.spare, strict=False))
+        missing = [name for name in dict.fromkeys(drawn) if name not in palette]
+        return palette | dict(zip(missing, self.plotting.spare, strict=False))
 
     def figure_runs(self, figure: str, backend: str) -> list[Run]:
         """Return the runs that a figure draws, in order."""
         return [run for run in self.table.of_backend(backend) if self._draws(figure, run)]
 
     def _draws(self, figure: str, run: Run) -> bool:
-        about = self.plotting.figures[figure]
-        return bool(set(run.studies) & set(about.studies)) and all(
-            run.factors[factor] in values for factor, values in about.where.items()
+        settings = self.plotting.figures[figure]
+        return bool(set(run.studies) & set(settings.studies)) and all(
+            run.factors[factor] in values for factor, values in settings.where.items()
         )
 
     def figures(self, backend: str, idle: bool) -> list[str]:
@@ -76,25 +76,25 @@ class Settings:
         """
         return [
             name
-            for name, about in self.plotting.figures.items()
-            if (self.figure_runs(name, backend) if about.studies else idle)
+            for name, settings in self.plotting.figures.items()
+            if (self.figure_runs(name, backend) if settings.studies else idle)
         ]
 
     def drawing(self, figure: str, backend: str) -> dict[str, Any]:
         """Return what a figure's job has to know, as plain values."""
-        about, runs = self.plotting.figures[figure], self.figure_runs(figure, backend)
+        settings, runs = self.plotting.figures[figure], self.figure_runs(figure, backend)
         return {
             "figure": figure,
             "backend": backend,
-            "draw": about.draw,
-            "parameters": about.parameters,
-            "paper": about.paper,
+            "draw": settings.draw,
+            "parameters": settings.parameters,
+            "paper": settings.paper,
             "panels": self.panels(figure),
             "palette": self.palette,
             "titles": self.titles,
             "missing": self.excluded(figure, backend) + self._elsewhere(figure, backend),
             "lacking": self.lacking(figure, backend),
-            "records": {run.id: run.records for run in runs if "records" in about.reads},
+            "records": {run.id: run.records for run in runs if "records" in settings.reads},
         }
 
     def lacking(self, figure: str, backend: str) -> list[str]:
@@ -221,11 +221,11 @@ def drawing_module(figure: Figure) -> str:
     return figure.draw.rpartition(".")[0]
 
 
-def _check_key(where: str, found: str, allowed: Iterable[str]) -> None:
+def _check_key(where: str, key: str, allowed: Iterable[str]) -> None:
     """Refuse a key that is not one of those there are."""
-    if found not in allowed:
+    if key not in allowed:
         raise ConfigError(
-            f"{PLOTTING}: {where}.{found} is not one of them\n  allowed: {', '.join(allowed)}"
+            f"{PLOTTING}: {where}.{key} is not one of them\n  allowed: {', '.join(allowed)}"
         )
 
 

@@ -36,7 +36,9 @@ def explain(error: ValidationError, model: type[BaseModel], path: str, where: st
         allowed = "allowed keys: " + ", ".join(owner.model_fields)
         return f"{path}: unknown key {place!r} (value {first['input']!r})\n  {allowed}"
     if first["type"] == "missing":
-        return f"{path}: key {place!r} is missing\n  it has to be there: {_about(model, first)}"
+        return (
+            f"{path}: key {place!r} is missing\n  it has to be there: {_description(model, first)}"
+        )
     return f"{path}: {place or 'the file'} is {first['input']!r}\n  allowed: {_allowed(first)}"
 
 
@@ -52,7 +54,7 @@ def _allowed(first: Any) -> str:
     return str(first["msg"]).replace("Input should be ", "").replace("Value error, ", "")
 
 
-def _about(model: type[BaseModel], first: Any) -> str:
+def _description(model: type[BaseModel], first: Any) -> str:
     field = _model_at(model, first["loc"][:-1]).model_fields.get(str(first["loc"][-1]))
     return (field and field.description) or "see config/README.md"
 
