@@ -63,7 +63,7 @@ def maker_of(dataset: str, source: str) -> Maker:
     except KeyError:
         makers = ", ".join(f"{d} from {s}" for d, s in sorted(MAKERS))
         raise ConfigError(
-            f"no data set {dataset!r} from source {source!r}; there are: {makers}"
+            f"no data set {dataset!r} from source {source!r}", allowed=makers
         ) from None
 
 

@@ -156,7 +156,7 @@ def claim_folds(folder: Path) -> dict[str, Fold]:
         if unknown := sorted(ids - judged_rows.keys()):
             raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
         if not name or name in folds or not row["why"]:
-            raise ConfigError(f"{path}, line {line}\n  needed: a take-away, once, and why")
+            raise ConfigError(f"{path}, line {line}: needs a take-away, once, and why")
         folds[name] = Fold(name, frozenset(), giving_away(ids, leaks, judged_rows))
     return folds
 
@@ -197,7 +197,8 @@ def judged(folder: Path) -> dict[str, Judged]:
         ):
             raise ConfigError(
                 f"{path}, line {line}: simulable is {row['simulable']!r}, judged_as "
-                f"{row['judged_as']!r}\n  allowed: yes and {', '.join(JUDGED_AS)}; no and nothing"
+                f"{row['judged_as']!r}",
+                allowed=f"yes and {', '.join(JUDGED_AS)}; no and nothing",
             )
         rows[row["published_id"]] = Judged(row["takeaway"], row["judged_as"], row["why"])
     return rows
@@ -227,8 +228,8 @@ def load_leaks(folder: Path, published_ids: Iterable[str]) -> list[Leak]:
             raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
         if len(ids) < 2 or row["rule"] not in RULES or not row["why"]:
             raise ConfigError(
-                f"{path}, line {line} is no leak\n  needed: two ids or more, why, "
-                f"and a rule of: {', '.join(RULES)}"
+                f"{path}, line {line} is no leak: it needs two ids or more, why, and a rule",
+                allowed=RULES,
             )
         leaks.append(Leak(ids, row["rule"], row["why"]))
     return leaks

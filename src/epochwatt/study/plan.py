@@ -182,14 +182,15 @@ def find_run(settings: Settings, run_id: str) -> Run:
     """Return a run of the table; ConfigError with those there are when it is none."""
     for run, reason in settings.table.excluded:
         if run.id == run_id:
-            raise ConfigError(f"run {run_id!r} cannot be had: {reason}\n  said in {EXCLUSIONS}")
+            raise ConfigError(f"run {run_id!r} is excluded: {reason}", where=EXCLUSIONS)
     for run, reason in settings.table.elsewhere:
         if run.id == run_id:
-            raise ConfigError(f"run {run_id!r} is left alone here\n  {reason}")
+            raise ConfigError(f"run {run_id!r} cannot be measured here: {reason}")
     if run_id not in settings.table.runs:
         raise ConfigError(
-            f"no run {run_id!r} in the selected studies\n"
-            f"  there are: {first_of(list(settings.table.runs)) or 'none'} (`epochwatt plan`)"
+            f"no run {run_id!r} in the selected studies",
+            allowed=first_of(list(settings.table.runs)) or "none",
+            do="`epochwatt plan` lists the runs",
         )
     return settings.table[run_id]
 

@@ -178,7 +178,7 @@ def _flag_effects(root: Path) -> dict[str, str]:
     rows = read_rows(Flag, root / FLAGS)
     for flag in rows.keys() ^ fields.FLAGS.keys():
         problem = "is missing" if flag in fields.FLAGS else "is not a flag"
-        raise ConfigError(f"{FLAGS}: {flag!r} {problem}\n  allowed: {', '.join(fields.FLAGS)}")
+        raise ConfigError(f"{flag!r} {problem}", where=FLAGS, allowed=fields.FLAGS)
     return {flag: rows[flag].effect for flag in fields.FLAGS}
 
 
@@ -199,8 +199,7 @@ def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -
         for study in figure.studies:
             if study not in (*studies, STARTER, IMPORTED):
                 raise ConfigError(
-                    f"{PLOTTING}: figures.{name}.studies names {study!r}\n"
-                    f"  {STUDIES} has: {', '.join(studies)}"
+                    f"figures.{name}.studies names {study!r}", where=PLOTTING, allowed=studies
                 )
 
 
@@ -224,9 +223,7 @@ def drawing_module(figure: Figure) -> str:
 def _check_key(where: str, key: str, allowed: Iterable[str]) -> None:
     """Refuse a key that is not one of those there are."""
     if key not in allowed:
-        raise ConfigError(
-            f"{PLOTTING}: {where}.{key} is not one of them\n  allowed: {', '.join(allowed)}"
-        )
+        raise ConfigError(f"unknown {where}.{key}", where=PLOTTING, allowed=list(allowed))
 
 
 ALLOW_ROOT = "EPOCHWATT_ALLOW_ROOT"  # environment variable; for containers and CI
@@ -239,8 +236,9 @@ def refuse_root(table: RunTable) -> None:
     if os.geteuid() == 0 and boards and not os.environ.get(ALLOW_ROOT):
         raise ConfigError(
             "the workflow does not run as root on a board: a job could change anything on it, and "
-            "its files would be root's\n  run it as an ordinary user; `make setup-jetson` lets it "
-            f"set power modes through one small helper. In a container or CI: {ALLOW_ROOT}=1"
+            "its files would be root's",
+            do="run it as an ordinary user; `make setup-jetson` lets it set power modes through a "
+            f"small helper. In a container or CI: {ALLOW_ROOT}=1",
         )
 
 
@@ -248,8 +246,7 @@ def refuse_braces(path: str, what: str) -> None:
     """Refuse a path that Snakemake would take for a pattern; ConfigError says which."""
     if "{" in path or "}" in path:
         raise ConfigError(
-            f"{what} is {path!r}\n  allowed: a path without braces, which Snakemake takes for "
-            "wildcards; rename the folder"
+            f"{what} is {path!r}: Snakemake takes braces for wildcards", do="rename the folder"
         )
 
 

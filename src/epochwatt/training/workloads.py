@@ -61,7 +61,7 @@ def workload_of(factors: Dict[str, Any]) -> Workload:
 
 def _builtin(model: str, where: str) -> Workload:
     if model not in WORKLOADS:
-        raise ConfigError("{} is {!r}\n  allowed: {}".format(where, model, ", ".join(WORKLOADS)))
+        raise ConfigError("{} is {!r}".format(where, model), allowed=WORKLOADS)
     return WORKLOADS[model]
 
 
