@@ -110,7 +110,7 @@ def test_ids_hold_the_names_of_the_functions_and_no_other_id_changed(followed, s
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("  build: own_network.mlp\n", "", "mlp has like\n  allowed only beside build"),
+        ("  build: own_network.mlp\n", "", "mlp has like without build\n  do: add build"),
         ("  like: lenet\n", "  like: alexnet\n", "mlp.like is 'alexnet'\n  allowed: lenet, mobile"),
         ("  like: lenet\n", "", "mlp.like is None\n  allowed: lenet, mobilenet, resnet, vgg11"),
         ("build: own_network.mlp", "build: mlp", "mlp.build is 'mlp'\n  allowed: "),

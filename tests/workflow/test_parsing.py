@@ -17,7 +17,7 @@ def _unknown_factor(checkout):
     checkout.configure(host_pipeline={"epochs": 1, "sweep": [block(num_worker=2)]})
     return (
         "config/studies.yaml: unknown key 'num_worker' in host-pipeline.sweep[0] (value 2)",
-        "allowed keys: device, instance, model,",
+        "allowed: device, instance, model,",
     )
 
 

@@ -63,9 +63,9 @@ def obtain(wanted: list[Wanted], folder: Path, title: str) -> list[Path]:
                 download(file, path)
             except UnreachableError as error:
                 raise missing(wanted, folder, title, str(error)) from error
-        elif file.md5 and (found := md5_of(path)) != file.md5:
+        elif file.md5 and (md5 := md5_of(path)) != file.md5:
             raise DataError(
-                f"{path} has MD5 {found}, that of {title} has {file.md5}: it is cut short or "
+                f"{path} has MD5 {md5}, that of {title} has {file.md5}: it is cut short or "
                 "another file. Remove it and start again"
             )
     return [folder / file.name for file in wanted]
@@ -168,8 +168,8 @@ def _chunks(url: str, response: Any, start: int, total: int | None) -> Iterator[
         n_bytes += len(chunk)
         if time.monotonic() - told_s > TELL_S:
             told_s = time.monotonic()
-            of = f" of {total / 1e6:.0f}" if total else ""
-            log.info("%s: %.0f%s MB", url, n_bytes / 1e6, of)
+            total_mb = f" of {total / 1e6:.0f}" if total else ""
+            log.info("%s: %.0f%s MB", url, n_bytes / 1e6, total_mb)
 
 
 @contextmanager

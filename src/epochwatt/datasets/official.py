@@ -94,9 +94,9 @@ def make_cifar10(folder: Path, n_samples: int, seed: int) -> list[str]:
                 with open(folder / name, "wb") as out:
                     shutil.copyfileobj(_member(tar, f"{CIFAR10_FOLDER}/{name}"), out)
     for name, md5 in CIFAR10_MD5.items():
-        if (found := md5_of(folder / name)) != md5:
+        if (actual := md5_of(folder / name)) != md5:
             raise DataError(
-                f"{name} of CIFAR-10 has MD5 {found}, it should be {md5}. Remove {unpacked} and "
+                f"{name} of CIFAR-10 has MD5 {actual}, it should be {md5}. Remove {unpacked} and "
                 "start again"
             )
     return list(CIFAR10_MD5)

@@ -61,9 +61,9 @@ def maker_of(dataset: str, source: str) -> Maker:
     try:
         return MAKERS[dataset, source]
     except KeyError:
-        known = ", ".join(f"{d} from {s}" for d, s in sorted(MAKERS))
+        makers = ", ".join(f"{d} from {s}" for d, s in sorted(MAKERS))
         raise ConfigError(
-            f"no data set {dataset!r} from source {source!r}; there are: {known}"
+            f"no data set {dataset!r} from source {source!r}", allowed=makers
         ) from None
 
 

@@ -27,14 +27,14 @@ def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
     if not board:
         return set()
     mode = board["power_mode"]
-    known = {
+    flags = {
         "mode_not_verified": not mode["verified"],
         "clock_below_request": mode["dvfs"] == "off" and clocks_below(record, samples),
         "gpu_slept": mode["dvfs"] == "on" and gpu_may_have_slept(record),
         "machine_busy": (board["busy_pct"] or 0.0) > BUSY_PCT,
         "settle_timeout": board["settled"] is not None and not board["settled"]["steady"],
     }
-    return {flag for flag, holds in known.items() if holds} | event_flags(record.meta["events"])
+    return {flag for flag, holds in flags.items() if holds} | event_flags(record.meta["events"])
 
 
 def gpu_may_have_slept(record: EpochRecord) -> bool:
@@ -52,25 +52,25 @@ def event_flags(events: dict[str, dict[str, int]]) -> set[str]:
     """Return what happened during the epoch, by the machine's counters before and after it."""
     before, after = events["before"], events["after"]
     grown = {name: after[name] - before[name] for name in before.keys() & after.keys()}
-    known = {
+    flags = {
         "throttled": grown.get("throttle", 0) > 0,
         "over_current": grown.get("over_current", 0) > 0,
         "swap_grown": grown.get("swap_kib", 0) > SWAP_KIB,
     }
-    return {flag for flag, holds in known.items() if holds}
+    return {flag for flag, holds in flags.items() if holds}
 
 
 def clocks_below(record: EpochRecord, samples: Samples) -> bool:
     """Say whether a clock's mean over the epoch is below 95 % of what it was pinned to."""
     wanted = pinned_mhz(record.meta["board"]["power_mode"])
-    found = mean_clocks_mhz(record, samples)
-    return any(found[name] < MET * mhz for name, mhz in wanted.items() if name in found)
+    means_mhz = mean_clocks_mhz(record, samples)
+    return any(means_mhz[name] < MET * mhz for name, mhz in wanted.items() if name in means_mhz)
 
 
 def pinned_mhz(mode: dict[str, Any]) -> dict[str, float]:
     """Return what CPU, GPU and memory were pinned to: the resolved request, else what was read."""
-    told = {**(mode["read_back"] or {}), **(mode["resolved"] or {})}
-    return {k: told[k] for k in ("cpu_mhz", "gpu_mhz", "emc_mhz") if told.get(k)}
+    clocks = {**(mode["read_back"] or {}), **(mode["resolved"] or {})}
+    return {k: clocks[k] for k in ("cpu_mhz", "gpu_mhz", "emc_mhz") if clocks.get(k)}
 
 
 def mean_clocks_mhz(record: EpochRecord, samples: Samples) -> dict[str, float]:
@@ -88,8 +88,8 @@ def mean_clocks_mhz(record: EpochRecord, samples: Samples) -> dict[str, float]:
     cpus = [c for c in samples.get("host", {}) if re.fullmatch(r"cpu[0-9]{1,9}_mhz", c)]
     if online is not None:
         cpus = [column for column in cpus if int(column[3:-4]) in online]
-    found = {"cpu_mhz": [mean("host", column) for column in cpus]}
+    means = {"cpu_mhz": [mean("host", column) for column in cpus]}
     for name in ("gpu_mhz", "emc_mhz"):
-        found[name] = [mean("board", name)] if name in samples.get("board", {}) else []
-    known = {k: [v for v in values if not math.isnan(v)] for k, values in found.items()}
-    return {name: min(values) for name, values in known.items() if values}
+        means[name] = [mean("board", name)] if name in samples.get("board", {}) else []
+    finite = {k: [v for v in values if not math.isnan(v)] for k, values in means.items()}
+    return {name: min(values) for name, values in finite.items() if values}

@@ -164,8 +164,8 @@ def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
     flags = set()
     if overhead_s < -OVERHEAD_TOLERANCE * meta["e2e_s"]:
         flags.add("overhead_negative")
-    told = meta.get("backend") != fields.TWIN and "loss" not in meta.get("unknown", ())
-    if meta["loss"] is None and told:  # the twin learns nothing
+    has_loss = meta.get("backend") != fields.TWIN and "loss" not in meta.get("unknown", ())
+    if meta["loss"] is None and has_loss:  # the twin learns nothing
         flags.add("loss_not_finite")
     return flags
 
@@ -227,5 +227,5 @@ def write_rows(path: str, columns: tuple[str, ...], rows: list[dict[str, Any]]) 
             writer = csv.writer(handle, lineterminator="\n")
             writer.writerow(columns)
             for row in rows:
-                told = dict(row, flags=" ".join(sorted(row["flags"])))
-                writer.writerow([told[name] for name in columns])
+                cells = dict(row, flags=" ".join(sorted(row["flags"])))
+                writer.writerow([cells[name] for name in columns])

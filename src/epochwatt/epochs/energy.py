@@ -145,8 +145,8 @@ def _readings(t_s: ArrayLike, power_w: ArrayLike) -> tuple[Array, Array]:
 def _negative(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float) -> frozenset[str]:
     """Return the flag of readings below zero inside the window, or nothing."""
     t, power = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
-    found = t.shape == power.shape and ((power < 0) & (t >= start_s) & (t <= end_s)).any()
-    return frozenset({"power_negative"} if found else ())
+    is_negative = t.shape == power.shape and ((power < 0) & (t >= start_s) & (t <= end_s)).any()
+    return frozenset({"power_negative"} if is_negative else ())
 
 
 def _unread_s(read: energy_error.Readings) -> Array:

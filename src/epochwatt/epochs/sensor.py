@@ -71,31 +71,34 @@ class Sensor:
 
 
 def sensor_in(
-    about: Mapping[str, Any], table: Mapping[str, Array], window_s: tuple[float, float]
+    source: Mapping[str, Any], table: Mapping[str, Array], window_s: tuple[float, float]
 ) -> Sensor:
     """Return how the sensor of a source reads, as far as its record and its samples tell.
 
     Parameters
     ----------
-    about : the source, in telemetry.json
+    source : the source, in telemetry.json
     table : its samples by column, float (n,)
     window_s : only the readings inside say whether a rail's power moves by more than its step
     """
-    told = sensor_told(about)
-    steps = {name: step for name, step in (told.get("step_w") or {}).items() if name in table}
+    sensor = recorded_sensor(source)
+    steps = {name: step for name, step in (sensor.get("step_w") or {}).items() if name in table}
     inside = (table["t_mono_s"] >= window_s[0]) & (table["t_mono_s"] <= window_s[1])
     rounding_w = None
     if steps and None not in steps.values():
         rails = [table[name][inside] for name in steps]
         rounding_w = rounding_of_sum_w(rails, [float(step) for step in steps.values()])
     return Sensor(
-        told.get("reads"), told.get("averaging_s"), told.get("update_s"), rounding_w=rounding_w
+        sensor.get("reads"),
+        sensor.get("averaging_s"),
+        sensor.get("update_s"),
+        rounding_w=rounding_w,
     )
 
 
-def sensor_told(about: Mapping[str, Any]) -> Mapping[str, Any]:
+def recorded_sensor(source: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a record says of a source's sensor; nothing where it is older than that."""
-    return (about.get("settings") or {}).get("sensor") or {}
+    return (source.get("settings") or {}).get("sensor") or {}
 
 
 def rounding_of_sum_w(rails: Sequence[Array], steps_w: Sequence[float]) -> float:

@@ -117,11 +117,11 @@ def _weighted(
     squares, and possible biases: rounding, lost readings, stalls too short, regular instants, what
     a filter keeps from before its reach.
     """
-    own = weights > 0
-    n = _independent(read.t_s[own], max(read.period_s, read.sensor.hold_s))
+    has_weight = weights > 0
+    n = _independent(read.t_s[has_weight], max(read.period_s, read.sensor.hold_s))
     if n < MIN_READINGS:
         return _none("too few readings are of stalls alone")
-    power, w = read.power_w[own], weights[own]
+    power, w = read.power_w[has_weight], weights[has_weight]
     mean_w = float(w @ power / w.sum())
     variance_w2 = float(w**2 @ (power - mean_w) ** 2) / float(w.sum()) ** 2
     sd_w = math.sqrt(variance_w2 * power.size / (n - 1))

@@ -16,7 +16,7 @@ from epochwatt.epochs.energy import (
     trapezoid,
 )
 from epochwatt.epochs.placement import stall_times
-from epochwatt.epochs.sensor import AGE, Sensor, sensor_in, sensor_told
+from epochwatt.epochs.sensor import AGE, Sensor, recorded_sensor, sensor_in
 from epochwatt.epochs.stalls import StallEnergy, stall_energy
 from epochwatt.epochs.windows import window_mean, window_median
 from epochwatt.errors import DamagedError, RecordError
@@ -57,24 +57,24 @@ def read_all(record: EpochRecord) -> Samples:
     RecordError where it lacks the power that telemetry.json says is in it.
     """
     samples = {}
-    for name, about in record.telemetry.get("sources", {}).items():
+    for name, source in record.telemetry.get("sources", {}).items():
         samples[name] = read_samples(record.folder, name)
         path = samples_path(record.folder, name)
-        n_rows, n_least = len(samples[name]["t_mono_s"]), _n_written(about)
+        n_rows, n_least = len(samples[name]["t_mono_s"]), _n_written(source)
         if n_rows < n_least:
             raise DamagedError(f"{path} has {n_rows} rows; {n_least} were written")
-        if about["scope"] and about["total"] and about["total"] not in samples[name]:
-            raise RecordError(f"{path} has no column {about['total']}, which telemetry.json names")
-        if about["scope"] and about["total"] and "tail_s" not in record.meta:
+        if source["scope"] and source["total"] and source["total"] not in samples[name]:
+            raise RecordError(f"{path} has no column {source['total']}, which telemetry.json names")
+        if source["scope"] and source["total"] and "tail_s" not in record.meta:
             raise RecordError(
                 f"{record.folder}: record.json lacks tail_s, which stall energy needs"
             )
     return samples
 
 
-def _n_written(about: dict[str, Any]) -> int:
+def _n_written(source: dict[str, Any]) -> int:
     """Return how many rows of a source must be in its file, by the sampler's own count."""
-    return int(about.get("n_samples") or 0) - int(about.get("rows_dropped") or 0)
+    return int(source.get("n_samples") or 0) - int(source.get("rows_dropped") or 0)
 
 
 def usage(record: EpochRecord, samples: Samples) -> dict[str, float | None]:
@@ -87,10 +87,10 @@ def usage(record: EpochRecord, samples: Samples) -> dict[str, float | None]:
         if table is None:
             continue
         mean = rate_mean if name in RATES else window_mean
-        columns[name] = _known(mean(table["t_mono_s"], table[column], *window))
+        columns[name] = _none_if_nan(mean(table["t_mono_s"], table[column], *window))
         if name in MEDIANS:
             median = window_median(table["t_mono_s"], table[column], *window)
-            columns[name.replace("_pct", "_median_pct")] = _known(median)
+            columns[name.replace("_pct", "_median_pct")] = _none_if_nan(median)
     return columns
 
 
@@ -109,25 +109,25 @@ def rate_mean(t_s: np.ndarray, rate: np.ndarray, start_s: float, end_s: float) -
     """
     since_s = np.clip(t_s[:-1], start_s, end_s)
     weights_s = np.clip(t_s[1:], start_s, end_s) - since_s
-    known = np.isfinite(rate[1:]) & (weights_s > 0)
-    if not known.any():
+    usable = np.isfinite(rate[1:]) & (weights_s > 0)
+    if not usable.any():
         return math.nan
-    return float(np.average(rate[1:][known], weights=weights_s[known]))
+    return float(np.average(rate[1:][usable], weights=weights_s[usable]))
 
 
 def energies(record: EpochRecord, samples: Samples) -> list[dict[str, Any]]:
     """Return one row per power scope that was measured, the widest first, with its `flags`."""
     sources = record.telemetry.get("sources", {})
-    found = {
-        about["scope"]: energy_row(record, samples[name], about)
-        for name, about in sources.items()
-        if about["scope"] and about["total"]
+    rows = {
+        source["scope"]: energy_row(record, samples[name], source)
+        for name, source in sources.items()
+        if source["scope"] and source["total"]
     }
-    return [found[scope] for scope in SCOPES if scope in found]
+    return [rows[scope] for scope in SCOPES if scope in rows]
 
 
 def energy_row(
-    record: EpochRecord, table: dict[str, np.ndarray], about: dict[str, Any]
+    record: EpochRecord, table: dict[str, np.ndarray], source: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the energy of one scope.
 
@@ -136,43 +136,43 @@ def energy_row(
     """
     meta = record.meta
     window = meta["t_start_mono_s"], meta["t_end_mono_s"]
-    t_s, power_w = table["t_mono_s"], table[about["total"]]
-    sensor = sensor_in(about, table, window)
+    t_s, power_w = table["t_mono_s"], table[source["total"]]
+    sensor = sensor_in(source, table, window)
     stalls = stall_times(meta, record.minibatch_s)
     starts = None if stalls is None else stalls[0]
     energy = trapezoid(t_s, power_w, *window, sensor, table.get(AGE), starts)
     energy_j, error_pct, method = energy.energy_j, energy.error_pct, TRAPEZOID
-    stall = stall_part(record, table, about["total"], sensor, stalls)
+    stall = stall_part(record, table, source["total"], sensor, stalls)
     counters = [c for c in table if c.startswith("energy_") and c.endswith("_j")]
     if counters:
-        told = sensor_told(about)
-        found = counted(t_s, table[counters[0]], *window, told.get("counter_update_s"))
-        if not math.isnan(found.energy_j):
-            energy_j, method = found.energy_j, COUNTER
+        recorded = recorded_sensor(source)
+        counter = counted(t_s, table[counters[0]], *window, recorded.get("counter_update_s"))
+        if not math.isnan(counter.energy_j):
+            energy_j, method = counter.energy_j, COUNTER
             # a card that looks at a part of the time counts what it has seen
-            sees_all = (told.get("seen_share") or 1.0) >= 1.0
-            both = float(np.maximum(found.error_pct, error_pct))
-            error_pct = found.error_pct if sees_all else both
+            sees_all = (recorded.get("seen_share") or 1.0) >= 1.0
+            both = float(np.maximum(counter.error_pct, error_pct))
+            error_pct = counter.error_pct if sees_all else both
     missing_pct = paper_missing_pct(t_s, power_w, *window)
     paper_wh = paper_energy_wh(t_s, power_w, *window)
     if lacks_much(missing_pct, window[1] - window[0]):
         paper_wh = math.nan
-    flags = power_flags(about, energy.flags)
+    flags = power_flags(source, energy.flags)
     if stalls is None:
         flags.add("stalls_not_placed")
     elif math.isnan(stall.energy_j) and "power_missing" not in flags:
         flags.add("stall_power_unresolved")
     return {
-        "power_scope": about["scope"],
+        "power_scope": source["scope"],
         "energy_method": method,
-        "sampler_period_s": about["step_mean_s"],
-        "energy_wh": _known(energy_j / J_PER_WH),
-        "energy_error_pct": _known(error_pct),
-        "energy_paper_wh": _known(paper_wh),
-        "energy_paper_missing_pct": _known(missing_pct),
-        "stall_energy_j": _known(stall.energy_j),
-        "stall_energy_error_pct": _known(stall.error_pct),
-        "power_mean_w": _known(mean_power_w(energy_j, meta["e2e_s"])),
+        "sampler_period_s": source["step_mean_s"],
+        "energy_wh": _none_if_nan(energy_j / J_PER_WH),
+        "energy_error_pct": _none_if_nan(error_pct),
+        "energy_paper_wh": _none_if_nan(paper_wh),
+        "energy_paper_missing_pct": _none_if_nan(missing_pct),
+        "stall_energy_j": _none_if_nan(stall.energy_j),
+        "stall_energy_error_pct": _none_if_nan(stall.error_pct),
+        "power_mean_w": _none_if_nan(mean_power_w(energy_j, meta["e2e_s"])),
         "flags": flags,
     }
 
@@ -212,18 +212,18 @@ def stall_part(
     )
 
 
-def power_flags(about: dict[str, Any], found: frozenset[str]) -> set[str]:
+def power_flags(source: dict[str, Any], reading_flags: frozenset[str]) -> set[str]:
     """Return what speaks against a power sensor's readings (names in `fields.FLAGS`)."""
-    flags = set(found)
-    if about["n_negative"]:
+    flags = set(reading_flags)
+    if source["n_negative"]:
         flags.add("power_negative")
-    if about["stuck_s"] > STUCK_S:
+    if source["stuck_s"] > STUCK_S:
         flags.add("power_stuck")
-    sensor = about.get("settings", {}).get("sensor") or {}
+    sensor = source.get("settings", {}).get("sensor") or {}
     if (sensor.get("seen_share") or 1.0) < 1.0:
         flags.add("power_part_time")
-    contradictions = about.get("settings", {}).get("contradictions") or 0
-    if contradictions and contradictions > CONTRADICTED * about.get("n_samples", 0):
+    contradictions = source.get("settings", {}).get("contradictions") or 0
+    if contradictions and contradictions > CONTRADICTED * source.get("n_samples", 0):
         flags.add("power_contradicted")
     return flags
 
@@ -235,16 +235,16 @@ def telemetry_flags(record: EpochRecord) -> set[str]:
     if statistics.get("clock_jumps"):
         flags.add("clock_jumped")
     sources = statistics.get("sources", {}).values()
-    if any(about["rows_dropped"] or about["n_failed"] for about in sources):
+    if any(source["rows_dropped"] or source["n_failed"] for source in sources):
         flags.add("sampler_gap")
     wanted = record.meta.get("factors", {}).get("board_settings", {}).get("power_source", "none")
-    if wanted != "none" and sources and not any(about["scope"] for about in sources):
+    if wanted != "none" and sources and not any(source["scope"] for source in sources):
         flags.add("power_missing")
-    if any(about["scope"] and not about["total"] for about in sources):
+    if any(source["scope"] and not source["total"] for source in sources):
         flags.add("power_total_unknown")
     if record.meta.get("power_refused"):
         flags.add("gpu_power_unknown")
-    if any("fallback" in about.get("settings", {}) for about in sources):
+    if any("fallback" in source.get("settings", {}) for source in sources):
         flags.add("power_source_replaced")
     return flags
 
@@ -278,12 +278,14 @@ def others_pct(record: EpochRecord, host: dict[str, np.ndarray]) -> float:
     window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
     columns = host["cpu_util_pct"], host["tree_cpu_pct"]
     all_pct, ours_pct = (rate_mean(host["t_mono_s"], column, *window) for column in columns)
-    told = record.telemetry
-    n_cpus = told["sources"].get("host", {}).get("settings", {}).get("n_cpus") or 1
-    sampler_pct = 100.0 * told.get("cpu_s", 0.0) / (told.get("wall_s") or math.inf) / n_cpus
+    statistics = record.telemetry
+    n_cpus = statistics["sources"].get("host", {}).get("settings", {}).get("n_cpus") or 1
+    sampler_pct = (
+        100.0 * statistics.get("cpu_s", 0.0) / (statistics.get("wall_s") or math.inf) / n_cpus
+    )
     return all_pct - ours_pct - sampler_pct
 
 
-def _known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     """Return None for what could not be computed: an empty cell, never 0 or nan."""
     return None if math.isnan(value) else value

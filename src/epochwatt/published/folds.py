@@ -134,11 +134,12 @@ def folds(folder: Path) -> dict[str, Fold]:
     """
     rows = judged(folder)
     leaks = load_leaks(folder, rows)
-    own: dict[str, set[str]] = defaultdict(set)
+    by_takeaway: dict[str, set[str]] = defaultdict(set)
     for name, row in rows.items():
-        own[row.takeaway].add(name)
+        by_takeaway[row.takeaway].add(name)
     return {
-        name: Fold(name, frozenset(ids), giving_away(ids, leaks, rows)) for name, ids in own.items()
+        name: Fold(name, frozenset(ids), giving_away(ids, leaks, rows))
+        for name, ids in by_takeaway.items()
     }
 
 
@@ -147,17 +148,17 @@ def claim_folds(folder: Path) -> dict[str, Fold]:
 
     Where nothing that the claims read is published, the fold removes nothing.
     """
-    path, found = folder / READ_BY_CLAIMS, dict[str, Fold]()
-    known = judged(folder)
-    leaks = load_leaks(folder, known)
+    path, folds = folder / READ_BY_CLAIMS, dict[str, Fold]()
+    judged_rows = judged(folder)
+    leaks = load_leaks(folder, judged_rows)
     for line, row in read_table(path):
         ids, name = set(row["published_ids"].split()), row["takeaway"]
-        if unknown := sorted(ids - known.keys()):
+        if unknown := sorted(ids - judged_rows.keys()):
             raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
-        if not name or name in found or not row["why"]:
-            raise ConfigError(f"{path}, line {line}\n  needed: a take-away, once, and why")
-        found[name] = Fold(name, frozenset(), giving_away(ids, leaks, known))
-    return found
+        if not name or name in folds or not row["why"]:
+            raise ConfigError(f"{path}, line {line}: needs a take-away, once, and why")
+        folds[name] = Fold(name, frozenset(), giving_away(ids, leaks, judged_rows))
+    return folds
 
 
 def power_mode_fold(published: Published) -> Fold:
@@ -186,9 +187,9 @@ def _at_other_clocks(fact: Measurement | Relation) -> bool:
 def judged(folder: Path) -> dict[str, Judged]:
     """Return for each published id how it is judged. Parameters and errors as of `folds`."""
     path = folder / FOLDS
-    found: dict[str, Judged] = {}
+    rows: dict[str, Judged] = {}
     for line, row in read_table(path):
-        if found.get(row["published_id"]) or not row["takeaway"]:
+        if rows.get(row["published_id"]) or not row["takeaway"]:
             raise ConfigError(f"{path}, line {line}: {row['published_id']} needs one take-away")
         if (row["simulable"], row["judged_as"]) not in (
             *(("yes", j) for j in JUDGED_AS),
@@ -196,38 +197,39 @@ def judged(folder: Path) -> dict[str, Judged]:
         ):
             raise ConfigError(
                 f"{path}, line {line}: simulable is {row['simulable']!r}, judged_as "
-                f"{row['judged_as']!r}\n  allowed: yes and {', '.join(JUDGED_AS)}; no and nothing"
+                f"{row['judged_as']!r}",
+                allowed=f"yes and {', '.join(JUDGED_AS)}; no and nothing",
             )
-        found[row["published_id"]] = Judged(row["takeaway"], row["judged_as"], row["why"])
-    return found
+        rows[row["published_id"]] = Judged(row["takeaway"], row["judged_as"], row["why"])
+    return rows
 
 
 def load_seen(folder: Path) -> frozenset[str]:
     """Return the ids of the numbers that the fit sees. Parameters and errors as of `folds`."""
-    path, known = folder / SEEN, judged(folder)
+    path, rows = folder / SEEN, judged(folder)
     ids = [(line, row[ID]) for line, row in read_table(path)]
-    if unknown := [(line, name) for line, name in ids if name not in known]:
+    if unknown := [(line, name) for line, name in ids if name not in rows]:
         raise ConfigError(f"{path}, line {unknown[0][0]}: {unknown[0][1]} is not in {FOLDS}")
     return frozenset(name for _, name in ids)
 
 
-def load_leaks(folder: Path, known: Iterable[str]) -> list[Leak]:
+def load_leaks(folder: Path, published_ids: Iterable[str]) -> list[Leak]:
     """Return the sets of numbers that leave together. Errors as of `folds`.
 
     Parameters
     ----------
     folder : config/twin of the checkout
-    known : all published ids
+    published_ids : all published ids
     """
-    path, leaks, all_ids = folder / LEAKS, [], set(known)
+    path, leaks, all_ids = folder / LEAKS, [], set(published_ids)
     for line, row in read_table(path):
         ids = frozenset(row["published_ids"].split())
         if unknown := sorted(ids - all_ids):
             raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
         if len(ids) < 2 or row["rule"] not in RULES or not row["why"]:
             raise ConfigError(
-                f"{path}, line {line} is no leak\n  needed: two ids or more, why, "
-                f"and a rule of: {', '.join(RULES)}"
+                f"{path}, line {line} is no leak: it needs two ids or more, why, and a rule",
+                allowed=RULES,
             )
         leaks.append(Leak(ids, row["rule"], row["why"]))
     return leaks
@@ -263,9 +265,9 @@ def derived_leaks(published: Published, one_run: Mapping[Point, Point] | None = 
     one_run : point -> the point that it is to the simulation; others are themselves
     """
     leaks = _leaks(published, {})
-    told = {leak.ids for leak in leaks}
+    covered = {leak.ids for leak in leaks}
     for leak in _leaks(published, one_run or {}):
-        if not any(leak.ids <= ids for ids in told):
+        if not any(leak.ids <= ids for ids in covered):
             leaks.append(Leak(leak.ids, RULES[2], leak.why))
     return leaks
 
@@ -274,13 +276,13 @@ def _leaks(published: Published, one_run: Mapping[Point, Point]) -> list[Leak]:
     touching: dict[Point, set[str]] = defaultdict(set)  # a value of the point, or an end there
     giving: dict[Point, set[str]] = defaultdict(set)  # its very value, or a share of a run
     for name, fact in published.facts().items():
-        for own in points(fact):
-            at = one_run.get(own, own)
+        for place in points(fact):
+            at = one_run.get(place, place)
             touching[at].add(name)
             if "/" in fact.metric or not (isinstance(fact, Relation) or fact.is_bound):
                 giving[at].add(name)
-    found = {frozenset(ids): _words(at) for at, ids in touching.items()}
-    leaks = [Leak(ids, RULES[0], why) for ids, why in found.items()]
+    reasons = {frozenset(ids): _words(at) for at, ids in touching.items()}
+    leaks = [Leak(ids, RULES[0], why) for ids, why in reasons.items()]
     leaks += [Leak(frozenset(ids), RULES[1], why) for ids, why in _identities(giving)]
     leaks = [leak for leak in leaks if len(leak.ids) > 1]
     return [leak for leak in leaks if not any(leak.ids < other.ids for other in leaks)]
@@ -329,8 +331,8 @@ def _identities(giving: dict[Point, set[str]]) -> Iterator[tuple[set[str], str]]
         for metrics in IDENTITIES:
             members = [giving.get((*run, metric), set()) for metric in metrics]
             if all(members):
-                told = f"{', '.join(metrics)} of one run"
-                yield set().union(*members), f"{told}: {_words(run)}"
+                why = f"{', '.join(metrics)} of one run"
+                yield set().union(*members), f"{why}: {_words(run)}"
 
 
 def _words(point: Point) -> str:
@@ -338,5 +340,7 @@ def _words(point: Point) -> str:
     run = dict(zip(KEYS, point[1:], strict=False))
     short = {"num_workers": "w={}", "batch_size": "bs={}", "epoch": "epoch {}", "dvfs": "dvfs {}"}
     left_out = (None, "kept", "d1", 1.0)
-    said = [short.get(k, "{}").format(v) for k, v in run.items() if k in short or v not in left_out]
-    return " ".join([*said, *map(str, point[1 + len(KEYS) :])])
+    parts = [
+        short.get(k, "{}").format(v) for k, v in run.items() if k in short or v not in left_out
+    ]
+    return " ".join([*parts, *map(str, point[1 + len(KEYS) :])])

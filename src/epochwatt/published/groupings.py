@@ -62,25 +62,25 @@ def groupings(published: Published, folder: Path) -> dict[str, dict[str, Fold]]:
     rows = judged(folder)
     leaks = load_leaks(folder, rows)
     facts = [f for f in published.facts().values() if f.paper == PAPERS[0]]
-    found: dict[str, dict[str, Fold]] = {}
+    folds: dict[str, dict[str, Fold]] = {}
     for grouping, keys in GROUPINGS.items():
-        own = {fact.id: frozenset(keys(fact)) for fact in facts}
+        keys_of = {fact.id: frozenset(keys(fact)) for fact in facts}
         groups: dict[frozenset[str], set[str]] = defaultdict(set)
         for fact in facts:
-            if rows[fact.id].is_simulable and own[fact.id]:
-                groups[own[fact.id]].add(fact.id)
-        found[grouping] = {}
+            if rows[fact.id].is_simulable and keys_of[fact.id]:
+                groups[keys_of[fact.id]].add(fact.id)
+        folds[grouping] = {}
         for group, ids in groups.items():
             name = f"{grouping} {' + '.join(sorted(group))}"
-            touched = {i for i, each in own.items() if each & group}
+            touched = {i for i, fact_keys in keys_of.items() if fact_keys & group}
             removed = giving_away(touched, leaks, rows)
-            found[grouping][name] = Fold(name, frozenset(ids), removed)
-    return found
+            folds[grouping][name] = Fold(name, frozenset(ids), removed)
+    return folds
 
 
 def fold_of(folds: Mapping[str, Fold]) -> dict[str, str]:
     """Return the name of its fold by published id."""
-    return {name: fold for fold, each in folds.items() for name in each.ids}
+    return {id_: name for name, fold in folds.items() for id_ in fold.ids}
 
 
 def _runs(fact: Fact) -> list[Config]:

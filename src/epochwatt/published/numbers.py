@@ -91,13 +91,13 @@ class Fact:
         """Whether it only says where a value lies: a bound, or an interval."""
         return self.value_hi is not None or self.qualifier in BOUNDS
 
-    def is_met(self, found: float) -> bool:
+    def is_met(self, value: float) -> bool:
         """Say whether a value lies within this bound or interval."""
         if self.value_hi is not None:
-            return self.value <= found <= self.value_hi
+            return self.value <= value <= self.value_hi
         if self.qualifier == "less_than":
-            return found < self.value
-        return found <= self.value if self.qualifier == "at_most" else found >= self.value
+            return value < self.value
+        return value <= self.value if self.qualifier == "at_most" else value >= self.value
 
 
 @dataclass(frozen=True)
@@ -190,27 +190,29 @@ def run_key(config: Mapping[str, Any]) -> tuple[Any, ...]:
 def single(config: Mapping[str, Any]) -> list[Config]:
     """Return the configurations of one run each that a configuration with tuples stands for."""
     values = [v if isinstance(v, tuple) else (v,) for v in config.values()]
-    return [_filled(dict(zip(config, each, strict=True))) for each in product(*values)]
+    return [
+        _filled(dict(zip(config, values_of_one, strict=True))) for values_of_one in product(*values)
+    ]
 
 
 def parse_config(text: str) -> Config:
     """Read `key=value;key=value`; `a|b` is a tuple. Raises ValueError that says what is wrong."""
     config: Config = {}
     for part in filter(None, text.split(";")):
-        key, equals, told = part.partition("=")
-        if not equals or key not in KEYS or not told:
+        key, equals, words = part.partition("=")
+        if not equals or key not in KEYS or not words:
             raise ValueError(f"{part!r} is no key=value of: {', '.join(KEYS)}")
         if key in config:
             raise ValueError(f"{key} is named twice")
-        config[key] = _value(key, told)
+        config[key] = _value(key, words)
     return _filled(config)
 
 
-def _value(key: str, told: str) -> Any:
+def _value(key: str, text: str) -> Any:
     try:
-        values = tuple(_TYPES.get(key, str)(each) for each in told.split("|"))
+        values = tuple(_TYPES.get(key, str)(word) for word in text.split("|"))
     except ValueError:
-        raise ValueError(f"{key} is {told!r}, which is no number") from None
+        raise ValueError(f"{key} is {text!r}, which is no number") from None
     return values if len(values) > 1 else values[0]
 
 
@@ -224,12 +226,12 @@ def _filled(config: Config) -> Config:
 
 
 def _measurement(row: Mapping[str, str]) -> Measurement:
-    told = ";".join(f"{key}={row[key]}" for key in KEYS if row.get(key))
+    config = ";".join(f"{key}={row[key]}" for key in KEYS if row.get(key))
     return Measurement(
         **_common(row),
         kind=_one_of(KINDS, "kind", row),
         aggregation=row["aggregation"],
-        config=parse_config(told),
+        config=parse_config(config),
     )
 
 
@@ -271,18 +273,18 @@ def _number(name: str, row: Mapping[str, str]) -> float:
 
 
 def _by_id(path: Path, made: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    by_id: dict[str, Any] = {}
     for line, row in read_table(path):
         try:
             fact = made(row)
-            if fact.id in found:
+            if fact.id in by_id:
                 raise ValueError(f"{fact.id} is there twice")
         except KeyError as error:
             raise ConfigError(f"{path} has no column {error}") from None
         except ValueError as error:
             raise ConfigError(f"{path}, line {line}, {row['id']}: {error}") from None
-        found[fact.id] = fact
-    return found
+        by_id[fact.id] = fact
+    return by_id
 
 
 def read_table(path: Path) -> Iterator[tuple[int, dict[str, str]]]:

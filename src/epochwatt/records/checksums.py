@@ -53,8 +53,8 @@ def fault(path: str, sums: Optional[Dict[str, str]], content: Optional[bytes] = 
     wanted = sums.get(os.path.basename(path))
     if wanted is None:
         return "{} was altered: {} does not list it".format(path, SUMS)
-    found = files.sha256_of(path) if content is None else hashlib.sha256(content).hexdigest()
-    return "" if found == wanted else "{} was altered: its SHA-256 differs".format(path)
+    actual = files.sha256_of(path) if content is None else hashlib.sha256(content).hexdigest()
+    return "" if actual == wanted else "{} was altered: its SHA-256 differs".format(path)
 
 
 def read_checked(path: str, sums: Optional[Dict[str, str]]) -> bytes:

@@ -129,8 +129,8 @@ class RunFolder:
         """Return the numbers of the finished epochs, ascending."""
         if not os.path.isdir(self.path):
             return []
-        found = (re.match(r"epoch-(\d+)$", name) for name in os.listdir(self.path))
-        return sorted(int(match.group(1)) for match in found if match)
+        matches = (re.match(r"epoch-(\d+)$", name) for name in os.listdir(self.path))
+        return sorted(int(match.group(1)) for match in matches if match)
 
     def has(self, epoch: int) -> bool:
         """Say whether the epoch is measured."""
@@ -157,8 +157,8 @@ class RunFolder:
     def _read_attempt(attempt: str) -> Dict[str, Any]:
         """Return when an attempt began; where its file is damaged, when its folder was changed."""
         try:
-            told = files.read_json(os.path.join(attempt, ATTEMPT), record_shapes.ATTEMPT)
-            return {"started_unix_s": told["started_unix_s"]}
+            content = files.read_json(os.path.join(attempt, ATTEMPT), record_shapes.ATTEMPT)
+            return {"started_unix_s": content["started_unix_s"]}
         except RecordError:  # died before it could say when it began
             return {"started_unix_s": os.path.getmtime(attempt)}
 

@@ -21,8 +21,8 @@ _SHOWN = 60  # characters of a value in a message
 class Kind:
     """A kind of plain value: what it is in words, and a function that says whether one is."""
 
-    def __init__(self, about: str, fits: Callable[[Any], bool]) -> None:
-        self.about = about
+    def __init__(self, description: str, fits: Callable[[Any], bool]) -> None:
+        self.description = description
         self.fits = fits
 
 
@@ -54,13 +54,13 @@ def problem(value: Any, shape: Any, place: str = "") -> Optional[str]:
         problems = [problem(value, one, place) for one in shape]
         if None in problems:
             return None
-        inside = [told for told in problems if told and not told.startswith(_at(place) + " is ")]
+        inside = [text for text in problems if text and not text.startswith(_at(place) + " is ")]
         return (inside or [_wrong(value, shape, place)])[0]
     if isinstance(shape, list):
         if not isinstance(value, list):
             return _wrong(value, shape, place)
         parts = (problem(v, shape[0], "{}[{}]".format(place, n)) for n, v in enumerate(value))
-        return next((told for told in parts if told), None)
+        return next((text for text in parts if text), None)
     if isinstance(shape, dict):
         return _problem_of_object(value, shape, place)
     fits = value is None if shape is None else shape.fits(value)
@@ -72,8 +72,8 @@ def _problem_of_object(value: Any, shape: Any, place: str) -> Optional[str]:
         return _wrong(value, shape, place)
     begin = place + "." if place else ""
     if ANY_KEY in shape:
-        told = (problem(v, shape[ANY_KEY], begin + key) for key, v in value.items())
-        return next((one for one in told if one), None)
+        texts = (problem(v, shape[ANY_KEY], begin + key) for key, v in value.items())
+        return next((one for one in texts if one), None)
     for name, inner in shape.items():
         key = name.rstrip("?")
         if key in value:
@@ -93,14 +93,14 @@ def _wrong(value: Any, shape: Any, place: str) -> str:
     shown = ascii(value) if not isinstance(value, float) or math.isfinite(value) else str(value)
     if len(shown) > _SHOWN:
         shown = shown[:_SHOWN] + "..."
-    return "{} is {}, needed: {}".format(_at(place), shown, _about(shape))
+    return "{} is {}, needed: {}".format(_at(place), shown, _described(shape))
 
 
-def _about(shape: Any) -> str:
+def _described(shape: Any) -> str:
     if isinstance(shape, tuple):
-        return " or ".join(_about(one) for one in shape)
+        return " or ".join(_described(one) for one in shape)
     if isinstance(shape, list):
         return "a list"
     if isinstance(shape, dict):
         return "an object"
-    return "null" if shape is None else str(shape.about)
+    return "null" if shape is None else str(shape.description)

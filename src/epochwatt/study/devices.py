@@ -37,8 +37,8 @@ class Devices:
         """Return a device; ConfigError with those there are when it is none."""
         if name not in self._known:
             if name not in self.names():
-                known = ", ".join(self.names()) or "no file"
-                raise ConfigError(f"{where} is {name!r}\n  {DEVICES}/ has: {known}")
+                names = self.names() or [f"none: {DEVICES}/ is empty"]
+                raise ConfigError(f"{where} is {name!r}", allowed=names)
             check_names(where, [name])
             device = _read_device(self.root, name)
             sysroot = os.path.abspath(self.root / device.sysroot)
@@ -50,22 +50,23 @@ class Devices:
         device = self._known[name]
         if taken := device.power_modes.keys() & modes.keys():
             raise ConfigError(
-                f"{DEVICES}/{name}.yaml: power_modes names {', '.join(sorted(taken))}\n"
-                "  allowed: other names; the starter study has modes of these"
+                f"power_modes names {', '.join(sorted(taken))}, like modes of the starter study",
+                where=f"{DEVICES}/{name}.yaml",
+                do="give these modes other names",
             )
         self._known[name] = device.model_copy(update={"power_modes": device.power_modes | modes})
 
     def here(self) -> dict[str, Device]:
         """Return the devices whose board is the one at hand (or a fake one that is there)."""
-        found = {name: self.get(name, DEVICES) for name in self.names()}
-        return {name: d for name, d in found.items() if d.board and is_board(d.board, d.sysroot)}
+        devices = {name: self.get(name, DEVICES) for name in self.names()}
+        return {name: d for name, d in devices.items() if d.board and is_board(d.board, d.sysroot)}
 
 
 def read_rows(model: type[T], path: Path) -> dict[str, T]:
     """Read a YAML file that maps names to entries of one schema."""
     content = read_yaml(path)
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: holds no mapping\n  allowed: one key per entry")
+        raise ConfigError("holds no mapping", where=str(path), allowed="one key per entry")
     shown = str(Path(*path.parts[-2:]))
     return {str(k): validated(model, v, shown, str(k)) for k, v in content.items()}
 
@@ -74,7 +75,7 @@ def check_names(where: str, names: Iterable[str]) -> None:
     """Refuse names that cannot stand in the id of a run, which is also a file name."""
     for name in names:
         if not re.fullmatch(r"[a-zA-Z0-9.]+", name):
-            raise ConfigError(f"{where} has a name {name!r}\n  allowed: letters, digits and dots")
+            raise ConfigError(f"{where} has a name {name!r}", allowed="letters, digits and dots")
 
 
 def _read_device(root: Path, name: str) -> Device:
@@ -87,9 +88,7 @@ def _read_device(root: Path, name: str) -> Device:
     ):
         check_names(f"{shown}: {kind}", words)
     for instance in device.units.keys() - set(device.instances):
-        raise ConfigError(
-            f"{shown}: units names {instance!r}\n  allowed: {', '.join(device.instances)}"
-        )
+        raise ConfigError(f"units names {instance!r}", where=shown, allowed=device.instances)
     if "jetson" in device.backends and not device.board:
-        raise ConfigError(f"{shown}: board is missing\n  it has to be there for backend jetson")
+        raise ConfigError("board is missing", where=shown, do="add it: backend jetson requires it")
     return device

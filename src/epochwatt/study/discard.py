@@ -22,30 +22,26 @@ def discard(measured: str, run: str, epoch: int | None) -> list[str]:
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", run):  # a path would lead out of the folder
         raise EpochwattError(
-            f"{run!r} is no id of a run\n  allowed: small letters, digits, dots and dashes; "
-            "`epochwatt plan` lists them"
+            f"{run!r} is no id of a run",
+            allowed="small letters, digits, dots and dashes",
+            do="`epochwatt plan` lists the ids",
         )
     if (Path(measured) / run / "idle").is_dir():
         return _discard_idle(Path(measured), run)
     if (SIMULATED / run).is_dir() or (SIMULATED / "idle" / run).is_dir():
         raise EpochwattError(
-            f"{run} is simulated: nothing is measured of it\n"
-            "  it is simulated again when anything that it rests on changes, or when it is gone "
-            f"from {SIMULATED}"
+            f"{run} is simulated: nothing is measured of it",
+            do=f"remove it from {SIMULATED}, and it is simulated again",
         )
     folder = RunFolder(measured, run)
     there = folder.measured()
     if not there:
-        known = sorted(p.name for p in Path(measured).glob("[!.]*") if p.is_dir())
+        runs = sorted(p.name for p in Path(measured).glob("[!.]*") if p.is_dir())
         raise EpochwattError(
-            f"nothing is measured of run {run!r}\n  runs in {measured}: "
-            + (first_of(known) or "none")
+            f"nothing is measured of run {run!r}", where=measured, allowed=first_of(runs) or "none"
         )
     if epoch is not None and epoch not in there:
-        raise EpochwattError(
-            f"epoch {epoch} of {run} is not measured\n"
-            f"  measured epochs: {', '.join(map(str, there))}"
-        )
+        raise EpochwattError(f"epoch {epoch} of {run} is not measured", allowed=there)
     # receipts first: one that outlives its epoch would say that it is measured
     for receipt in sorted((RUNS / run).glob("part-*.json")):
         first, last = map(int, receipt.stem.split("-")[1:])

@@ -55,20 +55,22 @@ def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
 def _exclusions(path: Path) -> list[Exclusion]:
     content = read_yaml(path) or []
     if not isinstance(content, list):
-        raise ConfigError(f"{EXCLUSIONS}: holds no list\n  allowed: entries with where and reason")
+        raise ConfigError(
+            "holds no list", where=EXCLUSIONS, allowed="entries with where and reason"
+        )
     exclusions = [validated(Exclusion, e, EXCLUSIONS, f"[{i}]") for i, e in enumerate(content)]
-    known = {factor.name: factor.kind for factor in fields.FACTORS}
+    kinds = {factor.name: factor.kind for factor in fields.FACTORS}
     for i, exclusion in enumerate(exclusions):
         for key, value in exclusion.where.items():
-            if key not in known:
+            if key not in kinds:
                 raise ConfigError(
-                    f"{EXCLUSIONS}: unknown factor {key!r} in [{i}].where\n"
-                    f"  allowed: {', '.join(known)}"
+                    f"unknown factor {key!r} in [{i}].where", where=EXCLUSIONS, allowed=kinds
                 )
-            if isinstance(value, str) != (known[key] == "str"):
+            if isinstance(value, str) != (kinds[key] == "str"):
                 raise ConfigError(
-                    f"{EXCLUSIONS}: [{i}].where.{key} is {value!r}\n"
-                    f"  allowed: {'a word' if known[key] == 'str' else 'a number'}"
+                    f"[{i}].where.{key} is {value!r}",
+                    where=EXCLUSIONS,
+                    allowed="a word" if kinds[key] == "str" else "a number",
                 )
     return exclusions
 
@@ -82,13 +84,12 @@ def _expand(
         for key in block:
             if key not in FactorValues.model_fields:
                 raise ConfigError(
-                    f"{STUDIES}: unknown key {key!r} in {where} (value {block[key]!r})\n"
-                    f"  allowed keys: {', '.join(FactorValues.model_fields)}"
+                    f"unknown key {key!r} in {where} (value {block[key]!r})",
+                    where=STUDIES,
+                    allowed=FactorValues.model_fields,
                 )
             if block[key] == []:
-                raise ConfigError(
-                    f"{STUDIES}: {where}.{key} is []\n  allowed: a value, or a list of at least one"
-                )
+                raise _not_allowed(f"{where}.{key}", [], "a value, or a list of at least one")
         axes = [v if isinstance(v, list) else [v] for v in block.values()]
         for values in product(*axes):
             row = validated(FactorValues, dict(zip(block, values, strict=True)), STUDIES, where)
@@ -103,9 +104,7 @@ def _expand(
 
 
 def _not_allowed(where: str, value: Any, allowed: Any) -> ConfigError:
-    return ConfigError(
-        f"{STUDIES}: {where} is {value!r}\n  allowed: {', '.join(map(str, allowed))}"
-    )
+    return ConfigError(f"{where} is {value!r}", where=STUDIES, allowed=allowed)
 
 
 def _resolve(
@@ -149,16 +148,17 @@ def _resolve(
             factors["dataset"], factors["dataset_source"], factors["dataset_scale"]
         )
     except ConfigError as error:
-        raise ConfigError(f"{STUDIES}: {where}.dataset_source\n  {error}") from None
-    if own := _own_network(row.model, workloads):
-        factors["network"] = own
+        problem = f"{where}.dataset_source: {error.problem}"
+        raise ConfigError(problem, where=STUDIES, allowed=error.allowed) from None
+    if network := _own_network(row.model, workloads):
+        factors["network"] = network
     factors |= _settings(factors, device, where)
     return fields.with_defaults(factors)
 
 
-def _backend(asked: str, device: Device) -> str:
+def _backend(backend: str, device: Device) -> str:
     """Return what a run really is of: a board whose files lie in a folder is a fake one."""
-    return asked if asked == TWIN or device.sysroot == "/" else "fake"
+    return backend if backend == TWIN or device.sysroot == "/" else "fake"
 
 
 def _settings(factors: dict[str, Any], device: Device, where: str) -> dict[str, Any]:
@@ -182,15 +182,17 @@ def _board_settings(device: Device) -> dict[str, Any]:
 
 def _own_network(model: str, workloads: dict[str, WorkloadRow]) -> dict[str, str]:
     """Return what a row says about a network that is not of this package; it is part of the id."""
-    own = workloads[model].model_dump(include=OWN_KEYS, exclude_defaults=True)
+    keys = workloads[model].model_dump(include=OWN_KEYS, exclude_defaults=True)
     ours = [name for name, row in workloads.items() if not row.build]
-    if own and "build" not in own:
-        raise ConfigError(f"{WORKLOADS}: {model} has {', '.join(own)}\n  allowed only beside build")
-    if own and own.get("like") not in ours:
+    if keys and "build" not in keys:
         raise ConfigError(
-            f"{WORKLOADS}: {model}.like is {own.get('like')!r}\n  allowed: {', '.join(ours)}"
+            f"{model} has {', '.join(keys)} without build",
+            where=WORKLOADS,
+            do=f"add build, or remove {', '.join(keys)}",
         )
-    return own
+    if keys and keys.get("like") not in ours:
+        raise ConfigError(f"{model}.like is {keys.get('like')!r}", where=WORKLOADS, allowed=ours)
+    return keys
 
 
 def _run(factors: dict[str, Any], epochs: int, study: str, device: Device) -> Run:
@@ -220,15 +222,15 @@ def machine_settings(factors: dict[str, Any], device: Device) -> dict[str, Any]:
     }
 
 
-def _merge(known: Run | None, run: Run) -> Run:
+def _merge(earlier: Run | None, run: Run) -> Run:
     """Return one run for rows that several studies share: most epochs, all studies."""
-    if known is None:
+    if earlier is None:
         return run
-    studies = known.studies + tuple(s for s in run.studies if s not in known.studies)
+    studies = earlier.studies + tuple(s for s in run.studies if s not in earlier.studies)
     return Run(
         **{
-            **known.__dict__,
-            "epochs": max(known.epochs, run.epochs),
+            **earlier.__dict__,
+            "epochs": max(earlier.epochs, run.epochs),
             "studies": studies,
         }
     )

@@ -34,22 +34,22 @@ class Idle:
 
 def idles(settings: Settings) -> dict[str, Idle]:
     """Return the idle powers by id: of boards that tell them, in each mode of a selected run."""
-    found: dict[str, Idle] = {}
+    wanted: dict[str, Idle] = {}
     for run in settings.table.runs.values():
         seconds = settings.devices.get(run.factors["device"], "the run").idle_s
         if run.factors["backend"] in ("jetson", "fake") and seconds:
             idle = _idle(run, seconds)
             if run.here or os.path.isdir(f"{MEASURED}/{idle.id}/idle"):
-                found.setdefault(idle.id, idle)
-    return found
+                wanted.setdefault(idle.id, idle)
+    return wanted
 
 
 def _idle(run: Run, seconds: float) -> Idle:
     f = run.factors
     settings = {key: f[key] for key in _SETTINGS if key in f}
     place = {key: f[key] for key in _PLACE}
-    told = json.dumps({**place, **settings, "seconds": seconds}, sort_keys=True)
-    digest = hashlib.sha256(told.encode("utf-8")).hexdigest()[:8]
+    identity = json.dumps({**place, **settings, "seconds": seconds}, sort_keys=True)
+    digest = hashlib.sha256(identity.encode("utf-8")).hexdigest()[:8]
     words = ["idle", f["backend"], f["device"], f["instance"], f["power_mode"], f"dvfs{f['dvfs']}"]
     return Idle(
         id="-".join([*words, f"p{fields.PROTOCOL}", digest]).lower(),

@@ -73,8 +73,8 @@ def _expanded(name: str, study: IdleStudy, devices: Devices) -> Iterator[Simulat
             device = devices.get(device_name, f"{where}.device")
             if TWIN not in device.backends:
                 raise ConfigError(
-                    f"{where}.device is {device_name!r}\n"
-                    f"  allowed: a device with {TWIN} among its backends"
+                    f"{where}.device is {device_name!r}",
+                    allowed=f"a device with {TWIN} among its backends",
                 )
             for mode in block.power_mode or list(device.power_modes)[:1]:
                 place = {
@@ -86,19 +86,20 @@ def _expanded(name: str, study: IdleStudy, devices: Devices) -> Iterator[Simulat
 
 def _numbers(device: Device, mode: str, where: str) -> dict[str, Any]:
     """Return cores and clocks of a device's power mode."""
-    found = device.power_modes.get(mode)
-    numbers = found.model_dump(exclude_none=True) if found else {}
+    settings = device.power_modes.get(mode)
+    numbers = settings.model_dump(exclude_none=True) if settings else {}
     if not numbers.keys() >= set(MODE_NUMBERS):
         raise ConfigError(
-            f"{where}.power_mode is {mode!r}\n  allowed: a mode of the device with all of "
-            f"{', '.join(MODE_NUMBERS)}: {', '.join(device.power_modes)}"
+            f"{where}.power_mode is {mode!r}",
+            allowed=f"a mode of the device with all of {', '.join(MODE_NUMBERS)}: "
+            + ", ".join(device.power_modes),
         )
     return numbers
 
 
 def _simulated_idle(place: dict[str, Any], mode: dict[str, Any], study: IdleStudy) -> SimulatedIdle:
-    told = {"place": place, "mode": mode, "scope": study.power_scope, "seconds": study.seconds}
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode("utf-8")).hexdigest()[:8]
+    identity = {"place": place, "mode": mode, "scope": study.power_scope, "seconds": study.seconds}
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("utf-8")).hexdigest()[:8]
     words = [
         *("idle", TWIN, place["device"], place["instance"], place["power_mode"], place["state"]),
         *(study.power_scope, f"p{fields.PROTOCOL}", digest),

@@ -48,8 +48,8 @@ def _other_board(device: Device) -> str | None:
     if not device.board or is_board(device.board, device.sysroot):
         return None
     identity = _identity(device.sysroot)
-    found = f"here is a {identity.model}" if identity else _no_board(device.sysroot)
-    return f"it wants a {device.title}: {found}"
+    here = f"here is a {identity.model}" if identity else _no_board(device.sysroot)
+    return f"it wants a {device.title}: {here}"
 
 
 def _no_board(sysroot: str) -> str:
@@ -79,8 +79,8 @@ def no_medium(storage: Storage) -> str | None:
         return f"nothing is mounted at {storage.mount}"
     device = _block_device(storage.root) if storage.block_device else ""
     if not device.startswith(storage.block_device):
-        found = device or "no block device"
-        return f"{storage.root} lies on {found}, not on {storage.block_device}"
+        actual = device or "no block device"
+        return f"{storage.root} lies on {actual}, not on {storage.block_device}"
     return None
 
 

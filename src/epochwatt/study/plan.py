@@ -31,11 +31,11 @@ def plan_lines(settings: Settings) -> list[str]:
     """
     simulated = settings.table.of_backend(TWIN)
     runs = [run for run in settings.table.runs.values() if not run.is_simulated]
-    known = {run.id: _measured_e2e_s(run) for run in runs}
+    measured_s = {run.id: _measured_e2e_s(run) for run in runs}
     rows, total_s, total_left = [], 0.0, 0
     for run in runs:
         done = _done(run)
-        epoch_s, basis = _epoch_estimate_s(run, known, settings)
+        epoch_s, basis = _epoch_estimate_s(run, measured_s, settings)
         left = run.epochs - len(done)
         left_s = left * epoch_s + _jobs_left(run, done) * JOB_S
         total_s, total_left = total_s + left_s, total_left + left
@@ -105,15 +105,15 @@ def figures_in_want(settings: Settings) -> list[str]:
             continue
         in_part: dict[str, list[str]] = {}
         undrawn: dict[str, list[str]] = {}
-        for figure, about in settings.plotting.figures.items():
-            wanted = [study for study in about.studies if study in settings.paper_studies]
+        for figure, figure_settings in settings.plotting.figures.items():
+            wanted = [study for study in figure_settings.studies if study in settings.paper_studies]
             if lacking := settings.lacking(figure, backend):
                 in_part.setdefault(", ".join(lacking), []).append(figure)
             elif wanted and not settings.figure_runs(figure, backend):
                 undrawn.setdefault(", ".join(wanted), []).append(figure)
         for how, groups in (("drawn in part", in_part), ("not drawn", undrawn)):
-            told = [f"{' '.join(figures)} (no run of {why})" for why, figures in groups.items()]
-            lines += [f"{how}, {backend}: {'; '.join(told)}"] if told else []
+            parts = [f"{' '.join(figures)} (no run of {why})" for why, figures in groups.items()]
+            lines += [f"{how}, {backend}: {'; '.join(parts)}"] if parts else []
     return lines
 
 
@@ -140,17 +140,17 @@ def _measured_e2e_s(run: Run) -> float | None:
 
 
 def _epoch_estimate_s(
-    run: Run, known: dict[str, float | None], settings: Settings
+    run: Run, measured_s: dict[str, float | None], settings: Settings
 ) -> tuple[float, str]:
     """Return seconds per epoch and where they come from: this run, runs like it, or a guess."""
-    own = known[run.id]
-    if own is not None:
-        return own, "imported" if run.factors["imported"] else "measured"
+    own_s = measured_s[run.id]
+    if own_s is not None:
+        return own_s, "imported" if run.factors["imported"] else "measured"
     alike = ("backend", "device", "instance", "model", "recipe")
     others = [
         e2e_s
         for other in settings.table.runs.values()
-        if (e2e_s := known.get(other.id)) is not None
+        if (e2e_s := measured_s.get(other.id)) is not None
         and all(other.factors[k] == run.factors[k] for k in alike)
     ]
     if others:
@@ -182,14 +182,15 @@ def find_run(settings: Settings, run_id: str) -> Run:
     """Return a run of the table; ConfigError with those there are when it is none."""
     for run, reason in settings.table.excluded:
         if run.id == run_id:
-            raise ConfigError(f"run {run_id!r} cannot be had: {reason}\n  said in {EXCLUSIONS}")
+            raise ConfigError(f"run {run_id!r} is excluded: {reason}", where=EXCLUSIONS)
     for run, reason in settings.table.elsewhere:
         if run.id == run_id:
-            raise ConfigError(f"run {run_id!r} is left alone here\n  {reason}")
+            raise ConfigError(f"run {run_id!r} cannot be measured here: {reason}")
     if run_id not in settings.table.runs:
         raise ConfigError(
-            f"no run {run_id!r} in the selected studies\n"
-            f"  there are: {first_of(list(settings.table.runs)) or 'none'} (`epochwatt plan`)"
+            f"no run {run_id!r} in the selected studies",
+            allowed=first_of(list(settings.table.runs)) or "none",
+            do="`epochwatt plan` lists the runs",
         )
     return settings.table[run_id]
 
@@ -241,8 +242,8 @@ def _jobs_about(run_id: str, output: str) -> list[str]:
         part = re.search(r"first=(\d+), last=(\d+)", block)
         name = f"{rule[1]} {part[1]}-{part[2]}" if part else rule[1]
         clauses = reason[1].split("; ")
-        told = [c for c in clauses if run_id in c] or clauses
-        jobs.append(f"{name}: " + "; ".join(_shortened(c, run_id) for c in told))
+        mine = [c for c in clauses if run_id in c] or clauses
+        jobs.append(f"{name}: " + "; ".join(_shortened(c, run_id) for c in mine))
     return jobs
 
 

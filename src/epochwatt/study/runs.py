@@ -91,12 +91,12 @@ def receipt_path(run_id: str, first: int, last: int) -> str:
 
 def canonical_json(factors: dict[str, Any]) -> str:
     """Return the JSON that is hashed: factors that differ from their default, keys sorted."""
-    told = {
+    differing = {
         k: v
         for k, v in factors.items()
         if not (k in fields.FACTOR_DEFAULTS and v == fields.FACTOR_DEFAULTS[k])
     }
-    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return json.dumps(differing, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def run_id(factors: dict[str, Any], canonical: str) -> str:

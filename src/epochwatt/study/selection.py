@@ -31,10 +31,10 @@ def asked_names(config: dict[str, Any]) -> list[str]:
     ------
     ConfigError : two lines that name file, key, value and what is allowed
     """
-    asked = validated(Config, config, "config/config.yaml").studies
+    studies = validated(Config, config, "config/config.yaml").studies
     auto = [STARTER] if identify("/") else [*HOST_STUDIES, SIMULATED]
     names: list[str] = []
-    for name in [asked] if isinstance(asked, str) else asked:
+    for name in [studies] if isinstance(studies, str) else studies:
         names += auto if name == "auto" else [name]
     return names
 
@@ -50,19 +50,22 @@ def selected(names: list[str], devices: Devices) -> list[tuple[str, Study]]:
         if name == STARTER:
             chosen += [(STARTER, study) for study in _starters(devices)]
         elif name == PAPER:
-            chosen += [(own, study) for own, study in studies.items() if study.setup != "own"]
+            chosen += [
+                (study_name, study) for study_name, study in studies.items() if study.setup != "own"
+            ]
         elif name == SIMULATED:
             chosen += [
-                (own, study.model_copy(update={"backend": TWIN}))
-                for own, study in studies.items()
+                (study_name, study.model_copy(update={"backend": TWIN}))
+                for study_name, study in studies.items()
                 if study.twin or study.backend == TWIN
             ]
         elif name in studies:
             chosen.append((name, studies[name]))
         elif name != IMPORTED:  # whose runs are no rows of a study
             raise ConfigError(
-                f"config/config.yaml: studies names {name!r}\n"
-                f"  allowed: {', '.join(GROUPS)}; {STUDIES} has: {', '.join(studies)}"
+                f"studies names {name!r}",
+                where="config/config.yaml",
+                allowed=f"{', '.join(GROUPS)}; {STUDIES} has: {', '.join(studies)}",
             )
     return chosen
 
@@ -75,8 +78,8 @@ def _starters(devices: Devices) -> list[Study]:
         chosen.append(study)
     if not chosen:
         raise ConfigError(
-            "config/config.yaml: studies names 'starter', and no device is at hand: "
-            f"{board_at_hand()}\n  a starter study is made for a Jetson board with a file in "
-            f"{DEVICES}/ (docs/how-to/add-a-board.md)"
+            f"studies names 'starter', and no device is at hand: {board_at_hand()}",
+            where="config/config.yaml",
+            allowed=f"a Jetson board with a file in {DEVICES}/ (docs/how-to/add-a-board.md)",
         )
     return chosen

@@ -52,19 +52,19 @@ class Settings:
 
         It is the same one in all figures. Where no spare one is left, a figure asks for it.
         """
-        told, runs = self.plotting.palette, self.table.runs.values()
+        palette, runs = self.plotting.palette, self.table.runs.values()
         drawn = [*self.workloads, *(run.factors["storage"] for run in runs)]
-        own = [name for name in dict.fromkeys(drawn) if name not in told]
-        return told | dict(zip(own, self.plotting.spare, strict=False))
+        missing = [name for name in dict.fromkeys(drawn) if name not in palette]
+        return palette | dict(zip(missing, self.plotting.spare, strict=False))
 
     def figure_runs(self, figure: str, backend: str) -> list[Run]:
         """Return the runs that a figure draws, in order."""
         return [run for run in self.table.of_backend(backend) if self._draws(figure, run)]
 
     def _draws(self, figure: str, run: Run) -> bool:
-        about = self.plotting.figures[figure]
-        return bool(set(run.studies) & set(about.studies)) and all(
-            run.factors[factor] in values for factor, values in about.where.items()
+        settings = self.plotting.figures[figure]
+        return bool(set(run.studies) & set(settings.studies)) and all(
+            run.factors[factor] in values for factor, values in settings.where.items()
         )
 
     def figures(self, backend: str, idle: bool) -> list[str]:
@@ -76,25 +76,25 @@ class Settings:
         """
         return [
             name
-            for name, about in self.plotting.figures.items()
-            if (self.figure_runs(name, backend) if about.studies else idle)
+            for name, settings in self.plotting.figures.items()
+            if (self.figure_runs(name, backend) if settings.studies else idle)
         ]
 
     def drawing(self, figure: str, backend: str) -> dict[str, Any]:
         """Return what a figure's job has to know, as plain values."""
-        about, runs = self.plotting.figures[figure], self.figure_runs(figure, backend)
+        settings, runs = self.plotting.figures[figure], self.figure_runs(figure, backend)
         return {
             "figure": figure,
             "backend": backend,
-            "draw": about.draw,
-            "parameters": about.parameters,
-            "paper": about.paper,
+            "draw": settings.draw,
+            "parameters": settings.parameters,
+            "paper": settings.paper,
             "panels": self.panels(figure),
             "palette": self.palette,
             "titles": self.titles,
             "missing": self.excluded(figure, backend) + self._elsewhere(figure, backend),
             "lacking": self.lacking(figure, backend),
-            "records": {run.id: run.records for run in runs if "records" in about.reads},
+            "records": {run.id: run.records for run in runs if "records" in settings.reads},
         }
 
     def lacking(self, figure: str, backend: str) -> list[str]:
@@ -178,7 +178,7 @@ def _flag_effects(root: Path) -> dict[str, str]:
     rows = read_rows(Flag, root / FLAGS)
     for flag in rows.keys() ^ fields.FLAGS.keys():
         problem = "is missing" if flag in fields.FLAGS else "is not a flag"
-        raise ConfigError(f"{FLAGS}: {flag!r} {problem}\n  allowed: {', '.join(fields.FLAGS)}")
+        raise ConfigError(f"{flag!r} {problem}", where=FLAGS, allowed=fields.FLAGS)
     return {flag: rows[flag].effect for flag in fields.FLAGS}
 
 
@@ -199,8 +199,7 @@ def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -
         for study in figure.studies:
             if study not in (*studies, STARTER, IMPORTED):
                 raise ConfigError(
-                    f"{PLOTTING}: figures.{name}.studies names {study!r}\n"
-                    f"  {STUDIES} has: {', '.join(studies)}"
+                    f"figures.{name}.studies names {study!r}", where=PLOTTING, allowed=studies
                 )
 
 
@@ -221,12 +220,10 @@ def drawing_module(figure: Figure) -> str:
     return figure.draw.rpartition(".")[0]
 
 
-def _check_key(where: str, found: str, allowed: Iterable[str]) -> None:
+def _check_key(where: str, key: str, allowed: Iterable[str]) -> None:
     """Refuse a key that is not one of those there are."""
-    if found not in allowed:
-        raise ConfigError(
-            f"{PLOTTING}: {where}.{found} is not one of them\n  allowed: {', '.join(allowed)}"
-        )
+    if key not in allowed:
+        raise ConfigError(f"unknown {where}.{key}", where=PLOTTING, allowed=list(allowed))
 
 
 ALLOW_ROOT = "EPOCHWATT_ALLOW_ROOT"  # environment variable; for containers and CI
@@ -239,8 +236,9 @@ def refuse_root(table: RunTable) -> None:
     if os.geteuid() == 0 and boards and not os.environ.get(ALLOW_ROOT):
         raise ConfigError(
             "the workflow does not run as root on a board: a job could change anything on it, and "
-            "its files would be root's\n  run it as an ordinary user; `make setup-jetson` lets it "
-            f"set power modes through one small helper. In a container or CI: {ALLOW_ROOT}=1"
+            "its files would be root's",
+            do="run it as an ordinary user; `make setup-jetson` lets it set power modes through a "
+            f"small helper. In a container or CI: {ALLOW_ROOT}=1",
         )
 
 
@@ -248,8 +246,7 @@ def refuse_braces(path: str, what: str) -> None:
     """Refuse a path that Snakemake would take for a pattern; ConfigError says which."""
     if "{" in path or "}" in path:
         raise ConfigError(
-            f"{what} is {path!r}\n  allowed: a path without braces, which Snakemake takes for "
-            "wildcards; rename the folder"
+            f"{what} is {path!r}: Snakemake takes braces for wildcards", do="rename the folder"
         )
 
 

@@ -35,15 +35,15 @@ def starter(name: str, device: Device) -> tuple[Study, dict[str, PowerMode]]:
     if not media:
         raise ConfigError(
             f"config/devices/{name}.yaml: no medium of storage is there: "
-            + "; ".join(f"{key}: {no_medium(s)}" for key, s in device.storage.items())
-            + "\n  correct storage there: docs/how-to/add-a-storage-medium.md"
+            + "; ".join(f"{key}: {no_medium(s)}" for key, s in device.storage.items()),
+            do="correct `storage` there: docs/how-to/add-a-storage-medium.md",
         )
     clocks = tables(device.sysroot)
     if not clocks.cpu_khz or not clocks.gpu_hz:
         raise ConfigError(
             f"config/devices/{name}.yaml: the board below {device.sysroot} does not list the "
-            "clocks of its CPU or its GPU\n  without them no power mode can be chosen: see "
-            "`epochwatt doctor`"
+            "clocks of its CPU or its GPU, so no power mode can be chosen",
+            do="run `epochwatt doctor`",
         )
     modes = power_modes(clocks, len(cpus(device.sysroot)))
     pipeline = {"num_workers": WORKERS, "batch_size": BATCH_SIZES, "storage": media}

@@ -22,22 +22,24 @@ def validated(model: type[T], value: Any, path: str, where: str = "") -> T:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise ConfigError(explain(error, model, path, where)) from None
+        raise explained(error, model, path, where) from None
 
 
-def explain(error: ValidationError, model: type[BaseModel], path: str, where: str) -> str:
-    """Return two lines: what was found where, and what is allowed."""
+def explained(error: ValidationError, model: type[BaseModel], path: str, where: str) -> ConfigError:
+    """Return the error of the first thing that is wrong, with what is allowed there."""
     # an unknown key first: where a key is misspelt, the right one is missing too
     errors = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
     first = errors[0]
     place = ".".join([where] * bool(where) + [str(part) for part in first["loc"]])
     if first["type"] == "extra_forbidden":
         owner = _model_at(model, first["loc"][:-1])
-        allowed = "allowed keys: " + ", ".join(owner.model_fields)
-        return f"{path}: unknown key {place!r} (value {first['input']!r})\n  {allowed}"
+        problem = f"unknown key {place!r} (value {first['input']!r})"
+        return ConfigError(problem, where=path, allowed=owner.model_fields)
     if first["type"] == "missing":
-        return f"{path}: key {place!r} is missing\n  it has to be there: {_about(model, first)}"
-    return f"{path}: {place or 'the file'} is {first['input']!r}\n  allowed: {_allowed(first)}"
+        do = f"add it: {_description(model, first)}"
+        return ConfigError(f"key {place!r} is missing", where=path, do=do)
+    problem = f"{place or 'the file'} is {first['input']!r}"
+    return ConfigError(problem, where=path, allowed=_allowed(first))
 
 
 def _allowed(first: Any) -> str:
@@ -52,7 +54,7 @@ def _allowed(first: Any) -> str:
     return str(first["msg"]).replace("Input should be ", "").replace("Value error, ", "")
 
 
-def _about(model: type[BaseModel], first: Any) -> str:
+def _description(model: type[BaseModel], first: Any) -> str:
     field = _model_at(model, first["loc"][:-1]).model_fields.get(str(first["loc"][-1]))
     return (field and field.description) or "see config/README.md"
 

@@ -66,8 +66,8 @@ def main(argv: Optional[List[str]] = None) -> int:
     except (OSError, MemoryError, RuntimeError) as error:
         if not _is_refusal(error):
             raise
-        told = "{}: {}".format(type(error).__name__, " ".join(str(error).split()))
-        print(_REFUSED.format(arguments.run, told), file=sys.stderr)
+        message = "{}: {}".format(type(error).__name__, " ".join(str(error).split()))
+        print(_REFUSED.format(arguments.run, message), file=sys.stderr)
         return 1
     return 0
 

@@ -170,9 +170,7 @@ def reader_of(dataset: str) -> Any:
         return resolve(dataset, "the data set")
     if dataset not in READERS:
         raise ConfigError(
-            "no reader for the data set {!r}\n  allowed: {}, or module.Class".format(
-                dataset, ", ".join(READERS)
-            )
+            "no reader for the data set {!r}".format(dataset), allowed=[*READERS, "module.Class"]
         )
     return READERS[dataset]
 

@@ -47,5 +47,5 @@ def _from_driver(index: int, driver: Any) -> Optional[str]:
 
 
 def _from_torch(index: int, torch: Any) -> Optional[str]:
-    told = getattr(torch.cuda.get_device_properties(index), "uuid", None)
-    return None if told is None else str(told)
+    uuid = getattr(torch.cuda.get_device_properties(index), "uuid", None)
+    return None if uuid is None else str(uuid)

@@ -84,7 +84,7 @@ def _observed(machine: Machine, folder: str, seconds: float) -> Dict[str, Any]:
         statistics = sampler.end()
     if statistics["lost"]:
         raise TrainingError("no telemetry: {}. Nothing was measured".format(statistics["reason"]))
-    if not any(about["scope"] for about in statistics["sources"].values()):
+    if not any(source["scope"] for source in statistics["sources"].values()):
         raise TrainingError(
             "this board tells no power, so there is no idle power to measure. `epochwatt doctor` "
             "says why; `idle_s: 0` in config/devices/ leaves it out"
@@ -134,8 +134,8 @@ def main(argv: Optional[List[str]] = None) -> int:
         print("ended by Ctrl-C: {}".format(arguments.idle), file=sys.stderr)
         return 130
     except (OSError, MemoryError) as error:  # a limit on files, memory or descriptors
-        told = "{}: {}; see `ulimit -a`".format(type(error).__name__, error)
-        print("error: {}: {}".format(arguments.idle, told), file=sys.stderr)
+        message = "{}: {}; see `ulimit -a`".format(type(error).__name__, error)
+        print("error: {}: {}".format(arguments.idle, message), file=sys.stderr)
         return 1
     return 0
 

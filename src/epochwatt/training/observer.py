@@ -77,10 +77,10 @@ class Observer:
             "telemetry_lost": statistics["lost"],
             "power_refused": self._sampler.refused,
             "power_scopes": sorted(
-                about["scope"] for about in statistics["sources"].values() if about["scope"]
+                source["scope"] for source in statistics["sources"].values() if source["scope"]
             ),
             "sampler_periods_s": {
-                name: about["step_mean_s"] for name, about in statistics["sources"].items()
+                name: source["step_mean_s"] for name, source in statistics["sources"].items()
             },
         }
 

@@ -40,6 +40,8 @@ def resolve(reference: str, where: str) -> Any:
                 return getattr(module, name)
             problem = "is not there: {} has no {}".format(module.__file__, name)
     raise ConfigError(
-        "{}: {!r} {}\n  allowed: module.name, of a module on the Python path, such as src/ of the "
-        "checkout (docs/tutorials/own-network.md)".format(where, reference, problem)
+        "{!r} {}".format(reference, problem),
+        where=where,
+        allowed="module.name, of a module on the Python path, such as src/ of the checkout "
+        "(docs/tutorials/own-network.md)",
     )

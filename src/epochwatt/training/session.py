@@ -124,7 +124,7 @@ class Session:
         meta.update(checkpoint_set_aside=self.set_aside, stops=stops)
         meta["flags"] = self._flags(epoch, meta)
         self.folder.finish(epoch, meta, minibatch_s)
-        log.info(_told(meta))
+        log.info(_summary(meta))
 
     def __enter__(self) -> "Session":
         return self
@@ -261,7 +261,7 @@ class Session:
         return meta
 
     def _flags(self, epoch: int, meta: Dict[str, Any]) -> List[str]:
-        known = {
+        flags = {
             "cold_process": epoch == self.first_epoch,
             "resumed": meta["resumed"] is not None,
             "warmup_skipped": 0 < epoch == self.first_epoch and self.warmup_s == 0.0,
@@ -271,7 +271,7 @@ class Session:
             "sampler_lost": meta["telemetry_lost"],
             "stopped": has_stopped(meta["stops"]),
         }
-        return sorted(flag for flag, holds in known.items() if holds)
+        return sorted(flag for flag, holds in flags.items() if holds)
 
 
 @contextmanager
@@ -296,7 +296,7 @@ def mean_loss(losses: List[torch.Tensor], n_samples: int, batch_size: int) -> fl
     return sum(size * loss for size, loss in zip(sizes, per_minibatch)) / n_samples
 
 
-def _told(meta: Dict[str, Any]) -> str:
+def _summary(meta: Dict[str, Any]) -> str:
     return (
         "epoch {epoch}: {e2e_s:.3f} s = wait {wait_s:.3f} + copy {copy_s:.3f} + compute "
         "{compute_s:.3f} + overhead {overhead_s:.3f}; loss {loss}".format(

@@ -25,9 +25,9 @@ def noticed_stops() -> Iterator[Dict[str, Any]]:
         stopped does (by SIGSTOP, or Ctrl-Z in a terminal); None: another thread runs this, and
         nothing can be said. `slept_s`: how long the machine was suspended.
     """
-    about: Dict[str, Any] = {"continued": None, "slept_s": None}
+    stops: Dict[str, Any] = {"continued": None, "slept_s": None}
     if threading.current_thread() is not threading.main_thread():
-        yield about
+        yield stops
         return
     with mmap.mmap(-1, 1) as shared:  # forked workers write it, too
 
@@ -37,11 +37,11 @@ def noticed_stops() -> Iterator[Dict[str, Any]]:
         slept_before_s = _slept_s()
         before = signal.signal(signal.SIGCONT, note)
         try:
-            yield about
+            yield stops
         finally:
             signal.signal(signal.SIGCONT, before)
-            about["continued"] = bool(shared[0])
-            about["slept_s"] = max(0.0, _slept_s() - slept_before_s)
+            stops["continued"] = bool(shared[0])
+            stops["slept_s"] = max(0.0, _slept_s() - slept_before_s)
 
 
 def _slept_s() -> float:
@@ -49,6 +49,6 @@ def _slept_s() -> float:
     return time.clock_gettime(_BOOTTIME) - time.monotonic()
 
 
-def has_stopped(about: Dict[str, Any]) -> bool:
+def has_stopped(stops: Dict[str, Any]) -> bool:
     """Say whether the training was stopped, by what `noticed_stops` gave."""
-    return bool(about["continued"]) or (about["slept_s"] or 0.0) > SLEPT_S
+    return bool(stops["continued"]) or (stops["slept_s"] or 0.0) > SLEPT_S

@@ -24,7 +24,7 @@ def libraries() -> Dict[str, Any]:
     `cuda` is the version that torch was built for, `gpu` the name of the GPU that it computed on;
     None: there is none, or `errors` says under `gpu` why it cannot be used.
     """
-    about: Dict[str, Any] = {
+    versions: Dict[str, Any] = {
         "executable": sys.executable,
         "python": platform.python_version(),
         "cuda": None,
@@ -32,19 +32,19 @@ def libraries() -> Dict[str, Any]:
     }
     errors: Dict[str, str] = {}
     for name in LIBRARIES:
-        about[name] = None
+        versions[name] = None
         try:
             module = importlib.import_module(name)
-            about[name] = str(getattr(module, "__version__", "unknown"))
+            versions[name] = str(getattr(module, "__version__", "unknown"))
         except Exception as error:  # noqa: BLE001  a broken library raises what it likes
-            errors[name] = _told(error)
-    if about["torch"] is not None:
+            errors[name] = _one_line(error)
+    if versions["torch"] is not None:
         try:
-            about.update(_gpu())
+            versions.update(_gpu())
         except Exception as error:  # noqa: BLE001  RuntimeError, and those of the driver
-            errors["gpu"] = _told(error)
-    about["errors"] = errors
-    return about
+            errors["gpu"] = _one_line(error)
+    versions["errors"] = errors
+    return versions
 
 
 def _gpu() -> Dict[str, Any]:
@@ -64,7 +64,7 @@ def sample(folder: str, data_path: str, root: str, power: str, seconds: float) -
         return sampler.end()
 
 
-def _told(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join("{}: {}".format(type(error).__name__, error).split())
 
 

@@ -51,17 +51,17 @@ def workload_of(factors: Dict[str, Any]) -> Workload:
     ------
     ConfigError : a name that is not there
     """
-    model, own = factors["model"], factors.get("network")
-    if own is not None:
+    model, network = factors["model"], factors.get("network")
+    if network is not None:
         where = "config/workloads.yaml: {}.".format(model)
-        changes = {k: resolve(own[k], where + k) for k in Workload._fields if k in own}
-        WORKLOADS[model] = _known(own["like"], where + "like")._replace(**changes)
-    return _known(model, "config/workloads.yaml: a row without build")
+        changes = {k: resolve(network[k], where + k) for k in Workload._fields if k in network}
+        WORKLOADS[model] = _builtin(network["like"], where + "like")._replace(**changes)
+    return _builtin(model, "config/workloads.yaml: a row without build")
 
 
-def _known(model: str, where: str) -> Workload:
+def _builtin(model: str, where: str) -> Workload:
     if model not in WORKLOADS:
-        raise ConfigError("{} is {!r}\n  allowed: {}".format(where, model, ", ".join(WORKLOADS)))
+        raise ConfigError("{} is {!r}".format(where, model), allowed=WORKLOADS)
     return WORKLOADS[model]
 
 

@@ -344,7 +344,7 @@ class TestRun:
 @pytest.mark.parametrize(
     ("changes", "found", "allowed"),
     [
-        ({"device": "nx"}, "--device is 'nx'", "config/devices/ has: agx, host"),
+        ({"device": "nx"}, "--device is 'nx'", "allowed: agx, host"),
         ({"device": "host"}, "--device is 'host'", "a device with backend jetson"),
         ({"instance": "d9"}, "--instance is 'd9'", "d1, d2"),
         ({"storage": "hdd"}, "--storage is 'hdd'", "ssd, sd"),

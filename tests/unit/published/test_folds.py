@@ -340,7 +340,7 @@ def copy(tmp_path, twin):
             "overlapping_numbers.csv",
             "identity",
             "magic",
-            "is no leak\n  needed: two ids or more, why",
+            "is no leak: it needs two ids or more, why",
         ),
         (
             "numbers_read_by_claims.csv",
@@ -352,7 +352,7 @@ def copy(tmp_path, twin):
             "numbers_read_by_claims.csv",
             "5.4.3,",
             "5.4.2,",
-            "line 3\n  needed: a take-away, once, and why",
+            "line 3: needs a take-away, once, and why",
         ),
         ("seen.csv", "S5.1.1-02", "S9.9.9-01", "S9.9.9-01 is not in folds.csv"),
     ],

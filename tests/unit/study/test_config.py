@@ -42,7 +42,7 @@ def test_misspelt_key_shows_its_place_its_value_and_the_keys_there_are(checkout,
     assert found == (
         "config/studies.yaml: unknown key 'batchsize' in small.sweep[0] (value [16, 32])"
     )
-    assert allowed.startswith("  allowed keys: device, instance, model, ")
+    assert allowed.startswith("  allowed: device, instance, model, ")
     assert "batch_size" in allowed
 
 
@@ -50,14 +50,14 @@ def test_extra_key_of_a_study_shows_the_keys_there_are(checkout, refused):
     checkout.edit("studies.yaml", "  epochs: 3", "  epochs: 3\n  repeat: 2")
     found, allowed = refused()
     assert found == "config/studies.yaml: unknown key 'small.repeat' (value 2)"
-    assert allowed == "  allowed keys: title, setup, backend, twin, device, epochs, sweep"
+    assert allowed == "  allowed: title, setup, backend, twin, device, epochs, sweep"
 
 
 def test_extra_key_deep_in_a_file_shows_the_keys_of_its_own_level(checkout, refused):
     checkout.edit("plotting.yaml", "fig02a: {", "fig02a: {colour: red, ")
     found, allowed = refused()
     assert "'figures.fig02.panels.fig02a.colour' (value 'red')" in found
-    assert allowed == "  allowed keys: title, width_in, height_in, claims, caption"
+    assert allowed == "  allowed: title, width_in, height_in, claims, caption"
 
 
 def test_missing_key_is_described(checkout, refused):
@@ -121,7 +121,7 @@ class TestValueOfASweep:
         checkout.sweep({"dataset_source": "paper"})
         found, allowed = refused()
         assert "small.sweep[0].dataset_source" in found
-        assert "'paper'" in allowed
+        assert "'paper'" in found
         assert "mnist from digits" in allowed
 
     def test_list_without_values_is_refused(self, checkout, refused):
@@ -134,10 +134,10 @@ class TestValueOfAFile:
 
     CASES: ClassVar = [
         ("studies.yaml", "epochs: 3", "epochs: 0", "small.epochs is 0", "a number >= 1"),
-        ("studies.yaml", "device: host", "device: agx", "small.device is 'agx'", "has: host"),
+        ("studies.yaml", "device: host", "device: agx", "small.device is 'agx'", "allowed: host"),
         ("studies.yaml", "backend: host", "backend: gpu", "small.backend is 'gpu'", "'host'"),
         ("config.yaml", "[small]", "[big]", "names 'big'", "config/studies.yaml has: small"),
-        ("plotting.yaml", "[small]", "[big]", "names 'big'", "config/studies.yaml has: small"),
+        ("plotting.yaml", "[small]", "[big]", "names 'big'", "allowed: small"),
         ("plotting.yaml", "width_in: 5.0", "width_in: 0", "fig02a.width_in is 0", "a number > 0"),
         ("plotting.yaml", "fig02a:", "fig03a:", "panels.fig03a", "fig02, fig02a, fig02b"),
         (

@@ -113,28 +113,26 @@ def test_run_without_results_can_be_discarded(checkout, measure):
 def test_unknown_run_names_the_measured_ones(run):
     with pytest.raises(EpochwattError) as told:
         discard("measured", "host-x", None)
-    first, second = str(told.value).split("\n")
-    assert first == "nothing is measured of run 'host-x'"
-    assert second == f"  runs in measured: {run.id}"
+    assert told.value.problem == "nothing is measured of run 'host-x'"
+    assert (told.value.where, told.value.allowed) == ("measured", run.id)
 
 
 def test_unknown_run_where_nothing_is_measured_says_so(tmp_path):
-    with pytest.raises(EpochwattError, match="measured: none"):
+    with pytest.raises(EpochwattError, match=r"nothing is measured .*\n  allowed: none"):
         discard(str(tmp_path / "measured"), "host-x", None)
 
 
 def test_trash_is_no_run(run):
     discard("measured", run.id, None)
-    with pytest.raises(EpochwattError, match="measured: none"):
+    with pytest.raises(EpochwattError, match=r"nothing is measured .*\n  allowed: none"):
         discard("measured", run.id, None)
 
 
 def test_unknown_epoch_names_the_measured_ones_and_moves_nothing(run):
     with pytest.raises(EpochwattError) as told:
         discard("measured", run.id, 7)
-    first, second = str(told.value).split("\n")
-    assert first == f"epoch 7 of {run.id} is not measured"
-    assert second == "  measured epochs: 0, 1, 2, 3"
+    assert told.value.problem == f"epoch 7 of {run.id} is not measured"
+    assert told.value.allowed == [0, 1, 2, 3]
     assert len(measured(run)) == 4
     assert len(receipts(run)) == 3
 

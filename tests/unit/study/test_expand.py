@@ -110,8 +110,9 @@ class TestDevices:
         assert Devices(agx.path).names() == ["agx", "host"]
 
     def test_that_are_unknown_show_those_there_are(self, agx):
-        with pytest.raises(ConfigError, match="--device is 'orin'\n  config/devices/ has: agx, h"):
+        with pytest.raises(ConfigError, match="--device is 'orin'") as caught:
             Devices(agx.path).get("orin", "--device")
+        assert caught.value.allowed == ["agx", "host"]
 
     def test_are_read_when_they_are_asked_for(self, agx):
         agx.checkout.write("devices/broken.yaml", "title: [")

@@ -242,7 +242,7 @@ class TestRoot:
 
 @pytest.mark.parametrize("path", ["/srv/{x}/y", "a}", "{"])
 def test_path_with_braces_is_refused(path):
-    with pytest.raises(ConfigError, match=r"the checkout is .*\n  allowed: a path without braces"):
+    with pytest.raises(ConfigError, match=r"the checkout is .* braces .*\n  do: rename the folder"):
         refuse_braces(path, "the checkout")
 
 

@@ -273,7 +273,7 @@ def test_energy_that_was_not_measured_is_said(words, refused, store):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--device", "agy"), r"--device is 'agy'\n  config/devices/ has: agx, host"),
+        (("--device", "agy"), r"--device is 'agy'\n  allowed: agx, host"),
         (("--device", "agx-d9"), r"names the instance 'd9'\n  allowed: d1, d2, d3, d4, d5"),
         (("--model", "alexnet"), r"--model is 'alexnet'\n  allowed: lenet, mobilenet"),
         (("--storage", "tape"), r"--storage is 'tape'\n  allowed: ssd, hdd, sd, emmc"),
