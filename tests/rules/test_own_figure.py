@@ -1,4 +1,4 @@
-"""docs/how-to/add-a-figure.md, followed: a function and an entry of plotting.yaml draw a figure."""
+"""A figure of one's own: docs/how-to/add-a-figure.md, followed step by step."""
 
 import csv
 import re

@@ -70,22 +70,24 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
     sources = _checked(folder, "telemetry.json", IDLE_TELEMETRY)["sources"]
     start_s, end_s = record["t_start_mono_s"], record["t_end_mono_s"]
     row = {"state": "i", **idle["place"], "duration_s": end_s - start_s}
-    told = {about["scope"]: (name, about) for name, about in sources.items() if about["total"]}
+    by_scope = {
+        source["scope"]: (name, source) for name, source in sources.items() if source["total"]
+    }
     for scope in SCOPES:
-        if scope in told:
-            name, about = told[scope]
+        if scope in by_scope:
+            name, source = by_scope[scope]
             table = read_samples(folder, name)
-            if about["total"] not in table:
-                raise RecordError(f"{samples_path(folder, name)} has no column {about['total']}")
-            sensor = sensor_in(about, table, (start_s, end_s))
+            if source["total"] not in table:
+                raise RecordError(f"{samples_path(folder, name)} has no column {source['total']}")
+            sensor = sensor_in(source, table, (start_s, end_s))
             energy = trapezoid(
                 table["t_mono_s"],
-                table[about["total"]],
+                table[source["total"]],
                 *(start_s, end_s, sensor, table.get(AGE)),
                 minibatch_starts_s=NO_LOOP,
             )
             power_w = energy.energy_j / (end_s - start_s)
-            flags = power_flags(about, energy.flags) | event_flags(record["events"])
+            flags = power_flags(source, energy.flags) | event_flags(record["events"])
             busy_pct = record["board"].get("busy_pct") or 0.0
             if busy_pct > BUSY_PCT or flags & DOUBTFUL:
                 power_w = math.nan  # an empty cell: this was not idle, or not its power
@@ -129,6 +131,6 @@ def _plug_row(row: dict[str, Any], where: str) -> dict[str, Any]:
         power_w = -1.0
     if not 0 <= power_w < math.inf:
         raise ConfigError(f"{where}: power_w is {row['power_w']!r}\n  allowed: a number >= 0, in W")
-    told = {key: row[key] for key in ("device", "instance", "power_mode", "state")}
-    told["dvfs"] = PLUG_STATES[row["state"]]
-    return {**told, "backend": "jetson", "power_scope": "socket", "power_w": power_w}
+    place = {key: row[key] for key in ("device", "instance", "power_mode", "state")}
+    place["dvfs"] = PLUG_STATES[row["state"]]
+    return {**place, "backend": "jetson", "power_scope": "socket", "power_w": power_w}

@@ -75,7 +75,7 @@ class Ratio:
     reason: str = ""
 
 
-def find_runs(told: str) -> pd.DataFrame:
+def find_runs(pattern: str) -> pd.DataFrame:
     """Return the epochs of a set of runs.
 
     Parameters
@@ -87,14 +87,14 @@ def find_runs(told: str) -> pd.DataFrame:
     ------
     EpochwattError : nothing is there
     """
-    if Path(told).is_dir():
-        paths = sorted(Path(told).glob("runs/*/epochs.csv"))
+    if Path(pattern).is_dir():
+        paths = sorted(Path(pattern).glob("runs/*/epochs.csv"))
     else:
-        paths = sorted(path for path in _own_runs() if path.parent.match(told))
+        paths = sorted(path for path in _own_runs() if path.parent.match(pattern))
     if not paths:
         there = [path.parent.name for path in _own_runs()]
         raise EpochwattError(
-            f"no run is called {told!r}, in results/runs\n"
+            f"no run is called {pattern!r}, in results/runs\n"
             f"  there are: {first_of(there) or 'none (`make run` makes them)'}; allowed: the id of "
             "a run, a pattern of ids in quotes ('twin-nx-*'), or a folder of results with "
             "runs/RUN/epochs.csv"
@@ -109,12 +109,12 @@ def _own_runs() -> list[Path]:
 
 def compared_factors(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, tuple[str, str]]:
     """Return the factors in which all of A differ from all of B, with the two values."""
-    found = {}
+    differing = {}
     for name in FACTORS:
         one, other = (set(table[name].astype(object).fillna("none").map(str)) for table in (a, b))
         if len(one) == len(other) == 1 and one != other:
-            found[name] = (one.pop(), other.pop())
-    return found
+            differing[name] = (one.pop(), other.pop())
+    return differing
 
 
 def compare(a: pd.DataFrame, b: pd.DataFrame, margin: float) -> list[Ratio]:
@@ -160,7 +160,7 @@ class Side:
 
 def _sides(table: pd.DataFrame, shared: Sequence[str], name: str) -> dict[tuple[str, ...], Side]:
     """Return the runs of a set by the values of the factors that have to agree."""
-    found: dict[tuple[str, ...], Side] = {}
+    sides: dict[tuple[str, ...], Side] = {}
     later = epoch_sets(table)["1+"]
     of_run = {str(run): epochs for run, epochs in later[later.valid].groupby("run")}
     for first in table.drop_duplicates("run").to_dict("records"):
@@ -171,19 +171,19 @@ def _sides(table: pd.DataFrame, shared: Sequence[str], name: str) -> dict[tuple[
         }
         side = Side(first["run"], values, frozenset(epochs.power_scope) - {""})
         key = tuple(str(first[factor]) for factor in shared)
-        if key in found:
+        if key in sides:
             raise EpochwattError(
-                f"two runs of {name} have the same factors: {found[key].run}, {side.run}\n"
+                f"two runs of {name} have the same factors: {sides[key].run}, {side.run}\n"
                 "  a run has one partner: choose the set so that it holds one of them"
             )
-        found[key] = side
-    return found
+        sides[key] = side
+    return sides
 
 
 def ratio_of(a: Side, b: Side, part: str, margin: float) -> Ratio:
     """Return what a part of two runs says; margin as for `compare`."""
     one, other = a.values[part], b.values[part]
-    told = Ratio(
+    ratio = Ratio(
         a.run,
         b.run,
         part,
@@ -194,14 +194,14 @@ def ratio_of(a: Side, b: Side, part: str, margin: float) -> Ratio:
         other.size,
     )
     if not (a.values["e2e"].size and b.values["e2e"].size):
-        return replace(told, verdict=SHORT, reason="no valid epoch after the first")
+        return replace(ratio, verdict=SHORT, reason="no valid epoch after the first")
     if reason := _no_ratio(a, b, part):
-        return replace(told, reason=reason)
-    told = replace(told, ratio=float(other.mean() / one.mean()))
+        return replace(ratio, reason=reason)
+    ratio = replace(ratio, ratio=float(other.mean() / one.mean()))
     if min(one.size, other.size) < 2:
-        return replace(told, verdict=SHORT, reason="one epoch has no spread")
+        return replace(ratio, verdict=SHORT, reason="one epoch has no spread")
     low, high = interval(one, other)
-    return replace(told, low=low, high=high, verdict=verdict_of(low, high, margin))
+    return replace(ratio, low=low, high=high, verdict=verdict_of(low, high, margin))
 
 
 def _no_ratio(a: Side, b: Side, part: str) -> str:
@@ -257,7 +257,7 @@ def compare_lines(a: str, b: str, margin_pct: float, path: Path | None = None) -
         write_csv(rows, path)
     changed = [f"{k} ({x}, {y})" for k, (x, y) in compared_factors(one, other).items()]
     return [
-        f"A: {_said(one)}; B: {_said(other)}",
+        f"A: {_set_text(one)}; B: {_set_text(other)}",
         f"compared: {', '.join(changed) or 'the same factors'}",
         f"ratio: B / A of the means over epochs 1+; 95 %: its interval; margin: {margin_pct:g} %",
         *_table(rows),
@@ -266,7 +266,7 @@ def compare_lines(a: str, b: str, margin_pct: float, path: Path | None = None) -
     ]
 
 
-def _said(table: pd.DataFrame) -> str:
+def _set_text(table: pd.DataFrame) -> str:
     places = sorted(set(table.device + "/" + table.instance))
     return f"{origin(table.backend)} {', '.join(places)}, {counted(table.run.nunique(), 'runs')}"
 
@@ -279,11 +279,11 @@ def _table(rows: Iterable[Ratio]) -> list[str]:
         before = row.run_a
         interval = f"{row.low:.3f}-{row.high:.3f}" if row.low is not None else "-"
         unit = row.quantity.rpartition("_")[2].replace("wh", "Wh")
-        told = row.verdict + (f" ({row.reason})" if row.reason else "")
+        verdict = row.verdict + (f" ({row.reason})" if row.reason else "")
         cells.append(
             (run, row.part, _number(row.a, unit), _number(row.b, unit),
              f"{row.n_epochs_a}, {row.n_epochs_b}", f"{row.ratio:.3f}" if row.ratio else "-",
-             interval, told)
+             interval, verdict)
         )  # fmt: skip
     return ["", *aligned([HEADER, *cells]), ""] if cells else ["", "no two runs agree", ""]
 
@@ -296,9 +296,11 @@ def _counts(rows: Sequence[Ratio]) -> list[str]:
     """Return a line for each part: how many pairs are equivalent, different, ..."""
     lines = []
     for part in PARTS:
-        found = [row.verdict for row in rows if row.part == part]
-        told = [f"{found.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in found]
-        lines += [f"{part}: {', '.join(told)}"] if told else []
+        verdicts = [row.verdict for row in rows if row.part == part]
+        counts = [
+            f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts
+        ]
+        lines += [f"{part}: {', '.join(counts)}"] if counts else []
     return lines
 
 

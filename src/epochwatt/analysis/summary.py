@@ -36,18 +36,18 @@ SETTING = {
 MEANS = ("e2e_s", *(f"{part}_s" for part in PARTS), "energy_wh", "power_mean_w")
 
 
-class Workload(NamedTuple):
+class WorkloadSummary(NamedTuple):
     """Where time and energy of one model on one kind of board go.
 
     Attributes
     ----------
-    about : values of `WORKLOAD`
+    group : values of `WORKLOAD`
     n_runs : with a valid epoch after the first
     e2e_s, energy_wh, power_w : least and most mean of a run; None: there is none
     shares : part -> share of E2E; mean over the runs, each counted once
     """
 
-    about: Mapping[str, Any]
+    group: Mapping[str, Any]
     n_runs: int
     e2e_s: tuple[float, float]
     energy_wh: tuple[float, float] | None
@@ -60,13 +60,13 @@ class Choice(NamedTuple):
 
     Attributes
     ----------
-    about : values of `WORKLOAD`, and `instance`
+    group : values of `WORKLOAD`, and `instance`
     setting : what it is set to, of what differs between the runs
     energy_wh : None: it was not measured, and the setting is the fastest
     n_runs : that it was compared with, itself among them
     """
 
-    about: Mapping[str, Any]
+    group: Mapping[str, Any]
     setting: str
     e2e_s: float
     energy_wh: float | None
@@ -90,25 +90,29 @@ def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
     """
     later = epoch_sets(epochs)["1+"]
     runs = later[later.valid].groupby("run", sort=False)
-    told = runs[[*FACTORS, "power_scope"]].first()
-    return told.join(runs[list(MEANS)].mean()).assign(n_epochs=runs.size()).reset_index()
+    means = runs[[*FACTORS, "power_scope"]].first()
+    return means.join(runs[list(MEANS)].mean()).assign(n_epochs=runs.size()).reset_index()
 
 
-def workloads(means: pd.DataFrame) -> list[Workload]:
+def workloads(means: pd.DataFrame) -> list[WorkloadSummary]:
     """Return where time and energy go, for each workload.
 
     Parameters
     ----------
     means : as `run_means` gives them
     """
-    found = []
-    for about, own in _groups(means, WORKLOAD):
-        shares = {part: float((own[f"{part}_s"] / own.e2e_s).mean()) for part in PARTS}
-        ranges = [_range(own[name]) for name in ("e2e_s", "energy_wh", "power_mean_w")]
+    summaries = []
+    for group, group_means in _groups(means, WORKLOAD):
+        shares = {
+            part: float((group_means[f"{part}_s"] / group_means.e2e_s).mean()) for part in PARTS
+        }
+        ranges = [_range(group_means[name]) for name in ("e2e_s", "energy_wh", "power_mean_w")]
         e2e_s, energy_wh, power_w = ranges
         assert e2e_s is not None
-        found.append(Workload(about, len(own), e2e_s, energy_wh, power_w, shares))
-    return found
+        summaries.append(
+            WorkloadSummary(group, len(group_means), e2e_s, energy_wh, power_w, shares)
+        )
+    return summaries
 
 
 def best_settings(means: pd.DataFrame) -> list[Choice]:
@@ -120,34 +124,34 @@ def best_settings(means: pd.DataFrame) -> list[Choice]:
     ----------
     means : as `run_means` gives them
     """
-    found = []
-    for about, own in _groups(means, (*WORKLOAD, "instance")):
-        rated = own[own.energy_wh.notna()]
-        compared = own if rated.empty else rated
+    choices = []
+    for group, group_means in _groups(means, (*WORKLOAD, "instance")):
+        rated = group_means[group_means.energy_wh.notna()]
+        compared = group_means if rated.empty else rated
         if len(compared) < 2:
             continue
-        named = [factor for factor in SETTING if own[factor].nunique() > 1]
-        energies = np.zeros(len(own)) if rated.empty else rated.energy_wh.to_numpy(float)
+        named = [factor for factor in SETTING if group_means[factor].nunique() > 1]
+        energies = np.zeros(len(group_means)) if rated.empty else rated.energy_wh.to_numpy(float)
         for place in pareto_front(compared.e2e_s.to_numpy(float), energies):
             run = compared.iloc[int(place)]
             energy_wh = None if rated.empty else float(run.energy_wh)
             setting = _setting(run, named)
-            found.append(Choice(about, setting, float(run.e2e_s), energy_wh, len(compared)))
-    return found
+            choices.append(Choice(group, setting, float(run.e2e_s), energy_wh, len(compared)))
+    return choices
 
 
 def _groups(means: pd.DataFrame, names: Sequence[str]) -> list[tuple[dict[str, Any], pd.DataFrame]]:
     grouped = means.groupby(list(names), sort=False)
-    return [(dict(zip(names, values, strict=True)), own) for values, own in grouped]
+    return [(dict(zip(names, values, strict=True)), rows) for values, rows in grouped]
 
 
 def _range(values: "pd.Series[float]") -> tuple[float, float] | None:
-    known = values.dropna()
-    return (float(known.min()), float(known.max())) if len(known) else None
+    present = values.dropna()
+    return (float(present.min()), float(present.max())) if len(present) else None
 
 
 def _setting(run: "pd.Series[Any]", named: Sequence[str]) -> str:
     """Return what a run is set to; it has no prefetch factor without workers."""
-    known = [factor for factor in named if not pd.isna(run[factor])]
-    words = ", ".join(SETTING[factor].format(run[factor]) for factor in known)
+    present = [factor for factor in named if not pd.isna(run[factor])]
+    words = ", ".join(SETTING[factor].format(run[factor]) for factor in present)
     return re.sub(r"\b1 (worker|torch thread|epoch)s\b", r"1 \1", words) or "repeated"

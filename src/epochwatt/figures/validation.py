@@ -112,7 +112,7 @@ def _value(row: Mapping[str, str], column: str) -> float:
 def read_medians(groupings: str, priors: str) -> list[Median]:
     """Return the medians of `groupings.csv`, and of `priors.csv` those of other priors."""
     with open(groupings, newline="", encoding="utf-8") as handle:
-        found = [
+        medians = [
             Median(
                 *(row["left_out"], row["class"], int(row["n"]), float(row["median_error_pct"])),
                 *(float(row[end]) if row[end] else None for end in ("low_pct", "high_pct")),
@@ -126,8 +126,8 @@ def read_medians(groupings: str, priors: str) -> list[Median]:
         if (row["priors"], row["fitted"]) != (CHOSEN, "yes"):
             label = f"{PRIORS} {row['priors']}" + (", no fit" if row["fitted"] == "no" else "")
             error_pct = float(row["median_error_pct"])
-            found.append(Median(label, row["class"], int(row["n"]), error_pct, None, None))
-    return found
+            medians.append(Median(label, row["class"], int(row["n"]), error_pct, None, None))
+    return medians
 
 
 def draw(points: Sequence[Point], panel: str, axes: Axes, palette: Mapping[str, str]) -> None:
@@ -140,11 +140,11 @@ def draw(points: Sequence[Point], panel: str, axes: Axes, palette: Mapping[str, 
     axes.fill_between(ends, ends / band, ends * band, color=colour["missing"], alpha=0.25, lw=0)
     axes.plot(ends, ends, color=colour["missing"], lw=0.8)
     for paper, printed_in in PAPER_OF.items():
-        own = [point for point in points if point.paper == paper]
-        if own:
-            _median_lines(own, ends, axes, edge, f"{printed_in}: {len(own)}")
-        for words, marker in dict.fromkeys((each[2], each[1]) for each in UNITS[panel].values()):
-            here = [point for point in own if UNITS[panel][point.unit][2] == words]
+        of_paper = [point for point in points if point.paper == paper]
+        if of_paper:
+            _median_lines(of_paper, ends, axes, edge, f"{printed_in}: {len(of_paper)}")
+        for words, marker in dict.fromkeys((unit[2], unit[1]) for unit in UNITS[panel].values()):
+            here = [point for point in of_paper if UNITS[panel][point.unit][2] == words]
             axes.scatter(
                 [point.published for point in here], [point.held_out for point in here],
                 s=16, marker=marker, facecolors="none" if paper else edge, edgecolors=edge,
@@ -188,26 +188,33 @@ def _median_lines(
     """Draw how far above and below the median number of a paper is, and say it in the legend."""
     error_pct = median(point.error_pct for point in points)
     look = ":" if points[0].paper else "--"
-    for sign, told in ((1, f"{label}, median error {error_pct:.1f} %"), (-1, None)):
+    for sign, line_label in ((1, f"{label}, median error {error_pct:.1f} %"), (-1, None)):
         axes.plot(
-            ends, ends * np.exp(sign * error_pct / 100.0), look, color=colour, lw=0.8, label=told
+            ends,
+            ends * np.exp(sign * error_pct / 100.0),
+            look,
+            color=colour,
+            lw=0.8,
+            label=line_label,
         )
 
 
 def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, str]) -> None:
     """Draw the median errors by what was left out, one row each, with their intervals."""
     colour = style.colours(palette, [*COLOURS.values(), "missing"])
-    labels = list(dict.fromkeys(each.left_out for each in medians))
+    labels = list(dict.fromkeys(entry.left_out for entry in medians))
     for class_, shift in zip(LEFT_OUT, (-0.15, 0.15), strict=True):
-        own = [each for each in medians if each.class_ == class_]
-        y = np.array([labels.index(each.left_out) + shift for each in own])
+        of_class = [entry for entry in medians if entry.class_ == class_]
+        y = np.array([labels.index(entry.left_out) + shift for entry in of_class])
         edge = colour[COLOURS[class_]]
-        for at, each in zip(y, own, strict=True):
-            if each.low_pct is not None and each.high_pct is not None:
-                axes.plot([each.low_pct, each.high_pct], [at, at], color=edge, lw=1.0)
-        x = [each.median_error_pct for each in own]
-        told = [each.median_error_pct for each in own if not each.left_out.startswith(PRIORS)]
-        label = f"{PANELS[class_]}: {min(told):.0f} to {max(told):.0f} %, {PRIORS} apart"
+        for at, entry in zip(y, of_class, strict=True):
+            if entry.low_pct is not None and entry.high_pct is not None:
+                axes.plot([entry.low_pct, entry.high_pct], [at, at], color=edge, lw=1.0)
+        x = [entry.median_error_pct for entry in of_class]
+        grouped = [
+            entry.median_error_pct for entry in of_class if not entry.left_out.startswith(PRIORS)
+        ]
+        label = f"{PANELS[class_]}: {min(grouped):.0f} to {max(grouped):.0f} %, {PRIORS} apart"
         axes.scatter(x, y, s=14, color=edge, marker="os"[LEFT_OUT.index(class_)], label=label)
     axes.axvline(BAND_PCT, color=colour["missing"], lw=0.8)
     axes.set_yticks(range(len(labels)), labels, fontsize="xx-small")
@@ -242,13 +249,13 @@ def plot(
     note += "; bars: 90 % of a bootstrap over what was left out"
     with style.panel(style_file, PANEL, note) as (figure, axes):
         axes.remove()
-        own = figure.subplots(2, 2).ravel()
-        for panel, each in zip(PANELS, own, strict=False):
-            draw([point for point in points if point.panel == panel], panel, each, palette)
-        draw_medians(medians, own[-1], palette)
-        style.save(figure, stem, [*map(_told, points), *(each._asdict() for each in medians)])
+        facets = figure.subplots(2, 2).ravel()
+        for panel, facet in zip(PANELS, facets, strict=False):
+            draw([point for point in points if point.panel == panel], panel, facet, palette)
+        draw_medians(medians, facets[-1], palette)
+        style.save(figure, stem, [*map(_csv_row, points), *(entry._asdict() for entry in medians)])
 
 
-def _told(point: Point) -> dict[str, Any]:
+def _csv_row(point: Point) -> dict[str, Any]:
     row = point._asdict()
     return {"published_id": row.pop("published_id"), "class": row.pop("class_"), **row}

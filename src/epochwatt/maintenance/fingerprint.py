@@ -3,9 +3,8 @@
 Snakemake does not see changes inside an installed package. A rule that runs a script carries
 `params: code=code_of("plot_figure.py")` (workflow/rules/common.smk): the hash covers the script and
 every module of this package that it imports, directly or not. Comments, docstrings, layout and
-descriptions of columns do not count. The
-code of a folder includes its HTML templates. Measuring rules carry no fingerprint
-(docs/decisions/0002).
+descriptions of columns do not count; HTML templates beside a module `__init__` do. Measuring rules
+carry no fingerprint (docs/decisions/0002).
 """
 
 import ast

@@ -45,9 +45,13 @@ def write_configuration(files: Iterable[str], records: Mapping[str, str], path: 
 
 def versions() -> Rows:
     """Return what runs the workflow here, name and version."""
-    told = {"epochwatt": __version__, "commit": commit(), "Python": platform.python_version()}
-    told |= {name: metadata.version(name) for name in PACKAGES}
-    return [{"what": name, "version": version} for name, version in told.items()]
+    known_versions = {
+        "epochwatt": __version__,
+        "commit": commit(),
+        "Python": platform.python_version(),
+    }
+    known_versions |= {name: metadata.version(name) for name in PACKAGES}
+    return [{"what": name, "version": version} for name, version in known_versions.items()]
 
 
 def commit(root: Path = Path()) -> str:
@@ -81,7 +85,7 @@ def machines(records: Mapping[str, str]) -> Rows:
     ----------
     records : run -> folder of its records
     """
-    found: dict[tuple[tuple[str, str], ...], int] = {}
+    counts: dict[tuple[tuple[str, str], ...], int] = {}
     for folder in records.values():
         run = RunFolder(*os.path.split(folder))
         epochs = run.measured()
@@ -89,12 +93,12 @@ def machines(records: Mapping[str, str]) -> Rows:
             continue
         meta = run.read(epochs[-1]).meta
         factors = meta["factors"]
-        about = {"data": label(factors["backend"])}
-        about |= {"unit": f"{factors['device']}/{factors['instance']}"}
-        about |= {**meta["machine"], **meta["software"]}
-        key = tuple((name, str(value)) for name, value in about.items() if _is_shown(name))
-        found[key] = found.get(key, 0) + 1
-    return [{"runs": n, **dict(about)} for about, n in found.items()]
+        description = {"data": label(factors["backend"])}
+        description |= {"unit": f"{factors['device']}/{factors['instance']}"}
+        description |= {**meta["machine"], **meta["software"]}
+        key = tuple((name, str(value)) for name, value in description.items() if _is_shown(name))
+        counts[key] = counts.get(key, 0) + 1
+    return [{"runs": n, **dict(description)} for description, n in counts.items()]
 
 
 def _is_shown(name: str) -> bool:

@@ -63,8 +63,8 @@ class Section(NamedTuple):
     def lines(self) -> list[str]:
         """Return it for the terminal."""
         lines = list(self.head)
-        for told in self.tables:
-            lines += ["", *filter(None, [told.note]), *_aligned(told.rows)]
+        for table in self.tables:
+            lines += ["", *filter(None, [table.note]), *_aligned(table.rows)]
         return lines
 
 
@@ -88,17 +88,17 @@ def write_summary(
     palette : colours of the parts of an epoch, among others
     text, page : where to write
     """
-    table_, findings = read_epochs(epochs), read_claims_table(claims)
+    all_epochs, findings = read_epochs(epochs), read_claims_table(claims)
     colours = {part: palette[part] for part in PARTS}
     sections = [
-        section(title, of, [f for f in findings if f.backend in backends], titles)
+        section(title, selected, [f for f in findings if f.backend in backends], titles)
         for title, backends in SECTIONS.items()
-        if len(of := table_[table_.backend.isin(backends)])
+        if len(selected := all_epochs[all_epochs.backend.isin(backends)])
     ]
-    if (table_.backend == TWIN).all():
+    if (all_epochs.backend == TWIN).all():
         sections.insert(0, Section("Measured", [NOTHING], []))
     notes = [f"missing: {row['run']} ({row['reason']})" for row in excluded]
-    lines = [line for each in sections for line in (*each.lines(), "")]
+    lines = [line for part in sections for line in (*part.lines(), "")]
     Path(text).write_text("\n".join([*lines, *notes, ""] if notes else lines), "utf-8")
     html = render("summary.html", title="Summary", sections=sections, colours=colours, notes=notes)
     Path(page).write_text(html, "utf-8")
@@ -119,27 +119,27 @@ def section(
     titles : as `write_summary` takes them
     """
     means = run_means(epochs)
-    told = [
+    tables = [
         Table("Where an epoch goes", OVER_RUNS, place_rows(means, titles)),
         Table("Best settings", *best_rows(means, titles)),
     ]
     if len(means) <= FEW_RUNS:
-        told.append(Table("Runs", "", run_rows(means, titles)))
+        tables.append(Table("Runs", "", run_rows(means, titles)))
     first, *others = headline(epochs)
     head = [first, *in_short(findings), *others]
-    return Section(title, head, [each for each in told if each.rows])
+    return Section(title, head, [table for table in tables if table.rows])
 
 
 def headline(epochs: pd.DataFrame) -> list[str]:
     """Return what was run where, and how much of it counts."""
     units = epochs.groupby("device").instance.unique()
-    places = [f"{device}/{' '.join(sorted(own))}" for device, own in units.items()]
+    places = [f"{device}/{' '.join(sorted(instances))}" for device, instances in units.items()]
     time_s = epochs.e2e_s.sum()
-    told = f"{time_s:.0f} s" if time_s < LONG_S else f"{time_s / 3600:.0f} h"
+    duration = f"{time_s:.0f} s" if time_s < LONG_S else f"{time_s / 3600:.0f} h"
     lines = [
         f"{origin(epochs.backend).capitalize()} {', '.join(places)}: "
         f"{counted(epochs.run.nunique(), 'runs')}, {counted(len(epochs), 'epochs')}, "
-        f"{told} of training."
+        f"{duration} of training."
     ]
     invalid = epochs[~epochs.valid]
     if len(invalid):
@@ -159,29 +159,29 @@ def place_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     """Return a row per board and model: runs, time and its parts, energy and power."""
     return [
         {
-            **_named(each.about, titles),
-            "runs": str(each.n_runs),
-            "E2E s": _range(each.e2e_s),
-            "parts": each.shares,
-            f"{', '.join(PARTS)} %": ", ".join(f"{100 * each.shares[p]:.1f}" for p in PARTS),
-            **({"energy Wh": _range(each.energy_wh)} if each.energy_wh else {}),
-            **({"power W": _range(each.power_w)} if each.power_w else {}),
+            **_named(workload.group, titles),
+            "runs": str(workload.n_runs),
+            "E2E s": _range(workload.e2e_s),
+            "parts": workload.shares,
+            f"{', '.join(PARTS)} %": ", ".join(f"{100 * workload.shares[p]:.1f}" for p in PARTS),
+            **({"energy Wh": _range(workload.energy_wh)} if workload.energy_wh else {}),
+            **({"power W": _range(workload.power_w)} if workload.power_w else {}),
         }
-        for each in workloads(means)
+        for workload in workloads(means)
     ]
 
 
 def best_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, list[Row]]:
     """Return what makes a setting the best, and a row for each; what it is of is named once."""
     choices, rows, above = best_settings(means), [], Row()
-    for each in choices:
-        named = _named(each.about, titles)
-        named |= {"unit": str(each.about["instance"]), "of runs": str(each.n_runs)}
-        told = {"best setting": each.setting, "E2E s": _short(each.e2e_s)}
-        told |= {} if each.energy_wh is None else {"energy Wh": _short(each.energy_wh)}
-        rows.append((dict.fromkeys(named, "") if named == above else named) | told)
+    for choice in choices:
+        named = _named(choice.group, titles)
+        named |= {"unit": str(choice.group["instance"]), "of runs": str(choice.n_runs)}
+        numbers = {"best setting": choice.setting, "E2E s": _short(choice.e2e_s)}
+        numbers |= {} if choice.energy_wh is None else {"energy Wh": _short(choice.energy_wh)}
+        rows.append((dict.fromkeys(named, "") if named == above else named) | numbers)
         above = named
-    metered = {each.energy_wh is not None for each in choices}
+    metered = {choice.energy_wh is not None for choice in choices}
     notes = [
         note for note, is_metered in ((FRONT, True), (FASTEST, False)) if is_metered in metered
     ]
@@ -213,15 +213,15 @@ def run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     return [{name: cell for name, cell in row.items() if name not in same} for row in rows]
 
 
-def _named(about: Mapping[Any, Any], titles: Mapping[str, str]) -> Row:
-    setup, device, model = (str(about[name]) for name in ("setup", "device", "model"))
-    scale = about["dataset_scale"]
+def _named(values: Mapping[Any, Any], titles: Mapping[str, str]) -> Row:
+    setup, device, model = (str(values[name]) for name in ("setup", "device", "model"))
+    scale = values["dataset_scale"]
     times = "" if scale == 1 else f" x{scale:g}"
     return {
         "setup": PAPERS.get(setup, setup),
         "board": titles.get(device, device),
         "model": titles.get(model, model),
-        "data": f"{about['dataset']} {about['dataset_source']}{times}",
+        "data": f"{values['dataset']} {values['dataset_source']}{times}",
     }
 
 

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -204,9 +205,11 @@ def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -
 
 
 def _check_drawing(name: str, figure: Figure, root: Path) -> None:
-    """Refuse a module that is neither of this package nor in src/ of the checkout."""
-    path = Path(*drawing_module(figure).split(".")).with_suffix(".py")
-    if not any((place / path).is_file() for place in (PACKAGES, root / "src")):
+    """Refuse a module that is neither of this package nor in src/ nor on the Python path."""
+    top, *others = drawing_module(figure).split(".")
+    path = Path(top, *others).with_suffix(".py")
+    is_there = any((place / path).is_file() for place in (PACKAGES, root / "src"))
+    if not is_there and (top == __name__.split(".")[0] or find_spec(top) is None):
         raise ConfigError(
             f"figures.{name}.draw is {figure.draw!r}, and there is no such module",
             where=PLOTTING,

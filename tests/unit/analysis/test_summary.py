@@ -75,7 +75,7 @@ def test_units_are_one_kind_of_board_but_settings_are_compared_on_one_unit(means
         ({"instance": "second"}, metered(3.0, 0.1)),
     )
     assert [told.n_runs for told in workloads(table)] == [3]
-    assert [(c.about["instance"], c.setting) for c in best_settings(table)] == [
+    assert [(c.group["instance"], c.setting) for c in best_settings(table)] == [
         ("local", "0 workers")
     ]
 

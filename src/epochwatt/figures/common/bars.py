@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from epochwatt.figures.common import published, style
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark, mark
-from epochwatt.figures.common.runs import FACTORS, Number, RunData, row
+from epochwatt.figures.common.runs import FACTORS, Number, RunData, csv_row
 
 PARTS = ("stall", "compute", "overhead")
 STACK = (*(f"{part}_s" for part in PARTS), "e2e_s")  # rows of a stack
@@ -78,12 +78,12 @@ def group_labels(
         words += [job.title(f["device"])] if differs("device", factors) else []
         if "batch_size" not in within and differs("batch_size", factors):
             words.append(f"batch {f['batch_size']}")
-        words += [f"{n.replace('_', ' ')} {_said(f[n])}" for n in others if differs(n, alike)]
+        words += [f"{n.replace('_', ' ')} {factor_text(f[n])}" for n in others if differs(n, alike)]
         labels.append("\n".join(words))
     return labels
 
 
-def _said(value: Any) -> str:
+def factor_text(value: Any) -> str:
     """Return a factor's value in words: a scale of 8 and of 8.0 are one."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
@@ -103,8 +103,8 @@ def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> li
     colour = job.colours(*PARTS, "missing", "published")
     x, bottom = positions([bar.group for bar in bars]), np.zeros(len(bars))
     for part in PARTS:
-        found = [bar.run.number(f"{part}_s", epoch_set) for bar in bars]
-        height = np.array([number.value or 0.0 for number in found])
+        numbers = [bar.run.number(f"{part}_s", epoch_set) for bar in bars]
+        height = np.array([number.value or 0.0 for number in numbers])
         axes.bar(x, height, bottom=bottom, width=0.8, color=colour[part], label=part)
         bottom += height
     rows = [
@@ -117,24 +117,24 @@ def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> li
         draw_mark(axes, at, stall, colour["published"])
         _draw_twin(axes, at + BESIDE, compute, colour)
         draw_mark(axes, at, e2e, colour["published"])
-    missing = [told["missing"] for told in rows[:: len(STACK)]]
+    missing = [row["missing"] for row in rows[:: len(STACK)]]
     draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])
     return rows
 
 
-def _draw_twin(axes: Axes, at: float, told: Mapping[str, Any], colour: Mapping[str, str]) -> None:
+def _draw_twin(axes: Axes, at: float, row: Mapping[str, Any], colour: Mapping[str, str]) -> None:
     """Draw what is published of a compute time as a thin bar with its number; filled where seen.
 
     A range is a bar between its ends; a bound stays an arrow, at its value.
     """
-    value, high = told["published"], told["published_hi"]
-    if told["published_qualifier"] in published.BOUNDS:
-        draw_mark(axes, at, told, colour["published"])
+    value, high = row["published"], row["published_hi"]
+    if row["published_qualifier"] in published.BOUNDS:
+        draw_mark(axes, at, row, colour["published"])
     elif value is not None:
         low, top = (0.0, value) if high is None else (value, high)
         axes.bar(
             at, top - low, THIN, low,
-            color=colour["published"] if told["seen_by_fit"] else "white",
+            color=colour["published"] if row["seen_by_fit"] else "white",
             edgecolor=colour["published"], linewidth=0.7, zorder=4,
         )  # fmt: skip
         axes.annotate(
@@ -147,9 +147,9 @@ def _draw_twin(axes: Axes, at: float, told: Mapping[str, Any], colour: Mapping[s
 def marked_row(
     run: RunData, quantity: str, number: Number, job: Job, epoch_set: str = "1+", **more: Any
 ) -> dict[str, Any]:
-    """Return a row of the CSV with what is published of it. Parameters as of `runs.row`."""
-    found = mark(job.marks, run.factors, quantity, epoch_set)
-    return {**row(run, quantity, number, epoch_set, **more), **cells(found)}
+    """Return a row of the CSV with what is published of it. Parameters as of `runs.csv_row`."""
+    published_mark = mark(job.marks, run.factors, quantity, epoch_set)
+    return {**csv_row(run, quantity, number, epoch_set, **more), **cells(published_mark)}
 
 
 def legend(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str) -> None:
@@ -157,12 +157,16 @@ def legend(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str) -> None:
     drawn, _ = axes.get_legend_handles_labels()
     figure = axes.get_figure(root=True)
     assert figure is not None
-    stacked = any(told.get("quantity") == STACK[0] for told in rows)
-    twins = [r for r in rows if stacked and r["quantity"] == "compute_s" and published.is_marked(r)]
+    stacked = any(row.get("quantity") == STACK[0] for row in rows)
+    twins = [
+        row
+        for row in rows
+        if stacked and row["quantity"] == "compute_s" and published.is_marked(row)
+    ]
     if twins:
-        face = colour if all(told["seen_by_fit"] for told in twins) else "white"
+        face = colour if all(row["seen_by_fit"] for row in twins) else "white"
         drawn.append(Patch(facecolor=face, edgecolor=colour, linewidth=0.7, label=TWIN_LABEL))
-    marks = [told for told in rows if told not in twins]
+    marks = [row for row in rows if row not in twins]
     style.legend(figure, [*drawn, *published.handles(marks, colour)])
 
 
@@ -173,12 +177,12 @@ def draw_missing(missing: Iterable[tuple[float, str]], axes: Axes, colour: str) 
     ----------
     missing : x and reason of each bar; the reason of those that are there is empty
     """
-    told = sorted(missing, key=lambda each: each[0])
-    if told and all(reason for _, reason in told):
-        _say_missing(list(dict.fromkeys(reason for _, reason in told)), axes, colour)
+    missing_bars = sorted(missing, key=lambda bar: bar[0])
+    if missing_bars and all(reason for _, reason in missing_bars):
+        _say_missing(list(dict.fromkeys(reason for _, reason in missing_bars)), axes, colour)
         return
     spans: list[tuple[str, float, float]] = []
-    for at, reason in told:
+    for at, reason in missing_bars:
         before, start, end = spans[-1] if spans else ("", 0.0, 0.0)
         if reason and reason == before and at - end < NEAR:
             spans[-1] = (reason, start, at)
@@ -198,10 +202,12 @@ def draw_missing(missing: Iterable[tuple[float, str]], axes: Axes, colour: str) 
 
 def _say_missing(reasons: Sequence[str], axes: Axes, colour: str) -> None:
     """Write instead of bars why none is there."""
-    told = [textwrap.fill(f"missing: {r}", SENTENCE_CHARACTERS) for r in reasons[:REASONS_SHOWN]]
+    sentences = [
+        textwrap.fill(f"missing: {r}", SENTENCE_CHARACTERS) for r in reasons[:REASONS_SHOWN]
+    ]
     if len(reasons) > REASONS_SHOWN:
-        told.append("and other reasons: see the CSV")
-    axes.text(0.5, 0.5, "\n".join(told), transform=axes.transAxes, ha="center", va="center",
+        sentences.append("and other reasons: see the CSV")
+    axes.text(0.5, 0.5, "\n".join(sentences), transform=axes.transAxes, ha="center", va="center",
               fontsize="x-small", color=colour)  # fmt: skip
     axes.set_yticks([])
 

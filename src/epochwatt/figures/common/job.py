@@ -21,7 +21,7 @@ from epochwatt.figures.common.runs import RunData, note, read_runs
 from epochwatt.figures.common.verdicts import not_borne_out
 from epochwatt.study.runs import TWIN
 
-OWN = "src"  # folder of the user's own modules
+USER_MODULES = "src"  # folder of the user's own modules
 DEVICES = ("agx", "nx", "nano")  # in the order of the paper's figures
 
 
@@ -93,7 +93,7 @@ class Job:
 
     @contextmanager
     def panel(
-        self, name: str, runs: Sequence[RunData] | None = None, told: str = ""
+        self, name: str, runs: Sequence[RunData] | None = None, corner_note: str = ""
     ) -> Iterator[tuple[Figure, Axes]]:
         """Open a panel with title and corner note; close it afterwards.
 
@@ -108,8 +108,8 @@ class Job:
                 f"config/plotting.yaml: figures.{self.figure}.panels.{name} is missing\n"
                 "  it has to be there: title, width_in, height_in"
             )
-        told = told or note(self.runs if runs is None else runs, self.lacking)
-        with style.panel(self.style, self.panels[name], told) as opened:
+        corner_note = corner_note or note(self.runs if runs is None else runs, self.lacking)
+        with style.panel(self.style, self.panels[name], corner_note) as opened:
             yield opened
 
     def save(
@@ -130,10 +130,10 @@ class Job:
         source : what its claims are judged on; None: the epochs of the figure's runs
         """
         if marked := [row for row in rows if is_marked(row)]:
-            told = "; marks: published"
-            told += ", filled where the fit has seen them" if self.backend == TWIN else ""
+            explanation = "; marks: published"
+            explanation += ", filled where the fit has seen them" if self.backend == TWIN else ""
             bounds = any(row["published_qualifier"] in (*BOUNDS, RANGE) for row in marked)
-            style.add_to_note(figure, told + (", arrows: bounds" if bounds else ""))
+            style.add_to_note(figure, explanation + (", arrows: bounds" if bounds else ""))
         if ids := self.panels[name].get("claims", []):
             failing = not_borne_out(
                 ids, source or self.epoch_table(), Path(self.published).parents[1]
@@ -150,9 +150,9 @@ class Job:
         ----------
         more : columns of single epochs that `epochs.csv` does not have, by run and epoch
         """
-        told = more or {}
+        added = more or {}
         rows = [
-            {**row, **told.get((run.id, row["epoch"]), {})}
+            {**row, **added.get((run.id, row["epoch"]), {})}
             for run in self.runs
             for row in run.epochs
         ]
@@ -168,8 +168,8 @@ def draw_figure(job: Job) -> None:
     ------
     ConfigError : there is no such function, or it takes other parameters
     """
-    if OWN not in sys.path:
-        sys.path.append(OWN)
+    if USER_MODULES not in sys.path:
+        sys.path.append(USER_MODULES)
     module, _, name = job.draw.rpartition(".")
     where = f"config/plotting.yaml: figures.{job.figure}"
     try:

@@ -86,12 +86,12 @@ def seen_ids(twin: str, backend: str) -> frozenset[str]:
     return load_seen(Path(twin)) if backend == TWIN else frozenset()
 
 
-def _joined(known: Mark, new: Mark) -> Mark:
+def _joined(first: Mark, second: Mark) -> Mark:
     """Return the range that a lower bound and the upper one after it make; else what is known."""
-    if (known.qualifier, new.qualifier) != ("at_least", "at_most"):
-        return known
-    ids = f"{known.id} {new.id}"
-    return Mark(known.value, new.value, ids, RANGE, known.seen_by_fit and new.seen_by_fit)
+    if (first.qualifier, second.qualifier) != ("at_least", "at_most"):
+        return first
+    ids = f"{first.id} {second.id}"
+    return Mark(first.value, second.value, ids, RANGE, first.seen_by_fit and second.seen_by_fit)
 
 
 def _keys(fact: Measurement) -> list[tuple[Any, ...]]:
@@ -125,33 +125,33 @@ def idle_mark(marks: Marks, device: str, power_mode: str, state: str, scope: str
     return marks.get((*run_key(config), "idle_power_w"))
 
 
-def cells(found: Mark | None) -> dict[str, Any]:
+def cells(published_mark: Mark | None) -> dict[str, Any]:
     """Return the columns of the CSV that tell of a mark."""
     names = ("published", "published_hi", "published_id", "published_qualifier", "seen_by_fit")
-    return dict(zip(names, found or (None,) * len(names), strict=True))
+    return dict(zip(names, published_mark or (None,) * len(names), strict=True))
 
 
-def is_marked(told: Mapping[str, Any]) -> bool:
+def is_marked(row: Mapping[str, Any]) -> bool:
     """Say whether a row of the CSV has a published number."""
-    return told.get("published") is not None
+    return row.get("published") is not None
 
 
-def draw_mark(axes: Axes, x: float, told: Mapping[str, Any], colour: str) -> None:
+def draw_mark(axes: Axes, x: float, row: Mapping[str, Any], colour: str) -> None:
     """Draw what is published of a row of the CSV; nothing where nothing is.
 
     Filled where the fit has seen the value, open where not; a bound is an arrow, a range two.
     """
-    for value, marker in _drawn(told):
-        look = _look(marker, bool(told["seen_by_fit"]), colour)
+    for value, marker in _drawn(row):
+        look = _look(marker, bool(row["seen_by_fit"]), colour)
         axes.plot(x, value, **look, zorder=5, clip_on=False)
 
 
-def _drawn(told: Mapping[str, Any]) -> list[tuple[float, str]]:
+def _drawn(row: Mapping[str, Any]) -> list[tuple[float, str]]:
     """Return value and marker of what is drawn of a row of the CSV."""
-    shape, _ = SHAPES.get(told.get("quantity", ""), OTHER)
-    qualifier = told["published_qualifier"]
+    shape, _ = SHAPES.get(row.get("quantity", ""), OTHER)
+    qualifier = row["published_qualifier"]
     first = "^" if qualifier == RANGE else BOUNDS.get(qualifier, shape)
-    ends = ((told["published"], first), (told["published_hi"], "v"))
+    ends = ((row["published"], first), (row["published_hi"], "v"))
     return [(value, marker) for value, marker in ends if value is not None]
 
 
@@ -159,12 +159,12 @@ def handles(rows: Iterable[Mapping[str, Any]], colour: str) -> list[Line2D]:
     """Return a legend's entry for each kind of mark: filled where the fit has seen all of it."""
     labels: dict[str, str] = {}
     is_seen: dict[str, bool] = {}
-    for told in filter(is_marked, rows):
-        _, value_label = SHAPES.get(told.get("quantity", ""), OTHER)
-        for _, shape in _drawn(told):
+    for row in filter(is_marked, rows):
+        _, value_label = SHAPES.get(row.get("quantity", ""), OTHER)
+        for _, shape in _drawn(row):
             label = ARROWS.get(shape, value_label)
             labels[shape] = label if labels.get(shape, label) == label else OTHER[1]
-            is_seen[shape] = is_seen.get(shape, True) and bool(told["seen_by_fit"])
+            is_seen[shape] = is_seen.get(shape, True) and bool(row["seen_by_fit"])
     return [
         Line2D([], [], label=label, **_look(shape, is_seen[shape], colour))
         for shape, label in labels.items()

@@ -65,8 +65,8 @@ class RunData:
         values = self.values(column, epoch_set)
         if values.size:
             return Number(float(getattr(np, statistic)(values)), values.size)
-        told = "not measured" if self.valid(epoch_set) else NO_EPOCH[epoch_set]
-        return Number(None, 0, self.reason or told)
+        missing = "not measured" if self.valid(epoch_set) else NO_EPOCH[epoch_set]
+        return Number(None, 0, self.reason or missing)
 
 
 def read_runs(paths: Iterable[str], missing: Iterable[Mapping[str, Any]]) -> list[RunData]:
@@ -97,22 +97,22 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
     runs : that are drawn
     lacking : studies that would belong to the figure and are not selected
     """
-    there = [run for run in runs if run.epochs]
-    if not there:
+    drawn = [run for run in runs if run.epochs]
+    if not drawn:
         return "no epochs"
     units: dict[str, set[str]] = {}
-    for run in there:
+    for run in drawn:
         units.setdefault(run.factors["device"], set()).add(run.factors["instance"])
     places = [f"{device}/{'+'.join(sorted(names))}" for device, names in units.items()]
-    n_epochs = sum(len(run.epochs) for run in there)
-    left_out = n_epochs - sum(len(run.valid("all")) for run in there)
-    told = f"{origin([there[0].factors['backend']])} {', '.join(places)}; "
-    told += f"{counted(len(there), 'runs')}, {counted(n_epochs, 'epochs')}"
-    told += f", {left_out} not valid and left out" if left_out else ""
-    return told + (f"; lacks {', '.join(lacking)}" if lacking else "")
+    n_epochs = sum(len(run.epochs) for run in drawn)
+    left_out = n_epochs - sum(len(run.valid("all")) for run in drawn)
+    text = f"{origin([drawn[0].factors['backend']])} {', '.join(places)}; "
+    text += f"{counted(len(drawn), 'runs')}, {counted(n_epochs, 'epochs')}"
+    text += f", {left_out} not valid and left out" if left_out else ""
+    return text + (f"; lacks {', '.join(lacking)}" if lacking else "")
 
 
-def row(
+def csv_row(
     run: RunData, quantity: str, number: Number, epoch_set: str = "1+", **more: Any
 ) -> dict[str, Any]:
     """Return a plotted number as a row of the CSV beside its panel.

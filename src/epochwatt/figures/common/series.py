@@ -46,11 +46,11 @@ def series(run: RunData, folder: str, source: str, column: str) -> Series:
         place = os.path.join(folder, f"epoch-{row['epoch']}")
         if os.path.exists(samples_path(place, source)):
             record = files.read_json(os.path.join(place, "record.json"), _WINDOW)
-            t_s, told = _column(read_samples(place, source), column)
+            t_s, sampled = _column(read_samples(place, source), column)
             inside = (t_s >= record["t_start_mono_s"]) & (t_s <= record["t_end_mono_s"])
-            inside &= np.isfinite(told)
+            inside &= np.isfinite(sampled)
             times.append(t_s[inside] - record["t_start_mono_s"] + bounds[-1])
-            values.append(told[inside])
+            values.append(sampled[inside])
             epochs.append(np.full(int(inside.sum()), row["epoch"]))
             bounds.append(bounds[-1] + record["e2e_s"])
     t_s = np.concatenate(times)
@@ -64,6 +64,6 @@ def _column(
     """Return stamps and values; of `cpu*_mhz` the mean over the cores that are there."""
     head, star, tail = column.partition("*")
     names = [n for n in table if n.startswith(head) and n.endswith(tail)] if star else [column]
-    told = [table[name] for name in names if name in table]
+    columns = [table[name] for name in names if name in table]
     t_s = table["t_mono_s"]
-    return t_s, np.mean(told, axis=0) if told else np.full(t_s.shape, np.nan)
+    return t_s, np.mean(columns, axis=0) if columns else np.full(t_s.shape, np.nan)

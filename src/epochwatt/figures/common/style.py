@@ -88,9 +88,9 @@ def pale(colour: str) -> str:
     return to_hex((red, green, blue))
 
 
-def add_to_note(figure: Figure, told: str) -> None:
+def add_to_note(figure: Figure, addition: str) -> None:
     """Add to the corner note of a panel, broken into lines that fit."""
-    text = figure.get_supxlabel().replace("\n", " ") + told
+    text = figure.get_supxlabel().replace("\n", " ") + addition
     width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
     figure.supxlabel(
         textwrap.fill(text, width), x=0.99, ha="right", fontsize="x-small", color="#555555"
@@ -102,9 +102,9 @@ def warn(figure: Figure, lines: Sequence[str], colour: str) -> None:
     if not lines:
         return
     width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
-    told = "\n".join(textwrap.fill(line, width) for line in lines)
+    warning = "\n".join(textwrap.fill(line, width) for line in lines)
     figure.supxlabel(
-        f"{told}\n{figure.get_supxlabel()}", x=0.99, ha="right", fontsize="x-small", color=colour
+        f"{warning}\n{figure.get_supxlabel()}", x=0.99, ha="right", fontsize="x-small", color=colour
     )
 
 
@@ -114,9 +114,9 @@ def save(figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]]) -> None:
     figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
     FigureCanvasAgg(figure).print_png(f"{stem}.png", metadata={"Software": "epochwatt"})
     figure.set_layout_engine("none")  # what was laid out stays; `savefig` draws each file twice
-    about = {"Date": None, "Creator": "epochwatt"}
+    metadata = {"Date": None, "Creator": "epochwatt"}
     with matplotlib.rc_context({"svg.hashsalt": "epochwatt"}):
-        FigureCanvasSVG(figure).print_svg(f"{stem}.svg", metadata=about)
+        FigureCanvasSVG(figure).print_svg(f"{stem}.svg", metadata=metadata)
     columns = list(dict.fromkeys(name for row in rows for name in row))
     with open(f"{stem}.csv", "w", newline="", encoding="utf-8") as handle:
         writer = csv.DictWriter(handle, columns, restval="", lineterminator="\n")

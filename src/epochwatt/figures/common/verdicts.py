@@ -37,14 +37,14 @@ def not_borne_out(ids: Sequence[str], source: Source, root: Path) -> list[str]:
     """
     if not ids:
         return []
-    known = {claim.id: claim for claim in load_claims(root)}
-    if unknown := [name for name in ids if name not in known]:
+    claims = {claim.id: claim for claim in load_claims(root)}
+    if unknown := [name for name in ids if name not in claims]:
         raise ConfigError(
             f"config/plotting.yaml: claims of a panel name {unknown[0]!r}\n"
             "  allowed: ids of config/published/takeaways.csv"
         )
     terms = load_terms(root)
-    verdicts = evaluate([known[name] for name in ids], source, terms)
+    verdicts = evaluate([claims[name] for name in ids], source, terms)
     names = terms.sets["MODELS4"]
     return [line(verdict, names) for verdict in verdicts if verdict.status == "does_not_hold"]
 
@@ -58,12 +58,14 @@ def line(verdict: Verdict, names: Sequence[str]) -> str:
     """
     failing = [c for c in verdict.comparisons if not c.holds]
     word = "published" if verdict.claim.threshold_source in PRINTED else "read as"
-    told = "; ".join(said(comparison, names, word) for comparison in failing[:N_TOLD])
+    shown = "; ".join(comparison_text(comparison, names, word) for comparison in failing[:N_TOLD])
     more = f"; {len(failing) - N_TOLD} more" if len(failing) > N_TOLD else ""
-    return f"{verdict.claim.id} does not hold: {told}{more}"
+    return f"{verdict.claim.id} does not hold: {shown}{more}"
 
 
-def said(comparison: Comparison, names: Sequence[str] = (), word: str = "published") -> str:
+def comparison_text(
+    comparison: Comparison, names: Sequence[str] = (), word: str = "published"
+) -> str:
     """Return a comparison that fails in words.
 
     A side that is printed stands in the predicate as a number; where both are worked out, both are
@@ -71,16 +73,16 @@ def said(comparison: Comparison, names: Sequence[str] = (), word: str = "publish
     """
     of_one = [name for name in names if re.search(rf"\b{name}\b", comparison.text)]
     where = re.sub(r"\b\w+=", "", comparison.where) or (of_one[0] if len(of_one) == 1 else "")
-    own, other = _short(comparison.left), _short(comparison.right)
+    left, right = _short(comparison.left), _short(comparison.right)
     if comparison.operator == "near":
-        told = f"{own} here, {other} published"
+        text = f"{left} here, {right} published"
     elif comparison.operator == "similar within":
-        told = f"{own} here, published as alike"
+        text = f"{left} here, published as alike"
     elif _CALL.search(comparison.text.split(comparison.operator)[-1]):
-        told = f"{own} {comparison.operator} {other} is published, and not so here"
+        text = f"{left} {comparison.operator} {right} is published, and not so here"
     else:
-        told = f"{own} here, {word} {comparison.operator} {other}"
-    return f"{where}: {told}" if where else told
+        text = f"{left} here, {word} {comparison.operator} {right}"
+    return f"{where}: {text}" if where else text
 
 
 def _short(value: Any) -> str:

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from epochwatt.figures.common.bars import Bar, legend, positions
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.runs import Number, row
+from epochwatt.figures.common.runs import Number, csv_row
 from epochwatt.figures.hipcw2021.medians import bars_of, draw_medians
 
 PANELS = (
@@ -27,14 +27,14 @@ ALONG = "size of the data set, relative to its own; above: loader workers"
 
 def draw(job: Job) -> None:
     """Draw the panels."""
-    for panel, storage, quantity, said in PANELS:
+    for panel, storage, quantity, label in PANELS:
         runs = [run for run in job.runs if run.factors["storage"] == storage]
         bars = bars_of(runs, "dataset_scale", "num_workers")
         with job.panel(panel, runs) as (figure, axes):
             rows = draw_medians(bars, axes, job, quantity, ALONG)
             linear = draw_linear(bars, axes, job) if quantity == "e2e_s" else []
             legend(axes, rows, job.palette["published"])
-            axes.set_ylabel(said)
+            axes.set_ylabel(label)
             if quantity == "cached_after_pct":
                 axes.set_ylim(0, 105)
             job.save(figure, panel, rows + linear)
@@ -51,10 +51,10 @@ def draw_linear(bars: Sequence[Bar], axes: Axes, job: Job) -> list[dict[str, Any
         )
         if number.value is not None and (scale := bar.run.factors["dataset_scale"]) != 1:
             at.append(place)
-            told = number._replace(value=scale * number.value)
+            linear = number._replace(value=scale * number.value)
             more = {"statistic": "median", "dataset_scale": scale}
-            rows.append(row(bar.run, "e2e_s_linear", told, "all", **more))
-    values = [told["value"] for told in rows]
+            rows.append(csv_row(bar.run, "e2e_s_linear", linear, "all", **more))
+    values = [row["value"] for row in rows]
     axes.plot(at, values, linestyle="none", marker="_", markersize=14, markeredgewidth=1.2,
               color=job.colours("missing")["missing"], label="linear growth")  # fmt: skip
     return rows

@@ -34,8 +34,8 @@ def bars_of(runs: Sequence[RunData], group: str, tick: str) -> list[Bar]:
 
     Further factors that differ are named with the group.
     """
-    told = {"id", group, tick, *ALONG.get(group, ()), *ALONG.get(tick, ())}
-    others = [f for f in FACTORS if f not in told and len({run.factors[f] for run in runs}) > 1]
+    grouping = {"id", group, tick, *ALONG.get(group, ()), *ALONG.get(tick, ())}
+    others = [f for f in FACTORS if f not in grouping and len({run.factors[f] for run in runs}) > 1]
 
     def name(run: RunData) -> str:
         return "\n".join([f"{run.factors[group]:g}", *(f"{f} {run.factors[f]}" for f in others)])
@@ -65,14 +65,14 @@ def draw_medians(
     """
     colour = job.colours("missing", "published", *{bar.run.factors["storage"] for bar in bars})
     x = positions([bar.group for bar in bars])
-    rows = [_told(bar.run, quantity, job, "all") for bar in bars]
-    for bar, told, at in zip(bars, rows, x, strict=True):
-        axes.bar(at, told["value"] or 0.0, NARROW, color=colour[bar.run.factors["storage"]])
-        draw_mark(axes, at, told, colour["published"])
-        if told["value"] == 0:  # told from what is missing
+    rows = [_median_row(bar.run, quantity, job, "all") for bar in bars]
+    for bar, row, at in zip(bars, rows, x, strict=True):
+        axes.bar(at, row["value"] or 0.0, NARROW, color=colour[bar.run.factors["storage"]])
+        draw_mark(axes, at, row, colour["published"])
+        if row["value"] == 0:  # told from what is missing
             axes.annotate("0", (at, 0), xytext=(0, 2), textcoords="offset points", ha="center",
                           fontsize="small")  # fmt: skip
-    missing = zip(x.tolist(), [told["missing"] for told in rows], strict=True)
+    missing = zip(x.tolist(), [row["missing"] for row in rows], strict=True)
     draw_missing([*missing, *behind], axes, colour["missing"])
     label_axes(bars, axes, label)
     return rows
@@ -82,15 +82,15 @@ def draw_first(bars: Sequence[Bar], axes: Axes, job: Job, quantity: str) -> list
     """Draw the first epoch of each run, wide and pale behind the median; return the CSV's rows."""
     colour = job.colours("missing", "published", *{bar.run.factors["storage"] for bar in bars})
     x = positions([bar.group for bar in bars])
-    rows = [_told(bar.run, quantity, job, "0") for bar in bars]
-    for bar, told, at in zip(bars, rows, x, strict=True):
-        own = style.pale(colour[bar.run.factors["storage"]])
-        axes.bar(at, told["value"] or 0.0, WIDE, color=own)
-        draw_mark(axes, at - BESIDE, told, colour["published"])
+    rows = [_median_row(bar.run, quantity, job, "0") for bar in bars]
+    for bar, row, at in zip(bars, rows, x, strict=True):
+        pale = style.pale(colour[bar.run.factors["storage"]])
+        axes.bar(at, row["value"] or 0.0, WIDE, color=pale)
+        draw_mark(axes, at - BESIDE, row, colour["published"])
     return rows
 
 
-def _told(run: RunData, quantity: str, job: Job, epoch_set: str) -> dict[str, Any]:
+def _median_row(run: RunData, quantity: str, job: Job, epoch_set: str) -> dict[str, Any]:
     number = run.number(quantity, epoch_set, "median")
     more = {"statistic": "median", "dataset_scale": run.factors["dataset_scale"]}
     return marked_row(run, quantity, number, job, epoch_set, **more)
@@ -108,7 +108,7 @@ def draw_workers(job: Job, quantity: str, label: str) -> None:
     with job.panel(job.figure) as (figure, axes):
         first = draw_first(bars, axes, job, quantity)
         x = (positions([bar.group for bar in bars]) - BESIDE).tolist()
-        behind = zip(x, [told["missing"] for told in first], strict=True)
+        behind = zip(x, [row["missing"] for row in first], strict=True)
         rows = draw_medians(bars, axes, job, quantity, "loader workers", behind) + first
         axes.set_ylabel(label)
         drawn = [

@@ -22,7 +22,7 @@ from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, marked_row
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark, handles
-from epochwatt.figures.common.runs import Number, RunData, row
+from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.figures.common.series import series
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.text import counted
@@ -82,7 +82,7 @@ def binned(points: Points, n_bins: int = N_BINS) -> Iterator[Bin]:
 def draw_series(
     job: Job,
     quantity: str,
-    said: tuple[str, str],
+    label: tuple[str, str],
     along: tuple[str, str],
     points_of: Callable[[RunData, str], Points],
 ) -> None:
@@ -101,15 +101,15 @@ def draw_series(
         runs.sort(key=lambda run: run.factors["num_workers"])
         with job.panel(f"{job.figure}{letter}", runs) as (figure, axes):
             facets = style.side_by_side(figure, axes, max(len(runs), 1))
-            facets[0].set_ylabel(f"{said[0]} ({said[1]})")
+            facets[0].set_ylabel(f"{label[0]} ({label[1]})")
             rows = []
             for run, facet in zip(runs, facets, strict=False):
                 points = points_of(run, job.records.get(run.id, ""))
-                rows += _draw_run(run, points, facet, job, (quantity, said[1]), along[0])
+                rows += _draw_run(run, points, facet, job, (quantity, label[1]), along[0])
                 facet.set_xlabel(along[1])
             if not runs:
-                told = f"lacks {', '.join(job.lacking)}" if job.lacking else "no such run"
-                draw_missing([(0.0, told)], facets[0], job.palette["missing"])
+                reason = f"lacks {', '.join(job.lacking)}" if job.lacking else "no such run"
+                draw_missing([(0.0, reason)], facets[0], job.palette["missing"])
             else:
                 style.add_to_note(figure, f"; mean and range of 1/{N_BINS} of an epoch each")
                 _series_legend(figure, storage, rows, job)
@@ -127,35 +127,35 @@ def _series_legend(figure: Figure, medium: str, rows: Sequence[dict[str, Any]], 
 
 
 def _draw_run(
-    run: RunData, points: Points, axes: Axes, job: Job, about: tuple[str, str], along: str
+    run: RunData, points: Points, axes: Axes, job: Job, drawn: tuple[str, str], along: str
 ) -> list[dict[str, Any]]:
     """Draw mean and range of a run's points, a quantity in a unit; return the CSV's rows."""
-    (quantity, unit), medium = about, run.factors["storage"]
+    (quantity, unit), medium = drawn, run.factors["storage"]
     colour = job.colours(medium, "missing", "published", "epoch_bound")
     bins = list(binned(points))
-    x = [each.x for each in bins]
-    low, high = [each.low for each in bins], [each.high for each in bins]
+    x = [b.x for b in bins]
+    low, high = [b.low for b in bins], [b.high for b in bins]
     axes.fill_between(x, low, high, color=style.pale(colour[medium]), linewidth=0)
-    axes.plot(x, [each.mean for each in bins], color=colour[medium], **LINE)
+    axes.plot(x, [b.mean for b in bins], color=colour[medium], **LINE)
     for bound in points.bounds:
         axes.axvline(bound, color=colour["epoch_bound"], **BOUND_LINE)
     draw_missing([(0.0, points.missing)], axes, colour["missing"])
     scale = {"dataset_scale": run.factors["dataset_scale"]}
     rows = [
-        row(run, quantity, Number(each.mean, 1), "all", **scale, epoch=each.epoch,
-            **{along: each.x}, n_points=each.n, low=each.low, high=each.high)
-        for each in bins
+        csv_row(run, quantity, Number(b.mean, 1), "all", **scale, epoch=b.epoch,
+            **{along: b.x}, n_points=b.n, low=b.low, high=b.high)
+        for b in bins
     ]  # fmt: skip
     for epoch, ends in zip(points.epochs, pairwise([0.0, *points.bounds]), strict=True):
-        inside = [each for each in bins if each.epoch == epoch]
+        inside = [b for b in bins if b.epoch == epoch]
         mean = float(np.average([b.mean for b in inside], weights=[b.n for b in inside]))
-        told = marked_row(
+        row = marked_row(
             run, quantity, Number(mean, 1), job, "1+" if epoch else "0", **scale, epoch=epoch
         )
-        if told["published"] is not None:
-            draw_mark(axes, sum(ends) / 2, told, colour["published"])
-            rows.append(told)
-    start = _limit(axes, bins, [told.get("published") or 0.0 for told in rows])
+        if row["published"] is not None:
+            draw_mark(axes, sum(ends) / 2, row, colour["published"])
+            rows.append(row)
+    start = _limit(axes, bins, [row.get("published") or 0.0 for row in rows])
     cut = f" (starts of epochs: up to {start:.0f} {unit})" if start else ""
     axes.set_title(f"{counted(run.factors['num_workers'], 'workers')}{cut}", fontsize="small")
     if points.bounds:

@@ -38,14 +38,14 @@ def draw(job: Job) -> None:
         label_axes(bars, axes, label)
         legend(axes, rows, job.palette["published"])
         job.save(figure, "fig02a", rows)
-    for panel, quantity, said, workers in (
+    for panel, quantity, y_label, workers in (
         ("fig02b", "stall_s", "stall per epoch (s)", (FOUR,)),
         ("fig02c", "energy_paper_wh", "energy per epoch (Wh)", (0, FOUR)),
     ):
         shown = of_paper(bars, workers)
         with job.panel(panel, [bar.run for bar in shown]) as (figure, axes):
             rows = draw_pairs(shown, axes, job, quantity)
-            axes.set_ylabel(said)
+            axes.set_ylabel(y_label)
             label_axes(shown, axes, label)
             legend(axes, rows, job.palette["published"])
             job.save(figure, panel, rows)

@@ -26,13 +26,13 @@ MEDIA = ("ssd", "sd", "hdd", "emmc")
 def draw(job: Job) -> None:
     """Draw the panels."""
     alone, four = bars_of(job, 0), bars_of(job, 4)
-    for panel, bars, epoch_set, said in (
+    for panel, bars, epoch_set, y_label in (
         ("fig03a", alone, "0", "time of epoch 0 (s)"),
         ("fig03b", four, "1+", "time per epoch, epochs 1+ (s)"),
     ):
         with job.panel(panel, [bar.run for bar in bars]) as (figure, axes):
             rows = draw_stacks(bars, axes, job, epoch_set)
-            axes.set_ylabel(said)
+            axes.set_ylabel(y_label)
             label_axes(bars, axes, "storage medium")
             legend(axes, rows, job.palette["published"])
             job.save(figure, panel, rows)

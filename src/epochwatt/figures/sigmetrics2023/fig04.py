@@ -22,12 +22,12 @@ GROUP_WIDTH = 0.8  # of the bars of one size
 
 def draw(job: Job) -> None:
     """Draw the panels."""
-    for panel, part, said in PANELS:
+    for panel, part, part_name in PANELS:
         with job.panel(panel) as (figure, axes):
             right = axes.twinx()
             rows = draw_sizes(axes, right, job, part)
-            axes.set_ylabel(f"{said} per epoch (s), bars")
-            right.set_ylabel(f"{said} per mini-batch (ms), dots")
+            axes.set_ylabel(f"{part_name} per epoch (s), bars")
+            right.set_ylabel(f"{part_name} per mini-batch (ms), dots")
             job.save(figure, panel, rows)
 
 
@@ -48,14 +48,14 @@ def draw_sizes(axes: Axes, right: Axes, job: Job, part: str) -> list[dict[str, A
         batch = [
             marked_row(r, f"{part}_ms_per_minibatch", per_minibatch(r, part), job) for r in runs
         ]
-        heights = [told["value"] or 0.0 for told in epoch]
+        heights = [row["value"] or 0.0 for row in epoch]
         axes.bar(x, heights, width, color=style.pale(colour[model]))
-        dots = [np.nan if told["value"] is None else told["value"] for told in batch]
+        dots = [np.nan if row["value"] is None else row["value"] for row in batch]
         right.plot(x, dots, "o", markersize=4.5, color=colour[model], markeredgewidth=0)
         axes.plot([], [], "s", markersize=6, color=colour[model], label=job.title(model))
-        missing += [(at, told["missing"]) for at, told in zip(x, epoch, strict=True)]
-        for at, told, per_batch in zip(x, epoch, batch, strict=True):
-            draw_mark(axes, at - width / 3, told, colour["published"])  # beside the dot
+        missing += [(at, row["missing"]) for at, row in zip(x, epoch, strict=True)]
+        for at, row, per_batch in zip(x, epoch, batch, strict=True):
+            draw_mark(axes, at - width / 3, row, colour["published"])  # beside the dot
             draw_mark(right, at, per_batch, colour["published"])
         rows += epoch + batch
     draw_missing(missing, axes, colour["missing"])
@@ -79,5 +79,5 @@ def _finish(axes: Axes, right: Axes, sizes: list[int]) -> None:
     axes.set_xlabel("mini-batch size (samples)")
     right.grid(visible=False)
     right.spines["right"].set_visible(True)
-    for each in (axes, right):
-        each.set_ylim(bottom=0)
+    for side in (axes, right):
+        side.set_ylim(bottom=0)

@@ -16,7 +16,7 @@ from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, legend, marked_row
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark
-from epochwatt.figures.common.runs import Number, RunData, row
+from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.study.runs import TWIN
 
 HOURS_S = 15 * 3600.0
@@ -32,7 +32,7 @@ def draw(job: Job) -> None:
     """Draw the panels."""
     types = [[run for run in job.runs if _type_of(run) == t] for t in map(_type_of, job.runs)]
     types = [of_type for n, of_type in enumerate(types) if of_type not in types[:n]]
-    for panel, quantity, said in PANELS:
+    for panel, quantity, y_label in PANELS:
         rows: list[dict[str, Any]] = []
         with job.panel(panel) as (figure, axes):
             facets = style.side_by_side(figure, axes, len(types))
@@ -41,7 +41,7 @@ def draw(job: Job) -> None:
                 rows += draw_units(of_type, facet, right, job, quantity)
                 first = of_type[0].factors
                 facet.set_title(f"{job.title(first['device'])}\n{job.title(first['model'])}")
-            facets[0].set_ylabel(said)
+            facets[0].set_ylabel(y_label)
             right.set_ylabel("epochs in 15 h, dots (all right axes)")
             layout = figure.get_layout_engine()
             if isinstance(layout, ConstrainedLayoutEngine):
@@ -67,7 +67,7 @@ def draw_units(
         values = run.values(quantity)
         _violin(values, at, axes, colour[run.factors["model"]], colour["violin_median"])
         rows += [
-            {**row(run, quantity, Number(value, 1), "1+", epoch=epoch), **cells(None)}
+            {**csv_row(run, quantity, Number(value, 1), "1+", epoch=epoch), **cells(None)}
             for epoch, value in _by_epoch(run, quantity)
         ]
         missing.append((at, run.number(quantity).missing))
@@ -89,8 +89,8 @@ def draw_units(
 
 
 def _by_epoch(run: RunData, quantity: str) -> list[tuple[int, float]]:
-    told = [(cells["epoch"], cells[quantity]) for cells in run.valid("1+")]
-    return [(epoch, value) for epoch, value in told if value is not None]
+    pairs = [(cells["epoch"], cells[quantity]) for cells in run.valid("1+")]
+    return [(epoch, value) for epoch, value in pairs if value is not None]
 
 
 def _count(run: RunData, job: Job) -> dict[str, Any]:
@@ -99,8 +99,8 @@ def _count(run: RunData, job: Job) -> dict[str, Any]:
     if number.value is not None:
         number = number._replace(value=HOURS_S / number.value)
     any_unit = RunData(run.id, {**run.factors, "instance": "d1"}, run.epochs)
-    told = marked_row(any_unit, "n_epochs_in_15h", number, job, "all", epoch=None)
-    return {**told, "instance": run.factors["instance"]}
+    row = marked_row(any_unit, "n_epochs_in_15h", number, job, "all", epoch=None)
+    return {**row, "instance": run.factors["instance"]}
 
 
 def _violin(values: NDArray[np.floating], at: float, axes: Axes, colour: str, inner: str) -> None:

@@ -17,7 +17,7 @@ from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, legend, marked_row
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark, mark
-from epochwatt.figures.common.runs import Number, RunData, row
+from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.figures.common.series import series
 from epochwatt.records import files
 from epochwatt.records.shapes import NUMBER
@@ -61,7 +61,7 @@ def models_of(job: Job) -> list[str]:
     return list(dict.fromkeys(run.factors["model"] for run in job.runs))
 
 
-def draw_bars(axes: Axes, job: Job, quantity: str, said: str) -> list[dict[str, Any]]:
+def draw_bars(axes: Axes, job: Job, quantity: str, y_label: str) -> list[dict[str, Any]]:
     """Draw a quantity with DVFS off and on for each model; return the CSV's rows."""
     models, rows = models_of(job), []
     missing: list[tuple[float, str]] = []
@@ -80,7 +80,7 @@ def draw_bars(axes: Axes, job: Job, quantity: str, said: str) -> list[dict[str, 
     draw_missing(missing, axes, colour["missing"])
     _name_models(axes, models, job)
     axes.set_ylim(bottom=0)
-    axes.set_ylabel(said)
+    axes.set_ylabel(y_label)
     return rows
 
 
@@ -114,18 +114,21 @@ def draw_gpu_clock(
         for run in (run for run in drawn if run.factors["model"] == model):
             dvfs = run.factors["dvfs"]
             folder = job.records.get(run.id, "")
-            told = series(run, folder, "board", "gpu_mhz")
-            axes.plot(told.t_s / 60, told.values, color=colour[model], **LINE[dvfs])
-            missing.append((0.0, told.missing))
+            clock = series(run, folder, "board", "gpu_mhz")
+            axes.plot(clock.t_s / 60, clock.values, color=colour[model], **LINE[dvfs])
+            missing.append((0.0, clock.missing))
             if dvfs == "on":
-                for bound_s in told.bounds_s:
+                for bound_s in clock.bounds_s:
                     axes.axvline(bound_s / 60, color=colour["epoch_bound"], **BOUND_LINE)
-            found = cells(mark(job.marks, run.factors, "gpu_freq_mhz"))
-            end = told.bounds_s[-1] / 60 if told.bounds_s else 0.0
-            draw_mark(axes, end, found, colour["published"])
+            published_cells = cells(mark(job.marks, run.factors, "gpu_freq_mhz"))
+            end = clock.bounds_s[-1] / 60 if clock.bounds_s else 0.0
+            draw_mark(axes, end, published_cells, colour["published"])
             rows += [
-                {**row(run, "gpu_mhz", Number(mhz, 1), "all", epoch=k, t_s=t), **found}
-                for t, mhz, k in zip(told.t_s, told.values, told.epoch, strict=True)
+                {
+                    **csv_row(run, "gpu_mhz", Number(mhz, 1), "all", epoch=k, t_s=t),
+                    **published_cells,
+                }
+                for t, mhz, k in zip(clock.t_s, clock.values, clock.epoch, strict=True)
             ]
         draw_missing(missing, axes, colour["missing"])
         axes.set_title(job.title(model))
@@ -146,21 +149,21 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
     missing = []
     for at, run in enumerate(runs):
         folder, bottom = job.records.get(run.id, ""), 0.0
-        told = series(run, folder, "host", "cpu*_mhz")
-        shares = told.values / _peak_mhz(run, folder) if told.values.size else told.values
+        clock = series(run, folder, "host", "cpu*_mhz")
+        shares = clock.values / _peak_mhz(run, folder) if clock.values.size else clock.values
         for key, (low, high) in zip(keys, CLASSES, strict=True):
             inside = (shares >= low) & (shares < high)
             percent = 100.0 * float(inside.mean()) if inside.size else None
             axes.bar(at, percent or 0.0, 0.6, bottom, color=colour[key])
             bottom += percent or 0.0
-            number = Number(percent, len(told.bounds_s), told.missing)
-            rows.append(row(run, "time_share_pct", number, "all", clock=_class(low, high)))
-        missing.append((at, told.missing))
-        found = cells(mark(job.marks, run.factors, "cpu_below_peak_time_pct"))
-        draw_mark(axes, at, found, colour["published"])
+            number = Number(percent, len(clock.bounds_s), clock.missing)
+            rows.append(csv_row(run, "time_share_pct", number, "all", clock=_class(low, high)))
+        missing.append((at, clock.missing))
+        published_cells = cells(mark(job.marks, run.factors, "cpu_below_peak_time_pct"))
+        draw_mark(axes, at, published_cells, colour["published"])
         below = 100.0 * float((shares < BELOW_PEAK).mean()) if shares.size else None
-        number = Number(below, len(told.bounds_s), told.missing)
-        rows.append({**row(run, "cpu_below_peak_time_pct", number, "all"), **found})
+        number = Number(below, len(clock.bounds_s), clock.missing)
+        rows.append({**csv_row(run, "cpu_below_peak_time_pct", number, "all"), **published_cells})
     draw_missing(missing, axes, colour["missing"])
     for key, (low, high) in zip(keys, CLASSES, strict=True):
         axes.bar(0, 0, color=colour[key], label=f"{_class(low, high)} of peak")
@@ -174,14 +177,14 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
 
 def below_peak_pct(runs: Sequence[RunData], job: Job) -> dict[tuple[str, int], dict[str, float]]:
     """Return the share of each epoch's time below the peak, as the claims name it."""
-    found = {}
+    shares = {}
     for run in runs:
         folder = job.records.get(run.id, "")
-        told = series(run, folder, "host", "cpu*_mhz")
-        for epoch in dict.fromkeys(told.epoch.tolist()):
-            low = told.values[told.epoch == epoch] < BELOW_PEAK * _peak_mhz(run, folder)
-            found[run.id, epoch] = {"cpu_below_peak_time_pct": 100.0 * float(low.mean())}
-    return found
+        clock = series(run, folder, "host", "cpu*_mhz")
+        for epoch in dict.fromkeys(clock.epoch.tolist()):
+            low = clock.values[clock.epoch == epoch] < BELOW_PEAK * _peak_mhz(run, folder)
+            shares[run.id, epoch] = {"cpu_below_peak_time_pct": 100.0 * float(low.mean())}
+    return shares
 
 
 def _class(low: float, high: float) -> str:

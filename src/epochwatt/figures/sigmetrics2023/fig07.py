@@ -17,7 +17,7 @@ from epochwatt.study.runs import TWIN
 from epochwatt.text import origin
 
 STATES = ("i", "ii", "iii", "iv")
-SAID = {
+STATE_LABELS = {
     "i": "(i) monitor on, DVFS off",
     "ii": "(ii) monitor off, DVFS off",
     "iii": "(iii) monitor off, DVFS on",
@@ -35,18 +35,18 @@ def draw(job: Job) -> None:
     places = list(dict.fromkeys(tuple(row[key] for key in PLACE) for row in idles))
     colour = job.colours(*(f"state_{state}" for state in STATES), "missing", "published")
     rows, missing = [], []
-    with job.panel("fig07", told=note(job.backend, places)) as (figure, axes):
+    with job.panel("fig07", corner_note=note(job.backend, places)) as (figure, axes):
         for n, state in enumerate(STATES):
             of_state = [row for row in idles if row["state"] == state]
             heights = {tuple(row[key] for key in PLACE): row for row in of_state}
             x = [at + 0.2 * (n - 1.5) for at in range(len(places))]
-            told = [_row(heights.get(place), place, state, scope, job) for place in places]
-            axes.bar(x, [row["value"] or 0.0 for row in told], 0.2,
-                     color=colour[f"state_{state}"], label=SAID[state])  # fmt: skip
-            missing += [(at, row["missing"]) for at, row in zip(x, told, strict=True)]
-            for at, row in zip(x, told, strict=True):
+            state_rows = [_row(heights.get(place), place, state, scope, job) for place in places]
+            axes.bar(x, [row["value"] or 0.0 for row in state_rows], 0.2,
+                     color=colour[f"state_{state}"], label=STATE_LABELS[state])  # fmt: skip
+            missing += [(at, row["missing"]) for at, row in zip(x, state_rows, strict=True)]
+            for at, row in zip(x, state_rows, strict=True):
                 draw_mark(axes, at, row, colour["published"])
-            rows += told
+            rows += state_rows
         axes.set_xticks(range(len(places)), [name(place, places, job) for place in places])
         axes.grid(visible=False, axis="x")
         axes.set_ylabel(SCOPES[scope])
@@ -90,15 +90,15 @@ def _row(
     """Return the CSV's row of a board in a state; the paper's state (i) is of the module."""
     there = idle is not None and idle["power_w"] != ""
     not_there = NOT_THERE.get(job.backend, "not measured")
-    about = dict(zip(PLACE, place, strict=True))
-    found = idle_mark(job.marks, place[0], place[2], state, scope)
+    board = dict(zip(PLACE, place, strict=True))
+    published_mark = idle_mark(job.marks, place[0], place[2], state, scope)
     return {
         "backend": job.backend,
-        **about,
+        **board,
         "state": state,
         "power_scope": scope,
         "quantity": "idle_power_w",
         "value": float(idle["power_w"]) if idle is not None and there else None,
         "missing": "" if there else UNSUPPORTED.get((place[0], state), not_there),
-        **cells(found),
+        **cells(published_mark),
     }

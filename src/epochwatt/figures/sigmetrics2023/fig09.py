@@ -85,7 +85,7 @@ def _draw_facets(
     job: Job,
     panel: str,
     groups: Sequence[Sequence[Bar]],
-    said: str,
+    y_label: str,
     drawn: Callable[[Sequence[Bar], Axes, Job], Rows],
 ) -> None:
     runs = [bar.run for group in groups for bar in group]
@@ -97,7 +97,7 @@ def _draw_facets(
             facet.set_xticks(positions([bar.group for bar in group]), [bar.tick for bar in group])
             facet.tick_params("x", length=0, rotation=90 if max(map(_width, group)) > 1 else 0)
             facet.grid(visible=False, axis="x")
-        facets[0].set_ylabel(said)
+        facets[0].set_ylabel(y_label)
         facets[len(facets) // 2].set_xlabel("power mode")
         legend(facets[0], rows, job.palette["published"])
         job.save(figure, panel, rows)
@@ -116,21 +116,21 @@ def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) 
     """Draw the energy of an epoch with the base load in it; return the CSV's rows."""
     colour = job.colours("baseload", "above_baseload", "missing", "published")
     x = positions([bar.group for bar in bars])
-    rows = [told for bar in bars for told in _energy_rows(bar.run, job, base_w)]
+    rows = [row for bar in bars for row in _energy_rows(bar.run, job, base_w)]
     whole, base, _ = (rows[n :: len(ENERGY)] for n in range(len(ENERGY)))
-    height = np.array([told["value"] or 0.0 for told in whole])
+    height = np.array([row["value"] or 0.0 for row in whole])
     axes.bar(x, height, width=0.8, color=colour["above_baseload"], label="above the base load")
-    part = np.array([told["value"] or 0.0 for told in base])
+    part = np.array([row["value"] or 0.0 for row in base])
     axes.bar(x, part, width=0.8, color=colour["baseload"], label="base load")
     draw_missing(
-        [(at, t["missing"]) for at, t in zip(x, whole, strict=True)], axes, colour["missing"]
+        [(at, row["missing"]) for at, row in zip(x, whole, strict=True)], axes, colour["missing"]
     )
     unknown = (height > 0) & (part == 0)
     if unknown.any():
         grey = colour["missing"]
         axes.bar(x[unknown], height[unknown], width=0.8, color=grey, label=NO_BASELOAD)
-    for at, told in zip(x, whole, strict=True):
-        draw_mark(axes, at, told, colour["published"])
+    for at, row in zip(x, whole, strict=True):
+        draw_mark(axes, at, row, colour["published"])
     return rows
 
 

@@ -30,7 +30,7 @@ from epochwatt.text import counted
 
 SMALL = "lenet"  # on the secondary axes
 STRONGEST = "g"  # AGX's MAXN: a diamond
-SAID = {"energy_paper_wh": "energy per epoch (mWh)", "power_mean_w": "average power (W)"}
+X_LABELS = {"energy_paper_wh": "energy per epoch (mWh)", "power_mean_w": "average power (W)"}
 CLOCKS = {"cpu_mhz": "CPU", "gpu_mhz": "GPU", "emc_mhz": "memory"}
 SOLID, TRIANGLE, HOLLOW, LINE = ("o", True), ("^", True), ("s", False), ("x", False)
 NOT_TOLD = ("*", False)  # of a run whose records are gone
@@ -72,7 +72,7 @@ class Cloud:
         return [there[n] for n in pareto_front(xy[:, 0], xy[:, 1])]
 
 
-def clouds(job: Job, x: str) -> list[Cloud]:
+def group_runs(job: Job, x: str) -> list[Cloud]:
     """Return the figure's runs, together what differs in the power mode only.
 
     A single run is no comparison and left out.
@@ -96,29 +96,29 @@ def draw(job: Job, x: str, marker_by: str = "") -> None:
     x : column on the x axis, `energy_paper_wh` or `power_mean_w`
     marker_by : setting of the power modes that the markers show; empty: none
     """
-    found, by = clouds(job, x), marker_by
-    runs = [run for cloud in found for run in cloud.runs]
+    clouds, by = group_runs(job, x), marker_by
+    runs = [run for cloud in clouds for run in cloud.runs]
     settings = {run.id: mode_setting(run, job.records[run.id], by) for run in runs} if by else {}
     styles = marker_styles({value for value in settings.values() if value is not None})
     with job.panel(job.figure, runs) as (figure, axes):
-        planes = _planes(axes, found, x)
-        colour = job.colours(*{c.model for c in found}, "pareto", "missing", "published")
+        planes = _planes(axes, clouds, x)
+        colour = job.colours(*{c.model for c in clouds}, "pareto", "missing", "published")
         rows: list[dict[str, Any]] = []
-        for cloud in found:
+        for cloud in clouds:
             plane = planes[cloud.model == SMALL]
             on = [cloud.points[n] for n in cloud.front]
             plane.plot(*zip(*on, strict=True), color=colour["pareto"], linewidth=2.5, zorder=1)
             for n, run in enumerate(cloud.runs):
-                marker = styles.get(settings.get(run.id), NOT_TOLD) if by else _own(run)
+                marker = styles.get(settings.get(run.id), NOT_TOLD) if by else _mode_marker(run)
                 _draw_point(plane, cloud.points[n], marker, colour[cloud.model])
                 rows += _rows(cloud, n, job, {by: settings[run.id]} if by else {})
-        _say_missing(figure, found)
-        _legend(figure, found, planes, styles, by, rows, colour)
-        marks = _draw_published(found, planes, rows, colour["published"])
+        _say_missing(figure, clouds)
+        _legend(figure, clouds, planes, styles, by, rows, colour)
+        marks = _draw_published(clouds, planes, rows, colour["published"])
         for plane in planes:
             plane.margins(0.08)
         figure.draw_without_rendering()  # from here on the axes are as they will be
-        _draw_letters(found, planes, marks, colour)
+        _draw_letters(clouds, planes, marks, colour)
         job.save(figure, job.figure, rows)
 
 
@@ -145,27 +145,27 @@ def marker_styles(values: set[float]) -> dict[Any, tuple[str, bool]]:
     return {value: kinds[min(n, len(kinds) - 1)] for n, value in enumerate(ordered)}
 
 
-def _own(run: RunData) -> tuple[str, bool]:
+def _mode_marker(run: RunData) -> tuple[str, bool]:
     return ("D", True) if run.factors["power_mode"] == STRONGEST else SOLID
 
 
-def _planes(axes: Axes, found: Sequence[Cloud], x: str) -> tuple[Axes, Axes]:
+def _planes(axes: Axes, clouds: Sequence[Cloud], x: str) -> tuple[Axes, Axes]:
     """Return the primary axes, and those of LeNet-5: the same where it is alone or not there."""
     planes = (axes, axes)
-    if len({cloud.model == SMALL for cloud in found}) == 2:
+    if len({cloud.model == SMALL for cloud in clouds}) == 2:
         right = axes.twinx()
         top = right.twiny()
         right.spines["right"].set_visible(True)
         top.spines["top"].set_visible(True)
         right.set_ylabel("E2E per epoch (s), LeNet-5")
-        top.set_xlabel(f"{SAID[x]}, LeNet-5")
+        top.set_xlabel(f"{X_LABELS[x]}, LeNet-5")
         right.grid(visible=False)
         planes = (axes, top)
     for plane in planes:
         plane.grid(visible=plane is axes, axis="both")
         if x == "energy_paper_wh":  # the paper's unit; the CSV stays in Wh
             plane.xaxis.set_major_formatter(FuncFormatter(lambda wh, _: f"{1e3 * wh:g}"))
-    axes.set_xlabel(SAID[x])
+    axes.set_xlabel(X_LABELS[x])
     axes.set_ylabel("E2E per epoch, epochs 1+ (s)")
     return planes
 
@@ -174,7 +174,7 @@ def _draw_point(
     plane: Axes, point: tuple[float, float] | None, marker: tuple[str, bool], colour: str
 ) -> None:
     if point:
-        plane.plot(*[[each] for each in point], linestyle="none", **_look(marker, colour))
+        plane.plot(*[[value] for value in point], linestyle="none", **_look(marker, colour))
 
 
 def _look(marker: tuple[str, bool], colour: str) -> dict[str, Any]:
@@ -189,48 +189,52 @@ def _look(marker: tuple[str, bool], colour: str) -> dict[str, Any]:
 
 def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str, Any]]:
     run, is_small = cloud.runs[n], cloud.model == SMALL
-    about = {"axes": "secondary" if is_small else "primary", "on_front": n in cloud.front, **more}
-    about["on_front"] = about["on_front"] if cloud.points[n] else None
+    columns = {"axes": "secondary" if is_small else "primary", "on_front": n in cloud.front, **more}
+    columns["on_front"] = columns["on_front"] if cloud.points[n] else None
     return [
-        marked_row(run, quantity, run.number(quantity), job, **about)
+        marked_row(run, quantity, run.number(quantity), job, **columns)
         for quantity in (cloud.x, "e2e_s")
     ]
 
 
-def _say_missing(figure: Figure, found: Sequence[Cloud]) -> None:
+def _say_missing(figure: Figure, clouds: Sequence[Cloud]) -> None:
     """Add to the corner note what is missing: the points leave no free place in the panel."""
-    told = [
+    missing = [
         f"{cloud.label}, {run.factors['power_mode']} "
         f"({run.number(cloud.x).missing or run.number('e2e_s').missing})"
-        for cloud in found
+        for cloud in clouds
         for run, point in zip(cloud.runs, cloud.points, strict=True)
         if point is None
     ]
-    if len(told) > MISSING_SHOWN:
-        told = [*told[:MISSING_SHOWN], f"and {len(told) - MISSING_SHOWN} more, see the CSV"]
-    if told:
-        style.add_to_note(figure, f"; missing: {', '.join(told)}")
+    if len(missing) > MISSING_SHOWN:
+        missing = [
+            *missing[:MISSING_SHOWN],
+            f"and {len(missing) - MISSING_SHOWN} more, see the CSV",
+        ]
+    if missing:
+        style.add_to_note(figure, f"; missing: {', '.join(missing)}")
 
 
 def _legend(
     figure: Figure,
-    found: Sequence[Cloud],
+    clouds: Sequence[Cloud],
     planes: tuple[Axes, Axes],
     styles: dict[Any, tuple[str, bool]],
     by: str,
     rows: Sequence[dict[str, Any]],
     colour: dict[str, str],
 ) -> None:
-    def handle(label: str, marker: tuple[str, bool], own: str) -> Line2D:
-        return Line2D([], [], linestyle="none", label=label, **_look(marker, own))
+    def handle(label: str, marker: tuple[str, bool], face: str) -> Line2D:
+        return Line2D([], [], linestyle="none", label=label, **_look(marker, face))
 
-    other = " (right, top)" if planes[0] is not planes[1] else ""
+    axes_note = " (right, top)" if planes[0] is not planes[1] else ""
     handles = [
-        handle(c.label + (other if c.model == SMALL else ""), SOLID, colour[c.model]) for c in found
+        handle(c.label + (axes_note if c.model == SMALL else ""), SOLID, colour[c.model])
+        for c in clouds
     ]
     handles += [handle(_part(by, v), m, colour["missing"]) for v, m in styles.items()]
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
-    times = [told for told in rows if told["quantity"] == "e2e_s"]
+    times = [row for row in rows if row["quantity"] == "e2e_s"]
     style.legend(figure, [*handles, *published.handles(times, colour["published"])])
 
 
@@ -240,17 +244,17 @@ def _part(by: str, value: float) -> str:
 
 
 def _draw_published(
-    found: Sequence[Cloud],
+    clouds: Sequence[Cloud],
     planes: tuple[Axes, Axes],
     rows: Sequence[dict[str, Any]],
     colour: str,
 ) -> list[tuple[Axes, tuple[float, float]]]:
     """Draw what is published, of E2E alone above or below our point; return plane and place."""
-    marks, told = [], iter(rows)
-    for cloud in found:
+    marks, remaining = [], iter(rows)
+    for cloud in clouds:
         plane = planes[cloud.model == SMALL]
         for _ in cloud.runs:
-            x, y = next(told), next(told)
+            x, y = next(remaining), next(remaining)
             at = x["published"] if x["published"] is not None else x["value"]
             if at is not None and y["published"] is not None:
                 published.draw_mark(plane, at, y, colour)
@@ -259,7 +263,7 @@ def _draw_published(
 
 
 def _draw_letters(
-    found: Sequence[Cloud],
+    clouds: Sequence[Cloud],
     planes: tuple[Axes, Axes],
     marks: Sequence[tuple[Axes, tuple[float, float]]],
     colour: dict[str, str],
@@ -267,7 +271,7 @@ def _draw_letters(
     """Write each point's power mode beside it, clear of what is drawn."""
     taken = [(*_pt(plane, place), POINT_PT) for plane, place in marks]
     letters = []
-    for cloud in found:
+    for cloud in clouds:
         plane = planes[cloud.model == SMALL]
         front = [_pt(plane, point) for n in cloud.front if (point := cloud.points[n])]
         taken += [(*place, LINE_PT) for place in along(front)]
@@ -275,15 +279,21 @@ def _draw_letters(
             if point:
                 letters.append((plane, point, run.factors["power_mode"], colour[cloud.model]))
                 taken.append((*_pt(plane, point), POINT_PT))
-    for plane, point, letter, own in letters:
+    for plane, point, letter, letter_colour in letters:
         at = _pt(plane, point)
         offset = free_place(at, taken)
         taken.append((at[0] + offset[0], at[1] + offset[1], LETTER_PT))
         is_far = math.hypot(*offset) > FAR_PT
-        tie = {"arrowstyle": "-", "color": own, "linewidth": 0.6, "shrinkA": 3.0, "shrinkB": 3.0}
+        tie = {
+            "arrowstyle": "-",
+            "color": letter_colour,
+            "linewidth": 0.6,
+            "shrinkA": 3.0,
+            "shrinkB": 3.0,
+        }
         plane.annotate(
             letter, point, offset, textcoords="offset points", ha="center", va="center",
-            color=own, fontsize="small", arrowprops=tie if is_far else None,
+            color=letter_colour, fontsize="small", arrowprops=tie if is_far else None,
         )  # fmt: skip
 
 

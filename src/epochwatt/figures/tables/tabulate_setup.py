@@ -64,22 +64,22 @@ def write(config: str, workloads: Iterable[str], paths: Sequence[str]) -> None:
 
 def boards(config: Path) -> Rows:
     """Return the rows of Table 1: each feature as published, then as here where it is known."""
-    own = load_boards(config / "twin")
+    simulated = load_boards(config / "twin")
     here: dict[str, dict[str, float]] = {
-        "CPU cores": {name: own[name].cores for name in BOARDS},
-        "CPU clock": {name: own[name].cpu_mhz[1] for name in BOARDS},
-        "CUDA cores": {name: own[name].cuda_cores for name in BOARDS},
-        "GPU clock": {name: own[name].gpu_mhz[1] for name in BOARDS},
-        "RAM": {name: own[name].ram_mib / 1024 for name in BOARDS},
-        "memory clock": {name: own[name].emc_mhz[1] for name in BOARDS},
+        "CPU cores": {name: simulated[name].cores for name in BOARDS},
+        "CPU clock": {name: simulated[name].cpu_mhz[1] for name in BOARDS},
+        "CUDA cores": {name: simulated[name].cuda_cores for name in BOARDS},
+        "GPU clock": {name: simulated[name].gpu_mhz[1] for name in BOARDS},
+        "RAM": {name: simulated[name].ram_mib / 1024 for name in BOARDS},
+        "memory clock": {name: simulated[name].emc_mhz[1] for name in BOARDS},
     }
     rows: Rows = []
-    for _, told in read_table(config / "published/table1.csv"):
-        about = {"feature": told["feature"], "unit": told["unit"]}
-        printed = {name: told[name] for name in BOARDS}
-        rows.append({**about, "source": PUBLISHED, **printed, "note": told["note"]})
-        if told["feature"] in here:
-            rows.append({**about, "source": HERE, **here[told["feature"]]})
+    for _, row in read_table(config / "published/table1.csv"):
+        named = {"feature": row["feature"], "unit": row["unit"]}
+        printed = {name: row[name] for name in BOARDS}
+        rows.append({**named, "source": PUBLISHED, **printed, "note": row["note"]})
+        if row["feature"] in here:
+            rows.append({**named, "source": HERE, **here[row["feature"]]})
     return rows
 
 
@@ -88,18 +88,18 @@ def networks(config: Path, workloads: Iterable[Path]) -> Rows:
     counts = {path.stem: json.loads(path.read_text("utf-8")) for path in workloads}
     samples, devices = load_samples(config / "twin"), Devices(config.parent)
     rows: Rows = []
-    for _, told in read_table(config / "published/table2.csv"):
-        model = told["model"]
-        data = samples[told["dataset"]]
+    for _, row in read_table(config / "published/table2.csv"):
+        model = row["model"]
+        data = samples[row["dataset"]]
         fits = {
             name: "no" if model in devices.get(name, "table2.csv").out_of_memory else "yes"
             for name in FITS
         }
         here: dict[str, Any] = {"model": model, "source": HERE}
         here |= _counted(counts.get(model))
-        here |= {"dataset": told["dataset"], "samples": data.n_samples}
+        here |= {"dataset": row["dataset"], "samples": data.n_samples}
         rows.append(
-            {"model": model, "source": PUBLISHED, **{k: v for k, v in told.items() if k != "model"}}
+            {"model": model, "source": PUBLISHED, **{k: v for k, v in row.items() if k != "model"}}
         )
         rows.append({**here, "disk_mb": data.mib * 1.048576, **fits})
     return rows
@@ -111,7 +111,7 @@ def _counted(work: Mapping[str, Any] | None) -> dict[str, float]:
         return {}
     kernels = work["kernels"]
     flop = zip(kernels["flops_per_sample"], kernels["phase"], strict=True)
-    forward = sum(each for each, phase in flop if phase == "forward")
+    forward = sum(flop_per_sample for flop_per_sample, phase in flop if phase == "forward")
     return {"parameters_m": work["parameters"] / 1e6, "mflop": forward / 2e6}
 
 
@@ -119,13 +119,13 @@ def power_modes(config: Path) -> Rows:
     """Return the rows of Table 3: each mode's published clocks, ours, and the board's steps."""
     devices = Devices(config.parent)
     rows: Rows = []
-    for _, told in read_table(config / "published/table3.csv"):
-        device = devices.get(told["device"], "table3.csv")
-        about = {"device": told["device"], "power_mode": told["power_mode"]}
-        nominal = device.power_modes[told["power_mode"]].model_dump(include=set(CLOCKS))
-        rows.append({**about, "source": PUBLISHED, **{name: told[name] for name in CLOCKS}})
-        rows.append({**about, "source": HERE, **{name: nominal[name] for name in CLOCKS}})
-        rows.append({**about, "source": STEPS, **_resolved(nominal, KINDS[device.board])})
+    for _, row in read_table(config / "published/table3.csv"):
+        device = devices.get(row["device"], "table3.csv")
+        named = {"device": row["device"], "power_mode": row["power_mode"]}
+        nominal = device.power_modes[row["power_mode"]].model_dump(include=set(CLOCKS))
+        rows.append({**named, "source": PUBLISHED, **{name: row[name] for name in CLOCKS}})
+        rows.append({**named, "source": HERE, **{name: nominal[name] for name in CLOCKS}})
+        rows.append({**named, "source": STEPS, **_resolved(nominal, KINDS[device.board])})
     return rows
 
 
@@ -135,5 +135,5 @@ def _resolved(nominal: Mapping[str, float], kind: Kind) -> dict[str, float]:
         "gpu_mhz": [hz / 1e6 for hz in kind.gpu_hz],
         "emc_mhz": [hz / 1e6 for hz in kind.emc_hz],
     }
-    clocks = {name: resolve(name, nominal[name], of) for name, of in steps.items()}
+    clocks = {name: resolve(name, nominal[name], choices) for name, choices in steps.items()}
     return {"cores": nominal["cores"], **clocks}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt.figures.common.published import Mark, cells, mark, published_marks, seen_ids
-from epochwatt.figures.common.runs import Number, RunData, note, read_runs, row
+from epochwatt.figures.common.runs import Number, RunData, csv_row, note, read_runs
 from epochwatt.figures.tables import table_files
 from epochwatt.published.numbers import (
     BOTH_SIDES,
@@ -43,7 +43,7 @@ SHORT = 4  # figures of a number on the page
 Rows = list[dict[str, Any]]
 
 
-def about(run: Mapping[str, Any]) -> str:
+def experiment_of(run: Mapping[str, Any]) -> str:
     """Return which of the text's experiments a run belongs to; empty: none.
 
     Parameters
@@ -57,7 +57,9 @@ def about(run: Mapping[str, Any]) -> str:
         run["power_mode"] == "gpu114",
         run["num_workers"] == 0 and run["power_mode"] in ("e", "f"),
     )
-    return next((name for name, it in zip(EXPERIMENTS, belongs, strict=True) if it), "")
+    return next(
+        (name for name, is_member in zip(EXPERIMENTS, belongs, strict=True) if is_member), ""
+    )
 
 
 def write(
@@ -79,29 +81,32 @@ def write(
     stem : path of the files without ending
     """
     runs = [run for run in read_runs(epochs, missing) if run.factors["setup"] == PAPER]
-    told = sorted((run for run in runs if about(run.factors)), key=_place)
+    shown_runs = sorted((run for run in runs if experiment_of(run.factors)), key=_place)
     marks = published_marks(published, twin, PAPER, backend)
     numbers = [
         {
-            "about": about(run.factors),
-            **row(run, quantity, run.number(quantity)),
+            "about": experiment_of(run.factors),
+            **csv_row(run, quantity, run.number(quantity)),
             **cells(mark(marks, run.factors, quantity)),
         }
-        for run in told
+        for run in shown_runs
         for quantity in QUANTITIES
     ]
     facts = load_published(Path(published))
     seen = seen_ids(twin, backend)
     by_key = {_key(run.factors): run for run in runs}
     pairs = [
-        each
+        pair
         for fact in facts.relations.values()
         if fact.paper == PAPER and fact.formula in BOTH_SIDES
-        for each in compared(fact, by_key, fact.id in seen)
+        for pair in compared(fact, by_key, fact.id in seen)
     ]
     pairs.sort(key=lambda pair: EXPERIMENTS.index(pair["about"]))
-    notes = [note(told), "Means over the valid epochs after the first; (published) beside ours."]
-    shown = [_by_run(told, numbers), [_said(pair) for pair in pairs]]
+    notes = [
+        note(shown_runs),
+        "Means over the valid epochs after the first; (published) beside ours.",
+    ]
+    shown = [_by_run(shown_runs, numbers), [_pair_texts(pair) for pair in pairs]]
     table_files.save(stem, "What the paper tells only in its text", notes, numbers + pairs, shown)
 
 
@@ -113,16 +118,20 @@ def compared(fact: Relation, runs: Mapping[tuple[Any, ...], RunData], is_seen: b
     quantity, rows = COLUMNS.get(fact.metric, fact.metric), []
     sides = (single(fact.config_a), single(fact.config_b))
     for pair in zip(*sides, strict=False):
-        mine = next((side for side in pair if "model" in side and about(side)), None)
+        mine = next((side for side in pair if "model" in side and experiment_of(side)), None)
         if mine is None or quantity not in QUANTITIES:
             continue
         a, b = (runs.get(run_key(side)) for side in pair)
-        own = runs.get(run_key(mine))
-        if own is not None:
-            told = row(own, f"{quantity}, {fact.formula}", _related(fact, quantity, a, b))
-            found = Mark(fact.value, fact.value_hi, fact.id, fact.qualifier, is_seen)
-            which = {"about": about(mine), "a": _differing(*pair), "b": _differing(*pair[::-1])}
-            rows.append({**which, **told, **cells(found)})
+        run = runs.get(run_key(mine))
+        if run is not None:
+            ratio = csv_row(run, f"{quantity}, {fact.formula}", _related(fact, quantity, a, b))
+            published_mark = Mark(fact.value, fact.value_hi, fact.id, fact.qualifier, is_seen)
+            which = {
+                "about": experiment_of(mine),
+                "a": _differing(*pair),
+                "b": _differing(*pair[::-1]),
+            }
+            rows.append({**which, **ratio, **cells(published_mark)})
     return rows
 
 
@@ -133,7 +142,7 @@ def _key(factors: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _place(run: RunData) -> int:
-    return EXPERIMENTS.index(about(run.factors))
+    return EXPERIMENTS.index(experiment_of(run.factors))
 
 
 def _differing(side: Config, other: Config) -> str:
@@ -161,25 +170,27 @@ def _by_run(runs: Sequence[RunData], numbers: Rows) -> Rows:
     """Return a row per run, a column per quantity."""
     shown = []
     for n, run in enumerate(runs):
-        own = numbers[n * len(QUANTITIES) : (n + 1) * len(QUANTITIES)]
+        run_rows = numbers[n * len(QUANTITIES) : (n + 1) * len(QUANTITIES)]
         f = run.factors
         workers = counted(f["num_workers"], "workers")
         which = f"{f['device']} {f['model']} {f['storage']}, {workers}"
-        values = {HEADS[told["quantity"]]: _beside(told) for told in own}
-        shown.append({"about": about(f), "run": f"{which}, mode {f['power_mode']}", **values})
+        values = {HEADS[row["quantity"]]: _beside(row) for row in run_rows}
+        shown.append(
+            {"about": experiment_of(f), "run": f"{which}, mode {f['power_mode']}", **values}
+        )
     return shown
 
 
-def _said(pair: Mapping[str, Any]) -> dict[str, Any]:
+def _pair_texts(pair: Mapping[str, Any]) -> dict[str, Any]:
     names = ("about", "model", "a", "b", "quantity")
-    told = {name: str(pair[name]).replace("_", " ") for name in names}
-    return {**told, "value": _beside(pair)}
+    texts = {name: str(pair[name]).replace("_", " ") for name in names}
+    return {**texts, "value": _beside(pair)}
 
 
-def _beside(told: Mapping[str, Any]) -> str:
+def _beside(row: Mapping[str, Any]) -> str:
     """Return a number and, in brackets, what is published of it."""
-    ours = f"missing: {told['missing']}" if told["value"] is None else f"{told['value']:.{SHORT}g}"
-    if told["published"] is None:
+    ours = f"missing: {row['missing']}" if row["value"] is None else f"{row['value']:.{SHORT}g}"
+    if row["published"] is None:
         return ours
-    end = "" if told["published_hi"] is None else f" to {told['published_hi']:g}"
-    return f"{ours} ({told['published']:g}{end})"
+    end = "" if row["published_hi"] is None else f" to {row['published_hi']:g}"
+    return f"{ours} ({row['published']:g}{end})"

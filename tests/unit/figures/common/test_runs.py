@@ -4,7 +4,7 @@ import pytest
 from panels import INVALID
 
 from epochwatt.errors import EpochwattError
-from epochwatt.figures.common.runs import note, read_runs, row
+from epochwatt.figures.common.runs import csv_row, note, read_runs
 
 
 def test_number_is_the_mean_of_the_valid_epochs_of_a_set(made_up):
@@ -59,7 +59,7 @@ def test_note_of_nothing(gone):
 
 def test_row_names_the_run_and_the_number(made_up):
     (run,) = read_runs([made_up()], [])
-    told = row(run, "e2e_s", run.number("e2e_s"), epoch=3)
+    told = csv_row(run, "e2e_s", run.number("e2e_s"), epoch=3)
     assert told["backend"] == "twin"
     assert (told["run"], told["model"], told["epoch_set"], told["epoch"]) == (
         *("run-0", "lenet", "1+", 3),

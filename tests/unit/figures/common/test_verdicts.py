@@ -8,7 +8,7 @@ from epochwatt.claims.number_sources import EpochTable
 from epochwatt.claims.verdict import Comparison, Percentage
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import style
-from epochwatt.figures.common.verdicts import not_borne_out, said
+from epochwatt.figures.common.verdicts import comparison_text, not_borne_out
 from epochwatt.figures.sigmetrics2023.fig10 import align_zeros
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -66,16 +66,21 @@ def test_an_unknown_claim_is_named():
     ],
 )
 def test_words_of_a_comparison(comparison, words):
-    assert said(comparison) == words
+    assert comparison_text(comparison) == words
 
 
 def test_a_comparison_of_one_network_names_it():
+<<<<<<< HEAD
     told = Comparison(
         "near_pp(f(agx, lenet), 50)", "", Percentage(67.2), "near", Percentage(50), False, -1
     )
     assert said(told, ["lenet", "resnet"]) == "lenet: 67.2 % here, 50 % published"
+=======
+    told = Comparison("near_pp(f(agx, lenet), 50)", "", Points(67.2), "near", Points(50), False, -1)
+    assert comparison_text(told, ["lenet", "resnet"]) == "lenet: 67.2 % here, 50 % published"
+>>>>>>> figures
     both = told._replace(text="f(lenet) < f(resnet)")
-    assert said(both, ["lenet", "resnet"]) == "67.2 % here, 50 % published"
+    assert comparison_text(both, ["lenet", "resnet"]) == "67.2 % here, 50 % published"
 
 
 def test_a_panel_tells_it_above_its_note_in_a_colour(pytestconfig):

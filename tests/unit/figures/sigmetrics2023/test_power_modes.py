@@ -123,7 +123,7 @@ class TestNumbers:
         ]
 
     def test_a_single_mode_compares_nothing(self, runs, job_of):
-        found = power_modes.clouds(
+        found = power_modes.group_runs(
             job_of("fig08", *runs(), *runs("resnet", {"g": (3, 9)})), "energy_paper_wh"
         )
         assert [cloud.model for cloud in found] == ["lenet"]

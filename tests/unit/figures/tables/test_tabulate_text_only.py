@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from epochwatt.figures.tables.tabulate_text_only import EXPERIMENTS, about, write
+from epochwatt.figures.tables.tabulate_text_only import EXPERIMENTS, experiment_of, write
 
 PAPER = {"setup": "sigmetrics2023"}
 
@@ -42,7 +42,7 @@ def one(rows, **cells):
 )
 def test_runs_of_the_text(changes, expected):
     run = {"num_workers": 4, "cache_policy": "kept", "device": "agx", "power_mode": "g"}
-    assert about({**run, **changes}) == expected
+    assert experiment_of({**run, **changes}) == expected
     assert expected in ("", *EXPERIMENTS)
 
 
