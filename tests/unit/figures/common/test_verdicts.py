@@ -70,16 +70,11 @@ def test_words_of_a_comparison(comparison, words):
 
 
 def test_a_comparison_of_one_network_names_it():
-<<<<<<< HEAD
-    told = Comparison(
+    comparison = Comparison(
         "near_pp(f(agx, lenet), 50)", "", Percentage(67.2), "near", Percentage(50), False, -1
     )
-    assert said(told, ["lenet", "resnet"]) == "lenet: 67.2 % here, 50 % published"
-=======
-    told = Comparison("near_pp(f(agx, lenet), 50)", "", Points(67.2), "near", Points(50), False, -1)
-    assert comparison_text(told, ["lenet", "resnet"]) == "lenet: 67.2 % here, 50 % published"
->>>>>>> figures
-    both = told._replace(text="f(lenet) < f(resnet)")
+    assert comparison_text(comparison, ["lenet", "resnet"]) == "lenet: 67.2 % here, 50 % published"
+    both = comparison._replace(text="f(lenet) < f(resnet)")
     assert comparison_text(both, ["lenet", "resnet"]) == "67.2 % here, 50 % published"
 
 
