@@ -57,14 +57,12 @@ def check_claims(
 
     Raises
     ------
-    ConfigError : a file of config/ is wrong
-    RecordError : a record is missing or damaged
+    ConfigError, RecordError : a file of config/ is wrong; a record is missing or damaged
     """
     claims, terms = load_claims(root), load_terms(root)
     rows, idle_rows = with_clocks(read_rows(epochs), records), read_idle(idle)
-    predicted = {
-        p.parent.name: read_predictions(str(p.parent), terms) for p in map(Path, predictions)
-    }
+    folders = [Path(each).parent for each in predictions]
+    predicted = {folder.name: read_predictions(str(folder), terms) for folder in folders}
     findings: list[ClaimRow] = []
     for backend in backends:
         epoch_rows = [row for row in rows if row["backend"] == backend]
