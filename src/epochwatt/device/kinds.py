@@ -111,6 +111,10 @@ def _steps(first: int, last: int, step: int) -> Steps:
     return tuple(range(first, last, step)) + (last,)
 
 
+def _words(text: str) -> Tuple[str, ...]:
+    return tuple(text.split())
+
+
 def _scaled(unit: int, *numbers: float) -> Steps:
     return tuple(round(unit * number) for number in numbers)
 
@@ -126,11 +130,9 @@ _EMC_BPMP = {
 _XAVIER_EMC = _scaled(MHZ, 204, 408, 665.6, 800, 1065.6, 1331.2, 1600, 1866, 2133)
 _XAVIER_DLA = {"DLA_CORE": "sys/kernel/nvpmodel_emc_cap/nafll_dla"}
 _JP6_GPU = "sys/devices/platform/17000000.gpu"
-_JP6_ZONES = ("cpu-thermal", "gpu-thermal", "cv0-thermal", "cv1-thermal", "cv2-thermal") + (
-    "soc0-thermal",
-    "soc1-thermal",
-    "soc2-thermal",
-    "tj-thermal",
+_JP6_ZONES = _words(
+    "cpu-thermal gpu-thermal cv0-thermal cv1-thermal cv2-thermal soc0-thermal soc1-thermal"
+    " soc2-thermal tj-thermal"
 )
 _HOST1X = "sys/devices/platform/13e40000.host1x/"
 
@@ -186,14 +188,7 @@ NANO = Kind(
             l4t="32.6.1",
             tegrastats="jp4",
             gpu_device="sys/devices/57000000.gpu",
-            zones=(
-                "PLL-therm",
-                "CPU-therm",
-                "PMIC-Die",
-                "GPU-therm",
-                "AO-therm",
-                "thermal-fan-est",
-            ),
+            zones=_words("PLL-therm CPU-therm PMIC-Die GPU-therm AO-therm thermal-fan-est"),
             modes=(
                 StockMode(0, "MAXN", 4, (0, -1), (0, -1)),
                 StockMode(1, "5W", 2, (0, 918000), (0, 640000000), 1600 * MHZ),
@@ -232,14 +227,7 @@ XAVIER_NX = Kind(
             l4t="32.6.1",
             tegrastats="jp4",
             gpu_device="sys/devices/17000000.gv11b",
-            zones=(
-                "AO-therm",
-                "GPU-therm",
-                "PMIC-Die",
-                "AUX-therm",
-                "CPU-therm",
-                "thermal-fan-est",
-            ),
+            zones=_words("AO-therm GPU-therm PMIC-Die AUX-therm CPU-therm thermal-fan-est"),
             modes=tuple(
                 StockMode(n, name, cores, (1190400, khz), (0, round(gpu * MHZ)), emc * MHZ, 1, dla)
                 for n, (name, cores, khz, gpu, emc, dla) in enumerate(
@@ -301,15 +289,9 @@ AGX_XAVIER = Kind(
             l4t="32.5.1",
             tegrastats="jp4",
             gpu_device="sys/devices/17000000.gv11b",
-            zones=(
-                "AO-therm",
-                "GPU-therm",
-                "Tdiode_tegra",
-                "PMIC-Die",
-                "AUX-therm",
-                "CPU-therm",
-                "thermal-fan-est",
-                "Tboard_tegra",
+            zones=_words(
+                "AO-therm GPU-therm Tdiode_tegra PMIC-Die AUX-therm CPU-therm thermal-fan-est"
+                " Tboard_tegra"
             ),
             modes=(StockMode(0, "MAXN", 8, (1200000, -1), (318750000, -1), 0, 0, -1),)
             + tuple(
@@ -371,8 +353,10 @@ AGX_ORIN = Kind(
             l4t="34.1.1",
             tegrastats="jp5",
             gpu_device="sys/devices/17000000.ga10b",
-            zones=("CV0-therm", "CPU-therm", "Tboard_tegra", "SOC2-therm", "Tdiode_tegra")
-            + ("SOC0-therm", "CV1-therm", "GPU-therm", "tj-therm", "SOC1-therm", "CV2-therm"),
+            zones=_words(
+                "CV0-therm CPU-therm Tboard_tegra SOC2-therm Tdiode_tegra SOC0-therm CV1-therm"
+                " GPU-therm tj-therm SOC1-therm CV2-therm"
+            ),
             hwmon=("pwmfan", "pwm_tach", "soctherm_oc", "1-0040", "1-0041"),
             modes=(
                 StockMode(0, "MAXN", 12, (0, -1), (0, -1), 0, 0, -1),
@@ -511,13 +495,7 @@ AGX_THOR = Kind(
             l4t="38.4.0",
             tegrastats="jp6",  # the nearest of the dialects that a fake board prints
             gpu_device="sys/devices/platform/gpu-gpc-0",  # ASSUME: the folder above it
-            zones=(
-                "cpu-thermal",
-                "tj-thermal",
-                "soc012-thermal",
-                "gpu-thermal",
-                "soc345-thermal",
-            ),
+            zones=_words("cpu-thermal tj-thermal soc012-thermal gpu-thermal soc345-thermal"),
             modes=(
                 StockMode(0, "MAXN", 14, (0, 2601000), (0, 1575 * MHZ), 0, 64),
                 StockMode(1, "120W", 14, (0, 2601000), (0, 1386 * MHZ), 0, 64),

@@ -1,18 +1,14 @@
 """The table of board kinds: complete, consistent, and read by everything else."""
 
-import ast
 import re
-from pathlib import Path
 
 import pytest
 
-import epochwatt
 from epochwatt import fields
 from epochwatt.device.board_files import conf_text, gpu_share, parse_conf, strongest
 from epochwatt.device.kinds import KINDS, PARTS
 from epochwatt.device.stock_modes import gpu_folder, stock_conf
 
-PACKAGE = Path(epochwatt.__file__).parent
 RELEASES = [(kind, release) for kind in KINDS.values() for release in kind.releases]
 IDS = [f"{kind.name}-{release.l4t}" for kind, release in RELEASES]
 
@@ -89,13 +85,3 @@ def test_share_of_the_gpu_is_not_known_where_neither_parts_nor_mask_are():
 def test_former_names_lead_to_kinds():
     assert set(fields.FORMER_BOARDS.values()) <= set(KINDS)
     assert not set(fields.FORMER_BOARDS) & set(KINDS)
-
-
-def test_no_production_code_imports_the_fake_boards():
-    importers = []
-    for path in PACKAGE.rglob("*.py"):
-        if path.relative_to(PACKAGE).parts[0] != "fakeboard":
-            nodes = ast.walk(ast.parse(path.read_text("utf-8")))
-            modules = [n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)]
-            importers += [path for module in modules if "fakeboard" in module]
-    assert importers == []
