@@ -117,7 +117,8 @@ def load_parameters(folder: Path) -> Parameters:
     path, found = folder / FILE, dict[str, Parameter]()
     for group, rows in read_rows(path).items():
         if not isinstance(rows, dict):
-            raise ConfigError(f"{path}: {group} is {rows!r}\n  needed: one key per parameter")
+            problem = f"{group} is {rows!r}"
+            raise ConfigError(problem, where=str(path), allowed="one key per parameter")
         for name, row in rows.items():
             if name in found:
                 raise ConfigError(f"{path}: {name} is in {found[name].group} and in {group}")
@@ -129,9 +130,9 @@ def load_parameters(folder: Path) -> Parameters:
 def _checked(path: Path, name: str, found: Parameter) -> Parameter:
     where = f"{path}: {name}"
     if found.source not in SOURCES:
-        raise ConfigError(f"{where}: source is {found.source!r}\n  allowed: {', '.join(SOURCES)}")
+        raise ConfigError(f"source is {found.source!r}", where=where, allowed=SOURCES)
     if found.source in ("fitted", "setup") and not (found.prior > 0 and found.factor > 1):
-        raise ConfigError(f"{where} is fitted\n  needed: prior, above 0; factor, above 1")
+        raise ConfigError("fitted", where=where, allowed="prior above 0, factor above 1")
     return found
 
 

@@ -115,7 +115,8 @@ def load_priors(folder: Path) -> list[PriorRow]:
                 )
             )
         except (KeyError, ValueError) as error:
-            raise ConfigError(f"{path}, line {line}: {error}\n  do: make validate") from None
+            where = f"{path}, line {line}"
+            raise ConfigError(str(error), where=where, do="make validate") from None
     return rows
 
 

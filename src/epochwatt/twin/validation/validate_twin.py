@@ -155,8 +155,8 @@ def _counts(workloads: Path) -> list[Path]:
     counts = [workloads / f"{model}.json" for model in MODELS]
     if missing := [path for path in counts if not path.exists()]:
         raise EpochwattError(
-            f"{missing[0]} is not there: the network was not counted yet\n"
-            "  do: .venv/bin/snakemake workloads, or `make validate`, which does all of it"
+            f"{missing[0]} is not there: the network was not counted yet",
+            do=".venv/bin/snakemake workloads, or `make validate`, which does all of it",
         )
     return counts
 
