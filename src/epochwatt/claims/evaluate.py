@@ -1,6 +1,5 @@
 """Verdicts on the claims of the take-aways: holds, does not hold, or cannot be evaluated."""
 
-import csv
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import CodeType
@@ -12,14 +11,9 @@ from epochwatt.claims.number_sources import HIPCW, METRICS, PREDICTED, Source
 from epochwatt.claims.tolerances import Terms
 from epochwatt.claims.verdict import Comparison, Judgement, NotEvaluable, Percentage
 from epochwatt.errors import ConfigError
+from epochwatt.published.numbers import read_table
 
 TAKEAWAYS = "config/published/takeaways.csv"
-COLUMNS = (
-    *("id", "takeaway", "paper", "section", "role", "claim", "predicate", "general_form"),
-    *("tolerances", "threshold_source", "devices", "models", "note"),
-)
-ROLES = ("core", "quant", "support", "side")
-
 Status = Literal["holds", "does_not_hold", "not_evaluable"]
 
 
@@ -70,28 +64,19 @@ def load_claims(root: Path = Path()) -> list[Claim]:
 
     Raises
     ------
-    ConfigError : the file is missing, its columns differ, or an id stands twice
+    ConfigError : the file is missing, its columns differ, or an id is there twice
     """
-    try:
-        with open(root / TAKEAWAYS, newline="", encoding="utf-8") as handle:
-            header, *rows = list(csv.reader(handle)) or [[]]
-    except OSError as error:
-        raise ConfigError(f"cannot read {TAKEAWAYS}: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{TAKEAWAYS} is no table\n  allowed: CSV in UTF-8 ({error})") from error
-    if tuple(header) != COLUMNS:
-        raise ConfigError(f"{TAKEAWAYS}: other columns\n  allowed: {', '.join(COLUMNS)}")
-    for n, row in enumerate(rows, 1):
-        if len(row) not in (0, len(COLUMNS)):
-            raise ConfigError(
-                f"{TAKEAWAYS}, row {n}: {len(row)} cells\n  allowed: {len(COLUMNS)}; a cell with a "
-                "comma in it stands in quotes"
-            )
-    claims = [Claim(*row) for row in rows if row]
-    twice = sorted({c.id for c in claims if sum(c.id == other.id for other in claims) > 1})
-    if twice:
-        raise ConfigError(f"{TAKEAWAYS}: id {twice[0]} stands twice\n  allowed: one row an id")
-    return claims
+    claims: dict[str, Claim] = {}
+    for line, row in read_table(root / TAKEAWAYS):
+        where = f"{TAKEAWAYS}, line {line}"
+        if tuple(row) != Claim._fields:
+            raise ConfigError("other columns", where=where, found=row, allowed=Claim._fields)
+        if row["id"] in claims:
+            raise ConfigError(f"id {row['id']} is there twice", where=where)
+        claims[row["id"]] = Claim(**row)
+    if not claims:
+        raise ConfigError("no claims", where=TAKEAWAYS, allowed=Claim._fields)
+    return list(claims.values())
 
 
 def evaluate(claims: Iterable[Claim], source: Source, terms: Terms) -> list[Verdict]:

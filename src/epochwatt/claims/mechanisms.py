@@ -54,16 +54,17 @@ def load_mechanisms(folder: Path, claims: Sequence[Claim]) -> dict[str, Mechanis
     for line, row in read_table(path):
         subject = row.pop("claims", "")
         if row.keys() != set(Mechanisms._fields) or row["rests_on"] not in RESTS_ON:
-            raise ConfigError(
-                f"{path}, line {line} is {row!r}\n  needed: claims, "
-                f"{', '.join(Mechanisms._fields)}; rests_on is one of {', '.join(RESTS_ON)}"
-            )
+            allowed = f"{', '.join(Mechanisms._fields)}; rests_on: {', '.join(RESTS_ON)}"
+            where = f"{path}, line {line}"
+            raise ConfigError("not a row", where=where, found=repr(row), allowed=allowed)
         lines[subject] = Mechanisms(**row)
     subjects = {claim.id: {claim.id, claim.takeaway} for claim in claims}
     for subject in lines.keys() - set().union(*subjects.values()):
-        raise ConfigError(f"{path} tells of {subject!r}\n  needed: a take-away, or a claim's id")
+        problem = f"a line for {subject!r}"
+        raise ConfigError(problem, where=str(path), allowed="a take-away, or a claim's id")
     for claim in (name for name, names in subjects.items() if not names & lines.keys()):
-        raise ConfigError(f"{path} does not tell of {claim}\n  needed: a line for its take-away")
+        problem = f"no line for {claim}"
+        raise ConfigError(problem, where=str(path), do="add a line for its take-away")
     return {c.id: lines.get(c.id) or lines[c.takeaway] for c in claims}
 
 

@@ -29,7 +29,7 @@ def write_claims(claims: str, path: str) -> None:
             label(backend).capitalize(): in_short([f for f in findings if f.backend == backend])
             for backend in backends
         },
-        papers=_by_take_away(findings),
+        papers=_by_takeaway(findings),
         wanted=_by_board([f for f in findings if _is_unmeasured(f)]),
     )
     Path(path).write_text(page, "utf-8")
@@ -40,7 +40,7 @@ def _is_unmeasured(finding: ClaimRow) -> bool:
     return finding.backend != TWIN and finding.status == "not_evaluable"
 
 
-def _by_take_away(findings: Sequence[ClaimRow]) -> dict[str, dict[str, list[dict[str, Any]]]]:
+def _by_takeaway(findings: Sequence[ClaimRow]) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Return title of the paper -> take-away -> rows of its claims; what has no row is left out."""
     order = dict.fromkeys((finding.paper, finding.takeaway) for finding in findings)
     rows: dict[tuple[str, str], list[dict[str, Any]]] = {place: [] for place in order}
@@ -51,7 +51,7 @@ def _by_take_away(findings: Sequence[ClaimRow]) -> dict[str, dict[str, list[dict
         title: {name: rows[of, name] for of, name in order if of == paper and rows[of, name]}
         for paper, title in TITLES.items()
     }
-    return {title: take_aways for title, take_aways in papers.items() if take_aways}
+    return {title: takeaways for title, takeaways in papers.items() if takeaways}
 
 
 def _row(finding: ClaimRow) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from epochwatt import fields
 from epochwatt.claims import expression
-from epochwatt.claims.evaluate import ROLES, TAKEAWAYS, evaluate, load_claims, namespace
+from epochwatt.claims.evaluate import TAKEAWAYS, evaluate, load_claims, namespace
 from epochwatt.claims.number_sources import EpochTable, PublishedTable
 from epochwatt.errors import ConfigError
 from epochwatt.published.numbers import load_published
@@ -38,7 +38,7 @@ def test_every_predicate_is_of_the_language(claims, terms):
 
 def test_takeaways_are_complete(claims):
     assert len({claim.takeaway for claim in claims.values()}) == 42  # 37 numbered, 5 side notes
-    assert {claim.role for claim in claims.values()} == set(ROLES)
+    assert {claim.role for claim in claims.values()} == {"core", "quant", "support", "side"}
     numbered = {c.takeaway for c in claims.values() if c.role == "core"}
     assert len(numbered) == 37
     assert all(c.claim and c.predicate and c.threshold_source for c in claims.values())
@@ -270,13 +270,13 @@ def takeaways(tmp_path, request):
 def test_damaged_takeaways_are_refused(takeaways, tmp_path):
     text = takeaways.read_text("utf-8")
     takeaways.write_text(text + text.splitlines(keepends=True)[1], "utf-8")
-    with pytest.raises(ConfigError, match=r"T5\.1\.1a stands twice"):
+    with pytest.raises(ConfigError, match=r"T5\.1\.1a is there twice"):
         load_claims(tmp_path)
     takeaways.write_text(text.replace("predicate,", "", 1), "utf-8")
-    with pytest.raises(ConfigError, match="other columns"):
+    with pytest.raises(ConfigError, match="more or fewer cells"):
         load_claims(tmp_path)
     takeaways.unlink()
-    with pytest.raises(ConfigError, match="cannot read"):
+    with pytest.raises(ConfigError, match="cannot be read"):
         load_claims(tmp_path)
 
 

@@ -40,9 +40,9 @@ def test_a_line_about_a_claim_counts_before_that_of_its_takeaway(loaded):
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ("5,a,hope,x,\n", "(?s)line 2 is .*rests_on is one of mechanism, fitted, assumed"),
-        ("6,a,fitted,x,\n", "tells of '6'"),
-        ("", "does not tell of T"),
+        ("5,a,hope,x,\n", "(?s)line 2: not a row.*rests_on: mechanism, fitted, assumed"),
+        ("6,a,fitted,x,\n", "a line for '6'"),
+        ("", "no line for T"),
     ],
 )
 def test_a_wrong_table_is_refused(loaded, lines, told):

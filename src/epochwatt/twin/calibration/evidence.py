@@ -58,7 +58,7 @@ def fit_with_evidence(
             moved = moves(facts, replace(twin, parameters=fit.parameters), modes)
             lacking = _lacking(facts, leaks, moved)
         if not lacking:
-            return fit._replace(parameters=fit.parameters.told(_evidence_of(facts, moved)))
+            return fit._replace(parameters=fit.parameters.changed(_evidence_of(facts, moved)))
         for name, why in lacking.items():
             say(f"{name} stays at its prior: {why}")
         p = p.lacking(lacking)

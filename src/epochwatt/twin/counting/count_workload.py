@@ -176,8 +176,8 @@ def _line(what: str, values: list[int]) -> tuple[int, int]:
     fixed = values[0] - SIZES[0] * per_sample
     if values != [fixed + size * per_sample for size in SIZES]:
         raise TrainingError(
-            f"{what} is {values} at mini-batches of {SIZES} samples\n"
-            "  allowed: a fixed part and one per sample; the simulation knows no other networks"
+            f"{what} is {values} at mini-batches of {SIZES} samples",
+            allowed="a fixed part and one per sample; the simulation knows no other networks",
         )
     return fixed, per_sample
 

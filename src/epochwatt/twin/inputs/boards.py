@@ -66,8 +66,9 @@ def load_boards(folder: Path) -> dict[str, Board]:
         for unit, factors in board.units.items():
             if len(factors) != 2 or not all(isinstance(f, int | float) and f > 0 for f in factors):
                 raise ConfigError(
-                    f"{path}: {name}: unit {unit} is {factors!r}\n  needed: two factors above 0, "
-                    "of its time and of its power"
+                    f"unit {unit} is {factors!r}",
+                    where=f"{path}: {name}",
+                    allowed="two factors above 0, of its time and of its power",
                 )
     return boards
 

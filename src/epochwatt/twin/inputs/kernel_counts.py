@@ -99,7 +99,7 @@ def load_workload(path: str) -> Workload:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise RecordError(
-            f"{path}: {problem}\n  delete it, then make it again: rule count_workload"
+            problem, where=path, do="delete it, then make it again: rule count_workload"
         ) from error
 
 
@@ -150,7 +150,7 @@ def generic_workload(
     }
     for what, value in {**totals, "launches": launches}.items():
         if not (math.isfinite(value) and value > 0):
-            raise ConfigError(f"{what} of a network is {value!r}\n  allowed: a number above 0")
+            raise ConfigError(f"{what} of a network is {value!r}", allowed="a number above 0")
     none = np.zeros(launches)
     return Workload(
         model="generic",

@@ -58,7 +58,7 @@ class Parameters(Mapping[str, float]):
 
     def __init__(self, described: Mapping[str, Parameter]) -> None:
         self.described = dict(described)
-        self._values = {name: each.value for name, each in self.described.items()}
+        self._values = {name: parameter.value for name, parameter in self.described.items()}
 
     def __getitem__(self, name: str) -> float:
         return self._values[name]
@@ -72,13 +72,13 @@ class Parameters(Mapping[str, float]):
     @property
     def fitted(self) -> tuple[str, ...]:
         """Names of the parameters that a calibration moves."""
-        return tuple(n for n, each in self.described.items() if each.source == "fitted")
+        return tuple(n for n, parameter in self.described.items() if parameter.source == "fitted")
 
     def moved(self, values: Mapping[str, float]) -> "Parameters":
         """Return these parameters with some values replaced."""
-        return self.told({name: {"value": float(value)} for name, value in values.items()})
+        return self.changed({name: {"value": float(value)} for name, value in values.items()})
 
-    def told(self, changes: Mapping[str, Mapping[str, Any]]) -> "Parameters":
+    def changed(self, changes: Mapping[str, Mapping[str, Any]]) -> "Parameters":
         """Return these parameters with keys of some of them replaced: name -> key -> value."""
         new = {name: replace(self.described[name], **keys) for name, keys in changes.items()}
         return Parameters({**self.described, **new})
@@ -88,9 +88,13 @@ class Parameters(Mapping[str, float]):
 
         What belongs to another paper's set-up is fitted to that paper alone.
         """
-        known = self.described.items()
-        names = [name for name, each in known if each.factor and each.source != "setup"]
-        return self.told({name: {"source": "fitted"} for name in names})
+        described = self.described.items()
+        names = [
+            name
+            for name, parameter in described
+            if parameter.factor and parameter.source != "setup"
+        ]
+        return self.changed({name: {"source": "fitted"} for name in names})
 
     def lacking(self, names: Iterable[str]) -> "Parameters":
         """Return these parameters with some at their priors, for want of evidence."""
@@ -101,9 +105,9 @@ class Parameters(Mapping[str, float]):
         return self._unfitted(names, _NOT_FITTED)
 
     def _unfitted(self, names: Iterable[str], keys: Mapping[str, Any]) -> "Parameters":
-        known = self.described
-        return self.told(
-            {name: {"value": known[name].prior, "source": "assumed", **keys} for name in names}
+        described = self.described
+        return self.changed(
+            {name: {"value": described[name].prior, "source": "assumed", **keys} for name in names}
         )
 
 
@@ -114,25 +118,28 @@ def rounded(value: float) -> float:
 
 def load_parameters(folder: Path) -> Parameters:
     """Read `parameters.yaml`; ConfigError names the file and the parameter that is wrong."""
-    path, found = folder / FILE, dict[str, Parameter]()
+    path, parameters = folder / FILE, dict[str, Parameter]()
     for group, rows in read_rows(path).items():
         if not isinstance(rows, dict):
-            raise ConfigError(f"{path}: {group} is {rows!r}\n  needed: one key per parameter")
+            problem = f"{group} is {rows!r}"
+            raise ConfigError(problem, where=str(path), allowed="one key per parameter")
         for name, row in rows.items():
-            if name in found:
-                raise ConfigError(f"{path}: {name} is in {found[name].group} and in {group}")
-            told = {"group": group, **row} if isinstance(row, dict) else row
-            found[name] = _checked(path, name, entry(Parameter, path, name, told))
-    return Parameters(found)
+            if name in parameters:
+                raise ConfigError(f"{path}: {name} is in {parameters[name].group} and in {group}")
+            content = {"group": group, **row} if isinstance(row, dict) else row
+            parameters[name] = _checked(path, name, entry(Parameter, path, name, content))
+    return Parameters(parameters)
 
 
-def _checked(path: Path, name: str, found: Parameter) -> Parameter:
+def _checked(path: Path, name: str, parameter: Parameter) -> Parameter:
     where = f"{path}: {name}"
-    if found.source not in SOURCES:
-        raise ConfigError(f"{where}: source is {found.source!r}\n  allowed: {', '.join(SOURCES)}")
-    if found.source in ("fitted", "setup") and not (found.prior > 0 and found.factor > 1):
-        raise ConfigError(f"{where} is fitted\n  needed: prior, above 0; factor, above 1")
-    return found
+    if parameter.source not in SOURCES:
+        raise ConfigError(f"source is {parameter.source!r}", where=where, allowed=SOURCES)
+    if parameter.source in ("fitted", "setup") and not (
+        parameter.prior > 0 and parameter.factor > 1
+    ):
+        raise ConfigError("fitted", where=where, allowed="prior above 0, factor above 1")
+    return parameter
 
 
 def write_parameters(folder: Path, parameters: Parameters) -> None:

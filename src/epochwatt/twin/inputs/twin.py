@@ -25,8 +25,9 @@ class Twin:
             return self.boards[device], self.works[model], self.samples[dataset]
         except KeyError as error:
             raise EpochwattError(
-                f"the simulated boards know no {error}\n  boards: {', '.join(self.boards)}; "
-                f"networks: {', '.join(self.works)}; data sets: {', '.join(self.samples)}"
+                f"the simulated boards know no {error}",
+                allowed=f"boards {', '.join(self.boards)}; networks {', '.join(self.works)}; "
+                f"data sets {', '.join(self.samples)}",
             ) from None
 
 

@@ -22,7 +22,7 @@ def read_rows(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error
     if not isinstance(rows, dict):
-        raise ConfigError(f"{path} holds no table\n  needed: one key per entry")
+        raise ConfigError("not a table", where=str(path), allowed="one key per entry")
     return rows
 
 
@@ -39,13 +39,13 @@ def entry(kind: type[T], path: Path, name: str, row: Any) -> T:
     needed = {key for key, field in allowed.items() if field.default is MISSING}
     where = f"{path}: {name}"
     if not isinstance(row, dict) or not needed <= row.keys() <= allowed.keys():
-        raise ConfigError(
-            f"{where} is {row!r}\n  needed: {', '.join(sorted(needed))}; "
-            f"allowed beside: {', '.join(sorted(allowed.keys() - needed)) or 'nothing'}"
-        )
+        optional = ", ".join(sorted(allowed.keys() - needed)) or "nothing"
+        keys = f"{', '.join(sorted(needed))}; optional: {optional}"
+        raise ConfigError(f"{where} is {row!r}", allowed=keys)
     for key, value in row.items():
         if allowed[key].type in (int, float) and not _is_number(value):
-            raise ConfigError(f"{where}: {key} is {value!r}\n  allowed: a number, 0 or more")
+            problem = f"{key} is {value!r}"
+            raise ConfigError(problem, where=where, allowed="a number, 0 or more")
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()})
 
 

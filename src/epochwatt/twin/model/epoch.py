@@ -58,13 +58,12 @@ class Setting:
 
     def __post_init__(self) -> None:
         if self.medium not in MEDIA:
-            raise EpochwattError(
-                f"no storage medium {self.medium!r} is simulated\n  allowed: {', '.join(MEDIA)}"
-            )
+            problem = f"no storage medium {self.medium!r} is simulated"
+            raise EpochwattError(problem, allowed=MEDIA)
         if self.batch_size < 1 or self.scale <= 0 or np.min(self.num_workers) < 0:
             raise EpochwattError(
-                f"batch size {self.batch_size}, scale {self.scale:g}, workers {self.num_workers}\n"
-                "  allowed: 1 or more, above 0, 0 or more"
+                f"batch size {self.batch_size}, scale {self.scale:g}, workers {self.num_workers}",
+                allowed="1 or more, above 0, 0 or more",
             )
         power.check_clocks(self.board, self.clocks)
 

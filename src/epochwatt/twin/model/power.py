@@ -38,10 +38,8 @@ def check_clocks(board: Board, clocks: Clocks) -> None:
         lowest, highest = np.min(values), np.max(values)
         if not (low * (1.0 - WITHIN) <= lowest and highest <= high * (1.0 + WITHIN)):
             wrong = lowest if lowest < low else highest
-            raise EpochwattError(
-                f"a simulated {board.title} cannot have {name} {wrong:g}\n"
-                f"  allowed: {low:g} to {high:g}"
-            )
+            problem = f"a simulated {board.title} cannot have {name} {wrong:g}"
+            raise EpochwattError(problem, allowed=f"{low:g} to {high:g}")
 
 
 class Load(NamedTuple):
@@ -123,8 +121,8 @@ def idle_w(board: Board, state: str, clocks: Clocks, scope: str, p: Mapping[str,
     check_clocks(board, clocks)
     if state not in STATES or scope not in SCOPES or (state == "wol" and scope == "module"):
         raise EpochwattError(
-            f"no idle power of state {state!r} in scope {scope!r}\n"
-            f"  states: {', '.join(STATES)}; scopes: {', '.join(SCOPES)}; wol: socket only"
+            f"no idle power of state {state!r} in scope {scope!r}",
+            allowed=f"{', '.join(STATES)}; {', '.join(SCOPES)}; wol: socket only",
         )
     if state == "wol":
         return np.asarray(p[f"{board.power}_suspend_w"])

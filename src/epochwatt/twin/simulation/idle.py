@@ -57,10 +57,8 @@ def idle_power_w(idle: dict[str, Any], twin: Twin) -> float:
     place, mode = idle["place"], idle["mode"]
     clocks = Clocks(*(float(mode[k]) for k in ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")))
     if place["device"] not in twin.boards:
-        raise EpochwattError(
-            f"idle power of {place['device']!r}: the simulated boards know no such board\n"
-            f"  boards: {', '.join(twin.boards)}"
-        )
+        problem = f"no simulated board {place['device']!r}"
+        raise EpochwattError(problem, where="idle power", allowed=list(twin.boards))
     board = twin.boards[place["device"]]
     power_w = idle_w(board, STATE[place["state"]], clocks, idle["power_scope"], twin.parameters)
     return number(power_w)

@@ -66,10 +66,8 @@ def setting_of(factors: Mapping[str, Any], twin: Twin, cold: bool = False) -> Se
     board, work, samples = twin.find(factors["device"], factors["model"], factors["dataset"])
     mode = factors.get("power_mode_settings", {})
     if missing := [name for name in Clocks._fields if name not in mode]:
-        raise EpochwattError(
-            f"power mode {factors['power_mode']} of {factors['device']} has no {missing[0]}\n"
-            f"  needed on a simulated board: {', '.join(Clocks._fields)}"
-        )
+        problem = f"power mode {factors['power_mode']} of {factors['device']} has no {missing[0]}"
+        raise EpochwattError(problem, do=f"give it all of {', '.join(Clocks._fields)}")
     return Setting(
         board,
         work,

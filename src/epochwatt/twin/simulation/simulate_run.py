@@ -43,7 +43,8 @@ def simulate_run(
     try:
         factors = fields.with_defaults(json.loads(canonical))
     except ValueError as error:
-        raise ConfigError(f"--factors: {error}\n  needed: a run's factors, as JSON") from None
+        allowed = "a run's factors, as JSON"
+        raise ConfigError(str(error), where="--factors", allowed=allowed) from None
     twin = load_twin(config, {factors["model"]: workload})
     epochs = simulate(factors, n_epochs, twin)
     write_run(run, output, factors, epochs, json.loads(effects), tables)

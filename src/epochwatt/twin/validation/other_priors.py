@@ -67,9 +67,9 @@ def variants(parameters: Parameters, n: int, seed: int) -> dict[str, Parameters]
             name: {"prior": parameter.prior * parameter.factor**sign}
             for (name, parameter), sign in zip(described.items(), signs, strict=True)
         }
-        priors[f"{SHIFTED} {i}"] = p.told(moved)
+        priors[f"{SHIFTED} {i}"] = p.changed(moved)
     wider = {name: {"factor": parameter.factor**WIDER_BY} for name, parameter in described.items()}
-    return {WIDER: p.told(wider), **priors}
+    return {WIDER: p.changed(wider), **priors}
 
 
 def at_priors(parameters: Parameters) -> Parameters:
@@ -115,7 +115,8 @@ def load_priors(folder: Path) -> list[PriorRow]:
                 )
             )
         except (KeyError, ValueError) as error:
-            raise ConfigError(f"{path}, line {line}: {error}\n  do: make validate") from None
+            where = f"{path}, line {line}"
+            raise ConfigError(str(error), where=where, do="make validate") from None
     return rows
 
 

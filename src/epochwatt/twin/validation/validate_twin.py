@@ -155,8 +155,8 @@ def _counts(workloads: Path) -> list[Path]:
     counts = [workloads / f"{model}.json" for model in MODELS]
     if missing := [path for path in counts if not path.exists()]:
         raise EpochwattError(
-            f"{missing[0]} is not there: the network was not counted yet\n"
-            "  do: .venv/bin/snakemake workloads, or `make validate`, which does all of it"
+            f"{missing[0]} is not there: the network was not counted yet",
+            do=".venv/bin/snakemake workloads, or `make validate`, which does all of it",
         )
     return counts
 
@@ -182,7 +182,7 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
         refits = load_refits(evidence.folder, fit.parameters)
         fitted = fit.parameters.fitted
         spread_of = {name: {"spread": spread} for name, spread in spreads(refits, fitted).items()}
-        twin = replace(twin, parameters=fit.parameters.told(spread_of))
+        twin = replace(twin, parameters=fit.parameters.changed(spread_of))
         setups, n_facts = fit_setups(
             evidence.published, evidence.rows, evidence.folds, twin, evidence.modes
         )

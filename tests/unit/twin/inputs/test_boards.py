@@ -56,7 +56,7 @@ def test_a_part_that_is_not_known_is_told_with_those_that_are(twin):
     for names in (("tx2", "lenet", "mnist"), ("agx", "alexnet", "mnist"), ("agx", "lenet", "svhn")):
         wrong = next(n for n in names if n in ("tx2", "alexnet", "svhn"))
         with pytest.raises(
-            EpochwattError, match=f"know no '{wrong}'\n  boards: agx, nx, nano, orin"
+            EpochwattError, match=f"know no '{wrong}'\n  allowed: boards agx, nx, nano, orin"
         ):
             twin.find(*names)
 
@@ -80,8 +80,8 @@ def test_what_is_read_is_the_board(config, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda row: row.pop("ipc"), "agx is .*\n  needed: .*ipc"),
-        (lambda row: row.pop("kind"), "agx is .*\n  needed: .*cores.*kind"),
+        (lambda row: row.pop("ipc"), "agx is .*\n  allowed: .*ipc"),
+        (lambda row: row.pop("kind"), "agx is .*\n  allowed: .*cores.*kind"),
         (lambda row: row.update(kind="tx2"), "agx: unknown kind of board\n  found: 'tx2'"),
         (lambda row: row.update(price=500), "agx is .*price"),
         (lambda row: row.update(cores="eight"), "agx: cores is 'eight'\n  allowed: a number"),

@@ -99,10 +99,10 @@ def test_rounding_moves_a_value_by_less_than_a_thousandth(value):
         ("cpu: {a: 3}\n", "a is 3"),
         ("cpu: {a: {value: 1, unit: s, source: guessed, about: x}}\n", "source is 'guessed'"),
         ("cpu: {a: {value: -1, unit: s, source: assumed, about: x}}\n", "value is -1"),
-        ("cpu: {a: {value: 1, unit: s, source: fitted, about: x}}\n", "a is fitted"),
+        ("cpu: {a: {value: 1, unit: s, source: fitted, about: x}}\n", "a: fitted"),
         (
             "cpu: {a: {value: 1, unit: s, source: fitted, about: x, prior: 1, factor: 1}}\n",
-            "factor, above 1",
+            "factor above 1",
         ),
         (
             "cpu: {a: &a {value: 1, unit: s, source: assumed, about: x}}\ngpu: {a: *a}\n",

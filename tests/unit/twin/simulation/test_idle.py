@@ -54,5 +54,5 @@ def test_the_plug_sees_more_than_the_module_and_sleep_takes_least(twin):
 
 
 def test_a_board_that_is_not_known_is_named(twin):
-    with pytest.raises(EpochwattError, match=r"'tx2'.*\n  boards: "):
+    with pytest.raises(EpochwattError, match=r"'tx2'.*\n  allowed: "):
         idle_power_w({**MODULE, "place": {**PLACE, "device": "tx2"}}, twin)
