@@ -1,4 +1,4 @@
-"""The idle powers that the twin tells: config/idle_simulated.yaml."""
+"""Simulated idle powers: config/idle_simulated.yaml."""
 
 import hashlib
 import json

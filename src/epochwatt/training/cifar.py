@@ -1,4 +1,4 @@
-"""The CIFAR-10 file format, python batches (board side: Python 3.6 grammar).
+"""Read and write CIFAR-10's python batches (board side: Python 3.6 grammar).
 
 Source: the format's description on the CIFAR page (www.cs.toronto.edu/~kriz/cifar.html), "Python
 version": a pickle, written by Python 2, of a dict with `batch_label`, `labels` (a list), `data` (a
