@@ -298,7 +298,7 @@ def is_regular(step_s: Array, period_s: float) -> bool:
 
 
 def is_stuck(power: Array) -> bool:
-    """Return whether a sensor told one value so often in a row that it cannot have read it each time.
+    """Return whether one value repeats so often that the sensor cannot have read it each time.
 
     It is judged by its own readings: a sensor of coarse steps repeats itself, one of fine steps
     does not. Where it told nothing else, only many readings show that.

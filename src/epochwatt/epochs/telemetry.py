@@ -178,7 +178,7 @@ def energy_row(
 
 
 def lacks_much(missing_pct: float, length_s: float) -> bool:
-    """Return whether the papers' sum lacks more than a tenth of an epoch beside its own two seconds.
+    """Return whether the papers' sum lacks over a tenth of an epoch, besides its usual two seconds.
 
     The sum has neither the time before its first reading nor that after its last.
     """

@@ -31,8 +31,18 @@ ONE_SIDE = ("100*part/whole", "min..max", *SPREADS)
 
 # Keys of a configuration, in the order of `key`. `state` is an idle state: i to iv (Fig. 7).
 KEYS = (
-    *("device", "instance", "model", "storage", "num_workers", "batch_size"),
-    *("power_mode", "dvfs", "epoch", "cache", "scale", "state"),
+    "device",
+    "instance",
+    "model",
+    "storage",
+    "num_workers",
+    "batch_size",
+    "power_mode",
+    "dvfs",
+    "epoch",
+    "cache",
+    "scale",
+    "state",
 )
 _TYPES: dict[str, type] = {"num_workers": int, "batch_size": int, "scale": float}
 # SIGMETRICS 2023, section 4.4: what holds where a number is printed without it.

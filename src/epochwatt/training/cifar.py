@@ -49,8 +49,12 @@ class _Made:
 _NAMES = ("numpy.core.multiarray _reconstruct", "numpy ndarray", "numpy dtype")
 _VALUES: Dict[str, Callable[[Any], Any]] = {  # opcode -> what it puts on the stack
     **{n: lambda v: v for n in ("BININT", "BININT1", "BININT2", "SHORT_BINSTRING", "BINSTRING")},
-    **{"NONE": lambda _: None, "NEWFALSE": lambda _: False, "NEWTRUE": lambda _: True},
-    **{"EMPTY_DICT": lambda _: {}, "EMPTY_LIST": lambda _: [], "EMPTY_TUPLE": lambda _: ()},
+    "NONE": lambda _: None,
+    "NEWFALSE": lambda _: False,
+    "NEWTRUE": lambda _: True,
+    "EMPTY_DICT": lambda _: {},
+    "EMPTY_LIST": lambda _: [],
+    "EMPTY_TUPLE": lambda _: (),
 }
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
