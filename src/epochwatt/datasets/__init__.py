@@ -1,1 +1,1 @@
-"""Making data sets in their true on-disk formats, with recipe and manifest."""
+"""Make data sets in their true on-disk formats, with recipe and manifest."""

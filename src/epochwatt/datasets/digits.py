@@ -1,4 +1,4 @@
-"""scikit-learn's handwritten digits, written out as MNIST's training files.
+"""Write scikit-learn's handwritten digits as MNIST's training files.
 
 Source: `sklearn.datasets.load_digits`, the test part of "Optical Recognition of Handwritten Digits"
 (Alpaydin and Kaynak, UCI): 1,797 real 8x8 images with levels 0..16.

@@ -1,4 +1,4 @@
-"""Files from the network, compared with a published checksum; or the same files put there by hand.
+"""Download files and check them against published checksums, or take files put there by hand.
 
 A download goes to `NAME.part`, continues where an earlier one ended, and gets its name once it is
 whole and its checksum right.
@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
 
 
 class UnreachableError(Exception):
-    """A file cannot be had from the network; the message says why."""
+    """A file cannot be downloaded; the message says why."""
 
 
 def obtain(wanted: list[Wanted], folder: Path, title: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Making a data set's folder and its manifest."""
+"""Make a data set's folder and its manifest."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The original data sets: downloaded, or from files put by hand beside the data sets.
+"""Make the original data sets: downloaded, or from files put beside the data sets by hand.
 
 They lie in `downloads/{data set}` below the root of the storage medium and are kept there, so that
 a data set can be made again without a network; the archives may be removed by hand.

@@ -1,4 +1,4 @@
-"""Made-up GLD-23k: as many JPEG files as the original, of the papers' size, made with a seed.
+"""Make up GLD-23k: as many JPEG files as the original, of the papers' size, from a seed.
 
 What a JPEG costs to read and to decode follows its bytes and its pixels, so both are those of the
 papers: 800x600 pixels and about 120 kB. A picture is a smooth gradient of colours, textured in

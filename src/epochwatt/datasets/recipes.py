@@ -1,4 +1,4 @@
-"""Recipes: all that decides the content of a data set, known before it exists.
+"""Recipes: everything that decides the content of a data set, known before it exists.
 
 A recipe is part of a run's id. Whoever changes what a recipe makes raises its version. An original
 carries the checksums of its files instead.

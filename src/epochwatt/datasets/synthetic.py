@@ -1,7 +1,7 @@
-"""Made-up MNIST and CIFAR-10: counts, sizes and files of the originals, made with a seed.
+"""Make up MNIST and CIFAR-10: counts, sizes and files of the originals, from a seed.
 
-Each class has a pattern of its own, faint below noise, so that training has something to learn.
-Images are made in blocks, each with a generator of its own: a larger scale begins with the images
+Each class has its own pattern, faint below noise, so that training has something to learn.
+Images are made in blocks, each with its own generator: a larger scale begins with the images
 of a smaller one.
 """
 

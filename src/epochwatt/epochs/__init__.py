@@ -1,1 +1,1 @@
-"""From the records of a run to one row per epoch. numpy and the standard library only."""
+"""Make one row per epoch from the records of a run: numpy and the standard library only."""

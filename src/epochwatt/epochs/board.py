@@ -1,4 +1,4 @@
-"""What a record says of its board, turned into flags: mode, clocks, throttling, load, swap."""
+"""Flags from the board's part of a record: mode, clocks, throttling, load, swap."""
 
 import math
 import re
@@ -20,7 +20,7 @@ def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
 
     Parameters
     ----------
-    record : its `meta` holds `board` and `events` (training.preparation, training.observer)
+    record : its `meta` holds `board` and `events` (training.preparation, training.epoch_monitor)
     samples : source -> column -> float (n,)
     """
     board = record.meta.get("board")
@@ -38,7 +38,7 @@ def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
 
 
 def gpu_may_have_slept(record: EpochRecord) -> bool:
-    """Say whether CUDA events timed a wait in which the GPU may have been switched off.
+    """Return whether CUDA events timed a wait in which the GPU may have been switched off.
 
     The event after such a wait passes when the GPU is awake, milliseconds later: they stand in the
     wait, and the copy lacks what it would have waited for. The first wait holds the start of the
@@ -61,7 +61,7 @@ def event_flags(events: dict[str, dict[str, int]]) -> set[str]:
 
 
 def clocks_below(record: EpochRecord, samples: Samples) -> bool:
-    """Say whether a clock's mean over the epoch is below 95 % of what it was pinned to."""
+    """Return whether a clock's mean over the epoch is below 95 % of what it was pinned to."""
     wanted = pinned_mhz(record.meta["board"]["power_mode"])
     means_mhz = mean_clocks_mhz(record, samples)
     return any(means_mhz[name] < MET * mhz for name, mhz in wanted.items() if name in means_mhz)

@@ -1,4 +1,4 @@
-"""`results/runs/{run}/epochs.csv` and `energy.csv`: records validated, flagged, made rows."""
+"""Make `results/runs/{run}/epochs.csv` and `energy.csv`: validate records, flag them."""
 
 import csv
 from collections.abc import Iterable
@@ -171,7 +171,7 @@ def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
 
 
 def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
-    """Say whether machine or software differ from those of the run's first epoch.
+    """Return whether machine or software differ from those of the run's first epoch.
 
     Older records do not say which GPU it was.
     """
@@ -188,7 +188,7 @@ def _machine(meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:
-    """Say whether an epoch with these flags counts in means; RecordError for an unknown flag."""
+    """Return whether an epoch with these flags counts in means; RecordError for an unknown flag."""
     unknown = sorted(flags - flag_effects.keys())
     if unknown:
         raise RecordError(

@@ -1,4 +1,4 @@
-"""The energy of a window from a sensor that counts energy itself: arrays in, numbers out."""
+"""Energy of a window from a sensor that counts energy itself: arrays in, numbers out."""
 
 import math
 from typing import NamedTuple
@@ -32,7 +32,7 @@ def counted(
     `update_s` tells the energy up to a moment that may be so long ago: as much at either end, in
     opposite senses, so at most the highest power seen for one such time. Between the readings
     around a bound the line is taken: of a step of g s at most the swing of the power times g / 4
-    is on the wrong side. And each of the two values has a step of its own.
+    is on the wrong side. And each of the two values has its own step.
 
     Parameters
     ----------

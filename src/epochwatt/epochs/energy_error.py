@@ -1,4 +1,4 @@
-"""How far an energy by trapezoid may be from the true integral.
+"""Error bound of an energy by trapezoid.
 
 What is random adds in squares, what may be a bias is added as it is. A sensor's gain and offset
 (a calibration) are not in here, and neither is what it does not say of its own averaging.
@@ -93,7 +93,7 @@ class Readings:
 def bound_j(read: Readings) -> float:
     """Return the half width of an interval that holds the true energy in 95 of 100 cases, J.
 
-    What comes of the instants is added in squares:
+    Errors due to the instants are added in squares:
 
     * sampling, between samples (`sampling_variance_j2`);
     * what no reading met: 3 / n of the time at a power up to the largest read (rule of three);
@@ -278,12 +278,12 @@ def student(n: float) -> float:
 
 
 def is_gap(step_s: Array, period_s: float) -> NDArray[np.bool_]:
-    """Say of each step whether readings are missing in it."""
+    """Return of each step whether readings are missing in it."""
     return step_s > GAP_PERIODS * period_s
 
 
 def is_regular(step_s: Array, period_s: float) -> bool:
-    """Say whether the instants are too regular to be random; of few steps only clear cases.
+    """Return whether the instants are too regular to be random; of few steps only clear cases.
 
     Either the steps are much alike, or they are multiples of one, as of samples some of which are
     missing.
@@ -298,7 +298,7 @@ def is_regular(step_s: Array, period_s: float) -> bool:
 
 
 def is_stuck(power: Array) -> bool:
-    """Say whether a sensor told one value so often in a row that it cannot have read it each time.
+    """Return whether one value repeats so often that the sensor cannot have read it each time.
 
     It is judged by its own readings: a sensor of coarse steps repeats itself, one of fine steps
     does not. Where it told nothing else, only many readings show that.
@@ -312,7 +312,7 @@ def is_stuck(power: Array) -> bool:
 
 
 def is_coarse(power: Array, rounding_w: float | None) -> bool:
-    """Say whether a sensor's steps alone may make it repeat itself while the load rests."""
+    """Return whether a sensor's steps alone may make it repeat itself while the load rests."""
     return bool(np.ptp(power) > 0 and (rounding_w or 0.0) > COARSE * power.min())
 
 

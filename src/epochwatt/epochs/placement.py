@@ -1,4 +1,4 @@
-"""When an epoch stalled: its mini-batches' durations laid along the monotonic clock."""
+"""Place the stalls of an epoch on the monotonic clock, from its mini-batches' durations."""
 
 from collections.abc import Sequence
 from typing import Any

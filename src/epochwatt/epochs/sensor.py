@@ -1,4 +1,4 @@
-"""What a power sensor's readings say, and of which instants: from the record, else from them.
+"""Which instants a power sensor's readings stand for: from the record, else from the readings.
 
 A reading is the power of an instant, a mean over the time that ends at its stamp, or a value that
 the sensor renews now and then and repeats in between. `telemetry.json` says which
@@ -126,7 +126,7 @@ def rounding_of_sum_w(rails: Sequence[Array], steps_w: Sequence[float]) -> float
 def rounding_seen_w(power: Array) -> float | None:
     """Return the same for one rail whose step is not told, W; None where too few values say it.
 
-    The step is the smallest between two values, but for those that a voltage's own step makes.
+    The step is the smallest between two values, except those that the step of a voltage makes.
     """
     levels = distinct(power)
     if levels.size < MIN_DISTINCT:

@@ -1,4 +1,4 @@
-"""The energy that was spent in an epoch's stalls, where the sensor can tell stall from rest.
+"""Energy spent in an epoch's stalls, where the sensor can tell stall from rest.
 
 A reading tells of the time from its stamp back to `Sensor.known_reach_s`. One that reaches over the
 bound of a stall says nothing of either side and is left out; the others say what power a stall has.

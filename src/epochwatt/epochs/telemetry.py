@@ -1,4 +1,4 @@
-"""From the samples of an epoch to its columns: energy by scope, utilisation, memory, disk."""
+"""Columns of an epoch from its samples: energy by scope, utilisation, memory, disk."""
 
 import math
 from typing import Any
@@ -23,7 +23,7 @@ from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records.run_folder import EpochRecord
 from epochwatt.records.samples import read_samples, samples_path
 
-# The widest scope stands in epochs.csv; all of them in energy.csv.
+# The widest scope is in epochs.csv; all of them are in energy.csv.
 SCOPES = ("module", "socket", "gpu", "cpu_package")
 COUNTER, TRAPEZOID = "counter", "trapezoid"
 
@@ -132,7 +132,7 @@ def energy_row(
     """Return the energy of one scope.
 
     Where the sensor counts energy itself (a column `energy_..._j`) the counter's difference is
-    taken; else the trapezoid. The papers' sum stands beside, unless it lacks a large part.
+    taken; else the trapezoid. The papers' sum is given too, unless it lacks a large part.
     """
     meta = record.meta
     window = meta["t_start_mono_s"], meta["t_end_mono_s"]
@@ -178,7 +178,7 @@ def energy_row(
 
 
 def lacks_much(missing_pct: float, length_s: float) -> bool:
-    """Say whether the papers' sum lacks more than a tenth of an epoch beside its own two seconds.
+    """Return whether the papers' sum lacks over a tenth of an epoch, besides its usual two seconds.
 
     The sum has neither the time before its first reading nor that after its last.
     """

@@ -291,7 +291,7 @@ def epoch_meta(
 
 
 def clock_jumped(epoch: LoggedEpoch, before: LoggedEpoch | None) -> bool:
-    """Say whether log times and durations of an epoch do not fit, so that the clock was set."""
+    """Return whether log times and durations of an epoch do not fit, so that the clock was set."""
     busy_s = np.cumsum(epoch.stall_s + epoch.compute_s)
     early = epoch.logged_s < epoch.start_s + busy_s - CLOCK_S
     late = epoch.logged_s > epoch.end_s - (busy_s[-1] - busy_s) + CLOCK_S

@@ -1,1 +1,1 @@
-"""The numbers that the two papers print, and the groups of them to leave out of a fit."""
+"""Numbers that the two papers print, and the groups of them to leave out of a fit."""

@@ -1,4 +1,4 @@
-"""The folds of the cross-validation: what a fit must not see of a take-away that it is judged on.
+"""Folds of the cross-validation: the numbers that a fit must not see before it is judged.
 
 A fold is a take-away by its number; rows without a number are folds by their section. Held out with
 its own rows is every other row that gives them away. `config/twin/folds.csv` has one line for each

@@ -1,4 +1,4 @@
-"""Other ways than by take-away to leave published numbers out, and predict them.
+"""Leave published numbers out by board, network or section instead of by take-away.
 
 A take-away left out is still beside numbers of the same board and network. How well a board, a
 network or a section of the paper is predicted of which a fit has seen nothing is another question,

@@ -1,4 +1,4 @@
-"""What the two papers print: `config/published/`, read into rows with parsed configurations.
+"""Read `config/published/`: the papers' printed numbers, with parsed configurations.
 
 A measurement is one absolute value of one run, idle state or part of the protocol. A relation is a
 ratio, a change, a share or a spread of one run or two. `config/published/README.md` describes the
@@ -31,8 +31,18 @@ ONE_SIDE = ("100*part/whole", "min..max", *SPREADS)
 
 # Keys of a configuration, in the order of `key`. `state` is an idle state: i to iv (Fig. 7).
 KEYS = (
-    *("device", "instance", "model", "storage", "num_workers", "batch_size"),
-    *("power_mode", "dvfs", "epoch", "cache", "scale", "state"),
+    "device",
+    "instance",
+    "model",
+    "storage",
+    "num_workers",
+    "batch_size",
+    "power_mode",
+    "dvfs",
+    "epoch",
+    "cache",
+    "scale",
+    "state",
 )
 _TYPES: dict[str, type] = {"num_workers": int, "batch_size": int, "scale": float}
 # SIGMETRICS 2023, section 4.4: what holds where a number is printed without it.
@@ -92,7 +102,7 @@ class Fact:
         return self.value_hi is not None or self.qualifier in BOUNDS
 
     def is_met(self, value: float) -> bool:
-        """Say whether a value lies within this bound or interval."""
+        """Return whether a value lies within this bound or interval."""
         if self.value_hi is not None:
             return self.value <= value <= self.value_hi
         if self.qualifier == "less_than":

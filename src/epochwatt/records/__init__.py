@@ -1,1 +1,1 @@
-"""The files of measured epochs: the only writer and reader of them (board side: Python 3.6)."""
+"""Write and read the files of measured epochs (board side: Python 3.6)."""

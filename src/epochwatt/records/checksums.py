@@ -1,4 +1,4 @@
-"""`SHA256SUMS`: what the files of a measurement were at its end (board side: Python 3.6).
+"""Write and check `SHA256SUMS`, the checksums of a measurement (board side: Python 3.6).
 
 The form is that of `sha256sum`, so `sha256sum -c SHA256SUMS` in the folder checks it, too. Whoever
 reads a file of a measurement has it compared first: a flipped bit is damage, never a number.

@@ -1,6 +1,6 @@
-"""The name of a data set's folder (board side: Python 3.6 grammar).
+"""Name of a data set's folder (board side: Python 3.6 grammar).
 
-The run table names it and the measuring side opens it. It has a module of its own so that the run
+The run table names it and the measuring side opens it. It has its own module so that the run
 table, and with it every figure, depends on no reader of data sets.
 """
 

@@ -1,4 +1,4 @@
-"""Files that are either whole or absent (board side: Python 3.6 grammar).
+"""Write files that are either whole or absent (board side: Python 3.6 grammar).
 
 A file is written under a temporary name, flushed to the disk and renamed; a folder likewise.
 """

@@ -133,7 +133,7 @@ class RunFolder:
         return sorted(int(match.group(1)) for match in matches if match)
 
     def has(self, epoch: int) -> bool:
-        """Say whether the epoch is measured."""
+        """Return whether the epoch is measured."""
         return os.path.isdir(self.epoch_path(epoch))
 
     def begin(self, epoch: int) -> Optional[Dict[str, Any]]:
@@ -279,7 +279,7 @@ def write_record(
     Parameters
     ----------
     folder : where
-    meta : the record, but for the checksum
+    meta : the record without the checksum
     minibatch_s : (n, 3), s
     durable : as for `files.write_bytes`
     """

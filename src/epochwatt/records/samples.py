@@ -1,4 +1,4 @@
-"""`samples-{source}.csv`: what one source told during an epoch (board side: Python 3.6 grammar).
+"""Write and read `samples-{source}.csv`, telemetry of an epoch (board side: Python 3.6 grammar).
 
 The first two columns are the middle of the reading on the monotonic clock, which is the truth, and
 on the wall clock. The others are the source's own, with their units in the header; `nan` stands for

@@ -1,4 +1,4 @@
-"""Whether a value out of a JSON file has the shape that its reader relies on (board side: 3.6).
+"""Check the shape of a value read from JSON (board side: Python 3.6 grammar).
 
 A shape is one of
 
@@ -27,7 +27,7 @@ class Kind:
 
 
 def is_number(value: Any) -> bool:
-    """Say whether it is a number that arithmetic can be done with; true and false are none."""
+    """Return whether it is a number that arithmetic can be done with; true and false are none."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return -_LARGEST <= value <= _LARGEST  # NaN is not

@@ -1,1 +1,1 @@
-"""What to run: configuration, run table, plan."""
+"""Configuration, run table and plan: what is to be run."""

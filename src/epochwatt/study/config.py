@@ -1,4 +1,4 @@
-"""The configuration files: closed, described schemas and errors of two lines.
+"""Schemas of the configuration files: closed and described.
 
 Every model here forbids keys it does not know. `make docs` renders the descriptions to
 `config/README.md`.
@@ -266,7 +266,7 @@ class Flag(Closed):
 
 
 class Exclusion(Closed):
-    """config/exclusions.yaml: rows of the run table that cannot be had."""
+    """config/exclusions.yaml: rows of the run table that cannot run."""
 
     where: dict[str, str | int | float] = Field(
         min_length=1, description="factors and the values that select the rows"

@@ -1,4 +1,4 @@
-"""The devices of config/devices/, and what reads any of the files that map names to entries."""
+"""Read config/devices/, and other files that map names to entries of one schema."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Taking a measurement back: the only way by which a finished epoch is measured again."""
+"""Discard measured epochs, so that they are measured again: nothing else does that."""
 
 import re
 import time

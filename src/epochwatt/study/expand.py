@@ -1,4 +1,4 @@
-"""Studies expanded to the run table: every block a product of its lists, equal rows one run."""
+"""Expand studies to the run table: every block a product of its lists, equal rows one run."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which idle powers the selected runs want: one for each board and power mode that they use."""
+"""Idle powers that the selected runs need: one for each board and power mode in use."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The idle powers that the twin tells: config/idle_simulated.yaml."""
+"""Simulated idle powers: config/idle_simulated.yaml."""
 
 import hashlib
 import json
@@ -78,8 +78,12 @@ def _expanded(name: str, study: IdleStudy, devices: Devices) -> Iterator[Simulat
                 )
             for mode in block.power_mode or list(device.power_modes)[:1]:
                 place = {
-                    **{"backend": TWIN, "device": device_name, "instance": device.instances[0]},
-                    **{"power_mode": mode, "dvfs": _DVFS[state], "state": state},
+                    "backend": TWIN,
+                    "device": device_name,
+                    "instance": device.instances[0],
+                    "power_mode": mode,
+                    "dvfs": _DVFS[state],
+                    "state": state,
                 }
                 yield _simulated_idle(place, _numbers(device, mode, where), study)
 
@@ -101,7 +105,9 @@ def _simulated_idle(place: dict[str, Any], mode: dict[str, Any], study: IdleStud
     identity = {"place": place, "mode": mode, "scope": study.power_scope, "seconds": study.seconds}
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("utf-8")).hexdigest()[:8]
     words = [
-        *("idle", TWIN, place["device"], place["instance"], place["power_mode"], place["state"]),
+        "idle",
+        TWIN,
+        *(place[key] for key in ("device", "instance", "power_mode", "state")),
         *(study.power_scope, f"p{fields.PROTOCOL}", digest),
     ]
     return SimulatedIdle("-".join(words).lower(), place, mode, study.power_scope, study.seconds)

@@ -1,4 +1,4 @@
-"""What can be measured here: the board at hand, its unit, the media that are there."""
+"""What can be measured on this machine: the board, its unit, its storage media."""
 
 import os
 import platform
@@ -20,7 +20,7 @@ def _identity(sysroot: str) -> Identity | None:
 
 
 def is_board(kind: str, sysroot: str) -> bool:
-    """Say whether the board whose files lie in `sysroot` is of this kind."""
+    """Return whether the board whose files lie in `sysroot` is of this kind."""
     identity = _identity(sysroot)
     return identity is not None and identity.kind == kind
 
@@ -69,7 +69,7 @@ def _other_unit(device: Device, instance: str) -> str | None:
 
 
 def medium_is_here(storage: Storage) -> bool:
-    """Say whether a medium can be used: mounted where it has to be, on the device it names."""
+    """Return whether a medium can be used: mounted where it has to be, on the device it names."""
     return no_medium(storage) is None
 
 
@@ -90,6 +90,6 @@ def _block_device(path: str) -> str:
 
 
 def is_measured(run: Run, root: Path) -> bool:
-    """Say whether every epoch of a run has been measured, on whatever machine."""
+    """Return whether every epoch of a run has been measured, on whatever machine."""
     folder = RunFolder(str(root / MEASURED), run.id)
     return all(folder.has(epoch) for epoch in range(run.epochs))

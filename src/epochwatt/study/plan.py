@@ -1,4 +1,4 @@
-"""What the configuration asks for, how much of it is measured, how long the rest may take."""
+"""`epochwatt plan`: the run table, how much of it is measured, how long the rest may take."""
 
 import json
 import os
@@ -94,7 +94,7 @@ def left_alone(settings: Settings) -> list[str]:
 
 
 def figures_in_want(settings: Settings) -> list[str]:
-    """Return which figures are drawn in part or not at all, and for want of which studies.
+    """Return which figures are drawn in part or not at all, and which studies are missing.
 
     Two lines at most for each backend that has runs of a paper's study; others have no such aim.
     """

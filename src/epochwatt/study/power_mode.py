@@ -1,4 +1,4 @@
-"""How a power mode may be written: by the name of an nvpmodel mode, by numbers, or both."""
+"""Check how a power mode is written: the name of an nvpmodel mode, numbers, or both."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ def need_one_way(mode: Mapping[str, Any]) -> None:
     numbers = mode.keys() - {"nvpmodel"}
     if "nvpmodel" in mode and numbers and not numbers >= set(MODE_NUMBERS):
         raise ValueError(
-            "either the name of an nvpmodel mode or numbers, not both, but for all of "
+            "either the name of an nvpmodel mode or numbers, not both, except all of "
             f"{', '.join(MODE_NUMBERS)}: they say what the named mode is"
         )
     if "gpu_share" in mode and "nvpmodel" not in mode:

@@ -1,4 +1,4 @@
-"""Which studies the names in config/config.yaml stand for."""
+"""Resolve the study names of config/config.yaml, groups such as `paper` included."""
 
 from typing import Any
 

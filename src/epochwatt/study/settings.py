@@ -1,4 +1,4 @@
-"""All of config/ at once, as the Snakefile and the command line use it."""
+"""Load all of config/ at once, for the Snakefile and the command line."""
 
 import os
 import re
@@ -31,7 +31,7 @@ FIGURE_NAME = re.compile("[a-z][a-z0-9_]*")  # part of the name of a rule and of
 
 @dataclass(frozen=True)
 class Settings:
-    """The validated configuration and the run table that comes of it."""
+    """The validated configuration and its run table."""
 
     table: RunTable
     plotting: Plotting

@@ -1,4 +1,4 @@
-"""The starter study: made from the board's own tables and the media that are there.
+"""Make the starter study from the board's own tables and the media that are there.
 
 It asks the papers' first questions of a board that nobody has configured: what loader workers and
 the mini-batch size do on each medium, and what each of the four settings of a power mode costs. The

@@ -1,4 +1,4 @@
-"""Validation of what a configuration file holds, with errors for people."""
+"""Validate the content of a configuration file, with errors for people."""
 
 from typing import Any, TypeVar
 

@@ -73,7 +73,7 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Say whether the machine refused something: memory, a thread, a file."""
+    """Return whether the machine refused something: memory, a thread, a file."""
     return not isinstance(error, RuntimeError) or _NO_MEMORY.search(str(error)) is not None
 
 

@@ -1,4 +1,4 @@
-"""Weights and optimiser between the processes of a run (board side: Python 3.6; imports torch).
+"""Save and load weights and optimiser of a run (board side: Python 3.6; imports torch).
 
 A checkpoint is numpy's own archive, read without pickle: whatever somebody puts there, it is data
 and never code, with every torch. Its arrays are the tensors, `tree` says how they hang together.

@@ -1,4 +1,4 @@
-"""The CIFAR-10 file format, python batches (board side: Python 3.6 grammar).
+"""Read and write CIFAR-10's python batches (board side: Python 3.6 grammar).
 
 Source: the format's description on the CIFAR page (www.cs.toronto.edu/~kriz/cifar.html), "Python
 version": a pickle, written by Python 2, of a dict with `batch_label`, `labels` (a list), `data` (a
@@ -49,8 +49,12 @@ class _Made:
 _NAMES = ("numpy.core.multiarray _reconstruct", "numpy ndarray", "numpy dtype")
 _VALUES: Dict[str, Callable[[Any], Any]] = {  # opcode -> what it puts on the stack
     **{n: lambda v: v for n in ("BININT", "BININT1", "BININT2", "SHORT_BINSTRING", "BINSTRING")},
-    **{"NONE": lambda _: None, "NEWFALSE": lambda _: False, "NEWTRUE": lambda _: True},
-    **{"EMPTY_DICT": lambda _: {}, "EMPTY_LIST": lambda _: [], "EMPTY_TUPLE": lambda _: ()},
+    "NONE": lambda _: None,
+    "NEWFALSE": lambda _: False,
+    "NEWTRUE": lambda _: True,
+    "EMPTY_DICT": lambda _: {},
+    "EMPTY_LIST": lambda _: [],
+    "EMPTY_TUPLE": lambda _: (),
 }
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 

@@ -1,4 +1,4 @@
-"""Which GPU a process trains on (board side: Python 3.6 grammar).
+"""Identify the GPU that a process trains on (board side: Python 3.6 grammar).
 
 Asked of CUDA's driver library, so the answer does not depend on the version of torch: torch 1.8
 tells no UUID, later ones do not say whether it is a card's or that of a part of it (MIG).

@@ -1,4 +1,4 @@
-"""`python -m epochwatt.training.idle`: a board's idle power in a mode (board side: Python 3.6).
+"""`python -m epochwatt.training.idle`: measure a board's idle power (board side: Python 3.6).
 
 Idle state (i) of SIGMETRICS 2023, section 5.6: the monitor runs and nothing else. Measured once
 per power mode and kept beside the epochs, in measured/{idle}/idle/.

@@ -1,4 +1,4 @@
-"""The MNIST file format, IDX (board side: Python 3.6 grammar).
+"""Read and write IDX, MNIST's file format (board side: Python 3.6 grammar).
 
 Source: the format's description on the MNIST page (yann.lecun.com/exdb/mnist): two zero bytes, one
 byte for the type (0x08 = unsigned byte), one for the number of dimensions, the dimensions as

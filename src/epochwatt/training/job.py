@@ -1,4 +1,4 @@
-"""One job: a part of a run, its epochs measured one after the other (board side: Python 3.6).
+"""Measure a part of a run, epoch after epoch: one job (board side: Python 3.6).
 
 torch is imported only when there is something to measure.
 """
@@ -68,7 +68,7 @@ def _measure(
 
 
 def _is_measured(folder: RunFolder, epoch: int) -> bool:
-    """Say whether an epoch is measured and whole; a damaged one goes to the trash."""
+    """Return whether an epoch is measured and whole; a damaged one goes to the trash."""
     if not folder.has(epoch):
         return False
     try:

@@ -1,4 +1,4 @@
-"""The GLD-23k file format, JPEG files and a map (board side: Python 3.6 grammar).
+"""Read and write GLD-23k's format, JPEG files and a map (board side: Python 3.6 grammar).
 
 Source: TensorFlow Federated's `gldv2` data set and FedML's copy of it: pictures named by their id,
 and a CSV map with the columns user_id, image_id, class; the 2023 scripts read them as

@@ -1,4 +1,4 @@
-"""The timed loop of one epoch: no I/O, print or formatting in it (board side: Python 3.6)."""
+"""Timed loop of one epoch: no I/O, print or formatting in it (board side: Python 3.6)."""
 
 import time
 from typing import Any, Callable, Iterable, NamedTuple

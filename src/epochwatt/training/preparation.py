@@ -1,4 +1,4 @@
-"""The machine made ready for a run, and put back however the job ends (board side: Python 3.6)."""
+"""Prepare the machine for a run, and restore it however the job ends (board side: Python 3.6)."""
 
 import logging
 import os

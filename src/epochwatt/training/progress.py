@@ -1,4 +1,4 @@
-"""Progress of a long epoch, told by a thread (board side: Python 3.6 grammar).
+"""Report the progress of a long epoch from a thread (board side: Python 3.6 grammar).
 
 The loop does nothing for it: the thread looks at the timer's count every few seconds.
 """

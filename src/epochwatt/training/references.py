@@ -1,4 +1,4 @@
-"""Functions and classes that the configuration names (board side: Python 3.6 grammar).
+"""Resolve functions and classes named by the configuration (board side: Python 3.6 grammar).
 
 A reference is `module.name`; the module is looked for on the Python path, where `src/` of the
 checkout is. So networks and data sets come in that are not part of this package

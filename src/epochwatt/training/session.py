@@ -1,4 +1,4 @@
-"""One process's measured epochs of one run (board side: Python 3.6 grammar; imports torch)."""
+"""Measure epochs of one run in one process (board side: Python 3.6 grammar; imports torch)."""
 
 import copy
 import hashlib
@@ -22,10 +22,10 @@ from epochwatt.errors import DamagedError, TrainingError
 from epochwatt.records.run_folder import CHECKPOINT, RunFolder
 from epochwatt.training import checkpoint, timing
 from epochwatt.training.data import dataset_paths, open_dataset
+from epochwatt.training.epoch_monitor import EpochMonitor
 from epochwatt.training.gpu import gpu_of
 from epochwatt.training.loaders import TimedMinibatches, make_loader
 from epochwatt.training.loop import Bounds, run_epoch
-from epochwatt.training.observer import Observer
 from epochwatt.training.progress import Progress
 from epochwatt.training.stops import has_stopped, noticed_stops
 from epochwatt.training.workloads import Trainer, workload_of
@@ -47,7 +47,7 @@ class MadeUpSamples:
         return self._n
 
     def read(self, index: int) -> Tuple[Any, int]:
-        """Return a raw sample of its own and its label: a transform may change what it is given."""
+        """Return a new raw sample and its label: a transform may change what it is given."""
         return copy.deepcopy(self._raw), 0
 
 
@@ -89,7 +89,7 @@ class Session:
         paths = dataset_paths(data_root, factors, self.manifest)
         for place in {os.path.dirname(os.path.realpath(path)) for path in paths}:
             machine.check_medium(place)
-        self.observer = Observer(
+        self.monitor = EpochMonitor(
             paths,
             getattr(self.source, "in_memory", False),
             factors,
@@ -113,10 +113,10 @@ class Session:
         measurement_id = uuid.uuid4().hex
         last_measurement.remember(measurement_id, self.folder.run, epoch)
         trainer, weights = self._take_up(epoch)
-        self.observer.begin(epoch, self.folder.attempt_path(epoch))
+        self.monitor.begin(epoch, self.folder.attempt_path(epoch))
         with noticed_stops() as stops:
             bounds, minibatch_s, sums = self._train(trainer, self.source, epoch)
-        observed = self.observer.end()
+        observed = self.monitor.end()
         self.trainer, self.trained_epoch = trainer, epoch
         checkpoint.save(os.path.join(self.folder.attempt_path(epoch), CHECKPOINT), trainer)
         meta = self._meta(epoch, bounds, minibatch_s, sums)
@@ -135,7 +135,7 @@ class Session:
         value: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        self.observer.close()
+        self.monitor.close()
 
     def _begin(self, epoch: int) -> Optional[Dict[str, Any]]:
         """Open the attempt; return reason and gap when something came in between."""
@@ -224,7 +224,7 @@ class Session:
     def _meta(
         self, epoch: int, bounds: Bounds, minibatch_s: np.ndarray, sums: Dict[str, Any]
     ) -> Dict[str, Any]:
-        """Return the record of an epoch, but for what says how it came about."""
+        """Return the record of an epoch without its circumstances."""
         meta: Dict[str, Any] = {
             "schema_version": fields.SCHEMA_VERSION,
             "protocol": fields.PROTOCOL,

@@ -1,4 +1,4 @@
-"""Whether the training stood still while it was timed (board side: Python 3.6 grammar).
+"""Detect that training stood still while it was timed (board side: Python 3.6 grammar).
 
 Nothing of it runs in the timed loop: the kernel itself says that a process was stopped, by the
 signal that continues it, and that the machine slept, by two clocks that part.
@@ -50,5 +50,5 @@ def _slept_s() -> float:
 
 
 def has_stopped(stops: Dict[str, Any]) -> bool:
-    """Say whether the training was stopped, by what `noticed_stops` gave."""
+    """Return whether the training was stopped, by what `noticed_stops` gave."""
     return bool(stops["continued"]) or (stops["slept_s"] or 0.0) > SLEPT_S

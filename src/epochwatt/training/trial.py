@@ -1,4 +1,4 @@
-"""What the measuring interpreter can do, tried for `epochwatt doctor` (board side: Python 3.6).
+"""Try what the measuring interpreter can do, for `epochwatt doctor` (board side: Python 3.6).
 
 `python -m epochwatt.training.trial libraries` tells which libraries it has;
 `... sampler FOLDER DATA ROOT POWER SECONDS` lets the sampler fill a folder, as a training does.

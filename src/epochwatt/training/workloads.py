@@ -1,4 +1,4 @@
-"""What is trained: networks, what they are fed, optimiser and loss (board side: Python 3.6; torch).
+"""Networks, their input, optimiser and loss (board side: Python 3.6 grammar; imports torch).
 
 Source: the public scripts of SIGMETRICS 2023 (branch sigmetrics-2023 of edge-train-bench), facts
 only: network, transform, optimiser and loss of each workload.
@@ -44,7 +44,7 @@ def workload_of(factors: Dict[str, Any]) -> Workload:
 
     Parameters
     ----------
-    factors : with `model` and, where the row of config/workloads.yaml names functions of its own,
+    factors : with `model` and, where the row of config/workloads.yaml names other functions,
         `network`: `build`, `like` and perhaps `transform` and `made_up` of that row
 
     Raises

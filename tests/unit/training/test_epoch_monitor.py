@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from epochwatt.device import page_cache
-from epochwatt.training import observer
+from epochwatt.training import epoch_monitor
 
 STATISTICS = {
     "lost": False,
@@ -37,7 +37,7 @@ class FakeSampler:
 @pytest.fixture
 def sampler(monkeypatch):
     sampler = FakeSampler()
-    monkeypatch.setattr(observer.Sampler, "start", lambda *_, **__: sampler)
+    monkeypatch.setattr(epoch_monitor.Sampler, "start", lambda *_, **__: sampler)
     return sampler
 
 
@@ -66,7 +66,7 @@ def epoch(watch, number, paths):
 
 @pytest.mark.parametrize(("policy", "second"), [("kept", 100.0), ("dropped", 0.0)])
 def test_the_second_epoch_finds_what_the_policy_leaves(sampler, machine, paths, policy, second):
-    watch = observer.Observer(paths, False, {"cache_policy": policy, "seed": 0}, machine)
+    watch = epoch_monitor.EpochMonitor(paths, False, {"cache_policy": policy, "seed": 0}, machine)
     caches = [epoch(watch, number, paths) for number in (0, 1)]
     assert [cache["before_pct"] for cache in caches] == [0.0, second]
     assert [cache["after_pct"] for cache in caches] == [100.0, 100.0]
@@ -75,7 +75,7 @@ def test_the_second_epoch_finds_what_the_policy_leaves(sampler, machine, paths, 
 
 
 def test_the_sampler_runs_between_begin_and_end_and_is_ended(sampler, machine, paths):
-    watch = observer.Observer(paths, True, {"cache_policy": "kept", "seed": 0}, machine)
+    watch = epoch_monitor.EpochMonitor(paths, True, {"cache_policy": "kept", "seed": 0}, machine)
     watch.begin(1, "folder")
     seen = watch.end()
     watch.close()

@@ -1,4 +1,4 @@
-"""What is watched around a timed epoch: page cache and telemetry (board side: Python 3.6)."""
+"""Watch page cache and telemetry around a timed epoch (board side: Python 3.6)."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from epochwatt.telemetry.client import Sampler
 log = logging.getLogger(__name__)
 
 
-class Observer:
+class EpochMonitor:
     """Prepares the page cache before an epoch and samples the machine during it.
 
     Parameters
