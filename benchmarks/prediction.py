@@ -39,7 +39,6 @@ from epochwatt.prediction.evaluation.cross_validation import (
     try_splits,
 )
 from epochwatt.prediction.evaluation.splits import Split
-from epochwatt.prediction.models.linear_model import bounds, sample_both
 from epochwatt.prediction.models.physical import (
     fit_log_time,
     fit_physical_time,
@@ -47,7 +46,9 @@ from epochwatt.prediction.models.physical import (
     fit_power_on_prior,
     fit_time_on_prior,
 )
+from epochwatt.prediction.models.times_power import sample_both
 from epochwatt.prediction.models.twin_prior import priors
+from epochwatt.prediction.predictor import bounds
 from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.recommend.recommend import recommend
 from epochwatt.prediction.selection.optimal_design import Design, board_design, choose_modes

@@ -23,6 +23,7 @@ from epochwatt.prediction.evaluation.cross_validation import (
     Fit,
     Priors,
     Trial,
+    coverage,
     fits_with_priors,
     score,
     try_splits,
@@ -30,7 +31,6 @@ from epochwatt.prediction.evaluation.cross_validation import (
 from epochwatt.prediction.evaluation.splits import Split, leave_one_mode_out, random_subsets
 from epochwatt.prediction.models import intervals, physical
 from epochwatt.prediction.models import residual_gp as deviations
-from epochwatt.prediction.models.intervals import coverage
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
 from epochwatt.prediction.selection.paper_subset_search import N_MODES
 from epochwatt.twin.inputs.twin import Twin

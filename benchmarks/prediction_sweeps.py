@@ -17,8 +17,9 @@ from epochwatt.prediction.data.modes import Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.cross_validation import absolute_errors_pct, score
 from epochwatt.prediction.evaluation.splits import Split, leave_one_mode_out
-from epochwatt.prediction.models.linear_model import FittedModel, bounds, sample_both
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
+from epochwatt.prediction.models.times_power import sample_both
+from epochwatt.prediction.predictor import bounds
 from epochwatt.prediction.recommend.recommend import choose
 
 SEED = 5

@@ -13,7 +13,7 @@ from benchmarks.results import REPOSITORY, Result, Row, at_most
 from epochwatt import fields
 from epochwatt.device.kinds import KINDS, Kind
 from epochwatt.errors import EpochwattError
-from epochwatt.prediction.data.observations import of_rows
+from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.models.model_store import ENERGY_FILE, SCHEMA_VERSION, TIME_FILE
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
 from epochwatt.prediction.recommend.board_tables import board_of_kind
@@ -79,7 +79,7 @@ def fitted(device: str, kind: Kind) -> tuple[dict[str, Any], int]:
     modes = modes_to_measure(board)
     time_s = [1e5 / mode.gpu_mhz + 1e5 / mode.cpu_mhz for mode in modes]
     power_w = [5 + mode.gpu_mhz / 100 + mode.cpu_mhz / 200 for mode in modes]
-    seen = of_rows("mobilenet", modes, time_s, power_w)
+    seen = observations_from_rows("mobilenet", modes, time_s, power_w)
     workload = {factor.name: factor.default for factor in fields.FACTORS} | {
         **{"backend": "twin", "device": device, "instance": "d1", "model": "mobilenet"},
         **{"dataset": "gld23k", "dataset_source": "official", "storage": "ssd"},
