@@ -56,6 +56,11 @@ IDLE_CSV = "results/tables/idle.csv" if IDLE_BACKENDS else []
 BACKENDS = sorted({run.factors["backend"] for run in RUNS} | IDLE_BACKENDS)
 MODEL_BACKENDS = predicted_backends(TABLE)  # those with runs that models are fitted to
 METHOD_MODULES = method_modules()  # prediction methods, imported by name
+SCORING_CONFIG = [
+    "config/twin/cross_validation_fits.csv",
+    "config/claims.yaml",
+    "config/paper.mplstyle",
+]
 OWN_METHODS = own_method_files()  # config/predictors.yaml, and the modules it names
 
 # -- files of config/ that several rules read ----------------------------------------------------

@@ -76,13 +76,13 @@ rule score_predictions:
         energies="results/models/{backend}/epoch_energy.json",
         measurements="config/published/measurements.csv",
         relations="config/published/relations.csv",
-        methods=OWN_METHODS,
         counts=simulated_networks,
-        config=[*TWIN_CONFIG, "config/twin/cross_validation_fits.csv", "config/claims.yaml"],
+        config=[*SCORING_CONFIG, *TWIN_CONFIG],
     output:
         predictions="results/models/{backend}/predictions.csv",
         statistics="results/models/{backend}/statistics.csv",
         scores="results/models/{backend}/scores.csv",
+        drawing=multiext("results/models/{backend}/methods", ".svg", ".png", ".csv"),
         page=shown(
             "results/models/{backend}/scores.html", "Predictions", "time and energy"
         ),
