@@ -26,6 +26,7 @@ METHODS = {  # name -> module.NAME of a `Method`
     "log": "epochwatt.prediction.models.physical.LOG",
     "physical": "epochwatt.prediction.models.physical.PHYSICAL",
     "twin_prior": "epochwatt.prediction.models.physical.ON_PRIOR",
+    "gaussian_process": "epochwatt.prediction.models.gaussian_process.METHOD",
 }
 REFERENCE = "paper"  # what the others are compared with: the published method
 RECOMMENDED = "physical"  # of `epochwatt recommend` where --method is not given
