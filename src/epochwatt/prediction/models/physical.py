@@ -203,8 +203,9 @@ def _log(observations: Observations, context: Context) -> LinearModel:
 
 
 def _on_prior(observations: Observations, context: Context) -> LinearModel:
+    if context.prior is None:
+        raise PredictionError(f"there is no prior of {context.target}", where=observations.workload)
     fit = fit_time_on_prior if context.target == TIME_S else fit_power_on_prior
-    assert context.prior is not None
     return fit(observations, context.prior, _n_draws(context))
 
 
