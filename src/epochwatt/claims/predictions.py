@@ -37,7 +37,9 @@ def read_predictions(folder: str, terms: Terms) -> Predictions:
     """
     predictions, meant = Predictions(), set()
     groups = files.read_json(f"{folder}/power_modes.json")["board_groups"]
-    for place, group in sorted(enumerate(groups), key=lambda item: bool(item[1]["factors"]["imported"])):
+    for place, group in sorted(
+        enumerate(groups), key=lambda item: bool(item[1]["factors"]["imported"])
+    ):
         best = (BEST, group["factors"]["device"], "", "")
         data = [{**group["factors"], **network} for network in group["data"].values()]
         is_new = best not in predictions

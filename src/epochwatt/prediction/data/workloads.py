@@ -95,7 +95,6 @@ def workloads_of(
     return [_workload(group, modes) for group in groups.values()]
 
 
-
 def board_groups(workloads: Iterable[ProfiledWorkload]) -> list[BoardGroup]:
     """Return workloads by board, in order; a network on further data opens a further group."""
     groups: dict[tuple[Any, ...], dict[str, ProfiledWorkload]] = defaultdict(dict)
@@ -104,10 +103,7 @@ def board_groups(workloads: Iterable[ProfiledWorkload]) -> list[BoardGroup]:
         key = tuple(shared)
         place = next(n for n in count() if workload.name not in groups[(n, *key)])
         groups[(place, *key)][workload.name] = workload
-    return [
-        BoardGroup(dict(factors), networks)
-        for (_, *factors), networks in groups.items()
-    ]
+    return [BoardGroup(dict(factors), networks) for (_, *factors), networks in groups.items()]
 
 
 def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> ProfiledWorkload:

@@ -221,9 +221,9 @@ def _fits(backend: str, method: Method, root: Path) -> list[FittedWorkload]:
         where = {"jetson": "on the board", "fake": "make a fake board"}[backend]
         raise PredictionError(
             f"{MEASURED}/ has no run of backend {backend}: there is nothing to fit models to",
-            do=f"{where} (docs/tutorials/jetson.md), .venv/bin/snakemake --profile profiles/jetson, and ask "
-            f"there, or copy its {MEASURED}/ here; or use --backend {TWIN}, whose answers are "
-            "simulated",
+            do=f"{where} (docs/tutorials/jetson.md), run .venv/bin/snakemake --profile "
+            f"profiles/jetson, and ask there, or copy its {MEASURED}/ here; or use --backend "
+            f"{TWIN}, whose answers are simulated",
         )
     return load_fitted(folder, method)
 
