@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from epochwatt.prediction.data.modes import Mode, Numbers
-from epochwatt.prediction.data.observations import Observations, of_rows
-from epochwatt.prediction.models.linear_model import Prior
+from epochwatt.prediction.data.observations import Observations, observations_from_rows
+from epochwatt.prediction.predictor import Prior
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.model.power import Load, parts
@@ -142,7 +142,7 @@ def _tables(rows: Iterable[tuple[str | float, ...]], processes: int) -> Tables:
     for name, *numbers in rows:
         found[str(name)].append(tuple(map(float, numbers)))
     return {
-        name: of_rows(
+        name: observations_from_rows(
             name,
             [Mode(int(row[0]), *row[1:4]) for row in own],
             [row[4] for row in own],

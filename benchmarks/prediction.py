@@ -30,26 +30,21 @@ from epochwatt.device.kinds import AGX_XAVIER
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.cross_validation import (
-    PRIOR,
     Priors,
     Trial,
-    fits_with_priors,
-    known_at,
+    cross_validate,
+    predictors,
     score,
-    try_splits,
 )
 from epochwatt.prediction.evaluation.splits import Split
-from epochwatt.prediction.models.linear_model import bounds, sample_both
 from epochwatt.prediction.models.physical import (
-    fit_log_time,
     fit_physical_time,
     fit_power,
-    fit_power_on_prior,
-    fit_time_on_prior,
 )
-from epochwatt.prediction.models.twin_prior import priors
+from epochwatt.prediction.models.twin_prior import memoised, priors
 from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.recommend.recommend import recommend
+from epochwatt.prediction.registry import load_methods
 from epochwatt.prediction.selection.optimal_design import Design, board_design, choose_modes
 from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS, N_MODES
 from epochwatt.records import files
@@ -59,6 +54,7 @@ from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.validation.refits import load_prior_parameters, load_refits
 
+METHODS = [method for method in load_methods().values() if method.is_scored]
 CONFIG, OUT = REPOSITORY / "config/twin", REPOSITORY / "results/prediction.md"
 NAMED, REPRESENTATIVE = "abcdefghij", "efij"  # SIGMETRICS 2023, 5.7
 N_DRAWS, N_RANDOM, N_TEST, N_TRIES = 20, 5, 40, 100_000
@@ -182,7 +178,11 @@ def simulated(
     trains = _trains(bench, tests, max(map(len, truths.values())))
     trained = (train for by_name in trains.values() for own in by_name.values() for train in own)
     asked = dict.fromkeys(mode for some in (*trained, *tests.values()) for mode in some)
-    known = {name: known_at(of, as_rows(list(asked))) for name, of in bench.expected.items()}
+    rows = as_rows(list(asked))
+    known = {
+        name: {target: memoised(prior, rows) for target, prior in priors.items()}
+        for name, priors in bench.expected.items()
+    }
     trials: dict[tuple[str, str, str, str, str], list[Trial]] = defaultdict(list)
     held: Held = defaultdict(lambda: (0, 0))
     for truth, draws in truths.items():
@@ -259,34 +259,24 @@ def _observed(
 def _tried(
     known: Mapping[str, Priors], seen: Sequence[Observations], splits: Sequence[Split]
 ) -> Iterable[tuple[str, str, list[Trial]]]:
-    for target, fits in fits_with_priors(known, simulated=True).items():
-        for name, fit in fits.items():
-            yield target, name, try_splits(fit, seen, splits, target)
+    for method in METHODS:
+        for target, trials in cross_validate(method, seen, splits, known).items():
+            yield target, method.name, trials
 
 
 def _counted(
     known: Mapping[str, Priors], seen: Sequence[Observations], split: Split
 ) -> Iterable[tuple[str, str, int, int]]:
-    """Return of each model how many test modes its intervals hold, and of how many."""
+    """Return of each method how many test modes its intervals hold, and of how many."""
     for of in seen:
-        own, prior = of.only(split.train).after_first(N_EPOCHS), known[of.workload]
-        assert prior.time is not None
-        models = {
-            "log": (fit_log_time(own), None),
-            "physical": (fit_physical_time(own), fit_power(own)),
-            "on the twin's prior": (
-                fit_time_on_prior(own, PRIOR, prior.time),
-                fit_power_on_prior(own, PRIOR, prior.power),
-            ),
-        }
+        own = of.only(split.train).after_first(N_EPOCHS)
         test = of.only(split.test).after_first().per_mode()
-        for name, (time, power) in models.items():
-            yield "time_s", name, *_inside(time.interval(test.modes), test.time_s)
-            if power is not None:
-                yield "power_w", name, *_inside(power.interval(test.modes), test.power_w)
-                seconds, watts = sample_both(time, power, test.modes)
-                energy = bounds(seconds * watts / 3600, 0.9)
-                yield "energy_wh", name, *_inside(energy, test.energy_wh)
+        for method in METHODS:
+            fitted = predictors(method, own, [own], known[of.workload], intervals=True)
+            for target, predictor in fitted.items():
+                interval = predictor.interval(test.modes)
+                if interval is not None:
+                    yield target, method.name, *_inside(interval, getattr(test, target))
 
 
 def _inside(interval: tuple[Numbers, Numbers], values: Numbers) -> tuple[int, int]:

@@ -18,20 +18,18 @@ from benchmarks.results import markdown
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.cross_validation import (
-    POWER_FITS,
-    TIME_FITS,
-    Fit,
     Priors,
     Trial,
-    fits_with_priors,
+    coverage,
+    cross_validate,
     score,
-    try_splits,
 )
 from epochwatt.prediction.evaluation.splits import Split, leave_one_mode_out, random_subsets
 from epochwatt.prediction.models import intervals, physical
 from epochwatt.prediction.models import residual_gp as deviations
-from epochwatt.prediction.models.intervals import coverage
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
+from epochwatt.prediction.predictor import Context, Method, Predictor
+from epochwatt.prediction.registry import load_method, load_methods
 from epochwatt.prediction.selection.paper_subset_search import N_MODES
 from epochwatt.twin.inputs.twin import Twin
 
@@ -55,8 +53,10 @@ def measured_text(twin: Twin, folder: Path) -> list[str]:
     listed = measured.yolo(folder)
     yolo = listed | measured.without_gated_mode(listed) | measured.with_gpu_share(listed)
     watts = measured.busy_power(twin.boards[DEVICE], twin.parameters)
-    fits = fits_with_priors({name: Priors(None, watts) for name in yolo}, simulated=False)
-    plain = {"time_s": fits["time_s"]}
+    methods = [method for method in load_methods().values() if method.is_scored]
+    plain = [method for method in methods if not method.needs_prior]
+    on_prior = [_with_physical_time(method) for method in methods if method.needs_prior]
+    priors = {name: {"power_w": watts} for name in yolo}
 
     def few(modes: Sequence[Mode]) -> list[Split]:
         return random_subsets(modes, N_MODES, 200, SEED)
@@ -66,31 +66,55 @@ def measured_text(twin: Twin, folder: Path) -> list[str]:
         f"Measured by others: inference, not training. {ERROR}",
         "The twin's prior is a simulated power; its calibration has seen none of these.",
     ]
-    for title, tables, own in (
-        ("YOLOv3", yolo, fits),
-        ("the CPU alone", measured.krai(folder), plain),
-        ("TX2", measured.tx2(folder), plain),
+    text += _measured_tables("YOLOv3", yolo, [*plain, *on_prior], few, priors)
+    for title, tables in (
+        ("the CPU alone", measured.krai(folder)),
+        ("TX2", measured.tx2(folder)),
     ):
-        for target, models in own.items():
-            text += ["", f"{TARGETS[target].capitalize()}, {title}", ""]
-            text += _measuredmarkdown(tables, models, target, few)
+        text += _measured_tables(title, tables, plain, few)
     text += _measured_held(yolo, measured.tx2(folder), few)
     return text + _beliefs_text(listed | measured.without_gated_mode(listed)) + wide
 
 
-def _measuredmarkdown(
+def _with_physical_time(method: Method) -> Method:
+    """Return a method on a prior that takes the physical model where there is none of time."""
+    physical_time = load_method("physical")
+
+    def fit(observations: Observations, context: Context) -> Predictor:
+        return (physical_time if context.prior is None else method).fit(observations, context)
+
+    return replace(method, fit=fit)
+
+
+def _measured_tables(
+    title: str,
     tables: Mapping[str, Observations],
-    fits: Mapping[str, Fit],
-    target: str,
+    methods: Sequence[Method],
     few: Callable[[Sequence[Mode]], list[Split]],
+    priors: Mapping[str, Priors] | None = None,
 ) -> list[str]:
-    rows = []
+    """Return a table of errors for each target: a row for each workload and way to profile.
+
+    Without priors for time alone.
+    """
+    cells: dict[str, dict[tuple[str, str], dict[str, str]]] = {}
     for name, of in tables.items():
         modes = of.distinct()
         for how, splits in (("all but one", leave_one_mode_out(modes)), ("4 modes", few(modes))):
-            cells = [_cell(try_splits(fit, [of], splits, target)) for fit in fits.values()]
-            rows.append([name, f"{how}, {len(splits)} times", *cells])
-    return markdown(["workload", "profiled", *fits], rows)
+            row = (name, f"{how}, {len(splits)} times")
+            for method in methods:
+                expected = {of.workload: (priors or {}).get(name, {})}
+                for target, trials in cross_validate(method, [of], splits, expected).items():
+                    if not method.needs_prior if target == "time_s" else priors:
+                        by_row = cells.setdefault(target, {})
+                        by_row.setdefault(row, {})[method.name] = _cell(trials)
+    text = []
+    for target, rows in cells.items():
+        names = list(dict.fromkeys(name for by_name in rows.values() for name in by_name))
+        shown = [[*row, *(by_name.get(n, "") for n in names)] for row, by_name in rows.items()]
+        text += ["", f"{TARGETS[target].capitalize()}, {title}", ""]
+        text += markdown(["workload", "profiled", *names], shown)
+    return text
 
 
 def _cell(trials: Sequence[Trial]) -> str:
@@ -118,9 +142,9 @@ def _measured_held(
 def _beliefs_text(tables: Mapping[str, Observations]) -> list[str]:
     """Return how medians move with each belief that was set with these tables at hand."""
     fits = {
-        "time, log": ("time_s", TIME_FITS["log"]),
-        "time, physical": ("time_s", TIME_FITS["physical"]),
-        "power, physical": ("power_w", POWER_FITS["physical"]),
+        "time, log": ("time_s", load_method("log")),
+        "time, physical": ("time_s", replace(load_method("physical"), targets=("time_s",))),
+        "power, physical": ("power_w", replace(load_method("physical"), targets=("power_w",))),
     }
     kinds = {  # as listed and without the gated mode, each of both kernels
         "as listed": [of for name, of in tables.items() if not name.endswith("modes")],
@@ -143,8 +167,8 @@ def _beliefs_text(tables: Mapping[str, Observations]) -> list[str]:
     return ["", what, "", *markdown(["belief", *head], rows)]
 
 
-def _median(fit: Fit, of: Observations, target: str) -> str:
-    trials = try_splits(fit, [of], leave_one_mode_out(of.distinct()), target)
+def _median(method: Method, of: Observations, target: str) -> str:
+    trials = cross_validate(method, [of], leave_one_mode_out(of.distinct()))[target]
     return f"{score(np.concatenate([trial.errors_pct for trial in trials])).median_pct:.1f}"
 
 

@@ -17,8 +17,9 @@ from epochwatt.prediction.data.modes import Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.cross_validation import absolute_errors_pct, score
 from epochwatt.prediction.evaluation.splits import Split, leave_one_mode_out
-from epochwatt.prediction.models.linear_model import FittedModel, bounds, sample_both
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
+from epochwatt.prediction.models.times_power import times_power
+from epochwatt.prediction.predictor import Predictor
 from epochwatt.prediction.recommend.recommend import choose
 
 SEED = 5
@@ -77,18 +78,19 @@ def _one(of: Observations, split: Split) -> Tried:
     own, test = of.only(split.train), of.only(split.test)
     time = fit_physical_time(own)
     errors = {"time": absolute_errors_pct(time.predict(test.modes), test.time_s)}
-    held = {"time": _inside(time.sample(test.modes), test.time_s)}
+    held = {"time": _inside(time, test)}
     if not np.isnan(of.power_w).any():
         power = fit_power(own)
         errors["power"] = absolute_errors_pct(power.predict(test.modes), test.power_w)
-        seconds, watts = sample_both(time, power, test.modes)
-        held["power"] = _inside(watts, test.power_w)
-        held["energy"] = _inside(seconds * watts, test.time_s * test.power_w)
+        held["power"] = _inside(power, test)
+        held["energy"] = _inside(times_power({"time_s": time, "power_w": power}), test)
     return Tried(held, errors)
 
 
-def _inside(sample: Numbers, values: Numbers) -> Numbers:
-    low, high = bounds(sample, LEVEL)
+def _inside(predictor: Predictor, test: Observations) -> Numbers:
+    interval, values = predictor.interval(test.modes, LEVEL), getattr(test, predictor.target)
+    assert interval is not None
+    low, high = interval
     return np.asarray((low <= values) & (values <= high), float)
 
 
@@ -164,12 +166,13 @@ def _asked(of: Observations, n_profiled: int) -> list[str]:
 
 
 def _answer(
-    of: Observations, models: Sequence[FittedModel], budget_w: float
+    of: Observations, models: Sequence[Predictor], budget_w: float
 ) -> tuple[float, float, float, float]:
     """Return the chosen mode's own risk, the stated one, power over budget, time over the best."""
     choice = choose(models, of.modes, "time", {"power_w": budget_w})
     place = choice.place
     watts = models[1].sample(of.modes[place : place + 1])
+    assert watts is not None
     best_s = of.time_s[of.power_w <= budget_w].min()
     return (
         float((watts > budget_w).mean()),

@@ -13,11 +13,12 @@ from benchmarks.results import REPOSITORY, Result, Row, at_most
 from epochwatt import fields
 from epochwatt.device.kinds import KINDS, Kind
 from epochwatt.errors import EpochwattError
-from epochwatt.prediction.data.observations import of_rows
+from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.models.model_store import ENERGY_FILE, SCHEMA_VERSION, TIME_FILE
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
 from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.recommend.recommend import modes_to_measure
+from epochwatt.prediction.registry import RECOMMENDED
 
 BUDGET = at_most(2.0)
 DEVICES = {"agx": "agx_xavier", "orin": "agx_orin"}  # device file -> kind of board
@@ -60,35 +61,37 @@ def ask(folder: str, device: str) -> float:
 
 def write_models(folder: Path) -> dict[str, int]:
     """Write models of a made-up network on each board; return how many modes a board has."""
-    times, energies, counts = [], [], {}
+    times: list[dict[str, Any]] = []
+    energies: list[dict[str, Any]] = []
+    counts = {}
     for device, kind in DEVICES.items():
-        told, counts[device] = fitted(device, KINDS[kind])
-        times.append({**told, "all_modes": told["time"]})
-        energies.append({**told, "all_modes": told["power"]})
-    target = folder / "results/models/twin"
-    target.mkdir(parents=True)
+        workload, models, counts[device] = fitted(device, KINDS[kind])
+        for workloads, target in ((times, "time_s"), (energies, "power_w")):
+            fit = {"method": RECOMMENDED, "learned_from": "all", "target": target}
+            workloads.append({**workload, "fits": [{**fit, "model": models[target]}]})
+    place = folder / "results/models/twin"
+    place.mkdir(parents=True)
     for name, rows in ((TIME_FILE, times), (ENERGY_FILE, energies)):
         content = {"schema_version": SCHEMA_VERSION, "workloads": rows}
-        (target / name).write_text(json.dumps(content), encoding="utf-8")
+        (place / name).write_text(json.dumps(content), encoding="utf-8")
     return counts
 
 
-def fitted(device: str, kind: Kind) -> tuple[dict[str, Any], int]:
-    """Return models of four modes of a board, and how many modes it has."""
+def fitted(device: str, kind: Kind) -> tuple[dict[str, Any], dict[str, Any], int]:
+    """Return a workload, its models of four modes by target, and how many modes the board has."""
     board = board_of_kind(kind)
     modes = modes_to_measure(board)
     time_s = [1e5 / mode.gpu_mhz + 1e5 / mode.cpu_mhz for mode in modes]
     power_w = [5 + mode.gpu_mhz / 100 + mode.cpu_mhz / 200 for mode in modes]
-    seen = of_rows("mobilenet", modes, time_s, power_w)
+    seen = observations_from_rows("mobilenet", modes, time_s, power_w)
     workload = {factor.name: factor.default for factor in fields.FACTORS} | {
         **{"backend": "twin", "device": device, "instance": "d1", "model": "mobilenet"},
         **{"dataset": "gld23k", "dataset_source": "official", "storage": "ssd"},
     }
     del workload["power_mode"]
-    told = {
-        "workload": workload,
-        "runs": [f"{device}-{n}" for n in range(len(modes))],
-        "time": fit_physical_time(seen).to_json(),
-        "power": fit_power(seen).to_json(),
+    row = {"workload": workload, "runs": [f"{device}-{n}" for n in range(len(modes))]}
+    models = {
+        "time_s": fit_physical_time(seen).to_json(),
+        "power_w": fit_power(seen).to_json(),
     }
-    return told, len(board.all_modes())
+    return row, models, len(board.all_modes())

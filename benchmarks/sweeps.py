@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.data.observations import PROCESSES, Observations, of_rows
+from epochwatt.prediction.data.observations import PROCESSES, Observations, observations_from_rows
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared/data/sweeps"
 TRANSLUCENCE = "translucence_jetson_tx1_tx2/configs.csv"
@@ -129,7 +129,9 @@ def tables(rows: Iterable[Row], processes: int, least: int = LEAST_MODES) -> Tab
         if len(own) >= least:
             time_s, watts = np.array([np.mean(of, axis=0) for of in own.values()]).T
             power = None if np.isnan(watts).any() else watts.tolist()
-            told[name] = of_rows(name, list(own), time_s.tolist(), power, processes=processes)
+            told[name] = observations_from_rows(
+                name, list(own), time_s.tolist(), power, processes=processes
+            )
     return told
 
 

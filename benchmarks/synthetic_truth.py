@@ -24,8 +24,8 @@ import numpy as np
 
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import PROCESSES, Observations
-from epochwatt.prediction.models.linear_model import Prior
 from epochwatt.prediction.models.twin_prior import power_prior, time_prior
+from epochwatt.prediction.predictor import Prior
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.validation.refits import Refits, parameter_draws
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from epochwatt.prediction.data.required_runs import needed
-from epochwatt.prediction.evaluation.fit_models import fit_epoch_energy, fit_epoch_time
+from epochwatt.prediction.evaluation.fit_models import fit_models
 from epochwatt.prediction.selection.choose_power_modes import choose_power_modes
 from epochwatt.twin.counting.count_workload import write_workload
 
@@ -43,21 +43,25 @@ def power_modes(checkout, write_epochs):
 def made(power_modes):
     """Return a function that does what the rules before do, without Snakemake."""
 
-    def call(*jobs):
+    def call(n_jobs):
         found = needed(power_modes.settings().table, "twin")
         paths = [run.epochs_csv for run in found.runs]
         choices, table, times, energies = (
             f"{MODELS}/{name}" for name in ("power_modes.json", "power_modes.csv", *FITTED)
         )
-        arguments = {
-            choose_power_modes: ("twin", choices, table),
-            fit_epoch_time: (choices, times),
-            fit_epoch_energy: (choices, times, energies),
-        }
-        for job in jobs:
-            job(paths, found.modes, *arguments[job])
+        jobs = (
+            (choose_power_modes, "twin", choices, table),
+            (fit_models, choices, ("time_s",), times),
+            (fit_models, choices, ("power_w", "energy_wh"), energies),
+        )
+        for job, *arguments in jobs[:n_jobs]:
+            job(paths, found.modes, *arguments)
 
     return call
+
+
+def is_paper(row):
+    return (row["method"], row["learned_from"]) == ("paper", "paper")
 
 
 def read(name):
@@ -70,38 +74,48 @@ def read(name):
 
 def test_choose_power_modes(power_modes, run_rule):
     run_rule("choose_power_modes", f"{MODELS}/power_modes.json")
-    (bench,) = [of for of in read("power_modes.json")["benches"] if of["choices"]]
-    assert (bench["networks"], bench["unseen"]) == (["lenet", "mobilenet", "resnet"], ["vgg11"])
-    assert bench["choices"]["paper"]["total_s"] == pytest.approx(0, abs=1e-6)
+    (group,) = [of for of in read("power_modes.json")["board_groups"] if of["choices"]]
+    assert (group["networks"], group["unseen"]) == (["lenet", "mobilenet", "resnet"], ["vgg11"])
+    assert group["choices"]["paper"]["total_s"] == pytest.approx(0, abs=1e-6)
     assert len(read("power_modes.csv")) == 420
 
 
 def test_fit_epoch_time(power_modes, made, run_rule):
-    made(choose_power_modes)
+    made(1)
     run_rule("fit_epoch_time", f"{MODELS}/epoch_time.json")
-    fits = [of["fits"]["paper"] for of in read("epoch_time.json")["workloads"] if of["fits"]]
+    fits = [
+        fit
+        for workload in read("epoch_time.json")["workloads"]
+        for fit in workload["fits"]
+        if is_paper(fit)
+    ]
     expected = pytest.approx([0, 0, -0.5, 0, 900], abs=1e-4)
     assert [fit["model"]["coefficients"] for fit in fits] == [expected] * 4
 
 
 def test_fit_epoch_energy(power_modes, made, run_rule):
-    made(choose_power_modes, fit_epoch_time)
+    made(2)
     run_rule("fit_epoch_energy", f"{MODELS}/epoch_energy.json")
     told = read("epoch_energy.json")
-    assert [len(of["fits"]) for of in told["benches"] if of["fits"]] == [4]
-    assert all(of["all_modes"]["target"] == "power_w" for of in told["workloads"])
+    n_energies = set()
+    for workload in told["workloads"]:
+        targets = {fit["target"] for fit in workload["fits"] if fit["learned_from"] == "all"}
+        assert targets == {"power_w"}
+        energies = {fit["method"] for fit in workload["fits"] if fit["target"] == "energy_wh"}
+        n_energies.add(len(energies))
+    assert n_energies == {0, 4}  # without a search, and with one
 
 
 def test_score_predictions(power_modes, made, run_rule):
-    made(choose_power_modes, fit_epoch_time, fit_epoch_energy)
+    made(3)
     for model in ("lenet", "mobilenet", "resnet", "vgg11"):
         write_workload({"model": model}, f"results/twin/workloads/{model}.json")
     run_rule("score_predictions", f"{MODELS}/scores.html")
-    paper = [row for row in read("predictions.csv") if row["fit"] == "paper"]
+    paper = [row for row in read("predictions.csv") if is_paper(row)]
     assert max(float(row["mape_pct"]) for row in paper) < 1e-3
     below = [row for row in read("statistics.csv") if row["published_id"] == "S5.7.2-01"]
-    counted = [(row["value"], row["agrees"]) for row in below if row["fit"] == "paper"]
+    counted = [(row["value"], row["agrees"]) for row in below if is_paper(row)]
     assert counted == [("40.0", "yes"), ("24.0", "yes")]
-    fits = {row["fit"] for row in read("scores.csv")}
-    assert {"paper", "physical", "on the twin's prior, by construction"} <= fits
+    methods = {row["method"] for row in read("scores.csv")}
+    assert {"paper", "physical", "twin_prior"} <= methods
     assert "simulated, not measured" in Path(MODELS, "scores.html").read_text("utf-8")

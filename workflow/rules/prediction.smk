@@ -26,10 +26,11 @@ rule choose_power_modes:
 
 
 rule fit_epoch_time:
-    """Fit models of the time of an epoch: the paper's, and others at the same profiling cost."""
+    """Fit all prediction methods to the time of an epoch."""
     input:
         epochs=epochs_fitted,
         choices="results/models/{backend}/power_modes.json",
+        methods=OWN_METHODS,
     output:
         models="results/models/{backend}/epoch_time.json",
     log:
@@ -40,17 +41,17 @@ rule fit_epoch_time:
         ENVIRONMENT
     params:
         modes=modes_fitted,
-        code=code_of("fit_epoch_time.py"),
+        code=code_of("fit_epoch_time.py", *METHOD_MODULES),
     script:
         "../scripts/fit_epoch_time.py"
 
 
 rule fit_epoch_energy:
-    """Fit models of energy: the paper's universal one, and of power for time x power."""
+    """Fit all prediction methods to the power and the energy of an epoch."""
     input:
         epochs=epochs_fitted,
         choices="results/models/{backend}/power_modes.json",
-        times="results/models/{backend}/epoch_time.json",
+        methods=OWN_METHODS,
     output:
         models="results/models/{backend}/epoch_energy.json",
     log:
@@ -61,13 +62,13 @@ rule fit_epoch_energy:
         ENVIRONMENT
     params:
         modes=modes_fitted,
-        code=code_of("fit_epoch_energy.py"),
+        code=code_of("fit_epoch_energy.py", *METHOD_MODULES),
     script:
         "../scripts/fit_epoch_energy.py"
 
 
 rule score_predictions:
-    """Put predictions beside what was seen, count as the paper does, score models side by side."""
+    """Compare predictions with observations, count as the paper does, score all methods."""
     input:
         epochs=epochs_fitted,
         choices="results/models/{backend}/power_modes.json",
@@ -76,11 +77,12 @@ rule score_predictions:
         measurements="config/published/measurements.csv",
         relations="config/published/relations.csv",
         counts=simulated_networks,
-        config=[*TWIN_CONFIG, "config/twin/cross_validation_fits.csv"],
+        config=[*SCORING_CONFIG, *TWIN_CONFIG],
     output:
         predictions="results/models/{backend}/predictions.csv",
         statistics="results/models/{backend}/statistics.csv",
         scores="results/models/{backend}/scores.csv",
+        drawing=multiext("results/models/{backend}/methods", ".svg", ".png", ".csv"),
         page=shown(
             "results/models/{backend}/scores.html", "Predictions", "time and energy"
         ),
@@ -92,6 +94,6 @@ rule score_predictions:
         modes=modes_fitted,
         published=subpath(input.measurements, parent=True),
         folder=subpath(output.predictions, parent=True),
-        code=code_of("score_predictions.py"),
+        code=code_of("score_predictions.py", *METHOD_MODULES),
     script:
         "../scripts/score_predictions.py"

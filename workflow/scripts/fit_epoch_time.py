@@ -1,15 +1,16 @@
 """Adapter of rule fit_epoch_time."""
 
 from epochwatt.adapters import job_log
-from epochwatt.prediction.evaluation.fit_models import fit_epoch_time
+from epochwatt.prediction.evaluation.fit_models import fit_models
 
 
 def main(snakemake):
     with job_log(snakemake.log[0]):
-        fit_epoch_time(
+        fit_models(
             epochs=snakemake.input.epochs,
             modes=snakemake.params.modes,
             choices=snakemake.input.choices,
+            targets=("time_s",),
             path=snakemake.output.models,
         )
 

@@ -1,6 +1,7 @@
 """Adapter of rule score_predictions."""
 
 from epochwatt.adapters import job_log
+from epochwatt.figures.tables.draw_scores import draw_scores
 from epochwatt.figures.tables.scores import write_page
 from epochwatt.prediction.evaluation.score_predictions import score_predictions
 
@@ -16,6 +17,7 @@ def main(snakemake):
             counts=snakemake.input.counts,
             folder=folder,
         )
+        draw_scores(folder, snakemake.wildcards.backend)
         write_page(folder, snakemake.wildcards.backend, snakemake.output.page)
 
 

@@ -10,10 +10,11 @@ from typing import Any
 from epochwatt.claims.number_sources import Row
 from epochwatt.claims.tolerances import Terms
 from epochwatt.prediction.data.modes import PredictionError
-from epochwatt.prediction.data.workloads import benches, workloads_of
-from epochwatt.prediction.evaluation.paper_procedure import outcome
-from epochwatt.prediction.models.model_store import ENERGY, TIME
-from epochwatt.prediction.selection.choose_power_modes import PAPER, RAW
+from epochwatt.prediction.data.workloads import board_groups, workloads_of
+from epochwatt.prediction.evaluation.paper_procedure import paper_procedure
+from epochwatt.prediction.predictor import ENERGY, SEARCHED, TIME
+from epochwatt.prediction.registry import REFERENCE
+from epochwatt.prediction.selection.choose_power_modes import PAPER
 from epochwatt.records import files
 from epochwatt.twin.calibration.closed_form_rows import runs_of
 from epochwatt.twin.inputs.clocks import Modes
@@ -27,27 +28,31 @@ BEST = "best_mode_set"
 def read_predictions(folder: str, terms: Terms) -> Predictions:
     """Return (metric, device, network, mode) -> value, of the runs that predicates mean.
 
-    Of several benches that they may mean a measured one goes before one of the 2023 scripts, and
-    then the first.
+    Of several board groups that they may mean a measured one goes before one of the 2023 scripts,
+    and then the first.
 
     Parameters
     ----------
     folder : results/models/{backend}
     """
-    found, meant = Predictions(), set()
-    known = files.read_json(f"{folder}/power_modes.json")["benches"]
-    for place, bench in sorted(enumerate(known), key=lambda of: bool(of[1]["about"]["imported"])):
-        best = (BEST, bench["about"]["device"], "", "")
-        data = [{**bench["about"], **of} for of in bench["data"].values()]
-        if bench["choices"] and best not in found and all(_is_meant(of, terms) for of in data):
-            found[best] = "".join(bench["choices"][RAW]["modes"])
+    predictions, meant = Predictions(), set()
+    groups = files.read_json(f"{folder}/power_modes.json")["board_groups"]
+    for place, group in sorted(
+        enumerate(groups), key=lambda item: bool(item[1]["factors"]["imported"])
+    ):
+        best = (BEST, group["factors"]["device"], "", "")
+        data = [{**group["factors"], **network} for network in group["data"].values()]
+        is_new = best not in predictions
+        if group["choices"] and is_new and all(_is_meant(factors, terms) for factors in data):
+            predictions[best] = "".join(group["choices"][SEARCHED]["modes"])
             meant.add(str(place))
     with open(f"{folder}/predictions.csv", newline="", encoding="utf-8") as handle:
         for row in csv.DictReader(handle):
-            if row["fit"] == RAW and row["bench"] in meant:
-                of = (row["device"], row["model"], row["power_mode"])
-                found[METRIC[row["target"]], *of] = float(row["mape_pct"])
-    return found
+            is_paper = (row["method"], row["learned_from"]) == (REFERENCE, SEARCHED)
+            if is_paper and row["board_group"] in meant:
+                key = (row["device"], row["model"], row["power_mode"])
+                predictions[METRIC[row["target"]], *key] = float(row["mape_pct"])
+    return predictions
 
 
 def predicted(rows: Iterable[Row], modes: Modes, terms: Terms) -> Predictions:
@@ -67,21 +72,20 @@ def predicted(rows: Iterable[Row], modes: Modes, terms: Terms) -> Predictions:
         run[0]["run"]: [float(part) for part in modes[run[0]["device"]][run[0]["power_mode"]]]
         for run in meant
     }
-    found: Predictions = {}
-    for bench in sorted(
-        benches(workloads_of(meant, numbers)), key=lambda of: bool(of.about["imported"])
-    ):
-        device = str(bench.about["device"])
-        if (BEST, device, "", "") in found:
+    predictions: Predictions = {}
+    groups = board_groups(workloads_of(meant, numbers))
+    for group in sorted(groups, key=lambda group: bool(group.factors["imported"])):
+        device = str(group.factors["device"])
+        if (BEST, device, "", "") in predictions:
             continue
         try:
-            told = outcome(bench)
+            outcome = paper_procedure(group)
         except PredictionError:
             continue  # what is not predicted cannot be judged, and the verdict says so
-        found[BEST, device, "", ""] = "".join(told.best)
-        for (target, model, mode), mape_pct in told.mape_pct.items():
-            found[METRIC[target], device, model, mode] = mape_pct
-    return found
+        predictions[BEST, device, "", ""] = "".join(outcome.best)
+        for (target, model, mode), mape_pct in outcome.mape_pct.items():
+            predictions[METRIC[target], device, model, mode] = mape_pct
+    return predictions
 
 
 def _is_meant(about: Mapping[str, Any], terms: Terms) -> bool:

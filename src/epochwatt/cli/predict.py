@@ -168,6 +168,9 @@ def what_if(device: str, model: str | None, cold: bool, **options: Any) -> None:
 )
 @click.option("--batch-size", metavar="N", type=COUNT, help="Mini-batch size of the profiled runs.")
 @click.option(
+    "--method", metavar="NAME", help="Prediction method (docs/prediction.md). Default: physical."
+)
+@click.option(
     "--verify",
     is_flag=True,
     help="Also show the one run that would confirm the answer, or its result if it was made.",
@@ -179,7 +182,7 @@ def recommend(verify: bool, **options: Any) -> None:
 
     If no model exists yet, it says which power modes to profile, and how.
     """
-    from epochwatt.prediction.recommend.command import Asked, advise
+    from epochwatt.prediction.recommend.command import Request, advise
     from epochwatt.prediction.recommend.text import (
         advice_lines,
         block_lines,
@@ -190,10 +193,11 @@ def recommend(verify: bool, **options: Any) -> None:
 
     limits = {name: options.pop(name) for name in ("power_w", "epoch_s", "energy_wh")}
     budgets = {name: most for name, most in limits.items() if most is not None}
-    advice = advise(Asked(budgets=budgets, **options))
+    given = {name: value for name, value in options.items() if value is not None}
+    advice = advise(Request(budgets=budgets, **given))
     click.echo("\n".join(advice_lines(advice)))
     front = []
-    if advice.told.front:
+    if advice.recommendation.front:
         from epochwatt.figures.front import draw_front  # imports matplotlib
 
         front = draw_front(advice)

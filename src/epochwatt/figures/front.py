@@ -16,8 +16,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from epochwatt.figures.common import style
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.recommend.command import ORIGINS, Advice
-from epochwatt.prediction.recommend.outcomes import profiled_means
-from epochwatt.prediction.recommend.recommend import UNITS
+from epochwatt.prediction.recommend.recommend import UNITS, Estimate
+from epochwatt.prediction.recommend.verify import profiled_means
 from epochwatt.study.yaml_files import read_yaml
 
 STYLE = "config/paper.mplstyle"
@@ -35,8 +35,8 @@ def draw_front(advice: Advice, root: Path = Path()) -> list[str]:
     palette = style.colours(
         read_yaml(root / PLOTTING)["palette"], (FRONT, LIMIT, OTHER, "published")
     )
-    asked = advice.asked
-    title = f"{ORIGINS[asked.backend]}: power modes of {advice.title} for {asked.model}"
+    request = advice.request
+    title = f"{ORIGINS[request.backend]}: power modes of {advice.title} for {request.model}"
     rows = front_rows(advice, root)
     with style.panel(str(root / STYLE), {"title": title, **SIZE}, _note(advice)) as (figure, axes):
         _draw(axes, advice, rows, palette)
@@ -49,8 +49,8 @@ def draw_front(advice: Advice, root: Path = Path()) -> list[str]:
 def _note(advice: Advice) -> str:
     n_modes = len(advice.profiled)
     return (
-        f"{advice.aim}; expected by models of {n_modes} profiled modes, of "
-        f"{advice.told.n_modes:,} that the board has"
+        f"{advice.aim}; expected by {advice.method.title}, of {n_modes} profiled modes; the board "
+        f"has {advice.recommendation.n_modes:,}"
     )
 
 
@@ -59,38 +59,42 @@ def front_rows(advice: Advice, root: Path = Path()) -> list[dict[str, Any]]:
 
     These have beside what is expected what was observed, where their runs are below `root`.
     """
-    fit, told = advice.fit, advice.told
+    fit, chosen = advice.fitted, advice.recommendation
     about = {name: fit.workload[name] for name in ("backend", "device", "instance", "model")}
-    about |= {"origin": ORIGINS[advice.asked.backend]}
+    about |= {"origin": ORIGINS[advice.request.backend], "method": advice.method.name}
     rows = [
-        _row("front", of.mode, of.epoch_s, of.power_w, of.energy_wh, about) for of in told.front
+        _row("front", of.mode, of.epoch_s, of.power_w, of.energy_wh, about) for of in chosen.front
     ]
-    expected = {name: of.value for name, of in told.estimates.items()}
+    expected = {name: of.value for name, of in chosen.estimates.items()}
     bounds = {
-        f"{name}_{end}": _told(getattr(of, end))
-        for name, of in told.estimates.items()
+        f"{name}_{end}": _rounded(getattr(of, end))
+        for name, of in chosen.estimates.items()
         for end in ("low", "high")
     }
-    rows.append(_row("recommended", told.mode, **expected, about=about) | bounds)
+    rows.append(_row("recommended", chosen.mode, **expected, about=about) | bounds)
     if fit.power is not None:
         times, powers = fit.time.mean(advice.profiled), fit.power.mean(advice.profiled)
         seen = profiled_means(advice, root)
         for mode, s, w in zip(advice.profiled, times.tolist(), powers.tolist(), strict=True):
-            own = {name: _told(value) for name, value in seen.get(mode, {}).items()}
+            own = {name: _rounded(value) for name, value in seen.get(mode, {}).items()}
             observed = {f"observed_{name}": own.get(name, "") for name in SEEN}
             rows.append(_row("profiled", mode, s, w, s * w / 3600, about) | observed)
     return rows
 
 
-def _told(value: float) -> float:
-    """Return a number as far as it means anything."""
-    return float(f"{value:.5g}")
+def _rounded(value: float | None) -> float | str:
+    """Return a number to five figures; empty: not known."""
+    return "" if value is None else float(f"{value:.5g}")
 
 
 def _row(
     what: str, mode: Mode, epoch_s: float, power_w: float, energy_wh: float, about: dict[str, Any]
 ) -> dict[str, Any]:
-    numbers = {"epoch_s": _told(epoch_s), "power_w": _told(power_w), "energy_wh": _told(energy_wh)}
+    numbers = {
+        "epoch_s": _rounded(epoch_s),
+        "power_w": _rounded(power_w),
+        "energy_wh": _rounded(energy_wh),
+    }
     clocks = mode._asdict() | {"cores": int(mode.cores)}
     return {**about, "what": what, **clocks, **numbers}
 
@@ -102,25 +106,34 @@ def _draw(axes: Axes, advice: Advice, rows: list[dict[str, Any]], palette: dict[
 
     axes.plot(*points("front"), color=palette[FRONT], linewidth=2.5, label="Pareto front")
     axes.plot(*points("profiled"), "o", color=palette[OTHER], mfc="white", label="profiled modes")
-    time, energy = (advice.told.estimates[name] for name in ("epoch_s", "energy_wh"))
+    time, energy = (advice.recommendation.estimates[name] for name in ("epoch_s", "energy_wh"))
     axes.errorbar(
         [energy.value],
         [time.value],
-        xerr=[[max(energy.value - energy.low, 0)], [max(energy.high - energy.value, 0)]],
-        yerr=[[max(time.value - time.low, 0)], [max(time.high - time.value, 0)]],
+        xerr=_bars(energy),
+        yerr=_bars(time),
         fmt="D",
         color=palette["published"],
         capsize=2,
-        label=f"recommended{_best_within(advice.asked.budgets)}, 90 % intervals",
+        label=f"recommended{_best_within(advice.request.budgets)}"
+        + ("" if time.low is None else ", 90 % intervals"),
     )
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.grid(visible=True, which="both", axis="both")
     axes.set_xlabel("energy per epoch (Wh)")
     axes.set_ylabel("E2E per epoch (s)")
-    _draw_budgets(axes, advice.asked.budgets, palette[LIMIT])
+    _draw_budgets(axes, advice.request.budgets, palette[LIMIT])
     for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
         _label_ticks(axis, *limits)
+
+
+def _bars(estimate: Estimate) -> list[list[float]] | None:
+    """Return the lengths of error bars; None without an interval."""
+    value, low, high = estimate
+    if low is None or high is None:
+        return None
+    return [[max(value - low, 0)], [max(high - value, 0)]]
 
 
 def _best_within(budgets: Mapping[str, float]) -> str:

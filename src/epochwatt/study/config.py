@@ -256,6 +256,15 @@ class WorkloadRow(Closed):
     )
 
 
+class PredictorRow(Closed):
+    """config/predictors.yaml: one's own way to predict time and power of a power mode."""
+
+    method: str = Field(
+        pattern=REFERENCE,
+        description="module.NAME of an `epochwatt.prediction.predictor.Method`",
+    )
+
+
 class Flag(Closed):
     """config/flags.yaml: what a flag does to its epoch."""
 

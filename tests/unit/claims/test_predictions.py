@@ -17,18 +17,19 @@ ABOUT |= {"num_workers": 4, "batch_size": 16, "cache_policy": "kept", "imported"
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a function that writes a backend's predictions, of benches that differ from ABOUT.
+    """Return a function that writes predictions of board groups that differ from ABOUT.
 
-    The first bench has other numbers than all others. `imported` and `dataset_scale` are theirs.
+    The first group has other numbers than all others. `imported` and `dataset_scale` are theirs.
     """
 
     def write(*differing, first=0):
-        benches = [*differing[:first], {}, *differing[first:]]
+        groups = [*differing[:first], {}, *differing[first:]]
         rows = [
-            {**ABOUT, **about, "bench": n, "model": "vgg11", "power_mode": "b", "target": target,
-             "fit": fit, "mape_pct": mape if about == {} else 1.0}
-            for n, about in enumerate(benches)
-            for target, fit, mape in (("time_s", "paper", 7.5), ("energy_wh", "paper", 40.0),
+            {**ABOUT, **about, "board_group": n, "model": "vgg11", "power_mode": "b",
+             "target": target, "method": method, "learned_from": "paper",
+             "mape_pct": mape if about == {} else 1.0}
+            for n, about in enumerate(groups)
+            for target, method, mape in (("time_s", "paper", 7.5), ("energy_wh", "paper", 40.0),
                                       ("time_s", "log", 99.0))
         ]  # fmt: skip
         with open(tmp_path / "predictions.csv", "w", newline="", encoding="utf-8") as handle:
@@ -36,13 +37,13 @@ def folder(tmp_path):
             writer.writeheader()
             writer.writerows(rows)
         found = [
-            {"about": {**ABOUT, **about},
+            {"factors": {**ABOUT, **about},
              "data": {"vgg11": {"dataset_scale": about.get("dataset_scale", 1.0)}},
              "choices": {"paper": {"modes": ["a"] if about else ["e", "f", "i", "j"]}}}
-            for about in benches
+            for about in groups
         ]  # fmt: skip
         path = tmp_path / "power_modes.json"
-        path.write_text(json.dumps({"benches": found}), encoding="utf-8")
+        path.write_text(json.dumps({"board_groups": found}), encoding="utf-8")
         return str(tmp_path)
 
     return write
@@ -58,18 +59,18 @@ def test_only_runs_that_predicates_mean_are_read(folder, terms):
 
 
 @pytest.mark.parametrize("first", [0, 2])
-def test_a_measured_bench_goes_before_an_imported_one(folder, terms, first):
+def test_a_measured_group_goes_before_an_imported_one(folder, terms, first):
     others = ({"imported": "scripts-2023"}, {"dataset_scale": 0.25})
     found = read_predictions(folder(*others, first=first), terms)
     assert found["time_mape_pct", "agx", "vgg11", "b"] == 7.5
     assert found["best_mode_set", "agx", "", ""] == "efij"
 
 
-def test_without_a_measured_bench_the_imported_one_is_read(folder, terms, edit_json):
+def test_without_a_measured_group_the_imported_one_is_read(folder, terms, edit_json):
     path = folder()
 
     def change(content):
-        content["benches"][0]["about"]["imported"] = "scripts-2023"
+        content["board_groups"][0]["factors"]["imported"] = "scripts-2023"
 
     edit_json(f"{path}/power_modes.json", change)
     assert read_predictions(path, terms)["energy_mape_pct", "agx", "vgg11", "b"] == 40.0

@@ -9,11 +9,12 @@ from epochwatt.device.board_files import Tables
 from epochwatt.figures import front
 from epochwatt.prediction.data.modes import Board, Mode, as_rows
 from epochwatt.prediction.models.features import POWER, TIME
-from epochwatt.prediction.models.linear_model import FittedModel
-from epochwatt.prediction.models.model_store import Fit
+from epochwatt.prediction.models.linear_model import LinearModel
+from epochwatt.prediction.models.model_store import FittedWorkload
 from epochwatt.prediction.recommend.board_tables import BoardFiles
-from epochwatt.prediction.recommend.command import Advice, Asked
+from epochwatt.prediction.recommend.command import Advice, Request
 from epochwatt.prediction.recommend.recommend import recommend
+from epochwatt.prediction.registry import load_method
 from epochwatt.study.config import Device
 
 CLOCKS = {"a": (500, 400, 800), "b": (1000, 400, 800), "c": (500, 800, 800), "d": (1000, 800, 1600)}
@@ -36,7 +37,7 @@ def advice():
     def model(target, terms, coefficients):
         draws = np.array(coefficients) * np.linspace(0.9, 1.1, 21)[:, None]
         told = (target, terms, np.array(coefficients), 5, modes)
-        return FittedModel(*told, draws=draws, spread=np.zeros(len(draws)))
+        return LinearModel(*told, draws=draws, spread=np.zeros(len(draws)))
 
     time = model("time_s", TIME, (50.0, 60.0, 60.0, 50.0, 0.0))
     power = model("power_w", POWER, (4.0, 1.0, 0.5, 0.1, 2.0, 4.0))
@@ -49,10 +50,12 @@ def advice():
     runs = tuple(f"twin-some-d1-lenet-ssd-w4-bs16-{name}-p1-01234567" for name in CLOCKS)
 
     def call(**budgets):
-        asked = Asked("twin", "some", "lenet", "time", budgets)
-        told = recommend(board, time, power, "time", budgets)
+        request = Request("twin", "some", "lenet", "time", budgets)
+        recommended = recommend(board, time, power, "time", budgets)
         files = BoardFiles(board, None, "nowhere")
-        return Advice(asked, device, Fit(WORKLOAD, runs, time, power), (), files, told)
+        fitted = FittedWorkload(WORKLOAD, runs, time, power)
+        method = load_method("physical")
+        return Advice(request, device, method, fitted, (), files, recommended)
 
     return call
 
@@ -63,8 +66,8 @@ def drawn(advice):
 
     def call(**budgets):
         _, axes = plt.subplots()
-        told = advice(**budgets)
-        front._draw(axes, told, front.front_rows(told), PALETTE)
+        answer = advice(**budgets)
+        front._draw(axes, answer, front.front_rows(answer), PALETTE)
         return axes
 
     yield call
@@ -78,8 +81,8 @@ def labels(axes):
 def test_title_says_simulated(pytestconfig, tmp_path, advice):
     for name in ("config", "workflow"):
         (tmp_path / name).symlink_to(pytestconfig.rootpath / name)
-    told = advice()
-    paths = front.draw_front(told, tmp_path)
+    answer = advice()
+    paths = front.draw_front(answer, tmp_path)
     svg = (tmp_path / paths[0]).read_text()
     assert ">SIMULATED, not measured: power modes of Some board d1 for lenet<" in svg
 
@@ -115,13 +118,13 @@ def test_several_ticks_are_labelled_on_any_span(low, high):
 
 
 def test_table_has_what_was_observed_beside_what_is_expected(tmp_path, advice, write_epochs):
-    told = advice()
+    answer = advice()
     about = {"dataset": "mnist", "dataset_source": "digits", "power_mode": "b"} | WORKLOAD
     about = fields.with_defaults(about)
     later = {"e2e_s": 123.456789, "energy_wh": 0.25, "energy_paper_wh": 0.2}
     energy = {"power_scope": "module"}
-    write_epochs(told.fit.runs[1], about, {}, later | energy, later | energy, root=tmp_path)
-    rows = front.front_rows(told, tmp_path)
+    write_epochs(answer.fitted.runs[1], about, {}, later | energy, later | energy, root=tmp_path)
+    rows = front.front_rows(answer, tmp_path)
     profiled = {Mode(row["cores"], *(row[f"{of}_mhz"] for of in ("cpu", "gpu", "emc"))): row
                 for row in rows if row["what"] == "profiled"}  # fmt: skip
     seen = profiled[Mode(2, *CLOCKS["b"])]

@@ -10,8 +10,8 @@ from benchmarks import measured
 from epochwatt import fields
 from epochwatt.device.kinds import AGX_XAVIER
 from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.data.observations import of_rows
-from epochwatt.prediction.evaluation.fit_models import fit_epoch_energy, fit_epoch_time
+from epochwatt.prediction.data.observations import observations_from_rows
+from epochwatt.prediction.evaluation.fit_models import fit_models
 from epochwatt.prediction.models.features import TIME, design
 from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.selection.choose_power_modes import choose_power_modes
@@ -61,8 +61,8 @@ def plant():
         values = values * np.exp(deviation * np.random.default_rng(seed).standard_normal(len(rows)))
         if terms == TIME:
             power = None if power_w is None else [power_w] * len(values)
-            return of_rows(name, tuple(NAMED.values()), values, power)
-        return of_rows(name, tuple(NAMED.values()), [300.0] * len(values), values)
+            return observations_from_rows(name, tuple(NAMED.values()), values, power)
+        return observations_from_rows(name, tuple(NAMED.values()), [300.0] * len(values), values)
 
     return call
 
@@ -201,8 +201,9 @@ def models(tmp_path):
         folder.mkdir()
         choices, times = str(folder / "power_modes.json"), str(folder / "epoch_time.json")
         choose_power_modes(paths, modes, "twin", choices, str(folder / "power_modes.csv"))
-        fit_epoch_time(paths, modes, choices, times)
-        fit_epoch_energy(paths, modes, choices, times, str(folder / "epoch_energy.json"))
+        fit_models(paths, modes, choices, ("time_s",), times)
+        energies = str(folder / "epoch_energy.json")
+        fit_models(paths, modes, choices, ("power_w", "energy_wh"), energies)
         return folder
 
     return make

@@ -22,9 +22,10 @@ from epochwatt.figures.common.bars import Bar, draw_missing, marked_row, positio
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.runs import Number, RunData
 from epochwatt.figures.sigmetrics2023.fig09 import groups_of
+from epochwatt.prediction.predictor import SEARCHED
+from epochwatt.prediction.registry import REFERENCE
 from epochwatt.published.numbers import MEANT_EPOCHS, load_published
 
-FIT = "paper"
 NOT_PREDICTED = "no model was fitted"
 NOT_SHOWN = ("vgg11",)  # in panel b
 HATCH = "////"
@@ -46,11 +47,15 @@ def draw(job: Job) -> None:
 
 
 def read(path: str) -> Predictions:
-    """Return the rows of the paper's models by target and run; none without a path."""
+    """Return the rows of the reference method by target and run; none without a path."""
     if not path:
         return {}
     with open(path, newline="", encoding="utf-8") as handle:
-        rows = [row for row in csv.DictReader(handle) if row["fit"] == FIT]
+        rows = [
+            row
+            for row in csv.DictReader(handle)
+            if (row["method"], row["learned_from"]) == (REFERENCE, SEARCHED)
+        ]
     return {(row["target"], row["run"]): row for row in rows}
 
 
@@ -139,7 +144,10 @@ def _rows(bar: Bar, job: Job, column: str, target: str, found: Predictions) -> R
     """Return a mode's rows of the CSV: observed, predicted, MAPE."""
     run = bar.run
     row, seen = found.get((target, run.id)), run.number(column)
-    about: dict[str, Any] = {"fit": FIT, "trains": None if row is None else row["trains"]}
+    about: dict[str, Any] = {
+        "method": REFERENCE,
+        "in_training_set": None if row is None else row["in_training_set"],
+    }
     told = [marked_row(run, column, seen, job, **about)]
     for name, cell, n_epochs in (
         (f"predicted_{column}", "predicted", seen.n_epochs),
@@ -165,7 +173,7 @@ def _draw_facet(axes: Axes, bars: Sequence[Bar], told: Sequence[Rows], job: Job)
     own, grey, black = colour.values()
     seen, predicted, mape = ([of[n]["value"] for of in told] for n in range(3))
     axes.bar(x - WIDTH / 2, _heights(seen), WIDTH, color=own)
-    trained = np.array([of[0]["trains"] == "True" for of in told])
+    trained = np.array([of[0]["in_training_set"] == "True" for of in told])
     for kept, hatch in ((~trained, ""), (trained, HATCH)):
         axes.bar(
             x[kept] + WIDTH / 2, _heights(predicted)[kept], WIDTH,

@@ -1,15 +1,16 @@
-"""The page of predictions: what the paper counts, counted on ours, and models side by side."""
+"""Write scores.html: all prediction methods side by side, and the paper's counts on our runs."""
 
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt.prediction.registry import REFERENCE
 from epochwatt.templates import render
 from epochwatt.text import counted, origin
 
 TITLE = "Predictions of the time and the energy of an epoch"
-PAPER = "paper"  # how the names of its models' fits begin
+TRUE = "True"
 
 Row = Mapping[str, str]
 
@@ -24,14 +25,13 @@ def write_page(folder: str, backend: str, path: str) -> None:
     path : where to write
     """
     counts, beside = (_read(Path(folder) / name) for name in ("statistics.csv", "scores.csv"))
-    by_construction = any(row["fit"].endswith("by construction") for row in beside)
     text = render(
         "scores.html",
         title=TITLE,
         origin=f"{origin([backend])} {', '.join(_devices([counts, beside]))}",
-        by_construction=by_construction,
-        scores=_by_bench(beside, scored),
-        counts=_by_bench([row for row in counts if row["fit"].startswith(PAPER)], told),
+        by_construction=any(row["by_construction"] == TRUE for row in beside),
+        scores=_by_group(beside, score_row),
+        counts=_by_group([row for row in counts if row["is_paper"] == TRUE], counted_row),
     )
     Path(path).write_text(text, "utf-8")
 
@@ -45,46 +45,51 @@ def _devices(tables: Iterable[Iterable[Row]]) -> list[str]:
     return list(dict.fromkeys(row["device"] for rows in tables for row in rows)) or ["no run"]
 
 
-def _by_bench(rows: Sequence[Row], shown: Callable[[Row], dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a heading, what is the same in all rows and a table of the rest, for each bench."""
+def _by_group(rows: Sequence[Row], shown: Callable[[Row], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return for each board group a heading, what all rows share, and a table of the rest."""
     parts = []
-    for bench in dict.fromkeys(row["bench"] for row in rows):
-        own = [row for row in rows if row["bench"] == bench]
-        cells = [shown(row) for row in own]
+    for group in dict.fromkeys(row["board_group"] for row in rows):
+        members = [row for row in rows if row["board_group"] == group]
+        cells = [shown(row) for row in members]
         same = [n for n in cells[0] if len(cells) > 1 and len({row[n] for row in cells}) == 1]
         shared = [f"All rows: {n}: {cells[0][n]}." for n in same if cells[0][n]]
         rest = [{n: cell for n, cell in row.items() if n not in same} for row in cells]
-        parts.append({"heading": _heading(own[0]), "shared": shared, "rows": rest})
+        parts.append({"heading": _heading(members[0]), "shared": shared, "rows": rest})
     return parts
 
 
 def _heading(row: Row) -> str:
-    """Return in words what all rows of a bench share; its number is the one of power_modes.json."""
+    """Return in words what a board group shares; its number is its place in power_modes.json."""
     return (
-        f"Bench {row['bench']}: {row['device']}-{row['instance']}, {row['storage']}, "
+        f"Board group {row['board_group']}: {row['device']}-{row['instance']}, {row['storage']}, "
         f"{counted(int(row['num_workers']), 'workers')}, batch {row['batch_size']}, "
         f"setup {row['setup']}"
     )
 
 
-def told(row: Row) -> dict[str, Any]:
+def counted_row(row: Row) -> dict[str, Any]:
     """Return a row of statistics.csv for people."""
-    of = f" of {row['of']}" if row["of"] else ""
-    printed_of = f" of {row['published_of']}" if row.get("published_of") else ""
-    published = f" ({short(row['published'])}{printed_of})" if row.get("published") else ""
+    n_total = row.get("n_subsets") or row["n_predictions"]
+    total = f" of {n_total}" if n_total else ""
+    printed_total = f" of {row['n_published']}" if row.get("n_published") else ""
+    published = f" ({short(row['published'])}{printed_total})" if row.get("published") else ""
+    names = ("target", "method", "learned_from", "networks", "modes", "statistic")
     return {
-        **{name: row[name] for name in ("target", "fit", "networks", "modes", "statistic")},
-        "ours (published)": f"{short(row['value']) or 'none'}{of}{published}",
+        **{name: row[name] for name in names},
+        "ours (published)": f"{short(row['value']) or 'none'}{total}{published}",
         "criterion": row.get("criterion", ""),
         "agrees": row.get("agrees", ""),
     }
 
 
-def scored(row: Row) -> dict[str, Any]:
+def score_row(row: Row) -> dict[str, Any]:
     """Return a row of scores.csv for people."""
     minutes = [f"{float(row[f'board_minutes_{part}']):.0f}" for part in ("low", "median", "high")]
+    mark = ", by construction" if row["by_construction"] == TRUE else ""
     return {
-        **{name: row[name] for name in ("target", "fit", "learned_from", "networks", "n")},
+        "target": row["target"],
+        "method": row["method"] + mark,
+        **{name: row[name] for name in ("learned_from", "networks", "n")},
         **{f"{part}, %": short(row[f"{part}_pct"]) for part in ("median", "p90", "worst")},
         "median over the paper's": _spread(row),
         "board minutes (low, median, high)": ", ".join(minutes),
@@ -93,9 +98,9 @@ def scored(row: Row) -> dict[str, Any]:
 
 
 def _spread(row: Row) -> str:
-    if row["fit"].startswith(PAPER):
+    if row["method"] == REFERENCE:
         return ""
-    low, middle, high = (row[f"times_paper_{part}"] for part in ("low", "median", "high"))
+    low, middle, high = (row[f"error_ratio_to_paper_{part}"] for part in ("q25", "q50", "q75"))
     return f"{short(middle)} ({short(low)} to {short(high)})" if middle else ""
 
 

@@ -1,4 +1,4 @@
-"""What was observed of one workload under several power modes: one row per epoch."""
+"""Observed epochs of one workload under several power modes."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ PROCESSES = 5  # of the papers' default: four loader workers and the training lo
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Epochs of one workload on one board, with all that is not the power mode the same.
+    """Epochs of one workload on one board; nothing differs except the power mode.
 
     Attributes
     ----------
@@ -25,6 +25,7 @@ class Observations:
     power_w : (n,), mean power over the epoch; NaN: not measured
     epoch : (n,), number of the epoch, the first is 0
     processes : how many processes want a CPU core: loader workers and the training loop
+    no_power : why power is not known of every epoch after the first; empty: it is
     """
 
     workload: str
@@ -33,6 +34,7 @@ class Observations:
     power_w: Numbers
     epoch: NDArray[np.int64]
     processes: int = PROCESSES
+    no_power: str = ""
 
     def __post_init__(self) -> None:
         as_rows(self.modes)
@@ -44,7 +46,8 @@ class Observations:
             if wrong.any():
                 raise PredictionError(
                     f"{self.workload}: {name} of {values[wrong][0]:g} in "
-                    f"{Mode(*self.modes[wrong][0])}; it is above zero"
+                    f"{Mode(*self.modes[wrong][0])}",
+                    allowed="numbers above zero",
                 )
 
     @property
@@ -89,30 +92,34 @@ class Observations:
         energy_wh = np.array([part.energy_wh.mean() for part in parts])
         epoch = np.ones(len(modes), np.int64)
         power_w = 3600 * energy_wh / time_s
-        return Observations(self.workload, as_rows(modes), time_s, power_w, epoch, self.processes)
+        return replace(self, modes=as_rows(modes), time_s=time_s, power_w=power_w, epoch=epoch)
 
     def need_modes(self, least: int) -> None:
         """Refuse too few distinct modes. Raises PredictionError."""
         modes = self.distinct()
         if len(modes) < least:
-            found = "; ".join(map(str, modes)) or "none"
             raise PredictionError(
-                f"{self.workload}: {counted(len(self.modes), 'epochs')} under "
-                f"{counted(len(modes), 'distinct power modes')} ({found})\n  needed: {least} or "
-                "more; measure it under further modes"
+                f"{counted(len(self.modes), 'epochs')} under "
+                f"{counted(len(modes), 'distinct power modes')}",
+                where=self.workload,
+                found="; ".join(map(str, modes)) or "none",
+                allowed=f"{least} modes or more",
+                do="measure it under further modes",
             )
 
     def need_energy(self) -> None:
         """Refuse rows without power. Raises PredictionError."""
-        if missing := self.rows(np.isnan(self.power_w)).distinct():
+        missing = self.rows(np.isnan(self.power_w)).distinct()
+        if missing or self.no_power:
+            n_modes = f"no energy was measured in {len(missing)} of {len(self.distinct())} modes"
             raise PredictionError(
-                f"{self.workload}: no energy was measured in {len(missing)} of "
-                f"{len(self.distinct())} modes (the first: {missing[0]})\n  needed: power of every "
-                "epoch; a model of time needs none"
+                self.no_power or f"{n_modes} (the first: {missing[0]})",
+                where=self.workload,
+                allowed="power of every epoch; a model of time needs none",
             )
 
 
-def of_rows(
+def observations_from_rows(
     workload: str,
     modes: Sequence[Mode],
     time_s: Sequence[float],

@@ -1,7 +1,7 @@
-"""The epochs of the runs that models are fitted to, by workload, and workloads by board.
+"""Epochs of the runs that models are fitted to, grouped by workload, and workloads by board.
 
-A workload is what runs share that differ in the power mode only; a bench is a board with all that
-its workloads share, so that they differ in the network and its data only.
+Runs of one workload differ in the power mode only. Workloads of one board group differ in the
+network and its data only.
 """
 
 from collections import defaultdict
@@ -28,18 +28,17 @@ Rows = Sequence[Mapping[str, Any]]  # of an `epochs.csv`, as `epochs.table` give
 
 
 @dataclass(frozen=True, eq=False)
-class Workload:
+class ProfiledWorkload:
     """Runs of one network on one board that differ in the power mode only.
 
     Attributes
     ----------
-    factors : all factors of its runs but `power_mode`; those that hold nothing are None
+    factors : all factors of its runs except `power_mode`; empty ones are None
     runs : their ids, one per mode
     modes : name -> mode
     observed : valid epochs, the first included; energy as the papers sum it, once a second
-    metered : the same with the mean power of each epoch, as a meter has it: the papers' sum leaves
-        out up to a second of an epoch, which counts where epochs are short
-    no_energy : why there is no energy of every epoch after the first; empty: there is
+    metered : the same epochs with accurate energy: the papers' sum leaves out up to a second of an
+        epoch, which matters where epochs are short
     """
 
     factors: Mapping[str, Any]
@@ -47,29 +46,35 @@ class Workload:
     modes: Mapping[str, Mode]
     observed: Observations
     metered: Observations
-    no_energy: str
 
     @property
     def name(self) -> str:
         """Its network."""
         return str(self.factors["model"])
 
+    @property
+    def no_energy(self) -> str:
+        """Why some epoch after the first has no energy; empty: all have."""
+        return self.observed.no_power
+
 
 @dataclass(frozen=True)
-class Bench:
+class BoardGroup:
     """A board and its workloads, which differ in the network and its data only.
 
     Attributes
     ----------
-    about : factors that they share
+    factors : factors that they share
     workloads : network -> its workload
     """
 
-    about: Mapping[str, Any]
-    workloads: Mapping[str, Workload]
+    factors: Mapping[str, Any]
+    workloads: Mapping[str, ProfiledWorkload]
 
 
-def read_workloads(epochs: Iterable[str], modes: Mapping[str, Sequence[float]]) -> list[Workload]:
+def read_workloads(
+    epochs: Iterable[str], modes: Mapping[str, Sequence[float]]
+) -> list[ProfiledWorkload]:
     """Read the workloads of some runs, in the order of their first run.
 
     Parameters
@@ -80,26 +85,28 @@ def read_workloads(epochs: Iterable[str], modes: Mapping[str, Sequence[float]]) 
     return workloads_of([rows for rows in map(read_rows, epochs) if rows], modes)
 
 
-def workloads_of(runs: Iterable[Rows], modes: Mapping[str, Sequence[float]]) -> list[Workload]:
+def workloads_of(
+    runs: Iterable[Rows], modes: Mapping[str, Sequence[float]]
+) -> list[ProfiledWorkload]:
     """Return the workloads of some runs, given the rows of each (`fields.RUN_EPOCH_COLUMNS`)."""
     groups: dict[tuple[Any, ...], list[Rows]] = defaultdict(list)
     for rows in runs:
         groups[tuple(rows[0][name] for name in FACTORS)].append(rows)
-    return [_workload(own, modes) for own in groups.values()]
+    return [_workload(group, modes) for group in groups.values()]
 
 
-def benches(workloads: Iterable[Workload]) -> list[Bench]:
-    """Return the workloads by bench, in order; a network on further data opens a further bench."""
-    found: dict[tuple[Any, ...], dict[str, Workload]] = defaultdict(dict)
+def board_groups(workloads: Iterable[ProfiledWorkload]) -> list[BoardGroup]:
+    """Return workloads by board, in order; a network on further data opens a further group."""
+    groups: dict[tuple[Any, ...], dict[str, ProfiledWorkload]] = defaultdict(dict)
     for workload in workloads:
-        told = [item for item in workload.factors.items() if item[0] not in PER_NETWORK]
-        key = tuple(told)
-        place = next(n for n in count() if workload.name not in found[(n, *key)])
-        found[(place, *key)][workload.name] = workload
-    return [Bench(dict(about), own) for (_, *about), own in found.items()]
+        shared = [item for item in workload.factors.items() if item[0] not in PER_NETWORK]
+        key = tuple(shared)
+        place = next(n for n in count() if workload.name not in groups[(n, *key)])
+        groups[(place, *key)][workload.name] = workload
+    return [BoardGroup(dict(factors), networks) for (_, *factors), networks in groups.items()]
 
 
-def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Workload:
+def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> ProfiledWorkload:
     first = runs[0][0]
     by_name = {rows[0]["power_mode"]: _mode(modes[rows[0]["run"]]) for rows in runs}
     valid = [row for rows in runs for row in rows if row["valid"]]
@@ -117,14 +124,14 @@ def _workload(runs: Sequence[Rows], modes: Mapping[str, Sequence[float]]) -> Wor
         power_w=power_w("energy_paper_wh"),
         epoch=np.array([int(row["epoch"]) for row in valid], np.int64),
         processes=int(first["num_workers"]) + 1,
+        no_power=no_energy,
     )
-    return Workload(
+    return ProfiledWorkload(
         factors={name: first[name] for name in FACTORS},
         runs=tuple(rows[0]["run"] for rows in runs),
         modes=by_name,
         observed=observed,
         metered=replace(observed, power_w=power_w("energy_wh")),
-        no_energy=no_energy,
     )
 
 

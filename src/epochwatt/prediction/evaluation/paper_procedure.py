@@ -1,19 +1,17 @@
-"""What the paper's procedure makes of a bench, from its epochs alone: best modes and errors.
+"""The paper's whole procedure on one board group: search four modes, fit, predict every mode.
 
-The same numbers as in power_modes.json and predictions.csv (fit `paper`), without the files and
-without scikit-learn, whose import takes longer than judging the claims with many parameters.
+The same numbers as in power_modes.json and predictions.csv, without the files.
 """
 
 from typing import NamedTuple
 
-import numpy as np
-
-from epochwatt.prediction.data.modes import Numbers, PredictionError
+from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.data.workloads import Bench
-from epochwatt.prediction.models.min_norm import least_norm
-from epochwatt.prediction.models.model_store import ENERGY, TIME
-from epochwatt.prediction.selection.choose_power_modes import RAW, ranked, search_of
+from epochwatt.prediction.data.workloads import BoardGroup
+from epochwatt.prediction.evaluation.cross_validation import mape_pct, predictors
+from epochwatt.prediction.models.paper import PAPER
+from epochwatt.prediction.predictor import SEARCHED, TIME, Predictor
+from epochwatt.prediction.selection.choose_power_modes import ranked, search_of
 from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS
 from epochwatt.published.numbers import MEANT_EPOCHS
 
@@ -31,64 +29,43 @@ class Outcome(NamedTuple):
     mape_pct: dict[tuple[str, str, str], float]
 
 
-class _Linear(NamedTuple):
-    coefficients: Numbers
-    intercept: float
-
-    def predict(self, features: Numbers) -> Numbers:
-        return features @ self.coefficients + self.intercept
-
-
-def outcome(bench: Bench) -> Outcome:
-    """Return what the paper's procedure gives on a bench.
+def paper_procedure(group: BoardGroup) -> Outcome:
+    """Return what the paper's procedure gives in a board group.
 
     Raises
     ------
     PredictionError : no search is possible
     """
-    search = search_of(bench)
+    search = search_of(group)
     if search.missing:
         raise PredictionError(search.missing)
-    best = search.letters(ranked(bench, search)[RAW][0].modes)
-    chosen, own = {search.modes[name] for name in best}, bench.workloads
-    profiled = {name: of.observed.after_first(N_EPOCHS) for name, of in own.items()}
-    some = {name: of.only(chosen) for name, of in profiled.items() if chosen <= {*of.distinct()}}
-    times = {name: _fitted(of.modes, of.time_s) for name, of in some.items()}
-    found: dict[tuple[str, str, str], float] = {}
-    for name, time in times.items():
-        after = own[name].observed.after_first(MEANT_EPOCHS)
-        found |= _errors(TIME, bench, name, after, time.predict(after.modes), after.time_s)
-    if any(own[name].no_energy for name in search.networks):
-        return Outcome(tuple(best), found)
-    rows = [profiled[name].only(search.modes.values()) for name in search.networks]
-    features = [_with(times[of.workload], of) for of in rows]
-    energy = _fitted(np.concatenate(features), np.concatenate([of.energy_wh for of in rows]))
-    for name, time in times.items():
-        after = own[name].observed.after_first(MEANT_EPOCHS)
-        told = energy.predict(_with(time, after))
-        found |= _errors(ENERGY, bench, name, after, told, after.energy_wh)
-    return Outcome(tuple(best), found)
+    best = search.letters(ranked(group, search)[SEARCHED][0].modes)
+    chosen = {search.modes[name] for name in best}
+    profiled = {name: w.observed.after_first(N_EPOCHS) for name, w in group.workloads.items()}
+    networks = [profiled[name].only(search.modes.values()) for name in search.networks]
+    has_energy = not any(group.workloads[name].no_energy for name in search.networks)
+    errors_pct: dict[tuple[str, str, str], float] = {}
+    for name, workload in group.workloads.items():
+        training = profiled[name].only(chosen)
+        if chosen <= {*training.distinct()}:
+            after = workload.observed.after_first(MEANT_EPOCHS)
+            for target, predictor in predictors(PAPER, training, networks).items():
+                if target == TIME or has_energy:
+                    by_mode = _errors_pct(group, name, after, predictor)
+                    errors_pct |= {(target, name, mode): e for mode, e in by_mode.items()}
+    return Outcome(tuple(best), errors_pct)
 
 
-def _fitted(features: Numbers, target: Numbers) -> _Linear:
-    coefficients, intercepts = least_norm(features[None], target[None], np.ones((1, len(target))))
-    return _Linear(coefficients[0], float(intercepts[0]))
-
-
-def _with(time: _Linear, of: Observations) -> Numbers:
-    """Return the features of the model of energy: modes and predicted times."""
-    return np.column_stack([of.modes, time.predict(of.modes)])
-
-
-def _errors(
-    target: str, bench: Bench, network: str, of: Observations, told: Numbers, seen: Numbers
-) -> dict[tuple[str, str, str], float]:
-    """Return the mean absolute error of each mode; none where nothing was seen."""
-    errors_pct = 100 * np.abs(told - seen) / seen
-    there = set(of.distinct())
-    by_mode = {
-        name: float(errors_pct[[one == mode for one in of.mode_of_row]].mean())
-        for name, mode in bench.workloads[network].modes.items()
-        if mode in there
+def _errors_pct(
+    group: BoardGroup, network: str, after: Observations, predictor: Predictor
+) -> dict[str, float]:
+    """Return the mean absolute error in each mode that has valid epochs, %."""
+    observed = set(after.distinct())
+    modes = {n: m for n, m in group.workloads[network].modes.items() if m in observed}
+    if not modes:
+        return {}
+    predicted = predictor.predict(list(modes.values())).tolist()
+    return {
+        name: mape_pct(value, getattr(after.only([mode]), predictor.target))
+        for (name, mode), value in zip(modes.items(), predicted, strict=True)
     }
-    return {(target, network, name): e for name, e in by_mode.items() if not np.isnan(e)}

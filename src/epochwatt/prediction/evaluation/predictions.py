@@ -1,155 +1,99 @@
-"""Rows of predictions.csv: what each fit says of each mode of each workload, beside what was seen.
+"""Rows of predictions.csv: predicted and observed values of each mode of each workload.
 
-`trains` says whether epochs of this workload in this mode went into the prediction. Bounds are
-those of 90 % and stand where the fit states any. What was observed, and a row's MAPE, are means
+`in_training_set` says whether epochs of this workload in this mode went into the prediction. Bounds
+are those of 90 %, where the method has intervals. What was observed, and a row's MAPE, are means
 over valid epochs 1 to 5, those that the papers' runs have (`published.MEANT_EPOCHS`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
+from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.data.workloads import Workload
+from epochwatt.prediction.data.workloads import ProfiledWorkload
 from epochwatt.prediction.evaluation.cross_validation import mape_pct
-from epochwatt.prediction.evaluation.fit_models import PHYSICAL, PHYSICAL_DESIGNED
-from epochwatt.prediction.models.linear_model import FittedModel, bounds, from_json, sample_both
-from epochwatt.prediction.models.model_store import (
-    ENERGY,
-    ENERGY_FILE,
-    TIME,
-    TIME_FILE,
-    read_models,
-)
-from epochwatt.prediction.models.paper_energy import PaperEnergy
-from epochwatt.prediction.selection.choose_power_modes import RAW
+from epochwatt.prediction.models.model_store import ENERGY_FILE, TIME_FILE, read_models
+from epochwatt.prediction.models.times_power import times_power
+from epochwatt.prediction.predictor import ALL, ENERGY, POWER, TIME, Method, Predictor
 from epochwatt.published.numbers import MEANT_EPOCHS
 
-LEVEL = 0.9
 _PLACE = ("backend", "setup", "device", "instance", "model", "storage", "num_workers", "batch_size")
 
 Row = dict[str, Any]
-Told = Mapping[str, Any]  # JSON data
+# runs of a workload -> (method, training set) -> target -> JSON data of a predictor
+Stored = dict[tuple[str, ...], dict[tuple[str, str], dict[str, Any]]]
 
 
-class Predicted(NamedTuple):
-    """What a fit says of some modes, each (n,), and the modes that it learned from."""
-
-    values: Numbers
-    low: Numbers | None
-    high: Numbers | None
-    trained_on: frozenset[Mode]
-
-
-class Models(NamedTuple):
-    """The fits of a backend: content of epoch_time.json and epoch_energy.json."""
-
-    time: Mapping[tuple[str, ...], Told]  # by `runs`
-    power: Mapping[tuple[str, ...], Told]
-    energy: Sequence[Told]  # by bench
+def load_stored(folder: str) -> Stored:
+    """Read epoch_time.json and epoch_energy.json. Raises as `model_store.load_fitted`."""
+    stored: Stored = {}
+    for name in (TIME_FILE, ENERGY_FILE):
+        for row in read_models(Path(folder) / name)["workloads"]:
+            fits = stored.setdefault(tuple(row["runs"]), {})
+            for fit in row["fits"]:
+                key = (fit["method"], fit["learned_from"])
+                fits.setdefault(key, {})[fit["target"]] = fit["model"]
+    return stored
 
 
-def load_models(folder: str) -> Models:
-    """Read both files. Raises as `fits.load_fits`."""
-    time, energy = (read_models(Path(folder) / name) for name in (TIME_FILE, ENERGY_FILE))
-    by_runs = [{tuple(of["runs"]): of for of in told["workloads"]} for told in (time, energy)]
-    return Models(by_runs[0], by_runs[1], energy["benches"])
+def rows_of_workload(
+    workload: ProfiledWorkload, stored: Stored, methods: Mapping[str, Method]
+) -> list[Row]:
+    """Return the rows of a workload, in the order of target, method, training set and mode.
 
-
-def rows_of(workload: Workload, models: Models, bench: int) -> list[Row]:
-    """Return the rows of a workload, in the order of target, fit and mode.
-
-    Parameters
-    ----------
-    bench : the place of its bench in power_modes.json
+    Fits to all modes are left out: they have seen what they would predict.
     """
     after = workload.observed.after_first(MEANT_EPOCHS)
-    seen = set(after.distinct())
-    modes = {name: mode for name, mode in workload.modes.items() if mode in seen}
-    if not modes:
-        return []
-    time = dict(_times(workload, models, modes))
-    energy = {} if workload.no_energy else dict(_energies(workload, models, bench, modes, time))
+    observed = set(after.distinct())
+    modes = {name: mode for name, mode in workload.modes.items() if mode in observed}
+    fits = [
+        (method, learned_from, _loaded(methods[method], models))
+        for (method, learned_from), models in stored[workload.runs].items()
+        if learned_from != ALL and method in methods
+    ]
+    targets = (TIME,) if workload.no_energy else (TIME, ENERGY)
     return [
-        row
-        for target, fits in ((TIME, time), (ENERGY, energy))
-        for fit, predicted in fits.items()
-        for row in _rows(workload, after, modes, target, fit, predicted)
+        {**row, "target": target, "method": method, "learned_from": learned_from, **values}
+        for target in targets
+        for method, learned_from, predictors in fits
+        if target in predictors and modes
+        for row, values in _rows(workload, after, modes, predictors[target])
     ]
 
 
+def _loaded(method: Method, models: Mapping[str, Any]) -> dict[str, Predictor]:
+    predictors = {target: method.load(data) for target, data in models.items()}
+    if ENERGY not in predictors and {TIME, POWER} <= predictors.keys():
+        predictors[ENERGY] = times_power(predictors)
+    return predictors
+
+
 def _rows(
-    workload: Workload,
+    workload: ProfiledWorkload,
     after: Observations,
     modes: Mapping[str, Mode],
-    target: str,
-    fit: str,
-    predicted: Predicted,
-) -> Iterator[Row]:
+    predictor: Predictor,
+) -> Iterator[tuple[Row, Row]]:
+    """Yield what a row is about, and its values."""
     place = {name: workload.factors[name] for name in _PLACE}
     runs = dict(zip(workload.modes, workload.runs, strict=True))
-    for n, (name, mode) in enumerate(modes.items()):
-        observed = getattr(after.only([mode]), target)
-        value = float(predicted.values[n])
-        yield {
-            **place,
-            "run": runs[name],
-            "power_mode": name,
-            **mode._asdict(),
-            "target": target,
-            "fit": fit,
-            "trains": mode in predicted.trained_on,
-            "observed": float(observed.mean()),
-            "predicted": value,
-            "low": None if predicted.low is None else float(predicted.low[n]),
-            "high": None if predicted.high is None else float(predicted.high[n]),
-            "mape_pct": mape_pct(value, observed),
-        }
-
-
-def _times(
-    workload: Workload, models: Models, modes: Mapping[str, Mode]
-) -> Iterator[tuple[str, Predicted]]:
     rows = as_rows(list(modes.values()))
-    for fit, told in models.time[workload.runs]["fits"].items():
-        yield fit, _of_model(from_json(told["model"]), rows)
-
-
-def _of_model(model: FittedModel, rows: Numbers) -> Predicted:
-    low, high = model.interval(rows, LEVEL) if len(model.draws) else (None, None)
-    return Predicted(model.predict(rows), low, high, _modes(model.trained_on))
-
-
-def _modes(rows: Sequence[Sequence[float]] | Numbers) -> frozenset[Mode]:
-    return frozenset(Mode(*row) for row in as_rows(rows).tolist())
-
-
-def _energies(
-    workload: Workload,
-    models: Models,
-    bench: int,
-    modes: Mapping[str, Mode],
-    time: Mapping[str, Predicted],
-) -> Iterator[tuple[str, Predicted]]:
-    rows = as_rows(list(modes.values()))
-    for fit, told in models.energy[bench]["fits"].items():
-        if RAW in time:
-            knows = workload.name in told["networks"]
-            learned = time[RAW].trained_on | (_modes(told["trained_on"]) if knows else frozenset())
-            energy = PaperEnergy(np.array(told["coefficients"]), told["intercept_wh"])
-            yield fit, Predicted(energy.predict(rows, time[RAW].values), None, None, learned)
-    for fit in (PHYSICAL, PHYSICAL_DESIGNED):
-        times, powers = (of[workload.runs]["fits"].get(fit) for of in (models.time, models.power))
-        if times and powers:
-            yield fit, time_by_power(from_json(times["model"]), from_json(powers["model"]), rows)
-
-
-def time_by_power(time: FittedModel, power: FittedModel, rows: Numbers) -> Predicted:
-    """Return energy, Wh, as time x power, whose deviations are independent."""
-    values = time.predict(rows) * power.predict(rows) / 3600
-    seconds, watts = sample_both(time, power, rows)
-    low, high = bounds(seconds * watts / 3600, LEVEL)
-    return Predicted(values, low, high, _modes(time.trained_on) | _modes(power.trained_on))
+    predicted, interval = predictor.predict(rows).tolist(), predictor.interval(rows)
+    bounds = (
+        [[None] * len(rows)] * 2 if interval is None else [bound.tolist() for bound in interval]
+    )
+    trained_on = set(map(tuple, predictor.trained_on.tolist()))
+    for (name, mode), value, low, high in zip(modes.items(), predicted, *bounds, strict=True):
+        observed = getattr(after.only([mode]), predictor.target)
+        yield (
+            {**place, "run": runs[name], "power_mode": name, **mode._asdict()},
+            {
+                "in_training_set": tuple(mode) in trained_on,
+                "observed": float(observed.mean()),
+                "predicted": value,
+                "low": low,
+                "high": high,
+                "mape_pct": mape_pct(value, observed),
+            },
+        )

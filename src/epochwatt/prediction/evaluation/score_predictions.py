@@ -1,11 +1,10 @@
-"""The job score_predictions: what the models are worth beside each other, and as the paper counts.
+"""Job score_predictions: score all methods side by side, and count as the paper does.
 
-predictions.csv, statistics.csv and scores.csv of a backend. In scores.csv every model learns from
+predictions.csv, statistics.csv and scores.csv of a backend. In scores.csv every method learns from
 every subset of four modes (of at most 210, drawn where there are more) and predicts the others, so
-that no row rests on one lucky draw; beside it the subsets that somebody chose. Where the board and
-one of its networks or more can be simulated, models on a prior stand among them (`twin_prior`). A
-network that lacks a mode, its energy or, there, its prior is left out of a row, and `left_out` says
-why.
+that no row rests on one lucky draw; and from the subsets that somebody chose. Methods that need a
+prior have rows where the board and a network can be simulated (`twin_prior`). A network that lacks
+a mode, its energy or a prior that the method needs is left out of a row, and `left_out` says why.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,50 +15,46 @@ import numpy as np
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
-from epochwatt.prediction.data.workloads import Bench, Workload, benches, read_workloads
+from epochwatt.prediction.data.workloads import (
+    BoardGroup,
+    ProfiledWorkload,
+    board_groups,
+    read_workloads,
+)
 from epochwatt.prediction.evaluation.cross_validation import (
-    ENERGY_FITS,
-    POWER_FITS,
-    TIME_FITS,
-    Fit,
     Priors,
     Trial,
-    fits_with_priors,
-    known_at,
+    cross_validate,
     score,
-    try_splits,
 )
-from epochwatt.prediction.evaluation.paper_statistics import PLACE, rows_of_bench
-from epochwatt.prediction.evaluation.predictions import load_models, rows_of
+from epochwatt.prediction.evaluation.paper_statistics import rows_of_group
+from epochwatt.prediction.evaluation.predictions import load_stored, rows_of_workload
 from epochwatt.prediction.evaluation.splits import Split, random_subsets, split
 from epochwatt.prediction.models.model_store import read_models
-from epochwatt.prediction.models.twin_prior import priors
+from epochwatt.prediction.models.twin_prior import memoised, priors
+from epochwatt.prediction.predictor import DESIGNED, PUBLISHED, SEARCHED, TARGETS, TIME, Method
+from epochwatt.prediction.registry import REFERENCE, load_methods
 from epochwatt.prediction.selection.choose_power_modes import (
-    AS_PUBLISHED,
-    DESIGNED,
     LEAST_MODES,
-    RAW,
+    PLACE,
     named_modes,
     write_rows,
 )
 from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS, N_MODES
 from epochwatt.published.numbers import load_published
 from epochwatt.study.runs import TWIN
+from epochwatt.study.yaml_files import read_yaml
 from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.validation.refits import load_prior_parameters
 
 N_SUBSETS = 210  # all subsets of four of ten modes
 EVERY = "every subset of four"
-PAPER = {"time_s": "paper", "energy_wh": "paper, trained on predicted time"}  # none of power
-CHOSEN = {RAW: "the search's choice", AS_PUBLISHED: "e f i j", DESIGNED: "designed"}
-TARGETS = ("time_s", "power_w", "energy_wh")
-PLAIN_FITS: dict[str, dict[str, Fit]] = dict(
-    zip(TARGETS, (TIME_FITS, POWER_FITS, ENERGY_FITS), strict=True)
-)
+CHOSEN = {SEARCHED: "the search's choice", PUBLISHED: "e f i j", DESIGNED: "designed"}
 TWIN_CONFIG = "config/twin"
+CLAIMS, SLACK = "config/claims.yaml", "EPS_PP"  # of the take-aways: one tolerance
 
 Row = dict[str, Any]
-Expect = Callable[[Workload], Priors]  # raises EpochwattError where nothing is simulated
+Simulate = Callable[[ProfiledWorkload], Priors]  # EpochwattError where nothing is simulated
 
 
 def score_predictions(
@@ -83,26 +78,34 @@ def score_predictions(
     folder : results/models/{backend}, with the fits
     root : the checkout
     """
-    workloads = read_workloads(epochs, modes)
-    models, found = load_models(folder), read_models(Path(choices))["benches"]
+    groups = board_groups(read_workloads(epochs, modes))
+    stored, methods = load_stored(folder), load_methods(root)
     printed = load_published(Path(published)).measurements
-    expect = _simulated(list(counts), root)
+    slack_pp = float(read_yaml(root / CLAIMS)["tolerances"][SLACK]["value"])
+    papers = [method.name for method in methods.values() if method.is_paper]
+    simulate = _simulation(list(counts), root)
     tables: dict[str, list[Row]] = {"predictions": [], "statistics": [], "scores": []}
-    for n, (bench, chosen) in enumerate(zip(benches(workloads), found, strict=True)):
-        predictions = [row for of in bench.workloads.values() for row in rows_of(of, models, n)]
-        told = (
-            predictions,
-            rows_of_bench(chosen, predictions, printed),
-            scores(bench, chosen, expect),
-        )
-        for rows, own in zip(tables.values(), told, strict=True):
-            rows += [{"bench": n, **row} for row in own]
+    for place, (group, chosen) in enumerate(
+        zip(groups, read_models(Path(choices))["board_groups"], strict=True)
+    ):
+        predictions = [
+            row
+            for workload in group.workloads.values()
+            for row in rows_of_workload(workload, stored, methods)
+        ]
+        by_table = {
+            "predictions": predictions,
+            "statistics": rows_of_group(chosen, predictions, printed, slack_pp, papers),
+            "scores": scores(group, chosen, methods.values(), simulate),
+        }
+        for name, rows in by_table.items():
+            tables[name] += [{"board_group": place, **row} for row in rows]
     for name, rows in tables.items():
         write_rows(f"{folder}/{name}.csv", rows)
 
 
-def _simulated(counts: Sequence[str], root: Path) -> Expect | None:
-    """Return what the simulation expects of a workload; None: nothing can be simulated."""
+def _simulation(counts: Sequence[str], root: Path) -> Simulate | None:
+    """Return what gives the priors of a workload; None: nothing can be simulated."""
     if not counts:
         return None
     twin = load_twin(root / TWIN_CONFIG, {Path(path).stem: path for path in counts})
@@ -110,110 +113,138 @@ def _simulated(counts: Sequence[str], root: Path) -> Expect | None:
     return lambda workload: priors(workload.factors, twin, p)
 
 
-def _expected(
-    own: Sequence[Workload], rows: Numbers, expect: Expect | None
+def _priors(
+    workloads: Sequence[ProfiledWorkload], rows: Numbers, simulate: Simulate | None
 ) -> tuple[dict[str, Priors], dict[str, str]]:
-    """Return what is expected of the networks of a bench, and of the others why nothing is.
+    """Return the priors of networks, and of the others why there are none.
 
     Parameters
     ----------
-    rows : (n, 5), all modes that models will be asked for: the prior is worked out once
+    rows : (n, 5), all modes that methods will see: priors are worked out once
     """
-    known, unknown = {}, {}
-    if expect is not None:
-        for of in own:
-            try:
-                known[of.name] = known_at(expect(of), rows)
-            except EpochwattError as error:  # of a board or network that is not simulated
-                unknown[of.name] = str(error).splitlines()[0]
-    return known, unknown
+    known: dict[str, Priors] = {}
+    missing: dict[str, str] = {}
+    for workload in workloads:
+        if simulate is None:
+            missing[workload.name] = "nothing is simulated"
+            continue
+        try:
+            simulated = simulate(workload)
+            known[workload.name] = {t: memoised(prior, rows) for t, prior in simulated.items()}
+        except EpochwattError as error:  # of a board or network that is not simulated
+            missing[workload.name] = str(error).splitlines()[0]
+    return known, missing
 
 
-def scores(bench: Bench, chosen: Mapping[str, Any], expect: Expect | None = None) -> list[Row]:
-    """Return the rows of a bench; none where it has fewer modes than a test needs.
+def scores(
+    group: BoardGroup,
+    chosen: Mapping[str, Any],
+    methods: Iterable[Method],
+    simulate: Simulate | None = None,
+) -> list[Row]:
+    """Return the rows of a board group; none where it has fewer modes than a test needs.
 
     Parameters
     ----------
-    chosen : the bench as in power_modes.json
-    expect : what the simulation expects of a workload, where there is one
+    chosen : the group as in power_modes.json
+    simulate : gives the priors of a workload
     """
     if len(chosen["modes"]) < LEAST_MODES:
         return []
     modes = named_modes(chosen)
-    wanted = tuple(modes.values())
-    lacks = {name: _lacks(of, modes) for name, of in bench.workloads.items()}
-    own = [of for of in bench.workloads.values() if not lacks[of.name]]
-    if not own:
-        return []
+    incomplete = {name: _incomplete(of, modes) for name, of in group.workloads.items()}
+    workloads = [of for name, of in group.workloads.items() if not incomplete[name]]
     subsets = _subsets(modes, chosen["choices"])
-    splits = list(dict.fromkeys(one for of in subsets.values() for one in of))
-    place = {name: bench.about[name] for name in PLACE}
-    known, unknown = _expected(own, as_rows(wanted), expect)
-    by_target = fits_with_priors(known, own[0].factors["backend"] == TWIN) if known else PLAIN_FITS
-    rows = []
-    for target, fits in by_target.items():
-        no_energy = {of.name: of.no_energy for of in own} if target != "time_s" else {}
-        tried, left_out = {}, {}
-        for fit_name, fit in fits.items():
-            no_prior = unknown if fit_name not in PLAIN_FITS[target] else {}
-            why = {name: why for name, why in (lacks | no_energy | no_prior).items() if why}
-            left_out[fit_name] = "; ".join(f"{name}: {said}" for name, said in why.items())
-            if observed := [of.observed.only(wanted) for of in own if of.name not in why]:
-                tried[fit_name] = try_splits(fit, observed, splits, target)
-        papers = tried.get(PAPER.get(target, ""), [])
-        for fit_name, trials in tried.items():
-            about = {**place, "target": target, "fit": fit_name}
-            told = {"left_out": left_out[fit_name]}
-            rows += [{**about, **row, **told} for row in _summaries(trials, papers, subsets)]
-    return rows
+    splits = list(dict.fromkeys(one for some in subsets.values() for one in some))
+    known, no_prior = _priors(workloads, as_rows(tuple(modes.values())), simulate)
+    trials: dict[tuple[str, str], list[Trial]] = {}
+    left_out: dict[tuple[str, str], str] = {}
+    scored = [method for method in methods if method.is_scored]
+    for method in scored:
+        no_data = incomplete | (no_prior if method.needs_prior else {})
+        observed = [of.observed.only(modes.values()) for of in workloads if not no_data[of.name]]
+        for target, some in cross_validate(method, observed, splits, known).items():
+            trials[target, method.name] = some
+        for target in TARGETS:
+            no_energy = {of.name: of.no_energy for of in workloads if target != TIME}
+            reasons = incomplete | no_energy | (no_prior if method.needs_prior else {})
+            shown = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
+            left_out[target, method.name] = "; ".join(shown)
+    is_simulated = group.factors["backend"] == TWIN
+    return [
+        {
+            **{name: group.factors[name] for name in PLACE},
+            "target": target,
+            "method": method.name,
+            **row,
+            "by_construction": is_simulated and method.needs_prior,
+            "left_out": left_out[target, method.name],
+        }
+        for target in TARGETS
+        for method in scored
+        if (target, method.name) in trials
+        for row in _summaries(trials, target, method.name, subsets)
+    ]
 
 
-def _lacks(of: Workload, modes: Mapping[str, Mode]) -> str:
-    """Return which modes a model could not learn from; empty: none."""
-    there = set(of.observed.after_first(N_EPOCHS).distinct())
-    lacking = [name for name, mode in modes.items() if mode not in there]
-    return f"no valid epoch 1 or 2 in {', '.join(lacking)}" if lacking else ""
+def _incomplete(workload: ProfiledWorkload, modes: Mapping[str, Mode]) -> str:
+    """Return which modes a method could not learn from; empty: none."""
+    present = set(workload.observed.after_first(N_EPOCHS).distinct())
+    missing = [name for name, mode in modes.items() if mode not in present]
+    return f"no valid epoch 1 or 2 in {', '.join(missing)}" if missing else ""
 
 
 def _subsets(modes: Mapping[str, Mode], choices: Mapping[str, Any]) -> dict[str, list[Split]]:
     """Return the splits of each row, in words: those of every subset, and what somebody chose."""
     wanted = tuple(modes.values())
     subsets = {EVERY: random_subsets(wanted, N_MODES, N_SUBSETS, seed=0)}
-    for choice, said in CHOSEN.items():
+    for choice, title in CHOSEN.items():
         if choice in choices:
             names = choices[choice]["modes"]
             train = [mode for name, mode in modes.items() if name in names]
-            told = f"{said}: {' '.join(names)}" if choice != AS_PUBLISHED else said
-            subsets[told] = [split(wanted, train)]
+            label = title if choice == PUBLISHED else f"{title}: {' '.join(names)}"
+            subsets[label] = [split(wanted, train)]
     return subsets
 
 
 def _summaries(
-    trials: Sequence[Trial], papers: Sequence[Trial], subsets: Mapping[str, Sequence[Split]]
+    trials: Mapping[tuple[str, str], Sequence[Trial]],
+    target: str,
+    method: str,
+    subsets: Mapping[str, Sequence[Split]],
 ) -> list[Row]:
-    """Return a row of each set of subsets."""
-    trained = {said: {one.train for one in of} for said, of in subsets.items()}
-    medians = {(of.workload, of.train): float(np.median(of.errors_pct)) for of in papers}
-    return [
-        _summary(said, [trial for trial in trials if trial.train in of], medians)
-        for said, of in trained.items()
-    ]
+    """Return a row of each set of subsets.
+
+    Parameters
+    ----------
+    trials : by target and method
+    """
+    references = trials.get((target, REFERENCE), ())
+    medians = {(t.workload, t.train): float(np.median(t.errors_pct)) for t in references}
+    rows = []
+    for label, splits in subsets.items():
+        train = {one.train for one in splits}
+        some = [trial for trial in trials[target, method] if trial.train in train]
+        rows.append(_summary(label, some, medians))
+    return rows
 
 
 def _summary(
-    said: str, trials: Sequence[Trial], papers: Mapping[tuple[str, tuple[Mode, ...]], float]
+    label: str, trials: Sequence[Trial], references: Mapping[tuple[str, tuple[Mode, ...]], float]
 ) -> Row:
-    found = score(np.concatenate([trial.errors_pct for trial in trials]))
+    errors = score(np.concatenate([trial.errors_pct for trial in trials]))
     minutes = [trial.board_minutes for trial in trials]
-    beside = [(trial, papers.get((trial.workload, trial.train), 0.0)) for trial in trials]
-    ratios = [float(np.median(trial.errors_pct)) / paper for trial, paper in beside if paper > 0]
-    low, middle, high = np.quantile(ratios, [0.25, 0.5, 0.75]) if ratios else (None,) * 3
+    pairs = [(trial, references.get((trial.workload, trial.train), 0.0)) for trial in trials]
+    ratios = [float(np.median(trial.errors_pct)) / error for trial, error in pairs if error > 0]
+    q25, q50, q75 = np.quantile(ratios, [0.25, 0.5, 0.75]) if ratios else (None,) * 3
     return {
-        "learned_from": said,
+        "learned_from": label,
         "networks": " ".join(dict.fromkeys(trial.workload for trial in trials)),
         "n_subsets": len({trial.train for trial in trials}),
-        **found._asdict(),
-        **{"times_paper_low": low, "times_paper_median": middle, "times_paper_high": high},
+        **errors._asdict(),
+        "error_ratio_to_paper_q25": q25,
+        "error_ratio_to_paper_q50": q50,
+        "error_ratio_to_paper_q75": q75,
         "board_minutes_low": float(np.min(minutes)),
         "board_minutes_median": float(np.median(minutes)),
         "board_minutes_high": float(np.max(minutes)),

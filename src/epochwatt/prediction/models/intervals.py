@@ -10,16 +10,11 @@ wide. What a model is off by in a mode that is like none that was profiled is as
 has it (`deviations`). `coverage` counts what the intervals hold.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from epochwatt.prediction.data.modes import Numbers
-from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.evaluation.splits import Split
-from epochwatt.prediction.models.linear_model import FittedModel
 from epochwatt.prediction.models.priors import DEVIATION, DEVIATION_WEIGHT, LESS_BELIEVED, OWNS
 from epochwatt.prediction.models.residual_gp import Deviations
 
@@ -49,6 +44,8 @@ def fit_nonnegative(
 
     Minimises |rows c - target|^2 / deviation^2 + |(c - mean) / sd|^2 over c >= 0.
     """
+    from scipy.optimize import nnls  # slow to import, and who predicts needs none of it
+
     system = np.vstack([rows / deviation, np.diag(1 / sd)])
     return nnls(system, np.concatenate([target / deviation, mean / sd]))[0]
 
@@ -127,28 +124,3 @@ def fit_and_draw(
         fit(rows, target + s * e, b, sd, s) for s, e, b in zip(spread, noise, belief, strict=True)
     ]
     return coefficients, np.array(draws).reshape(n_draws, len(mean)), spread
-
-
-def coverage(
-    fit: Callable[[Observations], FittedModel],
-    observations: Observations,
-    splits: Iterable[Split],
-    level: float = 0.9,
-) -> tuple[int, int]:
-    """Return how many test modes the intervals hold, and of how many.
-
-    Parameters
-    ----------
-    fit : a model of time or power
-    observations : of one workload; the mean of each mode counts
-    splits : which modes train and which test
-    level : of the intervals
-    """
-    held: list[NDArray[np.bool_]] = []
-    for split in splits:
-        model = fit(observations.only(split.train))
-        test = observations.only(split.test).per_mode()
-        low, high = model.interval(test.modes, level)
-        value = getattr(test, model.target)
-        held.append((low <= value) & (value <= high))
-    return int(np.sum(np.concatenate(held))), sum(map(len, held))

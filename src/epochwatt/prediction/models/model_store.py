@@ -1,7 +1,4 @@
-"""What the workflow fitted to each workload on a board, as results/models/{backend}/ holds it.
-
-The models of all modes that were observed: those that `recommend` asks. Read without scikit-learn.
-"""
+"""Read results/models/{backend}/: what the workflow fitted to each workload on a board."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,34 +6,33 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt.prediction.data.modes import PredictionError
-from epochwatt.prediction.models.linear_model import FittedModel, from_json
+from epochwatt.prediction.predictor import ALL, POWER, TIME, Method, Predictor
 from epochwatt.records import files
 
 TIME_FILE, ENERGY_FILE = "epoch_time.json", "epoch_energy.json"
-SCHEMA_VERSION = 2  # of either file and of power_modes.json; raised with that of `model`
-TIME, ENERGY = "time_s", "energy_wh"  # targets
+SCHEMA_VERSION = 3  # of both files, of the predictors in them and of power_modes.json
 
 
 @dataclass(frozen=True)
-class Fit:
+class FittedWorkload:
     """One workload on a board: runs that differ in the power mode only.
 
     Attributes
     ----------
-    workload : all factors of its runs (`fields.FACTORS`) but `power_mode`
+    workload : all factors of its runs (`fields.FACTORS`) except `power_mode`
     runs : their ids
-    time : physical model of epoch time, s, of all modes that were observed
-    power : physical model of mean power, W; None: energy was not measured
+    time : predictor of epoch time, s, from all modes that were observed
+    power : predictor of mean power, W; None: energy was not measured
     """
 
     workload: Mapping[str, Any]
     runs: tuple[str, ...]
-    time: FittedModel
-    power: FittedModel | None
+    time: Predictor
+    power: Predictor | None
 
 
-def load_fits(folder: str | Path) -> list[Fit]:
-    """Return the fits of a backend.
+def load_fitted(folder: str | Path, method: Method) -> list[FittedWorkload]:
+    """Return the workloads of a backend that a method has learned in all their modes.
 
     Parameters
     ----------
@@ -47,43 +43,48 @@ def load_fits(folder: str | Path) -> list[Fit]:
     PredictionError : there are none, or they are of another form; says what makes them
     RecordError : a file is damaged
     """
-    times, energies = (read_models(Path(folder) / name) for name in (TIME_FILE, ENERGY_FILE))
-    power = {tuple(told["runs"]): told["all_modes"] for told in energies["workloads"]}
-    fits = []
-    for told in times["workloads"]:
-        if told["all_modes"] is not None:
-            runs = tuple(told["runs"])
-            watts = power.get(runs)
-            fits.append(
-                Fit(
-                    told["workload"],
-                    runs,
-                    from_json(told["all_modes"]),
-                    None if watts is None else from_json(watts),
-                )
-            )
-    if not fits:
+    if ALL not in method.learns_from:
         raise PredictionError(
-            f"{folder} has no fitted model: no workload was run under two or more power modes with "
-            "DVFS off whose four numbers config/devices/ states\n"
-            "  run more modes: config/studies.yaml, then `make run`"
+            "it learns from a few modes only, and recommending takes all that were run",
+            where=f"--method {method.name}",
         )
-    return fits
+    times, energies = (read_models(Path(folder) / name) for name in (TIME_FILE, ENERGY_FILE))
+    powers = {tuple(row["runs"]): _all_modes(row, method, POWER) for row in energies["workloads"]}
+    fitted = [
+        FittedWorkload(row["workload"], tuple(row["runs"]), time, powers.get(tuple(row["runs"])))
+        for row in times["workloads"]
+        if (time := _all_modes(row, method, TIME)) is not None
+    ]
+    if not fitted:
+        raise PredictionError(
+            f"{folder} has no model of method {method.name}: no workload was run under two or more "
+            "power modes with DVFS off whose four numbers config/devices/ states",
+            do="run more modes: config/studies.yaml, then `make run`",
+        )
+    return fitted
+
+
+def _all_modes(row: Mapping[str, Any], method: Method, target: str) -> Predictor | None:
+    wanted = {"method": method.name, "learned_from": ALL, "target": target}
+    fits = (fit["model"] for fit in row["fits"] if wanted.items() <= fit.items())
+    return next(map(method.load, fits), None)
 
 
 def read_models(path: Path) -> dict[str, Any]:
-    """Return the content of a file of models. Raises as `load_fits`."""
+    """Return the content of a file of models. Raises as `load_fitted`."""
     profile = "profiles/jetson" if path.parent.name == "jetson" else "profiles/host"
-    again = f".venv/bin/snakemake --profile {profile} {path.with_name('scores.html')}"
+    command = f".venv/bin/snakemake --profile {profile} {path.with_name('scores.html')}"
     if not path.is_file():
         raise PredictionError(
-            f"{path} is not there: nothing was fitted yet\n  `make run` makes it, and so does "
-            f"`{again}`"
+            f"{path} is missing: nothing was fitted yet", do=f"`make run` or `{command}`"
         )
-    told: dict[str, Any] = files.read_json(str(path))
-    if told.get("schema_version") != SCHEMA_VERSION:
+    content: dict[str, Any] = files.read_json(str(path))
+    if content.get("schema_version") != SCHEMA_VERSION:
         raise PredictionError(
-            f"{path} has schema version {told.get('schema_version')!r}; this program reads "
-            f"{SCHEMA_VERSION}\n  make it again: `{again}`"
+            "models of another schema version",
+            where=str(path),
+            found=repr(content.get("schema_version")),
+            allowed=str(SCHEMA_VERSION),
+            do=f"make them again: `{command}`",
         )
-    return told
+    return content

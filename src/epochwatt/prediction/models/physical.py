@@ -16,7 +16,7 @@ from epochwatt.prediction.models.intervals import (
     fit_nonnegative,
     likeliest,
 )
-from epochwatt.prediction.models.linear_model import LEAST, FittedModel, Prior
+from epochwatt.prediction.models.linear_model import LEAST, LinearModel
 from epochwatt.prediction.models.priors import (
     DEVIATION,
     EXPONENT_SD,
@@ -26,11 +26,14 @@ from epochwatt.prediction.models.priors import (
     SHARE_SD,
     TIME_SHARES,
 )
+from epochwatt.prediction.predictor import POWER as POWER_W
+from epochwatt.prediction.predictor import SEARCHED, Context, Method, Prior
+from epochwatt.prediction.predictor import TIME as TIME_S
 
 LEAST_MODES = 2
 
 
-def fit_physical_time(observations: Observations, n_draws: int = N_DRAWS) -> FittedModel:
+def fit_physical_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
     """Return time as a sum of physical shapes with non-negative coefficients.
 
     Parameters
@@ -45,7 +48,7 @@ def fit_physical_time(observations: Observations, n_draws: int = N_DRAWS) -> Fit
     return _fit_shares(observations, "time_s", TIME, TIME_SHARES, n_draws)
 
 
-def fit_power(observations: Observations, n_draws: int = N_DRAWS) -> FittedModel:
+def fit_power(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
     """Return mean power as a sum of physical shapes with non-negative coefficients.
 
     Raises
@@ -62,7 +65,7 @@ def _fit_shares(
     terms: tuple[str, ...],
     shares: tuple[float, ...],
     n_draws: int,
-) -> FittedModel:
+) -> LinearModel:
     """Fit shares of the whole: in units of the observed value, averaged over the modes."""
     observations.need_modes(LEAST_MODES)
     means = observations.per_mode()
@@ -85,7 +88,7 @@ def _fit_shares(
     coefficients, draws, spread = fit_and_draw(
         fit_nonnegative, white @ rows, white @ target_of, mean, sd, n_draws
     )
-    return FittedModel(
+    return LinearModel(
         target=target,
         terms=terms,
         coefficients=coefficients / scale,
@@ -98,7 +101,7 @@ def _fit_shares(
     )
 
 
-def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> FittedModel:
+def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
     """Return the logarithm of time, linear in the logarithms of cores and clocks.
 
     Raises
@@ -110,8 +113,8 @@ def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> FittedMo
 
 
 def fit_time_on_prior(
-    observations: Observations, name: str, prior: Prior, n_draws: int = N_DRAWS
-) -> FittedModel:
+    observations: Observations, prior: Prior, n_draws: int = N_DRAWS
+) -> LinearModel:
     """Return the prior times a factor that is common to all modes, but for what was observed.
 
     Near the profiled modes it follows them; by how much they differ from the prior tells how far it
@@ -120,7 +123,6 @@ def fit_time_on_prior(
     Parameters
     ----------
     observations : of one workload
-    name : what the prior is called where the model is stored
     prior : modes (n, 5) -> expected time of an epoch (n,), s
     n_draws : as in `fit_physical_time`
 
@@ -128,12 +130,12 @@ def fit_time_on_prior(
     ------
     PredictionError : no mode at all, or a prior that is not above zero in one of them
     """
-    return _fit_log(observations, "time_s", (), n_draws, name, prior)
+    return _fit_log(observations, "time_s", (), n_draws, prior)
 
 
 def fit_power_on_prior(
-    observations: Observations, name: str, prior: Prior, n_draws: int = N_DRAWS
-) -> FittedModel:
+    observations: Observations, prior: Prior, n_draws: int = N_DRAWS
+) -> LinearModel:
     """Return mean power, W, as a factor on a prior, as `fit_time_on_prior` does with time.
 
     Raises
@@ -141,7 +143,7 @@ def fit_power_on_prior(
     PredictionError : no mode at all, power that was not measured, or a prior that is not above zero
     """
     observations.need_energy()
-    return _fit_log(observations, "power_w", (), n_draws, name, prior)
+    return _fit_log(observations, "power_w", (), n_draws, prior)
 
 
 def _fit_log(
@@ -149,23 +151,22 @@ def _fit_log(
     target: str,
     exponents: tuple[str, ...],
     n_draws: int,
-    name: str = "",
     prior: Prior | None = None,
-) -> FittedModel:
+) -> LinearModel:
     """Fit the logarithm of the value over the prior, about its mean: a level, and exponents."""
     observations.need_modes(1)
     means = observations.per_mode()
     values: Numbers = getattr(means, target)
     expected = np.ones(len(values)) if prior is None else np.asarray(prior(means.modes))
     if not (expected > 0).all():
-        raise PredictionError(f"the prior {name!r} expects a {target} of {expected.min():g}")
+        raise PredictionError(f"the prior expects a {target} of {expected.min():g}")
     factor = np.log(values / expected)
     terms, level = ("constant", *exponents), factor.mean()
     rows = design(terms, means.modes, means.processes)
     centre = rows.mean(0) - np.eye(len(terms))[0]  # the constant stays
     sd = np.array([LEVEL_SD, *[EXPONENT_SD] * len(exponents)])
     around, off, mean = rows - centre, factor - level, np.zeros(len(sd))
-    tilt = PRIOR_TILT if name else 0.0
+    tilt = 0.0 if prior is None else PRIOR_TILT
     deviations = likeliest(fit_free, around, off, mean, sd, means.modes, tilt)
     white = deviations.whitening()
     fitted = fit_and_draw(fit_free, white @ around, white @ off, mean, sd, n_draws)
@@ -173,17 +174,47 @@ def _fit_log(
     def plain(of: Numbers) -> Numbers:  # without centre and level
         return np.column_stack([of[:, 0] + level - of @ centre, of[:, 1:]])
 
-    return FittedModel(
+    return LinearModel(
         target=target,
         terms=terms,
         coefficients=plain(fitted[0][None])[0],
         processes=means.processes,
         trained_on=means.modes,
         log=True,
-        prior=name,
         observed=values,
         own=deviations.own,
         draws=plain(fitted[1]),
         spread=fitted[2],
-        prior_of=prior,
+        prior=prior,
     )
+
+
+def _n_draws(context: Context) -> int:
+    return N_DRAWS if context.intervals else 0
+
+
+def _physical(observations: Observations, context: Context) -> LinearModel:
+    fit = fit_physical_time if context.target == TIME_S else fit_power
+    return fit(observations, _n_draws(context))
+
+
+def _log(observations: Observations, context: Context) -> LinearModel:
+    return fit_log_time(observations, _n_draws(context))
+
+
+def _on_prior(observations: Observations, context: Context) -> LinearModel:
+    if context.prior is None:
+        raise PredictionError(f"there is no prior of {context.target}", where=observations.workload)
+    fit = fit_time_on_prior if context.target == TIME_S else fit_power_on_prior
+    return fit(observations, context.prior, _n_draws(context))
+
+
+LOG = Method("power law", (TIME_S,), _log, LinearModel.from_json, learns_from=(SEARCHED,))
+PHYSICAL = Method("physical terms", (TIME_S, POWER_W), _physical, LinearModel.from_json)
+ON_PRIOR = Method(
+    "factor on the simulation",
+    (TIME_S, POWER_W),
+    _on_prior,
+    LinearModel.from_json,
+    needs_prior=True,
+)

@@ -1,10 +1,10 @@
-"""What the simulated board of a workload expects in each power mode, before any run of it.
+"""Simulated time and power of a workload in each power mode, as priors of models.
 
 The closed form (`twin/model/epoch.py`): an epoch of the long run, all modes at once. A model on
-such a prior learns how far the board is from it (`physical.fit_time_on_prior`). What predicts must
-not have seen what it predicts: the parameters are those of a calibration that saw no number of any
-power mode but the default one, and none of DVFS, which lowers clocks too
-(`twin.refits.load_prior_parameters`).
+such a prior learns how far the board is from it (`physical.fit_time_on_prior`). The prior must not
+have seen what is predicted: its parameters are those of a calibration without any number of a power
+mode other than the default one, and without DVFS, which lowers clocks too
+(`twin.validation.refits.load_prior_parameters`).
 """
 
 from collections.abc import Callable, Mapping
@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
-from epochwatt.prediction.evaluation.cross_validation import Priors
-from epochwatt.prediction.models.linear_model import Prior
+from epochwatt.prediction.predictor import POWER, TIME, Prior
 from epochwatt.twin.inputs.numbers import Array
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, epoch
@@ -45,9 +44,25 @@ def power_prior(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) 
     return _prior(factors, twin, p, lambda e: e.power_w)
 
 
-def priors(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> Priors:
-    """Return both."""
-    return Priors(time_prior(factors, twin, p), power_prior(factors, twin, p))
+def priors(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> dict[str, Prior]:
+    """Return the priors of time and of power, by target."""
+    return {TIME: time_prior(factors, twin, p), POWER: power_prior(factors, twin, p)}
+
+
+def memoised(prior: Prior, rows: Numbers) -> Prior:
+    """Return a prior whose values were worked out once, for the modes (n, 5) it will be called for.
+
+    The modes that models learn from are among them. It raises PredictionError for any other mode.
+    """
+    values = dict(zip(map(tuple, rows.tolist()), prior(rows).tolist(), strict=True))
+
+    def look_up(modes: Numbers) -> Numbers:
+        keys = list(map(tuple, as_rows(modes).tolist()))
+        if unknown := [key for key in keys if key not in values]:
+            raise PredictionError(f"the prior was not worked out for {Mode(*unknown[0])}")
+        return np.array([values[key] for key in keys])
+
+    return look_up
 
 
 def _prior(
@@ -76,7 +91,7 @@ def _prior(
         rows = as_rows(modes)
         if (gated := rows[rows[:, 4] != 1]).size:
             raise PredictionError(
-                f"a simulated board has its whole GPU on; asked for {Mode(*gated[0])}"
+                "a simulated board has its whole GPU on", found=str(Mode(*gated[0]))
             )
         n_parts = -(-len(rows) // _AT_ONCE) or 1
         return np.concatenate([some(part) for part in np.array_split(rows, n_parts)])

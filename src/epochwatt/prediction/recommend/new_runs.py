@@ -1,7 +1,7 @@
-"""Runs that are still to be made: what to add to `config/` for them, to be pasted."""
+"""Recipes for runs that are still to be made: what to add to `config/`, and the commands."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -9,15 +9,18 @@ import yaml
 from epochwatt.errors import EpochwattError
 from epochwatt.fields import FACTOR_DEFAULTS, TWIN
 from epochwatt.prediction.data.modes import Board, Mode
-from epochwatt.study.config import Device, FactorValues, PowerMode
+from epochwatt.study.config import Config, Device, FactorValues, PowerMode
 from epochwatt.study.power_mode import MODE_NUMBERS
+from epochwatt.study.settings import CONFIG
+from epochwatt.study.validation import validated
+from epochwatt.study.yaml_files import read_yaml
 from epochwatt.text import counted
 
 EPOCHS = 3  # the first, and two that count, as the papers profile a mode
 _WIDE = 1000  # characters: no entry is broken into lines
 
 
-def place(workload: Mapping[str, Any]) -> str:
+def run_prefix(workload: Mapping[str, Any]) -> str:
     """Return how the ids of a workload's runs begin (`study.runs.run_id`), up to the power mode."""
     words = [str(workload[name]) for name in ("backend", "device", "instance", "model", "storage")]
     n_workers, batch_size = workload["num_workers"], workload["batch_size"]
@@ -25,7 +28,7 @@ def place(workload: Mapping[str, Any]) -> str:
 
 
 def labels(mode: Mode, device: Device, board: Board) -> list[str]:
-    """Return the names that a device file has for a mode; where it has none, the one to give it.
+    """Return the names of a mode in a device file; where it has none, the name to give it.
 
     Parameters
     ----------
@@ -33,91 +36,94 @@ def labels(mode: Mode, device: Device, board: Board) -> list[str]:
     device : whose modes are resolved to such steps, too
     board : its tables
     """
-    known = [name for name, told in device.power_modes.items() if _on_steps(told, board) == mode]
-    return known or [_new_label(mode)]
+    known = [name for name, row in device.power_modes.items() if _on_steps(row, board) == mode]
+    new = f"c{mode.cores:g}cpu{mode.cpu_mhz:g}gpu{mode.gpu_mhz:g}emc{mode.emc_mhz:g}"
+    return known or [new]
 
 
-def _new_label(mode: Mode) -> str:
-    return f"c{mode.cores:g}cpu{mode.cpu_mhz:g}gpu{mode.gpu_mhz:g}emc{mode.emc_mhz:g}"
-
-
-def _on_steps(told: PowerMode, board: Board) -> Mode | None:
+def _on_steps(row: PowerMode, board: Board) -> Mode | None:
     """Return the mode that an entry of a device file sets; None: it leaves a number open."""
-    numbers = told.model_dump(include=set(MODE_NUMBERS), exclude_none=True)
+    numbers = row.model_dump(include=set(MODE_NUMBERS), exclude_none=True)
     try:
         return board.resolve(Mode(**numbers)) if len(numbers) == len(MODE_NUMBERS) else None
     except EpochwattError:  # of another board's tables
         return None
 
 
-@dataclass(frozen=True)
-class NewRuns:
-    """A study of one workload under some modes.
+def profile_of(workload: Mapping[str, Any]) -> str:
+    """Return Snakemake's profile to make runs of a workload with."""
+    return "profiles/host" if workload["backend"] == TWIN else "profiles/jetson"
 
-    Attributes
+
+def study_lines(
+    study: str,
+    title: str,
+    workload: Mapping[str, Any],
+    modes: Sequence[Mode],
+    device: Device,
+    board: Board,
+) -> list[str]:
+    """Return a study of a workload in some modes, as YAML with the places that it belongs to.
+
+    Parameters
     ----------
-    study : its name
-    title : what it asks
-    workload : factors of its runs but the power mode, `backend` and `setup` among them
+    study, title : its name, and what it asks
+    workload : factors of its runs except the power mode, with `backend` and `setup`
     modes : of the board's own steps
-    device : its configuration
-    board : its tables
+    device, board : its configuration and its tables
     """
+    names = [labels(mode, device, board)[0] for mode in modes]
+    lines = [f"{counted(len(modes), 'runs')} of {EPOCHS} epochs"]
+    new = {name: mode for name, mode in zip(names, modes, strict=True)
+           if name not in device.power_modes}  # fmt: skip
+    if new:
+        lines += [f"under power_modes of config/devices/{workload['device']}.yaml:", ""]
+        lines += [f"  {_yaml({name: _numbers(mode)}, flow=None)}" for name, mode in new.items()]
+        lines.append("")
+    factors = {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name in FactorValues.model_fields
+        if (value := workload.get(name)) not in (None, FACTOR_DEFAULTS.get(name))
+    }
+    entry = {
+        "title": title,
+        "setup": workload["setup"],
+        "backend": TWIN if workload["backend"] == TWIN else "jetson",
+        "epochs": EPOCHS,
+        "sweep": [{**factors, "power_mode": names if len(names) > 1 else names[0]}],
+    }
+    return [*lines, "in config/studies.yaml:", "", *_yaml({study: entry}).splitlines(), ""]
 
-    study: str
-    title: str
-    workload: Mapping[str, Any]
-    modes: Sequence[Mode]
-    device: Device
-    board: Board
 
-    @property
-    def profile(self) -> str:
-        """Snakemake's profile to make them with."""
-        return "profiles/host" if self.workload["backend"] == TWIN else "profiles/jetson"
+def _numbers(mode: Mode) -> dict[str, Any]:
+    return {"cores": int(mode.cores)} | dict(zip(MODE_NUMBERS[1:], mode[1:4], strict=True))
 
-    @property
-    def labels(self) -> list[str]:
-        """Name of each mode."""
-        return [labels(mode, self.device, self.board)[0] for mode in self.modes]
 
-    def entries(self) -> str:
-        """Return the modes that the device file lacks, for its `power_modes`, as YAML."""
-        lacking = {
-            label: {"cores": int(mode.cores)} | dict(zip(MODE_NUMBERS[1:], mode[1:4], strict=True))
-            for label, mode in zip(self.labels, self.modes, strict=True)
-            if label not in self.device.power_modes
-        }
-        lines = [yaml.safe_dump({k: v}, sort_keys=False, width=_WIDE, default_flow_style=None)
-                 for k, v in lacking.items()]  # fmt: skip
-        return "".join(lines)
+def _yaml(content: Any, flow: bool | None = False) -> str:
+    text = yaml.safe_dump(content, sort_keys=False, width=_WIDE, default_flow_style=flow)
+    return str(text).rstrip("\n")
 
-    def block(self) -> str:
-        """Return the study for config/studies.yaml, as YAML."""
-        factors = {
-            name: int(value) if isinstance(value, float) and value.is_integer() else value
-            for name in FactorValues.model_fields
-            if (value := self.workload.get(name)) not in (None, FACTOR_DEFAULTS.get(name))
-        }
-        names = self.labels
-        study = {
-            "title": self.title,
-            "setup": self.workload["setup"],
-            "backend": TWIN if self.workload["backend"] == TWIN else "jetson",
-            "epochs": EPOCHS,
-            "sweep": [{**factors, "power_mode": names if len(names) > 1 else names[0]}],
-        }
-        return yaml.safe_dump({self.study: study}, sort_keys=False, width=_WIDE)
 
-    def lines(self) -> list[str]:
-        """Return both with the places that they belong to."""
-        said = f"{counted(len(self.modes), 'runs')} of {EPOCHS} epochs"
-        entries, studies = self.entries(), f"{said}. In config/studies.yaml:"
-        if entries:
-            where = f"config/devices/{self.workload['device']}.yaml"
-            before = [f"{said}. Under power_modes of {where}:", ""]
-            before += [*(f"  {line}" for line in entries.splitlines()), ""]
-            studies = "in config/studies.yaml:"
-        else:
-            before = []
-        return [*before, studies, "", *self.block().splitlines(), ""]
+def profiling_recipe(
+    workload: Mapping[str, Any], modes: Sequence[Mode], device: Device, board: Board, root: Path
+) -> str:
+    """Return what to add to `config/` to profile a workload, and the commands."""
+    study = f"profile-{run_prefix(workload)}"
+    title = f"Profile {workload['model']} for epochwatt recommend"
+    studies = validated(Config, read_yaml(root / CONFIG), CONFIG).studies
+    names = dict.fromkeys([*([studies] if isinstance(studies, str) else studies), study])
+    verb = "simulate" if workload["backend"] == TWIN else "measure"
+    page = f"results/models/{workload['backend']}/scores.html"
+    first, *others = study_lines(study, title, workload, modes, device, board)
+    lines = [
+        f"{verb} {first}",
+        *others,
+        f"in {CONFIG}, in place of its studies:",
+        "",
+        f"studies: [{', '.join(names)}]",
+        "",
+        "then, and after it this question again:",
+        "  .venv/bin/epochwatt plan",
+        f"  .venv/bin/snakemake --profile {profile_of(workload)} {page}",
+    ]
+    return "\n".join(lines)

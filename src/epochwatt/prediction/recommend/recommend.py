@@ -11,28 +11,27 @@ from epochwatt.analysis.pareto import pareto_front
 from epochwatt.device.board_files import Conf, custom_conf
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import PROCESSES
-from epochwatt.prediction.models.linear_model import FittedModel, bounds, sample_both
 from epochwatt.prediction.models.residual_gp import distances
+from epochwatt.prediction.models.times_power import sample_both
+from epochwatt.prediction.predictor import LEVEL, POWER, TIME, Predictor, bounds
 from epochwatt.prediction.selection.optimal_design import board_design, choose_modes
 from epochwatt.text import counted
 
 OBJECTIVES = ("time", "energy", "edp")
 LEAST_MODES = 4  # as many as the paper profiles; with fewer the model is little but belief
-COST_OF_A_MODE = (
-    2.5  # what a mode to profile may take at most, on average, in the strongest's epochs
-)
-EQUAL = 1e-3  # far below what any model is off by: modes that differ by less are as good
-TARGETS = ("time_s", "power_w")
+COST_OF_A_MODE = 2.5  # limit for modes to profile, on average, in epochs of the strongest mode
+EQUAL = 1e-3  # far below the error of any model: modes that differ by less are as good
+TARGETS = (TIME, POWER)
 UNITS = {"power_w": "W", "epoch_s": "s", "energy_wh": "Wh"}
 OPTIONS = {name: f"--max-{name.replace('_', '-')}" for name in UNITS}  # of the command
 
 
 class Estimate(NamedTuple):
-    """What to expect, and the bounds that hold it with the stated probability."""
+    """Expected value, and bounds that hold an epoch with the stated probability, where known."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 class FrontMode(NamedTuple):
@@ -54,7 +53,8 @@ class Recommendation:
     objective : what it is best in, of the modes within the budgets
     estimates : epoch_s and, with a model of power, power_w, energy_wh -> `Estimate`
     risks : budget that was set -> probability that an epoch breaks it: of the mode itself where it
-        was profiled, else of a choice that is made as this one was (`_choices`)
+        was profiled, else of a choice that is made as this one was (`_choices`); none without
+        intervals
     extrapolated : parts of the mode that lie outside all profiled modes
     n_modes, n_within : modes of the board, and those expected to keep the budgets
     front : modes that none beats in both time and energy, the fastest first; budgets left aside;
@@ -73,30 +73,30 @@ class Recommendation:
 
 def recommend(
     board: Board,
-    time: FittedModel,
-    power: FittedModel | None,
+    time: Predictor,
+    power: Predictor | None,
     objective: str,
     budgets: Mapping[str, float],
-    level: float = 0.9,
+    level: float = LEVEL,
 ) -> Recommendation:
     """Return the best mode of a board.
 
-    Among modes that are equally good the one that needs less energy; among those that are equal in
-    both (to `EQUAL`) the one nearest to what was profiled, where the models are least off: best of
-    all a profiled one.
+    Among equally good modes the one that needs less energy; among those that are equal in both (to
+    `EQUAL`) the one nearest to what was profiled, where models are most accurate: best of all a
+    profiled one.
 
     Parameters
     ----------
     board : its tables
-    time, power : models of one workload on it; None: its energy was not measured
-    objective : least `time`, `energy`, or `edp`: energy times time
+    time, power : predictors of one workload on it; None: its energy was not measured
+    objective : minimise `time`, `energy`, or `edp`: energy times time
     budgets : highest expected `power_w`, `epoch_s`, `energy_wh`; those that are set
     level : of the intervals
 
     Raises
     ------
     EpochwattError : too few profiled modes (names modes to profile), a profiled mode that the
-        tables lack, an unknown objective or budget, one that asks for energy that was not measured,
+        tables lack, an unknown objective or budget, one that needs energy that was not measured,
         or budgets that no mode keeps
     """
     models = [time] if power is None else [time, power]
@@ -106,11 +106,13 @@ def recommend(
     best = choose(models, modes, objective, budgets)
     mode = Mode(*modes[best.place].tolist())
     samples = _samples(models, modes[best.place : best.place + 1])
-    values = {name: float(of[best.place]) for name, of in best.expected.items()}
     return Recommendation(
         mode=mode,
         objective=objective,
-        estimates={name: _estimate(value, samples[name], level) for name, value in values.items()},
+        estimates={
+            name: _estimate(float(values[best.place]), samples.get(name), level)
+            for name, values in best.expected.items()
+        },
         risks=best.risks,
         extrapolated=tuple(dict.fromkeys(p for model in models for p in model.extrapolated(mode))),
         n_modes=len(modes),
@@ -129,7 +131,7 @@ class Choice(NamedTuple):
 
 
 def choose(
-    models: Sequence[FittedModel], modes: Numbers, objective: str, budgets: Mapping[str, float]
+    models: Sequence[Predictor], modes: Numbers, objective: str, budgets: Mapping[str, float]
 ) -> Choice:
     """Return the best of some modes (n, 5) within budgets.
 
@@ -138,23 +140,27 @@ def choose(
     PredictionError : no mode keeps the budgets
     """
     fits = [model.some_fits(modes) for model in models]
-    expected = _together(*(of.mean(1) for of in fits))
+    expected = _with_energy(*(fit.mean(1) for fit in fits))
     within = np.flatnonzero(_within(modes, expected, budgets))
     equal = _equal(objective, expected, within)
     place = int(equal[distances(modes[equal], models[0].trained_on).argmin()])
     is_profiled = modes[place].tolist() in models[0].trained_on.tolist()
     places = [place] if is_profiled else _choices(objective, fits, budgets) or [place]
     samples = _samples(models, modes[places])
-    risks = {name: float((samples[name] > most).mean()) for name, most in budgets.items()}
+    risks = {
+        name: float((samples[name] > most).mean())
+        for name, most in budgets.items()
+        if name in samples
+    }
     return Choice(place, expected, len(within), risks)
 
 
 def _choices(objective: str, fits: Sequence[Numbers], budgets: Mapping[str, float]) -> list[int]:
     """Return the place of the mode that each fit alone would choose, for fits that choose one.
 
-    The mode that comes out first among many is one that the models are hopeful about, and so is its
-    own risk. How often a choice breaks a budget is asked of all fits that agree about as well: each
-    chooses, all others judge it.
+    The best of many modes is one that the models are optimistic about, and so is its own risk. So
+    the risk is that of the choices of all fits that agree about as well: each fit chooses, all
+    others judge the choice.
 
     Parameters
     ----------
@@ -163,8 +169,10 @@ def _choices(objective: str, fits: Sequence[Numbers], budgets: Mapping[str, floa
     places: list[int] = []
     if not budgets:
         return places
-    for told in zip(*(of.T for of in fits), strict=True):
-        expected = _together(*told)
+    n_fits = min((fit.shape[1] for fit in fits if fit.shape[1] > 1), default=1)
+    rows = [np.broadcast_to(fit[:, :n_fits].T, (n_fits, len(fit))) for fit in fits]
+    for values in zip(*rows, strict=True):
+        expected = _with_energy(*values)
         keeps = np.logical_and.reduce([expected[name] <= most for name, most in budgets.items()])
         if keeps.any():
             places.append(int(np.where(keeps, _aim(objective, expected), np.inf).argmin()))
@@ -172,7 +180,7 @@ def _choices(objective: str, fits: Sequence[Numbers], budgets: Mapping[str, floa
 
 
 def _aim(objective: str, expected: Mapping[str, Numbers]) -> Numbers:
-    """Return what is to be least, shape (n,)."""
+    """Return what to minimise, shape (n,)."""
     epoch_s, energy_wh = expected["epoch_s"], expected.get("energy_wh", expected["epoch_s"])
     return {"time": epoch_s, "energy": energy_wh, "edp": epoch_s * energy_wh}[objective]
 
@@ -185,17 +193,19 @@ def _equal(
     energy_wh = expected.get("energy_wh", np.zeros(len(epoch_s)))  # of no account where not known
     aim = _aim(objective, expected)
     order = within[np.lexsort((energy_wh[within], np.round(aim[within] / aim.min(), 9)))]
-    equal = [of[order] <= (1 + EQUAL) * of[order[0]] for of in (aim, energy_wh)]
+    equal = [values[order] <= (1 + EQUAL) * values[order[0]] for values in (aim, energy_wh)]
     return order[equal[0] & equal[1]]
 
 
-def _estimate(value: float, sample: Numbers, level: float) -> Estimate:
+def _estimate(value: float, sample: Numbers | None, level: float) -> Estimate:
+    if sample is None:
+        return Estimate(value, None, None)
     low, high = bounds(sample, level)
     return Estimate(value, float(low[0]), float(high[0]))
 
 
-def _together(epoch_s: Numbers, power_w: Numbers | None = None) -> dict[str, Numbers]:
-    """Return time alone, or time, power and what follows of them."""
+def _with_energy(epoch_s: Numbers, power_w: Numbers | None = None) -> dict[str, Numbers]:
+    """Return time alone, or time, power and their product."""
     if power_w is None:
         return {"epoch_s": epoch_s}
     return {"epoch_s": epoch_s, "power_w": power_w, "energy_wh": epoch_s * power_w / 3600}
@@ -210,59 +220,58 @@ def _front(modes: Numbers, expected: Mapping[str, Numbers]) -> tuple[FrontMode, 
     return tuple(FrontMode(Mode(*mode), *values) for mode, *values in rows)
 
 
-def _samples(models: Sequence[FittedModel], modes: Numbers) -> dict[str, Numbers]:
-    """Return what epochs may be in each mode, shape (d, n) each."""
+def _samples(models: Sequence[Predictor], modes: Numbers) -> dict[str, Numbers]:
+    """Return what epochs may be in each mode, shape (d, n) each; empty without intervals."""
     if len(models) == 1:
-        return _together(models[0].sample(modes))
-    return _together(*sample_both(models[0], models[1], modes))
+        seconds = models[0].sample(modes)
+        return {} if seconds is None else _with_energy(seconds)
+    both = sample_both(models[0], models[1], modes)
+    return {} if both is None else _with_energy(*both)
 
 
-def _check(models: Sequence[FittedModel], objective: str, budgets: Mapping[str, float]) -> None:
-    if (found := tuple(model.target for model in models)) != TARGETS[: len(models)]:
-        raise PredictionError(
-            f"models of {' and '.join(found)}; needed: of {' and of '.join(TARGETS)}"
-        )
+def _check(models: Sequence[Predictor], objective: str, budgets: Mapping[str, float]) -> None:
+    targets = tuple(model.target for model in models)
+    if targets != TARGETS[: len(models)]:
+        raise PredictionError("predictors in the wrong order", found=targets, allowed=TARGETS)
     if objective not in OBJECTIVES:
-        raise PredictionError(f"objective {objective!r}; allowed: {', '.join(OBJECTIVES)}")
+        raise PredictionError(f"unknown objective {objective!r}", allowed=OBJECTIVES)
     for name, most in budgets.items():
         if name not in UNITS:
-            raise PredictionError(f"a budget of {name}; allowed: {', '.join(UNITS)}")
+            raise PredictionError(f"unknown budget {name!r}", allowed=list(UNITS))
         if not 0 < most < np.inf:
-            raise PredictionError(f"{OPTIONS[name]} is {most:g}; allowed: numbers above zero")
-    asked = [f"the objective {objective}"] * (objective != "time")
-    asked += [OPTIONS[name] for name in budgets if name != "epoch_s"]
-    if len(models) == 1 and asked:
+            raise PredictionError(f"{OPTIONS[name]} is {most:g}", allowed="numbers above zero")
+    needing = [f"the objective {objective}"] * (objective != "time")
+    needing += [OPTIONS[name] for name in budgets if name != "epoch_s"]
+    if len(models) == 1 and needing:
         raise PredictionError(
-            "no energy was measured of this workload, or not of every epoch, and "
-            f"{' and '.join(asked)} {'need' if len(asked) > 1 else 'needs'} it\n"
-            f"  allowed without: --objective time and {OPTIONS['epoch_s']}"
+            "energy was not measured in every epoch of this workload, and "
+            f"{' and '.join(needing)} {'need' if len(needing) > 1 else 'needs'} it",
+            allowed=f"--objective time and {OPTIONS['epoch_s']}",
         )
 
 
-def _on_steps(board: Board, model: FittedModel) -> FittedModel:
-    """Return a model whose profiled modes are the board's own, where nominal clocks were told.
+def _on_steps(board: Board, model: Predictor) -> Predictor:
+    """Return a predictor whose profiled modes are the board's own: runs may state nominal clocks.
 
     Raises EpochwattError: they are too few, or none of the board's.
     """
     profiled = [board.resolve(Mode(*row)) for row in model.trained_on.tolist()]
-    if len(distinct := list(dict.fromkeys(profiled))) < LEAST_MODES:
-        further = modes_to_measure(board, model.processes, distinct)
+    distinct = list(dict.fromkeys(profiled))
+    if len(distinct) < LEAST_MODES:
+        further = "\n    ".join(map(str, modes_to_measure(board, profiled=distinct)))
         raise PredictionError(
-            f"the model of {model.target} knows "
-            f"{counted(len(distinct), 'power modes')} of {board.kind}; "
-            f"needed: {LEAST_MODES} or more\n  measure next: " + _listed(further)
+            f"the predictor of {model.target} knows too few power modes of {board.kind}",
+            found=counted(len(distinct), "modes"),
+            allowed=f"{LEAST_MODES} or more",
+            do=f"profile\n    {further}",
         )
-    return replace(model, trained_on=as_rows(profiled))
-
-
-def _listed(modes: Sequence[Mode]) -> str:
-    return "\n                ".join(map(str, modes))
+    return replace(model, trained_on=as_rows(profiled))  # type: ignore[type-var]
 
 
 def modes_to_measure(
     board: Board, processes: int = PROCESSES, profiled: Sequence[Mode] = ()
 ) -> tuple[Mode, ...]:
-    """Return modes to profile beside those that are, until there are enough to recommend one."""
+    """Return modes to profile besides those that are, until there are enough to recommend one."""
     n_modes = LEAST_MODES - len(profiled)
     design = board_design(board, processes=processes)
     return choose_modes(design, n_modes, max_cost=COST_OF_A_MODE * n_modes, already=profiled).modes
@@ -275,36 +284,34 @@ def _within(
     keeps = {name: expected[name] <= most for name, most in budgets.items()}
     for name, kept in keeps.items():
         if not kept.any():
-            least = int(expected[name].argmin())
-            unit = UNITS[name]
+            place = int(expected[name].argmin())
             raise PredictionError(
-                f"no mode keeps {OPTIONS[name]} {budgets[name]:g}\n  the least is "
-                f"{expected[name][least]:.4g} {unit}, expected of {Mode(*modes[least].tolist())}"
+                f"no mode keeps {OPTIONS[name]} {budgets[name]:g}",
+                allowed=f"{expected[name][place]:.4g} {UNITS[name]} or more, expected of "
+                f"{Mode(*modes[place].tolist())}",
             )
-    both = np.logical_and.reduce([np.ones(len(modes), bool), *keeps.values()])
-    if not both.any():
-        told = " and ".join(f"{OPTIONS[name]} {most:g}" for name, most in budgets.items())
+    together = np.logical_and.reduce([np.ones(len(modes), bool), *keeps.values()])
+    if not together.any():
+        options = " and ".join(f"{OPTIONS[name]} {most:g}" for name, most in budgets.items())
         raise PredictionError(
-            f"each budget is kept by some mode, but no mode keeps {told} together\n"
-            + "\n".join(_least_with_the_others(expected, keeps))
+            f"each budget is kept by some mode, but no mode keeps {options} together",
+            do=_alternatives(expected, keeps),
         )
-    return both
+    return together
 
 
-def _least_with_the_others(
-    expected: Mapping[str, Numbers], keeps: Mapping[str, NDArray[np.bool_]]
-) -> list[str]:
-    """Return for each budget the least that modes are expected to need that keep all others."""
-    lines = []
+def _alternatives(expected: Mapping[str, Numbers], keeps: Mapping[str, NDArray[np.bool_]]) -> str:
+    """Return for each budget the lowest value that modes may have that keep all others."""
+    words = []
     for name in keeps:
-        others = [of for other, of in keeps.items() if other != name]
-        left = expected[name][np.logical_and.reduce(others)]
-        if len(left):
-            lines.append(f"  with the others kept {OPTIONS[name]} is {left.min():.4g} or more")
-    return lines or ["  raise two of them or more"]
+        others = [kept for other, kept in keeps.items() if other != name]
+        values = expected[name][np.logical_and.reduce(others)]
+        if len(values):
+            words.append(f"raise {OPTIONS[name]} to {values.min():.4g} or more")
+    return ", or ".join(words) or "raise two of them or more"
 
 
-def nvpmodel_block(conf: Conf, board: Board, mode: Mode, says: str) -> str:
+def nvpmodel_block(conf: Conf, board: Board, mode: Mode, comment: str) -> str:
     """Return an nvpmodel configuration that holds a mode and nothing else, ready to be set.
 
     Parameters
@@ -312,7 +319,7 @@ def nvpmodel_block(conf: Conf, board: Board, mode: Mode, says: str) -> str:
     conf : the board's own configuration, whose strongest mode it is made of
     board : its tables
     mode : one of its modes
-    says : what the first lines say, as comments: where the mode comes from, simulated or measured
+    comment : first lines: where the mode comes from, simulated or measured
 
     Raises
     ------
@@ -323,5 +330,5 @@ def nvpmodel_block(conf: Conf, board: Board, mode: Mode, says: str) -> str:
     try:
         text = custom_conf(conf, int(cores), *clocks, board.tables)
     except ValueError as error:
-        raise PredictionError(f"{board.kind}, {mode}: {error}") from error
-    return "".join(f"# {line}\n" for line in says.splitlines()) + text
+        raise PredictionError(str(error), where=f"{board.kind}, {mode}") from error
+    return "".join(f"# {line}\n" for line in comment.splitlines()) + text

@@ -2,64 +2,70 @@
 
 from pathlib import Path
 
-from epochwatt.prediction.recommend.command import NAMES, Advice, described, fitted
+from epochwatt.prediction.recommend.command import NAMES, Advice, described, described_fit
 from epochwatt.prediction.recommend.recommend import UNITS, Recommendation
 from epochwatt.records import files
 from epochwatt.text import aligned, counted
 
-PARTS = {"cores": "cores", "cpu_mhz": "CPU MHz", "gpu_mhz": "GPU MHz", "emc_mhz": "memory MHz"} | {
-    "gpu_share": "share of the GPU that is on"
+PARTS = {
+    "cores": "cores",
+    "cpu_mhz": "CPU MHz",
+    "gpu_mhz": "GPU MHz",
+    "emc_mhz": "memory MHz",
+    "gpu_share": "share of the GPU that is on",
 }
 RISKY = 0.05
 
 
 def advice_lines(advice: Advice) -> list[str]:
-    """Return the answer but for its files."""
-    told = advice.told
+    """Return the answer without its files."""
+    chosen = advice.recommendation
+    workload = advice.fitted.workload
     return [
         advice.headline,
-        f"workload  {described(advice.fit.workload)}, dvfs {advice.fit.workload['dvfs']}",
-        *(f"  also fitted: {fitted(fit)}" for fit in advice.others),
+        f"workload  {described(workload)}, dvfs {workload['dvfs']}",
+        *(f"  also fitted: {described_fit(fit)}" for fit in advice.others),
         f"asked     {advice.aim}",
-        f"models    of {counted(len(advice.profiled), 'profiled modes')}, "
-        f"{counted(len(advice.fit.runs), 'runs')}",
+        f"models    {advice.method.title}, of {counted(len(advice.profiled), 'profiled modes')}, "
+        f"{counted(len(advice.fitted.runs), 'runs')}",
         f"modes     {_tables(advice)}",
         "",
-        f"take      {told.mode}",
+        f"take      {chosen.mode}",
         "",
         *_expected(advice),
         "",
         *_outside(advice),
-        *([_within(told)] if advice.asked.budgets else []),
-        *_front(advice),
+        *([_within(chosen)] if advice.request.budgets else []),
+        *_front(chosen),
     ]
 
 
 def _tables(advice: Advice) -> str:
     cores, cpu, gpu, emc = map(len, advice.files.board.steps()[:4])
     return (
-        f"{advice.told.n_modes:,}: {cores} cores x {cpu} CPU x {gpu} GPU x {emc} memory clocks, of "
-        f"{advice.files.source}"
+        f"{advice.recommendation.n_modes:,}: {cores} cores x {cpu} CPU x {gpu} GPU x {emc} memory "
+        f"clocks, of {advice.files.source}"
     )
 
 
 def _expected(advice: Advice) -> list[str]:
-    told, budgets = advice.told, advice.asked.budgets
+    risks, budgets = advice.recommendation.risks, advice.request.budgets
     n_columns = 5 if budgets else 3
     cells = [("", "expected", "90 % interval", "budget", "risk to break it")[:n_columns]]
-    for name, of in told.estimates.items():
-        budget = (f"{budgets[name]:g}", _percent(told.risks[name])) if name in budgets else ("", "")
-        interval = f"{of.low:.4g} to {of.high:.4g}"
-        row = (f"{NAMES[name]} {UNITS[name]}", f"{of.value:.4g}", interval, *budget)
+    for name, (value, low, high) in advice.recommendation.estimates.items():
+        risk = _percent(risks[name]) if name in risks else "not known"
+        budget = (f"{budgets[name]:g}", risk) if name in budgets else ("", "")
+        interval = "none" if low is None else f"{low:.4g} to {high:.4g}"
+        row = (f"{NAMES[name]} {UNITS[name]}", f"{value:.4g}", interval, *budget)
         cells.append(row[:n_columns])
     lines = aligned(cells)
-    if any(risk > RISKY for risk in told.risks.values()):
-        lines.append("a mode keeps a budget when it is expected to; for less risk ask for less")
+    if any(risk > RISKY for risk in risks.values()):
+        lines.append("expected values keep the budgets; for a lower risk, set a lower budget")
     return lines
 
 
-def _within(told: Recommendation) -> str:
-    return f"within the budgets: {told.n_within:,} of {told.n_modes:,} modes"
+def _within(chosen: Recommendation) -> str:
+    return f"within the budgets: {chosen.n_within:,} of {chosen.n_modes:,} modes"
 
 
 def _percent(share: float) -> str:
@@ -68,24 +74,24 @@ def _percent(share: float) -> str:
 
 def _outside(advice: Advice) -> list[str]:
     """Return whether the mode was profiled, else which parts of it lie outside all that were."""
-    mode, profiled = advice.told.mode, advice.profiled
+    mode, profiled = advice.recommendation.mode, advice.profiled
     if mode in profiled:
         return ["profiled: the models are fitted to this mode too"]
     lines = []
-    for name in advice.told.extrapolated:
-        there = [getattr(known, name) for known in profiled]
+    for name in advice.recommendation.extrapolated:
+        values = [getattr(known, name) for known in profiled]
         lines.append(
-            f"extrapolated: {PARTS[name]} {getattr(mode, name):g}; profiled are {min(there):g} to "
-            f"{max(there):g}"
+            f"extrapolated: {PARTS[name]} {getattr(mode, name):g}; profiled are {min(values):g} to "
+            f"{max(values):g}"
         )
     return lines or ["extrapolated: nothing, each part lies between those of profiled modes"]
 
 
-def _front(advice: Advice) -> list[str]:
-    front = advice.told.front
+def _front(chosen: Recommendation) -> list[str]:
+    front = chosen.front
     if not front:
         return ["no Pareto front: energy was not measured"]
-    ends = [f"{of.epoch_s:.4g} s and {of.energy_wh:.4g} Wh" for of in (front[0], front[-1])]
+    ends = [f"{end.epoch_s:.4g} s and {end.energy_wh:.4g} Wh" for end in (front[0], front[-1])]
     return [f"Pareto front of time and energy: {counted(len(front), 'modes')}, {' to '.join(ends)}"]
 
 
@@ -100,7 +106,7 @@ def write_block(advice: Advice, root: Path = Path()) -> str | None:
 
 
 def file_lines(advice: Advice, front: list[str], block_path: str | None) -> list[str]:
-    """Return where the files of the answer are, and how to set the mode.
+    """Return the paths of the answer's files, and how to set the mode.
 
     Parameters
     ----------
@@ -123,10 +129,10 @@ def block_lines(advice: Advice) -> list[str]:
 
 
 def _use(advice: Advice, block_path: str | None) -> list[str]:
-    mode = advice.told.mode
+    mode = advice.recommendation.mode
     numbers = (mode.cores, 1e3 * mode.cpu_mhz, 1e6 * mode.gpu_mhz, 1e6 * mode.emc_mhz)
     words = " ".join(str(round(number)) for number in numbers)
-    is_measured = advice.asked.backend == "jetson"
+    is_measured = advice.request.backend == "jetson"
     where = "to set it on the board"
     if not is_measured:
         where = "for the real board, once it was asked with --backend jetson: to set a mode there"

@@ -14,10 +14,10 @@ def table(tmp_path):
 
     def write(*runs):
         rows = [
-            {"run": f"run-{n}", "target": target, "fit": fit, "predicted": value,
-             "trains": trains, "mape_pct": 100 * abs(value - 4) / 4}
+            {"run": f"run-{n}", "target": target, "method": method, "learned_from": "paper",
+             "predicted": value, "in_training_set": trains, "mape_pct": 100 * abs(value - 4) / 4}
             for n, (value, trains) in enumerate(runs)
-            for target, fit in (("time_s", "paper"), ("energy_wh", "paper"), ("time_s", "log"))
+            for target, method in (("time_s", "paper"), ("energy_wh", "paper"), ("time_s", "log"))
         ]  # fmt: skip
         with open(tmp_path / "predictions.csv", "w", newline="", encoding="utf-8") as handle:
             writer = csv.DictWriter(handle, list(rows[0]))
@@ -31,7 +31,7 @@ def table(tmp_path):
 def test_observed_predicted_and_error_stand_side_by_side(made_up, job_of, numbers, table):
     runs = [made_up({}, {"energy_paper_wh": 4.0}, power_mode=mode) for mode in "ab"]
     draw(job_of("fig10", *runs, predictions=table((5.0, True), (3.0, False))))
-    assert numbers("fig10a", "power_mode", "quantity", "value", "trains") == [
+    assert numbers("fig10a", "power_mode", "quantity", "value", "in_training_set") == [
         ("a", "e2e_s", "4.0", "True"),
         ("a", "predicted_e2e_s", "5.0", "True"),
         ("a", "mape_pct", "25.0", "True"),

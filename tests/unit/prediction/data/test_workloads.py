@@ -1,4 +1,4 @@
-"""Runs become workloads, workloads become benches."""
+"""Runs become workloads, workloads become groupes."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.data.workloads import benches, read_workloads
+from epochwatt.prediction.data.workloads import board_groups, read_workloads
 
 
 def test_runs_that_differ_in_the_power_mode_only_are_one_workload(planted):
@@ -78,33 +78,33 @@ def test_epochs_that_are_not_valid_are_left_out(write_epochs, tmp_path, planted)
     assert few.observed.epoch.tolist() == [0, 2]
 
 
-def test_a_bench_holds_what_differs_in_the_network_only(planted):
+def test_a_board_group_holds_what_differs_in_the_network_only(planted):
     workloads = read_workloads(*planted(("lenet", "resnet"), "ab"))
-    (bench,) = benches(workloads)
-    assert list(bench.workloads) == ["lenet", "resnet"]
-    assert {"model", "dataset", "power_mode"}.isdisjoint(bench.about)
+    (group,) = board_groups(workloads)
+    assert list(group.workloads) == ["lenet", "resnet"]
+    assert {"model", "dataset", "power_mode"}.isdisjoint(group.factors)
     loaderless = replace(workloads[0], factors={**workloads[0].factors, "num_workers": 0})
-    assert len(benches([*workloads, loaderless])) == 2
+    assert len(board_groups([*workloads, loaderless])) == 2
     other = replace(workloads[0], factors={**workloads[0].factors, "imported": "scripts-2023"})
-    assert len(benches([*workloads, other])) == 2
+    assert len(board_groups([*workloads, other])) == 2
 
 
-def test_a_network_on_further_data_opens_a_further_bench(planted, beside):
+def test_a_network_on_further_data_opens_a_further_board_group(planted, beside):
     def smaller(row):
         row |= {"dataset_source": "synthetic", "dataset_scale": "0.25"}
 
     every = beside(*planted(("lenet", "resnet"), "ab"), smaller, lambda run: "resnet" in run)
-    first, second = benches(read_workloads(*every))
+    first, second = board_groups(read_workloads(*every))
     assert {name: of.factors["dataset_source"] for name, of in first.workloads.items()} == {
         "lenet": "official",
         "resnet": "official",
     }
     assert [of.factors["dataset_scale"] for of in second.workloads.values()] == [0.25]
-    assert first.about == second.about
+    assert first.factors == second.factors
 
 
-def test_networks_on_data_of_their_own_share_a_bench(planted):
+def test_networks_on_data_of_their_own_share_a_group(planted):
     lenet = planted(("lenet",), "ab", dataset_source="bundled")
     resnet = planted(("resnet",), "ab", dataset_source="synthetic")
-    (bench,) = benches(read_workloads(lenet[0] + resnet[0], lenet[1] | resnet[1]))
-    assert list(bench.workloads) == ["lenet", "resnet"]
+    (group,) = board_groups(read_workloads(lenet[0] + resnet[0], lenet[1] | resnet[1]))
+    assert list(group.workloads) == ["lenet", "resnet"]

@@ -5,61 +5,74 @@ import json
 import numpy as np
 import pytest
 
-from epochwatt.prediction.evaluation.fit_models import training_modes
+from epochwatt.prediction.data.workloads import read_workloads
+from epochwatt.prediction.evaluation.fit_models import training_epochs
 
 
 def read(folder, name):
     return json.loads((folder / name).read_text("utf-8"))
 
 
+def by_fit(workload):
+    """Return (method, training set, target) -> JSON data of the fitted model."""
+    return {(f["method"], f["learned_from"], f["target"]): f["model"] for f in workload["fits"]}
+
+
 def test_planted_coefficients_come_back(planted, models, linear_world):
     slopes, constant, sizes, _ = linear_world
     folder = models(*planted())
-    for told in read(folder, "epoch_time.json")["workloads"]:
-        scale = sizes[told["workload"]["model"]]
-        for fit in ("paper", "paper_left_out", "paper_standardised"):
-            coefficients = told["fits"][fit]["model"]["coefficients"]
+    for workload in read(folder, "epoch_time.json")["workloads"]:
+        scale, fits = sizes[workload["workload"]["model"]], by_fit(workload)
+        for method, learned_from in (
+            ("paper", "paper"),
+            ("paper", "left_out"),
+            ("paper_standardised", "paper_standardised"),
+        ):
+            coefficients = fits[method, learned_from, "time_s"]["coefficients"]
             assert coefficients == pytest.approx([*np.multiply(slopes, scale), constant * scale])
-        assert told["all_modes"]["trained_on"][0] == [8, 1000, 500, 1000, 1]
-        assert len(told["all_modes"]["trained_on"]) == 10
+        all_modes = fits["physical", "all", "time_s"]["trained_on"]
+        assert (all_modes[0], len(all_modes)) == ([8, 1000, 500, 1000, 1], 10)
 
 
 def test_planted_energy_comes_back_in_every_reading(planted, models, linear_world):
-    (bench,) = read(models(*planted()), "epoch_energy.json")["benches"]
-    assert len(bench["fits"]) == 4
-    for name in ("paper", "paper_observed_time"):
-        fit = bench["fits"][name]
-        assert [*fit["coefficients"], fit["intercept_wh"]] == pytest.approx(
-            linear_world[-1], abs=1e-6
-        )
-        assert fit["networks"] == ["lenet", "mobilenet", "resnet"]
+    for workload in read(models(*planted()), "epoch_energy.json")["workloads"]:
+        fits = by_fit(workload)
+        readings = {method for method, _, target in fits if target == "energy_wh"}
+        assert len(readings) == 4
+        for method in ("paper", "paper_observed_time"):
+            fit = fits[method, "paper", "energy_wh"]
+            assert fit["coefficients"] == pytest.approx(linear_world[-1], abs=1e-6)
+            assert fit["networks"] == ["lenet", "mobilenet", "resnet"]
 
 
-def test_each_fit_learns_from_its_own_choice():
-    one = {"modes": ["a"]}
-    choice = {"paper": one, "paper_standardised": {"modes": ["b"]}, "designed": {"modes": ["c"]}}
-    choice |= {"left_out": {"lenet": {"modes": ["d"]}}}
-    lenet, other = (training_modes(choice, name) for name in ("lenet", "vgg11"))
-    assert (lenet["paper_left_out"], other["paper_left_out"]) == (["d"], ["a"])
-    assert (lenet["paper_standardised"], lenet["physical_designed"]) == (["b"], ["c"])
-    assert "paper_published_modes" not in lenet
-    assert training_modes({}, "lenet") == {}
+def test_each_training_set_is_its_choice(planted):
+    lenet, vgg11 = read_workloads(*planted(("lenet", "vgg11"), "abcd"))
+    modes = {name: list(mode) for name, mode in lenet.modes.items()}
+    names = {"paper": "a", "paper_standardised": "b", "designed": "c"}
+    choices = {choice: {"modes": [name]} for choice, name in names.items()}
+    choices["left_out"] = {"lenet": {"modes": ["d"]}}
+    chosen = {"modes": modes, "choices": choices}
+
+    def trained(workload, learned_from):
+        return training_epochs(workload, chosen, learned_from).distinct()
+
+    for choice, name in names.items():
+        assert trained(lenet, choice) == (lenet.modes[name],)
+    assert trained(lenet, "left_out") == (lenet.modes["d"],)
+    assert trained(vgg11, "left_out") == (lenet.modes["a"],)
+    assert len(trained(lenet, "all")) == 4
+    assert training_epochs(lenet, chosen, "published") is None
 
 
 def test_without_energy_the_files_say_so(planted, models):
-    told = read(models(*planted(energy=False)), "epoch_energy.json")
-    assert told["benches"][0]["fits"] == {}
-    networks = ("lenet", "mobilenet", "resnet")
-    said = "; ".join(f"{name}: energy was not measured" for name in networks)
-    assert told["benches"][0]["missing"] == said
-    for of in told["workloads"]:
-        assert (of["all_modes"], of["missing"]) == (None, "energy was not measured")
+    for workload in read(models(*planted(energy=False)), "epoch_energy.json")["workloads"]:
+        assert (workload["fits"], workload["missing"]) == ([], "energy was not measured")
 
 
 def test_two_modes_have_physical_models_and_no_search(planted, models):
     (of,) = read(models(*planted(("lenet",), "af")), "epoch_time.json")["workloads"]
-    assert of["fits"] == {}
-    assert len(of["all_modes"]["trained_on"]) == 2
+    assert {learned_from for _, learned_from, _ in by_fit(of)} == {"all"}
+    assert len(by_fit(of)["physical", "all", "time_s"]["trained_on"]) == 2
     assert of["modes"] == {"a": [8, 1000, 500, 1000, 1], "f": [8, 2000, 900, 1600, 1]}
 
 
@@ -74,15 +87,18 @@ def test_a_mode_that_networks_name_differently_is_fitted(planted, models, edit_r
         if "resnet" in path:
             edit_rows(path, renamed)
     folder = models(paths, modes)
-    assert all(len(of["fits"]) == 6 for of in read(folder, "epoch_time.json")["workloads"])
-    (bench,) = read(folder, "epoch_energy.json")["benches"]
-    assert bench["fits"]["paper"]["trained_on"] == list(modes.values())[:10]
+    workloads = read(folder, "epoch_time.json")["workloads"]
+    fits = [set(by_fit(workload)) for workload in workloads]
+    assert fits[1:] == fits[:-1]
+    energies = read(folder, "epoch_energy.json")["workloads"]
+    trained_on = by_fit(energies[0])["paper", "paper", "energy_wh"]["trained_on"]
+    assert trained_on == sorted(list(modes.values())[:10])
 
 
 def test_energy_in_part_is_said_of_its_network(planted, models, edit_rows):
     paths, modes = planted()
     edit_rows(paths[13], lambda row: row.update(energy_paper_wh="", power_scope=""))
-    told = read(models(paths, modes), "epoch_energy.json")
-    said = "energy was measured in 27 of 30 epochs after the first"
-    assert told["benches"][0]["missing"] == f"mobilenet: {said}"
-    assert [of["missing"] for of in told["workloads"]] == ["", said, "", ""]
+    workloads = read(models(paths, modes), "epoch_energy.json")["workloads"]
+    reason = "energy was measured in 27 of 30 epochs after the first"
+    others = f"mobilenet: {reason}"  # the paper's model is one for all networks
+    assert [w["missing"] for w in workloads] == [others, reason, others, others]

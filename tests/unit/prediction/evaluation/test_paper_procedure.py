@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from epochwatt.prediction.data.modes import PredictionError
-from epochwatt.prediction.data.workloads import Workload, benches, read_workloads
-from epochwatt.prediction.evaluation.paper_procedure import outcome
-from epochwatt.prediction.evaluation.predictions import load_models, rows_of
+from epochwatt.prediction.data.workloads import ProfiledWorkload, board_groups, read_workloads
+from epochwatt.prediction.evaluation.paper_procedure import paper_procedure
+from epochwatt.prediction.evaluation.predictions import load_stored, rows_of_workload
+from epochwatt.prediction.registry import load_methods
 
 
 @pytest.fixture
@@ -29,28 +30,28 @@ def noisy(planted):
 
 def test_best_modes_and_errors_are_those_of_the_files(noisy, models):
     paths, modes = noisy
-    workloads: list[Workload] = read_workloads(paths, modes)
-    found = outcome(benches(workloads)[0])
-    fitted = load_models(str(models(paths, modes)))
+    workloads: list[ProfiledWorkload] = read_workloads(paths, modes)
+    found = paper_procedure(board_groups(workloads)[0])
+    stored, methods = load_stored(str(models(paths, modes))), load_methods()
     told = {
         (row["target"], row["model"], row["power_mode"]): row
         for of in workloads
-        for row in rows_of(of, fitted, 0)
-        if row["fit"] == "paper"
+        for row in rows_of_workload(of, stored, methods)
+        if (row["method"], row["learned_from"]) == ("paper", "paper")
     }
     assert found.mape_pct == pytest.approx({key: row["mape_pct"] for key, row in told.items()})
     assert len(found.mape_pct) == 80
     trained = [mode for (target, network, mode), row in told.items()
-               if (target, network) == ("time_s", "lenet") and row["trains"]]  # fmt: skip
+               if (target, network) == ("time_s", "lenet") and row["in_training_set"]]  # fmt: skip
     assert found.best == tuple(sorted(trained))
 
 
 def test_without_energy_only_times_are_judged(planted):
-    (bench,) = benches(read_workloads(*planted(energy=False)))
-    assert {target for target, *_ in outcome(bench).mape_pct} == {"time_s"}
+    (group,) = board_groups(read_workloads(*planted(energy=False)))
+    assert {target for target, *_ in paper_procedure(group).mape_pct} == {"time_s"}
 
 
 def test_no_search_is_refused(planted):
-    (bench,) = benches(read_workloads(*planted(("lenet",))))
+    (group,) = board_groups(read_workloads(*planted(("lenet",))))
     with pytest.raises(PredictionError, match="a search needs 2 networks"):
-        outcome(bench)
+        paper_procedure(group)

@@ -6,10 +6,22 @@ import numpy as np
 import pytest
 
 from epochwatt.errors import EpochwattError
-from epochwatt.prediction.data.workloads import benches, read_workloads
-from epochwatt.prediction.evaluation.cross_validation import TIME_FITS, Priors, try_splits
-from epochwatt.prediction.evaluation.score_predictions import score_predictions, scores
+from epochwatt.prediction.data.workloads import board_groups, read_workloads
+from epochwatt.prediction.evaluation import score_predictions as job
+from epochwatt.prediction.evaluation.cross_validation import cross_validate
+from epochwatt.prediction.evaluation.score_predictions import score_predictions
 from epochwatt.prediction.evaluation.splits import split
+from epochwatt.prediction.registry import load_methods
+
+METHODS = load_methods()
+
+
+def scores(group, chosen, simulate=None):
+    return job.scores(group, chosen, METHODS.values(), simulate)
+
+
+def is_paper(row):
+    return (row["method"], row["learned_from"]) == ("paper", "paper")
 
 
 def read(path):
@@ -34,24 +46,24 @@ def scored(models, request):
 def test_all_tables_are_written(planted, scored):
     folder = scored(*planted())
     counted = {
-        (row["fit"], row["statistic"], row["networks"], row["modes"]): row
+        (row["method"], row["statistic"], row["networks"], row["modes"]): row
         for row in read(folder / "statistics.csv")
-        if row["target"] == "time_s"
+        if row["target"] == "time_s" and row["learned_from"] == "paper"
     }
     row = counted["paper", "below 10 %", "all", "all"]
-    assert (float(row["value"]), row["of"], row["agrees"]) == (40, "40", "yes")
+    assert (float(row["value"]), row["n_predictions"], row["agrees"]) == (40, "40", "yes")
     row = counted["paper", "below 10 %", "all", "not trained on"]
-    assert (float(row["value"]), row["of"], row["agrees"]) == (24, "24", "yes")
+    assert (float(row["value"]), row["n_predictions"], row["agrees"]) == (24, "24", "yes")
     assert len(read(folder / "predictions.csv")) > 400
     every = [r for r in read(folder / "scores.csv") if r["learned_from"] == "every subset of four"]
     assert {(r["n_subsets"], r["n"]) for r in every} == {("210", str(210 * 6 * 4))}
 
 
 def test_the_searchs_choice_has_no_error_and_costs_its_epochs(planted):
-    (bench,) = benches(read_workloads(*planted(("lenet",), "abcde")))
-    chosen = {"modes": {name: list(mode) for name, mode in bench.workloads["lenet"].modes.items()}}
+    (group,) = board_groups(read_workloads(*planted(("lenet",), "abcde")))
+    chosen = {"modes": {name: list(mode) for name, mode in group.workloads["lenet"].modes.items()}}
     chosen["choices"] = {"paper": {"modes": ["a", "b", "c", "d"]}}
-    rows = {(r["target"], r["fit"], r["learned_from"]): r for r in scores(bench, chosen)}
+    rows = {(r["target"], r["method"], r["learned_from"]): r for r in scores(group, chosen)}
     row = rows["time_s", "paper", "the search's choice: a b c d"]
     assert row["worst_pct"] == pytest.approx(0, abs=1e-6)
     assert (row["n"], row["n_subsets"], row["networks"]) == (1, 1, "lenet")
@@ -61,75 +73,78 @@ def test_the_searchs_choice_has_no_error_and_costs_its_epochs(planted):
 
 def test_errors_stand_beside_the_papers_on_the_same_modes(planted):
     """Recounted for one subset, where each network gives one ratio; power has no paper's model."""
-    (bench,) = benches(read_workloads(*planted(("lenet", "resnet"), "abcdef")))
-    off = bench.workloads["resnet"].observed
+    (group,) = board_groups(read_workloads(*planted(("lenet", "resnet"), "abcdef")))
+    off = group.workloads["resnet"].observed
     off.time_s[:] *= off.modes[:, 2] ** -0.5  # else the paper's model has no error
-    bench.workloads["lenet"].observed.time_s[:] *= off.modes[:, 1] ** -0.5
-    rows = scores(bench, chosen_of(bench, paper="bcde"))
-    said, quartiles = "the search's choice: b c d e", ("low", "median", "high")
-    own = {(r["target"], r["fit"]): r for r in rows if r["learned_from"] == said}
-    assert [own["time_s", "paper"][f"times_paper_{of}"] for of in quartiles] == [1, 1, 1]
-    assert own["power_w", "physical"]["times_paper_median"] is None
-    observed = [of.observed for of in bench.workloads.values()]
-    train = [bench.workloads["lenet"].modes[name] for name in "bcde"]
-    one = split(bench.workloads["lenet"].modes.values(), train)
+    group.workloads["lenet"].observed.time_s[:] *= off.modes[:, 1] ** -0.5
+    rows = scores(group, chosen_of(group, paper="bcde"))
+    said, quartiles = "the search's choice: b c d e", ("q25", "q50", "q75")
+    own = {(r["target"], r["method"]): r for r in rows if r["learned_from"] == said}
+    assert [own["time_s", "paper"][f"error_ratio_to_paper_{q}"] for q in quartiles] == [1, 1, 1]
+    assert own["power_w", "physical"]["error_ratio_to_paper_q50"] is None
+    observed = [of.observed for of in group.workloads.values()]
+    train = [group.workloads["lenet"].modes[name] for name in "bcde"]
+    one = split(group.workloads["lenet"].modes.values(), train)
     papers, ours = (
         [
             np.median(trial.errors_pct)
-            for trial in try_splits(TIME_FITS[fit], observed, [one], "time_s")
+            for trial in cross_validate(METHODS[name], observed, [one])["time_s"]
         ]
-        for fit in ("paper", "log")
+        for name in ("paper", "log")
     )
     ratios = np.divide(ours, papers)
     assert ratios[0] != pytest.approx(ratios[1], rel=0.1)
-    found = [own["time_s", "log"][f"times_paper_{of}"] for of in quartiles]
+    found = [own["time_s", "log"][f"error_ratio_to_paper_{q}"] for q in quartiles]
     assert found == pytest.approx(np.quantile(ratios, [0.25, 0.5, 0.75]))
 
 
 def test_models_on_a_prior_stand_among_them(planted):
-    (bench,) = benches(read_workloads(*planted(("lenet",), "abcde")))
-    modes = {name: list(mode) for name, mode in bench.workloads["lenet"].modes.items()}
+    (group,) = board_groups(read_workloads(*planted(("lenet",), "abcde")))
+    modes = {name: list(mode) for name, mode in group.workloads["lenet"].modes.items()}
     chosen = {"modes": modes, "choices": {}}
 
     def expect(workload):
-        return Priors(lambda modes: 28e3 / modes[:, 2], lambda modes: modes[:, 1] / 100)
+        return {"time_s": lambda m: 28e3 / m[:, 2], "power_w": lambda m: m[:, 1] / 100}
 
     def unknown(workload):
         raise EpochwattError("not simulated")
 
-    fits = {row["fit"] for row in scores(bench, chosen, expect)}
-    assert "on the twin's prior, by construction" in fits
-    assert {row["fit"] for row in scores(bench, chosen, unknown)} < fits
+    rows = scores(group, chosen, expect)
+    on_prior = {row["method"] for row in rows if row["by_construction"]}
+    assert on_prior == {"twin_prior"}
+    assert {row["method"] for row in scores(group, chosen, unknown)} == {
+        row["method"] for row in rows
+    } - on_prior
 
 
 def test_a_network_that_is_not_simulated_is_left_out_of_models_on_a_prior_alone(planted):
-    (bench,) = benches(read_workloads(*planted(("lenet", "resnet"), "abcde")))
+    (group,) = board_groups(read_workloads(*planted(("lenet", "resnet"), "abcde")))
 
     def expect(workload):
         if workload.name == "resnet":
             raise EpochwattError("the simulated boards know no 'resnet'\n  networks: lenet")
-        return Priors(lambda modes: 28e3 / modes[:, 2], lambda modes: modes[:, 1] / 100)
+        return {"time_s": lambda m: 28e3 / m[:, 2], "power_w": lambda m: m[:, 1] / 100}
 
-    rows = scores(bench, chosen_of(bench), expect)
-    found = {(row["networks"], row["left_out"]) for row in rows if "prior" in row["fit"]}
+    rows = scores(group, chosen_of(group), expect)
+    found = {(row["networks"], row["left_out"]) for row in rows if row["by_construction"]}
     assert found == {("lenet", "resnet: the simulated boards know no 'resnet'")}
-    assert {row["target"] for row in rows if "prior" in row["fit"]} == {
+    assert {row["target"] for row in rows if row["by_construction"]} == {
         *("time_s", "power_w", "energy_wh")
     }
-    plain = [row for row in rows if "prior" not in row["fit"]]
-    assert plain == scores(bench, chosen_of(bench))
+    plain = [row for row in rows if not row["by_construction"]]
+    assert plain == scores(group, chosen_of(group))
     assert {(row["networks"], row["left_out"]) for row in plain} == {("lenet resnet", "")}
 
 
 def test_too_few_modes_have_no_score(planted):
-    (bench,) = benches(read_workloads(*planted(("lenet",), "abcd")))
-    modes = {name: list(mode) for name, mode in bench.workloads["lenet"].modes.items()}
-    assert scores(bench, {"modes": modes, "choices": {}}) == []
+    (group,) = board_groups(read_workloads(*planted(("lenet",), "abcd")))
+    modes = {name: list(mode) for name, mode in group.workloads["lenet"].modes.items()}
+    assert scores(group, {"modes": modes, "choices": {}}) == []
 
 
-def chosen_of(bench, **choices):
-    """Return a bench as in power_modes.json."""
-    first = next(iter(bench.workloads.values()))
+def chosen_of(group, **choices):
+    """Return a group as in power_modes.json."""
+    first = next(iter(group.workloads.values()))
     modes = {name: list(mode) for name, mode in first.modes.items()}
     return {"modes": modes, "choices": {name: {"modes": of} for name, of in choices.items()}}
 
@@ -166,7 +181,7 @@ def test_a_network_that_lacks_a_mode_is_left_out_and_named(planted, scored, edit
     assert {row["left_out"] for row in rows} == {"vgg11: no valid epoch 1 or 2 in f"}
 
 
-def test_runs_of_the_2023_scripts_are_a_bench_of_their_own(planted, scored, beside):
+def test_runs_of_the_2023_scripts_are_a_group_of_their_own(planted, scored, beside):
     """Their energy is ten times as high: counted by the wrong models it would be far off."""
 
     def imported(row):
@@ -175,18 +190,18 @@ def test_runs_of_the_2023_scripts_are_a_bench_of_their_own(planted, scored, besi
         row["energy_paper_wh"] = row["energy_paper_wh"] and 10 * float(row["energy_paper_wh"])
 
     folder = scored(*beside(*planted(letters="abcdef"), imported))
-    predictions = [row for row in read(folder / "predictions.csv") if row["fit"] == "paper"]
+    predictions = [row for row in read(folder / "predictions.csv") if is_paper(row)]
     assert max(float(row["mape_pct"]) for row in predictions) < 1e-6
     for row in predictions:
-        assert row["bench"] == str(int(row["run"].endswith("-beside")))
+        assert row["board_group"] == str(int(row["run"].endswith("-beside")))
     counted = [
-        (row["bench"], row["of"])
+        (row["board_group"], row["n_predictions"])
         for row in read(folder / "statistics.csv")
-        if (row["fit"], row["statistic"], row["networks"]) == ("paper", "below 10 %", "all")
-        and row["modes"] == "all"
+        if is_paper(row)
+        and (row["statistic"], row["networks"], row["modes"]) == ("below 10 %", "all", "all")
     ]
     assert counted == [("0", "24"), ("1", "24")]
-    assert {row["bench"] for row in read(folder / "scores.csv")} == {"0", "1"}
+    assert {row["board_group"] for row in read(folder / "scores.csv")} == {"0", "1"}
 
 
 def test_a_network_on_two_data_sets_has_rows_of_both(planted, scored, beside):
@@ -197,15 +212,15 @@ def test_a_network_on_two_data_sets_has_rows_of_both(planted, scored, beside):
         *planted(("lenet", "resnet"), "abcde"), smaller, lambda run: run.startswith("resnet")
     )
     rows = read(scored(*every) / "predictions.csv")
-    assert {(row["bench"], row["model"]) for row in rows} == {("0", "lenet"), ("0", "resnet")}
+    assert {(row["board_group"], row["model"]) for row in rows} == {("0", "lenet"), ("0", "resnet")}
 
 
 def test_chosen_modes_have_rows_where_subsets_are_drawn(planted, beside, monkeypatch):
     """Of 15 subsets three are drawn, and the chosen ones are not among them."""
     monkeypatch.setattr("epochwatt.prediction.evaluation.score_predictions.N_SUBSETS", 3)
-    (bench,) = benches(read_workloads(*planted(("lenet",), "abcdef")))
+    (group,) = board_groups(read_workloads(*planted(("lenet",), "abcdef")))
     for letters in ("abcd", "bcef", "abef", "cdef"):
-        rows = scores(bench, chosen_of(bench, paper=list(letters), designed=list(letters)))
+        rows = scores(group, chosen_of(group, paper=list(letters), designed=list(letters)))
         found = {row["learned_from"]: (row["n_subsets"], row["n"]) for row in rows}
         assert found == {
             "every subset of four": (3, 6),

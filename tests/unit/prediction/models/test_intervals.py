@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from epochwatt.prediction.data.modes import Mode, as_rows
-from epochwatt.prediction.data.observations import of_rows
+from epochwatt.prediction.data.observations import observations_from_rows
+from epochwatt.prediction.evaluation.cross_validation import coverage
 from epochwatt.prediction.evaluation.splits import leave_one_mode_out, random_subsets, split
 from epochwatt.prediction.models.features import POWER, TIME
-from epochwatt.prediction.models.intervals import coverage, draw_spread, fit_nonnegative
+from epochwatt.prediction.models.intervals import draw_spread, fit_nonnegative
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
 from epochwatt.prediction.models.priors import (
     DEVIATION,
@@ -97,7 +98,7 @@ def test_what_differs_among_close_modes_is_each_ones_own(own_sd, own):
     """Twelve modes a few per cent apart, each off by itself: 8 % are ten times the belief."""
     modes = close_modes(12)
     off = own_sd * np.random.default_rng(5).standard_normal(12)
-    seen = of_rows("noisy", modes, 300 * 800 / modes[:, 2] * np.exp(off))
+    seen = observations_from_rows("noisy", modes, 300 * 800 / modes[:, 2] * np.exp(off))
     model = fit_physical_time(seen)
     assert model.own == pytest.approx(own)
 
@@ -108,7 +109,9 @@ def test_noise_of_close_modes_does_not_bend_what_lies_beyond():
     beyond = as_rows([Mode(8, 2000.0, 500.0, 1600.0)])
     for seed in range(5):
         off = 0.08 * np.random.default_rng(seed).standard_normal(12)
-        model = fit_physical_time(of_rows("noisy", modes, 300 * 800 / modes[:, 2] * np.exp(off)))
+        model = fit_physical_time(
+            observations_from_rows("noisy", modes, 300 * 800 / modes[:, 2] * np.exp(off))
+        )
         assert model.predict(beyond)[0] == pytest.approx(480, rel=0.2)
 
 

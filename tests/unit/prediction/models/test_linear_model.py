@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
-from epochwatt.prediction.models.linear_model import from_json, sample_both, time_with_power
-from epochwatt.prediction.models.paper_time import fit_paper_time
+from epochwatt.prediction.models.linear_model import LinearModel
+from epochwatt.prediction.models.paper import fit_paper_time
 from epochwatt.prediction.models.physical import (
     fit_log_time,
     fit_physical_time,
@@ -16,6 +16,7 @@ from epochwatt.prediction.models.physical import (
     fit_time_on_prior,
 )
 from epochwatt.prediction.models.priors import OWN, TIME_WITH_POWER, TIME_WITH_POWER_WEIGHT
+from epochwatt.prediction.models.times_power import sample_both, time_with_power
 
 SHARES = (0.5, 0.25, 0.15, 0.1, 0.0)
 
@@ -24,43 +25,25 @@ def prior(modes):
     return 3e5 / modes[:, 2]
 
 
-@pytest.fixture(params=["paper", "log", "physical", "on prior"])
+@pytest.fixture(params=["paper", "log", "physical"])
 def model(request, plant, efij):
     some = plant(SHARES, deviation=0.02).only(efij)
     fits = {"paper": fit_paper_time, "log": fit_log_time, "physical": fit_physical_time}
-    if request.param == "on prior":
-        return fit_time_on_prior(some, "twin", prior)
     return fits[request.param](some)
 
 
 def test_model_survives_json(model, agx):
     modes = agx.all_modes()[::997]
-    again = from_json(json.loads(json.dumps(model.to_json())), {"twin": prior})
+    again = LinearModel.from_json(json.loads(json.dumps(model.to_json())))
     assert again.predict(modes).tolist() == model.predict(modes).tolist()
     if len(model.draws):
         assert again.sample(modes).tolist() == model.sample(modes).tolist()
     assert again.to_json() == model.to_json()
 
 
-def test_model_on_a_prior_needs_it(plant, efij):
-    data = fit_time_on_prior(plant(SHARES).only(efij), "twin", prior).to_json()
-    with pytest.raises(PredictionError, match="stands on the prior 'twin'; at hand: none"):
-        from_json(data)
-
-
-def test_models_that_were_stored_before_modes_had_a_fifth_number_are_read(plant, modes):
-    model = fit_physical_time(plant(SHARES).only(modes[:4]))
-    data = model.to_json()
-    old = {name: value for name, value in data.items() if name != "own"}
-    old["trained_on"] = [row[:4] for row in data["trained_on"]]
-    assert from_json(old).predict(modes).tolist() == model.predict(modes).tolist()
-
-
-@pytest.mark.parametrize("version", [0, 1, None])
-def test_model_of_another_schema_is_refused(plant, version):
-    data = fit_physical_time(plant(SHARES)).to_json() | {"schema_version": version}
-    with pytest.raises(PredictionError, match="fit it again"):
-        from_json(data)
+def test_model_on_a_prior_is_not_stored(plant, efij):
+    with pytest.raises(PredictionError, match="a model of time_s on a prior cannot be stored"):
+        fit_time_on_prior(plant(SHARES).only(efij), prior).to_json()
 
 
 def test_longer_epochs_draw_less(plant, named):
@@ -114,11 +97,10 @@ def test_interval_of_the_same_model_is_the_same(plant, efij, agx):
     assert ((low <= narrow[0]) & (narrow[1] <= high)).all()
 
 
-def test_paper_states_no_interval(plant, modes):
-    with pytest.raises(PredictionError, match="states no interval"):
-        fit_paper_time(plant(SHARES)).interval(modes)
-    with pytest.raises(PredictionError, match="states no interval"):
-        fit_paper_time(plant(SHARES)).mean(modes)
+def test_paper_has_no_interval_and_is_its_own_mean(plant, modes):
+    model = fit_paper_time(plant(SHARES))
+    assert (model.interval(modes), model.sample(modes)) == (None, None)
+    assert model.mean(modes).tolist() == model.predict(modes).tolist()
 
 
 def test_parts_outside_all_profiled_modes_are_named(plant, efij):
@@ -178,7 +160,7 @@ def test_prior_that_misfits_makes_wide_intervals_elsewhere(plant, modes, efij):
             place = [world.modes.tolist().index(row) for row in rows.tolist()]
             return world.time_s[place] * off[place]
 
-        model = fit_time_on_prior(world.only(efij), "twin", wrong)
+        model = fit_time_on_prior(world.only(efij), wrong)
         low, high = model.interval([mode for mode in modes if mode not in efij])
         widths.append(np.log(high / low))
     assert (widths[1] > 1.5 * widths[0]).all()

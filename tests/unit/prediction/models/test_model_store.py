@@ -5,11 +5,14 @@ import json
 import pytest
 
 from epochwatt.prediction.data.modes import PredictionError
-from epochwatt.prediction.models.model_store import load_fits
+from epochwatt.prediction.models.model_store import load_fitted
+from epochwatt.prediction.registry import load_method
+
+PHYSICAL = load_method("physical")
 
 
 def test_fits_of_all_modes_are_read(planted, models):
-    fits = load_fits(models(*planted(("lenet", "resnet"))))
+    fits = load_fitted(models(*planted(("lenet", "resnet"))), PHYSICAL)
     assert [fit.workload["model"] for fit in fits] == ["lenet", "resnet"]
     first = fits[0]
     assert first.runs == tuple(f"lenet-{letter}" for letter in "abcdefghij")
@@ -21,30 +24,35 @@ def test_fits_of_all_modes_are_read(planted, models):
 
 
 def test_power_is_none_where_it_was_not_measured(planted, models):
-    (fit,) = load_fits(models(*planted(("lenet",), "abcd", energy=False)))
+    (fit,) = load_fitted(models(*planted(("lenet",), "abcd", energy=False)), PHYSICAL)
     assert fit.power is None
 
 
-def test_nothing_fitted_says_what_makes_it(tmp_path):
+def test_method_that_learns_from_four_modes_only_is_refused(tmp_path):
+    with pytest.raises(PredictionError, match="learns from a few modes only") as caught:
+        load_fitted(tmp_path, load_method("paper"))
+    assert caught.value.where == "--method paper"
+
+
+def test_nothing_fitted_names_what_makes_it(tmp_path):
     for backend, profile in (("twin", "host"), ("jetson", "jetson")):
-        with pytest.raises(PredictionError, match="nothing was fitted yet\n  `make run`") as error:
-            load_fits(tmp_path / backend)
+        with pytest.raises(PredictionError, match="is missing: nothing was fitted yet") as caught:
+            load_fitted(tmp_path / backend, PHYSICAL)
         page = tmp_path / backend / "scores.html"
-        assert str(error.value).endswith(
-            f"`.venv/bin/snakemake --profile profiles/{profile} {page}`"
-        )
+        command = f".venv/bin/snakemake --profile profiles/{profile} {page}"
+        assert caught.value.do == f"`make run` or `{command}`"
 
 
-def test_no_workload_of_two_modes_says_so(planted, models):
+def test_no_workload_of_two_modes_is_refused(planted, models):
     paths, modes = planted(("lenet",), "a")
-    with pytest.raises(PredictionError, match="has no fitted model: no workload was run") as error:
-        load_fits(models(paths, modes))
-    assert "DVFS off whose four numbers config/devices/ states\n" in str(error.value)
+    with pytest.raises(PredictionError, match="has no model of method physical: no workload was"):
+        load_fitted(models(paths, modes), PHYSICAL)
 
 
 def test_another_form_is_refused(planted, models, edit_json):
     folder = models(*planted(("lenet",), "ab"))
-    edit_json(folder / "epoch_time.json", lambda told: told.update(schema_version=0))
-    with pytest.raises(PredictionError, match="schema version 0; this program reads 2"):
-        load_fits(folder)
-    assert json.loads((folder / "epoch_energy.json").read_text("utf-8"))["schema_version"] == 2
+    edit_json(folder / "epoch_time.json", lambda content: content.update(schema_version=0))
+    with pytest.raises(PredictionError, match="models of another schema version") as caught:
+        load_fitted(folder, PHYSICAL)
+    assert (caught.value.found, caught.value.allowed) == ("0", "3")
+    assert json.loads((folder / "epoch_energy.json").read_text("utf-8"))["schema_version"] == 3

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from epochwatt.prediction.data.modes import PredictionError, as_rows
-from epochwatt.prediction.data.observations import of_rows
+from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.evaluation.cross_validation import mape_pct
 from epochwatt.prediction.models.features import POWER
-from epochwatt.prediction.models.paper_time import fit_paper_time
+from epochwatt.prediction.models.paper import fit_paper_time
 from epochwatt.prediction.models.physical import (
     fit_log_time,
     fit_physical_time,
@@ -62,7 +62,7 @@ def test_physical_shapes_beat_the_paper_in_a_physical_world(plant, efij):
 def test_power_law_is_met(modes):
     """t = 5000 x cores^-0.2 x CPU^-0.1 x GPU^-0.5 x memory^-0.3."""
     times = 5000 * np.prod(as_rows(modes)[:, :4] ** [-0.2, -0.1, -0.5, -0.3], axis=1)
-    world = of_rows("law", modes, times)
+    world = observations_from_rows("law", modes, times)
     model = fit_log_time(world)
     assert mape_pct(model.predict(world.modes), world.time_s) < 0.1
     assert model.coefficients[1:] == pytest.approx([-0.2, -0.1, -0.5, -0.3], abs=0.02)
@@ -75,8 +75,8 @@ def test_prior_is_kept_up_to_a_common_factor_where_one_mode_was_seen(plant, name
         place = [truth.modes.tolist().index(row) for row in modes.tolist()]
         return truth.time_s[place] / 1.5
 
-    model = fit_time_on_prior(truth.only([named["g"]]), "twin", prior)
-    assert model.prior == "twin"
+    model = fit_time_on_prior(truth.only([named["g"]]), prior)
+    assert model.prior is prior
     assert mape_pct(model.predict(truth.modes), truth.time_s) < 0.1
 
 
@@ -99,7 +99,7 @@ def test_prior_of_the_right_shape_helps(plant, efij):
         observed = replace(truth, time_s=truth.time_s * np.exp(noise)).only(efij)
         prior = prior_of(truth, lambda modes: 0.6)
         fits = (
-            fit_time_on_prior(observed, "twin", prior, n_draws=0),
+            fit_time_on_prior(observed, prior, n_draws=0),
             fit_physical_time(observed, n_draws=0),
             fit_log_time(observed, n_draws=0),
             fit_paper_time(observed),
@@ -114,21 +114,23 @@ def test_error_of_the_prior_in_one_clock_is_corrected_where_it_is_seen(plant):
     """The prior has a factor of GPU clock^0.2 too many: up to 10 % over these modes."""
     truth = plant(SHARES)
     prior = prior_of(truth, lambda modes: (modes[:, 2] / 1e3) ** 0.2)
-    model = fit_time_on_prior(truth, "twin", prior)
+    model = fit_time_on_prior(truth, prior)
     assert mape_pct(prior(truth.modes), truth.time_s) > 4
     assert mape_pct(model.predict(truth.modes), truth.time_s) < 1
 
 
 def test_prior_that_expects_no_time_is_refused(plant):
-    with pytest.raises(PredictionError, match="'twin' expects a time_s of 0"):
-        fit_time_on_prior(plant(SHARES), "twin", lambda modes: np.zeros(len(modes)))
+    with pytest.raises(PredictionError, match="the prior expects a time_s of 0"):
+        fit_time_on_prior(plant(SHARES), lambda modes: np.zeros(len(modes)))
 
 
 @pytest.mark.parametrize("fit", [fit_physical_time, fit_log_time, fit_power])
 def test_one_mode_and_identical_modes_are_refused(named, fit):
-    of = of_rows("lenet", [named["g"]] * 3, [30.0, 31.0, 30.5], [20.0, 21.0, 20.5])
-    with pytest.raises(PredictionError, match=r"lenet: 3 epochs under 1 distinct power mode.*8 co"):
+    of = observations_from_rows("lenet", [named["g"]] * 3, [30.0, 31.0, 30.5], [20.0, 21.0, 20.5])
+    with pytest.raises(PredictionError, match="3 epochs under 1 distinct power mode") as caught:
         fit(of)
+    assert caught.value.where == "lenet"
+    assert caught.value.found.startswith("8 cores, ")
 
 
 def test_power_needs_power(plant):

@@ -17,7 +17,7 @@ from epochwatt.fakeboard.board import make_board
 from epochwatt.prediction.data.modes import as_rows
 from epochwatt.prediction.data.required_runs import needed
 from epochwatt.prediction.models.features import POWER, TIME
-from epochwatt.prediction.models.linear_model import FittedModel
+from epochwatt.prediction.models.linear_model import LinearModel
 from epochwatt.prediction.recommend import recommend
 from epochwatt.study.expand import load_table
 
@@ -41,7 +41,7 @@ def model(target, terms, coefficients, labels=LABELS):
     draws = np.array(coefficients) * SHIFTS
     modes = as_rows([NOMINAL[label] for label in labels])
     told = (target, terms, np.array(coefficients), 5, modes)
-    return FittedModel(*told, draws=draws, spread=np.zeros(len(draws)))
+    return LinearModel(*told, draws=draws, spread=np.zeros(len(draws)))
 
 
 def fitted(labels=LABELS, power=True, **factors):
@@ -57,9 +57,14 @@ def fitted(labels=LABELS, power=True, **factors):
     runs = [f"{name.format(**workload)}-{label}-p1-01234567" for label in labels]
     time = model("time_s", TIME, TIME_COEFFICIENTS, labels).to_json()
     watts = model("power_w", POWER, POWER_COEFFICIENTS, labels).to_json() if power else None
-    return (
-        {"workload": workload, "runs": runs, "all_modes": time},
-        {"runs": runs, "all_modes": watts},
+    return tuple(
+        {
+            "workload": workload,
+            "runs": runs,
+            "fits": [{"method": "physical", "learned_from": "all", "target": name, "model": data}]
+            * (data is not None),
+        }
+        for name, data in (("time_s", time), ("power_w", watts))
     )
 
 
@@ -82,7 +87,7 @@ def store(here):
         for name, rows in zip(
             ("epoch_time.json", "epoch_energy.json"), zip(*workloads, strict=True), strict=True
         ):
-            (folder / name).write_text(json.dumps({"schema_version": 2, "workloads": rows}))
+            (folder / name).write_text(json.dumps({"schema_version": 3, "workloads": rows}))
         return here
 
     return call
@@ -121,7 +126,7 @@ SIMULATED, not measured: a power mode for mobilenet on Jetson AGX Xavier d1
 workload  ssd, 4 workers, batch 16, dvfs off
   also fitted: hdd, 4 workers, batch 16
 asked     least time; power at most 15 W
-models    of 4 profiled modes, 4 runs
+models    physical terms, of 4 profiled modes, 4 runs
 modes     29,232: 8 cores x 29 CPU x 14 GPU x 9 memory clocks, of the table of board kinds
 
 take      8 cores, CPU 806.4, GPU 675.75, memory 1331.2 MHz
@@ -130,7 +135,7 @@ expected 90 % interval budget risk to break it
 epoch s 470.3 LOW to HIGH
 power W 14.96 LOW to HIGH 15 RISK
 energy Wh 1.955 LOW to HIGH
-a mode keeps a budget when it is expected to; for less risk ask for less
+expected values keep the budgets; for a lower risk, set a lower budget
 
 extrapolated: CPU MHz 806.4; profiled are 1190.4 to 2265.6
 extrapolated: GPU MHz 675.75; profiled are 905.25 to 1377
@@ -266,8 +271,9 @@ def test_energy_that_was_not_measured_is_said(words, refused, store):
     store(fitted(power=False))
     asked = words[0] if words[0] in recommend.OPTIONS.values() else "the objective edp"
     said = refused(*ASK, *words)
-    assert "no energy was measured of this workload, or not of every epoch, and " in said
-    assert f"and {asked} needs it\n" in said
+    assert (
+        f"energy was not measured in every epoch of this workload, and {asked} needs it\n" in said
+    )
 
 
 @pytest.mark.parametrize(
@@ -279,10 +285,10 @@ def test_energy_that_was_not_measured_is_said(words, refused, store):
         (("--storage", "tape"), r"--storage is 'tape'\n  allowed: ssd, hdd, sd, emmc"),
         (("--batch-size", "0"), r"'--batch-size': 0 is not in the range x>=1"),
         (("--workers", "-3"), r"'--workers': -3 is not in the range x>=0"),
-        (("--storage", "sd"), r"agx-d1 --storage sd was fitted\n  fitted: ssd, 4 workers"),
+        (("--storage", "sd"), r"agx-d1 --storage sd was fitted\n  found: ssd, 4 workers"),
         (("--device", "host"), r"'host', which is no Jetson board: it has no power modes"),
         (("--backend", "host"), r"'host' is not one of 'jetson', 'fake', 'twin'"),
-        (("--max-power-w", "1"), r"no mode keeps --max-power-w 1\n  the least is [\d.]+ W"),
+        (("--max-power-w", "1"), r"no mode keeps --max-power-w 1\n  allowed: [\d.]+ W or more"),
         (("--max-power-w", "0"), r"'--max-power-w': 0.0 is not in the range x>0"),
         (
             ("--max-power-w", "9", "--max-epoch-s", "230"),
@@ -298,14 +304,14 @@ def test_what_cannot_be_is_refused_with_what_can(words, said, refused, store):
 def test_board_or_network_without_a_model_names_the_modes_to_measure(refused, store):
     store(fitted())
     err = refused(*ASK, "--model", "vgg11")
-    assert "no model of vgg11 on agx-d1 was fitted\n  fitted: mobilenet on agx-d1\n" in err
+    assert "no model of vgg11 on agx-d1 was fitted\n  found: mobilenet on agx-d1\n" in err
     assert len(re.findall(r"^  c[0-9.a-z]+: {cores: ", err, re.M)) == 4
 
 
 def test_other_unit_without_a_model_is_told_which_unit_has_one(refused, store):
     store(fitted(num_workers=0), fitted())
     err = refused("--backend", "twin", "--device", "agx-d2", "--model", "mobilenet")
-    assert "no model of mobilenet on agx-d2 was fitted\n  fitted: mobilenet on agx-d1\n" in err
+    assert "no model of mobilenet on agx-d2 was fitted\n  found: mobilenet on agx-d1\n" in err
 
 
 def paste(here, said):
@@ -323,9 +329,8 @@ def paste(here, said):
 def test_too_few_runs_name_those_to_make(refused, store):
     here = store(fitted("ce"), fitted("ce", num_workers=0))
     err = refused(*ASK, "--workers", "4")
-    assert (
-        "ssd, 4 workers, batch 16, knows 2 power modes; needed: 4 or more\nsimulate: 2 runs" in err
-    )
+    assert "ssd, 4 workers, batch 16, were run\n  found: 2 modes\n  allowed: 4 or more\n" in err
+    assert "  do: simulate 2 runs of 3 epochs\n" in err
     runs = paste(here, err)
     workload = fitted()[0]["workload"]
     assert [{name: run.factors[name] for name in workload} for run in runs] == [workload] * 2
@@ -337,7 +342,7 @@ def test_too_few_runs_name_those_to_make(refused, store):
 def test_runs_of_what_was_not_fitted_are_those_of_the_network_but_for_what_is_asked(refused, store):
     here = store(fitted(num_workers=0, prefetch_factor=None), fitted("cgj", storage="hdd"))
     err = refused(*ASK, "--storage", "sd", "--workers", "8")
-    assert "fitted: ssd, 0 workers, batch 16; hdd, 4 workers, batch 16 (3 modes; 4 needed)\n" in err
+    assert "found: ssd, 0 workers, batch 16; hdd, 4 workers, batch 16 (3 modes; 4 needed)\n" in err
     runs = paste(here, err)
     wanted = fitted(storage="sd", num_workers=8)[0]["workload"]
     assert [{name: run.factors[name] for name in wanted} for run in runs] == [wanted] * 4
@@ -352,7 +357,7 @@ def test_too_few_modes_of_another_workload_are_said_where_it_is_offered(ask, sto
 
 def test_profiled_mode_that_the_tables_lack_is_refused(refused, store):
     time, power = fitted()
-    time["all_modes"]["trained_on"][0] = [8, 1000, 900, 1333, 1]
+    time["fits"][0]["model"]["trained_on"][0] = [8, 1000, 900, 1333, 1]
     store((time, power))
     assert "cpu_mhz: 1000 MHz is no step of this board's clock" in refused(*ASK)
 
@@ -367,11 +372,12 @@ def test_workloads_that_no_option_tells_apart_are_named(refused, store):
 def test_workloads_that_an_option_tells_apart_ask_for_it(refused, store):
     store(fitted(num_workers=1), fitted(num_workers=2))
     err = refused(*ASK)
-    assert "ssd, 1 worker, batch 16\n  ssd, 2 workers, batch 16\n  say which: --workers" in err
+    assert "found: ssd, 1 worker, batch 16; ssd, 2 workers, batch 16\n" in err
+    assert "do: choose by --workers\n" in err
 
 
 def test_without_any_model_the_command_that_makes_them_is_named(refused, here):
-    assert "`make run` makes it" in refused(*ASK)
+    assert "nothing was fitted yet\n  do: `make run` or `" in refused(*ASK)
 
 
 @pytest.mark.parametrize("backend", ["jetson", "fake"])
@@ -383,7 +389,7 @@ def test_without_any_run_of_a_board_the_way_to_make_some_is_named(backend, refus
     (here / "measured" / f"{backend}-agx-d1-mobilenet-ssd-w4-bs16-g-p1-01234567").mkdir(
         parents=True
     )
-    assert f"results/models/{backend}/epoch_time.json is not there" in refused(*words)
+    assert f"results/models/{backend}/epoch_time.json is missing" in refused(*words)
 
 
 def test_backend_has_to_be_stated(capsys):
@@ -484,7 +490,7 @@ def test_mode_that_the_device_file_has_is_called_by_its_name(ask, store, write_e
     nominal = "power_modes:\n  Mine: {cores: 8, cpu_mhz: 806, gpu_mhz: 676, emc_mhz: 1331}\n  #"
     device.write_text(device.read_text().replace("power_modes: #", nominal))
     _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
-    assert "verify: 1 run of 3 epochs. In config/studies.yaml:\n" in out
+    assert "verify: 1 run of 3 epochs\nin config/studies.yaml:\n" in out
     (run,) = paste(here, out)
     assert run.factors["power_mode"] == "Mine"
     told = {"e2e_s": 470.3, "energy_wh": 2.0, "energy_paper_wh": 2.0, "power_scope": "module"}
@@ -521,7 +527,7 @@ def test_verify_looks_at_no_run_of_other_factors(ask, store, write_epochs, other
     here = store(fitted())
     write_run(write_epochs, here, "76543210", 100.0, 0.5, **other)
     _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
-    assert "verify: 1 run of 3 epochs." in out
+    assert "verify: 1 run of 3 epochs\n" in out
     write_run(write_epochs, here, "01234567", 940.6, 1.955)
     _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
     assert f"verify: twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-01234567, 2 epochs" in out
@@ -542,7 +548,7 @@ def test_several_runs_that_no_factor_tells_apart_are_refused(ask, store, write_e
         write_run(write_epochs, here, hash_, 940.6, 1.955)
     status, _, err = ask(*ASK, "--max-power-w", "15", "--verify")
     assert status == 1
-    assert re.search("several runs of the recommended mode: .*-01234567, .*-76543210", err)
+    assert re.search("several runs of the recommended mode\n  found: .*-01234567, .*-76543210", err)
 
 
 def test_verify_of_a_profiled_mode_needs_no_run(ask, store):

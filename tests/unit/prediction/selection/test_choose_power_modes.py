@@ -5,29 +5,33 @@ import json
 
 import pytest
 
-from epochwatt.prediction.data.workloads import benches, read_workloads
+from epochwatt.prediction.data.workloads import board_groups, read_workloads
 from epochwatt.prediction.selection.choose_power_modes import choices, ranked, search_of
 
 
 @pytest.fixture
-def bench(planted):
-    (found,) = benches(read_workloads(*planted()))
+def group(planted):
+    (found,) = board_groups(read_workloads(*planted()))
     return found
 
 
-def test_search_is_the_papers_own(bench):
-    search = search_of(bench)
+def test_search_is_the_papers_own(group):
+    search = search_of(group)
     assert search.networks == ("lenet", "mobilenet", "resnet")
     assert "".join(search.modes) == "abcdefghij"
     assert search.missing == ""
 
 
-def test_four_modes_that_fix_the_planted_world_predict_it_all(bench):
-    search = search_of(bench)
-    found = ranked(bench, search)
-    told = choices(bench, search, found)
+def test_four_modes_that_fix_the_planted_world_predict_it_all(group):
+    search = search_of(group)
+    found = ranked(group, search)
+    told = choices(group, search, found)
     assert told["paper"]["total_s"] == pytest.approx(0, abs=1e-9)
-    assert (told["paper"]["rank"], told["paper"]["of"], told["paper"]["n_fixed"]) == (1, 210, 4)
+    assert (told["paper"]["rank"], told["paper"]["n_subsets"], told["paper"]["n_fixed"]) == (
+        1,
+        210,
+        4,
+    )
     assert told["published"]["modes"] == ["e", "f", "i", "j"]
     assert told["published"]["rank"] >= 1
     assert set(told["left_out"]) == {"lenet", "mobilenet", "resnet"}
@@ -38,10 +42,10 @@ def test_four_modes_that_fix_the_planted_world_predict_it_all(bench):
 
 def test_on_other_setups_all_networks_count(planted):
     paths, modes = planted(("lenet", "vgg11"), "abcdef", setup="own")
-    (bench,) = benches(read_workloads(paths, modes))
-    search = search_of(bench)
+    (group,) = board_groups(read_workloads(paths, modes))
+    search = search_of(group)
     assert (search.networks, "".join(search.modes)) == (("lenet", "vgg11"), "abcdef")
-    assert "published" not in choices(bench, search, ranked(bench, search))
+    assert "published" not in choices(group, search, ranked(group, search))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +54,7 @@ def test_on_other_setups_all_networks_count(planted):
 )
 def test_too_little_for_a_search_is_said_in_the_file(planted, models, networks, letters, said):
     folder = models(*planted(networks, letters))
-    (told,) = json.loads((folder / "power_modes.json").read_text("utf-8"))["benches"]
+    (told,) = json.loads((folder / "power_modes.json").read_text("utf-8"))["board_groups"]
     assert said in told["missing"]
     assert "a search needs 2 networks and 5 modes" in told["missing"]
     assert told["choices"] == {}
@@ -74,30 +78,30 @@ def renamed(row):
 
 def test_two_names_of_one_mode_are_one_mode(planted, beside):
     every = beside(*planted(setup="own"), renamed, lambda run: run.endswith("-d"))
-    (bench,) = benches(read_workloads(*every))
-    search = search_of(bench)
+    (group,) = board_groups(read_workloads(*every))
+    search = search_of(group)
     assert "".join(search.modes) == "abcdefghij"
-    assert choices(bench, search, ranked(bench, search))["paper"]["of"] == 210
+    assert choices(group, search, ranked(group, search))["paper"]["n_subsets"] == 210
 
 
 def test_choice_does_not_hang_on_the_order_of_runs(planted):
     paths, modes = planted()
-    (bench,) = benches(read_workloads(paths[::-1], modes))
-    search = search_of(bench)
+    (group,) = board_groups(read_workloads(paths[::-1], modes))
+    search = search_of(group)
     assert "".join(search.modes) == "abcdefghij"
-    told = choices(bench, search, ranked(bench, search))
+    told = choices(group, search, ranked(group, search))
     assert told["published"]["modes"] == ["e", "f", "i", "j"]
 
 
-def test_file_says_what_each_bench_is_of(planted, models, beside):
+def test_file_says_what_each_group_is_of(planted, models, beside):
     def imported(row):
         row["imported"] = "scripts-2023"
 
     folder = models(*beside(*planted(("lenet", "resnet"), "abcde"), imported))
-    told = json.loads((folder / "power_modes.json").read_text("utf-8"))["benches"]
-    assert [bench["about"]["imported"] for bench in told] == ["", "scripts-2023"]
+    told = json.loads((folder / "power_modes.json").read_text("utf-8"))["board_groups"]
+    assert [group["factors"]["imported"] for group in told] == ["", "scripts-2023"]
     assert told[0]["data"]["resnet"] == {
         **{"dataset": "some", "dataset_source": "official", "dataset_scale": 1.0}
     }
     with open(folder / "power_modes.csv", newline="", encoding="utf-8") as handle:
-        assert {row["bench"] for row in csv.DictReader(handle)} == {"0", "1"}
+        assert {row["board_group"] for row in csv.DictReader(handle)} == {"0", "1"}

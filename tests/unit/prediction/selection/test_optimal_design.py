@@ -8,7 +8,7 @@ import pytest
 from epochwatt.device.board_files import Tables
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Board, Mode, PredictionError, as_rows
-from epochwatt.prediction.data.observations import of_rows
+from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.evaluation.cross_validation import mape_pct
 from epochwatt.prediction.models.features import TIME, design
 from epochwatt.prediction.models.physical import fit_physical_time
@@ -78,7 +78,7 @@ def test_what_is_expected_of_a_choice_comes_true_in_worlds_of_that_kind(agx, agx
         for train in (chosen.modes, efij):
             seen = design(TIME, train, 5) @ coefficients
             seen = seen * np.exp(0.02 * rng.standard_normal(4))
-            model = fit_physical_time(of_rows("w", train, seen), n_draws=0)
+            model = fit_physical_time(observations_from_rows("w", train, seen), n_draws=0)
             told.append(mape_pct(model.predict(modes), rows @ coefficients))
         errors.append(told)
     for average in (np.median, np.mean):

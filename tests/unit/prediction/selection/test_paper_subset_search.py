@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from epochwatt.prediction.data.modes import PredictionError
-from epochwatt.prediction.data.observations import of_rows
+from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.selection.paper_subset_search import (
     common_modes,
     left_out,
@@ -77,7 +77,9 @@ def test_search_equals_scikit_learn_with_uneven_epochs(networks, modes, standard
     n_epochs = [1, 3, 2, 1, 2, 3, 1, 2, 1, 3]
     rows = [mode for mode, n in zip(modes, n_epochs, strict=True) for _ in range(n)]
     mean_s = dict(zip(modes, networks[1].time_s, strict=True))
-    uneven = of_rows("uneven", rows, [mean_s[m] * (1 + 0.02 * rng.normal()) for m in rows])
+    uneven = observations_from_rows(
+        "uneven", rows, [mean_s[m] * (1 + 0.02 * rng.normal()) for m in rows]
+    )
     for subset in rank_subsets([networks[0], uneven], standardise=standardise):
         for of, rmse_s in zip([networks[0], uneven], subset.rmse_s, strict=True):
             train = of.only(subset.modes)

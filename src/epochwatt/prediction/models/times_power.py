@@ -1,0 +1,87 @@
+"""Energy as time x power, of two predictors that know nothing of each other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from epochwatt.prediction.data.modes import Numbers
+from epochwatt.prediction.models.priors import TIME_WITH_POWER, TIME_WITH_POWER_WEIGHT
+from epochwatt.prediction.predictor import ENERGY, LEVEL, Predictor, bounds
+
+
+@dataclass(frozen=True, eq=False)
+class TimesPower(Predictor):
+    """Energy of an epoch, Wh; with intervals where both predictors have them.
+
+    Attributes
+    ----------
+    trained_on : (m, 5), the distinct modes that either learned from
+    time, power : predictors of one workload
+    """
+
+    trained_on: Numbers
+    time: Predictor
+    power: Predictor
+    target: str = ENERGY
+
+    def predict(self, modes: ArrayLike) -> Numbers:
+        """Return the energy in each mode, Wh, shape (n,)."""
+        return self.time.predict(modes) * self.power.predict(modes) / 3600
+
+    def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers] | None:
+        """Return bounds of the energy, Wh, shape (n,) each; None where one has no interval."""
+        samples = sample_both(self.time, self.power, modes)
+        return None if samples is None else bounds(samples[0] * samples[1] / 3600, level)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return both predictors as JSON data."""
+        return {"time": self.time.to_json(), "power": self.power.to_json()}
+
+
+def times_power(predictors: Mapping[str, Predictor]) -> TimesPower:
+    """Return energy from the predictors of `time_s` and `power_w`."""
+    time, power = predictors["time_s"], predictors["power_w"]
+    modes = np.unique(np.concatenate([time.trained_on, power.trained_on]), axis=0)
+    return TimesPower(modes, time, power)
+
+
+def sample_both(
+    time: Predictor, power: Predictor, modes: ArrayLike
+) -> tuple[Numbers, Numbers] | None:
+    """Return what epochs may take, s, and draw, W, in each mode, shape (d, n) each.
+
+    Each column holds the predictor's own sample, in an order that makes longer epochs draw less
+    (Iman and Conover, 1982): the draws of one do not depend on those of the other. None where one
+    has no interval.
+    """
+    seconds, watts = time.sample(modes), power.sample(modes)
+    if seconds is None or watts is None:
+        return None
+    n_draws = min(len(seconds), len(watts))
+    seconds, watts = seconds[:n_draws], watts[:n_draws]
+    normal = np.array([NormalDist().inv_cdf((n + 0.5) / n_draws) for n in range(n_draws)])
+    noise = np.random.default_rng(1).standard_normal(seconds.shape)
+    tied = time_with_power(time, power)
+    wanted = tied * normal[_ranks(seconds)] + np.sqrt(1 - tied**2) * noise
+    return seconds, np.take_along_axis(np.sort(watts, axis=0), _ranks(wanted), axis=0)
+
+
+def time_with_power(time: Predictor, power: Predictor) -> float:
+    """Return the correlation of deviations of time and power: the prior, and what modes show."""
+    left = time.left_over(), power.left_over()
+    if not (len(left[0]) and np.array_equal(time.trained_on, power.trained_on)):
+        return TIME_WITH_POWER
+    size = np.sqrt((left[0] @ left[0]) * (left[1] @ left[1]))
+    if not size > 0:
+        return TIME_WITH_POWER
+    shown, n_modes = float(left[0] @ left[1] / size), len(left[0])
+    whole = TIME_WITH_POWER_WEIGHT * TIME_WITH_POWER + n_modes * shown
+    return whole / (TIME_WITH_POWER_WEIGHT + n_modes)
+
+
+def _ranks(sample: Numbers) -> NDArray[np.intp]:
+    return sample.argsort(axis=0).argsort(axis=0)

@@ -1,0 +1,151 @@
+"""Protocol of prediction methods: a `Method` learns from a few power modes and gives a `Predictor`.
+
+To add a method, write a module with a `Method` and give it a row in `registry.METHODS` or in
+config/predictors.yaml. Jobs, scores, figures and `epochwatt recommend --method` iterate the
+registry; none of them names a method.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from epochwatt.prediction.data.modes import Mode, Numbers
+from epochwatt.prediction.data.observations import Observations
+
+TIME, POWER, ENERGY = "time_s", "power_w", "energy_wh"
+TARGETS = (TIME, POWER, ENERGY)
+
+# Training sets: choices of four modes as power_modes.json names them, and all observed modes
+SEARCHED, STANDARDISED, PUBLISHED = "paper", "paper_standardised", "published"
+DESIGNED, LEFT_OUT, ALL = "designed", "left_out", "all"
+
+Prior = Callable[[Numbers], Numbers]  # modes (n, 5) -> what is expected of them before any run (n,)
+
+LEVEL = 0.9  # of all intervals that are reported
+N_SAMPLES = 400
+
+
+def bounds(sample: Numbers, level: float) -> tuple[Numbers, Numbers]:
+    """Return the central interval of each column of a sample (d, n) that holds `level` of it."""
+    low, high = np.quantile(sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high
+
+
+class Predictor(ABC):
+    """One workload as a method has learned it; subclasses are frozen dataclasses.
+
+    Attributes
+    ----------
+    target : what it predicts, one of `TARGETS`
+    trained_on : (m, 5), the distinct modes it learned from
+    """
+
+    target: str
+    trained_on: Numbers
+
+    @abstractmethod
+    def predict(self, modes: ArrayLike) -> Numbers:
+        """Return the expected value in each mode (n, 5), shape (n,)."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the predictor as JSON data, from which `Method.load` restores it."""
+
+    def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers] | None:
+        """Return bounds that hold an observation with probability `level`; None: not known."""
+        return None
+
+    def sample(self, modes: ArrayLike) -> Numbers | None:
+        """Return what observations in each mode may be, shape (d, n), the same at each call.
+
+        Log-normal, through the bounds of the interval; None where there is no interval.
+        """
+        interval = self.interval(modes, LEVEL)
+        if interval is None:
+            return None
+        low, high = np.log(interval[0]), np.log(interval[1])
+        noise = np.random.default_rng(2).standard_normal((N_SAMPLES, len(low)))
+        sd = (high - low) / (2 * NormalDist().inv_cdf((1 + LEVEL) / 2))
+        return np.asarray(np.exp((low + high) / 2 + sd * noise))
+
+    def some_fits(self, modes: ArrayLike) -> Numbers:
+        """Return what fits that agree with the observations about as well expect, shape (n, d)."""
+        return self.predict(modes)[:, None]
+
+    def mean(self, modes: ArrayLike) -> Numbers:
+        """Return the mean of `some_fits` in each mode, shape (n,).
+
+        A term that the best fit does without is present in other fits that agree about as well. So
+        the best of many modes is less often one that the model merely knows nothing of.
+        """
+        return np.asarray(self.some_fits(modes).mean(1))
+
+    def left_over(self) -> Numbers:
+        """Return independent relative deviations in the m profiled modes; (0,) where not known."""
+        return np.empty(0)
+
+    def extrapolated(self, mode: Mode) -> tuple[str, ...]:
+        """Return which parts of a mode lie outside all that the predictor learned from."""
+        low, high = self.trained_on.min(0), self.trained_on.max(0)
+        return tuple(
+            name
+            for name, value, a, b in zip(Mode._fields, mode, low, high, strict=True)
+            if not a <= value <= b
+        )
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a method may use besides the observations of the workload.
+
+    Attributes
+    ----------
+    target : what to predict, one of the method's `targets`
+    networks : training epochs of the networks on the same board, maybe of this one too
+    prior : what the simulation expects of the target; None: not known
+    intervals : whether intervals will be needed
+    """
+
+    target: str
+    networks: Sequence[Observations] = ()
+    prior: Prior | None = None
+    intervals: bool = True
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to predict; a row of the registry.
+
+    Attributes
+    ----------
+    title : for people
+    targets : what it predicts; where time and power but not energy, energy is their product
+    fit : observations of one workload, without its first epoch -> predictor; raises PredictionError
+    load : JSON data of a predictor -> predictor
+    learns_from : training sets that it is stored for, `ALL` among them if `recommend` may use it
+    needs_prior : whether it works only where the workload can be simulated
+    is_scored : whether it has rows in scores.csv, where all methods learn from the same modes
+    is_paper : whether it is a reading of the paper's method, judged by the paper's criteria
+    name : as the registry has it
+    """
+
+    title: str
+    targets: tuple[str, ...]
+    fit: Callable[[Observations, Context], Predictor]
+    load: Callable[[Mapping[str, Any]], Predictor]
+    learns_from: tuple[str, ...] = (SEARCHED, DESIGNED, ALL)
+    needs_prior: bool = False
+    is_scored: bool = True
+    is_paper: bool = False
+    name: str = ""
+
+    @property
+    def predicts(self) -> tuple[str, ...]:
+        """All targets, in the order of `TARGETS`: energy too where it follows."""
+        follows = {ENERGY} if {TIME, POWER} <= {*self.targets} else set()
+        return tuple(target for target in TARGETS if target in {*self.targets} | follows)

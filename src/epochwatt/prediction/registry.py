@@ -1,0 +1,109 @@
+"""Registry of prediction methods: those of this package and those of config/predictors.yaml.
+
+Methods are named by reference and imported when they are used: scikit-learn takes a second.
+"""
+
+from dataclasses import replace
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from pathlib import Path
+
+from epochwatt.errors import ConfigError
+from epochwatt.prediction.predictor import Method
+from epochwatt.study.config import PredictorRow
+from epochwatt.study.devices import read_rows
+from epochwatt.study.yaml_files import read_yaml
+from epochwatt.training.references import resolve
+
+CONFIG = Path("config/predictors.yaml")
+
+METHODS = {  # name -> module.NAME of a `Method`
+    "paper": "epochwatt.prediction.models.paper.PAPER",
+    "paper_standardised": "epochwatt.prediction.models.paper.STANDARDISED_FEATURES",
+    "paper_observed_time": "epochwatt.prediction.models.paper.OBSERVED_TIME",
+    "paper_four_modes": "epochwatt.prediction.models.paper.FOUR_MODES",
+    "paper_four_modes_observed_time": "epochwatt.prediction.models.paper.FOUR_MODES_OBSERVED_TIME",
+    "log": "epochwatt.prediction.models.physical.LOG",
+    "physical": "epochwatt.prediction.models.physical.PHYSICAL",
+    "twin_prior": "epochwatt.prediction.models.physical.ON_PRIOR",
+    "gaussian_process": "epochwatt.prediction.models.gaussian_process.METHOD",
+    "gradient_boosting": "epochwatt.prediction.models.gradient_boosting.METHOD",
+}
+REFERENCE = "paper"  # what the others are compared with: the published method
+RECOMMENDED = "physical"  # of `epochwatt recommend` where --method is not given
+
+
+def references(root: Path = Path()) -> dict[str, str]:
+    """Return name -> module.NAME of all methods; nothing is imported.
+
+    Raises
+    ------
+    ConfigError : config/predictors.yaml below `root` is wrong, or takes a name of `METHODS`
+    """
+    path = root / CONFIG
+    is_empty = not path.is_file() or read_yaml(path) is None
+    rows = {} if is_empty else read_rows(PredictorRow, path)
+    if taken := sorted(rows.keys() & METHODS.keys()):
+        raise ConfigError(
+            "this name belongs to a method of epochwatt",
+            where=f"{CONFIG}: {taken[0]}",
+            do="give your method another name",
+        )
+    return METHODS | {name: row.method for name, row in rows.items()}
+
+
+def load_method(name: str, root: Path = Path(), option: str = "--method") -> Method:
+    """Return one method, which is imported.
+
+    Parameters
+    ----------
+    name : in the registry
+    root : the checkout
+    option : where the name comes from, for the message
+
+    Raises
+    ------
+    ConfigError : no such method, or its reference leads to none
+    """
+    known = references(root)
+    if name not in known:
+        raise ConfigError(f"unknown method {name!r}", where=option, allowed=list(known))
+    where = f"{CONFIG}: {name}"
+    method = resolve(known[name], where)
+    if not isinstance(method, Method):
+        raise ConfigError(
+            f"{known[name]!r} is no prediction method",
+            where=where,
+            found=type(method).__name__,
+            allowed="an epochwatt.prediction.predictor.Method",
+        )
+    return replace(method, name=name)
+
+
+def load_methods(root: Path = Path()) -> dict[str, Method]:
+    """Return all methods by name, in the order of the tables. Raises as `load_method`."""
+    return {name: load_method(name, root) for name in references(root)}
+
+
+def method_modules() -> list[str]:
+    """Return the modules of `METHODS`: code that jobs depend on without importing it by name."""
+    return sorted({_module(reference) for reference in METHODS.values()})
+
+
+def own_method_files(root: Path = Path()) -> list[str]:
+    """Return the files that methods of one's own rest on: config/predictors.yaml, their modules."""
+    path = root / CONFIG
+    own = [_module(ref) for name, ref in references(root).items() if name not in METHODS]
+    files = [spec.origin for module in own if (spec := _spec(module)) and spec.origin]
+    return [*map(str, [path] if path.is_file() else []), *dict.fromkeys(files)]
+
+
+def _module(reference: str) -> str:
+    return reference.rpartition(".")[0]
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    try:
+        return find_spec(module)
+    except ImportError:  # the job that needs it will say so
+        return None

@@ -1,0 +1,128 @@
+"""The main paper's regressions of epoch time and energy."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from epochwatt.prediction.data.modes import PredictionError, as_rows
+from epochwatt.prediction.data.observations import observations_from_rows
+from epochwatt.prediction.evaluation.cross_validation import mape_pct
+from epochwatt.prediction.models.paper import PaperEnergy, fit_paper_energy, fit_paper_time
+
+SLOPES, CONSTANT = np.array([-3.0, -0.02, -0.1, -0.05]), 500.0
+
+
+@pytest.fixture
+def linear(modes):
+    """Two epochs of each mode in a world that is linear in cores and MHz."""
+    times = as_rows(modes)[:, :4] @ SLOPES + CONSTANT
+    return observations_from_rows("linear", modes * 2, [*times, *times])
+
+
+@pytest.mark.parametrize("standardise", [False, True])
+def test_linear_world_gives_back_its_coefficients_and_no_error(linear, standardise):
+    model = fit_paper_time(linear, standardise)
+    assert model.coefficients == pytest.approx([*SLOPES, CONSTANT], rel=1e-9)
+    assert mape_pct(model.predict(linear.modes), linear.time_s) < 1e-9
+
+
+def test_four_modes_take_the_solution_of_least_norm_after_centring(linear, efij):
+    some = linear.only(efij)
+    model = fit_paper_time(some)
+    features = some.modes[:, :4]
+    centred = features - features.mean(0)
+    least = np.linalg.pinv(centred) @ (some.time_s - some.time_s.mean())
+    assert model.coefficients[:-1] == pytest.approx(least, abs=1e-9)
+    assert model.predict(some.modes) == pytest.approx(some.time_s)
+    assert not np.allclose(least, SLOPES, rtol=0.1)  # the modes leave one direction open
+
+
+def test_unit_of_a_clock_decides_what_four_modes_leave_open(linear, efij, named):
+    some = linear.only(efij)
+    raw, scaled = (fit_paper_time(some, standardise) for standardise in (False, True))
+    assert scaled.predict(some.modes) == pytest.approx(raw.predict(some.modes))
+    other = as_rows([named["a"]])
+    assert abs(scaled.predict(other)[0] - raw.predict(other)[0]) > 1
+
+
+@pytest.mark.parametrize("n_epochs", [1, 5])
+def test_one_mode_or_identical_modes_are_refused(named, n_epochs):
+    of = observations_from_rows("lenet", [named["g"]] * n_epochs, [30.0] * n_epochs)
+    with pytest.raises(PredictionError, match=f"{n_epochs} epochs? under 1 distinct power mode"):
+        fit_paper_time(of)
+
+
+# -- energy ----------------------------------------------------------------------------------------
+ENERGY_SLOPES, ENERGY_CONSTANT = np.array([0.01, 0.0002, 0.0003, 0.0001, 0.006]), -0.5
+
+
+def network(plant, name, shares, whole):
+    """Energy linear in cores, clocks and observed time."""
+    world = plant(shares, whole=whole, name=name)
+    features = np.column_stack([world.modes[:, :4], world.time_s])
+    energy_wh = features @ ENERGY_SLOPES + ENERGY_CONSTANT
+    power_w = 3600 * energy_wh / world.time_s
+    return observations_from_rows(name, world.distinct(), world.time_s, power_w)
+
+
+@pytest.fixture
+def networks(plant):
+    return [
+        network(plant, "one", (0.6, 0.2, 0.1, 0.1, 0), 300.0),
+        network(plant, "two", (0.2, 0.2, 0.4, 0.2, 0), 500.0),
+    ]
+
+
+def test_linear_world_gives_back_its_coefficients_from_observed_times(networks):
+    for observations in networks:
+        model = fit_paper_energy(observations, networks, observed_time=True)
+        expected = pytest.approx([*ENERGY_SLOPES, ENERGY_CONSTANT], rel=1e-6)
+        assert model.coefficients == expected
+        exact = replace(model, time=fit_paper_time(observations))
+        time_s = exact.time.predict(observations.modes)
+        features = np.column_stack([observations.modes[:, :4], time_s])
+        assert exact.predict(observations.modes) == pytest.approx(
+            features @ ENERGY_SLOPES + ENERGY_CONSTANT
+        )
+
+
+def test_predicted_times_train_another_model(networks, efij):
+    models = [fit_paper_energy(of.only(efij), networks) for of in networks]
+    assert models[0].coefficients.tolist() == models[1].coefficients.tolist()
+    assert not np.allclose(models[0].coefficients[:-1], ENERGY_SLOPES, rtol=0.01)
+    residuals = [
+        model.predict(of.modes) - of.energy_wh for model, of in zip(models, networks, strict=True)
+    ]
+    assert np.concatenate(residuals).mean() == pytest.approx(0, abs=1e-9)  # of a least-squares fit
+
+
+def test_four_modes_train_where_they_alone_shall(networks, efij):
+    some = [network.only(efij) for network in networks]
+    models = [
+        fit_paper_energy(some[0], networks, four_modes=True),
+        fit_paper_energy(some[0], some),
+    ]
+    assert models[0].coefficients.tolist() == models[1].coefficients.tolist()
+    assert models[0].trained_on.tolist() == sorted(map(list, efij))
+    assert len(fit_paper_energy(some[0], networks).trained_on) == 10
+
+
+def test_energy_survives_json(networks, efij, modes):
+    model = fit_paper_energy(networks[0].only(efij), networks)
+    again = PaperEnergy.from_json(json.loads(json.dumps(model.to_json())))
+    assert again.predict(modes).tolist() == model.predict(modes).tolist()
+    assert again.networks == ("one", "two")
+
+
+def test_missing_energy_is_refused(networks, plant):
+    without = plant((1, 0, 0, 0, 0), name="three")
+    with pytest.raises(PredictionError, match="no energy was measured in 10 of 10 modes") as caught:
+        fit_paper_energy(networks[0], [*networks, without])
+    assert caught.value.where == "three"
+
+
+def test_no_network_is_refused(networks):
+    with pytest.raises(PredictionError, match="no network"):
+        fit_paper_energy(networks[0], [])
