@@ -111,26 +111,29 @@ def plug_rows(path: str) -> list[dict[str, Any]]:
         with open(path, newline="", encoding="utf-8-sig") as handle:  # a spreadsheet marks it
             rows = list(csv.DictReader(line for line in handle if not line.startswith("#")))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{path} is no table\n  allowed: CSV in UTF-8 ({error})") from error
+        raise ConfigError(f"not a table ({error})", where=path, allowed="CSV in UTF-8") from error
     return [_plug_row(row, f"{path}, row {n}") for n, row in enumerate(rows, 1)]
 
 
 def _plug_row(row: dict[str, Any], where: str) -> dict[str, Any]:
-    wanted = ("device", "instance", "power_mode", "state", "power_w")
-    missing = [key for key in wanted if not row.get(key)]
+    required = ("device", "instance", "power_mode", "state", "power_w")
+    missing = [key for key in required if not row.get(key)]
     if missing:
-        raise ConfigError(f"{where}: {missing[0]} is missing\n  it has to be there: {wanted}")
+        raise ConfigError(f"{missing[0]} is missing", where=where, do=f"enter all of {required}")
     if row["state"] not in PLUG_STATES:
-        raise ConfigError(
-            f"{where}: state is {row['state']!r}\n  allowed: {', '.join(PLUG_STATES)}; state i is "
-            "measured by the board itself"
-        )
+        problem = "unknown state; the board itself measures state i"
+        raise ConfigError(problem, where=where, found=row["state"], allowed=PLUG_STATES)
     try:
         power_w = float(row["power_w"])
     except ValueError:
         power_w = -1.0
     if not 0 <= power_w < math.inf:
-        raise ConfigError(f"{where}: power_w is {row['power_w']!r}\n  allowed: a number >= 0, in W")
+        raise ConfigError(
+            "power_w is no power",
+            where=where,
+            found=row["power_w"],
+            allowed="a number >= 0, in W",
+        )
     place = {key: row[key] for key in ("device", "instance", "power_mode", "state")}
     place["dvfs"] = PLUG_STATES[row["state"]]
     return {**place, "backend": "jetson", "power_scope": "socket", "power_w": power_w}

@@ -94,10 +94,11 @@ def find_runs(pattern: str) -> pd.DataFrame:
     if not paths:
         there = [path.parent.name for path in _own_runs()]
         raise EpochwattError(
-            f"no run is called {pattern!r}, in results/runs\n"
-            f"  there are: {first_of(there) or 'none (`make run` makes them)'}; allowed: the id of "
-            "a run, a pattern of ids in quotes ('twin-nx-*'), or a folder of results with "
-            "runs/RUN/epochs.csv"
+            f"no run matches {pattern!r}",
+            where="results/runs",
+            found=first_of(there) or "no runs (`make run` makes them)",
+            allowed="the id of a run, a pattern of ids in quotes ('twin-nx-*'), or a folder of "
+            "results with runs/RUN/epochs.csv",
         )
     return read_epochs(paths)
 
@@ -173,8 +174,9 @@ def _sides(table: pd.DataFrame, shared: Sequence[str], name: str) -> dict[tuple[
         key = tuple(str(first[factor]) for factor in shared)
         if key in sides:
             raise EpochwattError(
-                f"two runs of {name} have the same factors: {sides[key].run}, {side.run}\n"
-                "  a run has one partner: choose the set so that it holds one of them"
+                f"two runs of {name} have the same factors, and a run has one partner",
+                found=[sides[key].run, side.run],
+                do="choose a set with only one of them",
             )
         sides[key] = side
     return sides

@@ -161,14 +161,16 @@ class TestPlug:
 
     @pytest.mark.parametrize("state", ["i", "v", "II"])
     def test_a_state_that_no_meter_can_tell_is_refused(self, state, plug):
-        with pytest.raises(ConfigError, match=f"state is '{state}'\n  allowed: ii, iii, iv;"):
+        with pytest.raises(ConfigError) as caught:
             plug(f"{HEADER}agx,d1,f,{state},9.5\n")
+        assert (caught.value.found, list(caught.value.allowed)) == (state, ["ii", "iii", "iv"])
 
     @pytest.mark.parametrize("power_w", ["much", "-1", "nan", "inf", "9,5"])
     def test_what_is_no_power_is_refused(self, power_w, plug):
         cell = f'"{power_w}"'
-        with pytest.raises(ConfigError, match=f"power_w is '{power_w}'\n  allowed: a number >= 0"):
+        with pytest.raises(ConfigError, match="power_w is no power") as caught:
             plug(f"{HEADER}agx,d1,f,ii,{cell}\n")
+        assert caught.value.found == power_w
 
 
 @pytest.fixture
@@ -221,5 +223,5 @@ def test_table_that_cannot_be_written_is_a_clear_error(table, tmp_path):
 def test_plug_readings_that_are_no_text_are_refused_with_the_file(tmp_path):
     path = tmp_path / "idle_plug.csv"
     path.write_bytes(b"device\n\xe5\n")
-    with pytest.raises(ConfigError, match=r"idle_plug\.csv is no table"):
+    with pytest.raises(ConfigError, match=r"idle_plug\.csv: not a table"):
         plug_rows(str(path))

@@ -105,8 +105,9 @@ class Job:
         """
         if name not in self.panels:
             raise ConfigError(
-                f"config/plotting.yaml: figures.{self.figure}.panels.{name} is missing\n"
-                "  it has to be there: title, width_in, height_in"
+                f"figures.{self.figure}.panels.{name} is missing",
+                where="config/plotting.yaml",
+                do="add it, with title, width_in and height_in",
             )
         corner_note = corner_note or note(self.runs if runs is None else runs, self.lacking)
         with style.panel(self.style, self.panels[name], corner_note) as opened:

@@ -129,7 +129,8 @@ def colours(palette: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
     missing = [key for key in keys if key not in palette]
     if missing:
         raise ConfigError(
-            f"config/plotting.yaml: palette has no colour for {', '.join(missing)}\n"
-            "  allowed: any matplotlib colour, such as '#0072B2'"
+            f"palette has no colour for {', '.join(missing)}",
+            where="config/plotting.yaml",
+            allowed="any matplotlib colour, such as '#0072B2'",
         )
     return {key: palette[key] for key in keys}

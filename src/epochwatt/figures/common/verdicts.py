@@ -40,8 +40,10 @@ def not_borne_out(ids: Sequence[str], source: Source, root: Path) -> list[str]:
     claims = {claim.id: claim for claim in load_claims(root)}
     if unknown := [name for name in ids if name not in claims]:
         raise ConfigError(
-            f"config/plotting.yaml: claims of a panel name {unknown[0]!r}\n"
-            "  allowed: ids of config/published/takeaways.csv"
+            "claims of a panel name an unknown claim",
+            where="config/plotting.yaml",
+            found=unknown[0],
+            allowed="ids of config/published/takeaways.csv",
         )
     terms = load_terms(root)
     verdicts = evaluate([claims[name] for name in ids], source, terms)
