@@ -23,6 +23,9 @@ TARGETS = (TIME, POWER, ENERGY)
 # Training sets: choices of four modes as power_modes.json names them, and all observed modes
 SEARCHED, STANDARDISED, PUBLISHED = "paper", "paper_standardised", "published"
 DESIGNED, LEFT_OUT, ALL = "designed", "left_out", "all"
+EVERY = "every subset of four"
+
+REFERENCE = "paper"  # the method that the others are compared with: the published one
 
 Prior = Callable[[Numbers], Numbers]  # modes (n, 5) -> what is expected of them before any run (n,)
 

@@ -29,7 +29,6 @@ METHODS = {  # name -> module.NAME of a `Method`
     "gaussian_process": "epochwatt.prediction.models.gaussian_process.METHOD",
     "gradient_boosting": "epochwatt.prediction.models.gradient_boosting.METHOD",
 }
-REFERENCE = "paper"  # what the others are compared with: the published method
 RECOMMENDED = "physical"  # of `epochwatt recommend` where --method is not given
 
 

@@ -8,11 +8,10 @@ import pytest
 
 from epochwatt.errors import ConfigError
 from epochwatt.prediction.evaluation.cross_validation import predictors
-from epochwatt.prediction.predictor import TARGETS
+from epochwatt.prediction.predictor import REFERENCE, TARGETS
 from epochwatt.prediction.registry import (
     METHODS,
     RECOMMENDED,
-    REFERENCE,
     load_method,
     load_methods,
     method_modules,

@@ -14,11 +14,11 @@ from epochwatt.prediction.predictor import (
     ENERGY,
     LEFT_OUT,
     PUBLISHED,
+    REFERENCE,
     SEARCHED,
     STANDARDISED,
     TIME,
 )
-from epochwatt.prediction.registry import REFERENCE
 from epochwatt.prediction.selection.choose_power_modes import (
     PAPER,
     PLACE,

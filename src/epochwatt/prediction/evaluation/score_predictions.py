@@ -32,8 +32,17 @@ from epochwatt.prediction.evaluation.predictions import load_stored, rows_of_wor
 from epochwatt.prediction.evaluation.splits import Split, random_subsets, split
 from epochwatt.prediction.models.model_store import read_models
 from epochwatt.prediction.models.twin_prior import memoised, priors
-from epochwatt.prediction.predictor import DESIGNED, PUBLISHED, SEARCHED, TARGETS, TIME, Method
-from epochwatt.prediction.registry import REFERENCE, load_methods
+from epochwatt.prediction.predictor import (
+    DESIGNED,
+    EVERY,
+    PUBLISHED,
+    REFERENCE,
+    SEARCHED,
+    TARGETS,
+    TIME,
+    Method,
+)
+from epochwatt.prediction.registry import load_methods
 from epochwatt.prediction.selection.choose_power_modes import (
     LEAST_MODES,
     PLACE,
@@ -48,7 +57,6 @@ from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.validation.refits import load_prior_parameters
 
 N_SUBSETS = 210  # all subsets of four of ten modes
-EVERY = "every subset of four"
 CHOSEN = {SEARCHED: "the search's choice", PUBLISHED: "e f i j", DESIGNED: "designed"}
 TWIN_CONFIG = "config/twin"
 CLAIMS, SLACK = "config/claims.yaml", "EPS_PP"  # of the take-aways: one tolerance
