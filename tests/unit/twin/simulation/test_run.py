@@ -319,7 +319,10 @@ def test_work_grows_with_mini_batches_and_not_with_simulated_seconds(twin, facto
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"device": "tx2"}, "know no 'tx2'\n  allowed: boards agx, nx, nano, orin; networks .*lenet"),
+        (
+            {"device": "tx2"},
+            "know no 'tx2'\n  allowed: boards agx, nx, nano, orin; networks .*lenet",
+        ),
         ({"model": "alexnet"}, "know no 'alexnet'"),
         ({"dataset": "svhn"}, "know no 'svhn'.*\n.*data sets mnist, gld23k, cifar10"),
         ({"storage": "tape"}, "'tape' is simulated\n  allowed: ssd, hdd, sd, emmc"),
