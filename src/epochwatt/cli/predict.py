@@ -168,7 +168,9 @@ def what_if(device: str, model: str | None, cold: bool, **options: Any) -> None:
 )
 @click.option("--batch-size", metavar="N", type=COUNT, help="Mini-batch size of the profiled runs.")
 @click.option(
-    "--method", metavar="NAME", help="Prediction method (docs/prediction.md). Default: physical."
+    "--method",
+    metavar="NAME",
+    help="Prediction method (docs/explanation/predictions.md). Default: physical.",
 )
 @click.option(
     "--verify",

@@ -64,14 +64,14 @@ def load_method(name: str, root: Path = Path(), option: str = "--method") -> Met
     ------
     ConfigError : no such method, or its reference leads to none
     """
-    known = references(root)
-    if name not in known:
-        raise ConfigError(f"unknown method {name!r}", where=option, allowed=list(known))
+    names = references(root)
+    if name not in names:
+        raise ConfigError(f"unknown method {name!r}", where=option, allowed=list(names))
     where = f"{CONFIG}: {name}"
-    method = resolve(known[name], where)
+    method = resolve(names[name], where)
     if not isinstance(method, Method):
         raise ConfigError(
-            f"{known[name]!r} is no prediction method",
+            f"{names[name]!r} is no prediction method",
             where=where,
             found=type(method).__name__,
             allowed="an epochwatt.prediction.predictor.Method",
@@ -92,8 +92,8 @@ def method_modules() -> list[str]:
 def own_method_files(root: Path = Path()) -> list[str]:
     """Return the files that methods of one's own rest on: config/predictors.yaml, their modules."""
     path = root / CONFIG
-    own = [_module(ref) for name, ref in references(root).items() if name not in METHODS]
-    files = [spec.origin for module in own if (spec := _spec(module)) and spec.origin]
+    modules = [_module(ref) for name, ref in references(root).items() if name not in METHODS]
+    files = [spec.origin for module in modules if (spec := _spec(module)) and spec.origin]
     return [*map(str, [path] if path.is_file() else []), *dict.fromkeys(files)]
 
 

@@ -74,7 +74,7 @@ class Board(NamedTuple):
         PredictionError : a clock's steps are not known
         """
         steps = self.steps()
-        if empty := [name for name, of in zip(Mode._fields, steps, strict=True) if not len(of)]:
+        if empty := [name for name, s in zip(Mode._fields, steps, strict=True) if not len(s)]:
             raise PredictionError(
                 f"{self.kind}: the steps of {', '.join(empty)} are not known\n"
                 "  needed: the tables of the board itself (`epochwatt doctor` shows them)"
@@ -95,7 +95,7 @@ class Board(NamedTuple):
                 f"{self.n_cores}"
             )
         clocks = zip(Mode._fields[1:4], mode[1:4], self.steps()[1:4], strict=True)
-        steps = (resolve(name, mhz, of.tolist()) for name, mhz, of in clocks)
+        steps = (resolve(name, mhz, table.tolist()) for name, mhz, table in clocks)
         return Mode(mode.cores, *steps)._replace(gpu_share=mode.gpu_share)
 
 

@@ -54,5 +54,5 @@ def _workload(run: Run) -> tuple[Any, ...]:
 
 def _numbers(run: Run) -> list[float]:
     """Return the numbers of a run's mode; without a share of the GPU all of it is on."""
-    told = run.factors["power_mode_settings"]
-    return [*(float(told[name]) for name in MODE_NUMBERS), float(told.get("gpu_share", 1))]
+    settings = run.factors["power_mode_settings"]
+    return [*(float(settings[name]) for name in MODE_NUMBERS), float(settings.get("gpu_share", 1))]

@@ -126,7 +126,9 @@ def predictors(
     fitted = {}
     for target in method.targets:
         if target == TIME or has_power:
-            usable = [of for of in networks if target == TIME or not np.isnan(of.power_w).any()]
+            usable = [
+                rows for rows in networks if target == TIME or not np.isnan(rows.power_w).any()
+            ]
             context = Context(target, usable, (priors or {}).get(target), intervals)
             fitted[target] = method.fit(observations, context)
     if ENERGY not in fitted and {TIME, POWER} <= fitted.keys():

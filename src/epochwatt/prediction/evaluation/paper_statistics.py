@@ -188,11 +188,11 @@ def _of_choice(group: Mapping[str, Any]) -> list[Row]:
     left_out = {f"{LEFT_OUT}: {name}": choice for name, choice in choices[LEFT_OUT].items()}
     searches = {SEARCHED: choices[SEARCHED], STANDARDISED: choices[STANDARDISED], **left_out}
     is_paper = PUBLISHED in choices and group["factors"]["device"] == DEVICE
-    about: Row = {"target": TIME, "method": REFERENCE, "networks": "all", "modes": "all"}
-    about["is_paper"] = True
+    shared: Row = {"target": TIME, "method": REFERENCE, "networks": "all", "modes": "all"}
+    shared["is_paper"] = True
     rows: list[Row] = []
     for learned_from, choice in searches.items():
-        search = {**about, "learned_from": learned_from}
+        search = {**shared, "learned_from": learned_from}
         modes = "".join(choice["modes"])
         row = {**search, "statistic": "chosen modes", "value": modes}
         row["n_subsets"] = choice["n_subsets"]
@@ -202,7 +202,7 @@ def _of_choice(group: Mapping[str, Any]) -> list[Row]:
         rows += [row, {**search, "statistic": "tied within 1 %", "value": " ".join(choice["ties"])}]
     if is_paper:
         choice = choices[PUBLISHED]
-        search = {**about, "learned_from": SEARCHED}
+        search = {**shared, "learned_from": SEARCHED}
         row = {**search, "statistic": f"rank of {EFIJ}", "value": choice["rank"]}
         row |= {"n_subsets": choice["n_subsets"], "published": 1, "published_id": TAKE_AWAY}
         rows.append(row)

@@ -130,7 +130,7 @@ def _priors(
     ----------
     rows : (n, 5), all modes that methods will see: priors are worked out once
     """
-    known: dict[str, Priors] = {}
+    expected: dict[str, Priors] = {}
     missing: dict[str, str] = {}
     for workload in workloads:
         if simulate is None:
@@ -138,10 +138,10 @@ def _priors(
             continue
         try:
             simulated = simulate(workload)
-            known[workload.name] = {t: memoised(prior, rows) for t, prior in simulated.items()}
+            expected[workload.name] = {t: memoised(prior, rows) for t, prior in simulated.items()}
         except EpochwattError as error:  # of a board or network that is not simulated
             missing[workload.name] = str(error).splitlines()[0]
-    return known, missing
+    return expected, missing
 
 
 def scores(
@@ -160,21 +160,21 @@ def scores(
     if len(chosen["modes"]) < LEAST_MODES:
         return []
     modes = named_modes(chosen)
-    incomplete = {name: _incomplete(of, modes) for name, of in group.workloads.items()}
-    workloads = [of for name, of in group.workloads.items() if not incomplete[name]]
+    incomplete = {name: _incomplete(workload, modes) for name, workload in group.workloads.items()}
+    workloads = [w for name, w in group.workloads.items() if not incomplete[name]]
     subsets = _subsets(modes, chosen["choices"])
     splits = list(dict.fromkeys(one for some in subsets.values() for one in some))
-    known, no_prior = _priors(workloads, as_rows(tuple(modes.values())), simulate)
+    expected, no_prior = _priors(workloads, as_rows(tuple(modes.values())), simulate)
     trials: dict[tuple[str, str], list[Trial]] = {}
     left_out: dict[tuple[str, str], str] = {}
     scored = [method for method in methods if method.is_scored]
     for method in scored:
         no_data = incomplete | (no_prior if method.needs_prior else {})
-        observed = [of.observed.only(modes.values()) for of in workloads if not no_data[of.name]]
-        for target, some in cross_validate(method, observed, splits, known).items():
+        observed = [w.observed.only(modes.values()) for w in workloads if not no_data[w.name]]
+        for target, some in cross_validate(method, observed, splits, expected).items():
             trials[target, method.name] = some
         for target in TARGETS:
-            no_energy = {of.name: of.no_energy for of in workloads if target != TIME}
+            no_energy = {w.name: w.no_energy for w in workloads if target != TIME}
             reasons = incomplete | no_energy | (no_prior if method.needs_prior else {})
             shown = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
             left_out[target, method.name] = "; ".join(shown)

@@ -33,7 +33,7 @@ class LinearModel(Predictor):
     trained_on : (m, 5), the distinct modes it was fitted to
     log : whether the sum is the logarithm of the target
     observed : (m,), of each of these modes; empty: predictions are the plain sum
-    own : standard deviation of what is each mode's own, in deviations
+    nugget : standard deviation of what is each mode's own, in deviations
     draws : (d, k), coefficients that fit the observations about as well; empty: no interval
     spread : (d,), relative standard deviation of an observation about the sum, far from all that
         was profiled, of each draw
@@ -47,7 +47,7 @@ class LinearModel(Predictor):
     trained_on: Numbers
     log: bool = False
     observed: Numbers = field(default_factory=lambda: np.empty(0))
-    own: float = OWN
+    nugget: float = OWN
     draws: Numbers = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     spread: Numbers = field(default_factory=lambda: np.empty(0), repr=False)
     prior: Prior | None = field(default=None, repr=False)
@@ -91,7 +91,7 @@ class LinearModel(Predictor):
     @cached_property
     def deviations(self) -> Deviations:
         """How observations deviate from the sum."""
-        return Deviations(self.trained_on, 0.0 if self.prior is None else PRIOR_TILT, self.own)
+        return Deviations(self.trained_on, 0.0 if self.prior is None else PRIOR_TILT, self.nugget)
 
     def _followed(self, rows: Numbers, coefficients: Numbers) -> Numbers:
         """Return by what factor observations nearby lead away from the sum, (n,) or (n, d)."""
@@ -128,7 +128,7 @@ class LinearModel(Predictor):
             "trained_on": self.trained_on.tolist(),
             "log": self.log,
             "observed": self.observed.tolist(),
-            "own": self.own,
+            "nugget": self.nugget,
             "draws": self.draws.tolist(),
             "spread": self.spread.tolist(),
         }
@@ -144,7 +144,7 @@ class LinearModel(Predictor):
             trained_on=as_rows(np.array(data["trained_on"], float)),
             log=bool(data["log"]),
             observed=np.array(data["observed"], float),
-            own=float(data["own"]),
+            nugget=float(data["nugget"]),
             draws=np.array(data["draws"], float),
             spread=np.array(data["spread"], float),
         )

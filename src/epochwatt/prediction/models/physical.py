@@ -95,7 +95,7 @@ def _fit_shares(
         processes=means.processes,
         trained_on=means.modes,
         observed=values,
-        own=deviations.own,
+        nugget=deviations.nugget,
         draws=draws / scale,
         spread=spread,
     )
@@ -171,8 +171,8 @@ def _fit_log(
     white = deviations.whitening()
     fitted = fit_and_draw(fit_free, white @ around, white @ off, mean, sd, n_draws)
 
-    def plain(of: Numbers) -> Numbers:  # without centre and level
-        return np.column_stack([of[:, 0] + level - of @ centre, of[:, 1:]])
+    def plain(rows: Numbers) -> Numbers:  # without centre and level
+        return np.column_stack([rows[:, 0] + level - rows @ centre, rows[:, 1:]])
 
     return LinearModel(
         target=target,
@@ -182,7 +182,7 @@ def _fit_log(
         trained_on=means.modes,
         log=True,
         observed=values,
-        own=deviations.own,
+        nugget=deviations.nugget,
         draws=plain(fitted[1]),
         spread=fitted[2],
         prior=prior,

@@ -28,12 +28,12 @@ class Deviations(NamedTuple):
     ----------
     profiled : (m, 5), the distinct modes it was fitted to
     tilt : standard deviation of the exponents by which it may be off, in deviations
-    own : standard deviation of what is each mode's own, in deviations
+    nugget : standard deviation of what is each mode's own, in deviations
     """
 
     profiled: Numbers
     tilt: float = 0.0
-    own: float = OWN
+    nugget: float = OWN
 
     def whitening(self) -> Numbers:
         """Return what makes deviations in the profiled modes independent, shape (m, m)."""
@@ -47,11 +47,13 @@ class Deviations(NamedTuple):
         """Return the variance that is left where all of the profiled are known, shape (n,)."""
         apart = self._centred(modes)
         whole = 1 + self.tilt**2 * (apart**2).sum(1)
-        told = (self.weights(modes) * self._shared(modes, self.profiled)).sum(1)
-        return np.maximum(whole - told, 0.0) + self.own**2
+        explained = (self.weights(modes) * self._shared(modes, self.profiled)).sum(1)
+        return np.maximum(whole - explained, 0.0) + self.nugget**2
 
     def _among(self) -> Numbers:
-        return self._shared(self.profiled, self.profiled) + self.own**2 * np.eye(len(self.profiled))
+        return self._shared(self.profiled, self.profiled) + self.nugget**2 * np.eye(
+            len(self.profiled)
+        )
 
     def _shared(self, some: Numbers, others: Numbers) -> Numbers:
         """Return the covariance but for what is each mode's own, shape (n, m)."""

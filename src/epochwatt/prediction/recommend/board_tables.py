@@ -89,24 +89,25 @@ def _live(device: Device) -> BoardFiles:
 
 def _recorded(device: Device, runs: Iterable[str], root: Path) -> Board:
     """Return the tables that the last epoch of each run recorded."""
-    found: dict[Board, str] = {}
+    tables_seen: dict[Board, str] = {}
     for run in runs:
         folder = RunFolder(str(root / MEASURED), run)
         for epoch in folder.measured()[-1:]:
             record = files.read_json(os.path.join(folder.epoch_path(epoch), RECORD), _RECORD)
-            found[_of_record(device.board, record["machine"])] = run
-    if not found:
+            tables_seen[_of_record(device.board, record["machine"])] = run
+    if not tables_seen:
         raise PredictionError(
             f"{device.title} is not at hand, and {MEASURED}/ has no record of its runs: its clocks "
             f"are not known here\n  do: ask on the board, or copy its {MEASURED}/ here "
             "(docs/tutorials/jetson.md)"
         )
-    if len(found) > 1:
+    if len(tables_seen) > 1:
         raise PredictionError(
-            f"{device.title}: {' and '.join(found.values())} recorded different tables of clocks\n"
+            f"{device.title}: {' and '.join(tables_seen.values())} recorded different tables of "
+            "clocks\n"
             "  do: ask on the board, which tells its own"
         )
-    return next(iter(found))
+    return next(iter(tables_seen))
 
 
 def _of_record(kind: str, machine: Mapping[str, Any]) -> Board:

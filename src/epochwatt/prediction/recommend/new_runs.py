@@ -36,9 +36,9 @@ def labels(mode: Mode, device: Device, board: Board) -> list[str]:
     device : whose modes are resolved to such steps, too
     board : its tables
     """
-    known = [name for name, row in device.power_modes.items() if _on_steps(row, board) == mode]
+    names = [name for name, row in device.power_modes.items() if _on_steps(row, board) == mode]
     new = f"c{mode.cores:g}cpu{mode.cpu_mhz:g}gpu{mode.gpu_mhz:g}emc{mode.emc_mhz:g}"
-    return known or [new]
+    return names or [new]
 
 
 def _on_steps(row: PowerMode, board: Board) -> Mode | None:

@@ -79,7 +79,7 @@ def _outside(advice: Advice) -> list[str]:
         return ["profiled: the models are fitted to this mode too"]
     lines = []
     for name in advice.recommendation.extrapolated:
-        values = [getattr(known, name) for known in profiled]
+        values = [getattr(mode, name) for mode in profiled]
         lines.append(
             f"extrapolated: {PARTS[name]} {getattr(mode, name):g}; profiled are {min(values):g} to "
             f"{max(values):g}"

@@ -82,11 +82,11 @@ def search_of(group: BoardGroup) -> Search:
     observed = [set(_training(workloads[name]).distinct()) for name in networks]
     shared = set.intersection(*observed) if observed else set()
     named = workloads[networks[0]].modes if networks else {}
-    known = {name: mode for name, mode in named.items() if mode in shared}
-    if group.factors["setup"] == PAPER and set(MODES) <= known.keys():
-        known = {name: known[name] for name in MODES}
-    first = {mode: name for name, mode in reversed(known.items())}
-    modes = {name: mode for name, mode in known.items() if first[mode] == name}
+    common = {name: mode for name, mode in named.items() if mode in shared}
+    if group.factors["setup"] == PAPER and set(MODES) <= common.keys():
+        common = {name: common[name] for name in MODES}
+    first = {mode: name for name, mode in reversed(common.items())}
+    modes = {name: mode for name, mode in common.items() if first[mode] == name}
     enough = len(networks) >= LEAST_NETWORKS and len(modes) >= LEAST_MODES
     present = f"{', '.join(networks) or 'no network'}: {counted(len(modes), 'power modes')}"
     needs = f"a search needs {LEAST_NETWORKS} networks and {LEAST_MODES} modes"

@@ -78,14 +78,14 @@ class Design:
         The whole is the time for one half of the networks and the power for the other; the shorter
         rows end with zeros.
         """
-        rng, found = np.random.default_rng(0), []
+        rng, blocks = np.random.default_rng(0), []
         watts = design(POWER, modes, self.processes) / self.power_scale
         for terms in (self._terms(modes), watts):
             shares = rng.dirichlet(np.ones(terms.shape[1]), N_NETWORKS)
             parts = terms / (terms @ shares.T).T[:, :, None]
             short = max(len(TIME), len(POWER)) - terms.shape[1]
-            found.append(np.pad(parts, [(0, 0), (0, 0), (0, short)]))
-        return np.concatenate(found)
+            blocks.append(np.pad(parts, [(0, 0), (0, 0), (0, short)]))
+        return np.concatenate(blocks)
 
     def _terms(self, modes: Numbers) -> Numbers:
         return design(TIME, modes, self.processes) / self.scale
@@ -110,7 +110,7 @@ def board_design(board: Board, processes: int = PROCESSES) -> Design:
     strongest = board.all_modes()[-1:]
     short = short_of_cores(strongest, processes)
     at_best, at_shortage = (design(TIME, modes, processes)[0] for modes in (strongest, short))
-    steps = Columns(*(_thinned(of) for of in board.steps()))
+    steps = Columns(*(_thinned(values) for values in board.steps()))
     candidates = np.stack(np.meshgrid(*steps, indexing="ij"), -1).reshape(-1, N_PARTS)
     scale = np.where(at_best > 0, at_best, at_shortage)
     power_scale = design(POWER, strongest, processes)[0]
@@ -145,8 +145,8 @@ def choose_modes(
     if n_modes < 1:
         raise PredictionError(f"{n_modes} modes to choose; allowed: one or more")
     profiled = as_rows([design.board.resolve(mode) for mode in already])
-    known = (design.candidates[:, None] == profiled).all(-1).any(-1)
-    candidates = design.candidates[~known]
+    is_profiled = (design.candidates[:, None] == profiled).all(-1).any(-1)
+    candidates = design.candidates[~is_profiled]
     cost, limit = design.times(candidates), np.inf if max_cost is None else max_cost
     order = np.argsort(cost, kind="stable")
     least = float(cost[order[:n_modes]].sum())
@@ -158,14 +158,14 @@ def choose_modes(
     n_short = max(n_modes, int((cost <= limit / n_modes).sum()))
     rng = np.random.default_rng(0)
     starts = [rng.choice(order[:n_short], n_modes, replace=False) for _ in range(N_STARTS)]
-    apart = np.stack([_open(distances(candidates, each[None])) for each in candidates])
+    apart = np.stack([_open(distances(candidates, row[None])) for row in candidates])
     before = _open(distances(candidates, profiled)) if already else np.full_like(cost, apart.max())
     rows = design.rows(profiled), design.rows(candidates)
     search = _Search(*rows, apart, before, cost, limit)
     chosen = min((search.exchange(start) for start in starts), key=search.left_open)
     modes = tuple(Mode(*row) for row in candidates[chosen].tolist())
-    told = design.plan([*already, *modes])
-    return Plan(modes, float(cost[chosen].sum()), told.expected_sd_pct)
+    plan = design.plan([*already, *modes])
+    return Plan(modes, float(cost[chosen].sum()), plan.expected_sd_pct)
 
 
 @dataclass(frozen=True, eq=False)

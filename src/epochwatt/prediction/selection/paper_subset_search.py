@@ -54,12 +54,12 @@ def rank_subsets(
     common = common_modes(observations, size)
     places = np.array(list(combinations(range(len(common)), size)))
     rmse_s = np.stack(
-        [_rmse_s(of.only(common), common, places, standardise) for of in observations]
+        [_rmse_s(rows.only(common), common, places, standardise) for rows in observations]
     )
     order = np.argsort(rmse_s.sum(0), kind="stable")
     return [
-        Subset(tuple(common[place] for place in places[n]), tuple(of), sum(of))
-        for n, of in zip(order.tolist(), rmse_s.T[order].tolist(), strict=True)
+        Subset(tuple(common[place] for place in places[n]), tuple(rmse), sum(rmse))
+        for n, rmse in zip(order.tolist(), rmse_s.T[order].tolist(), strict=True)
     ]
 
 
@@ -76,14 +76,14 @@ def _rmse_s(
     observations : under `modes` and no other
     places : (s, size), each subset's places in `modes`
     """
-    own = [observations.only([mode]).time_s for mode in modes]
-    rows, mean_s = plain(modes), np.array([time_s.mean() for time_s in own])
-    n_epochs = np.array([float(len(time_s)) for time_s in own])
+    times_s = [observations.only([mode]).time_s for mode in modes]
+    rows, mean_s = plain(modes), np.array([time_s.mean() for time_s in times_s])
+    n_epochs = np.array([float(len(time_s)) for time_s in times_s])
     coefficients, intercepts = least_norm(
         rows[places], mean_s[places], n_epochs[places], standardise
     )
     errors_s = coefficients @ rows.T + intercepts[:, None] - mean_s
-    within = sum(float(((time_s - time_s.mean()) ** 2).sum()) for time_s in own)
+    within = sum(float(((time_s - time_s.mean()) ** 2).sum()) for time_s in times_s)
     return np.sqrt((errors_s**2 @ n_epochs + within) / n_epochs.sum())
 
 
@@ -99,9 +99,11 @@ def left_out(ranked: Sequence[Subset], place: int) -> list[Subset]:
 
 def common_modes(observations: Sequence[Observations], least: int) -> tuple[Mode, ...]:
     """Return the modes that every network was observed under. Raises PredictionError."""
-    shared = set.intersection(*(set(of.distinct()) for of in observations)) if observations else ()
+    shared = (
+        set.intersection(*(set(rows.distinct()) for rows in observations)) if observations else ()
+    )
     if len(shared) < least:
-        names = ", ".join(of.workload for of in observations) or "no network"
+        names = ", ".join(rows.workload for rows in observations) or "no network"
         raise PredictionError(
             f"{names}: {counted(len(shared), 'power modes')} in common\n  needed: {least} or more"
         )

@@ -100,7 +100,7 @@ def test_what_differs_among_close_modes_is_each_ones_own(own_sd, own):
     off = own_sd * np.random.default_rng(5).standard_normal(12)
     seen = observations_from_rows("noisy", modes, 300 * 800 / modes[:, 2] * np.exp(off))
     model = fit_physical_time(seen)
-    assert model.own == pytest.approx(own)
+    assert model.nugget == pytest.approx(own)
 
 
 def test_noise_of_close_modes_does_not_bend_what_lies_beyond():
