@@ -12,7 +12,7 @@ from epochwatt.claims.tolerances import Terms
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.workloads import board_groups, workloads_of
 from epochwatt.prediction.evaluation.paper_procedure import paper_procedure
-from epochwatt.prediction.predictor import ENERGY, REFERENCE, SEARCHED, TIME
+from epochwatt.prediction.names import ENERGY, REFERENCE, SEARCHED, TIME
 from epochwatt.prediction.selection.choose_power_modes import PAPER
 from epochwatt.records import files
 from epochwatt.twin.calibration.closed_form_rows import runs_of

@@ -16,16 +16,7 @@ from numpy.typing import ArrayLike
 
 from epochwatt.prediction.data.modes import Mode, Numbers
 from epochwatt.prediction.data.observations import Observations
-
-TIME, POWER, ENERGY = "time_s", "power_w", "energy_wh"
-TARGETS = (TIME, POWER, ENERGY)
-
-# Training sets: choices of four modes as power_modes.json names them, and all observed modes
-SEARCHED, STANDARDISED, PUBLISHED = "paper", "paper_standardised", "published"
-DESIGNED, LEFT_OUT, ALL = "designed", "left_out", "all"
-EVERY = "every subset of four"
-
-REFERENCE = "paper"  # the method that the others are compared with: the published one
+from epochwatt.prediction.names import ALL, DESIGNED, ENERGY, POWER, SEARCHED, TARGETS, TIME
 
 Prior = Callable[[Numbers], Numbers]  # modes (n, 5) -> what is expected of them before any run (n,)
 

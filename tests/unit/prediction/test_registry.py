@@ -8,7 +8,7 @@ import pytest
 
 from epochwatt.errors import ConfigError
 from epochwatt.prediction.evaluation.cross_validation import predictors
-from epochwatt.prediction.predictor import REFERENCE, TARGETS
+from epochwatt.prediction.names import REFERENCE, TARGETS
 from epochwatt.prediction.registry import (
     METHODS,
     RECOMMENDED,

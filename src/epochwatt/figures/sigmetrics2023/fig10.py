@@ -22,7 +22,7 @@ from epochwatt.figures.common.bars import Bar, draw_missing, marked_row, positio
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.runs import Number, RunData
 from epochwatt.figures.sigmetrics2023.fig09 import groups_of
-from epochwatt.prediction.predictor import REFERENCE, SEARCHED
+from epochwatt.prediction.names import REFERENCE, SEARCHED
 from epochwatt.published.numbers import MEANT_EPOCHS, load_published
 
 NOT_PREDICTED = "no model was fitted"

@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.tables.scores import TRUE
-from epochwatt.prediction.predictor import EVERY, REFERENCE, TARGETS
+from epochwatt.prediction.names import EVERY, REFERENCE, TARGETS
 from epochwatt.text import origin
 
 STYLE = "config/paper.mplstyle"

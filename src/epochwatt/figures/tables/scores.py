@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from epochwatt.prediction.predictor import REFERENCE
+from epochwatt.prediction.names import REFERENCE
 from epochwatt.templates import render
 from epochwatt.text import counted, origin
 

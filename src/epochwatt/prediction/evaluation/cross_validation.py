@@ -11,16 +11,8 @@ from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.splits import Split
 from epochwatt.prediction.models.times_power import times_power
-from epochwatt.prediction.predictor import (
-    ENERGY,
-    LEVEL,
-    POWER,
-    TIME,
-    Context,
-    Method,
-    Predictor,
-    Prior,
-)
+from epochwatt.prediction.names import ENERGY, POWER, TIME
+from epochwatt.prediction.predictor import LEVEL, Context, Method, Predictor, Prior
 from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS
 
 Priors = Mapping[str, Prior]  # target -> what is expected before any run

@@ -18,7 +18,8 @@ from epochwatt.prediction.data.workloads import (
     read_workloads,
 )
 from epochwatt.prediction.models.model_store import SCHEMA_VERSION, read_models
-from epochwatt.prediction.predictor import ALL, LEFT_OUT, SEARCHED, Context, Method
+from epochwatt.prediction.names import ALL, LEFT_OUT, SEARCHED
+from epochwatt.prediction.predictor import Context, Method
 from epochwatt.prediction.registry import load_methods
 from epochwatt.prediction.selection.choose_power_modes import named_modes
 from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from epochwatt.prediction.data.modes import Mode
-from epochwatt.prediction.predictor import (
+from epochwatt.prediction.names import (
     ENERGY,
     LEFT_OUT,
     PUBLISHED,

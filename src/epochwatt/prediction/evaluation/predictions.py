@@ -15,7 +15,8 @@ from epochwatt.prediction.data.workloads import ProfiledWorkload
 from epochwatt.prediction.evaluation.cross_validation import mape_pct
 from epochwatt.prediction.models.model_store import ENERGY_FILE, TIME_FILE, read_models
 from epochwatt.prediction.models.times_power import times_power
-from epochwatt.prediction.predictor import ALL, ENERGY, POWER, TIME, Method, Predictor
+from epochwatt.prediction.names import ALL, ENERGY, POWER, TIME
+from epochwatt.prediction.predictor import Method, Predictor
 from epochwatt.published.numbers import MEANT_EPOCHS
 
 _PLACE = ("backend", "setup", "device", "instance", "model", "storage", "num_workers", "batch_size")

@@ -32,7 +32,7 @@ from epochwatt.prediction.evaluation.predictions import load_stored, rows_of_wor
 from epochwatt.prediction.evaluation.splits import Split, random_subsets, split
 from epochwatt.prediction.models.model_store import read_models
 from epochwatt.prediction.models.twin_prior import memoised, priors
-from epochwatt.prediction.predictor import (
+from epochwatt.prediction.names import (
     DESIGNED,
     EVERY,
     PUBLISHED,
@@ -40,8 +40,8 @@ from epochwatt.prediction.predictor import (
     SEARCHED,
     TARGETS,
     TIME,
-    Method,
 )
+from epochwatt.prediction.predictor import Method
 from epochwatt.prediction.registry import load_methods
 from epochwatt.prediction.selection.choose_power_modes import (
     LEAST_MODES,

@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike
 from epochwatt.prediction.data.modes import Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.models.features import LOGS, design
-from epochwatt.prediction.predictor import LEVEL, POWER, TIME, Context, Method, Predictor
+from epochwatt.prediction.names import POWER, TIME
+from epochwatt.prediction.predictor import LEVEL, Context, Method, Predictor
 
 SLOPE = 0.5  # standard deviation of each exponent of the power law: physics has them up to one
 DEVIATION = (0.02, 0.5)  # bounds of the standard deviation of the smooth part, relative

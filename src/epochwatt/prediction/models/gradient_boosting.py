@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from epochwatt.prediction.data.modes import Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.models.features import LOGS, design
-from epochwatt.prediction.predictor import POWER, TIME, Context, Method, Predictor
+from epochwatt.prediction.names import POWER, TIME
+from epochwatt.prediction.predictor import Context, Method, Predictor
 
 N_TREES, RATE, DEPTH = 12, 0.45, 2  # the training modes are met to 0.55^12: a part in a thousand
 LEAST_MODES = 2

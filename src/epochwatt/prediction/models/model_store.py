@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt.prediction.data.modes import PredictionError
-from epochwatt.prediction.predictor import ALL, POWER, TIME, Method, Predictor
+from epochwatt.prediction.names import ALL, POWER, TIME
+from epochwatt.prediction.predictor import Method, Predictor
 from epochwatt.records import files
 
 TIME_FILE, ENERGY_FILE = "epoch_time.json", "epoch_energy.json"

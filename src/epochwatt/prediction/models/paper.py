@@ -25,17 +25,8 @@ from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.models.features import PLAIN, plain
 from epochwatt.prediction.models.linear_model import LinearModel
 from epochwatt.prediction.models.min_norm import least_norm
-from epochwatt.prediction.predictor import (
-    ENERGY,
-    LEFT_OUT,
-    PUBLISHED,
-    SEARCHED,
-    STANDARDISED,
-    TIME,
-    Context,
-    Method,
-    Predictor,
-)
+from epochwatt.prediction.names import ENERGY, LEFT_OUT, PUBLISHED, SEARCHED, STANDARDISED, TIME
+from epochwatt.prediction.predictor import Context, Method, Predictor
 
 
 def fit_paper_time(observations: Observations, standardise: bool = False) -> LinearModel:

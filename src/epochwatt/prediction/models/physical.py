@@ -26,9 +26,10 @@ from epochwatt.prediction.models.priors import (
     SHARE_SD,
     TIME_SHARES,
 )
-from epochwatt.prediction.predictor import POWER as POWER_W
-from epochwatt.prediction.predictor import SEARCHED, Context, Method, Prior
-from epochwatt.prediction.predictor import TIME as TIME_S
+from epochwatt.prediction.names import POWER as POWER_W
+from epochwatt.prediction.names import SEARCHED
+from epochwatt.prediction.names import TIME as TIME_S
+from epochwatt.prediction.predictor import Context, Method, Prior
 
 LEAST_MODES = 2
 

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from epochwatt.prediction.data.modes import Numbers
 from epochwatt.prediction.models.priors import TIME_WITH_POWER, TIME_WITH_POWER_WEIGHT
-from epochwatt.prediction.predictor import ENERGY, LEVEL, Predictor, bounds
+from epochwatt.prediction.names import ENERGY
+from epochwatt.prediction.predictor import LEVEL, Predictor, bounds
 
 
 @dataclass(frozen=True, eq=False)

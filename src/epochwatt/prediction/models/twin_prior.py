@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
-from epochwatt.prediction.predictor import POWER, TIME, Prior
+from epochwatt.prediction.names import POWER, TIME
+from epochwatt.prediction.predictor import Prior
 from epochwatt.twin.inputs.numbers import Array
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, epoch

@@ -13,7 +13,8 @@ from epochwatt.prediction.data.modes import Board, Mode, Numbers, PredictionErro
 from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.residual_gp import distances
 from epochwatt.prediction.models.times_power import sample_both
-from epochwatt.prediction.predictor import LEVEL, POWER, TIME, Predictor, bounds
+from epochwatt.prediction.names import POWER, TIME
+from epochwatt.prediction.predictor import LEVEL, Predictor, bounds
 from epochwatt.prediction.selection.optimal_design import board_design, choose_modes
 from epochwatt.text import counted
 

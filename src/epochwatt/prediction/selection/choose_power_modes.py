@@ -26,7 +26,7 @@ from epochwatt.prediction.data.workloads import (
     read_workloads,
 )
 from epochwatt.prediction.models.model_store import SCHEMA_VERSION
-from epochwatt.prediction.predictor import DESIGNED, LEFT_OUT, PUBLISHED, SEARCHED, STANDARDISED
+from epochwatt.prediction.names import DESIGNED, LEFT_OUT, PUBLISHED, SEARCHED, STANDARDISED
 from epochwatt.prediction.selection.optimal_design import board_design, choose_modes
 from epochwatt.prediction.selection.paper_subset_search import (
     N_EPOCHS,

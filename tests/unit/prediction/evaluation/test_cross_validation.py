@@ -19,7 +19,8 @@ from epochwatt.prediction.evaluation.splits import leave_one_mode_out, random_su
 from epochwatt.prediction.models.features import POWER
 from epochwatt.prediction.models.paper import fit_paper_time
 from epochwatt.prediction.models.physical import fit_physical_time, fit_power
-from epochwatt.prediction.predictor import TARGETS, Method
+from epochwatt.prediction.names import TARGETS
+from epochwatt.prediction.predictor import Method
 from epochwatt.prediction.registry import load_methods
 
 SCORED = {name: method for name, method in load_methods().items() if method.is_scored}
