@@ -61,7 +61,7 @@ def check_claims(
     """
     claims, terms = load_claims(root), load_terms(root)
     rows, idle_rows = with_clocks(read_rows(epochs), records), read_idle(idle)
-    folders = [Path(each).parent for each in predictions]
+    folders = [Path(path).parent for path in predictions]
     predicted = {folder.name: read_predictions(str(folder), terms) for folder in folders}
     findings: list[ClaimRow] = []
     for backend in backends:

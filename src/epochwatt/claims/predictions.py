@@ -87,10 +87,10 @@ def predicted(rows: Iterable[Row], modes: Modes, terms: Terms) -> Predictions:
     return predictions
 
 
-def _is_meant(about: Mapping[str, Any], terms: Terms) -> bool:
+def _is_meant(factors: Mapping[str, Any], terms: Terms) -> bool:
     """Return whether predicates of a prediction mean these runs: of the paper, by its defaults."""
-    wanted = terms.factors(str(about["device"]), "", {})
+    wanted = terms.factors(str(factors["device"]), "", {})
     same = ("instance", "storage", "num_workers", "batch_size", "cache_policy")
-    alike = all(str(about[k]) == str(wanted[k]) for k in same)
-    as_large = float(about["dataset_scale"]) == float(wanted["dataset_scale"])
-    return about["setup"] == PAPER and alike and as_large
+    alike = all(str(factors[k]) == str(wanted[k]) for k in same)
+    as_large = float(factors["dataset_scale"]) == float(wanted["dataset_scale"])
+    return factors["setup"] == PAPER and alike and as_large

@@ -90,18 +90,18 @@ def check_medium(path: str, mount: str, block_device: str, root: str = "/") -> N
     """
     medium = medium_of(path, root)
     name = medium.device or medium.source or "an unknown medium"
-    found = "{} ({}, mounted at {})".format(name, medium.transport, medium.mount or "?")
+    actual = "{} ({}, mounted at {})".format(name, medium.transport, medium.mount or "?")
     if mount and os.path.realpath(mount) != medium.mount:
         raise BoardError(
             "{} is on another medium than its row; nothing was measured".format(path),
-            found=found,
+            found=actual,
             allowed="`mount` in config/devices/: {}".format(mount),
             do="mount the medium there, or correct the configuration",
         )
     if block_device and not medium.device.startswith(block_device):
         raise BoardError(
             "{} is on another medium than its row; nothing was measured".format(path),
-            found=found,
+            found=actual,
             allowed="`block_device` in config/devices/: {}".format(block_device),
             do="move the data set, or correct the configuration",
         )

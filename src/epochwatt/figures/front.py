@@ -60,25 +60,26 @@ def front_rows(advice: Advice, root: Path = Path()) -> list[dict[str, Any]]:
     These have beside what is expected what was observed, where their runs are below `root`.
     """
     fit, chosen = advice.fitted, advice.recommendation
-    about = {name: fit.workload[name] for name in ("backend", "device", "instance", "model")}
-    about |= {"origin": ORIGINS[advice.request.backend], "method": advice.method.name}
+    place = {name: fit.workload[name] for name in ("backend", "device", "instance", "model")}
+    place |= {"origin": ORIGINS[advice.request.backend], "method": advice.method.name}
     rows = [
-        _row("front", of.mode, of.epoch_s, of.power_w, of.energy_wh, about) for of in chosen.front
+        _row("front", plan.mode, plan.epoch_s, plan.power_w, plan.energy_wh, place)
+        for plan in chosen.front
     ]
-    expected = {name: of.value for name, of in chosen.estimates.items()}
+    expected = {name: estimate.value for name, estimate in chosen.estimates.items()}
     bounds = {
-        f"{name}_{end}": _rounded(getattr(of, end))
-        for name, of in chosen.estimates.items()
+        f"{name}_{end}": _rounded(getattr(estimate, end))
+        for name, estimate in chosen.estimates.items()
         for end in ("low", "high")
     }
-    rows.append(_row("recommended", chosen.mode, **expected, about=about) | bounds)
+    rows.append(_row("recommended", chosen.mode, **expected, place=place) | bounds)
     if fit.power is not None:
         times, powers = fit.time.mean(advice.profiled), fit.power.mean(advice.profiled)
         seen = profiled_means(advice, root)
         for mode, s, w in zip(advice.profiled, times.tolist(), powers.tolist(), strict=True):
-            own = {name: _rounded(value) for name, value in seen.get(mode, {}).items()}
-            observed = {f"observed_{name}": own.get(name, "") for name in SEEN}
-            rows.append(_row("profiled", mode, s, w, s * w / 3600, about) | observed)
+            observed_here = {name: _rounded(value) for name, value in seen.get(mode, {}).items()}
+            observed = {f"observed_{name}": observed_here.get(name, "") for name in SEEN}
+            rows.append(_row("profiled", mode, s, w, s * w / 3600, place) | observed)
     return rows
 
 
@@ -88,7 +89,7 @@ def _rounded(value: float | None) -> float | str:
 
 
 def _row(
-    what: str, mode: Mode, epoch_s: float, power_w: float, energy_wh: float, about: dict[str, Any]
+    what: str, mode: Mode, epoch_s: float, power_w: float, energy_wh: float, place: dict[str, Any]
 ) -> dict[str, Any]:
     numbers = {
         "epoch_s": _rounded(epoch_s),
@@ -96,7 +97,7 @@ def _row(
         "energy_wh": _rounded(energy_wh),
     }
     clocks = mode._asdict() | {"cores": int(mode.cores)}
-    return {**about, "what": what, **clocks, **numbers}
+    return {**place, "what": what, **clocks, **numbers}
 
 
 def _draw(axes: Axes, advice: Advice, rows: list[dict[str, Any]], palette: dict[str, str]) -> None:
@@ -157,7 +158,7 @@ def _draw_budgets(axes: Axes, budgets: Mapping[str, float], colour: str) -> None
     wh, s = axes.get_xlim(), axes.get_ylim()
     for name, most in budgets.items():
         line = {
-            "power_w": (wh, [3600 * of / most for of in wh]),
+            "power_w": (wh, [3600 * energy_wh / most for energy_wh in wh]),
             "epoch_s": (wh, (most, most)),
             "energy_wh": ((most, most), s),
         }[name]
@@ -165,8 +166,8 @@ def _draw_budgets(axes: Axes, budgets: Mapping[str, float], colour: str) -> None
             min(drawn) <= high and max(drawn) >= low
             for drawn, (low, high) in zip(line, (wh, s), strict=True)
         )
-        told = f"budget: {most:g} {UNITS[name]}" + ("" if is_there else " (outside)")
+        label = f"budget: {most:g} {UNITS[name]}" + ("" if is_there else " (outside)")
         look: dict[str, Any] = {"color": colour, "linestyle": (0, DASHES[name]), "zorder": 1}
-        axes.plot(*line, label=told, **look)
+        axes.plot(*line, label=label, **look)
     axes.set_xlim(wh)
     axes.set_ylim(s)

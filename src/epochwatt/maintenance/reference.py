@@ -52,13 +52,15 @@ def pages(root: Path = Path()) -> dict[str, str]:
 def blocks(root: Path) -> dict[str, str]:
     """Return name and text of every block; each stands in exactly one page."""
     effects = load_settings(root=root).flag_effects
-    own = (fields.STUDIES_COLUMN, fields.RUN_COLUMN)
-    elsewhere = {*own, *fields.FACTORS, *fields.EPOCH_COLUMNS}
+    identity = (fields.STUDIES_COLUMN, fields.RUN_COLUMN)
+    elsewhere = {*identity, *fields.FACTORS, *fields.EPOCH_COLUMNS}
     factors = [(*_cells(f)[:3], _default(f.default), f.description) for f in fields.FACTORS]
-    flags = [(f"`{name}`", effects[name], about) for name, about in fields.FLAGS.items()]
+    flags = [
+        (f"`{name}`", effects[name], description) for name, description in fields.FLAGS.items()
+    ]
     return {
         "versions": f"Schema version {fields.SCHEMA_VERSION}, protocol {fields.PROTOCOL}.\n",
-        "identity": _columns(own),
+        "identity": _columns(identity),
         "factors": _table(("name", "type", "unit", "default", "meaning"), factors),
         "epoch_columns": _columns(fields.EPOCH_COLUMNS),
         "sets": _columns(f for f in fields.RUNS_COLUMNS if f not in elsewhere),
@@ -79,8 +81,8 @@ def _default(value: Any) -> str:
     return "none: always given" if value is fields.REQUIRED else f"`{value}`"
 
 
-def _columns(of: Iterable[fields.Field]) -> str:
-    return _table(("name", "type", "unit", "meaning"), map(_cells, of))
+def _columns(columns: Iterable[fields.Field]) -> str:
+    return _table(("name", "type", "unit", "meaning"), map(_cells, columns))
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -48,7 +48,11 @@ def _by_takeaway(findings: Sequence[ClaimRow]) -> dict[str, dict[str, list[dict[
         if not _is_unmeasured(finding):
             rows[finding.paper, finding.takeaway].append(_row(finding))
     papers = {
-        title: {name: rows[of, name] for of, name in order if of == paper and rows[of, name]}
+        title: {
+            name: rows[origin, name]
+            for origin, name in order
+            if origin == paper and rows[origin, name]
+        }
         for paper, title in TITLES.items()
     }
     return {title: takeaways for title, takeaways in papers.items() if takeaways}

@@ -38,11 +38,13 @@ Predictions = Mapping[tuple[str, str], Mapping[str, str]]  # target, run -> row
 
 def draw(job: Job) -> None:
     """Draw the panels."""
-    found, groups = read(job.predictions), groups_of(job)
+    predictions, groups = read(job.predictions), groups_of(job)
     small = [group for group in groups if group[0].run.factors["model"] not in NOT_SHOWN]
-    _draw_panel(job, "fig10a", groups, "e2e_s", "time_s", "E2E per epoch, epochs 1+ (s)", found)
-    said = "energy per epoch, epochs 1+ (Wh)"
-    _draw_panel(job, "fig10b", small, "energy_paper_wh", "energy_wh", said, found)
+    _draw_panel(
+        job, "fig10a", groups, "e2e_s", "time_s", "E2E per epoch, epochs 1+ (s)", predictions
+    )
+    label = "energy per epoch, epochs 1+ (Wh)"
+    _draw_panel(job, "fig10b", small, "energy_paper_wh", "energy_wh", label, predictions)
 
 
 def read(path: str) -> Predictions:
@@ -64,24 +66,24 @@ def _draw_panel(
     groups: Sequence[Sequence[Bar]],
     column: str,
     target: str,
-    said: str,
-    found: Predictions,
+    label: str,
+    predictions: Predictions,
 ) -> None:
     with job.panel(panel, [bar.run for group in groups for bar in group]) as (figure, axes):
         facets, rows = style.side_by_side(figure, axes, max(len(groups), 1)), []
         for facet, group in zip(facets, groups, strict=False):
-            told = [_rows(bar, job, column, target, found) for bar in group]
-            right = _draw_facet(facet, group, told, job)
+            bar_rows = [_rows(bar, job, column, target, predictions) for bar in group]
+            right = _draw_facet(facet, group, bar_rows, job)
             align_zeros(facet, right)
-            rows += [row for of in told for row in of]
-            failure = _failure(told, job, METRIC[target])
+            rows += [row for quantities in bar_rows for row in quantities]
+            failure = _failure(bar_rows, job, METRIC[target])
             look: dict[str, Any] = {
                 "color": job.colours("warning")["warning"],
                 "fontsize": "x-small",
             }
             name = group[0].group.replace("\n", ", ")
             facet.set_title(name + failure, **(look if failure else {}))
-        facets[0].set_ylabel(said)
+        facets[0].set_ylabel(label)
         facets[len(facets) // 2].set_xlabel("power mode")
         if groups:
             right.set_ylabel("MAPE (%)")
@@ -93,25 +95,27 @@ def _draw_panel(
             Line2D([], [], linestyle="none", label="MAPE (right)", **_marker(grey)),
         ]
         style.legend(figure, [*handles, *published.handles(rows, job.palette["published"])])
-        job.save(figure, panel, rows, EpochTable([], predictions=asked(found, job)))
+        job.save(figure, panel, rows, EpochTable([], predictions=claim_numbers(predictions, job)))
 
 
-def asked(found: Predictions, job: Job) -> dict[tuple[str, str, str, str], float]:
+def claim_numbers(predictions: Predictions, job: Job) -> dict[tuple[str, str, str, str], float]:
     """Return the errors of the paper's own runs as predicates of claims ask for them."""
-    told = {}
+    errors_pct = {}
     for run in job.runs:
         f = run.factors
         for target, metric in METRIC.items() if f["setup"] == job.paper else ():
-            if row := found.get((target, run.id)):
-                told[metric, f["device"], f["model"], f["power_mode"]] = float(row["mape_pct"])
-    return told
+            if row := predictions.get((target, run.id)):
+                errors_pct[metric, f["device"], f["model"], f["power_mode"]] = float(
+                    row["mape_pct"]
+                )
+    return errors_pct
 
 
-def _failure(told: Sequence[Rows], job: Job, metric: str) -> str:
+def _failure(bar_rows: Sequence[Rows], job: Job, metric: str) -> str:
     """Return what a network's title says where the model is no good for it; else nothing."""
-    rows = [row for of in told for row in of if row["quantity"] == "mape_pct"]
-    known = [row["value"] for row in rows if row["value"] is not None]
-    if not known or max(known) <= FAILS_PCT:
+    rows = [row for quantities in bar_rows for row in quantities if row["quantity"] == "mape_pct"]
+    errors_pct = [row["value"] for row in rows if row["value"] is not None]
+    if not errors_pct or max(errors_pct) <= FAILS_PCT:
         return ""
     facts = load_published(Path(job.published)).measurements.values()
     printed = [
@@ -119,7 +123,9 @@ def _failure(told: Sequence[Rows], job: Job, metric: str) -> str:
         for fact in facts
         if fact.metric == metric and fact.config.get("model") == rows[0]["model"]
     ]
-    return f"\nthe model fails: {min(known):.0f} to {max(known):.0f} % off" + "".join(printed[:1])
+    return f"\nthe model fails: {min(errors_pct):.0f} to {max(errors_pct):.0f} % off" + "".join(
+        printed[:1]
+    )
 
 
 def align_zeros(left: Axes, right: Axes) -> None:
@@ -139,15 +145,15 @@ def _marker(colour: str) -> dict[str, Any]:
     }
 
 
-def _rows(bar: Bar, job: Job, column: str, target: str, found: Predictions) -> Rows:
+def _rows(bar: Bar, job: Job, column: str, target: str, predictions: Predictions) -> Rows:
     """Return a mode's rows of the CSV: observed, predicted, MAPE."""
     run = bar.run
-    row, seen = found.get((target, run.id)), run.number(column)
-    about: dict[str, Any] = {
+    row, seen = predictions.get((target, run.id)), run.number(column)
+    origin: dict[str, Any] = {
         "method": REFERENCE,
         "in_training_set": None if row is None else row["in_training_set"],
     }
-    told = [marked_row(run, column, seen, job, **about)]
+    rows = [marked_row(run, column, seen, job, **origin)]
     for name, cell, n_epochs in (
         (f"predicted_{column}", "predicted", seen.n_epochs),
         ("mape_pct", "mape_pct", _n_meant(run, column)),
@@ -155,8 +161,8 @@ def _rows(bar: Bar, job: Job, column: str, target: str, found: Predictions) -> R
         number = Number(None, 0, seen.missing or NOT_PREDICTED)
         if row is not None:
             number = Number(float(row[cell]), n_epochs)
-        told.append(marked_row(run, name, number, job, **about))
-    return told
+        rows.append(marked_row(run, name, number, job, **origin))
+    return rows
 
 
 def _n_meant(run: RunData, column: str) -> int:
@@ -165,27 +171,27 @@ def _n_meant(run: RunData, column: str) -> int:
     return sum(row[column] is not None for row in meant)
 
 
-def _draw_facet(axes: Axes, bars: Sequence[Bar], told: Sequence[Rows], job: Job) -> Axes:
+def _draw_facet(axes: Axes, bars: Sequence[Bar], bar_rows: Sequence[Rows], job: Job) -> Axes:
     """Draw one network; return the axes of MAPE."""
     x = positions([bar.group for bar in bars])
     colour = job.colours(bars[0].run.factors["model"], "missing", "published")
-    own, grey, black = colour.values()
-    seen, predicted, mape = ([of[n]["value"] for of in told] for n in range(3))
-    axes.bar(x - WIDTH / 2, _heights(seen), WIDTH, color=own)
-    trained = np.array([of[0]["in_training_set"] == "True" for of in told])
+    shade, grey, black = colour.values()
+    seen, predicted, mape = ([quantities[n]["value"] for quantities in bar_rows] for n in range(3))
+    axes.bar(x - WIDTH / 2, _heights(seen), WIDTH, color=shade)
+    trained = np.array([quantities[0]["in_training_set"] == "True" for quantities in bar_rows])
     for kept, hatch in ((~trained, ""), (trained, HATCH)):
         axes.bar(
             x[kept] + WIDTH / 2, _heights(predicted)[kept], WIDTH,
-            color=style.pale(own), hatch=hatch, edgecolor="white", linewidth=0,
+            color=style.pale(shade), hatch=hatch, edgecolor="white", linewidth=0,
         )  # fmt: skip
     missing = [
-        (at + place, of[n]["missing"])
-        for at, of in zip(x, told, strict=True)
+        (at + place, quantities[n]["missing"])
+        for at, quantities in zip(x, bar_rows, strict=True)
         for place, n in ((-WIDTH / 2, 0), (WIDTH / 2, 1))
     ]
     draw_missing(missing, axes, grey)
-    for at, of in zip(x, told, strict=True):
-        published.draw_mark(axes, at - WIDTH / 2, of[0], black)
+    for at, quantities in zip(x, bar_rows, strict=True):
+        published.draw_mark(axes, at - WIDTH / 2, quantities[0], black)
     axes.set_xticks(x, [bar.tick for bar in bars])
     axes.tick_params("x", length=0)
     axes.grid(visible=False, axis="x")

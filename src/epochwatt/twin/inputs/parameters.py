@@ -45,7 +45,7 @@ class Parameter:
     value: float
     unit: str
     source: str
-    about: str
+    about: str  # pylint: disable=disallowed-name
     prior: float = 0.0
     factor: float = 0.0
     serves: tuple[str, ...] = ()
