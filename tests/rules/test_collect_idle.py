@@ -20,5 +20,6 @@ def test_entered_powers_are_rows_of_scope_socket(checkout, run_rule):
 def test_state_that_the_board_measures_itself_is_refused(checkout, run_rule):
     Path("config/idle_plug.csv").write_text(HEADER + "agx,d1,g,i,7.5\n", encoding="utf-8")
     output = run_rule("collect_idle", TABLE, status=1)
-    assert "config/idle_plug.csv, row 1: state is 'i'" in output
+    assert "config/idle_plug.csv, row 1: unknown state" in output
+    assert "found: i" in output
     assert not Path(TABLE).exists()

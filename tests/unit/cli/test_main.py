@@ -90,7 +90,7 @@ def test_plan_explains_no_unknown_run(option, run, checkout):
     status, _, err = run("plan", option, "host-x")
     assert status == 1
     assert "'host-x'" in err
-    assert f"there are: {', '.join(checkout.ids[:3])}, ..." in err
+    assert f"allowed: {', '.join(checkout.ids[:3])}, ..." in err
 
 
 def test_discard_says_where_it_went_and_what_it_costs(run, checkout, measure):
@@ -124,7 +124,7 @@ def test_discard_of_a_whole_run_warns_of_nothing(run, checkout, measure):
 def test_discard_of_an_unknown_run_ends_with_status_1(run, checkout):
     status, out, err = run("discard", "host-x")
     assert (status, out) == (1, "")
-    assert err.startswith("error: nothing is measured of run 'host-x'")
+    assert err.startswith("error: measured: nothing is measured of run 'host-x'")
 
 
 def test_discard_waits_for_a_measurement_and_names_it(run, checkout, measure, monkeypatch):

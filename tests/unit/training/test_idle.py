@@ -255,7 +255,7 @@ def test_command_explains_an_error_in_a_line(command, capsys):
     status, receipt = command(kind="nano")
     assert status == 1
     told = capsys.readouterr().err
-    assert f"error: {IDLE}: this board is of kind agx_xavier" in told
+    assert f"error: {IDLE}: the row is of a board of kind nano" in told
     assert "Traceback" not in told
     assert not receipt.exists()
 
