@@ -39,12 +39,13 @@ ERROR = "Error in %: median / 90th percentile / worst."
 TARGETS = {"time_s": "time", "power_w": "power", "energy_wh": "energy"}
 
 
-def measured_text(twin: Twin, folder: Path) -> list[str]:
+def measured_text(twin: Twin, folder: Path, n_random: int = 200) -> list[str]:
     """Return the tables of what others measured; one sentence where a folder is absent.
 
     Parameters
     ----------
     twin : simulated boards, for a prior of power
+    n_random : how many sets of four modes are drawn
     folder : of tables of a few modes; sweeps lie in the folder `sweeps` beside it
     """
     wide = sweeps_text(folder.parent / sweeps.FOLDER.name)
@@ -59,7 +60,7 @@ def measured_text(twin: Twin, folder: Path) -> list[str]:
     priors = {name: {"power_w": watts} for name in yolo}
 
     def few(modes: Sequence[Mode]) -> list[Split]:
-        return random_subsets(modes, N_MODES, 200, SEED)
+        return random_subsets(modes, N_MODES, n_random, SEED)
 
     text = [
         "",

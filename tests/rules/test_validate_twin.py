@@ -4,6 +4,8 @@ import csv
 import shutil
 from pathlib import Path
 
+import pytest
+
 from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.validation.validate_twin import MODELS, write_validation
 
@@ -11,6 +13,7 @@ TARGET = "results/twin/validation.csv"
 NAMES = ("validation.csv", "groupings.csv", "validation.txt")
 
 
+@pytest.mark.slow
 def test_table_words_and_figure_are_those_of_the_committed_refits(
     checkout, run_rule, tmp_path, pytestconfig
 ):

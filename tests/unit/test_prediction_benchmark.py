@@ -161,7 +161,7 @@ def test_simulated_power_of_a_busy_gpu_has_the_shape_of_the_measured_one(folder,
 
 
 def test_tables_of_measured_modes_say_what_they_are(folder, twin):
-    text = "\n".join(prediction_measured.measured_text(twin, folder))
+    text = "\n".join(prediction_measured.measured_text(twin, folder, n_random=5))
     assert "inference, not training" in text
     for name in ("YOLOv3, rt kernel, 6 modes", "YOLOv3, rt kernel, GPU share given"):
         assert f"| {name} | all but one" in text

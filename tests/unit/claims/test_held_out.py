@@ -96,6 +96,7 @@ def again(verdicts, simulation, terms):
     return rejudge(verdicts, simulation, terms, n_draws=2)
 
 
+@pytest.mark.slow
 def test_the_closed_form_says_what_the_simulated_epochs_say(verdicts, again):
     differing = [v for v in verdicts if again[v.claim.id].closed_form != v.status]
     assert len(verdicts) > 90

@@ -43,6 +43,7 @@ def scored(models, request):
     return make
 
 
+@pytest.mark.slow
 def test_all_tables_are_written(planted, scored):
     folder = scored(*planted())
     counted = {

@@ -73,6 +73,7 @@ def test_committed_refits_saw_the_numbers_that_their_folds_leave(evidence):
     assert counted == {name: len(without(evidence.facts, folds[name])) for name in counted}
 
 
+@pytest.mark.slow
 def test_committed_refit_is_what_a_refit_gives(evidence):
     """One of them, which takes seconds; `make validate` makes them all."""
     kept = without(evidence.facts, all_folds(evidence)[CHEAP])
