@@ -10,7 +10,7 @@ Source of the definitions: SIGMETRICS 2023 paper (doi 10.1145/3570604), sections
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Tuple
 
-# Of the records in measured/ and of the tables made from them; docs/reference/words.md lists them.
+# Of the records in measured/ and of the tables made from them; docs/explanation/energy.md has them.
 SCHEMA_VERSION = 2
 READABLE_SCHEMAS = (1, 2)  # of records: 1 differs from 2 in the tables' columns of energy only
 TWIN = "twin"  # the backend whose runs are simulated

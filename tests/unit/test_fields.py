@@ -61,7 +61,7 @@ def test_unit_ends_the_name_of_every_column_that_has_a_physical_one():
 def test_every_column_says_its_kind_and_what_it_is():
     columns = fields.RUN_EPOCH_COLUMNS + fields.RUNS_COLUMNS
     assert [f.name for f in columns if f.kind not in ("str", "int", "float", "bool")] == []
-    assert [f.name for f in columns if len(f.about) < 10] == []
+    assert [f.name for f in columns if len(f.description) < 10] == []
 
 
 def test_defaults_of_factors_are_what_they_were():

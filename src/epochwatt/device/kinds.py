@@ -517,7 +517,7 @@ KINDS: Dict[str, Kind] = {
 EMC_CLOCK_FILES = tuple(
     dict.fromkeys(
         [AGX_ORIN.emc_files["now"], "sys/kernel/debug/clk/emc/clk_rate"]
-        + [kind.emc_files["now"] for kind in KINDS.values()]
+        + [kind.emc_files["now"] for kind in KINDS.values() if "now" in kind.emc_files]
     )
 )
 

@@ -25,6 +25,7 @@ KINDS: dict[str, Any] = {  # name of the schema -> what a file holds
     "studies": dict[str, config.Study],
     "device": config.Device,
     "workloads": dict[str, config.WorkloadRow],
+    "predictors": dict[str, config.PredictorRow],
     "exclusions": list[config.Exclusion],
     "flags": dict[str, config.Flag],
     "plotting": config.Plotting,

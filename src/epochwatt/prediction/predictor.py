@@ -100,8 +100,8 @@ class Context:
     Attributes
     ----------
     target : what to predict, one of the method's `targets`
-    networks : training epochs of the networks on the same board, maybe of this one too
-    prior : what the simulation expects of the target; None: not known
+    networks : training epochs of all networks on the same board, this one among them
+    prior : what the simulation expects of the target, while scoring; None: not known
     intervals : whether intervals will be needed
     """
 

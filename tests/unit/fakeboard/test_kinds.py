@@ -27,8 +27,8 @@ def collected(tables, kind, resource):
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_clocks_are_those_that_were_collected(tables, kind):
-    if "cpu" in kind.board.seen_only:
-        pytest.skip("its steps are not known")
+    if "cpu" in kind.board.seen_only or (kind.board.name, "cpu") not in tables:
+        pytest.skip("tests/data/frequencies.csv has no steps of it")
     assert list(kind.board.cpu_khz) == collected(tables, kind, "cpu")
     assert [hz // 1000 for hz in kind.gpu_hz] == collected(tables, kind, "gpu")
     known = collected(tables, kind, "emc")

@@ -101,7 +101,7 @@ class Job:
         ----------
         name : of the panel
         runs : that it draws, for the note; None: all of the figure
-        told : another note, where no runs are drawn
+        corner_note : another note, where no runs are drawn
         """
         if name not in self.panels:
             raise ConfigError(

@@ -32,7 +32,7 @@ class Parameter:
     group : of the file
     value : in `unit`
     source : one of `SOURCES`: datasheet; fitted to the main paper's numbers; setup: to another
-        paper's alone (`setups.py`); or assumed
+        paper's alone (`validation/paper_setups.py`); or assumed
     about : what it is
     prior, factor : of one that is fitted, or would be if enough numbers spoke of it: where a fit
         begins, chosen by people who knew the papers, and how many times more or less it may be
