@@ -1,8 +1,8 @@
 """Names, units and order of every column, factor and flag (board side: Python 3.6 grammar).
 
-The one place where a column is named. `FACTORS` are what a run is told to do, `EPOCH_COLUMNS` what
-one measured epoch gives; the tables in `results/`, the records in `measured/` and the pages made by
-`make docs` all take names, order and meaning from here.
+The one place where a column is named. `FACTORS` are the settings of a run, `EPOCH_COLUMNS` the
+results of one measured epoch. The tables in `results/`, the records in `measured/` and the pages
+made by `make docs` all take names, order and meaning from here.
 
 Source of the definitions: SIGMETRICS 2023 paper (doi 10.1145/3570604), sections 4.4 and 4.5;
 `docs/reference/words.md` says them at length.

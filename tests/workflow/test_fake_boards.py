@@ -280,7 +280,7 @@ def test_clock_that_the_board_lacks_is_refused_with_its_neighbours(agx):
     agx.study([block(power_mode="odd")])
     outcome = agx.snakemake()
     assert outcome.status != 0
-    assert "gpu_mhz: 1000 MHz is no step of this board's clock" in outcome.text
+    assert "gpu_mhz: 1000 MHz is not a step of this board's clock" in outcome.text
     assert "905.25 and 1032.75 MHz" in outcome.text
 
 

@@ -71,7 +71,7 @@ rule pages:
 
 
 rule validation:
-    """What the simulation is worth, where all networks are simulated that numbers are printed of."""
+    """How good the simulation is, if all networks with printed numbers are simulated."""
     input:
         (
             ["results/twin/validation.csv", "results/figures/twin/validation.svg"]

@@ -129,7 +129,7 @@ def _plug_row(row: dict[str, Any], where: str) -> dict[str, Any]:
         power_w = -1.0
     if not 0 <= power_w < math.inf:
         raise ConfigError(
-            "power_w is no power",
+            "power_w is not a power",
             where=where,
             found=row["power_w"],
             allowed="a number >= 0, in W",

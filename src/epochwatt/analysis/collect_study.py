@@ -54,7 +54,7 @@ def _read(path: str | Path, dtypes: Mapping[str, str]) -> pd.DataFrame:
         if unknown := sorted(set(table.backend.fillna("")) - set(ORIGINS)):
             raise ValueError(f"it has a backend {unknown[0]!r}")
     except (ValueError, TypeError, OverflowError, *_WARNINGS) as error:  # pandas' own among them
-        raise RecordError(f"{path} is no table of epochs: {error}", do=REMAKE) from error
+        raise RecordError(f"{path} is not a table of epochs: {error}", do=REMAKE) from error
     for name, dtype in dtypes.items():
         if name not in table:
             table[name] = pd.Series(DEFAULTS.get(name), index=table.index, dtype=dtype)

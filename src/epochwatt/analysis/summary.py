@@ -19,7 +19,7 @@ PARTS = ("stall", "compute", "overhead")
 DATA = ("dataset", "dataset_source", "dataset_scale")
 WORKLOAD = ("setup", "backend", "device", "model", *DATA, "power_scope")
 FACTORS = fields.names(fields.FACTORS)
-# what runs of a workload may differ in, and how it is told
+# settings in which runs of a workload may differ, and how they are shown
 SETTING = {
     "power_mode": "mode {}",
     "dvfs": "DVFS {}",

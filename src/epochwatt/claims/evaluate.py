@@ -118,7 +118,7 @@ def verdict(
     inputs: Iterable[str],
     n_cases: int = 1,
 ) -> Verdict:
-    """Return the verdict that comes of a judgement, or of what is missing for one."""
+    """Return the verdict that follows from a judgement, or from what is missing for one."""
     read = tuple(sorted(inputs))
     if judgement is None:
         return Verdict(claim, board, "not_evaluable", None, (), missing, read, 0)
@@ -205,5 +205,5 @@ class _Data:
 
     @staticmethod
     def software_spread_pct() -> Percentage:
-        """The paper tells of other software stacks, but of no run with them."""
+        """The paper mentions other software stacks, but no run with them."""
         raise NotEvaluable("runs with other software stacks; the paper describes none")

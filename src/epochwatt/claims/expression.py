@@ -6,8 +6,8 @@ else is refused, so a predicate reaches nothing but the names that it is given.
 
 A predicate is compiled once; each operation in it becomes a call of `_Evaluation.run`. Three things
 differ from Python. A comparison gives a `Judgement`. Nothing is cut short, so every number that is
-missing gets named. What rests on a missing number (`NotEvaluable`) or on a division by zero is
-missing too.
+missing gets named. A result that rests on a missing number (`NotEvaluable`) or on a division by
+zero is missing too.
 """
 
 import ast
@@ -68,7 +68,7 @@ def judge(
 
     Raises
     ------
-    ConfigError : it cannot be computed (two words multiplied), or is no comparison
+    ConfigError : it cannot be computed (two words multiplied), or is not a comparison
     """
     where = predicate.co_filename
     evaluation = _Evaluation(where)

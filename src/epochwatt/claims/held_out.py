@@ -9,7 +9,7 @@ with other parameters:
 * draws around the fitted ones, as they spread over the folds: a claim that turns is fragile;
 * draws of the assumed ones, each within a factor either way: a claim that turns rests on them.
 
-Each draw of fitted ones has a spread of its own between epochs, so that a tie is seen to be one.
+Each draw of fitted ones has its own spread between epochs, so that a tie is recognised as one.
 
 Where the closed form does not say what the simulated epochs say, it cannot judge a claim.
 """

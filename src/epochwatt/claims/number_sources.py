@@ -226,7 +226,7 @@ class PublishedTable:
         raise NotEvaluable(f"printed single epochs of {words(factors)}")
 
     def idle_w(self, factors: Row, state: str, scope: str) -> float:
-        """Idle powers are printed as bounds only, but for one."""
+        """All idle powers except one are printed as bounds only."""
         raise NotEvaluable(f"a printed idle power of {factors['device']}, state {state}, {scope}")
 
     def predicted(self, metric: str, device: str, model: str, power_mode: str) -> Any:

@@ -106,7 +106,7 @@ def _not_evaluable(rows: Iterable[ClaimRow]) -> list[str]:
     for row in rows:
         if row.status == "not_evaluable":
             groups[_lacked(row.missing)].append(row.claim)
-    return [f"  For want of {what}: {_named(ids)}." for what, ids in groups.items()]
+    return [f"  Missing {what}: {_named(ids)}." for what, ids in groups.items()]
 
 
 def _lacked(missing: str) -> str:

@@ -1,6 +1,6 @@
 """Make up GLD-23k: as many JPEG files as the original, of the papers' size, from a seed.
 
-What a JPEG costs to read and to decode follows its bytes and its pixels, so both are those of the
+The cost of reading and decoding a JPEG depends on its bytes and pixels, so both are those of the
 papers: 800x600 pixels and about 120 kB. A picture is a smooth gradient of colours, textured in
 parts; colours are faintly those of its class, so that training has something to learn. Its pixels
 depend on the seed and on its number alone, so a larger scale begins with the same pictures; its

@@ -35,7 +35,7 @@ def resolve(what: str, nominal_mhz: float, steps_mhz: Sequence[float]) -> float:
     if abs(nearest[0] - nominal_mhz) <= WITHIN * nearest[0]:
         return nearest[0]
     raise ConfigError(
-        "{}: {:g} MHz is no step of this board's clock".format(what, nominal_mhz),
+        "{}: {:g} MHz is not a step of this board's clock".format(what, nominal_mhz),
         allowed="within {:.0f} % of a step; the nearest are {} MHz".format(
             100 * WITHIN, " and ".join("{:g}".format(step) for step in sorted(nearest))
         ),

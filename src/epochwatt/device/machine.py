@@ -136,7 +136,7 @@ class Machine:
 
 
 class HostMachine(Machine):
-    """Any machine that is no board: it is described and watched, never set."""
+    """Any machine that is not a board: it is described and watched, never set."""
 
 
 def open_machine(settings: Dict[str, Any]) -> Machine:

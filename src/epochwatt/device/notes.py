@@ -136,7 +136,7 @@ def _notes(name: str) -> List[Dict[str, Any]]:
 
 
 def _read(path: str, name: str, uid: int) -> Optional[Dict[str, Any]]:
-    """Return a user's note; None if that user did not write it or it is no note."""
+    """Return a user's note; None if that user did not write it or it is not a note."""
     opened: List[int] = []
     try:
         opened.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))

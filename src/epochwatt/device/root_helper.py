@@ -2,10 +2,10 @@
 
 `make setup-jetson` packs this module, `board_files.py` and `kinds.py` into one file that root owns,
 /usr/local/sbin/epochwatt-helper (`helper_file.py`); nothing else of epochwatt runs as root. It
-takes no path from its caller (its root is where it is installed, so a fake board holds one of its
-own) and checks each number against the board's own tables. It prints one line of JSON. Exit status:
-0 done, 2 refused and nothing changed, 3 failed, 4 the board has to be restarted first. What each
-verb may do and why: docs/explanation/root-helper.md.
+takes no path from its caller (its root is where it is installed, so a fake board holds a separate
+one) and checks each number against the board's own tables. It prints one line of JSON. Exit status:
+0 done, 2 refused and nothing changed, 3 failed, 4 the board has to be restarted first. For what
+each verb may do and why see docs/explanation/root-helper.md.
 """
 
 import fcntl

@@ -23,7 +23,7 @@ from epochwatt.study.place import MEASURED
 
 IMPORTS_S = 30.0  # torch from a memory card
 START_S = 45.0  # the sampler gives its sources 30 s to be ready
-HOST = "host"  # device of a machine that is no board of config/devices/
+HOST = "host"  # device of a machine that is not a board of config/devices/
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,7 @@ def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
 
 
 def _machine(meta: dict[str, Any]) -> dict[str, Any]:
-    """Return what a record tells of its machine, the kind of board by its name of today."""
+    """Return what a record says about its machine, with today's name of the kind of board."""
     machine: dict[str, Any] = meta["machine"]
     kind = machine.get("board", "")
     return {**machine, "board": fields.FORMER_BOARDS.get(kind, kind)}

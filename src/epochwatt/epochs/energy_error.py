@@ -1,7 +1,7 @@
 """Error bound of an energy by trapezoid.
 
-What is random adds in squares, what may be a bias is added as it is. A sensor's gain and offset
-(a calibration) are not in here, and neither is what it does not say of its own averaging.
+Random parts add in squares; parts that may be a bias add as they are. A sensor's gain and offset
+(a calibration) are not included, nor is any averaging that it does not report.
 
 Tried on the signals of benchmarks/energy.py, each widened until 95 % of all were covered in 40 s;
 mean bound / rms error on the training's signal: squared steps times gap^2 / 2: 4.4; half squared

@@ -17,7 +17,7 @@ def stall_times(meta: dict[str, Any], minibatch_s: ArrayLike) -> tuple[Array, Ar
     """Return when wait and copy of each mini-batch were; None where the record cannot say.
 
     A record knows when some of the mini-batches began (`placement`, from the timer). Between two of
-    these, what is no mini-batch's time is overhead, in equal parts behind each of them.
+    these, time that belongs to no mini-batch is overhead, in equal parts after each of them.
 
     Older records know only where the last one ended (`tail_s`). With pooled timing that was the
     host's moment while the durations are the GPU's, which may be seconds behind: there is no

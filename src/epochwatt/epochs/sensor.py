@@ -140,7 +140,7 @@ def rounding_seen_w(power: Array) -> float | None:
 def readings(
     t_s: ArrayLike, power_w: ArrayLike, sensor: Sensor, age_s: ArrayLike | None = None
 ) -> tuple[Array, Array, Array, Sensor]:
-    """Return what was read, each value once and at the middle of the time that it tells of.
+    """Return what was read, each value once and at the middle of the time that it covers.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Energy spent in an epoch's stalls, where the sensor can tell stall from rest.
 
-A reading tells of the time from its stamp back to `Sensor.known_reach_s`. One that reaches over the
-bound of a stall says nothing of either side and is left out; the others say what power a stall has.
+A reading covers the time from its stamp back to `Sensor.known_reach_s`. One that reaches over the
+bound of a stall says nothing about either side and is left out; the others give the power of a
+stall.
 """
 
 import math
@@ -163,7 +164,7 @@ def _weights(t: Array, starts: Array, ends: Array, reach_s: float, slack_s: floa
 
 
 def _independent(t: Array, step_s: float) -> int:
-    """Return how many of the readings are no repeated looks at one value."""
+    """Return how many of the readings do not repeat the value before."""
     if t.size == 0 or step_s <= 0:
         return t.size
     return int(1 + (np.diff(np.floor((t - t[0]) / step_s)) > 0).sum())

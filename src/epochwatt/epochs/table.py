@@ -40,4 +40,4 @@ def read_rows(path: str | Path) -> list[dict[str, Any]]:
             for cells in lines
         ]
     except (ValueError, TypeError, csv.Error) as error:
-        raise RecordError(f"{path} is no table of epochs: {error}", do=REMAKE) from error
+        raise RecordError(f"{path} is not a table of epochs: {error}", do=REMAKE) from error

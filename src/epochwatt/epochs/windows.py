@@ -2,8 +2,8 @@
 
 Samples are `t_s` (n,), seconds in ascending order on any one clock (the window's bounds on the same
 one), and a value at each of them. A value of NaN is "no reading" and bridged by its neighbours;
-equal stamps count as one sample with their mean. What lies between two samples is taken to be the
-straight line between them, what lies before the first or after the last to be level. An integral
+equal stamps count as one sample with their mean. Between two samples the
+column is a straight line; before the first and after the last it is level. An integral
 is therefore a sum of values times weights in seconds: those of adjacent windows add up, and
 shifting the clock changes nothing.
 """

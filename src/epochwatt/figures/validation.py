@@ -1,9 +1,9 @@
-"""What the simulated boards say to published numbers they were not fitted to, beside these numbers.
+"""Published numbers and what the simulated boards, fitted without them, predict.
 
 Three panels have what is judged as a ratio, each in its own unit: times, energies and powers, and
 changes as the ratio of their two sides. The worst are named. The fourth has the median error by
-what was left out: what a sentence on the accuracy has to quote is their range. Shares, small
-changes and bounds stand in `results/twin/validation.csv`.
+what was left out: a statement on the accuracy has to quote their range. Shares, small
+changes and bounds are in `results/twin/validation.csv`.
 """
 
 import csv

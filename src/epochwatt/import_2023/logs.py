@@ -90,7 +90,7 @@ class Logs:
 def read_folder(folder: Path) -> list[Logs]:
     """Read all runs of a folder; RecordError: file, fault, what to do."""
     if not folder.is_dir():
-        raise RecordError(f"{folder} is no folder", allowed="one with mn_nw*_pf*_*.csv")
+        raise RecordError(f"{folder} is not a folder", allowed="one with mn_nw*_pf*_*.csv")
     runs: dict[tuple[int, int], dict[str, Path]] = {}
     for path in sorted(folder.glob("*.csv")):
         if name := _NAME.fullmatch(path.name):
@@ -209,7 +209,7 @@ def read_sections(path: Path) -> list[Section]:
 
 
 def _section_of(path: Path, columns: list[str], body: str, line: int) -> Section:
-    """Make a section of what follows its header, which stands in `line`."""
+    """Make a section of the text after its header, which is line `line`."""
     *whole, rest = body.split("\n")
     rows, lines, bad = [], [], []
     for n, text in enumerate(whole, line):  # the first is what else stands in the header's line
@@ -351,7 +351,7 @@ def _vmtouch(section: Section, _: list[str]) -> dict[str, Series]:
 def _io(section: Section, warnings: list[str]) -> dict[str, Series]:
     """Return reads; nothing where a newer iostat wrote its own order of columns under the header.
 
-    In the order of the header rkB/s is r/s times rareq-sz, but for the rounding of three numbers.
+    In the order of the header rkB/s is r/s times rareq-sz, up to the rounding of three numbers.
     """
     iops, kib, size_kib = (section.values(name) for name in ("r/s", "rkB/s", "rareq-sz"))
     slack = 0.01 * kib + 0.01 * (iops + size_kib) + 0.02
@@ -364,7 +364,7 @@ def _io(section: Section, warnings: list[str]) -> dict[str, Series]:
 
 
 def _tegrastats(section: Section, warnings: list[str]) -> dict[str, Series]:
-    """Return what jtop's table of statistics tells; its power is in mW, 0 of it is no reading."""
+    """Return the columns of jtop's statistics; power is in mW there, and 0 means no reading."""
     cores = [section.values(name) for name in section.columns if re.fullmatch(r"CPU\d+", name)]
     columns = {}
     if cores:

@@ -56,7 +56,7 @@ UNKNOWN = [
     "stall_energy_error_pct",
 ]
 POWER = "jtop"
-# Source of samples -> its columns in the logs; each source has instants of its own.
+# Source of samples -> its columns in the logs; each source has its own instants.
 SOURCES = {
     POWER: ("power_total_w",),
     "board": ("gpu_util_pct",),
@@ -252,7 +252,7 @@ def epoch_meta(
     flags: list[str],
     cached: tuple[float | None, float | None],
 ) -> dict[str, Any]:
-    """Return the record of an epoch, but for the checksum of its mini-batches.
+    """Return the record of an epoch without the checksum of its mini-batches.
 
     `wait_s` holds wait and copy, which were timed as one; the monotonic clock is the log time.
     """

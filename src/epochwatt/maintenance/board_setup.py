@@ -62,7 +62,7 @@ def setup_jetson(root: str = "/") -> list[str]:
         if link.is_symlink():
             link.unlink()
         elif link.exists():
-            raise BoardError(f"{link} is there and is no link; move it away and start again")
+            raise BoardError(f"{link} exists and is not a link; move it away and start again")
         link.symlink_to(target)
     return [
         f"{helper}  the root helper",

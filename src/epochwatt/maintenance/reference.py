@@ -50,7 +50,7 @@ def pages(root: Path = Path()) -> dict[str, str]:
 
 
 def blocks(root: Path) -> dict[str, str]:
-    """Return name and text of every block; each stands in exactly one page."""
+    """Return name and text of every block; each appears in exactly one page."""
     effects = load_settings(root=root).flag_effects
     identity = (fields.STUDIES_COLUMN, fields.RUN_COLUMN)
     elsewhere = {*identity, *fields.FACTORS, *fields.EPOCH_COLUMNS}

@@ -83,7 +83,7 @@ def write_summary(
     ----------
     epochs : one `epochs.csv` per run
     claims : claims.csv
-    excluded : `run` and `reason` of rows that cannot be had
+    excluded : `run` and `reason` of runs that are not available
     titles : model or device -> name for people
     palette : colours of the parts of an epoch, among others
     text, page : where to write

@@ -71,7 +71,7 @@ def load_method(name: str, root: Path = Path(), option: str = "--method") -> Met
     method = resolve(names[name], where)
     if not isinstance(method, Method):
         raise ConfigError(
-            f"{names[name]!r} is no prediction method",
+            f"{names[name]!r} is not a prediction method",
             where=where,
             found=type(method).__name__,
             allowed="an epochwatt.prediction.predictor.Method",

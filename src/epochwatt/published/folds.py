@@ -228,7 +228,7 @@ def load_leaks(folder: Path, published_ids: Iterable[str]) -> list[Leak]:
             raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
         if len(ids) < 2 or row["rule"] not in RULES or not row["why"]:
             raise ConfigError(
-                f"{path}, line {line} is no leak: it needs two ids or more, why, and a rule",
+                f"{path}, line {line} is not a leak: it needs two ids or more, why, and a rule",
                 allowed=RULES,
             )
         leaks.append(Leak(ids, row["rule"], row["why"]))

@@ -4,8 +4,8 @@ A take-away left out is still beside numbers of the same board and network. How 
 network or a section of the paper is predicted of which a fit has seen nothing is another question,
 and each has its own answer: the headline is the range of them all.
 
-A number belongs to the group of all the boards (networks, both) that it speaks of. What it is
-predicted by has seen no number of any of them, nor what gives those away (`folds.giving_away`).
+A number belongs to the group of all the boards (networks, both) that it speaks of. The fit
+that predicts it has seen no number of any of them, nor what gives those away (`folds.giving_away`).
 """
 
 from collections import defaultdict

@@ -211,7 +211,7 @@ def parse_config(text: str) -> Config:
     for part in filter(None, text.split(";")):
         key, equals, words = part.partition("=")
         if not equals or key not in KEYS or not words:
-            raise ValueError(f"{part!r} is no key=value of: {', '.join(KEYS)}")
+            raise ValueError(f"{part!r} is not a key=value of: {', '.join(KEYS)}")
         if key in config:
             raise ValueError(f"{key} is named twice")
         config[key] = _value(key, words)
@@ -222,7 +222,7 @@ def _value(key: str, text: str) -> Any:
     try:
         values = tuple(_TYPES.get(key, str)(word) for word in text.split("|"))
     except ValueError:
-        raise ValueError(f"{key} is {text!r}, which is no number") from None
+        raise ValueError(f"{key} is {text!r}, which is not a number") from None
     return values if len(values) > 1 else values[0]
 
 
@@ -279,7 +279,7 @@ def _number(name: str, row: Mapping[str, str]) -> float:
     try:
         return float(row[name])
     except ValueError:
-        raise ValueError(f"{name} is {row[name]!r}, which is no number") from None
+        raise ValueError(f"{name} is {row[name]!r}, which is not a number") from None
 
 
 def _by_id(path: Path, made: Any) -> dict[str, Any]:

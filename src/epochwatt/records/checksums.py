@@ -35,7 +35,7 @@ def read_sums(folder: str) -> Optional[Dict[str, str]]:
     lines = files.read_bytes(path).decode("utf-8", "replace").splitlines()
     matches = [_LINE.match(line) for line in lines]
     if not all(matches):
-        raise DamagedError("{} was altered: it is no list of checksums".format(path))
+        raise DamagedError("{} was altered: it is not a list of checksums".format(path))
     return {match.group(2): match.group(1) for match in matches if match}
 
 

@@ -39,7 +39,7 @@ OLD_CHECKPOINT = "checkpoint.pt"  # torch's own form, written before there was t
 TELEMETRY = "telemetry.json"
 ATTEMPT = "attempt.json"
 
-# What a record must hold to be read at all; the rest is informative.
+# A record must hold these to be read at all; the rest is informative.
 _NUMBERS = [
     "t_start_mono_s",
     "t_end_mono_s",
@@ -293,7 +293,7 @@ def write_record(
 
 
 def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
-    """Refuse what is no record of that epoch of that run; RecordError says why."""
+    """Raise RecordError, with the reason, unless this is the record of that epoch of that run."""
     if not isinstance(meta, dict):
         raise RecordError("{} holds no record".format(path))
     version = meta.get("schema_version")

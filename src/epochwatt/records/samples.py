@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the sampler writes and never needs it: 0.1 s and 20 MB
     import numpy as np
 
 STAMPS = ("t_mono_s", "t_unix_s")
-# What is read: a file as large as any sampler writes (400,000 rows of 100 cells), piece by piece.
+# Limits of reading: a file as large as any sampler writes (400,000 rows of 100 cells), in pieces.
 MAX_BYTES, MAX_HEADER, BLOCK_BYTES = 2**29, 2**16, 2**22
 _FILE = re.compile(r"samples-([a-z0-9-]+)\.csv$")
 
@@ -216,10 +216,10 @@ def _rows(text: bytes, n_columns: int, path: str, line: int) -> "np.ndarray":
         raise DamagedError("{}, line {}: not {} cells".format(path, line + odd[0], n_columns))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # numpy only warns of what is no number
+            warnings.simplefilter("error")  # numpy only warns of what is not a number
             cells = np.fromstring(text.replace(b"\n", b","), np.float64, sep=",")
     except (ValueError, DeprecationWarning) as error:
         raise DamagedError("{}, from line {} on: {}".format(path, line, error)) from error
     if len(cells) != len(ends) * n_columns:
-        raise DamagedError("{}, from line {} on: a cell is no number".format(path, line))
+        raise DamagedError("{}, from line {} on: a cell is not a number".format(path, line))
     return cells.reshape(len(ends), n_columns)

@@ -289,7 +289,7 @@ class Panel(Closed):
     title: Title = Field(description="its title")
     width_in: float = Field(gt=0, description="width in inches")
     height_in: float = Field(gt=0, description="height in inches")
-    claims: list[str] = Field([], description="claims that it shows: one that fails is told on it")
+    claims: list[str] = Field([], description="claims that it shows; a note names those that fail")
     caption: str = Field("", description="what it shows, for the report")
 
 
@@ -309,7 +309,7 @@ class Figure(Closed):
         description="whose figure it is: the marks are the numbers that this paper prints; `none`: "
         "your own figure, without marks",
     )
-    section: str = Field("", description="section of the paper that tells of it")
+    section: str = Field("", description="section of the paper that describes it")
     reads: list[Literal["epochs", "records", "idle", "predictions"]] = Field(
         ["epochs"],
         description="what it is drawn from: tables of its runs' epochs, the records of these "

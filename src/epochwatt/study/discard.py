@@ -22,7 +22,7 @@ def discard(measured: str, run: str, epoch: int | None) -> list[str]:
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", run):  # a path would lead out of the folder
         raise EpochwattError(
-            f"{run!r} is no id of a run",
+            f"{run!r} is not the id of a run",
             allowed="small letters, digits, dots and dashes",
             do="`epochwatt plan` lists the ids",
         )

@@ -27,7 +27,7 @@ _HEADER = ("run", "studies", "epochs", "measured", "s per epoch", "left")
 def plan_lines(settings: Settings) -> list[str]:
     """Return the run table as lines: epochs, how many are measured, estimate of what is left.
 
-    Simulated runs are told apart: they take no time of a board, and nothing of them is measured.
+    Simulated runs are listed separately: they take no board time, and nothing is measured.
     """
     simulated = settings.table.of_backend(TWIN)
     runs = [run for run in settings.table.runs.values() if not run.is_simulated]

@@ -187,7 +187,7 @@ def _check_figures(plotting: Plotting, studies: Mapping[str, Any], root: Path) -
     for name, figure in plotting.figures.items():
         if not FIGURE_NAME.fullmatch(name):
             raise ConfigError(
-                f"figures.{name} is no name of a figure",
+                f"figures.{name} is not a valid name of a figure",
                 where=PLOTTING,
                 allowed="lower-case letters, digits and underscores, a letter first",
             )

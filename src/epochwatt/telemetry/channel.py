@@ -144,7 +144,7 @@ class Channel:
 
 
 class ServiceChannel(Channel):
-    """A service, whose samples bring instants of their own: none is planned, each is kept once.
+    """A service whose samples carry their own instants: none is planned, each is kept once.
 
     The first row is its last sample before the window, the last one its first sample after it.
     """
@@ -159,7 +159,7 @@ class ServiceChannel(Channel):
         """Plan nothing."""
 
     def ahead(self, now_s: float, until_s: float) -> List[float]:
-        """Return nothing: the service has instants of its own."""
+        """Return nothing: the service chooses the instants."""
         return []
 
     def sample(self, before_s: float, planned_s: Optional[float]) -> float:

@@ -25,7 +25,7 @@ def column_names(stem: str, names: Sequence[str], unit: str) -> Tuple[str, ...]:
 def zone_name(kind: str) -> str:
     """Return the part of a thermal zone: `CPU-therm`, `cpu-thermal` and `CPU` are all `cpu`.
 
-    Empty for the power chip's: it reports a constant (100 or 50 degrees) that is no temperature.
+    Empty for the power chip's: its constant (100 or 50 degrees) is not a temperature.
     """
     name = re.sub(r"[-_](therm|thermal|tegra)$", "", kind.strip().lower())
     return "" if name.startswith("pmic") else name

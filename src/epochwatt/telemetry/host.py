@@ -166,7 +166,7 @@ def _kib(meminfo: bytes, key: bytes) -> float:
 def block_device(root: str, path: str) -> Optional[str]:
     """Return `major:minor` of the block device that holds a path; None: there is none.
 
-    A file system that spans devices (btrfs) has a number of its own: the device it was mounted from
+    A file system that spans devices (btrfs) has its own number: the device it was mounted from
     is taken. tmpfs, overlay and network file systems have none.
     """
     try:

@@ -1,7 +1,7 @@
 """Rails, clocks and loads of a board as jtop reads them (board side: Python 3.6 grammar).
 
 jtop (package jetson-stats, versions 3.1, 4.x and 7.x) has a service that runs as root and samples
-the board, once for all its clients. The client is a thread of its own, which keeps each sample.
+the board, once for all its clients. The client is a separate thread, which keeps each sample.
 `jtop` is imported only where it is asked for, and in the sampler's process only: 7.x changes how
 Python starts processes.
 
@@ -211,8 +211,8 @@ class Feed:
 class JtopSource(Service):
     """Rails and the state of the board, as the jtop service reports them.
 
-    The module's power is the sum that `rails` knows to be right. jtop's own total stands beside it:
-    it adds all rails where there is no input rail, also those that hang below another.
+    The module's power is the sum that `rails` knows to be right. jtop's own total is
+    recorded too: without an input rail it adds all rails, even those fed by another rail.
     `sample_way_s` is the time from the instant of a sample until it came.
 
     Parameters

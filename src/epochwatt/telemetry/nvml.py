@@ -2,7 +2,7 @@
 
 `pynvml` (nvidia-ml-py) is imported only where a GPU is looked for. On Jetson boards it starts and
 then answers NotSupported to every question: each such answer is a NaN, and a GPU that reports
-neither power nor utilisation is no source.
+neither power nor utilisation does not count as a source.
 
 Source: NVML API reference, nvmlDeviceGetPowerUsage and nvmlFieldValueEnums; what a card's power is:
 Yang, Adamek, Armour, SC 2024 (arXiv 2312.02741), 70 cards beside a meter.

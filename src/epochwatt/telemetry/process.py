@@ -32,7 +32,7 @@ def wake_exactly() -> None:
     """Make the end of a sleep come late by as little as may be.
 
     A row costs the same whenever it is taken, so this takes nothing from the training. Measured
-    with two busy processes on two cores, p99: 18 ms as it is; 4 ms in a session of its own, which
+    with two busy processes on two cores, p99: 18 ms as it is; 4 ms in a separate session, which
     the scheduler weighs against the training's as a whole (the client sees to it); 3 to 4 ms with
     short slices and niceness as well; 0.1 ms in real time, which only a privileged process gets.
     """

@@ -6,8 +6,8 @@ from typing import Any, Deque, Dict, List, Optional, Tuple
 NAN = float("nan")
 WRITTEN_W = 1e-4  # step of a power below 100 W in a file of samples, which has six digits
 
-# What a reading may fail with: it counts as a gap, as does a wrong number of values. One library
-# that answers oddly must not end the readings of the others.
+# A reading that fails with one of these counts as a gap, as does a wrong number of values. One
+# library that answers oddly must not end the readings of the others.
 READ_ERRORS = (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError)
 
 
@@ -30,7 +30,7 @@ class Source:
     total: Optional[str] = None
 
     def start(self) -> None:
-        """A window begins: what comes next is no difference to a reading before it."""
+        """Begin a window: its first reading is not compared with the one before."""
 
     def read(self) -> List[float]:
         """Return a new list: one value per column, NaN for none. `READ_ERRORS` count as a gap."""

@@ -1,8 +1,8 @@
 """Read a line of `tegrastats` in any of its dialects (board side: Python 3.6 grammar).
 
 It differs with the JetPack release, the board and the user: without root there are no clocks of
-memory and GPU, one board prints no rails at all, and units and numbers per rail vary. What is not
-known is kept as it stands and never guessed.
+memory and GPU, one board prints no rails at all, and units and numbers per rail vary. Anything
+unknown is kept as it is and never guessed.
 """
 
 import re
@@ -13,7 +13,7 @@ from epochwatt.telemetry.rails import is_connected
 
 Parsed = Dict[str, Any]
 
-# At most nine digits: longer ones are no readings, and would not fit a float exactly.
+# At most nine digits: longer ones are not readings, and would not fit a float exactly.
 _N = "[0-9]{1,9}"
 _R = r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _CLOCK = r"(?:(?P<pct>{n})%)?(?:@(?P<mhz>{n}|\[{n}(?:,{n})*\]))?".format(n=_N)

@@ -26,7 +26,7 @@ def decode(content: bytes, where: str) -> Tuple[np.ndarray, np.ndarray]:
     try:
         batch = _parsed(content)
         if any(type(label) is not int for label in batch["labels"]):
-            raise ValueError("a label is no number")
+            raise ValueError("a label is not a number")
         images, labels = _pixels(batch["data"]), np.array(batch["labels"], dtype=np.int64)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
         raise DataError("{} is not a CIFAR-10 batch: {}".format(where, error)) from error
@@ -38,7 +38,7 @@ def decode(content: bytes, where: str) -> Tuple[np.ndarray, np.ndarray]:
 
 
 class _Made:
-    """What a pickle wants made: a name, what it is called with, and what it is then filled with."""
+    """An object that a pickle asks for: its name, its arguments and the state set afterwards."""
 
     def __init__(self, name: str) -> None:
         self.name = name

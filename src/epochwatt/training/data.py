@@ -135,8 +135,8 @@ class JpegTree:
 
         Image.preinit()  # its decoders, now and not in each worker
         self._open = Image.open
-        # PIL's own errors are OSErrors, but for these: a header of a size that no picture has, and
-        # what some of its decoders raise for one that makes no sense
+        # PIL's own errors are OSErrors, except these: a header with an impossible size, and
+        # the errors of some decoders for a header that makes no sense
         self._errors = (OSError, Image.DecompressionBombError, ValueError, SyntaxError)
         content = read_checked(folder, landmarks.MAP, manifest)
         rows = landmarks.decode_map(content, os.path.join(folder, landmarks.MAP))

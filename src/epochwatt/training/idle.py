@@ -86,7 +86,7 @@ def _observed(machine: Machine, folder: str, seconds: float) -> Dict[str, Any]:
         raise TrainingError("no telemetry: {}. Nothing was measured".format(statistics["reason"]))
     if not any(source["scope"] for source in statistics["sources"].values()):
         raise TrainingError(
-            "this board tells no power, so there is no idle power to measure. `epochwatt doctor` "
+            "this board reports no power, so there is no idle power to measure. `epochwatt doctor` "
             "says why; `idle_s: 0` in config/devices/ leaves it out"
         )
     return {

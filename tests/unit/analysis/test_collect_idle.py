@@ -168,7 +168,7 @@ class TestPlug:
     @pytest.mark.parametrize("power_w", ["much", "-1", "nan", "inf", "9,5"])
     def test_what_is_no_power_is_refused(self, power_w, plug):
         cell = f'"{power_w}"'
-        with pytest.raises(ConfigError, match="power_w is no power") as caught:
+        with pytest.raises(ConfigError, match="power_w is not a power") as caught:
             plug(f"{HEADER}agx,d1,f,ii,{cell}\n")
         assert caught.value.found == power_w
 

@@ -203,7 +203,7 @@ def test_a_damaged_table_is_named_with_what_to_do(run, write_epochs, damage):
         text = handle.read()
     with open(path, "w", encoding="utf-8") as handle:
         handle.write(damage(text))
-    with pytest.raises(RecordError, match=r"epochs\.csv is no table of epochs: ") as caught:
+    with pytest.raises(RecordError, match=r"epochs\.csv is not a table of epochs: ") as caught:
         read_epochs([path])
     assert caught.value.do.startswith("remove it")
 

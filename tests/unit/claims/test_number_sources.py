@@ -240,6 +240,6 @@ def test_single_epochs_idle_powers_predictions_and_stacks_are_not_printed(printe
 def test_a_damaged_table_is_named_with_what_to_do(tmp_path, row):
     path = tmp_path / "epochs.csv"
     path.write_text(f"epoch\n{row}\n", "utf-8")
-    with pytest.raises(RecordError, match=r"epochs\.csv is no table of epochs: ") as caught:
+    with pytest.raises(RecordError, match=r"epochs\.csv is not a table of epochs: ") as caught:
         read_rows([path])
     assert caught.value.do.startswith("remove it")

@@ -66,9 +66,9 @@ def test_what_cannot_be_evaluated_is_grouped_by_what_is_missing(finding):
         finding(claim="T4", missing="a meter", **none),
     ]
     lines = headline(rows)
-    assert "  For want of the prediction models: 2 (T1, T2)." in lines
-    assert "  For want of runs that were not made: 1 (T3)." in lines
-    assert "  For want of a meter: 1 (T4)." in lines
+    assert "  Missing the prediction models: 2 (T1, T2)." in lines
+    assert "  Missing runs that were not made: 1 (T3)." in lines
+    assert "  Missing a meter: 1 (T4)." in lines
 
 
 def test_a_core_claim_that_fails_says_why(finding):

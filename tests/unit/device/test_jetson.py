@@ -342,9 +342,9 @@ def test_dvfs_off_alone_pins_the_clocks_of_the_mode_the_board_is_in(files):
 @pytest.mark.parametrize(
     ("mode", "told"),
     [
-        ({"cpu_mhz": 1500}, r"cpu_mhz: 1500 MHz is no step(.|\n)*1113\.6 and 1190\.4"),
-        ({"gpu_mhz": 1000}, r"gpu_mhz: 1000 MHz is no step(.|\n)*675\.75 and 905\.25"),
-        ({"emc_mhz": 1000}, r"emc_mhz: 1000 MHz is no step(.|\n)*800 and 1065\.6"),
+        ({"cpu_mhz": 1500}, r"cpu_mhz: 1500 MHz is not a step(.|\n)*1113\.6 and 1190\.4"),
+        ({"gpu_mhz": 1000}, r"gpu_mhz: 1000 MHz is not a step(.|\n)*675\.75 and 905\.25"),
+        ({"emc_mhz": 1000}, r"emc_mhz: 1000 MHz is not a step(.|\n)*800 and 1065\.6"),
         ({"cores": 3}, r"cores: .*\n  found: 3\n  allowed: 1 to 2"),
         ({"nvpmodel": "MAXQ"}, r"\.conf: .*no power mode MAXQ\n  allowed: MAXN, MODE_15W"),
     ],

@@ -84,7 +84,7 @@ def test_modes_that_the_board_has_are_ok(make):
 @pytest.mark.parametrize(
     ("mode", "why"),
     [
-        ("{cpu_mhz: 5000}", "cpu_mhz: 5000 MHz is no step"),
+        ("{cpu_mhz: 5000}", "cpu_mhz: 5000 MHz is not a step"),
         ("{cores: 16}", "cores: 16 of a board that has 8"),
         ("{nvpmodel: TURBO}", "no power mode TURBO"),
     ],

@@ -80,7 +80,7 @@ def test_a_folder_without_logs_is_refused(tmp_path, refusal):
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(RecordError, match="logs is no folder"):
+    with pytest.raises(RecordError, match="logs is not a folder"):
         read_folder(tmp_path / "logs")
 
 

@@ -129,7 +129,7 @@ def test_modules_of_methods_are_those_of_the_package():
     ("text", "problem", "fields"),
     [
         ("paper: {method: own_method.METHOD}", "belongs to a method", {"do": "give your method"}),
-        ("own: {method: own_method.NUMBER}", "is no prediction method", {"found": "int"}),
+        ("own: {method: own_method.NUMBER}", "is not a prediction method", {"found": "int"}),
         ("own: {method: own_method.MISSING}", "is not there", {}),
         ("own: {method: missing_module.METHOD}", "cannot be imported", {}),
         ("own: {method: METHOD}", "predictors.yaml: own.method is 'METHOD'", {}),

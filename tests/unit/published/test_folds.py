@@ -340,7 +340,7 @@ def copy(tmp_path, twin):
             "overlapping_numbers.csv",
             "identity",
             "magic",
-            "is no leak: it needs two ids or more, why",
+            "is not a leak: it needs two ids or more, why",
         ),
         (
             "numbers_read_by_claims.csv",

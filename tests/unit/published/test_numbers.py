@@ -144,10 +144,10 @@ def test_a_configuration_is_read_as_it_is_written(told):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("device", "no key=value of: device"),
-        ("colour=red", "no key=value of: device"),
-        ("device=", "no key=value of: device"),
-        ("batch_size=many", "batch_size is 'many', which is no number"),
+        ("device", "not a key=value of: device"),
+        ("colour=red", "not a key=value of: device"),
+        ("device=", "not a key=value of: device"),
+        ("batch_size=many", "batch_size is 'many', which is not a number"),
         ("epoch=0;epoch=0", "epoch is named twice"),
     ],
 )

@@ -161,7 +161,7 @@ def test_what_is_no_id_leads_nowhere(checkout, tmp_path, name, kind):
         outside = Path("outside", kind)
         outside.mkdir(parents=True)
         Path("measured").mkdir()
-    with pytest.raises(EpochwattError, match="is no id of a run"):
+    with pytest.raises(EpochwattError, match="is not the id of a run"):
         discard("measured", name, None)
     assert outside.is_dir()
 

@@ -165,7 +165,7 @@ class TestFailure:
         ("statistics", "why"),
         [
             ({"lost": True, "reason": "it fell silent", "sources": {}}, "it fell silent"),
-            ({"lost": False, "sources": {"host": {"scope": None}}}, "tells no power"),
+            ({"lost": False, "sources": {"host": {"scope": None}}}, "reports no power"),
         ],
     )
     def test_without_power_nothing_was_measured(

@@ -33,7 +33,7 @@ _WORDS = {"PARAM": ("TYPE", "NAME"), "POWER_MODEL": ("ID", "NAME"), "PM_CONFIG":
 
 
 class RefusedError(Exception):
-    """What is asked for cannot be; the message is what nvpmodel prints."""
+    """The request cannot be met; the message is what nvpmodel prints."""
 
 
 class Conf:

@@ -52,7 +52,7 @@ class Tegrastats:
         return " ".join(words)
 
     def _memory(self) -> str:
-        """Return RAM and swap; Nano tells of its small internal RAM as well."""
+        """Return RAM and swap; Nano also prints its small internal RAM."""
         info = {}
         for row in self._board.text("proc/meminfo").splitlines():
             key, _, value = row.partition(":")

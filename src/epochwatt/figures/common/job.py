@@ -41,7 +41,7 @@ class Job:
     panels : panel -> `title`, `width_in`, `height_in`, `claims`
     palette : thing -> colour
     titles : model or device -> name for people
-    missing : factors, `run` and `reason` of runs that cannot be had
+    missing : factors, `run` and `reason` of runs that are not available
     lacking : studies of the paper that would belong to it and are not selected
     records : run -> folder with the records of its epochs
     idle : table of idle powers
@@ -122,8 +122,8 @@ class Job:
     ) -> None:
         """Write a panel and the numbers in it: SVG, PNG and CSV.
 
-        Where the rows tell of published numbers the corner note says how they are drawn. Claims of
-        the panel that do not hold are told in the corner.
+        If the rows have published numbers, the note in the corner says how they are drawn. It also
+        names claims of the panel that do not hold.
 
         Parameters
         ----------

@@ -126,7 +126,7 @@ def idle_mark(marks: Marks, device: str, power_mode: str, state: str, scope: str
 
 
 def cells(published_mark: Mark | None) -> dict[str, Any]:
-    """Return the columns of the CSV that tell of a mark."""
+    """Return the columns of the CSV that describe a mark."""
     names = ("published", "published_hi", "published_id", "published_qualifier", "seen_by_fit")
     return dict(zip(names, published_mark or (None,) * len(names), strict=True))
 

@@ -41,8 +41,8 @@ class RunData:
     id : of the run
     factors : all of `fields.FACTORS`; those that hold nothing are None
     epochs : a row per epoch, columns of `epochs.csv`; empty cells are None. No rows where the run
-        cannot be had
-    reason : why it cannot be had
+        is not available
+    reason : why it is not available
     """
 
     id: str
@@ -70,12 +70,12 @@ class RunData:
 
 
 def read_runs(paths: Iterable[str], missing: Iterable[Mapping[str, Any]]) -> list[RunData]:
-    """Read the runs of a figure: those with epochs, in order, then those that cannot be had.
+    """Read the runs of a figure: those with epochs, in order, then those that are not available.
 
     Parameters
     ----------
     paths : one `epochs.csv` per run
-    missing : factors, `run` and `reason` of runs that cannot be had
+    missing : factors, `run` and `reason` of runs that are not available
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the telemetry of a run's epochs tells over time, one epoch after the other."""
+"""Telemetry of a run over time, one epoch after the other."""
 
 import os
 from typing import NamedTuple

@@ -70,8 +70,8 @@ def comparison_text(
 ) -> str:
     """Return a comparison that fails in words.
 
-    A side that is printed stands in the predicate as a number; where both are worked out, both are
-    told. Parameters as of `line`; `word` is what a limit is: published, or how we read words.
+    A printed side is a number in the predicate; where both sides are computed, both are
+    shown. Parameters as of `line`; `word` is what a limit is: published, or how we read words.
     """
     of_one = [name for name in names if re.search(rf"\b{name}\b", comparison.text)]
     where = re.sub(r"\b\w+=", "", comparison.where) or (of_one[0] if len(of_one) == 1 else "")

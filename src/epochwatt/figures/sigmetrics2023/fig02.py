@@ -3,7 +3,7 @@
 Source: SIGMETRICS 2023, section 5.1. Panel a is the mean of epochs 1+, stacked stall, compute and
 overhead; panel b the stall of epoch 0 beside that of epochs 1+; panel c the energy of an epoch. The
 paper shows panel b for four workers and panel c for none and four; a group of bars without four
-is drawn with every number of workers. Panel a has eight workers, too: section 5.1.6 tells of them.
+is drawn with every number of workers. Panel a has eight workers, too: see section 5.1.6.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Figure 9: power modes. Time of an epoch, stacked (a), and energy with the base load in it (b).
 
 Source: SIGMETRICS 2023, section 5.6. Means over epochs 1+. The base load is the idle power of the
-same power mode, state (i) by the board's own sensors, times the E2E time. Each network has an axis
-of its own: LeNet-5's numbers are an order of magnitude below the others'. The paper tells base
+same power mode, state (i) by the board's own sensors, times the E2E time. Each network has a
+separate axis: LeNet-5's numbers are an order of magnitude below the others'. The paper gives base
 loads as shares of a range of modes, so panel b has marks of whole epochs only.
 """
 

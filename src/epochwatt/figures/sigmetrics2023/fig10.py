@@ -2,7 +2,7 @@
 
 Source: SIGMETRICS 2023, section 5.7. The paper's own models: time from four modes, energy from one
 model for all networks. Bars are means over epochs 1+; MAPE, on the right axis, is over epochs 1 to
-5, also of longer runs. Hatched: modes that the model of time has learned from. VGG-11 is no part of
+5, also of longer runs. Hatched: modes that the model of time has learned from. VGG-11 is not in
 panel b, as in the paper; results/models/ has its numbers.
 """
 

@@ -1,8 +1,8 @@
 """Power modes in the plane of time and energy, or of time and power: Figs. 8 and 11 to 16.
 
 Source: SIGMETRICS 2023, section 5.6 and appendix. A point is the mean of a run's epochs 1+. The
-letter beside it is the power mode, which the paper tells by the marker. The line is the Pareto
-front of each network. LeNet-5 is an order of magnitude below the others and has axes of its own.
+letter beside it is the power mode, which the paper shows by the marker. The line is the Pareto
+front of each network. LeNet-5 is an order of magnitude below the others and has separate axes.
 """
 
 import math
@@ -75,7 +75,7 @@ class Cloud:
 def group_runs(job: Job, x: str) -> list[Cloud]:
     """Return the figure's runs, together what differs in the power mode only.
 
-    A single run is no comparison and left out.
+    A single run compares nothing and is left out.
     """
     labels = group_labels([run.factors for run in job.runs], job, ("power_mode",))
     groups: dict[str, list[RunData]] = {label: [] for label in labels}

@@ -1,8 +1,8 @@
 """Tables 1 to 3: boards, networks and power modes, as published and as they are here.
 
-Source: SIGMETRICS 2023, sections 4 and 5.6. What is published stands in config/published/table1.csv
-to table3.csv. Beside it stands what the simulated boards and the studies have, and for a power mode
-the steps that its nominal clocks stand for on that board.
+Source: SIGMETRICS 2023, sections 4 and 5.6. The published values are in config/published/table1.csv
+to table3.csv. The tables compare them with the simulated boards and the studies, and list for each
+power mode the clock steps that its nominal clocks mean on that board.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What the paper tells only in its text: runs that no figure shows, and what is printed of them.
+"""Runs that the paper mentions only in its text and shows in no figure, with the printed numbers.
 
 Source: SIGMETRICS 2023, sections 5.1 (page cache dropped, 8 workers, first runs on AGX Orin) and
 5.6 (a very slow GPU, modes e and f without workers). The CSV has a row for each number of such a
@@ -75,7 +75,7 @@ def write(
     Parameters
     ----------
     epochs : `epochs.csv` of each run that may be in it, or that one of it is compared with
-    missing : factors, `run` and `reason` of runs that cannot be had
+    missing : factors, `run` and `reason` of runs that are not available
     backend : of the runs
     published, twin : folders config/published and config/twin
     stem : path of the files without ending

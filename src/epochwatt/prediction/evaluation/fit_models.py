@@ -2,7 +2,7 @@
 
 Of each workload there is a fit for each method, target and training set: epochs 1 and 2 of chosen
 modes, with energy as the papers count it; and, for `recommend`, all epochs of all modes, with
-accurate energy. What cannot be fitted is left out, and `missing` says why.
+accurate energy. Models that cannot be fitted are left out, and `missing` says why.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Rows of predictions.csv: predicted and observed values of each mode of each workload.
 
 `in_training_set` says whether epochs of this workload in this mode went into the prediction. Bounds
-are those of 90 %, where the method has intervals. What was observed, and a row's MAPE, are means
+are those of 90 %, where the method has intervals. Observed values, and a row's MAPE, are means
 over valid epochs 1 to 5, those that the papers' runs have (`published.MEANT_EPOCHS`).
 """
 

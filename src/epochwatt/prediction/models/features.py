@@ -2,9 +2,9 @@
 
 Time: a part that is bound by a clock takes a time that goes with 1 / clock, so each of GPU, memory
 and CPU gives one term. Processes that share too few cores wait for each other: with p processes on
-c < p cores the work of the CPU takes (p / c - 1) longer, again over its clock. What no clock moves
-(disk, fixed waits) is a constant. A sum of them means that the parts do not overlap; where they do,
-the fit shares the time out among them.
+c < p cores the work of the CPU takes (p / c - 1) longer, again over its clock. Time that
+no clock changes (disk, fixed waits) is a constant. A sum of them means that the parts do not
+overlap; where they do, the fit shares the time out among them.
 
 Power: dynamic power goes with clock x voltage^2. No table of voltages is public for these boards.
 Below a floor the voltage is flat (power goes with the clock), above it rises about in step with

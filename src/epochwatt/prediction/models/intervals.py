@@ -6,8 +6,8 @@ bound they can promise is infinite. So the intervals here rest on what was obser
 deviation from its posterior, lets observations and belief deviate by their own sizes, and fits
 again (randomised maximum likelihood: Oliver, He and Reynolds, 1996; exact for a linear model of
 Gaussian deviations). Where few modes leave a coefficient open, the draws differ and the interval is
-wide. What a model is off by in a mode that is like none that was profiled is as wide as the belief
-has it (`deviations`). `coverage` counts what the intervals hold.
+wide. In a mode unlike all profiled ones, the model's error is as wide as the belief says
+(`deviations`). `coverage` counts how many observations the intervals hold.
 """
 
 from collections.abc import Callable

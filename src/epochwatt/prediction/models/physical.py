@@ -116,10 +116,10 @@ def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearMo
 def fit_time_on_prior(
     observations: Observations, prior: Prior, n_draws: int = N_DRAWS
 ) -> LinearModel:
-    """Return the prior times a factor that is common to all modes, but for what was observed.
+    """Return the prior times a factor common to all modes, corrected by what was observed.
 
-    Near the profiled modes it follows them; by how much they differ from the prior tells how far it
-    may be off elsewhere.
+    Near the profiled modes it follows them. Their distance from the prior says how far it may be
+    off elsewhere.
 
     Parameters
     ----------

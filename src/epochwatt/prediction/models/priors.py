@@ -41,4 +41,4 @@ LEVEL_SD = 1.0
 # All of them were set by hand, with the tables of docs/reference/benchmarks/prediction-measured.md
 # at hand, and all but the shares and exponents on simulated worlds (`synthetic_truth`, seed 1),
 # too: no program works them out.
-# What the intervals hold is counted on other worlds by the benchmark `prediction`.
+# The benchmark `prediction` counts on other worlds how many new modes the intervals hold.

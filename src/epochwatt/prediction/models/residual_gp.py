@@ -40,7 +40,7 @@ class Deviations(NamedTuple):
         return np.asarray(np.linalg.inv(np.linalg.cholesky(self._among())))
 
     def weights(self, modes: Numbers) -> Numbers:
-        """Return how much each profiled mode's deviation tells of each mode's, shape (n, m)."""
+        """Return the weight of each profiled mode's deviation in each mode's, shape (n, m)."""
         return np.asarray(np.linalg.solve(self._among(), self._shared(modes, self.profiled).T).T)
 
     def left_open(self, modes: Numbers) -> Numbers:
@@ -56,7 +56,7 @@ class Deviations(NamedTuple):
         )
 
     def _shared(self, some: Numbers, others: Numbers) -> Numbers:
-        """Return the covariance but for what is each mode's own, shape (n, m)."""
+        """Return the covariance that modes share, without each mode's own part, shape (n, m)."""
         a, b = self._centred(some), self._centred(others)
         apart = ((a[:, None] - b) ** 2).sum(-1)
         return np.asarray(np.exp(-apart / (2 * LENGTH**2)) + self.tilt**2 * a @ b.T)

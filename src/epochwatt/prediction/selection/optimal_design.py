@@ -1,7 +1,7 @@
 """Which modes to profile: design of experiments on the terms of the models of time and power.
 
-A set of modes is as good as the predictions that it leads to. How unsure a fit will be (but for its
-bound at zero) depends on the modes, on the belief it starts from, and on which term dominates, not
+A set of modes is as good as the predictions that it leads to. How unsure a fit will be (apart from
+its bound at zero) depends on modes, on the belief it starts from, and on which term dominates, not
 on the values it will see. So it can be worked out for any board's tables before the first run, as
 the mean over networks of many kinds: shares of the terms drawn at random, of time and of power
 alike. The criterion is what a user meets (I-optimality): the mean variance of predictions over the

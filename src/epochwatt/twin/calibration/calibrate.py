@@ -12,9 +12,9 @@ The difference is, by what a number is (`difference`):
 The loss, of numbers and priors alike, is linear far out (soft l1), so that a number which the paper
 itself contradicts does not pull; no parameter leaves three widths of its prior. A first pass with
 the plain square leads away from minima that give up whole groups of numbers. There are several
-minima all the same. The one below the priors counts; where random starts around them end is told
-beside it (`Calibration.costs`). A lower end is no better a board: the lowest of six found put the
-cores of AGX Xavier at half the power that their rail shows, which no fit has seen
+minima all the same. The one reached from the priors counts; `Calibration.costs` also says where
+random starts around them end. A lower cost does not mean a better board: the lowest of six found
+put the cores of AGX Xavier at half the power that their rail shows, which no fit has seen
 (docs/explanation/calibration.md). For the same reason steps are those of a trust region that bends
 at the bounds (`trf`): they go from the priors to the nearest minimum.
 """
@@ -119,8 +119,8 @@ def calibrate(
     ----------
     facts : published numbers that the fit may see
     twin : its `parameters` say which are fitted, from where, and how far they may go
-    say : is told of each pass
-    n_random : random starts beside the priors, to be told of; the same each time
+    say : called with a line for each pass
+    n_random : random starts besides the priors, only reported; the same each time
     """
     p = twin.parameters
     if not p.fitted or not facts:

@@ -1,7 +1,7 @@
 """Rows of simulated runs and idle powers in closed form, as `epochs.csv` and `idle.csv` have them.
 
-What the event simulation leaves once its sensors have told it and its records are collected: here
-without either, and for any parameters. The take-aways are judged on it again
+The event simulation gives the same rows through simulated sensors and collected records; here
+they are computed without either, and for any parameters. The take-aways are judged on it again
 (`claims/held_out.py`). Times and powers vary between epochs and boards as there
 (`model/spread.py`); within an epoch nothing does, so that medians over time are means. The
 sampler's errors are missing.

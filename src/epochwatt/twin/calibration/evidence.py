@@ -7,8 +7,8 @@ number's tolerance (`calibrate.misfits`). A bound that is met on the way speaks 
 A parameter is fitted only if it serves two numbers of different take-aways, of which neither gives
 the other away (`config/twin/overlapping_numbers.csv`), and no number alone has more than `PRIVATE`
 of what it does to all, as the sum of squares. Any other stays at its prior: one number can always
-be met by a parameter of its own. Each fit decides on the numbers that it sees, first at the priors,
-then at the values that it has found.
+be met by a parameter that serves it alone. Each fit decides on the numbers that it sees, first at
+the priors, then at the values that it has found.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ def fit_with_evidence(
     facts : published numbers that the fit may see
     leaks : sets of numbers that give each other away
     twin : of its parameters all are candidates that have a prior
-    say : is told of each pass, and of each parameter that is not fitted after all
+    say : called with a line for each pass, and for each parameter that is not fitted after all
     n_random : starts of each fit beside the priors
     """
     p = twin.parameters.candidates()

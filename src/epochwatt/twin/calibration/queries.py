@@ -82,7 +82,7 @@ def answer(
     questions : configurations; those that differ in workers and clocks only are one evaluation
     modes : clocks of the power modes
     p : parameters, `twin.parameters` or others
-    quantities : by name, how each comes of an epoch
+    quantities : by name, how each is computed from an epoch
     """
     answers = {}
     for group in groups(questions, twin, modes):

@@ -8,7 +8,7 @@ Of a kernel are counted:
 - elements, what its threads are spread over: outputs, or inputs where those are summed up.
 
 Source: the operators' own code in torch 1.8, aten/src/ATen/native: Convolution.cpp (the bias of a
-convolution is added by itself, but for depthwise ones), cuda/LinearAlgebra.cu (the bias of a
+convolution is added separately, except for depthwise ones), cuda/LinearAlgebra.cu (the bias of a
 product is copied first), cuda/group_norm_kernel.cu, cuda/*Pool*.cu (gradients are zeroed first),
 cuda/Dropout.cu. Batch norm is one kernel of cuDNN each way.
 """
@@ -133,7 +133,7 @@ def _convolution_kind(weight: torch.Tensor, groups: int) -> str:
 
 
 def _convolution(call: Call) -> Iterator[Kernel]:
-    """Yield the convolution and, but for depthwise ones, the addition of its bias."""
+    """Yield the convolution and, except for depthwise ones, the addition of its bias."""
     x, weight, bias = call.args[:3]
     out, kind = call.result, _convolution_kind(weight, call.args[8])
     flops = _multiply_adds(x, weight, out, call.args[3:])

@@ -97,7 +97,7 @@ class Parameters(Mapping[str, float]):
         return self.changed({name: {"source": "fitted"} for name in names})
 
     def lacking(self, names: Iterable[str]) -> "Parameters":
-        """Return these parameters with some at their priors, for want of evidence."""
+        """Return these parameters with some left at their priors, as evidence is missing."""
         return self._unfitted(names, _NO_EVIDENCE)
 
     def assumed(self, names: Iterable[str]) -> "Parameters":

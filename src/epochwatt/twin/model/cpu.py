@@ -7,7 +7,7 @@ core whose memory answered at once. Its time is
 
 with the clocks in MHz and t in ms. The second term is the cycles of the memory's clock spent on
 what the caches miss; the last factor says that each of `n` other runnable processes is on this
-process's core for a part `share / cores` of the time. What counts is the number of processes, not
+process's core for a part `share / cores` of the time. The number of processes counts, not
 their mean load: almost idle loader workers still slow their parent (SIGMETRICS 2023, 5.6.5).
 """
 

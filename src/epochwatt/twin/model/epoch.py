@@ -1,7 +1,7 @@
 """A whole epoch in closed form: means of the long run, for many configurations at once.
 
-What the event simulation (`simulate`) gives on average; the calibration, the what-if questions and
-the checks use it, because it costs microseconds.
+It gives the averages of the event simulation (`simulate`). The calibration, the what-if questions
+and the checks use it, because it costs microseconds.
 """
 
 from collections.abc import Mapping

@@ -43,7 +43,7 @@ def check_clocks(board: Board, clocks: Clocks) -> None:
 
 
 class Load(NamedTuple):
-    """What a board does, mean over a time.
+    """The load of a board, as a mean over some time.
 
     Attributes
     ----------

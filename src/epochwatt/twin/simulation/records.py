@@ -116,7 +116,7 @@ def _table(source: Samples) -> dict[str, np.ndarray]:
 def epoch_meta(
     run: str, factors: dict[str, Any], epoch: SimulatedEpoch, minibatch_s: np.ndarray
 ) -> dict[str, Any]:
-    """Return the record of an epoch, but for the checksum of its mini-batches."""
+    """Return the record of an epoch without the checksum of its mini-batches."""
     start_s = round(epoch.t_start_s, STAMP_DIGITS)
     end_s = round(epoch.t_start_s + epoch.e2e_s, STAMP_DIGITS)
     totals = minibatch_s.sum(axis=0, dtype=np.float64).tolist()

@@ -6,12 +6,12 @@ import numpy as np
 
 
 class Samples(NamedTuple):
-    """What one telemetry source told during an epoch; there is a row at both of its bounds.
+    """The samples of one telemetry source during an epoch; there is a row at both of its bounds.
 
     Attributes
     ----------
     name : of the source: `twin` (rails and power_module_w), `host` and `board` as on a board
-    scope : power scope; empty: it tells no power
+    scope : power scope; empty: it reports no power
     period_s : of its readings, s
     columns : c names with their units
     total : the column that holds its whole power; None: there is none

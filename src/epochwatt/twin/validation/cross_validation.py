@@ -5,8 +5,8 @@ committed refits. A number that belongs to a take-away is predicted by the fit t
 take-away nor what gives it away; and again by fits that saw nothing of its section, its board, its
 network, or its board with its network, nor of its take-away and what is near it. HiPCW 2021
 contradicts the main paper (the same NX run stalls for 456 s in one and 173 s in the other), so no
-shared parameter sees it: it is predicted with the main paper's parameters and one of its own
-(`setups.py`), refitted without each take-away, and shown apart.
+shared parameter sees it: it is predicted with the main paper's parameters and one separate
+one (`setups.py`), refitted without each take-away, and shown apart.
 
 The error of a time, an energy, a power, a factor or a change of 20 % and more is
 100 |ln(predicted / published)|, for a change on the ratio of its two sides; of a share or a smaller

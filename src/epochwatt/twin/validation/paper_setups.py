@@ -50,7 +50,7 @@ def fit_setups(
     twin: Twin,
     modes: Modes,
 ) -> tuple[Values, dict[str, int]]:
-    """Fit what each set-up has of its own, with all of its numbers and without each take-away.
+    """Fit each set-up's own parameters, with all of its numbers and without each take-away.
 
     Returns
     -------

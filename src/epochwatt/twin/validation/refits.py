@@ -57,7 +57,7 @@ def refit(
     folds : by take-away
     facts : published numbers that the fit of all may see
     leaks : sets of numbers that give each other away
-    say : is told of each fold
+    say : called with a line for each fold
     n_random : starts of each fit beside the priors
     """
     left = {name: without(facts, fold) for name, fold in folds.items()}
@@ -86,7 +86,7 @@ def refit(
 
 
 def _silent(line: str) -> None:
-    """Say nothing: a process of its own has nobody to talk to."""
+    """Print nothing: this runs in a separate process."""
 
 
 def without(facts: Sequence[Fact], fold: Fold) -> list[Fact]:
@@ -103,7 +103,7 @@ def write_refits(folder: Path, fits: Mapping[str, Calibration], kinds: Mapping[s
     ----------
     folder : config/twin
     fits : by take-away, and that of all numbers under `ALL`
-    kinds : of those that are no fold of a take-away
+    kinds : of those that are not a fold of a take-away
     """
     moved = {name for fit in fits.values() for name in fit.parameters.fitted}
     names = [name for name in fits[ALL].parameters if name in moved]

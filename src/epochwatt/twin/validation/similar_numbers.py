@@ -1,8 +1,8 @@
 """Published numbers that ask the parameters nearly the same question.
 
-The folds lose what gives a take-away away by arithmetic. What is left may still hang on the
-parameters in the same proportions: a fit that meets the one number then meets the other. Left out
-as well (`near_folds`), they show how much of the accuracy is due to such neighbours.
+The folds leave out every number from which a take-away follows by arithmetic. Other numbers may
+still depend on the parameters in the same proportions: a fit that meets one then meets the other.
+`near_folds` leaves these out as well, which shows how much of the accuracy is due to them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -123,7 +123,7 @@ def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
 
 
 def kinds_of_refits(evidence: Evidence) -> dict[str, str]:
-    """Return the kinds of the refits that are no fold of the cross-validation."""
+    """Return the kinds of the refits that are not a fold of the cross-validation."""
     others = {name: kind for kind, members in evidence.other_folds.items() for name in members}
     return {**dict.fromkeys(evidence.claim_folds, CLAIMS), POWER_MODES: PRIOR, **others}
 
@@ -167,7 +167,7 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
     Parameters
     ----------
     workloads : folder of the counts of the networks
-    say : is told how it goes, line by line
+    say : called with each line of progress
     """
     evidence = load_evidence(map(str, _counts(workloads)))
     known_to_all = (evidence.facts, evidence.leaks, evidence.twin, evidence.modes)

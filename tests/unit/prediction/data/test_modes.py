@@ -43,7 +43,7 @@ def test_nominal_mode_stands_for_the_steps_of_the_board(agx):
         (
             Mode(8, 2265, 1000, 1600),
             ConfigError,
-            "gpu_mhz: 1000 MHz is no step.*905.25 and 1032.75",
+            "gpu_mhz: 1000 MHz is not a step.*905.25 and 1032.75",
         ),
         (Mode(9, 2265, 1377, 1600), PredictionError, "cores: 9; it has 1 to 8"),
         (Mode(2.5, 2265, 1377, 1600), PredictionError, "cores: 2.5"),

@@ -359,7 +359,7 @@ def test_profiled_mode_that_the_tables_lack_is_refused(refused, store):
     time, power = fitted()
     time["fits"][0]["model"]["trained_on"][0] = [8, 1000, 900, 1333, 1]
     store((time, power))
-    assert "cpu_mhz: 1000 MHz is no step of this board's clock" in refused(*ASK)
+    assert "cpu_mhz: 1000 MHz is not a step of this board's clock" in refused(*ASK)
 
 
 def test_workloads_that_no_option_tells_apart_are_named(refused, store):

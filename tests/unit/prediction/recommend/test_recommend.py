@@ -244,7 +244,7 @@ def test_models_of_another_board_are_refused(agx, time, power):
     other = agx._replace(
         kind="nano", tables=agx.tables._replace(gpu_hz=NANO.gpu_hz, emc_hz=NANO.emc_hz)
     )
-    with pytest.raises(EpochwattError, match="is no step"):
+    with pytest.raises(EpochwattError, match="is not a step"):
         recommend(other, time, power, "time", {})
 
 
@@ -278,7 +278,7 @@ def test_block_sets_the_mode_and_says_where_it_comes_from(agx):
 
 def test_block_of_a_mode_that_the_board_lacks_is_refused(agx):
     conf = stock_conf(AGX_XAVIER, AGX_XAVIER.releases[0])
-    with pytest.raises(EpochwattError, match="emc_mhz: 1000 MHz is no step"):
+    with pytest.raises(EpochwattError, match="emc_mhz: 1000 MHz is not a step"):
         nvpmodel_block(conf, agx, Mode(5, 2112, 905.25, 1000), "")
 
 

@@ -108,5 +108,5 @@ def test_no_mode_is_refused(agx_design):
 
 
 def test_profiled_mode_that_the_board_lacks_is_refused(agx_design):
-    with pytest.raises(EpochwattError, match="gpu_mhz: 1000 MHz is no step"):
+    with pytest.raises(EpochwattError, match="gpu_mhz: 1000 MHz is not a step"):
         choose_modes(agx_design, 1, already=[Mode(8, 2265, 1000, 1600)])
