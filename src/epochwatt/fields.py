@@ -159,7 +159,6 @@ STATISTIC_COLUMNS = tuple(
     for f in EPOCH_COLUMNS
     if f.kind == "float" and f.name not in ("t_start_unix_s", "t_end_unix_s", "sampler_period_s")
 )
-EPOCH_SETS = ("0", "1+", "all")
 STATISTICS = ("mean", "median")
 RUNS_COLUMNS = (
     STUDIES_COLUMN,
