@@ -19,6 +19,7 @@ from epochwatt.errors import ConfigError
 N_TOLD = 2  # comparisons of a claim; claims.csv has all
 DIGITS = 3
 PRINTED = ("paper", "mixed")  # sources of a threshold
+_LIST = re.compile(r",?\s*\w+=\[[^\]]*\]")  # part of a case that holds many numbers
 _CALL = re.compile(r"[a-z_]\(")
 
 
@@ -74,12 +75,15 @@ def comparison_text(
     shown. Parameters as of `line`; `word` is what a limit is: published, or how we read words.
     """
     of_one = [name for name in names if re.search(rf"\b{name}\b", comparison.text)]
-    where = re.sub(r"\b\w+=", "", comparison.where) or (of_one[0] if len(of_one) == 1 else "")
+    case = _LIST.sub("", comparison.where)
+    where = re.sub(r"\b\w+=", "", case) or (of_one[0] if len(of_one) == 1 else "")
     left, right = _short(comparison.left), _short(comparison.right)
     if comparison.operator == "near":
         text = f"{left} here, {right} published"
     elif comparison.operator == "similar within":
         text = f"{left} here, published as alike"
+    elif comparison.operator == "not in":
+        text = f"{left} is in the {right} here, published as not in it"
     elif _CALL.search(comparison.text.split(comparison.operator)[-1]):
         text = f"{left} {comparison.operator} {right} is published, and not so here"
     else:
