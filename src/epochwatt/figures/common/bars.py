@@ -19,7 +19,8 @@ from epochwatt.figures.common.runs import FACTORS, Number, RunData, csv_row
 
 PARTS = ("stall", "compute", "overhead")
 STACK = (*(f"{part}_s" for part in PARTS), "e2e_s")  # rows of a stack
-THIN, BESIDE = 0.2, 0.5  # width of a published compute time, and how far beside its stack
+BAR = 0.66  # width of a bar; marks stand in the gap
+THIN, BESIDE = 0.16, 0.45  # width of a published compute time, and how far beside its stack
 TWIN_LABEL = "published compute, thin, from 0"
 REASON_CHARACTERS = 24  # of a missing bar; the CSV has all of it
 SENTENCE_CHARACTERS = 30  # in a line of what is missing where nothing is there
@@ -105,18 +106,20 @@ def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> li
     for part in PARTS:
         numbers = [bar.run.number(f"{part}_s", epoch_set) for bar in bars]
         height = np.array([number.value or 0.0 for number in numbers])
-        axes.bar(x, height, bottom=bottom, width=0.8, color=colour[part], label=part)
+        axes.bar(x, height, bottom=bottom, width=BAR, color=colour[part], label=part)
         bottom += height
     rows = [
         marked_row(bar.run, quantity, bar.run.number(quantity, epoch_set), job, epoch_set)
         for bar in bars
         for quantity in STACK
     ]
+    for bar, at in zip(bars, x, strict=True):
+        draw_whisker(axes, at, bar.run, "e2e_s", colour["missing"], epoch_set)
     for n, at in enumerate(x):
         stall, compute, _, e2e = rows[len(STACK) * n : len(STACK) * (n + 1)]
-        draw_mark(axes, at, stall, colour["published"])
+        draw_mark(axes, at, stall, colour["published"], BAR)
         _draw_twin(axes, at + BESIDE, compute, colour)
-        draw_mark(axes, at, e2e, colour["published"])
+        draw_mark(axes, at, e2e, colour["published"], BAR)
     missing = [row["missing"] for row in rows[:: len(STACK)]]
     draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])
     return rows
@@ -144,12 +147,33 @@ def _draw_twin(axes: Axes, at: float, row: Mapping[str, Any], colour: Mapping[st
         )  # fmt: skip
 
 
+def draw_whisker(
+    axes: Axes, at: float, run: RunData, quantity: str, colour: str, epoch_set: str = "1+"
+) -> None:
+    """Draw from the lowest to the highest epoch of a measured run; one epoch has no spread."""
+    values = run.values(quantity, epoch_set)
+    if run.is_measured and values.size > 1:
+        mean = float(values.mean())
+        ends = [[mean - float(values.min())], [float(values.max()) - mean]]
+        axes.errorbar(at, mean, ends, color=colour, capsize=2.0, linewidth=0.8, zorder=4)
+
+
 def marked_row(
     run: RunData, quantity: str, number: Number, job: Job, epoch_set: str = "1+", **more: Any
 ) -> dict[str, Any]:
-    """Return a row of the CSV with what is published of it. Parameters as of `runs.csv_row`."""
+    """Return a row of the CSV with what is published of it. Parameters as of `runs.csv_row`.
+
+    A measured row of several epochs has their lowest and highest, too.
+    """
+    values = run.values(quantity, epoch_set) if run.is_measured and _has(run, quantity) else ()
+    if len(values) > 1:
+        more |= {"lowest": float(min(values)), "highest": float(max(values))}
     published_mark = mark(job.marks, run.factors, quantity, epoch_set)
     return {**csv_row(run, quantity, number, epoch_set, **more), **cells(published_mark)}
+
+
+def _has(run: RunData, column: str) -> bool:
+    return bool(run.epochs) and column in run.epochs[0]
 
 
 def legend(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str) -> None:

@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 NOTE_CHARACTERS_PER_IN = 19  # of the corner note's small letters
 LETTER_IN = 0.066  # a letter of a legend is at most this wide, on average
 ENTRY_IN = 0.36  # of a legend's entry beside its letters: handle, gaps
+LETTERS_PER_IN, LINE_IN = 16, 0.16  # of a notice
 PALE = 0.55  # share of white in a pale colour
 
 
@@ -106,6 +107,16 @@ def warn(figure: Figure, lines: Sequence[str], colour: str) -> None:
     figure.supxlabel(
         f"{warning}\n{figure.get_supxlabel()}", x=0.99, ha="right", fontsize="x-small", color=colour
     )
+
+
+def notice(figure: Figure, sentence: str) -> None:
+    """Replace a panel by one sentence, in a strip as high as it."""
+    figure.clear()
+    figure.set_layout_engine("none")
+    width = figure.get_figwidth()
+    lines = textwrap.wrap(sentence, int(LETTERS_PER_IN * width))
+    figure.set_size_inches(width, LINE_IN * (len(lines) + 0.8))
+    figure.text(0.01, 0.5, "\n".join(lines), ha="left", va="center", fontsize="small")
 
 
 def save(figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]]) -> None:

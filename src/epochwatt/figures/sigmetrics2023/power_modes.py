@@ -26,7 +26,7 @@ from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import group_labels, marked_row
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import METRICS, is_marked
+from epochwatt.figures.common.published import METRICS, deviation_text, is_marked
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.letters import Place, Taken
 from epochwatt.published.numbers import Relation, load_published
@@ -264,6 +264,12 @@ def _draw_published(pair: Sequence[dict[str, Any]], field: Axes, colour: str) ->
         field.plot([x], [y], linestyle="none", markeredgecolor=colour, zorder=4, **RING)
         if None not in ours:
             field.plot([ours[0], x], [ours[1], y], color=colour, linewidth=0.7, zorder=3)
+    off = [f"{WORDS[row['quantity']]} {text}" for row in pair if (text := deviation_text(row))]
+    if off:  # at the right of a ring, or of the field
+        place = field.get_yaxis_transform() if x is None else field.transData
+        field.annotate(", ".join(off), (1.0 if x is None else x, ours[1] if y is None else y),
+                       xycoords=place, xytext=(0, 7), textcoords="offset points", ha="right",
+                       fontsize="x-small", color=colour)  # fmt: skip
 
 
 def _draw_change(

@@ -107,7 +107,7 @@ class TestFiles:
     def test_have_the_same_bytes_each_time(self, files):
         first = files()
         assert sorted(first) == [
-            f"fig02{panel}.{form}" for panel in "abc" for form in ("csv", "png", "svg")
+            f"fig02{panel}.{form}" for panel in "abc" for form in ("csv", "png", "svg", "txt")
         ]
         assert [name for name, content in files().items() if content != first[name]] == []
 
@@ -123,7 +123,7 @@ class TestFiles:
         svg = " ".join(svg.split())
         assert "by number of loader workers" in svg
         assert "simulated, not measured: agx/d1; 2 runs, 6 epochs, 1 not valid and left out" in svg
-        assert "marks: published, filled where the fit has seen them" in svg
+        assert "; black: published" in svg
 
     def test_leave_no_figure_open_after_an_error(self, job_of, made_up):
         with pytest.raises(ConfigError, match="no colour for stall"):

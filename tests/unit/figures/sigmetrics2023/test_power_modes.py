@@ -200,7 +200,7 @@ class TestPicture:
 
     def test_note_says_where_from_and_that_marks_are_published(self, svg):
         assert "simulated, not measured: agx/d1; 6 runs, 12 epochs; letters: power modes" in svg
-        assert "marks:" in svg
+        assert "black: published" in svg
 
     def test_missing_runs_are_named(self, runs, job_of, gone):
         job = job_of("fig08", *runs(), missing=[gone(power_mode="n")])
