@@ -141,6 +141,7 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "") -> None:
                 _draw_point(cloud, n, field, marker, colour)
             _draw_front(cloud, field, colour["pareto"])
             title = [cloud.label, _draw_change(cloud, field, change.split(), relations)]
+            title += map(_deviation, marks)
             field.set_title("\n".join(filter(None, title)), fontsize="small")
             for pair in marks:
                 _draw_published(pair, field, colour["published"])
@@ -264,12 +265,12 @@ def _draw_published(pair: Sequence[dict[str, Any]], field: Axes, colour: str) ->
         field.plot([x], [y], linestyle="none", markeredgecolor=colour, zorder=4, **RING)
         if None not in ours:
             field.plot([ours[0], x], [ours[1], y], color=colour, linewidth=0.7, zorder=3)
+
+
+def _deviation(pair: Sequence[dict[str, Any]]) -> str:
+    """Return in words by how much a run is beside what is published of it; nothing where little."""
     off = [f"{WORDS[row['quantity']]} {text}" for row in pair if (text := deviation_text(row))]
-    if off:  # at the right of a ring, or of the field
-        place = field.get_yaxis_transform() if x is None else field.transData
-        field.annotate(", ".join(off), (1.0 if x is None else x, ours[1] if y is None else y),
-                       xycoords=place, xytext=(0, 7), textcoords="offset points", ha="right",
-                       fontsize="x-small", color=colour)  # fmt: skip
+    return f"{pair[0]['power_mode']} against published:\n{', '.join(off)}" if off else ""
 
 
 def _draw_change(

@@ -175,6 +175,11 @@ class TestPicture:
         assert "published E2E alone (seen by the fit)" in svg
         assert "published (" not in svg
 
+    def test_a_point_far_from_the_published_one_says_so(self, runs, job_of):
+        job = job_of("fig08", *runs("resnet", {"g": (3.0, 400.0), "b": (2.0, 700.0)}))
+        draw_figure(job)
+        assert "g against published: E2E +15 %" in words(job)
+
     def test_published_spreads_of_energy_are_told_beside_ours(self, runs, job_of):
         costs = {"a": (2.0, 9.0), "e": (1.8, 8.0), "g": (3.0, 5.0)}
         job = job_of("fig08", *runs("resnet", costs, **PAPER))
