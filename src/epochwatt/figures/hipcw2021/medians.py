@@ -140,7 +140,7 @@ def draw_workers(job: Job, quantity: str, label: str, by_workers: bool = False) 
     by_workers : whether each number of workers has a field and a scale of its own
     """
     bars, grey = bars_of(job.runs, "num_workers", "storage"), job.colours("missing")["missing"]
-    groups = [list(of) for _, of in groupby(bars, key=lambda bar: bar.group)]
+    groups = [list(members) for _, members in groupby(bars, key=lambda bar: bar.group)]
     shown = changes(job, quantity) if by_workers else []
     with job.panel(job.figure) as (figure, axes):
         fields, rows = [axes], []
