@@ -17,7 +17,7 @@ TEXT_RUNS = [run for run in RUNS if TEXT_STUDIES & set(run.studies)]
 TEXT_BACKENDS = sorted(
     {run.factors["backend"] for run in TEXT_RUNS if experiment_of(run.factors)}
 )
-TABLE_MODELS = sorted({r.factors["model"] for r in TEXT_RUNS if r.is_simulated})
+TABLE_MODELS = sorted({r.factors["model"] for r in RUNS if r.is_simulated})
 SETUP_TABLES = {
     "table1": "Table 1: boards",
     "table2": "Table 2: networks and data sets",

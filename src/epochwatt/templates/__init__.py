@@ -36,6 +36,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(columns=columns, cell=cell, segments=segments)
+    environment.filters.update(is_number=is_number, number_columns=number_columns)
     environment.globals.update(bar_px=BAR_PX)
     return environment
 
@@ -50,6 +51,23 @@ def cell(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a cell holds a number, which pages align on the right."""
+    try:
+        float(cell(value))
+    except ValueError:
+        return False
+    return True
+
+
+def number_columns(rows: Rows) -> list[str]:
+    """Return the names of the columns of which most filled cells are numbers."""
+    filled = {name: [row[name] for row in rows if cell(row.get(name))] for name in columns(rows)}
+    return [
+        name for name, values in filled.items() if 2 * sum(map(is_number, values)) > len(values)
+    ]
 
 
 def segments(shares: Mapping[str, float]) -> list[tuple[str, float, float]]:
