@@ -76,8 +76,10 @@ def comparison_text(
     """
     of_one = [name for name in names if re.search(rf"\b{name}\b", comparison.text)]
     case = _LIST.sub("", comparison.where)
-    where = re.sub(r"\b\w+=", "", case) or (of_one[0] if len(of_one) == 1 else "")
     left, right = _short(comparison.left), _short(comparison.right)
+    printed = right.removesuffix(" %")  # told on the right already
+    parts = [part for part in re.sub(r"\b\w+=", "", case).split(", ") if part != printed]
+    where = ", ".join(parts) or (of_one[0] if len(of_one) == 1 else "")
     if comparison.operator == "near":
         text = f"{left} here, {right} published"
     elif comparison.operator == "similar within":

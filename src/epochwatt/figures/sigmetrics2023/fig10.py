@@ -21,7 +21,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt.claims.number_sources import EpochTable
 from epochwatt.figures.common import published, style
-from epochwatt.figures.common.bars import Bar, draw_missing, marked_row, positions
+from epochwatt.figures.common.bars import Bar, draw_missing, draw_whisker, marked_row, positions
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.runs import Number, RunData
 from epochwatt.figures.sigmetrics2023.fig09 import groups_of
@@ -255,7 +255,8 @@ def _draw_bars(axes: Axes, bars: Sequence[Bar], bar_rows: Sequence[Rows], job: J
         for place, n in ((-WIDTH / 2, 0), (WIDTH / 2, 1))
     ]
     draw_missing(missing, axes, grey)
-    for at, quantities in zip(x, bar_rows, strict=True):
+    for bar, at, quantities in zip(bars, x, bar_rows, strict=True):
+        draw_whisker(axes, at - WIDTH / 2, bar.run, quantities[0]["quantity"], grey)
         published.draw_mark(axes, at - WIDTH / 2, quantities[0], black, WIDTH)
     if any(value is not None and value < 0.0 for value in predicted):
         axes.axhline(0.0, color=black, linewidth=0.8)

@@ -24,7 +24,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common import style
-from epochwatt.figures.common.bars import group_labels, marked_row
+from epochwatt.figures.common.bars import draw_whisker, group_labels, marked_row
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import METRICS, deviation_text, is_marked
 from epochwatt.figures.common.runs import RunData
@@ -151,6 +151,10 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "") -> None:
             rows += [row for pair in of_cloud for row in pair]
             drawn.append((cloud, field, marks))
         _say_missing(figure, clouds)
+        for cloud in clouds:
+            for fact in _printed_changes(cloud, change.split(), relations):
+                if fact.note:
+                    style.add_to_note(figure, f"; the published {fact.value:g} %: {fact.note}")
         _legend(figure, clouds, styles, by, rows, colour)
         figure.draw_without_rendering()  # from here on the axes are as they will be
         for cloud, field, marks in drawn:
@@ -211,6 +215,7 @@ def _draw_point(
     shade = of_model if cloud.is_compared(n) else style.pale(of_model)
     is_strongest = cloud.runs[n].factors["power_mode"] == STRONGEST
     look = _look(marker or (DIAMOND if is_strongest else SOLID), shade)
+    draw_whisker(field, point[0], cloud.runs[n], "e2e_s", colour["missing"])
     field.plot(*[[value] for value in point], linestyle="none", **look)
     if is_strongest and marker:
         field.plot(*[[value] for value in point], linestyle="none", **_frame(shade))
@@ -284,12 +289,19 @@ def _draw_change(
     field.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=1.6)
     x_pct, y_pct = (100.0 * (b / a - 1.0) for a, b in zip(*ends, strict=True))
     text = f"{modes[0]} to {modes[1]}: E2E {_signed(y_pct)}, {WORDS[cloud.x]} {_signed(x_pct)}"
-    printed = [
-        fact.value
+    printed = _printed_changes(cloud, modes, relations)
+    return text + "".join(f"\npublished: E2E {fact.value:+g} %" for fact in printed)
+
+
+def _printed_changes(
+    cloud: Cloud, modes: Sequence[str], relations: Sequence[Relation]
+) -> list[Relation]:
+    """Return the published changes of E2E from one power mode to another."""
+    return [
+        fact
         for fact in _of_network(relations, cloud, "100*(B-A)/A", "e2e_s")
         if [fact.config_a["power_mode"], fact.config_b["power_mode"]] == list(modes)
     ]
-    return text + "".join(f"\npublished: E2E {value:+g} %" for value in printed)
 
 
 def _signed(change_pct: float) -> str:

@@ -54,7 +54,7 @@ def test_an_unknown_claim_is_named():
             Comparison(
                 "near(x(E), 6)", "m=resnet, v=6, E=[2.3, 2.4]", 11.2, "near", 6, False, -1.0
             ),
-            "resnet, 6: 11.2 here, 6 published",
+            "resnet: 11.2 here, 6 published",
         ),
         (
             Comparison("near(x(a), 456)", "", 603.24, "near", 456, False, -1.0),
