@@ -311,8 +311,8 @@ def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, st
     axes.set_xlabel("median error (%); vertical line: the goal", fontsize="small")
     axes.tick_params(labelsize="x-small")
     axes.tick_params("y", length=0, pad=-4)  # inside: they are long
-    for label in axes.get_yticklabels():
-        label.set(ha="left", path_effects=[withStroke(linewidth=2.0, foreground="white")])
+    for text in axes.get_yticklabels():
+        text.set(ha="left", path_effects=[withStroke(linewidth=2.0, foreground="white")])
     _plain_ticks(axes.xaxis, *axes.get_xlim())
     _legend_above(axes, "median error by what the fit was without, or started from")
 

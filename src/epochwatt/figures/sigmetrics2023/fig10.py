@@ -38,7 +38,7 @@ BELOW_METRIC = "n_time_predictions_below_10pct"
 COUNTED_PCT = (10.0, 15.0)  # section 5.7.2 counts predictions by them
 PAPERS_MODES = "efij"  # section 5.7.1: those that train the model of time
 TRUE = "True"
-UNITS_NOTE = "each network has its own scale, errors have one"
+UNITS_NOTE = "each network has its own scale, errors share one"
 METRIC = {"time_s": "time_mape_pct", "energy_wh": "energy_mape_pct"}  # target -> of claims
 
 Rows = list[dict[str, Any]]

@@ -404,7 +404,8 @@ def _legend(
 
 def _published_handles(rows: Sequence[dict[str, Any]], colour: str) -> list[Line2D]:
     """Return a legend's entry for rings and one for lines, with whether the fit has seen them."""
-    rings, lines = [], []
+    rings: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
     for pair in zip(rows[::2], rows[1::2], strict=True):
         marked = [row for row in pair if is_marked(row)]
         (rings if len(marked) == 2 else lines).extend(marked)
