@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 START_S = 30.0  # to be ready; normally 0.2
 TIMEOUT_S = 60.0  # for each answer: to bring the rows to a busy memory card takes its time
 QUIT_S = 2.0  # to end by itself, and again when it is killed
+PROGRAM = ("-m", "epochwatt.telemetry")
 ODD_CHARS = 120  # of an answer that nobody understands, in the log
 
 
@@ -48,11 +49,11 @@ class Sampler:
         pid: int,
         data_path: str,
         seed: int,
-        synthetic: Sequence[Dict[str, Any]] = (),
         timeout_s: float = TIMEOUT_S,
         root: str = "/",
         power: str = "none",
         gpu: str = which_gpu.ANY,
+        program: Sequence[str] = PROGRAM,
     ) -> "Sampler":
         """Start the process and wait until it is ready.
 
@@ -61,18 +62,16 @@ class Sampler:
         pid : the trainer; its process tree is counted separately
         data_path : any path on the file system that holds the data set
         seed : of the sampling instants
-        synthetic : arguments of a `SyntheticSource` each, for tests and benchmarks
         timeout_s : for each answer to a command, s
         root : `/`, or the folder of a fake board
         power : which of a board's power sources is asked for: `discover.POWER`
         gpu : which GPU of a host trains: `which_gpu.choose`
+        program : what the interpreter runs, for tests and benchmarks
         """
         sampler = cls(timeout_s)
-        words = [sys.executable, "-m", "epochwatt.telemetry", "--parent", str(os.getpid())]
+        words = [sys.executable, *program, "--parent", str(os.getpid())]
         words += ["--pid", str(pid), "--data", str(data_path), "--seed", str(seed)]
         words += ["--root", root, "--power", power, "--gpu", gpu]
-        for arguments in synthetic:
-            words += ["--synthetic", json.dumps(arguments)]
         package = os.path.dirname(os.path.dirname(os.path.abspath(epochwatt.__file__)))
         paths = [package, os.environ.get("PYTHONPATH", "")]
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, paths)))
