@@ -61,7 +61,7 @@ def test_doctor_says_what_is_not_known(thor, checkout):
 
 
 def test_no_total_is_made_of_rails_whose_sum_no_source_states():
-    rails_mw = parse_line(LINE)["rails_mw"]
+    rails_mw = parse_line(LINE).rails_mw
     assert set(rails_mw) == {rail.label for rail in AGX_THOR.rails}
     power = ModulePower("agx_thor", list(rails_mw))
     assert power.total is None
