@@ -15,7 +15,7 @@ import pytest
 import epochwatt
 from benchmarks.synthetic import SyntheticSource, sampler_with
 from epochwatt.records import files
-from epochwatt.records.samples import read_samples, sources_in
+from epochwatt.records.samples import read_samples
 from epochwatt.telemetry.client import Sampler
 
 FAST = 0.02  # s; so that an epoch of a fraction of a second has rows enough
@@ -54,6 +54,11 @@ def start(tmp_path):
     yield make
     for sampler in started:
         sampler.stop()
+
+
+def sources_in(folder):
+    """Return the sources that have a file of samples."""
+    return [path.stem.removeprefix("samples-") for path in Path(folder).glob("samples-*.csv")]
 
 
 def lines(folder, source="synthetic"):
