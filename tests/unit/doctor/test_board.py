@@ -85,7 +85,7 @@ def test_modes_that_the_board_has_are_ok(make):
     ("mode", "why"),
     [
         ("{cpu_mhz: 5000}", "cpu_mhz: 5000 MHz is not a step"),
-        ("{cores: 16}", "cores: 16 of a board that has 8"),
+        ("{cores: 16}", "found: 16; allowed: 1 to 8"),
         ("{nvpmodel: TURBO}", "no power mode TURBO"),
     ],
 )
