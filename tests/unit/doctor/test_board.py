@@ -1,11 +1,11 @@
 """The self-test on fake boards: which board, its clocks and modes, helper and alarms."""
 
 import pytest
+from fake_board import make_board
 from fake_device import DEVICE
 
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor.subject import choose
-from epochwatt.fakeboard.board import make_board
 from epochwatt.fakeboard.kinds import KINDS as FAKE_KINDS
 from epochwatt.fakeboard.model import Model
 

@@ -1,6 +1,7 @@
 """Jetson AGX Thor, a kind of which much is not known: what works, and what is said of the rest."""
 
 import pytest
+from fake_board import make_board
 from fake_device import DEVICE
 
 from epochwatt.device import board_files
@@ -9,7 +10,6 @@ from epochwatt.device.kinds import AGX_THOR
 from epochwatt.device.stock_modes import stock_conf
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor.subject import choose
-from epochwatt.fakeboard.board import make_board
 from epochwatt.telemetry.rails import ModulePower
 from epochwatt.telemetry.tegrastats_line import parse_line
 

@@ -4,11 +4,11 @@ import sys
 import time
 
 import pytest
+from fake_board import FakeBoard, make_board
 
 from epochwatt.device import board_files
 from epochwatt.device.root_helper import INSTALLED as HELPER
 from epochwatt.errors import BoardError, ConfigError
-from epochwatt.fakeboard.board import FakeBoard, make_board
 from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.fakeboard.tree import INSTALLED, IO_ERROR
 

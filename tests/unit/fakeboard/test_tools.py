@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from fake_board import make_board
 
 from epochwatt.device.kinds import AGX_XAVIER
-from epochwatt.fakeboard.board import make_board
 from epochwatt.fakeboard.tools.board_files import cpu_list, nearest
 
 NVPMODEL, CLOCKS = "usr/sbin/nvpmodel", "usr/bin/jetson_clocks"

@@ -5,11 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
+from fake_board import make_board
 
 from epochwatt import fields
 from epochwatt.device.locks import machine_lock
 from epochwatt.errors import BoardError, RecordWriteError, TrainingError
-from epochwatt.fakeboard.board import make_board
 from epochwatt.records import files
 from epochwatt.records.samples import read_samples
 from epochwatt.training import idle as module
