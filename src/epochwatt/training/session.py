@@ -277,8 +277,9 @@ def _explained(epoch: int) -> Iterator[None]:
         if "DataLoader worker" not in str(error):
             raise
         raise TrainingError(
-            "a loader worker died in epoch {}: {}. Nothing of this epoch counts; look for an "
-            "out-of-memory kill (dmesg), then start again".format(epoch, error)
+            "a loader worker died in epoch {}; nothing of this epoch counts".format(epoch),
+            found=str(error),
+            do="look for an out-of-memory kill (dmesg), then start again",
         ) from error
 
 
