@@ -17,9 +17,9 @@ TOLD = {
     "missing": "train-images-idx3-ubyte: cannot be read: No such file or directory",
     "truncated": "its size is not that in manifest.json",
     "altered": "was altered: its SHA-256 differs",
-    "limited": "A file size limit was reached (ulimit -f)",
-    "full": "The disk is full; free some space",
-    "forbidden": "Permission denied. This user may not write there",
+    "limited": "a file size limit was reached (ulimit -f)",
+    "full": "the disk is full; free some space",
+    "forbidden": "this user may not write there",
     "orphaned": "a loader worker died in epoch 0",
 }
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"

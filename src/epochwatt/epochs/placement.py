@@ -127,7 +127,7 @@ def _checked(marks: Sequence[Sequence[float]], n: int) -> tuple[np.ndarray, Arra
         if rising and first[0] == 0 and first[-1] == n > 0:
             return first, began_s
     raise RecordError(
-        f"`placement` of a record does not say when its {n} mini-batches began: pairs of a number "
-        "and a moment, both ascending, the numbers from 0\n"
-        "  measure the epoch again (`epochwatt discard`)"
+        f"`placement` of a record does not say when its {n} mini-batches began",
+        allowed="pairs of a number and a moment, both ascending, the numbers from 0",
+        do="measure the epoch again (`epochwatt discard`)",
     )

@@ -170,10 +170,13 @@ class RunFolder:
         try:
             return self._read(self.epoch_path(epoch), epoch)
         except RecordError as error:
+            again = "to measure the epoch again: epochwatt discard {} {}".format(self.run, epoch)
             raise type(error)(
-                "{}. To measure the epoch again: epochwatt discard {} {}".format(
-                    error, self.run, epoch
-                )
+                error.problem,
+                where=error.where,
+                found=error.found,
+                allowed=error.allowed,
+                do="{}; or {}".format(error.do, again) if error.do else again,
             ) from error
 
     def verify(self, epoch: int) -> EpochRecord:
