@@ -27,9 +27,9 @@ from typing import NamedTuple
 import numpy as np
 
 from epochwatt.published.folds import Judged
-from epochwatt.published.numbers import Published, Relation
+from epochwatt.published.numbers import Fact, Published
 from epochwatt.twin.calibration.fit_numbers import seen_by_fit
-from epochwatt.twin.calibration.predicted import Batch, Fact, predict
+from epochwatt.twin.calibration.predicted import Batch, predict
 from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.parameters import Parameters, rounded
 from epochwatt.twin.inputs.twin import Twin
@@ -178,14 +178,12 @@ def _misfit(fact: Fact, predicted: tuple[float, ...]) -> float:
 
 def is_share(fact: Fact) -> bool:
     """Say whether a number is judged in points: a share, or a spread, in per cent."""
-    if isinstance(fact, Relation):
-        return fact.unit == "pct" and fact.b_over_a is None
-    return fact.unit == "pct"
+    return fact.unit == "pct" and fact.b_over_a is None
 
 
 def log_error(fact: Fact, predicted: float) -> float:
     """Return ln(predicted / published), for a change on the ratio of its two sides."""
-    if isinstance(fact, Relation) and "(B-A)" in fact.formula:
+    if "(B-A)" in fact.formula:
         return math.log(max(1.0 + predicted / 100.0, 1e-3) / (1.0 + fact.value / 100.0))
     return math.log(max(predicted, 1e-12) / fact.value)
 
@@ -206,7 +204,7 @@ def _outside(fact: Fact, predicted: tuple[float, ...]) -> float:
 
 def limits(fact: Fact) -> tuple[float, float]:
     """Return the lower and upper end that a bound or a range sets; infinite where it sets none."""
-    if isinstance(fact, Relation) and fact.value_hi is not None:
+    if fact.value_hi is not None:
         return fact.value, fact.value_hi
     if fact.qualifier in ("less_than", "at_most"):
         return -math.inf, fact.value

@@ -18,9 +18,9 @@ from itertools import combinations
 import numpy as np
 
 from epochwatt.published.folds import Leak
-from epochwatt.published.numbers import Measurement, single
+from epochwatt.published.numbers import Fact
 from epochwatt.twin.calibration.calibrate import N_RANDOM, Calibration, calibrate, misfits_of_sets
-from epochwatt.twin.calibration.predicted import Batch, Fact
+from epochwatt.twin.calibration.predicted import Batch
 from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.twin import Twin
 
@@ -122,10 +122,5 @@ def is_enough(facts: Iterable[Fact], leaks: Sequence[Leak]) -> bool:
 
 def private_to(facts: Iterable[Fact]) -> str:
     """Return the one board and network that all the numbers are of; empty where there are more."""
-    pairs = {
-        f"{config['device']} {config.get('model', 'idle')}"
-        for fact in facts
-        for side in ((fact.config,) if isinstance(fact, Measurement) else fact.sides)
-        for config in single(side)
-    }
+    pairs = {f"{run['device']} {run.get('model', 'idle')}" for fact in facts for run in fact.runs}
     return pairs.pop() if len(pairs) == 1 else ""

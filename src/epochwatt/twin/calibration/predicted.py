@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt.published.numbers import Measurement, Relation, single
+from epochwatt.published.numbers import Fact, single
 from epochwatt.twin.calibration.queries import QUANTITIES, Group, Question, groups
 from epochwatt.twin.inputs.clocks import Clocks, Modes, mode_clocks
 from epochwatt.twin.inputs.numbers import Array, number
@@ -16,7 +16,6 @@ from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import epoch
 from epochwatt.twin.model.power import STATE, idle_w
 
-Fact = Measurement | Relation
 Answers = Mapping[Question, Mapping[str, Array]]
 Numbers = Mapping[str, float]  # what the equations are written for; they hold for arrays, too
 
@@ -120,31 +119,25 @@ def _repeated(
 
 def _questions_of(fact: Fact) -> list[Question]:
     """Return the configurations that a number asks for; none where it is of no simulated epoch."""
-    if fact.metric not in QUANTITIES or getattr(fact, "kind", "") == "idle":
+    if fact.metric not in QUANTITIES or fact.kind == "idle":
         return []
-    return [q for side in _sides(fact) for q in questions(side, fact.paper)]
-
-
-def _sides(fact: Fact) -> tuple[Mapping[str, Any], ...]:
-    return (fact.config,) if isinstance(fact, Measurement) else fact.sides
+    return [q for side in fact.sides for q in questions(side, fact.paper)]
 
 
 def _value(
     fact: Fact, answers: Answers, twin: Twin, modes: Modes, p: Mapping[str, Array]
 ) -> tuple[Array, ...]:
-    if isinstance(fact, Measurement) and fact.kind == "idle":
+    if fact.kind == "idle":
         return _idle(fact, twin, modes, p)
     if fact.metric not in QUANTITIES:
         return ()
     sides = [
         np.array([answers[q][fact.metric] for q in questions(side, fact.paper)])
-        for side in _sides(fact)
+        for side in fact.sides
     ]
     if not all(map(len, sides)):
         return ()
-    if isinstance(fact, Measurement):
-        return (sides[0].mean(axis=0),)
-    return _related(fact.formula, sides)
+    return _related(fact.formula, sides) if fact.formula else (sides[0].mean(axis=0),)
 
 
 def _related(formula: str, sides: list[NDArray[np.floating]]) -> tuple[Array, ...]:
@@ -168,10 +161,11 @@ def _range(values: NDArray[np.floating]) -> tuple[Array, ...]:
     return (values.min(axis=0), values.max(axis=0)) if len(values) > 1 else (values[0],)
 
 
-def _idle(fact: Measurement, twin: Twin, modes: Modes, p: Mapping[str, Array]) -> tuple[Array, ...]:
+def _idle(fact: Fact, twin: Twin, modes: Modes, p: Mapping[str, Array]) -> tuple[Array, ...]:
     """Return an idle power: state (i) as the module's sensors see it, the others at the plug."""
-    device, state = fact.config["device"], fact.config["state"]
+    (config,) = fact.sides
+    device, state = config["device"], config["state"]
     scope = "module" if state == _ON_BOARD else "socket"
-    clocks = mode_clocks(modes, device, fact.config["power_mode"])
+    clocks = mode_clocks(modes, device, config["power_mode"])
     board = twin.boards[device]
     return (idle_w(board, STATE[state], clocks, scope, cast(Numbers, p)),)

@@ -10,8 +10,6 @@ page cache is predicted.
 `cross_validation_fits.csv` has the shared ones: what a fold removes, its fit does not see.
 """
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,11 +17,11 @@ import numpy as np
 
 from epochwatt.errors import ConfigError
 from epochwatt.published.folds import Fold, Judged
-from epochwatt.published.numbers import Published, read_table
-from epochwatt.records import files
+from epochwatt.published.numbers import Fact, Published
+from epochwatt.published.tables import read_table, write_table
 from epochwatt.twin.calibration.calibrate import misfits_of_sets
 from epochwatt.twin.calibration.fit_numbers import seen_by_setups
-from epochwatt.twin.calibration.predicted import Batch, Fact, predict
+from epochwatt.twin.calibration.predicted import Batch, predict
 from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.parameters import Parameters, rounded
 from epochwatt.twin.inputs.twin import Twin
@@ -103,14 +101,12 @@ def _cost(differences: Sequence[float]) -> float:
 
 def write_setups(folder: Path, values: Values, n_facts: Mapping[str, int]) -> None:
     """Write `setups.csv`, whole or not at all: a row per fit, a column per parameter."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*_HEAD, *values[ALL]])
-    for name, of_fold in values.items():
-        writer.writerow([name, n_facts[name], *(f"{value:.12g}" for value in of_fold.values())])
-    path = str(folder / FILE)
-    with files.writing("what set-ups have of their own", path):
-        files.write_bytes(path, text.getvalue().encode())
+    rows = (
+        [name, n_facts[name], *(f"{value:.12g}" for value in of_fold.values())]
+        for name, of_fold in values.items()
+    )
+    columns = [*_HEAD, *values[ALL]]
+    write_table(folder / FILE, "what set-ups have of their own", columns, rows)
 
 
 def load_setups(folder: Path, p: Parameters) -> Values:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.published.folds import Fold
+from epochwatt.published.numbers import Fact
 from epochwatt.twin.calibration.calibrate import Problem
-from epochwatt.twin.calibration.predicted import Fact
 from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.twin import Twin
 

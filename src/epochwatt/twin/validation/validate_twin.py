@@ -23,10 +23,10 @@ from epochwatt.published.folds import (
     power_mode_fold,
 )
 from epochwatt.published.groupings import fold_of, groupings
-from epochwatt.published.numbers import Published, load_published
+from epochwatt.published.numbers import Fact, Published, load_published
 from epochwatt.twin.calibration.calibrate import Calibration, misfits, visible
 from epochwatt.twin.calibration.evidence import fit_with_evidence
-from epochwatt.twin.calibration.predicted import Fact, predict
+from epochwatt.twin.calibration.predicted import predict
 from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.parameters import Parameter, Parameters, write_parameters
 from epochwatt.twin.inputs.power_modes import load_modes

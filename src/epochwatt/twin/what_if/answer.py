@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epochwatt.errors import ConfigError
+from epochwatt.published.numbers import Fact
 from epochwatt.text import aligned, counted
 from epochwatt.twin.calibration.predicted import predict
 from epochwatt.twin.calibration.queries import Modes, Question
@@ -16,7 +17,7 @@ from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch
 from epochwatt.twin.validation.refits import load_refits
 from epochwatt.twin.what_if import bottleneck, nearest
-from epochwatt.twin.what_if.nearest import Fact, Published
+from epochwatt.twin.what_if.nearest import Published
 
 CONFIG = Path("config/twin")
 FAR = 10.0  # times the default: no longer given in per cent

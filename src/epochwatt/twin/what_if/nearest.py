@@ -12,7 +12,8 @@ from statistics import median
 from typing import Any
 
 from epochwatt.published.folds import judged
-from epochwatt.published.numbers import Measurement, Relation, load_published, read_table
+from epochwatt.published.numbers import Fact, load_published
+from epochwatt.published.tables import read_table
 from epochwatt.twin.calibration.predicted import questions
 from epochwatt.twin.calibration.queries import Modes, Question
 
@@ -62,7 +63,6 @@ KEYS = {"num_workers": "workers", "batch_size": "batch", "power_mode": "mode"}
 QUALIFIERS = {"exact": "", "approx": "about "}  # the others read as they are
 UNITS = {"pct": "%", "x": "times"}
 
-Fact = Measurement | Relation
 Published = Mapping[Question, tuple[Fact, ...]]
 
 
@@ -88,8 +88,7 @@ def published_questions(root: Path) -> Published:
 
 def configurations(fact: Fact) -> list[Question]:
     """Return the configurations that a published number is about."""
-    sides = (fact.config,) if isinstance(fact, Measurement) else fact.sides
-    return [question for side in sides for question in questions(side)]
+    return [question for side in fact.sides for question in questions(side)]
 
 
 def only_assumed(device: str, published: Published, root: Path) -> bool:
@@ -149,13 +148,14 @@ def _distance(a: Question, b: Question, modes: Modes) -> tuple[bool, int, float]
 def subject(fact: Fact) -> str:
     """Return what a published number measures."""
     metric = METRICS.get(fact.metric, fact.metric)
-    if isinstance(fact, Measurement):
+    if not fact.formula:
         return metric
-    config_a, config_b = fact.config_a, fact.config_b
-    keys = [key for key in config_a if config_a[key] != config_b.get(key)]
-    if len(fact.sides) == 1:
-        keys = [key for key, value in config_a.items() if isinstance(value, tuple)]
-    a, b = (_settings(config, keys) for config in (config_a, config_b))
+    one, *rest = fact.sides
+    other = rest[0] if rest else {}
+    keys = [key for key in one if one[key] != other.get(key)]
+    if not rest:
+        keys = [key for key, value in one.items() if isinstance(value, tuple)]
+    a, b = (_settings(config, keys) for config in (one, other))
     formula = FORMULAS.get(fact.formula, fact.formula) if a else ""
     return f"{metric}, {formula.format(a=a, b=b)}" if formula else metric
 

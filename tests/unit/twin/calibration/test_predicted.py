@@ -9,6 +9,14 @@ from epochwatt.twin.calibration.queries import Question, answer
 from epochwatt.twin.model.power import idle_w
 
 RUN = {**DEFAULTS, "device": "agx", "model": "resnet", "storage": "ssd", "power_mode": "g"}
+COMMON = {
+    "id": "S1",
+    "paper": "sigmetrics2023",
+    "section": "5.1",
+    "value": 1.0,
+    "unit": "s",
+    "qualifier": "exact",
+}
 
 
 def config(**changes):
@@ -20,19 +28,12 @@ def asked(**changes):
 
 
 def measurement(metric, kind="run", **changes):
-    return Measurement(
-        *("S1", "sigmetrics2023", "5.1", metric, 1.0, None, "s", "exact", "", "", kind, ""),
-        config(**changes),
-    )
+    return Measurement(**COMMON, metric=metric, kind=kind, config=config(**changes))
 
 
 def relation(metric, formula, *sides):
-    told = dict.fromkeys(("id", "paper", "section", "unit", "qualifier", "as_printed", "note"), "")
-    fields = Relation.__dataclass_fields__
-    values = {"value": 1.0, "value_hi": None, "metric": metric, "formula": formula}
-    known = {k: v for k, v in {**told, **values}.items() if k in fields}
-    a, b = (*sides, None)[:2]
-    return Relation(**known, config_a=a, config_b=b)
+    a, b = (*sides, {})[:2]
+    return Relation(**COMMON, metric=metric, formula=formula, config_a=a, config_b=b)
 
 
 @pytest.fixture

@@ -13,10 +13,16 @@ SIMULATED = RULES[2]
 
 
 def measurement(name, metric, section="5.1", **config):
-    device = config.get("device", "agx")
+    run = {"device": "agx", "model": "resnet", **config}
     return Measurement(
-        *(name, "sigmetrics2023", section, metric, 1.0, None, "s", "exact", "", "", "run", ""),
-        {**DEFAULTS, "device": device, "model": "resnet", **DEVICE_DEFAULTS[device], **config},
+        id=name,
+        paper="sigmetrics2023",
+        section=section,
+        metric=metric,
+        value=1.0,
+        unit="s",
+        qualifier="exact",
+        config={**DEFAULTS, **DEVICE_DEFAULTS[run["device"]], **run},
     )
 
 
