@@ -25,8 +25,7 @@ from epochwatt.epochs.collect import write_rows
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.settings import load_settings
 from epochwatt.twin.counting.count_workload import write_workload
-from epochwatt.twin.inputs.power_modes import load_modes
-from epochwatt.twin.inputs.twin import load_twin
+from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.simulation.idle import idle_power_w
 from epochwatt.twin.simulation.simulate_run import simulate_run
 from epochwatt.twin.validation.refits import ALL, CLAIMS, FOLD, load_refits
@@ -73,15 +72,13 @@ def paths(claimed, made):
 
 @pytest.fixture(scope="module")
 def simulation(settings, claimed, paths, made, root):
-    works = {model: str(made / f"{model}.json") for model in claimed.models}
-    twin = load_twin(root / "config/twin", works)
+    twin = load_twin_with_modes([str(made / f"{model}.json") for model in claimed.models], root)
     idle = [
         {**each["place"], "power_scope": each["power_scope"], "power_w": idle_power_w(each, twin)}
         for each in simulated_idles(settings.idle_studies, settings.devices)
     ]
     folds, read = (load_refits(root / "config/twin", twin.parameters, [k]) for k in (FOLD, CLAIMS))
-    modes = load_modes(list(twin.boards), root)
-    return Simulation(read_rows(paths), idle, twin, modes, folds, read)
+    return Simulation(read_rows(paths), idle, twin, folds, read)
 
 
 @pytest.fixture(scope="module")

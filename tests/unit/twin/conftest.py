@@ -47,7 +47,7 @@ def twin(evidence):
 @pytest.fixture(scope="session")
 def modes(evidence):
     """The boards' power modes."""
-    return evidence.modes
+    return evidence.twin.modes
 
 
 @pytest.fixture(scope="session")

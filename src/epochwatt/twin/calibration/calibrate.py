@@ -30,7 +30,6 @@ from epochwatt.published.folds import Judged
 from epochwatt.published.numbers import Fact, Published
 from epochwatt.twin.calibration.fit_numbers import seen_by_fit
 from epochwatt.twin.calibration.predicted import Batch, predict
-from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.parameters import Parameters, rounded
 from epochwatt.twin.inputs.twin import Twin
 
@@ -61,9 +60,7 @@ class Calibration(NamedTuple):
     costs: tuple[float, ...] = ()
 
 
-def visible(
-    published: Published, rows: Mapping[str, Judged], twin: Twin, modes: Modes
-) -> list[Fact]:
+def visible(published: Published, rows: Mapping[str, Judged], twin: Twin) -> list[Fact]:
     """Return the published numbers that a fit may see and that the simulation says something to.
 
     Parameters
@@ -71,20 +68,20 @@ def visible(
     rows : how each published number is judged
     """
     facts = seen_by_fit(published, rows)
-    predictions = predict(facts, twin, modes, twin.parameters)
+    predictions = predict(facts, twin, twin.parameters)
     return [fact for fact in facts if fact.id in predictions]
 
 
 class Problem:
     """Residuals of a fit, and how they change, over steps in widths from the priors."""
 
-    def __init__(self, facts: Sequence[Fact], twin: Twin, modes: Modes) -> None:
+    def __init__(self, facts: Sequence[Fact], twin: Twin) -> None:
         self._facts, self._start = facts, twin.parameters
         self.names = self._start.fitted
         described = [self._start.described[name] for name in self.names]
         self._priors = np.log([parameter.prior for parameter in described])
         self._widths = np.log([parameter.factor for parameter in described])
-        self._batch = Batch(facts, twin, modes)
+        self._batch = Batch(facts, twin)
 
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return the parameters by name. x of shape (parameters,) or (sets, parameters)."""
@@ -109,7 +106,6 @@ class Problem:
 def calibrate(
     facts: Sequence[Fact],
     twin: Twin,
-    modes: Modes,
     say: Callable[[str], None] = lambda line: None,
     n_random: int = N_RANDOM,
 ) -> Calibration:
@@ -125,7 +121,7 @@ def calibrate(
     p = twin.parameters
     if not p.fitted or not facts:
         return Calibration(p.lacking(p.fitted), 0.0, len(facts), (0.0,))
-    problem, rng = Problem(facts, twin, modes), np.random.default_rng(SEED)
+    problem, rng = Problem(facts, twin), np.random.default_rng(SEED)
     n = len(problem.names)
     starts = [np.zeros(n), *np.clip(rng.normal(0.0, START_WIDTHS, (n_random, n)), -MOST, MOST)]
     ends = [_descend(problem, x, say) for x in starts]

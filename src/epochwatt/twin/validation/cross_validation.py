@@ -27,7 +27,6 @@ from epochwatt.published.tables import write_entries
 from epochwatt.twin.calibration.calibrate import log_error, visible
 from epochwatt.twin.calibration.fit_numbers import ALSO_SEEN, seen_by_setups
 from epochwatt.twin.calibration.predicted import predict
-from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.validation.refits import Refits, held_out
 
@@ -92,7 +91,6 @@ def validate(
     published: Published,
     rows: Mapping[str, Judged],
     twin: Twin,
-    modes: Modes,
     refits: Refits,
     groups: Mapping[str, Mapping[str, str]],
 ) -> list[Row]:
@@ -109,9 +107,9 @@ def validate(
         for fact in published.facts().values()
         if rows[fact.id].is_simulable or (fact.metric in ALSO_SEEN and fact.paper == PAPERS[0])
     ]
-    seen = {fact.id for fact in visible(published, rows, twin, modes)}
+    seen = {fact.id for fact in visible(published, rows, twin)}
     seen |= {fact.id for fact in seen_by_setups(published, rows)}
-    fitted = predict(facts, twin, modes, twin.parameters)
+    fitted = predict(facts, twin, twin.parameters)
 
     def held_out_with(names: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
         by_name = defaultdict(list)
@@ -120,7 +118,7 @@ def validate(
                 by_name[names[fact.id]].append(fact)
         predictions: dict[str, tuple[float, ...]] = {}
         for name, members in by_name.items():
-            predictions |= predict(members, twin, modes, held_out(twin.parameters, refits, name))
+            predictions |= predict(members, twin, held_out(twin.parameters, refits, name))
         return predictions
 
     without = held_out_with({fact.id: fact.takeaway for fact in facts})

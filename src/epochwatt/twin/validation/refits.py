@@ -23,7 +23,6 @@ from epochwatt.published.numbers import Fact
 from epochwatt.published.tables import read_table, write_table
 from epochwatt.twin.calibration.calibrate import N_RANDOM, Calibration
 from epochwatt.twin.calibration.evidence import fit_with_evidence
-from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.parameters import Parameters, rounded
 from epochwatt.twin.inputs.twin import Twin
 
@@ -41,7 +40,6 @@ def refit(
     facts: Sequence[Fact],
     leaks: Sequence[Leak],
     twin: Twin,
-    modes: Modes,
     say: Callable[[str], None] = lambda line: None,
     n_random: int = N_RANDOM,
 ) -> dict[str, Calibration]:
@@ -66,7 +64,7 @@ def refit(
     with ProcessPoolExecutor(min(os.cpu_count() or 1, len(names) or 1), context) as pool:
         jobs = {
             pool.submit(
-                fit_with_evidence, left[left_out[0]], leaks, twin, modes, _silent, n_random
+                fit_with_evidence, left[left_out[0]], leaks, twin, _silent, n_random
             ): left_out
             for left_out in names.values()
         }

@@ -23,7 +23,6 @@ from epochwatt.published.folds import (
 from epochwatt.published.numbers import SPREADS, Fact, Measurement, Published
 from epochwatt.published.tables import write_table
 from epochwatt.twin.calibration.predicted import Batch
-from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.numbers import Array
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.twin import Twin
@@ -33,7 +32,7 @@ METRICS = ("e2e_s", "stall_s", "compute_s", "power_w", "energy_wh")
 N_DRAWS, SEED = 16, 0
 
 
-def write_leaks(folder: Path, published: Published, twin: Twin, modes: Modes) -> None:
+def write_leaks(folder: Path, published: Published, twin: Twin) -> None:
     """Write `overlapping_numbers.csv`: derived sets anew, those found by hand kept.
 
     Parameters
@@ -47,7 +46,7 @@ def write_leaks(folder: Path, published: Published, twin: Twin, modes: Modes) ->
     """
     order = list(published.facts())
     by_hand = [leak for leak in load_leaks(folder, order) if leak.rule == BY_HAND]
-    leaks = derived_leaks(published, one_run(published, twin, modes))
+    leaks = derived_leaks(published, one_run(published, twin))
     rows = (
         (" ".join(sorted(leak.ids, key=order.index)), leak.rule, leak.why)
         for leak in [*leaks, *by_hand]
@@ -56,13 +55,13 @@ def write_leaks(folder: Path, published: Published, twin: Twin, modes: Modes) ->
     write_table(folder / LEAKS, "what gives numbers away", columns, rows)
 
 
-def one_run(published: Published, twin: Twin, modes: Modes) -> dict[Point, Point]:
+def one_run(published: Published, twin: Twin) -> dict[Point, Point]:
     """Return of each point that has an equal the first of those which are equal to it."""
     measurements: dict[Point, Measurement] = {}
     for fact in published.facts().values():
         for this, alone in _points(fact):
             measurements.setdefault(this, alone)
-    predictions = Batch(measurements.values(), twin, modes).predict(
+    predictions = Batch(measurements.values(), twin).predict(
         drawn(twin.parameters.candidates(), N_DRAWS, SEED)
     )
     values = {

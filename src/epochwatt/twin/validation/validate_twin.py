@@ -27,10 +27,9 @@ from epochwatt.published.numbers import Fact, Published, load_published
 from epochwatt.twin.calibration.calibrate import Calibration, misfits, visible
 from epochwatt.twin.calibration.evidence import fit_with_evidence
 from epochwatt.twin.calibration.predicted import predict
-from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.parameters import Parameter, Parameters, write_parameters
-from epochwatt.twin.inputs.power_modes import load_modes
-from epochwatt.twin.inputs.twin import Twin, load_twin
+from epochwatt.twin.inputs.power_modes import load_twin_with_modes
+from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.validation.accuracy import (
     TAKE_AWAY,
     Accuracy,
@@ -99,7 +98,6 @@ class Evidence:
     other_folds: dict[str, dict[str, Fold]]
     leaks: list[Leak]
     twin: Twin
-    modes: Modes
     facts: list[Fact]
 
 
@@ -113,13 +111,12 @@ def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
     """
     folder = root / "config/twin"
     published, rows = load_published(root / "config/published"), judged(folder)
-    twin = load_twin(folder, {Path(path).stem: path for path in workloads})
-    modes = load_modes(list(twin.boards), root)
-    facts = visible(published, rows, twin, modes)
+    twin = load_twin_with_modes(workloads, root)
+    facts = visible(published, rows, twin)
     by_takeaway, claims = folds(folder), claim_folds(folder)
-    others = {**groupings(published, folder), NEAR: near_folds(by_takeaway, facts, twin, modes)}
+    others = {**groupings(published, folder), NEAR: near_folds(by_takeaway, facts, twin)}
     leaks = load_leaks(folder, rows)
-    return Evidence(folder, published, rows, by_takeaway, claims, others, leaks, twin, modes, facts)
+    return Evidence(folder, published, rows, by_takeaway, claims, others, leaks, twin, facts)
 
 
 def kinds_of_refits(evidence: Evidence) -> dict[str, str]:
@@ -148,7 +145,7 @@ def refresh_leaks(workloads: Path) -> None:
     EpochwattError : a network was not counted yet
     """
     evidence = load_evidence(map(str, _counts(workloads)))
-    write_leaks(evidence.folder, evidence.published, evidence.twin, evidence.modes)
+    write_leaks(evidence.folder, evidence.published, evidence.twin)
 
 
 def _counts(workloads: Path) -> list[Path]:
@@ -170,22 +167,18 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
     say : called with each line of progress
     """
     evidence = load_evidence(map(str, _counts(workloads)))
-    known_to_all = (evidence.facts, evidence.leaks, evidence.twin, evidence.modes)
+    known_to_all = (evidence.facts, evidence.leaks, evidence.twin)
     fit = fit_with_evidence(*known_to_all, say, N_RANDOM_OF_ALL)
     twin = replace(evidence.twin, parameters=fit.parameters)
     if with_folds:
-        again = refit(
-            all_folds(evidence), evidence.facts, evidence.leaks, twin, evidence.modes, say
-        )
+        again = refit(all_folds(evidence), evidence.facts, evidence.leaks, twin, say)
         fits = {ALL: fit, **again}
         write_refits(evidence.folder, fits, kinds_of_refits(evidence))
         refits = load_refits(evidence.folder, fit.parameters)
         fitted = fit.parameters.fitted
         spread_of = {name: {"spread": spread} for name, spread in spreads(refits, fitted).items()}
         twin = replace(twin, parameters=fit.parameters.changed(spread_of))
-        setups, n_facts = fit_setups(
-            evidence.published, evidence.rows, evidence.folds, twin, evidence.modes
-        )
+        setups, n_facts = fit_setups(evidence.published, evidence.rows, evidence.folds, twin)
         write_setups(evidence.folder, setups, n_facts)
         twin = replace(twin, parameters=twin.parameters.moved(setups[ALL]))
     write_parameters(evidence.folder, twin.parameters)
@@ -207,7 +200,7 @@ def study_priors(workloads: Path, say: Callable[[str], None]) -> None:
 
     def without_fit(parameters: Parameters) -> list[Row]:
         twin = replace(evidence.twin, parameters=at_priors(parameters))
-        return validate(evidence.published, evidence.rows, twin, evidence.modes, {}, {})
+        return validate(evidence.published, evidence.rows, twin, {}, {})
 
     rows_of_priors = prior_rows(CHOSEN, "no", without_fit(p)) + prior_rows(
         CHOSEN, "yes", validation(evidence)
@@ -219,11 +212,9 @@ def study_priors(workloads: Path, say: Callable[[str], None]) -> None:
         if name != WIDER:
             rows_of_priors += prior_rows(name, "no", without_fit(other))
         twin = replace(evidence.twin, parameters=other)
-        fits = refit(
-            left_out, evidence.facts, evidence.leaks, twin, evidence.modes, say, n_random=0
-        )
+        fits = refit(left_out, evidence.facts, evidence.leaks, twin, say, n_random=0)
         refits = {fold: dict(fit.parameters) for fold, fit in fits.items()}
-        rows = validate(evidence.published, evidence.rows, twin, evidence.modes, refits, {})
+        rows = validate(evidence.published, evidence.rows, twin, refits, {})
         rows_of_priors += prior_rows(name, "yes", rows)
         write_priors(evidence.folder, rows_of_priors)
     for line in prior_lines(rows_of_priors):
@@ -241,7 +232,7 @@ def fit_lines(fit: Calibration, evidence: Evidence) -> list[str]:
             f"{name:24s} {parameter.prior:9.4g} {parameter.value:9.4g} {widths(parameter):+7.2f} "
             f"{parameter.spread:7.3f} {len(parameter.serves):3d}{only}"
         )
-    predictions = predict(evidence.facts, evidence.twin, evidence.modes, p)
+    predictions = predict(evidence.facts, evidence.twin, p)
     off = misfits(evidence.facts, predictions)
     lines.append(f"{len(p.fitted)} parameters, {fit.n_facts} numbers, objective {fit.cost:.2f}")
     lines.append(f"worst of {fit.n_facts}, in tolerances:")
@@ -267,9 +258,7 @@ def validation(evidence: Evidence) -> list[Row]:
     p, kinds = evidence.twin.parameters, (FOLD, *evidence.other_folds)
     refits = {**load_refits(evidence.folder, p, kinds), **load_setups(evidence.folder, p)}
     groups = {kind: fold_of(members) for kind, members in evidence.other_folds.items()}
-    return validate(
-        evidence.published, evidence.rows, evidence.twin, evidence.modes, refits, groups
-    )
+    return validate(evidence.published, evidence.rows, evidence.twin, refits, groups)
 
 
 def grouped(evidence: Evidence, rows: Sequence[Row]) -> list[Accuracy]:

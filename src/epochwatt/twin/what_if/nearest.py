@@ -15,7 +15,8 @@ from epochwatt.published.folds import judged
 from epochwatt.published.numbers import Fact, load_published
 from epochwatt.published.tables import read_table
 from epochwatt.twin.calibration.predicted import questions
-from epochwatt.twin.calibration.queries import Modes, Question
+from epochwatt.twin.calibration.queries import Question
+from epochwatt.twin.inputs.twin import Twin
 
 MAIN_PAPER = "sigmetrics2023"
 VALIDATION = Path("results/twin/validation.csv")
@@ -116,7 +117,7 @@ def unpublished(
     return {key: listed for key, listed in values.items() if getattr(question, key) not in listed}
 
 
-def nearest(question: Question, published: Published, modes: Modes) -> Question | None:
+def nearest(question: Question, published: Published, twin: Twin) -> Question | None:
     """Return the published configuration of the same board that differs least; None: there is none.
 
     The same network counts first, then the number of other keys, then how far numbers are apart.
@@ -125,20 +126,20 @@ def nearest(question: Question, published: Published, modes: Modes) -> Question 
     ----------
     question : what is asked
     published : see `published_questions`
-    modes : clocks of the board's modes, including the one of the question
+    twin : with the clocks of the board's modes, including the one of the question
     """
     candidates = [q for q in published if q.device == question.device]
     if not candidates:
         return None
-    return min(candidates, key=lambda q: _distance(question, q, modes))
+    return min(candidates, key=lambda q: _distance(question, q, twin))
 
 
-def _distance(a: Question, b: Question, modes: Modes) -> tuple[bool, int, float]:
+def _distance(a: Question, b: Question, twin: Twin) -> tuple[bool, int, float]:
     numbers = [
         (a.num_workers + 1, b.num_workers + 1),
         (a.batch_size, b.batch_size),
         (a.scale, b.scale),
-        *zip(modes[a.device][a.power_mode], modes[b.device][b.power_mode], strict=True),
+        *zip(*(twin.clocks(q.device, q.power_mode) for q in (a, b)), strict=True),
     ]
     apart = sum(abs(math.log(float(x) / float(y))) for x, y in numbers)
     n_different = sum(getattr(a, key) != getattr(b, key) for key in SETTINGS)

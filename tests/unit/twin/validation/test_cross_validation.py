@@ -110,7 +110,7 @@ def test_numbers_of_the_main_paper_are_seen_but_orins(rows):
 def test_fold_changes_its_own_rows_only(evidence, refits, groups, rows):
     slower = {n: 1.5 * v for n, v in refits["5.1.3"].items()}
     found = validate(
-        evidence.published, evidence.rows, evidence.twin, evidence.modes,
+        evidence.published, evidence.rows, evidence.twin,
         {**refits, "5.1.3": slower}, groups,
     )  # fmt: skip
     changed = {
@@ -131,7 +131,7 @@ def test_published_value_reaches_no_prediction(evidence, refits, groups, rows):
             for n, r in published.relations.items()
         },
     )
-    found = validate(other, evidence.rows, evidence.twin, evidence.modes, refits, groups)
+    found = validate(other, evidence.rows, evidence.twin, refits, groups)
     assert {row.published_id for row in found} == rows.keys()
     for row in found:
         before = rows[row.published_id]
