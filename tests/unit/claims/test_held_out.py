@@ -26,8 +26,10 @@ from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.settings import load_settings
 from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
+from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.simulation.idle import idle_power_w
-from epochwatt.twin.simulation.simulate_run import simulate_run
+from epochwatt.twin.simulation.records import write_run
+from epochwatt.twin.simulation.run import simulate
 from epochwatt.twin.validation.refits import ALL, CLAIMS, FOLD, load_refits
 
 N_EPOCHS = 3  # of each run; claims about 15 h cannot be evaluated on them
@@ -55,13 +57,15 @@ def made(settings, claimed, root, tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     for model in claimed.models:
         write_workload({"model": model}, str(folder / f"{model}.json"))
-    effects = json.dumps(settings.flag_effects)
     for run in claimed.runs:
         counts = str(folder / f"{run.factors['model']}.json")
         (folder / "tables" / run.id).mkdir(parents=True)
         (folder / "records").mkdir(exist_ok=True)
-        where = (str(folder / "records" / run.id), str(folder / "tables" / run.id))
-        simulate_run(run.id, run.canonical, N_EPOCHS, root / "config/twin", counts, effects, *where)
+        records, tables = str(folder / "records" / run.id), str(folder / "tables" / run.id)
+        factors = fields.with_defaults(json.loads(run.canonical))
+        twin = load_twin(root / "config/twin", {factors["model"]: counts})
+        epochs = simulate(factors, N_EPOCHS, twin)
+        write_run(run.id, records, factors, epochs, settings.flag_effects, tables)
     return folder
 
 
