@@ -1,6 +1,6 @@
 """Registry of prediction methods: those of this package and those of config/predictors.yaml.
 
-Methods are named by reference and imported when they are used: scikit-learn takes a second.
+Methods are named by reference and imported when they are used.
 """
 
 from dataclasses import replace

@@ -87,7 +87,7 @@ def store(here):
         for name, rows in zip(
             ("epoch_time.json", "epoch_energy.json"), zip(*workloads, strict=True), strict=True
         ):
-            (folder / name).write_text(json.dumps({"schema_version": 3, "workloads": rows}))
+            (folder / name).write_text(json.dumps({"schema_version": 4, "workloads": rows}))
         return here
 
     return call
