@@ -14,7 +14,7 @@ four. All four readings are registered.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from epochwatt.prediction.names import ENERGY, LEFT_OUT, PUBLISHED, SEARCHED, ST
 from epochwatt.prediction.predictor import Context, Method, Predictor
 
 
+@lru_cache(maxsize=32)  # the fit of energy asks for that of each network on the board
 def fit_paper_time(observations: Observations, standardise: bool = False) -> LinearModel:
     """Return epoch time as a linear function of cores and clocks, fitted to every row.
 
