@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,9 +46,15 @@ class Predictor(ABC):
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode (n, 5), shape (n,)."""
 
-    @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return the predictor as JSON data, from which `Method.load` restores it."""
+        """Return the fields as JSON data, arrays as lists, from which `from_json` restores them."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}  # type: ignore[attr-defined]
+        return {name: _as_json(value) for name, value in values.items() if value is not None}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Return a predictor from `to_json`; lists of words become tuples, other lists arrays."""
+        return cls(**{name: _from_json(value) for name, value in data.items()})
 
     def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers] | None:
         """Return bounds that hold an observation with probability `level`; None: not known."""
@@ -91,6 +97,18 @@ class Predictor(ABC):
             for name, value, a, b in zip(Mode._fields, mode, low, high, strict=True)
             if not a <= value <= b
         )
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Predictor):
+        return value.to_json()
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _from_json(value: Any) -> Any:
+    if not isinstance(value, list):
+        return value
+    return tuple(value) if value and isinstance(value[0], str) else np.array(value)
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,9 @@ A power law in cores and clocks, and a smooth deviation from it; one value per m
 epochs. Kernel parameters are the likeliest of a few: four modes say little about them.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,23 +71,6 @@ class GaussianProcess(Predictor):
     def _inverse(self) -> Numbers:
         noise = NOISE**2 * np.eye(len(self.rows))
         return np.asarray(np.linalg.inv(self._covariance(self.rows, self.rows) + noise))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return training values and kernel parameters, which `from_json` reads."""
-        return {
-            "target": self.target,
-            "trained_on": self.trained_on.tolist(),
-            "rows": self.rows.tolist(),
-            "values": self.values.tolist(),
-            "deviation": self.deviation,
-            "length": self.length,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "GaussianProcess":
-        """Return a model from `to_json`."""
-        arrays = {name: np.array(data[name], float) for name in ("trained_on", "rows", "values")}
-        return cls(**{**data, **arrays})
 
 
 def _rows(modes: ArrayLike) -> Numbers:

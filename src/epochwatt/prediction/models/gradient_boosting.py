@@ -6,9 +6,8 @@ extrapolate. Fitted here and not by scikit-learn, which takes 6 ms to fit twelve
 while methods are scored, that is done some thousand times.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,23 +49,6 @@ class BoostedTrees(Predictor):
         leaf = np.where(upper[..., 0], 2 + upper[..., 2], upper[..., 1])
         total = self.values[np.arange(len(self.values)), leaf].sum(1)
         return np.asarray(np.exp(self.level + RATE * total))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return level and trees, which `from_json` reads."""
-        return {
-            "target": self.target,
-            "trained_on": self.trained_on.tolist(),
-            "level": self.level,
-            "features": self.features.tolist(),
-            "thresholds": self.thresholds.tolist(),
-            "values": self.values.tolist(),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "BoostedTrees":
-        """Return a model from `to_json`."""
-        arrays = {k: np.array(data[k], float) for k in ("trained_on", "thresholds", "values")}
-        return cls(**{**data, **arrays, "features": np.array(data["features"], int)})
 
 
 def _rows(modes: ArrayLike) -> Numbers:

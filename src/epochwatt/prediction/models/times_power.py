@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,10 +40,6 @@ class TimesPower(Predictor):
         """Return bounds of the energy, Wh, shape (n,) each; None where one has no interval."""
         samples = sample_both(self.time, self.power, modes)
         return None if samples is None else bounds(samples[0] * samples[1] / 3600, level)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return both predictors as JSON data."""
-        return {"time": self.time.to_json(), "power": self.power.to_json()}
 
 
 def times_power(predictors: Mapping[str, Predictor]) -> TimesPower:
