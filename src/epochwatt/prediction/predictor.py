@@ -118,7 +118,9 @@ class Context:
     Attributes
     ----------
     target : what to predict, one of the method's `targets`
-    networks : training epochs of all networks on the same board, this one among them
+    networks : training epochs of all networks on the same board. This workload is among them, with
+        all modes of the search: models are stored that have seen the modes they are judged in, as
+        the paper's energy model. To learn from other networks, take `others`
     prior : what the simulation expects of the target, while scoring; None: not known
     intervals : whether intervals will be needed
     """
@@ -127,6 +129,10 @@ class Context:
     networks: Sequence[Observations] = ()
     prior: Prior | None = None
     intervals: bool = True
+
+    def others(self, observations: Observations) -> list[Observations]:
+        """Return the training epochs of the other networks on the board."""
+        return [rows for rows in self.networks if rows.workload != observations.workload]
 
 
 @dataclass(frozen=True)
