@@ -455,7 +455,7 @@ def test_boards_that_recorded_different_tables_are_refused(refused, store):
 
 def test_board_without_records_is_refused(refused, store):
     store(fitted(backend="jetson"), backend="jetson")
-    assert "its clocks are not known here" in refused(*ON_BOARD)
+    assert "has no record of its runs to tell its clocks" in refused(*ON_BOARD)
 
 
 # -- the run that would confirm it -----------------------------------------------------------------
