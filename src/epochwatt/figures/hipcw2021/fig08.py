@@ -50,6 +50,7 @@ def draw(job: Job) -> None:
             style.legend(figure, entries)
             if quantity == "cached_after_pct":
                 axes.set_ylim(0, 105)
+                style.add_to_note(figure, "; the paper prints no number of this panel")
             elif shown:
                 draw_brackets(axes, _brackets(shown, bars), black)
             job.save(figure, panel, rows + linear)

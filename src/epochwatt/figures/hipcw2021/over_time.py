@@ -213,12 +213,12 @@ def _draw_implied(
     count = run.number("n_minibatches", "all").value
     whole, e2e = (mark(job.marks, run.factors, name, "all") for name in ("stall_s", "e2e_s"))
     if whole is not None:
-        stall_s, words = whole.value, "stall of an epoch"
+        stall_s, words = whole.value, "median stall of an epoch"
     else:
         ours = [run.number(name, "all", "median").value for name in ("e2e_s", "stall_s")]
         if e2e is None or run.factors["num_workers"] or None in ours:
             return []
-        stall_s, words = e2e.value - (ours[0] - ours[1]), "E2E less our compute"  # type: ignore[operator]
+        stall_s, words = e2e.value - (ours[0] - ours[1]), "median E2E less our compute"  # type: ignore[operator]
     if not count or stall_s <= 0.0:
         return []
     implied_ms = 1e3 * stall_s / count

@@ -88,7 +88,10 @@ def test_share_in_the_cache_is_that_after_epochs_and_a_zero_is_told(job_of, nx, 
     shares = [{"cached_after_pct": share} for share in (0.0, 30.0, 40.0)]
     none = {"cached_after_pct": 0.0}
     runs = [nx(*shares, storage="hdd"), nx(none, none, storage="hdd", **QUARTER)]
-    draw_figure(job_of("hipcw_fig08", *runs))
+    job = job_of("hipcw_fig08", *runs)
+    draw_figure(job)
+    texts = " ".join(words(job, "hipcw_fig08b")).replace("\n", " ")
+    assert "the paper prints no number of this panel" in texts
     assert numbers("hipcw_fig08b", "dataset_scale", "value") == [
         ("0.25", "0.0"),
         ("1.0", "30.0"),
