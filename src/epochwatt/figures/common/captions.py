@@ -21,6 +21,10 @@ MARKS = (
     "Black marks are the paper's printed numbers, each at its value. A percentage beside a mark "
     "says by how much ours is above (+) or below (-) it, where that is more than 10 %."
 )
+RELATIONS = (
+    'Of changes and shares the paper\'s number stands first, ours after "here"; ÷ and × are what '
+    "leads from the left bar to the right one."
+)
 FITTED = (
     "Filled marks and solid lines: the simulation was fitted to the number. Open marks and dashed "
     "lines: it was not, so that they test it."
@@ -54,6 +58,8 @@ def caption_text(
     paragraphs += [part for part in (*of_panel, parts.get("figure", "")) if part]
     if any(map(is_marked, rows)):
         paragraphs.append(MARKS + (f" {FITTED}" if backend == TWIN else ""))
+    if any(row.get("is_relation") for row in rows):
+        paragraphs.append(RELATIONS)
     lines = list(failing)
     if lines:
         paragraphs += ["What does not hold here:", *(f"* {line}" for line in lines)]
@@ -81,8 +87,8 @@ def _reason(row: Mapping[str, Any]) -> str:
 
 def _farthest(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence on the mark that is farthest from ours."""
-    known = [(deviation_pct(row), row) for row in rows if is_marked(row)]
-    off = [(value, row) for value, row in known if value is not None]
+    judged = [(deviation_pct(row), row) for row in rows if is_marked(row)]
+    off = [(value, row) for value, row in judged if value is not None]
     if not off:
         return ""
     worst, row = max(off, key=lambda pair: abs(pair[0]))

@@ -41,6 +41,7 @@ from epochwatt.figures.common.verdicts import not_borne_out
 from epochwatt.published.numbers import Relation
 
 USER_MODULES = "src"  # folder of the user's own modules
+MOST_WARNED = 2  # claims that do not hold, in a panel's corner; its text has all
 DEVICES = ("agx", "nx", "nano")  # in the order of the paper's figures
 
 
@@ -179,7 +180,10 @@ class Job:
                 style.add_to_note(figure, self._marks_note(marked))
             failing = self._failing(name, source)
             corner = figure.get_supxlabel().replace("\n", " ")
-            style.warn(figure, failing, self.colours("warning")["warning"] if failing else "")
+            told = failing[:MOST_WARNED]
+            if len(failing) > MOST_WARNED:
+                told.append(f"and {len(failing) - MOST_WARNED} more, in {name}.txt")
+            style.warn(figure, told, self.colours("warning")["warning"] if told else "")
             part_marks(figure)
         noted = [{**row, "deviation_pct": deviation_pct(row)} for row in rows]
         style.save(figure, f"{self.folder}/{name}", noted)

@@ -38,6 +38,7 @@ SHAPES = {  # quantity -> marker of its values, name in a legend; of others as O
     "compute_s": ("P", "published compute"),
     "first_stall_s": (">", "published stall, first epoch"),
     "first_e2e_s": (">", "published E2E, first epoch"),
+    "energy_paper_wh": ("D", "published energy"),
     "stall_ms_per_minibatch": ("h", "published, of a mini-batch"),
     "compute_ms_per_minibatch": ("h", "published, of a mini-batch"),
     "cpu_below_peak_time_pct": ("D", "published: below 90 %"),
@@ -45,7 +46,7 @@ SHAPES = {  # quantity -> marker of its values, name in a legend; of others as O
 }
 NOTED_PCT = 10.0  # a deviation from a published number that is printed beside its mark
 AT_BAR_PT, AT_POINT_PT = 2.0, 6.0  # of a mark's marker, right of its bar or point
-DEVIATION = "deviation"  # id of a deviation's text
+DEVIATION, MARK = "_deviation", "_mark"  # labels of what is drawn; no legend shows them
 MOVES = 5  # of a text to get off others
 MOST_ROOM = 0.5  # of the axes above the bars, for deviations
 SEEN = {True: "seen by the fit", False: "not seen by the fit"}
@@ -144,8 +145,8 @@ def cells(published_mark: Mark | None) -> dict[str, Any]:
 
 
 def is_marked(row: Mapping[str, Any]) -> bool:
-    """Say whether a row of the CSV has a published number."""
-    return row.get("published") is not None
+    """Say whether a row of the CSV has a published number to be marked, not a relation."""
+    return row.get("published") is not None and not row.get("is_relation")
 
 
 def deviation_pct(row: Mapping[str, Any]) -> float | None:
@@ -198,7 +199,7 @@ def draw_mark(
     ----------
     x : middle of the bar, or the point
     width : of the bar; 0: a point
-    rotation : of the deviation's text
+    rotation : of the deviation's text; 0: it stands at the right of the marker
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -210,14 +211,15 @@ def draw_mark(
         if width:
             axes.plot([x - width / 2, end], [value, value], **_tick(is_seen, colour))
         (marker_drawn,) = axes.plot(end, value, **look, zorder=5, clip_on=False, transform=moved)
-        marker_drawn.set_in_layout(False)
+        marker_drawn.set(in_layout=False, label=MARK)
     if text := deviation_text(row):
         value = row["published"] if row["published_hi"] is None else row["published_hi"]
         deviation = axes.annotate(
-            text, (end, value), xytext=(aside, 4.0), textcoords="offset points",
-            rotation=rotation, ha="center", va="bottom", fontsize="x-small", color=colour,
-            gid=DEVIATION, path_effects=[withStroke(linewidth=2.0, foreground="white")], zorder=6,
+            text, (end, value), xytext=(0.0, 0.0), textcoords="offset points",
+            fontsize="x-small", color=colour, label=f"{DEVIATION} {aside} {rotation}",
+            path_effects=[withStroke(linewidth=2.0, foreground="white")], zorder=6,
         )  # fmt: skip
+        deviation.set(**_places(deviation)[0])
         deviation.set_in_layout(False)
 
 
@@ -259,7 +261,7 @@ def handles(rows: Iterable[Mapping[str, Any]], colour: str) -> list[Line2D]:
     ]
     fitted = {each for of_shape in is_seen.values() for each in of_shape} if simulated else set()
     return entries + [
-        Line2D([], [], label=label, **_look("o", seen, colour))
+        Line2D([], [], label=f"{'filled' if seen else 'open'}: {label}", **_look("o", seen, colour))
         for seen, label in SEEN.items()
         if seen in fitted
     ]
@@ -274,39 +276,75 @@ def _look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:
     }
 
 
-def part_marks(figure: Figure) -> None:
-    """Move deviations that lie on one another apart, upwards; the marks stay where they are.
+def part_marks(figure: Figure, only: Axes | None = None, spare: float = 0.0) -> None:
+    """Move deviations that lie on one another apart; the marks stay where they are.
 
     Axes get higher where a deviation would leave them.
+
+    Parameters
+    ----------
+    only : axes to look at; None: all
+    spare : room above a deviation, in parts of its height
     """
-    for axes in figure.axes:
-        texts = [text for text in axes.texts if text.get_gid() == DEVIATION]
+    for axes in figure.axes if only is None else [only]:
+        texts = [text for text in axes.texts if str(text.get_label()).startswith(DEVIATION)]
         if texts:
             figure.draw_without_rendering()
-            _part(texts)
-            share = max(_room(text, axes) for text in texts)
+            taken = [mark.get_window_extent() for mark in axes.lines if mark.get_label() == MARK]
+            taken += [text.get_window_extent() for text in axes.texts if text not in texts]
+            _part(texts, taken, axes.bbox.y0)
+            share = max(_room(text, axes, spare) for text in texts)
             low, high = axes.get_ylim()
             axes.set_ylim(low, low + (high - low) / (1.0 - share))
 
 
-def _room(text: Text, axes: Axes) -> float:
+def _room(text: Text, axes: Axes, spare: float) -> float:
     """Return which share of the axes has to be free above what they show, for a text to fit."""
-    over = float(text.get_window_extent().y1) - axes.bbox.y1
+    box = text.get_window_extent()
+    over = float(box.y1 + spare * box.height) - axes.bbox.y1
     anchor = axes.transData.transform(text.xy)[1] - axes.bbox.y0  # type: ignore[attr-defined]
     return float(min(max(over, 0.0) / max(anchor, 1.0), MOST_ROOM))
 
 
-def _part(texts: Sequence[Text]) -> None:
-    placed: list[Bbox] = []
-    for text in sorted(texts, key=lambda t: float(t.get_window_extent().y0)):
+def _part(texts: Sequence[Text], others: Iterable[Bbox], lowest: float) -> None:
+    """Move texts off others: to the first place that is free, else upwards.
+
+    Parameters
+    ----------
+    lowest : y of the canvas below which a text may not be
+    """
+    placed = list(others)
+    for text in sorted(texts, key=lambda t: (t.xy[1], t.xy[0])):  # type: ignore[attr-defined]
+        places = _places(text)
+        free = [place for place in places if _is_free(text, place, placed, lowest)]
+        text.set(**(free or places)[0])
         for _ in range(MOVES):
-            box = text.get_window_extent()
-            hit = [other for other in placed if box.overlaps(other)]
+            hit = _hit(text, placed)
             if not hit:
                 break
             figure = text.get_figure(root=True)
             assert figure is not None
-            up_pt = (max(other.y1 for other in hit) - box.y0) * 72.0 / figure.dpi + 1.0
+            over = max(box.y1 for box in hit) - text.get_window_extent().y0
             x_pt, y_pt = text.get_position()
-            text.set_position((x_pt, y_pt + up_pt))
+            text.set_position((x_pt, y_pt + over * 72.0 / figure.dpi + 1.0))
         placed.append(text.get_window_extent())
+
+
+def _places(text: Text) -> list[dict[str, Any]]:
+    """Return where a deviation may be: above its marker, below it, at its right."""
+    aside, level = map(float, str(text.get_label()).split()[1:])
+    right = {"position": (aside + 4.0, 0.0), "rotation": 0.0, "ha": "left", "va": "center"}
+    upright = {"rotation": 90.0, "ha": "center"}
+    above = {"position": (aside, 4.0), "va": "bottom", **upright}
+    below = {"position": (aside, -4.0), "va": "top", **upright}
+    return [right, above, below] if level == 0.0 else [above, below, right]
+
+
+def _is_free(text: Text, place: Mapping[str, Any], placed: Sequence[Bbox], lowest: float) -> bool:
+    text.set(**place)
+    return not _hit(text, placed) and text.get_window_extent().y0 >= lowest
+
+
+def _hit(text: Text, placed: Iterable[Bbox]) -> list[Bbox]:
+    box = text.get_window_extent()
+    return [other for other in placed if box.overlaps(other)]

@@ -5,7 +5,8 @@ of, as marks in a strip of changes, or said in a line under a title.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from epochwatt.figures.common.published import METRICS, SEEN
+from epochwatt.figures.common.published import METRICS, SEEN, part_marks
 from epochwatt.figures.common.runs import RunData
 from epochwatt.published.numbers import (
+    BOUNDS,
     KEYS,
     SPREADS,
     Config,
@@ -26,12 +28,17 @@ from epochwatt.published.numbers import (
     run_key,
     single,
 )
+from epochwatt.study.runs import TWIN
 
 COLUMNS = {metric: column for column, metric in METRICS.items()} | {"median_e2e_s": "e2e_s"}
 PER_MINIBATCH = "_ms_per_minibatch"
 SIGNS = {"less_than": "<", "at_most": "≤", "at_least": "≥", "approx": "≈"}
+UNITS = {"x": "", "pct": " %"}
 LINE_PT, LETTER_PT = 8.0, 3.7  # of the small letters on brackets
+SPARE = 0.5  # of a deviation's height, free below brackets
 FOOT_PT = 3.0  # of a bracket
+CHANGE = "published change, here: ours"
+SHORTEST = 16  # letters of a bracket's line
 DASHES = (0, (3.0, 1.5))
 
 NumberOf = Callable[[Config, str], float | None]
@@ -52,31 +59,27 @@ class Related(NamedTuple):
     seen_by_fit: bool
 
     @property
-    def published(self) -> str:
-        """What is printed, with its unit."""
-        r = self.relation
-        ends = (r.value,) if r.value_hi is None else (r.value, r.value_hi)
-        return f"{SIGNS.get(r.qualifier, '')}{_text(ends, r.unit, 0)}"
-
-    @property
-    def simulated(self) -> str:
-        """What it is here, with its unit."""
-        return _text(self.here, self.relation.unit, 1)
-
-    @property
     def sentence(self) -> str:
-        """Both in a line."""
-        return f"{self.published} published, {self.simulated} here"
+        """What is printed and what it is here, in a line."""
+        return self.reading()
+
+    def reading(self, *, a_is_left: bool = True) -> str:
+        """Return the same, a factor as what the bar on the left is multiplied or divided by."""
+        r = self.relation
+        is_bound = r.qualifier in BOUNDS
+        sign = "+" if r.formula.endswith("(B-A)/A") and not is_bound else ""
+        factor = ""
+        if r.unit == "x":
+            factor = "÷" if (r.formula == "A/B") == a_is_left else "×"
+        ends = (r.value,) if r.value_hi is None else (r.value, r.value_hi)
+        published = " to ".join(f"{end:{sign}g}" for end in ends)
+        here = " to ".join(dict.fromkeys(f"{end:{sign}{_digits(end)}}" for end in self.here))
+        unit = UNITS.get(r.unit, f" {r.unit}")
+        return f"{SIGNS.get(r.qualifier, '')}{factor}{published}{unit}, here {factor}{here}{unit}"
 
 
-def _text(values: Sequence[float], unit: str, decimals: int) -> str:
-    def shown(value: float) -> str:
-        if not decimals:
-            return f"{value:g}"
-        return f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"
-
-    words = " to ".join(dict.fromkeys(map(shown, values)))
-    return f"{words}×" if unit == "x" else f"{words} %" if unit == "pct" else f"{words} {unit}"
+def _digits(value: float) -> str:
+    return ".1f" if abs(value) < 100 else ".0f"
 
 
 def load_relations(published: str, paper: str) -> list[Relation]:
@@ -101,13 +104,13 @@ def related(
     metrics : as in `relations.csv`; none: all
     """
     wanted = set(metrics)
-    found = []
+    shown = []
     for relation in relations:
         if not wanted or relation.metric in wanted:
             here = here_of(relation, number_of)
             if here:
-                found.append(Related(relation, here, relation.id in seen))
-    return found
+                shown.append(Related(relation, here, relation.id in seen))
+    return shown
 
 
 def numbers_of(runs: Sequence[RunData]) -> NumberOf:
@@ -115,7 +118,7 @@ def numbers_of(runs: Sequence[RunData]) -> NumberOf:
 
     It knows columns of `epochs.csv`, times of a mini-batch, and shares such as `stall_s/e2e_s`.
     """
-    by_key = {_key(run): run for run in runs if run.epochs}
+    by_key = {key_of(run): run for run in runs if run.epochs}
 
     def number_of(config: Config, metric: str) -> float | None:
         run = by_key.get(run_key({**config, "epoch": None}))
@@ -124,7 +127,8 @@ def numbers_of(runs: Sequence[RunData]) -> NumberOf:
     return number_of
 
 
-def _key(run: RunData) -> tuple[Any, ...]:
+def key_of(run: RunData) -> tuple[Any, ...]:
+    """Return what tells a run from others, whatever the epochs."""
     config = {key: run.factors[key] for key in KEYS if key in run.factors}
     config |= {"cache": run.factors["cache_policy"], "scale": run.factors["dataset_scale"]}
     return run_key({**config, "epoch": None})
@@ -136,8 +140,8 @@ def metric_of(run: RunData, metric: str, epoch_set: str) -> float | None:
     if share:
         parts = [metric_of(run, name, epoch_set) for name in whole.strip("()").split("+")]
         total = metric_of(run, part, epoch_set)
-        known = [each for each in parts if each is not None]
-        return 100.0 * sum(known) / total if total and len(known) == len(parts) else None
+        values = [number for number in parts if number is not None]
+        return 100.0 * sum(values) / total if total and len(values) == len(parts) else None
     if metric.endswith(PER_MINIBATCH):
         seconds = run.number(metric.replace(PER_MINIBATCH, "_s"), epoch_set).value
         count = run.number("n_minibatches", epoch_set).value
@@ -153,12 +157,12 @@ def here_of(relation: Relation, number_of: NumberOf) -> tuple[float, ...]:
     sides = [
         [number_of(config, relation.metric) for config in single(side)] for side in relation.sides
     ]
-    known = [[value for value in side if value is not None] for side in sides]
-    if not all(side and len(side) == len(all_) for side, all_ in zip(known, sides, strict=True)):
+    values = [[value for value in side if value is not None] for side in sides]
+    if not all(side and len(side) == len(all_) for side, all_ in zip(values, sides, strict=True)):
         return ()
-    if len(known) == 1:
-        return _of_one(relation.formula, np.array(known[0]))
-    a, b = map(np.array, known)
+    if len(values) == 1:
+        return _of_one(relation.formula, np.array(values[0]))
+    a, b = map(np.array, values)
     return _of_two(relation.formula, a, b) if a.size == b.size else ()
 
 
@@ -212,6 +216,30 @@ class Bracket(NamedTuple):
     seen_by_fit: bool
 
 
+def brackets_of(
+    shown: Iterable[Related], place: Callable[[Config], float | None], words: Mapping[str, str]
+) -> list[Bracket]:
+    """Return a bracket for each pair of bars that relations are of; several are its lines.
+
+    Parameters
+    ----------
+    place : run -> x of its bar; None: it is not drawn
+    words : metric -> what begins a line
+    """
+    lines: dict[tuple[float, float], list[str]] = {}
+    is_seen: dict[tuple[float, float], bool] = {}
+    for one in shown:
+        places = [place(config) for side in one.relation.sides for config in single(side)]
+        ends = [at for at in places if at is not None]
+        if ends and len(ends) == len(places):
+            pair = min(ends), max(ends)
+            word = words.get(one.relation.metric, "")
+            text = one.reading(a_is_left=ends[0] <= ends[-1])
+            lines.setdefault(pair, []).append(f"{word} {text}".strip())
+            is_seen[pair] = is_seen.get(pair, True) and one.seen_by_fit
+    return [Bracket(*pair, of_pair, is_seen[pair]) for pair, of_pair in lines.items()]
+
+
 def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
     """Draw brackets in a strip above all bars, which it makes room for.
 
@@ -221,6 +249,7 @@ def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
     figure = axes.get_figure(root=True)
     if not brackets or figure is None:
         return
+    part_marks(figure, axes, SPARE)
     figure.draw_without_rendering()
     to_pt = 72.0 / figure.dpi
     width_pt, height_pt = (size * to_pt for size in axes.bbox.size)
@@ -228,7 +257,17 @@ def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
     x_pt = (x_high - x_low) / width_pt
     levels: list[list[tuple[float, float]]] = []
     placed = []
-    for bracket in sorted(brackets, key=lambda b: b.right - b.left):
+    wrapped = [
+        bracket._replace(
+            lines=[
+                line
+                for text in bracket.lines
+                for line in _lines(text, max(int(width_pt / LETTER_PT), SHORTEST))
+            ]
+        )
+        for bracket in brackets
+    ]
+    for bracket in sorted(wrapped, key=lambda b: (b.right - b.left, b.left)):
         half = 0.5 * x_pt * LETTER_PT * max(map(len, bracket.lines))
         middle = 0.5 * (bracket.left + bracket.right)
         middle = min(max(middle, x_low + half), max(x_high - half, x_low + half))
@@ -265,25 +304,34 @@ def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
         text.set_in_layout(False)
 
 
+def _lines(text: str, width: int) -> list[str]:
+    """Return a text in lines that part no number from its word or its unit."""
+    bound = (
+        text.replace(" %", "\u00a0%")
+        .replace("here ", "here\u00a0")
+        .replace(" to ", "\u00a0to\u00a0")
+    )
+    return [line.replace("\u00a0", " ") for line in textwrap.wrap(bound, width)]
+
+
 def _apart(one: tuple[float, float], two: tuple[float, float]) -> bool:
     return one[1] <= two[0] or two[1] <= one[0]
 
 
-def bracket_handles(found: Iterable[Related], colour: str, backend: str) -> list[Line2D]:
+def bracket_handles(shown: Iterable[Related], colour: str, backend: str) -> list[Line2D]:
     """Return the legend's entry of brackets: solid where the fit has seen the number."""
-    kinds = dict.fromkeys(sorted((one.seen_by_fit for one in found), reverse=True))
-    of_twin = backend == "twin"
-    return [
-        Line2D(
-            [], [], color=colour, linewidth=0.9, linestyle="-" if seen else DASHES,
-            label="published change" + (f", {SEEN[seen]}" if of_twin else ""),
-        )
-        for seen in kinds
-    ]  # fmt: skip
+    kinds = dict.fromkeys(sorted((one.seen_by_fit for one in shown), reverse=True))
+    label, entries = CHANGE, []
+    for seen in kinds:
+        told = label if seen or backend != TWIN else f"{label}, {SEEN[seen]}"
+        line: Any = "-" if seen else DASHES
+        entries.append(Line2D([], [], color=colour, linewidth=0.9, linestyle=line, label=told))
+        label = "same"
+    return entries
 
 
 def draw_changes(
-    axes: Axes, found: Sequence[Related], names: Sequence[str], colours: Sequence[str], black: str
+    axes: Axes, shown: Sequence[Related], names: Sequence[str], colours: Sequence[str], black: str
 ) -> list[dict[str, Any]]:
     """Draw a strip of published changes beside ours: lines at the published, dots at ours.
 
@@ -298,7 +346,7 @@ def draw_changes(
     rows of the CSV, with the columns of a relation
     """
     rows = []
-    for at, (one, colour) in enumerate(zip(found, colours, strict=True)):
+    for at, (one, colour) in enumerate(zip(shown, colours, strict=True)):
         r = one.relation
         style: Any = "-" if one.seen_by_fit else DASHES
         ends = [r.value] if r.value_hi is None else [r.value, r.value_hi]
@@ -310,8 +358,8 @@ def draw_changes(
             axes.plot([at, at], [a, b], color=colour, linewidth=1.0)
         axes.plot([at] * len(one.here), one.here, "o", markersize=3.5, color=colour)
         rows.append(relation_row(one))
-    axes.set_xticks(range(len(found)), names)
-    axes.set_xlim(-0.6, max(len(found) - 0.4, 0.6))
+    axes.set_xticks(range(len(shown)), names)
+    axes.set_xlim(-0.6, max(len(shown) - 0.4, 0.6))
     axes.axhline(0.0, color=black, linewidth=0.5)
     axes.grid(visible=False, axis="x")
     return rows
@@ -330,4 +378,5 @@ def relation_row(one: Related) -> dict[str, Any]:
         "published_id": r.id,
         "published_qualifier": r.qualifier,
         "seen_by_fit": one.seen_by_fit,
+        "is_relation": True,
     }

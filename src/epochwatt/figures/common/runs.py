@@ -135,10 +135,9 @@ def measured_note(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
     drawn = [run for run in runs if run.epochs and run.is_measured]
     if not drawn:
         return ""
-    found = [machine for run in drawn if (machine := _machine(run, records.get(run.id, "")))]
-    machines = "; ".join(dict.fromkeys(found))
+    machines = [machine for run in drawn if (machine := _machine(run, records.get(run.id, "")))]
     whiskers = any(run.values("e2e_s", "all").size > 1 for run in drawn)
-    text = f"; {machines}" if machines else ""
+    text = "".join(f"; {machine}" for machine in dict.fromkeys(machines))
     return text + ("; whiskers: lowest to highest epoch" if whiskers else "")
 
 

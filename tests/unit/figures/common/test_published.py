@@ -207,7 +207,7 @@ def test_legend_says_what_filled_and_open_mean_where_something_was_fitted():
     row = {**TOLD, "quantity": "stall_s", "backend": "twin"}
     found = handles([row, {**row, "seen_by_fit": False}], "#000000")
     assert [line.get_label() for line in found] == [
-        *("published stall", "seen by the fit", "not seen by the fit")
+        *("published stall", "filled: seen by the fit", "open: not seen by the fit")
     ]
     measured = handles([{**row, "seen_by_fit": False, "backend": "host"}], "#000000")
     assert [line.get_label() for line in measured] == ["published stall"]

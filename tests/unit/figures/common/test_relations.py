@@ -45,7 +45,7 @@ def test_change_between_two_runs_is_of_their_means_after_the_first_epoch(relatio
     (found,) = related([relations["RS5.1.7-01"]], number_of, frozenset({"RS5.1.7-01"}))
     assert found.here == pytest.approx((-10.0,))
     assert found.seen_by_fit
-    assert found.sentence == "-5.4 % published, -10.0 % here"
+    assert found.sentence == "-5.4 %, here -10.0 %"
 
 
 def test_relation_without_one_of_its_runs_is_left_out(relations, made_up):
@@ -66,12 +66,12 @@ def test_share_and_ratio_and_bound_in_words(relations, made_up):
     about = {"model": "resnet", "storage": "hdd"}
     number_of = numbers_of(runs_of(made_up(num_workers=0, **about)))
     (share,) = related([relations["RS5.1.4-01"]], number_of, frozenset())
-    assert share.sentence == "6.7 % published, 37.5 % here"
+    assert share.sentence == "6.7 %, here 37.5 %"
     sizes = [
         made_up({}, {"compute_s": c}, model="mobilenet", batch_size=b) for b, c in ((1, 2), (8, 3))
     ]
     (ratio,) = related([relations["RS5.3.1-01"]], numbers_of(runs_of(*sizes)), frozenset())
-    assert ratio.sentence == "1.4× published, 1.5× here"
+    assert ratio.sentence == "÷1.4, here ÷1.5"
 
 
 def test_mean_of_changes_over_boards(relations):
