@@ -101,5 +101,6 @@ def _brackets(shown: Sequence[Related], bars: Sequence[Bar]) -> list[Bracket]:
             if is_of(bar.run, side)
         ]
         if len(ends) == 2:
-            brackets.append(Bracket(min(ends), max(ends), [one.sentence], one.seen_by_fit))
+            words = one.reading(a_is_left=ends[0] < ends[1])
+            brackets.append(Bracket(min(ends), max(ends), [words], one.seen_by_fit))
     return brackets

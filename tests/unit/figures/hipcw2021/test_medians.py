@@ -133,5 +133,5 @@ def test_growth_of_the_epoch_stands_beside_the_published_one(job_of, nx):
     job = job_of("hipcw_fig08", *runs)
     draw_figure(job)
     texts = words(job, "hipcw_fig08d")
-    assert "4.67× published, 4.5× here" in texts
+    assert "×4.67, here ×4.5" in texts
     assert {"the data set", "four times the data"} <= set(texts)
