@@ -7,6 +7,8 @@ import json
 import shlex
 import tempfile
 
+from snakemake.logging import logger
+
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.required_runs import backends as predicted_backends
 from epochwatt.prediction.data.required_runs import needed as fitted
@@ -30,6 +32,8 @@ from epochwatt.text import label
 # -- the software of the rules -------------------------------------------------------------------
 
 ENVIRONMENT = "../envs/workflow.yaml"
+# keeps what a measuring job writes; shows it, too, unless our logger does. Ctrl-C ends the job, not the tee
+TEE = 'if [ -n "${{EPOCHWATT_QUIET_JOBS:-}}" ]; then tee -i {log:q} >/dev/null; else tee -i {log:q}; fi'
 LOCK = None  # of the working folder, while jobs run; the kernel frees a dead process's
 
 # -- what is selected ----------------------------------------------------------------------------
@@ -80,7 +84,10 @@ def begin():
         LOCK = working_folder_lock()
     except EpochwattError as error:
         raise WorkflowError(str(error)) from None
-    print("\n".join(start_lines(SETTINGS)), file=sys.stderr)
+    from snakemake_logger_plugin_epochwatt.outlook import outlook_extra  # takes 0.5 s
+
+    # for any logger the text; the rest is for ours, which reckons with it
+    logger.info("\n".join(start_lines(SETTINGS)), extra=outlook_extra(SETTINGS))
 
 
 def code_of(script, *modules):

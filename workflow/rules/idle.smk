@@ -28,7 +28,7 @@ rule measure_idle:
     shell:
         "{resources.python} -m epochwatt.training.idle --idle {wildcards.idle} --measured measured"
         " --settings {resources.settings:q} --seconds {params.seconds}"
-        " --machine {resources.machine:q} --receipt {output.receipt:q} 2>&1 | tee {log:q}"
+        " --machine {resources.machine:q} --receipt {output.receipt:q} 2>&1 | " + TEE
 
 
 rule collect_idle:

@@ -30,4 +30,4 @@ rule train_epoch:
     shell:
         "{resources.command} --run {wildcards.run} --factors {params.factors:q}"
         " --first {wildcards.first} --last {wildcards.last} --measured measured"
-        " --receipt {output.receipt:q} 2>&1 | tee {log:q}"
+        " --receipt {output.receipt:q} 2>&1 | " + TEE

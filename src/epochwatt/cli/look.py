@@ -11,9 +11,13 @@ from epochwatt.errors import EpochwattError
 @click.command(
     cls=Command,
     short_help="Print what was trained and where the time went.",
-    examples=[("epochwatt summary", "the text that `make run` ends with")],
+    examples=[
+        ("epochwatt summary", "all of it"),
+        ("epochwatt summary --brief", "the text that `make run` ends with"),
+    ],
 )
-def summary() -> None:
+@click.option("--brief", is_flag=True, help="Leave the tables out.")
+def summary(brief: bool) -> None:
     """Print what was trained, where the time went, and where figures and tables are."""
     path = Path("results/summary.txt")
     if not path.exists():
@@ -21,7 +25,12 @@ def summary() -> None:
             f"{path} does not exist yet",
             do="make run (on a Jetson: .venv/bin/snakemake --profile jetson)",
         )
-    click.echo(path.read_text("utf-8"))
+    text = path.read_text("utf-8")
+    if brief:  # cells of a table stand two blanks apart
+        text = "\n\n".join(part for part in text.split("\n\n") if "  " not in part)
+    click.echo(text)
+    if brief:
+        click.echo("with tables: epochwatt summary")
     click.echo("figures  results/figures/     tables  results/tables/")
     if Path("results/report.html").exists():
         click.echo("report   results/report.html  (opens in any browser, offline)")

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import logging
 import re
 import sys
 from typing import List, Optional
@@ -13,6 +12,7 @@ from epochwatt.errors import EpochwattError, RebootNeeded
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.training.job import run_part
 from epochwatt.training.preparation import REBOOT_NEEDED
+from epochwatt.training.progress import log_to_stderr
 
 _REFUSED = (
     "error: {}: the machine does not give what a measurement needs: {}. Look at memory, disk and "
@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Optional[List[str]] = None) -> int:
     """Run the command; return its exit status: 1 after an error, 4 when a restart is needed."""
     arguments = _parser().parse_args(argv)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
+    log_to_stderr()
     folder = RunFolder(arguments.measured, arguments.run)
     factors = fields.with_defaults(json.loads(arguments.factors))
     try:

@@ -20,6 +20,7 @@ from epochwatt.errors import EpochwattError, RebootNeeded, TrainingError
 from epochwatt.records import checksums, files
 from epochwatt.telemetry.client import Sampler
 from epochwatt.training.preparation import REBOOT_NEEDED, prepared
+from epochwatt.training.progress import log_to_stderr
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +112,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     parser.add_argument("--machine", required=True, help="what to know of the machine, as JSON")
     parser.add_argument("--receipt", required=True, help="file to write when it is measured")
     arguments = parser.parse_args(argv)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
+    log_to_stderr()
     try:
         folder = measure_idle(
             open_machine(json.loads(arguments.machine)),
