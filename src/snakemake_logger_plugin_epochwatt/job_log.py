@@ -80,10 +80,10 @@ class TrainingLog:
 
 def _last_progress(text: str) -> tuple[int | None, int, int, float] | None:
     """Return epoch, mini-batches done, of how many, and rate; None when the epoch has ended."""
-    found = list(_PROGRESS.finditer(text))
-    if not found or not found[-1][4]:
+    reports = list(_PROGRESS.finditer(text))
+    if not reports or not reports[-1][4]:
         return None
-    last = found[-1]
+    last = reports[-1]
     if _EPOCH.search(text, last.end()):
         return None
     epoch = None if last[1] is None else int(last[1])
@@ -128,7 +128,7 @@ def tail(path: Path, most_bytes: int = _MOST_BYTES) -> str:
 
 def warnings_in(path: Path) -> list[str]:
     """Return the warnings of a job in full, each with the indented lines that go on with it."""
-    return [found[0].removeprefix("warning: ") for found in _WARNING.finditer(tail(path))]
+    return [match[0].removeprefix("warning: ") for match in _WARNING.finditer(tail(path))]
 
 
 def last_lines(path: Path, n: int = SHOWN_LINES) -> list[str]:

@@ -207,12 +207,12 @@ class Progress:
 
     def look(self) -> Job | None:
         """Look at the logs of training jobs; return one that is under way."""
-        found = None
+        training = None
         for job in self.under_way.values():
             if job.training_log is not None:
                 job.epoch = job.training_log.look()
-                found = job
-        return found
+                training = job
+        return training
 
     def measuring(self) -> bool:
         """Say whether a job that measures is under way."""
