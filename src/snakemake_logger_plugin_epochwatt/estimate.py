@@ -2,6 +2,7 @@
 
 import heapq
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -35,7 +36,8 @@ DEFAULT_S = {
     "validate_twin": 6.0,
 }
 FIGURE_S, UNKNOWN_S = 2.3, 1.5
-STEADY_S = 5.0  # of jobs that have to finish before their pace counts half
+STEADY_S = 5.0  # of jobs that have to finish before their pace counts half for other rules
+MOST_WEIGHT_S, MOST_LOG = 20.0, 1.1  # of one rule in what is expected of others; of all of them
 MOST_PIECES = 40  # of one rule's jobs, when the rest is planned
 RECORD = Path(".snakemake/epochwatt-job-times.json")
 
@@ -79,7 +81,7 @@ class JobTimes:
 
     def finished(self, kinds: tuple[str, ...], prior_s: float, took_s: float) -> None:
         """Learn from a job. `kinds`: its rule, then what is more special (network, run)."""
-        for depth in range(len(kinds) + 1):
+        for depth in range(1, len(kinds) + 1):
             pace = self._paces.setdefault(kinds[:depth], _Pace())
             pace.took_s += took_s
             pace.expected_s += prior_s
@@ -89,11 +91,22 @@ class JobTimes:
 
     def expected_s(self, kinds: tuple[str, ...], prior_s: float) -> float:
         """Return what is expected of a job now."""
-        ratio = self._paces.get((), _Pace()).ratio(1.0, STEADY_S)
+        ratio = self._of_other_rules()
         for depth in range(1, len(kinds) + 1):
             if pace := self._paces.get(kinds[:depth]):
                 ratio = pace.ratio(ratio, max(prior_s, 1e-3))
         return prior_s * ratio
+
+    def _of_other_rules(self) -> float:
+        """Return took / expected of a rule of which no job has finished: as others went.
+
+        A rule whose default is far off says little of others, however many jobs it has.
+        """
+        paces = [pace for kinds, pace in self._paces.items() if len(kinds) == 1]
+        weights = [min(pace.expected_s, MOST_WEIGHT_S) for pace in paces]
+        logs = [math.log(pace.ratio(1.0, 1.0)) for pace in paces]
+        mean = sum(w * x for w, x in zip(weights, logs, strict=True)) / (sum(weights) + STEADY_S)
+        return math.exp(max(-MOST_LOG, min(MOST_LOG, mean)))
 
     def means_s(self) -> dict[str, float]:
         """Return the mean seconds of each rule: as recorded, or of this start."""

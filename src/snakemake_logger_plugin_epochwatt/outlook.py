@@ -4,17 +4,19 @@
 """
 
 import time
+from pathlib import Path
 from typing import Any, TypedDict
 
 from epochwatt.analysis.summary import SETTING
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.study import plan
 from epochwatt.study.place import MEASURED
-from epochwatt.study.runs import Run
+from epochwatt.study.runs import Run, receipt_path
 from epochwatt.study.settings import Settings
 from epochwatt.text import counted
 from snakemake_logger_plugin_epochwatt.stages import OUTLOOK
 
+_RECEIPT_S = 1.0  # ASSUME: a job that finds its epochs measured and writes their receipt
 _PROBE_S = 0.011  # ASSUME: what `slowness` measures on the machine that the defaults come from
 
 
@@ -50,6 +52,8 @@ def outlook(settings: Settings) -> Outlook:
         for first, last in run.parts:
             if left := sum(first <= k <= last for k in missing):
                 parts[first, last] = left * epoch_s * scale + plan.JOB_S * slower
+            elif not Path(receipt_path(run.id, first, last)).exists():
+                parts[first, last] = _RECEIPT_S * slower
         result[run.id] = {
             "title": titles[run.id],
             "model": run.factors["model"],

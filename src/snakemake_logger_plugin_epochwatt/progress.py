@@ -15,6 +15,9 @@ from snakemake_logger_plugin_epochwatt.stages import COLLECTING, MEASURING, SILE
 if TYPE_CHECKING:
     from snakemake_logger_plugin_epochwatt.outlook import Outlook, RunOutlook
 
+_OVERDUE = (
+    0.2  # ASSUME: of the seconds so far, what a job still needs that takes longer than expected
+)
 _EPOCH_END_S = 1.0  # ASSUME: record and checkpoint of an epoch, and the end of its job
 
 
@@ -241,7 +244,7 @@ class Progress:
         elapsed_s = time.monotonic() - job.started_s
         epoch, last = job.epoch, job.wildcards.get("last", "")
         if epoch is None or epoch.epoch is None or not last.isdigit():
-            return max(expected_s - elapsed_s, 0.05 * expected_s)
+            return max(expected_s - elapsed_s, _OVERDUE * max(expected_s, elapsed_s))
         later = max(0, int(last) - epoch.epoch) * (epoch.n / epoch.rate + _EPOCH_END_S)
         return epoch.left_s + _EPOCH_END_S + later
 

@@ -19,7 +19,8 @@ from snakemake_logger_plugin_epochwatt.stages import OUTLOOK, duration
 from snakemake_logger_plugin_epochwatt.stray import StrayOutput, takes_stderr
 
 QUIET_JOBS = "EPOCHWATT_QUIET_JOBS"  # jobs write their log file alone: their lines are shown here
-MEASURING_PERIOD_S = 2.0  # between two looks while a job measures: each takes a CPU for 3 ms
+RECKON_S = 5.0  # no longer than that is the time left counted down only
+MEASURING_PERIOD_S = 2.0  # between two looks while a job measures: each takes a CPU for 2 ms
 _OF_A_JOB = ("CalledProcessError", "SystemExit")  # told already by the job's own error
 _NOT_AGAIN = ("Exiting because a job execution failed", "At least one job did not complete")
 
@@ -202,7 +203,7 @@ class RunScreen:
             return
         self._show_stray()
         training = self._progress.look()
-        if training is not None and training.epoch is not None:
+        if training is not None or time.monotonic() - self._left_at_s > RECKON_S:
             self._reckon()
         now_s = time.monotonic()
         left_s = max(1.0, self._left_s - (now_s - self._left_at_s))

@@ -78,6 +78,14 @@ def test_a_slow_start_makes_other_rules_slower_too():
     assert 15.0 < times.expected_s(("validate_twin",), 10.0) < 20.0
 
 
+def test_a_rule_far_off_its_default_says_little_of_others():
+    times = JobTimes()
+    for _ in range(16):
+        times.finished(("train_epoch",), 9.0, 0.3)
+    assert times.expected_s(("validate_twin",), 10.0) > 3.0
+    assert times.expected_s(("train_epoch",), 9.0) < 0.6
+
+
 def test_a_run_is_expected_to_go_on_as_it_went_and_others_of_its_network_nearly_so():
     times = JobTimes()
     for _ in range(4):
