@@ -19,5 +19,5 @@ def terminal(monkeypatch, tmp_path):
         return made[-1]
 
     yield make
-    for each in made:
-        each.handler.close()
+    for one in made:
+        one.handler.close()

@@ -57,8 +57,8 @@ class Terminal:
         self.handler = LogHandler(SimpleNamespace(**given | common), settings)
 
     def send(self, *records):
-        for each in records:
-            self.handler.handle(each)
+        for entry in records:
+            self.handler.handle(entry)
 
     def start(self, **jobs):
         """Send what comes before the first job."""

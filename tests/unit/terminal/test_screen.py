@@ -63,11 +63,11 @@ def test_a_terminal_without_utf_8_gets_letters_of_its_own(monkeypatch):
     assert any("2 min 30 s left" in line for line in lines)
 
 
-@pytest.mark.parametrize("asked", ["option", "NO_COLOR"])
-def test_no_colour_is_none(asked, monkeypatch):
-    if asked == "NO_COLOR":
+@pytest.mark.parametrize("how", ["option", "NO_COLOR"])
+def test_no_colour_is_none(how, monkeypatch):
+    if how == "NO_COLOR":
         monkeypatch.setenv("NO_COLOR", "1")
-    out = drawn(monkeypatch, 100, no_colour=asked == "option")
+    out = drawn(monkeypatch, 100, no_colour=how == "option")
     assert not re.search(rb"\x1b\[[0-9;]*3\dm", out.buffer.getvalue())
 
 
