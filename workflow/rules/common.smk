@@ -34,8 +34,6 @@ from epochwatt.text import label
 # -- the software of the rules -------------------------------------------------------------------
 
 ENVIRONMENT = "../envs/workflow.yaml"
-# keeps what a measuring job writes; shows it, too, unless our logger does. Ctrl-C ends the job, not the tee
-TEE = 'if [ -n "${{EPOCHWATT_QUIET_JOBS:-}}" ]; then tee -i {log:q} >/dev/null; else tee -i {log:q}; fi'
 LOCK = None  # of the working folder, while jobs run; the kernel frees a dead process's
 
 # -- what is selected ----------------------------------------------------------------------------
