@@ -9,6 +9,12 @@ CONFIGURATION = sorted(
     str(path) for kind in ("yaml", "csv") for path in Path("config").rglob(f"*.{kind}")
 )
 MEASURED_RUNS = [run for run in RUNS if not run.is_simulated]
+PANELS = [
+    (backend, figure, panel)
+    for backend in BACKENDS
+    for figure in SETTINGS.figures(backend, idle=backend in IDLE_BACKENDS)
+    for panel in SETTINGS.panels(figure)
+]
 # what the landing page reads besides figures; empty: it was not made
 INDEX_TABLES = {
     "runs": "results/tables/runs.csv",

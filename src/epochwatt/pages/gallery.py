@@ -68,8 +68,10 @@ def gallery(
 
 
 def _section(figure: Mapping[str, Any]) -> str:
-    known = SECTIONS.get(figure["paper"], {})
-    return next((name for name in known if figure["section"].startswith(name)), figure["section"])
+    sections = SECTIONS.get(figure["paper"], {})
+    return next(
+        (name for name in sections if figure["section"].startswith(name)), figure["section"]
+    )
 
 
 def _figure(figure: Mapping[str, Any], findings: Sequence[ClaimRow]) -> dict[str, Any]:

@@ -61,21 +61,14 @@ def compare(
     facts = _facts(Path(published))
     judged = Table(validation) if validation else None
     held = {row["published_id"]: n for n, row in enumerate(judged.rows)} if judged else {}
-    rows: dict[tuple[str, str], Row] = {}
-    for path in numbers:
-        for row in _drawn(Table(path), facts, titles):
-            key = (row["backend"], row["id"])
-            if key in rows:
-                rows[key]["figures"] += row["figures"]
-            else:
-                rows[key] = row
-    for key, row in rows.items():
-        row["held_out"] = _held_out(judged, held.get(key[1])) if key[0] == TWIN else None
-    seen_ids = {identity for _, ids in rows for identity in ids.split()}
+    rows = _by_number(row for path in numbers for row in _drawn(Table(path), facts, titles))
+    for (backend, identity), row in rows.items():
+        row["held_out"] = _held_out(judged, held.get(identity)) if backend == TWIN else None
+    drawn_ids = {identity for _, ids in rows for identity in ids.split()}
     more = [
         _judged(judged, place, facts[name], titles)
         for name, place in held.items()
-        if judged and name not in seen_ids and name in facts
+        if judged and name not in drawn_ids and name in facts
     ]
     all_rows = [_finished(row) for row in [*rows.values(), *more]]
     claims = list(findings)
@@ -93,6 +86,18 @@ def compare(
     ]
     tables = [table for table in tables if table["rows"]]
     return {"lead": LEAD if tables else NONE, "tables": tables}
+
+
+def _by_number(drawn: Iterable[Row]) -> dict[tuple[str, str], Row]:
+    """Return one row per backend and published number, with all figures that draw it."""
+    rows: dict[tuple[str, str], Row] = {}
+    for row in drawn:
+        key = (row["backend"], row["id"])
+        if key in rows:
+            rows[key]["figures"] += row["figures"]
+        else:
+            rows[key] = row
+    return rows
 
 
 def _claims(findings: Iterable[ClaimRow], paper: str, title: str) -> list[str]:
