@@ -1,0 +1,1 @@
+"""The explorer of the landing page: all runs as points, power modes within a budget, pairs, epochs."""
