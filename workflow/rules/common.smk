@@ -8,6 +8,7 @@ import shlex
 import tempfile
 
 from epochwatt.errors import EpochwattError
+from epochwatt.figures.tables.tabulate_text_only import experiment_of
 from epochwatt.prediction.data.required_runs import backends as predicted_backends
 from epochwatt.prediction.data.required_runs import needed as fitted
 from epochwatt.prediction.registry import method_modules, own_method_files
@@ -62,6 +63,24 @@ SCORING_CONFIG = [
     "config/paper.mplstyle",
 ]
 OWN_METHODS = own_method_files()  # config/predictors.yaml, and the modules it names
+
+TEXT_STUDIES = {
+    "sigmetrics-pipeline",
+    "sigmetrics-cache-dropped",
+    "sigmetrics-power-modes",
+    "sigmetrics-orin",
+}
+TEXT_RUNS = [run for run in RUNS if TEXT_STUDIES & set(run.studies)]  # none in a figure
+TEXT_BACKENDS = sorted(
+    {run.factors["backend"] for run in TEXT_RUNS if experiment_of(run.factors)}
+)
+IS_VALIDATED = SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
+PANELS = [
+    (backend, figure, panel)
+    for backend in BACKENDS
+    for figure in SETTINGS.figures(backend, idle=backend in IDLE_BACKENDS)
+    for panel in SETTINGS.panels(figure)
+]
 
 # -- files of config/ that several rules read ----------------------------------------------------
 

@@ -4,10 +4,13 @@ A page is self-contained, all text in it is escaped, and the same values give th
 """
 
 import functools
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 BAR_PX = (100, 12)  # width and height of a bar
 
@@ -36,6 +39,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(columns=columns, cell=cell, segments=segments)
+    environment.filters.update(asset=asset, inline_json=inline_json)
     environment.globals.update(bar_px=BAR_PX)
     return environment
 
@@ -50,6 +54,21 @@ def cell(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def asset(name: str) -> Markup:
+    """Return a style sheet or a script beside the templates as it is; nothing where there is none.
+
+    Unlike a template it may hold doubled braces.
+    """
+    path = Path(__file__).parent / name
+    return Markup(path.read_text("utf-8")) if path.exists() else Markup()
+
+
+def inline_json(value: Any) -> Markup:
+    """Return a value as JSON that may stand inside a script element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c"))
 
 
 def segments(shares: Mapping[str, float]) -> list[tuple[str, float, float]]:

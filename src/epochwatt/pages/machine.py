@@ -1,0 +1,281 @@
+"""The machine at hand on the landing page: cards of its networks, and every measured run.
+
+Numbers are cells of results/tables/: means over the valid epochs after the first. Runs of a fake
+board have a section of their own, named so; simulated runs have none here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from epochwatt.analysis.summary import SETTING, bound_by
+from epochwatt.pages.numbers import Number, Table
+from epochwatt.text import counted, label, origin
+
+MEASURED, FAKE = ("host", "jetson"), ("fake",)
+DATA = ("model", "dataset", "dataset_source", "dataset_scale")
+TIME_KEY = {
+    "stall": "stall (waiting for data and copying)",
+    "compute": "compute",
+    "overhead": "overhead",
+}
+ENERGY_KEY = {
+    "baseload": "constant power",
+    "above_baseload": "above it",
+    "stall_energy": "energy while stalled",
+    "work_energy": "energy of the rest",
+}
+BOUND = {"loader": "the loader", "": "too short to tell"}
+NOTHING = (
+    "No epoch was measured on this machine, so there is nothing to say on it. `make run` with the "
+    "study host-pipeline measures some on any computer within minutes; docs/tutorials/jetson.md "
+    "does so on a board."
+)
+NO_SENSOR = (
+    "No power sensor was found on this machine, so there is no energy and no power: it has no "
+    "NVIDIA GPU, RAPL counter or INA3221 that may be read. `epochwatt doctor` names what it tried."
+)
+NO_CONSTANT = (
+    "How much of the energy is constant power is not known: the idle power of this machine was "
+    "not measured (docs/reference/configuration.md, idle)."
+)
+NOTE = "Means over the valid epochs after the first. Learning is not judged."
+
+
+class Cell(NamedTuple):
+    """A text of a table with its place."""
+
+    text: str
+    source: str
+    row: int
+    kind: str = ""
+    reason: str = ""
+
+
+class Machine(NamedTuple):
+    """The tables that tell of measured runs.
+
+    Attributes
+    ----------
+    runs, advice : results/tables/{runs,advice}.csv
+    idle : results/tables/idle.csv; None: no idle power is there
+    """
+
+    runs: Table
+    advice: Table
+    idle: Table | None
+
+
+def describe(tables: Machine, titles: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the section shows.
+
+    Parameters
+    ----------
+    tables : that it is read from
+    titles : model or device -> name for people
+    """
+    places: dict[tuple[str, str, str], list[int]] = {}
+    for place, row in enumerate(tables.runs.rows):
+        if row["backend"] in MEASURED + FAKE and _is_mean(row):
+            key = (row["backend"], row["device"], row["instance"])
+            places.setdefault(key, []).append(place)
+    measured = [_place(tables, key, rows, titles) for key, rows in places.items()]
+    return {"places": measured, "nothing": NOTHING}
+
+
+def _is_mean(row: Mapping[str, str]) -> bool:
+    chosen = row["epoch_set"] == "1+" and row["statistic"] == "mean"
+    return chosen and int(row["n_epochs"] or 0) > 0
+
+
+def _place(
+    tables: Machine, key: tuple[str, str, str], places: Sequence[int], titles: Mapping[str, str]
+) -> dict[str, Any]:
+    backend, device, instance = key
+    rows = [tables.runs.rows[place] for place in places]
+    n_epochs = sum(int(row["n_epochs"]) for row in rows)
+    named = titles.get(device, device)
+    title = named[:1].upper() + named[1:]
+    lead = (
+        f"{origin([backend]).capitalize()} {device}/{instance}: {counted(len(rows), 'runs')}, "
+        f"{counted(n_epochs, 'epochs')} after the first. {NOTE}"
+    )
+    is_metered = any(row["energy_wh"] for row in rows)
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place in places:
+        groups.setdefault(tuple(tables.runs.rows[place][name] for name in DATA), []).append(place)
+    sentences = [] if is_metered else [NO_SENSOR]
+    constant = [row for row in rows if _idle_row(tables.idle, row) is not None]
+    sentences += [NO_CONSTANT] if is_metered and not constant else []
+    longest = [_longest(tables.runs, group) for group in groups.values()]
+    return {
+        "id": f"{backend}-{device}-{instance}",
+        "title": title if backend != "fake" else f"{title}: a fake board, not measured",
+        "lead": lead,
+        "sentences": sentences,
+        "cards": [_card(tables, group, titles, is_metered) for group in groups.values()],
+        "key": TIME_KEY | (_energy_key(tables, places) if is_metered else {}),
+        "columns": _columns(is_metered),
+        "rows": [
+            _run(tables, place, titles, most)
+            for group, most in zip(groups.values(), longest, strict=True)
+            for place in group
+        ],
+    }
+
+
+def _columns(is_metered: bool) -> list[dict[str, str]]:
+    energy = [("energy_wh", "energy Wh"), ("power_mean_w", "power W")] if is_metered else []
+    numbers = [
+        ("e2e_s", "epoch s"),
+        *((part, f"{part} %") for part in ("stall", "compute", "overhead")),
+        *energy,
+    ]
+    return [
+        {"name": "network", "title": "network", "kind": ""},
+        {"name": "setting", "title": "setting", "kind": ""},
+        {"name": "bars", "title": "where it goes", "kind": "bars"},
+        *({"name": name, "title": title, "kind": "n"} for name, title in numbers),
+        {"name": "advice", "title": "what holds it back", "kind": "advice"},
+    ]
+
+
+def _longest(runs: Table, places: Sequence[int]) -> tuple[float, float]:
+    """Return the longest epoch and the most energy of a workload: the full width of its bars."""
+    rows = [runs.rows[place] for place in places]
+    most = [max(float(row[name] or 0) for row in rows) for name in ("e2e_s", "energy_wh")]
+    return most[0], most[1]
+
+
+def _idle_row(idle: Table | None, row: Mapping[str, str]) -> int | None:
+    """Return the row of the idle power of a run's board in its mode; None: it was not measured."""
+    names = ("backend", "device", "instance", "power_mode", "dvfs")
+    for place, entry in enumerate(idle.rows if idle else ()):
+        if entry["state"] == "i" and all(entry[name] == row[name] for name in names):
+            return place
+    return None
+
+
+def _energy_key(tables: Machine, places: Sequence[int]) -> dict[str, str]:
+    names = [name for place in places for name in _energy_parts(tables, tables.runs.rows[place])]
+    return {name: title for name, title in ENERGY_KEY.items() if name in names}
+
+
+def _energy_parts(tables: Machine, row: Mapping[str, str]) -> dict[str, float]:
+    """Return part -> share, %, of a run's energy: constant power where the idle board was measured,
+
+    else what was spent while stalled where the sensor resolves it, else the whole.
+    """
+    if not row["energy_wh"]:
+        return {}
+    energy_wh = float(row["energy_wh"])
+    place = _idle_row(tables.idle, row)
+    if place is not None and tables.idle is not None:
+        constant_wh = float(tables.idle.rows[place]["power_w"]) * float(row["e2e_s"]) / 3600
+        share = min(100.0 * constant_wh / energy_wh, 100.0)
+        return {"baseload": share, "above_baseload": 100.0 - share}
+    if row["stall_energy_j"]:
+        share = min(100.0 * float(row["stall_energy_j"]) / 3600 / energy_wh, 100.0)
+        return {"stall_energy": share, "work_energy": 100.0 - share}
+    return {"work_energy": 100.0}
+
+
+def _bars(tables: Machine, place: int, most: tuple[float, float]) -> list[dict[str, Any]]:
+    """Return the stacked time of a run and, where there is a sensor, its stacked energy."""
+    row = tables.runs.rows[place]
+    e2e_s = float(row["e2e_s"])
+    parts = {part: 100.0 * float(row[f"{part}_s"] or 0) / e2e_s for part in TIME_KEY}
+    bars = [
+        {"length": 100.0 * e2e_s / most[0], "parts": parts, "title": "time: " + ", ".join(parts)}
+    ]
+    if energy := _energy_parts(tables, row):
+        length = 100.0 * float(row["energy_wh"]) / most[1]
+        words = ", ".join(ENERGY_KEY[name] for name in energy)
+        bars.append({"length": length, "parts": energy, "title": f"energy: {words}"})
+    return bars
+
+
+def _numbers(runs: Table, place: int) -> dict[str, Number | None]:
+    shares = {
+        part: runs.number(place, f"{part}_s", "%", per="e2e_s", how="share") for part in TIME_KEY
+    }
+    return {
+        "e2e_s": runs.number(place, "e2e_s", "s"),
+        **shares,
+        "energy_wh": runs.number(place, "energy_wh", "Wh"),
+        "power_mean_w": runs.number(place, "power_mean_w", "W"),
+    }
+
+
+def _network(row: Mapping[str, str], titles: Mapping[str, str]) -> str:
+    return titles.get(row["model"], row["model"])
+
+
+def _data(row: Mapping[str, str]) -> str:
+    scale = float(row["dataset_scale"] or 1)
+    return f"{row['dataset']} {row['dataset_source']}" + ("" if scale == 1 else f" x{scale:g}")
+
+
+def setting(row: Mapping[str, str]) -> str:
+    """Return what a run is set to, in words: workers, batch, medium, mode."""
+    words = [
+        SETTING["num_workers"].format(row["num_workers"]),
+        SETTING["batch_size"].format(row["batch_size"]),
+        row["storage"],
+        *([] if row["power_mode"] == "asis" else [f"mode {row['power_mode']}"]),
+    ]
+    return ", ".join(words).replace("1 workers", "1 worker", 1 if row["num_workers"] == "1" else 0)
+
+
+def _advice(advice: Table, run: str) -> Cell | None:
+    for place, row in enumerate(advice.rows):
+        if row["run"] == run:
+            return Cell(row["advice"], advice.path, place, row["kind"], row["reason"])
+    return None
+
+
+def _find(row: Mapping[str, str], titles: Mapping[str, str]) -> str:
+    words = [row["run"], _network(row, titles), titles.get(row["device"], ""), _data(row)]
+    return " ".join([*words, setting(row), label(row["backend"])]).lower()
+
+
+def _run(
+    tables: Machine, place: int, titles: Mapping[str, str], most: tuple[float, float]
+) -> dict[str, Any]:
+    row = tables.runs.rows[place]
+    cells: dict[str, Any] = {
+        "network": f"{_network(row, titles)}, {_data(row)}",
+        "setting": setting(row),
+        "bars": _bars(tables, place, most),
+        **_numbers(tables.runs, place),
+        "advice": _advice(tables.advice, row["run"]),
+    }
+    return {"source": tables.runs.path, "row": place, "find": _find(row, titles), "cells": cells}
+
+
+def _card(
+    tables: Machine, places: Sequence[int], titles: Mapping[str, str], is_metered: bool
+) -> dict[str, Any]:
+    """Return the card of a network: its fastest run."""
+    runs = tables.runs
+    place = min(places, key=lambda p: float(runs.rows[p]["e2e_s"]))
+    row, numbers = runs.rows[place], _numbers(runs, place)
+    advice = _advice(tables.advice, row["run"])
+    shares = {part: float(row[f"{part}_s"] or 0) for part in TIME_KEY}
+    bound = tables.advice.rows[advice.row]["bound_by"] if advice else bound_by(shares)
+    energy = [("energy", "energy_wh"), ("power", "power_mean_w")]
+    tiles = [("epoch", "e2e_s"), *(energy if is_metered else []), ("stall", "stall")]
+    fastest = "the only run" if len(places) == 1 else f"the fastest of {len(places)} runs"
+    return {
+        "title": _network(row, titles),
+        "origin": row["backend"],
+        "label": label(row["backend"]),
+        "setting": f"{_data(row)}; {fastest}: {setting(row)}",
+        "tiles": [
+            *({"name": name, "number": numbers[key], "word": "\u2013"} for name, key in tiles),
+            {"name": "held back by", "number": None, "word": BOUND.get(bound, bound)},
+        ],
+        "bar": {**_bars(tables, place, (float(row["e2e_s"]), 1.0))[0], "length": 100.0},
+        "advice": advice,
+        "kind": advice.kind if advice else "none",
+        "find": _find(row, titles),
+    }
