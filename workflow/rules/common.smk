@@ -75,12 +75,6 @@ TEXT_BACKENDS = sorted(
     {run.factors["backend"] for run in TEXT_RUNS if experiment_of(run.factors)}
 )
 IS_VALIDATED = SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
-PANELS = [
-    (backend, figure, panel)
-    for backend in BACKENDS
-    for figure in SETTINGS.figures(backend, idle=backend in IDLE_BACKENDS)
-    for panel in SETTINGS.panels(figure)
-]
 
 # -- files of config/ that several rules read ----------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Pages that the report shows beside figures and tables; nothing depends on them.
 
 Needs: claims; the `epochs.csv` of all runs; config/.
-Gives: results/index.html, the landing page, with results/tables/advice.csv; results/summary.{txt,html},
+Gives: results/index.html, the landing page, with results/tables/{advice,energy_parts}.csv; results/summary.{txt,html},
 results/claims.html, results/configuration.html.
 """
 
@@ -9,12 +9,18 @@ CONFIGURATION = sorted(
     str(path) for kind in ("yaml", "csv") for path in Path("config").rglob(f"*.{kind}")
 )
 MEASURED_RUNS = [run for run in RUNS if not run.is_simulated]
+PANELS = [
+    (backend, figure, panel)
+    for backend in BACKENDS
+    for figure in SETTINGS.figures(backend, idle=backend in IDLE_BACKENDS)
+    for panel in SETTINGS.panels(figure)
+]
 # what the landing page reads besides figures; empty: it was not made
 INDEX_TABLES = {
     "runs": "results/tables/runs.csv",
     "advice": "results/tables/advice.csv",
     "claims": "results/claims.csv",
-    "idle": IDLE_CSV or "",
+    "energy_parts": "results/tables/energy_parts.csv",
     "validation": "results/twin/validation.csv" if IS_VALIDATED else "",
 }
 VALIDATION_FIGURE = {
@@ -66,6 +72,25 @@ rule advise_runs:
         "../scripts/advise_runs.py"
 
 
+rule split_energy:
+    """Split the energy of measured runs: constant power, and CPU, GPU and memory as rails tell."""
+    input:
+        epochs=epochs_of(MEASURED_RUNS),
+        scopes=[run.energy_csv for run in MEASURED_RUNS],
+        idle=IDLE_CSV,
+    output:
+        "results/tables/energy_parts.csv",
+    log:
+        "results/logs/split_energy.log",
+    conda:
+        ENVIRONMENT
+    params:
+        records={run.id: run.records for run in MEASURED_RUNS},
+        code=code_of("split_energy.py"),
+    script:
+        "../scripts/split_energy.py"
+
+
 rule show_index:
     """Write the landing page: the machine at hand, the papers' runs, all figures; opens offline."""
     input:
@@ -75,7 +100,10 @@ rule show_index:
         + expand("results/tables/{backend}/text_only.csv", backend=TEXT_BACKENDS),
         drawings=[f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS],
         validation="results/figures/twin/validation.svg" if IS_VALIDATED else [],
-        published=["config/published/measurements.csv", "config/published/relations.csv"],
+        published=[
+            "config/published/measurements.csv",
+            "config/published/relations.csv",
+        ],
     output:
         page="results/index.html",
     log:

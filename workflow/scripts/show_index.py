@@ -7,9 +7,9 @@ from epochwatt.pages.show_index import write_index
 def main(snakemake):
     with job_log(snakemake.log[0]):
         write_index(
-            inputs={name: str(path) for name, path in snakemake.params.tables.items()},
+            inputs=snakemake.params.tables,
             figures=snakemake.params.figures,
-            numbers=list(snakemake.input.numbers),
+            numbers=snakemake.input.numbers,
             titles=snakemake.params.titles,
             palette=snakemake.params.palette,
             page=snakemake.output.page,

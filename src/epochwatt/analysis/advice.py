@@ -191,8 +191,8 @@ def _from_sibling(
         verb = "take" if is_plural else "takes"
         text = f"{words} {verb} {saved_pct:.0f} % less time (measured)."
     reason = (
-        f"{run.mean('e2e_s'):.3g} s here, {other.mean('e2e_s'):.3g} s there: {saved_pct:.0f} % less, "
-        f"95 % interval {low_pct:.0f} to {high_pct:.0f} %."
+        f"{run.mean('e2e_s'):.3g} s here, {other.mean('e2e_s'):.3g} s there: "
+        f"{saved_pct:.0f} % less, 95 % interval {low_pct:.0f} to {high_pct:.0f} %."
     )
     reason += _energy_words(run, other)
     reason += " Another batch size also changes what is learned." if lever in LEARNING else ""
@@ -228,8 +228,8 @@ def _unmeasured(run: _Run, bound: str, near: Sequence[tuple[_Run, str]]) -> Advi
     standing = _standing(run, near)
     if bound == "overhead" and run.workers:
         reason = (
-            f"Starting and ending {counted(run.workers, 'workers')} and the rest of the overhead are "
-            f"{run.share_pct('overhead_s'):.0f} % of the epoch; longer epochs have less of it."
+            f"Starting and ending {counted(run.workers, 'workers')} and the rest of the overhead "
+            f"are {run.share_pct('overhead_s'):.0f} % of the epoch; longer epochs have less of it."
         )
     else:
         reason = (
@@ -264,8 +264,8 @@ def _loader_estimate(row: Advice, run: _Run) -> Advice:
         return replace(row, advice=f"{row.advice}.", reason=reason)
     needed = max(math.ceil(load_ms / work_ms), 1)
     reason = (
-        f"Loading a mini-batch takes {load_ms:.3g} ms of one worker, {100 * fetch_ms / load_ms:.0f} % "
-        f"of it fetching; training on it takes {work_ms:.3g} ms."
+        f"Loading a mini-batch takes {load_ms:.3g} ms of one worker, "
+        f"{100 * fetch_ms / load_ms:.0f} % of it fetching; training on it takes {work_ms:.3g} ms."
     )
     cpu_pct = run.mean("cpu_util_pct")
     if needed <= run.workers:

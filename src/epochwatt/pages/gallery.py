@@ -12,7 +12,7 @@ from epochwatt.pages.numbers import Table
 from epochwatt.pages.papers import figure_title
 from epochwatt.published.numbers import TITLES
 from epochwatt.study.runs import TWIN
-from epochwatt.text import counted, label
+from epochwatt.text import label
 
 # paper -> section of the figures -> title, and what the take-aways behind them begin with
 SECTIONS: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
@@ -68,8 +68,10 @@ def gallery(
 
 
 def _section(figure: Mapping[str, Any]) -> str:
-    known = SECTIONS.get(figure["paper"], {})
-    return next((name for name in known if figure["section"].startswith(name)), figure["section"])
+    sections = SECTIONS.get(figure["paper"], {})
+    return next(
+        (name for name in sections if figure["section"].startswith(name)), figure["section"]
+    )
 
 
 def _figure(figure: Mapping[str, Any], findings: Sequence[ClaimRow]) -> dict[str, Any]:
@@ -141,9 +143,9 @@ def _packed(svg: str) -> str:
 def _heading(paper: str, section: str, findings: Sequence[ClaimRow]) -> dict[str, Any]:
     """Return a group's title and how many take-aways of its section hold, by backend."""
     if paper not in TITLES:
-        return {"title": section or OWN, "status": "", "grade": "grey", "failing": []}
+        return {"title": section or OWN, "status": [], "failing": []}
     title, starts = SECTIONS[paper].get(section, (section, (section,)))
-    lines, failing, n_failing = [], [], 0
+    status, failing = [], []
     backends = dict.fromkeys(f.backend for f in findings)
     for backend in backends:
         rows = [
@@ -155,11 +157,13 @@ def _heading(paper: str, section: str, findings: Sequence[ClaimRow]) -> dict[str
             continue
         kinds = [row for row in rows if row.form == PAPER] if backend == TWIN else rows
         n_hold, n_judged = takeaway_counts(kinds)
-        lines.append(
-            f"{label(backend)}: {n_hold} of {counted(n_judged, 'take-aways')} "
-            f"{'holds' if n_hold == 1 else 'hold'}"
+        verb = "holds" if n_hold == 1 else "hold"
+        status.append(
+            {
+                "text": f"{label(backend)}: {n_hold} of {n_judged} take-aways {verb}",
+                "grade": "good" if n_hold == n_judged else "bad",
+            }
         )
-        n_failing += n_judged - n_hold
         failing += [
             f"{row.claim} ({label(backend)}): {row.claim_text}. {_why(row)}"
             for row in kinds
@@ -167,8 +171,7 @@ def _heading(paper: str, section: str, findings: Sequence[ClaimRow]) -> dict[str
         ]
     return {
         "title": f"{TITLES[paper]}, {title}",
-        "status": "; ".join(lines),
-        "grade": "bad" if n_failing else "good",
+        "status": status,
         "failing": failing,
     }
 

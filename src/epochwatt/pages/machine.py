@@ -18,25 +18,39 @@ TIME_KEY = {
     "compute": "compute",
     "overhead": "overhead",
 }
-ENERGY_KEY = {
-    "baseload": "constant power",
-    "above_baseload": "above it",
-    "stall_energy": "energy while stalled",
-    "work_energy": "energy of the rest",
+ENERGY_CLASS = {  # part of the energy -> class of the style sheet
+    "constant power": "baseload",
+    "above it": "above_baseload",
+    "CPU": "cpu",
+    "CPU package": "cpu",
+    "GPU": "gpu",
+    "CPU and GPU": "cpu_gpu",
+    "GPU and SoC": "gpu",
+    "CPU and SoC": "cpu",
+    "memory": "memory",
+    "rest": "rest",
 }
+ENERGY_WORDS = {
+    "constant power": "energy: constant power",
+    "above it": "energy above it",
+    "rest": "energy that no rail of these tells",
+}
+# of a sensor that does not see the whole board
+SCOPES = {"gpu": " of the GPU", "cpu_package": " of the CPU", "socket": " at the plug"}
 BOUND = {"loader": "the loader", "": "too short to tell"}
 NOTHING = (
-    "No epoch was measured on this machine, so there is nothing to say on it. `make run` with the "
-    "study host-pipeline measures some on any computer within minutes; docs/tutorials/jetson.md "
-    "does so on a board."
+    "No epoch was measured on this machine, so there is nothing to say on it. The command make run "
+    "with the study host-pipeline measures some on any computer within minutes; on a board follow "
+    "docs/tutorials/jetson.md."
 )
 NO_SENSOR = (
     "No power sensor was found on this machine, so there is no energy and no power: it has no "
-    "NVIDIA GPU, RAPL counter or INA3221 that may be read. `epochwatt doctor` names what it tried."
+    "NVIDIA GPU, RAPL counter or INA3221 that may be read. The command epochwatt doctor names what "
+    "it tried."
 )
 NO_CONSTANT = (
     "How much of the energy is constant power is not known: the idle power of this machine was "
-    "not measured (docs/reference/configuration.md, idle)."
+    "not measured."
 )
 NOTE = "Means over the valid epochs after the first. Learning is not judged."
 
@@ -56,13 +70,12 @@ class Machine(NamedTuple):
 
     Attributes
     ----------
-    runs, advice : results/tables/{runs,advice}.csv
-    idle : results/tables/idle.csv; None: no idle power is there
+    runs, advice, parts : results/tables/{runs,advice,energy_parts}.csv
     """
 
     runs: Table
     advice: Table
-    idle: Table | None
+    parts: Table
 
 
 def describe(tables: Machine, titles: Mapping[str, str]) -> dict[str, Any]:
@@ -104,8 +117,8 @@ def _place(
     for place in places:
         groups.setdefault(tuple(tables.runs.rows[place][name] for name in DATA), []).append(place)
     sentences = [] if is_metered else [NO_SENSOR]
-    constant = [row for row in rows if _idle_row(tables.idle, row) is not None]
-    sentences += [NO_CONSTANT] if is_metered and not constant else []
+    stacks = {stack for row in rows for stack in _stacks(tables, row["run"])}
+    sentences += [NO_CONSTANT] if is_metered and "constant" not in stacks else []
     longest = [_longest(tables.runs, group) for group in groups.values()]
     return {
         "id": f"{backend}-{device}-{instance}",
@@ -113,7 +126,7 @@ def _place(
         "lead": lead,
         "sentences": sentences,
         "cards": [_card(tables, group, titles, is_metered) for group in groups.values()],
-        "key": TIME_KEY | (_energy_key(tables, places) if is_metered else {}),
+        "key": TIME_KEY | _energy_key(tables, [row["run"] for row in rows]),
         "columns": _columns(is_metered),
         "rows": [
             _run(tables, place, titles, most)
@@ -146,37 +159,23 @@ def _longest(runs: Table, places: Sequence[int]) -> tuple[float, float]:
     return most[0], most[1]
 
 
-def _idle_row(idle: Table | None, row: Mapping[str, str]) -> int | None:
-    """Return the row of the idle power of a run's board in its mode; None: it was not measured."""
-    names = ("backend", "device", "instance", "power_mode", "dvfs")
-    for place, entry in enumerate(idle.rows if idle else ()):
-        if entry["state"] == "i" and all(entry[name] == row[name] for name in names):
-            return place
-    return None
+def _scope(tables: Machine, run: str) -> str:
+    """Return what the energy of a run is of; empty: it has none."""
+    return next((row["power_scope"] for row in tables.parts.rows if row["run"] == run), "")
 
 
-def _energy_key(tables: Machine, places: Sequence[int]) -> dict[str, str]:
-    names = [name for place in places for name in _energy_parts(tables, tables.runs.rows[place])]
-    return {name: title for name, title in ENERGY_KEY.items() if name in names}
+def _stacks(tables: Machine, run: str) -> dict[str, dict[str, float]]:
+    """Return stack -> part -> share, %, of a run's energy; nothing where no sensor tells."""
+    stacks: dict[str, dict[str, float]] = {}
+    for row in tables.parts.rows:
+        if row["run"] == run:
+            stacks.setdefault(row["stack"], {})[row["part"]] = float(row["share_pct"])
+    return stacks
 
 
-def _energy_parts(tables: Machine, row: Mapping[str, str]) -> dict[str, float]:
-    """Return part -> share, %, of a run's energy: constant power where the idle board was measured,
-
-    else what was spent while stalled where the sensor resolves it, else the whole.
-    """
-    if not row["energy_wh"]:
-        return {}
-    energy_wh = float(row["energy_wh"])
-    place = _idle_row(tables.idle, row)
-    if place is not None and tables.idle is not None:
-        constant_wh = float(tables.idle.rows[place]["power_w"]) * float(row["e2e_s"]) / 3600
-        share = min(100.0 * constant_wh / energy_wh, 100.0)
-        return {"baseload": share, "above_baseload": 100.0 - share}
-    if row["stall_energy_j"]:
-        share = min(100.0 * float(row["stall_energy_j"]) / 3600 / energy_wh, 100.0)
-        return {"stall_energy": share, "work_energy": 100.0 - share}
-    return {"work_energy": 100.0}
+def _energy_key(tables: Machine, runs: Sequence[str]) -> dict[str, str]:
+    names = [part for run in runs for parts in _stacks(tables, run).values() for part in parts]
+    return {ENERGY_CLASS[part]: ENERGY_WORDS.get(part, part) for part in dict.fromkeys(names)}
 
 
 def _bars(tables: Machine, place: int, most: tuple[float, float]) -> list[dict[str, Any]]:
@@ -187,11 +186,16 @@ def _bars(tables: Machine, place: int, most: tuple[float, float]) -> list[dict[s
     bars = [
         {"length": 100.0 * e2e_s / most[0], "parts": parts, "title": "time: " + ", ".join(parts)}
     ]
-    if energy := _energy_parts(tables, row):
-        length = 100.0 * float(row["energy_wh"]) / most[1]
-        words = ", ".join(ENERGY_KEY[name] for name in energy)
-        bars.append({"length": length, "parts": energy, "title": f"energy: {words}"})
-    return bars
+    stacks = _stacks(tables, row["run"]).values()
+    energy_length = 100.0 * float(row["energy_wh"] or 0) / (most[1] or 1.0)
+    return bars + [
+        {
+            "length": energy_length,
+            "parts": {ENERGY_CLASS[part]: share for part, share in shares.items()},
+            "title": f"energy: {', '.join(shares)}",
+        }
+        for shares in stacks
+    ]
 
 
 def _numbers(runs: Table, place: int) -> dict[str, Number | None]:
@@ -262,7 +266,8 @@ def _card(
     advice = _advice(tables.advice, row["run"])
     shares = {part: float(row[f"{part}_s"] or 0) for part in TIME_KEY}
     bound = tables.advice.rows[advice.row]["bound_by"] if advice else bound_by(shares)
-    energy = [("energy", "energy_wh"), ("power", "power_mean_w")]
+    scope = SCOPES.get(_scope(tables, row["run"]), "")
+    energy = [(f"energy{scope}", "energy_wh"), (f"power{scope}", "power_mean_w")]
     tiles = [("epoch", "e2e_s"), *(energy if is_metered else []), ("stall", "stall")]
     fastest = "the only run" if len(places) == 1 else f"the fastest of {len(places)} runs"
     return {
@@ -274,7 +279,7 @@ def _card(
             *({"name": name, "number": numbers[key], "word": "\u2013"} for name, key in tiles),
             {"name": "held back by", "number": None, "word": BOUND.get(bound, bound)},
         ],
-        "bar": {**_bars(tables, place, (float(row["e2e_s"]), 1.0))[0], "length": 100.0},
+        "bars": [{**bar, "length": 100.0} for bar in _bars(tables, place, (1.0, 1.0))],
         "advice": advice,
         "kind": advice.kind if advice else "none",
         "find": _find(row, titles),

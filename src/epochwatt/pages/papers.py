@@ -5,6 +5,7 @@ Ours are those that the figures draw; what no figure draws (changes, shares, bou
 """
 
 import csv
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from epochwatt.claims.claims_table import ClaimRow
 from epochwatt.claims.summary import in_short
 from epochwatt.pages.numbers import PRINTED, Number, Table
 from epochwatt.published.numbers import TITLES
+from epochwatt.study.runs import TWIN
 from epochwatt.text import label
 
 UNITS = {
@@ -30,10 +32,10 @@ FILTERS = (
     {"word": "figure", "title": "drawn in a figure"},
 )
 LEAD = (
-    "Every number that the papers print and that can be compared, beside ours. Simulated: the boards "
-    "of this project's simulation, which was fitted to the numbers marked as seen. Held out: the "
-    "error of a simulation that was fitted without the number's take-away, as a ratio in %, or in "
-    "points where both are in %."
+    "Every number that the papers print and that can be compared, beside ours. Ours is simulated "
+    "where nothing else is said, by boards that were fitted to the numbers marked as seen. Held "
+    "out: the error of boards that were fitted without the number's take-away, as a ratio in %, or "
+    "in points where both are in %."
 )
 NONE = "No run of the papers is here: the studies of config/config.yaml hold none."
 Row = dict[str, Any]
@@ -59,32 +61,23 @@ def compare(
     facts = _facts(Path(published))
     judged = Table(validation) if validation else None
     held = {row["published_id"]: n for n, row in enumerate(judged.rows)} if judged else {}
-    rows: dict[tuple[str, str], Row] = {}
-    for path in numbers:
-        for row in _drawn(Table(path), facts, titles):
-            key = (row["backend"], row["id"])
-            if key in rows:
-                rows[key]["figures"] += row["figures"]
-            else:
-                rows[key] = row
-    for key, row in rows.items():
-        row["held_out"] = _held_out(judged, held.get(key[1])) if key[0] == "twin" else None
-    seen_ids = {identity for _, ids in rows for identity in ids.split()}
+    rows = _by_number(row for path in numbers for row in _drawn(Table(path), facts, titles))
+    for (backend, identity), row in rows.items():
+        row["held_out"] = _held_out(judged, held.get(identity)) if backend == TWIN else None
+    drawn_ids = {identity for _, ids in rows for identity in ids.split()}
     more = [
         _judged(judged, place, facts[name], titles)
         for name, place in held.items()
-        if judged and name not in seen_ids and name in facts
+        if judged and name not in drawn_ids and name in facts
     ]
     all_rows = [_finished(row) for row in [*rows.values(), *more]]
     claims = list(findings)
-    tables = [
+    tables: list[Row] = [
         {
             "id": paper,
             "title": title,
             "filters": FILTERS,
-            "claims": " ".join(
-                in_short(f for f in claims if f.paper == paper and f.backend == "twin")
-            ),
+            "claims": " ".join(_claims(claims, paper, title)),
             "rows": sorted(
                 (row for row in all_rows if row["paper"] == paper), key=lambda row: row["order"]
             ),
@@ -93,6 +86,24 @@ def compare(
     ]
     tables = [table for table in tables if table["rows"]]
     return {"lead": LEAD if tables else NONE, "tables": tables}
+
+
+def _by_number(drawn: Iterable[Row]) -> dict[tuple[str, str], Row]:
+    """Return one row per backend and published number, with all figures that draw it."""
+    rows: dict[tuple[str, str], Row] = {}
+    for row in drawn:
+        key = (row["backend"], row["id"])
+        if key in rows:
+            rows[key]["figures"] += row["figures"]
+        else:
+            rows[key] = row
+    return rows
+
+
+def _claims(findings: Iterable[ClaimRow], paper: str, title: str) -> list[str]:
+    """Return how many claims of a paper hold in simulation; nothing where none was simulated."""
+    simulated = [f for f in findings if f.paper == paper and f.backend == TWIN]
+    return [line.removeprefix(f"{title}. ") for line in in_short(simulated)] if simulated else []
 
 
 def _facts(folder: Path) -> dict[str, dict[str, str]]:
@@ -150,7 +161,7 @@ def _judged(
     error = table.number(place, "fitted_error_pct", "%")
     return {
         "id": cells["published_id"],
-        "backend": "twin",
+        "backend": TWIN,
         "fact": fact,
         "source": table.path,
         "row": place,
@@ -185,14 +196,14 @@ def _finished(row: Row) -> Row:
     has = ["unseen" if row["seen"] == "no" else "", "figure" if row["figures"] else ""]
     has.append("far" if size_pct > CLOSE_PCT else "")
     words = [row["run"], row["quantity"], fact["section"], label(row["backend"]), row["id"]]
-    origin = "" if row["backend"] == "twin" else f" ({label(row['backend'])})"
+    origin = "" if row["backend"] == TWIN else f" ({label(row['backend'])})"
     return {
         "ours_text": "",
         **row,
         "run": row["run"] + origin,
         "paper": fact["paper"],
         "section": fact["section"],
-        "order": (_natural(fact["section"]), row["id"]),
+        "order": (_natural(fact["section"]), row["id"].startswith("R"), row["id"]),
         "size": "" if not deviation else _size(size_pct),
         "find": " ".join(words).lower(),
         "has": " ".join(filter(None, has)),
@@ -214,15 +225,9 @@ def unit_of(quantity: str) -> str:
 
 def quantity_words(quantity: str, statistic: str) -> str:
     """Return a quantity's name for people, its unit left to the numbers."""
-    name = quantity
-    for end in UNITS:
-        name = (
-            name.replace(end, " per mini-batch" if end == "_ms_per_minibatch" else "", 1)
-            if (name.endswith(end))
-            else name
-        )
-    words = name.replace("_s/", " / ").replace("_wh/", " / ").replace("_", " ")
-    words = words.replace("e2e", "E2E").replace("iops", "reads/s")
+    name = quantity.replace("_ms_per_minibatch", " per mini-batch")
+    words = re.sub(r"_(?:pct|wh|w|s)\b", "", name).replace("/", " / ").replace("+", " + ")
+    words = words.replace("_", " ").replace("e2e", "E2E").replace("iops", "reads/s")
     return f"{words}, {statistic}" if statistic else words
 
 

@@ -39,8 +39,8 @@ def write_index(
 
     Parameters
     ----------
-    inputs : paths of `runs`, `advice`, `claims`, `idle`, `validation` (these may be empty) and
-        `published`, the folder of the published numbers
+    inputs : paths of `runs`, `advice`, `energy_parts`, `claims`, `validation` (empty: it was not
+        made) and `published`, the folder of the published numbers
     figures : as `gallery` takes them
     numbers : tables with published numbers beside ours
     titles : model or device -> name for people
@@ -48,12 +48,12 @@ def write_index(
     page : where to write
     """
     findings = read_claims_table(inputs["claims"])
-    idle = Table(inputs["idle"]) if inputs["idle"] else None
+    tables = Machine(*(Table(inputs[name]) for name in ("runs", "advice", "energy_parts")))
     shown, images = gallery(figures, findings)
     text = render(
         index.PAGE,
         colours={name.replace("_", "-"): palette[name] for name in PARTS if name in palette},
-        machine=describe(Machine(Table(inputs["runs"]), Table(inputs["advice"]), idle), titles),
+        machine=describe(tables, titles),
         papers=compare(numbers, inputs["validation"], inputs["published"], findings, titles),
         figures=shown,
         links=[{"path": path, "title": title, "says": says} for path, title, says in LINKS],
