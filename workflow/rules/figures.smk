@@ -34,7 +34,8 @@ for FIGURE, ENTRY in SETTINGS.plotting.figures.items():
             png=[f"results/figures/{{backend}}/{panel}.png" for panel in ENTRY.panels],
             csv=[f"results/figures/{{backend}}/{panel}.csv" for panel in ENTRY.panels],
             spec=[
-                f"results/figures/{{backend}}/{panel}.vl.json" for panel in ENTRY.panels
+                f"results/figures/{{backend}}/{panel}.vl.json"
+                for panel in ENTRY.panels
             ],
         log:
             f"results/logs/plot_{FIGURE}/{{backend}}.log",

@@ -1,1 +1,1 @@
-"""The explorer of the landing page: all runs as points, power modes within a budget, pairs, epochs."""
+"""The explorer of the landing page: runs as points, modes in a budget, pairs of runs, epochs."""

@@ -66,8 +66,8 @@ def timeline(record: EpochRecord, samples: Samples) -> dict[str, Any]:
     Returns
     -------
     dict : `epoch`, `e2e_s`, `n_minibatches`, `together` (mini-batches in a group), `is_placed`
-        (whether it is known when they were), `minibatches` (columns), `series` (lane, name, t_s, value),
-        `missing` (lanes without a reading)
+        (whether it is known when they were), `minibatches` (columns), `series` (with lane, name,
+        t_s, value), `missing` (lanes without a reading)
     """
     meta = record.meta
     groups, is_placed = minibatch_groups(record)
