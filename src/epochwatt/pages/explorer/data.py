@@ -71,7 +71,7 @@ def explorer(
         "titles": dict(titles),
         "palette": dict(palette),
         "specs": {
-            f"{Path(path).parent.name}/{Path(path).name.removesuffix('.vl.json')}": packed(
+            f"{Path(path).parent.name}-{Path(path).name.removesuffix('.vl.json')}": packed(
                 json.loads(Path(path).read_text("utf-8"))
             )
             for path in specs

@@ -174,16 +174,17 @@
     return {
       background: "transparent", font: getComputedStyle(section).fontFamily.replaceAll('"', "'"), view: { stroke: faint },
       axis: { labelColor: mute, titleColor: ink, gridColor: faint, tickColor: faint, domainColor: faint, labelFontSize: 11, titleFontSize: 12, titleFontWeight: 500 },
-      legend: { labelColor: ink, titleColor: mute, labelFontSize: 11.5, titleFontSize: 11, titleFontWeight: 500, orient: "top", columns: narrow() ? 3 : 8, symbolSize: 90, offset: 8 },
+      legend: { labelColor: ink, titleColor: mute, labelFontSize: 11.5, titleFontSize: 11, titleFontWeight: 500, orient: "top", columns: narrow() ? 2 : 8, symbolSize: 90, offset: 8,
+        ...(narrow() ? { layout: { top: { direction: "vertical", anchor: "start", margin: 4 } } } : {}) },
       header: { labelColor: ink, titleColor: ink }, title: { color: ink, subtitleColor: mute, anchor: "start" }, text: { color: ink }, rule: { color: ink },
     };
   }
   const narrow = () => section.clientWidth < 600;
-  const BARE = { actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false }, ast: true, renderer: "svg" };
+  const BARE = { actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false }, ast: true };
   const drawn = new Map(); // element -> view, and how to draw it again
-  async function embed(element, spec, again) {
+  async function embed(element, spec, again, renderer = "svg") {
     drawn.get(element)?.result?.finalize();
-    const settings = { ...BARE, config: config(), tooltip: { theme: isDark() ? "dark" : "light" } };
+    const settings = { ...BARE, renderer, config: config(), tooltip: { theme: isDark() ? "dark" : "light" } };
     const result = await vegaEmbed(element, spec, settings);
     drawn.set(element, { result, again });
     return result.view;
@@ -626,11 +627,16 @@
     $("x-number").onchange = drawEpoch;
   }
   window.epochwattExplorer = { front, best, studentT, ratio, compared, rows, data };
-  // A figure of the gallery as an interactive one; false where it has none. Name: backend/panel
+  // A figure of the gallery as an interactive one; false where it has none. Name: backend-panel
   window.epochwattSpec = async (name, element) => {
     if (!data.specs[name]) return false;
     const spec = await unpacked(data.specs[name]);
-    const draw = () => embed(element, spec, draw);
+    spec.title = { text: spec.title.subtitle, anchor: "start", fontWeight: "normal", fontSize: 12 }; // the gallery shows the other
+    const draw = () => {
+      if (spec.facet) spec.columns = Math.max(1, Math.min(3, Math.floor(element.clientWidth / 330)));
+      const large = spec.data.values.length > 300_000; // as marks of a picture it is drawn at once
+      return embed(element, spec, draw, large ? "canvas" : "svg");
+    };
     await draw();
     return true;
   };
