@@ -452,7 +452,6 @@
   // -- two runs ---------------------------------------------------------------------------------
   const percent = (share) => (share === null ? "–" : `${share >= 0 ? "+" : "−"}${Math.abs(100 * share).toFixed(1)} %`);
   async function drawPair() {
-    const current = latest("pair");
     const one = place.get($("x-a").value), other = place.get($("x-b").value), margin = Math.max(0.001, Number($("x-margin").value) / 100 || 0.05);
     if (one === undefined || other === undefined) return;
     const parts = Object.keys(data.compared).map((part) => compared(one, other, part, margin));
@@ -468,6 +467,12 @@
       : make("p", "The same settings."));
     $("x-pair-note").textContent = `B against A: ratio of the means over the valid epochs after the first, minus 1; Welch's interval of its logarithm covers how epochs of a run differ, not how runs differ that are measured again. The same from the shell: epochwatt compare ${a.run} ${b.run} --margin ${number(100 * margin)}`;
     const values = parts.filter((q) => q.ratio !== null).map((q) => ({ ...q, name: { e2e: "epoch time" }[q.part] ?? q.part, change: 100 * (q.ratio - 1), from: q.low === null ? null : 100 * (q.low - 1), to: q.high === null ? null : 100 * (q.high - 1), text: percent(q.ratio - 1) }));
+    if (!values.length) {
+      drawn.get($("x-pair-chart"))?.result?.finalize();
+      $("x-pair-chart").replaceChildren();
+      return;
+    }
+    const known = values.filter((v) => v.from !== null);
     const y = { field: "name", type: "nominal", title: null, sort: values.map((v) => v.name) };
     const x = { type: "quantitative", title: "B against A (%)" };
     const said = ["name", "change", "from", "to", "verdict"].map((name) => ({ field: name, ...(["name", "verdict"].includes(name) ? {} : { format: "+.2f" }) }));
@@ -477,12 +482,11 @@
       layer: [
         { data: { values: [{ from: 100 * (1 / (1 + margin) - 1), to: 100 * margin }] }, mark: { type: "rect", opacity: 0.13, color: p("overhead") }, encoding: { x: { field: "from", ...x }, x2: { field: "to" } } },
         { data: { values: [{ x: 0 }] }, mark: { type: "rule", opacity: 0.6 }, encoding: { x: { field: "x", ...x } } },
-        { data: { values }, mark: { type: "rule", strokeWidth: 3 }, encoding: { y, x: { field: "from", ...x }, x2: { field: "to" }, color: colour, tooltip: said } },
+        ...(known.length ? [{ data: { values: known }, mark: { type: "rule", strokeWidth: 3 }, encoding: { y, x: { field: "from", ...x }, x2: { field: "to" }, color: colour, tooltip: said } }] : []),
         { data: { values }, mark: { type: "point", filled: true, size: 90, opacity: 1 }, encoding: { y, x: { field: "change", ...x }, color: colour, tooltip: said } },
         { data: { values }, mark: { type: "text", dy: -13, fontSize: 11 }, encoding: { y, x: { field: "change", ...x }, text: { field: "text" } } },
       ],
     }, drawPair);
-    if (!current()) return;
   }
 
   // -- one epoch --------------------------------------------------------------------------------
