@@ -95,6 +95,18 @@ def describe(tables: Machine, titles: Mapping[str, str]) -> dict[str, Any]:
     return {"places": measured, "nothing": NOTHING}
 
 
+def _without_mean(runs: Table, key: tuple[str, str, str]) -> list[str]:
+    """Return a sentence on the runs of a machine that have no row, where there are any."""
+    ids: dict[str, bool] = {}
+    for row in runs.rows:
+        if (row["backend"], row["device"], row["instance"]) == key:
+            ids[row["run"]] = ids.get(row["run"], False) or _is_mean(row)
+    n_without = list(ids.values()).count(False)
+    verb = "has" if n_without == 1 else "have"
+    words = f"{counted(n_without, 'runs')} {verb} no valid epoch after the first, and no row here."
+    return [words] if n_without else []
+
+
 def _is_mean(row: Mapping[str, str]) -> bool:
     chosen = row["epoch_set"] == "1+" and row["statistic"] == "mean"
     return chosen and int(row["n_epochs"] or 0) > 0
@@ -116,7 +128,7 @@ def _place(
     groups: dict[tuple[str, ...], list[int]] = {}
     for place in places:
         groups.setdefault(tuple(tables.runs.rows[place][name] for name in DATA), []).append(place)
-    sentences = [] if is_metered else [NO_SENSOR]
+    sentences = _without_mean(tables.runs, key) + ([] if is_metered else [NO_SENSOR])
     stacks = {stack for row in rows for stack in _stacks(tables, row["run"])}
     sentences += [NO_CONSTANT] if is_metered and "constant" not in stacks else []
     longest = [_longest(tables.runs, group) for group in groups.values()]
@@ -137,10 +149,10 @@ def _place(
 
 
 def _columns(is_metered: bool) -> list[dict[str, str]]:
-    energy = [("energy_wh", "energy Wh"), ("power_mean_w", "power W")] if is_metered else []
+    energy = [("energy_wh", "energy"), ("power_mean_w", "power")] if is_metered else []
     numbers = [
-        ("e2e_s", "epoch s"),
-        *((part, f"{part} %") for part in ("stall", "compute", "overhead")),
+        ("e2e_s", "epoch"),
+        *((part, part) for part in TIME_KEY),
         *energy,
     ]
     return [
@@ -238,7 +250,8 @@ def _advice(advice: Table, run: str) -> Cell | None:
 
 
 def _find(row: Mapping[str, str], titles: Mapping[str, str]) -> str:
-    words = [row["run"], _network(row, titles), titles.get(row["device"], ""), _data(row)]
+    run = row["run"].rpartition("-")[0]  # no hash: its digits would be hits
+    words = [run, _network(row, titles), titles.get(row["device"], ""), _data(row)]
     return " ".join([*words, setting(row), label(row["backend"])]).lower()
 
 

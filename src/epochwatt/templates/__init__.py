@@ -14,6 +14,10 @@ from markupsafe import Markup
 
 BAR_PX = (100, 12)  # width and height of a bar
 
+# words of columns that are not written in small letters, and units that end a column's name
+WRITTEN = {"cpu": "CPU", "gpu": "GPU", "emc": "EMC", "cuda": "CUDA", "mflop": "MFLOP"}
+UNITS = {"mhz": "MHz", "mb": "MB", "mib": "MiB", "m": "M", "wh": "Wh", "w": "W", "pct": "%"}
+
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -39,7 +43,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(columns=columns, cell=cell, segments=segments)
-    environment.filters.update(asset=asset, inline_json=inline_json)
+    environment.filters.update(asset=asset, heading=heading, inline_json=inline_json)
     environment.globals.update(bar_px=BAR_PX)
     return environment
 
@@ -47,6 +51,21 @@ def _environment() -> Environment:
 def columns(rows: Rows) -> list[str]:
     """Return the names of all cells, in order."""
     return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def heading(name: str) -> str:
+    """Return a column's name for people: no underscores, units and short names as they are written.
+
+    >>> heading("cpu_mhz")
+    'CPU MHz'
+    """
+    words = name.split("_")
+    return " ".join([WRITTEN.get(word, word) for word in words[:-1]] + [_last(words[-1])])
+
+
+def _last(word: str) -> str:
+    """Return the last word of a column's name, which may be its unit."""
+    return UNITS.get(word) or WRITTEN.get(word, word)
 
 
 def cell(value: Any) -> str:

@@ -5,84 +5,22 @@ from pathlib import Path
 
 import pytest
 from page_numbers import Page, differing
+from planted_page import DRAWN, JUDGED, METERED, SCOPES, TITLES, claim, plant
 
-from epochwatt.analysis.advice import write_advice
-from epochwatt.analysis.collect_study import export_tables
-from epochwatt.analysis.energy_parts import write_energy_parts
-from epochwatt.claims.claims_table import ClaimRow, write_claims_table
 from epochwatt.pages.gallery import not_drawn, takeaway_counts
 from epochwatt.pages.papers import figure_title, quantity_words, run_words, unit_of
-from epochwatt.pages.show_index import write_index
-
-TITLES = {"lenet": "LeNet-5", "host": "the machine at hand", "agx": "AGX Xavier"}
-PALETTE = {"stall": "#111111", "compute": "#222222", "overhead": "#333333"}
-METERED = {"energy_wh": 0.05, "power_mean_w": 45.0, "power_scope": "gpu"}
-FIGURE = {
-    "backend": "twin",
-    "paper": "sigmetrics2023",
-    "section": "5.1",
-    "title": "Time by workers",
-}
-FIGURE |= {"caption": "What one sees", "claims": ["T5.1.1a"], "words": ["AGX Xavier"]}
-COLUMNS = "run,backend,device,instance,model,storage,num_workers,batch_size,power_mode,epoch_set,"
-COLUMNS += "quantity,value,missing,published,published_hi,published_id,published_qualifier,"
-COLUMNS += "seen_by_fit\n"
-DRAWN = "r,twin,agx,d1,lenet,hdd,0,16,g,1+,stall_s,22.0871,,22.0,,S5.1.3-01,exact,True\n"
-VALIDATED = "published_id,metric,published_value,fitted_prediction,fitted_error_pct,"
-VALIDATED += "held_out_prediction,held_out_error_pct,seen_by_fit,unit,qualifier\n"
-JUDGED = "S5.1.3-01,stall_s,22,21,4.6,20,9.1,yes,s,exact\n"
-JUDGED += "RS5.1.3-01,stall_s,2.5,2.0118,21.726,1.868,29.1,yes,x,exact\n"
-JUDGED += "RS5.1.7-06,e2e_s,1.8..3.9,1.3..2.7,,1.3..2.3,,no,x,approx\n"
-
-
-def claim(**cells):
-    row = dict.fromkeys(ClaimRow._fields, "") | {"claim": "T5.1.1a", "takeaway": "5.1.1"}
-    row |= {"paper": "sigmetrics2023", "role": "core", "backend": "twin", "form": "paper"}
-    return ClaimRow(**row | {"status": "holds", "claim_text": "a < b"} | cells)
 
 
 @pytest.fixture
 def page(checkout, write_epochs):
     """Return a function that writes the page of runs, each a list of epochs; it gives its text."""
 
-    def call(*runs, findings=(), figures=(), drawn="", judged="", scopes=""):
-        root = Path("config/published").resolve()
-        folder = Path("results/figures/twin")
-        folder.mkdir(parents=True)
-        Path("results/tables").mkdir()
-        pairs = list(zip(checkout.runs, runs, strict=False))
-        paths = [write_epochs(run.id, run.factors, *epochs) for run, epochs in pairs]
-        energies = [str(Path(path).with_name("energy.csv")) for path in paths]
-        for path, (run, _) in zip(energies, pairs, strict=True):
-            lines = scopes.replace("RUN", run.id)
-            Path(path).write_text(f"run,epoch,power_scope,energy_wh\n{lines}")
-        export_tables(paths, {}, "results/tables/epochs.csv", "results/tables/runs.csv")
-        write_advice(paths, "results/tables/advice.csv")
-        records = {run.id: run.records for run, _ in pairs}
-        write_energy_parts(paths, energies, "", records, "results/tables/energy_parts.csv")
-        write_claims_table("results/claims.csv", findings)
-        (folder / "fig02a.csv").write_text(COLUMNS + drawn)
-        (folder / "fig02a.svg").write_text('<svg viewBox="0 0 100 50"></svg>')
-        Path("results/validation.csv").write_text(VALIDATED + judged)
-        tables = {name: f"results/tables/{name}.csv" for name in ("runs", "advice", "energy_parts")}
-        tables |= {"claims": "results/claims.csv", "published": str(root)}
-        tables["validation"] = "results/validation.csv" if judged else ""
-        numbers = ["results/figures/twin/fig02a.csv"] if drawn else []
-        stem = {"stem": "results/figures/twin/fig02a"}
-        write_index(
-            tables, [FIGURE | stem | f for f in figures], numbers, TITLES, PALETTE, "results/i.html"
-        )
-        assert differing(Path("results/i.html"), Path()) == []
-        return Path("results/i.html").read_text("utf-8")
+    def call(*runs, **planted):
+        path = plant(list(zip(checkout.runs, runs, strict=False)), write_epochs, **planted)
+        assert differing(path, Path()) == []
+        return path.read_text("utf-8")
 
     return call
-
-
-SCOPES = "".join(
-    f"RUN,{epoch},{scope},{wh}\n"
-    for epoch in range(3)
-    for scope, wh in (("gpu", 0.05), ("cpu_package", 0.01))
-)
 
 
 def numbers_of(text, column):
@@ -111,12 +49,12 @@ def test_a_number_that_is_changed_afterwards_is_found(page):
     text = page([{}, {}])
     changed = text.replace(">4.00</span>", ">4.01</span>", 1)
     assert changed != text
-    Path("results/i.html").write_text(changed)
-    assert len(differing(Path("results/i.html"), Path())) == 1
-    Path("results/i.html").write_text(
+    Path("results/index.html").write_text(changed)
+    assert len(differing(Path("results/index.html"), Path())) == 1
+    Path("results/index.html").write_text(
         text.replace("<td data-label", '<td class="n">9</td><td data-label', 1)
     )
-    assert differing(Path("results/i.html"), Path()) == ["'9' names no cell"]
+    assert differing(Path("results/index.html"), Path()) == ["'9' names no cell"]
 
 
 def test_energy_is_stacked_by_the_sensors_that_tell(page):
@@ -130,8 +68,13 @@ def test_energy_is_stacked_by_the_sensors_that_tell(page):
 def test_without_a_sensor_a_sentence_says_so_and_there_is_no_energy(page):
     text = page([{}, {}])
     assert "No power sensor was found on this machine" in text
-    assert "energy Wh" not in text
+    assert '<th class="n">energy</th>' not in text
     assert 'held back by</dt><dd><span class="word">compute' in text
+
+
+def test_a_run_with_nothing_after_its_first_epoch_is_counted(page):
+    text = page([{}, {}], [{}])
+    assert "1 run has no valid epoch after the first" in text
 
 
 def test_without_a_measured_run_the_page_says_how_to_get_one(page):

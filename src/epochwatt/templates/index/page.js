@@ -77,8 +77,8 @@
     return typeof one === "number" ? one - other : one.localeCompare(other);
   }
 
-  function sort(table, column, header) {
-    const descends = header.getAttribute("aria-sort") === "ascending";
+  function sort(table, column, descends) {
+    const header = all("th", table)[column];
     all("th", table).forEach((th) => th.removeAttribute("aria-sort"));
     header.setAttribute("aria-sort", descends ? "descending" : "ascending");
     const rows = all("tbody tr", table).map((row) => [value(row.cells[column]), row]);
@@ -92,8 +92,23 @@
     button.type = "button";
     button.append(...header.childNodes);
     header.append(button);
-    button.addEventListener("click", () => sort(table, column, header));
+    button.addEventListener("click", () => sort(table, column, header.getAttribute("aria-sort") === "ascending"));
   }));
+
+  // a phone shows rows as cards: there the order is chosen from a list
+  function sorter(table) {
+    const select = Object.assign(document.createElement("select"), { className: "order" });
+    select.setAttribute("aria-label", "order of rows");
+    select.append(new Option("order by", ""));
+    all("th:not(.bars)", table).forEach((header) => ["ascending", "descending"].forEach((direction) => {
+      select.append(new Option(`${header.textContent}, ${direction}`, `${header.cellIndex} ${direction}`));
+    }));
+    select.addEventListener("change", () => {
+      const [column, direction] = select.value.split(" ");
+      if (direction) sort(table, Number(column), direction === "descending");
+    });
+    return select;
+  }
 
   const tools = all(".tools").map((box) => {
     const table = document.getElementById(box.dataset.for);
@@ -101,6 +116,7 @@
     input.setAttribute("aria-label", "filter rows");
     const count = Object.assign(document.createElement("span"), { className: "count" });
     box.prepend(input);
+    box.append(sorter(table));
     box.append(count);
     input.addEventListener("input", refresh);
     all("button", box).forEach((button) => button.addEventListener("click", () => {
