@@ -102,6 +102,8 @@ rule show_index:
         numbers=[f"results/figures/{b}/{panel}.csv" for b, _, panel in PANELS]
         + expand("results/tables/{backend}/text_only.csv", backend=text_backends(RUNS)),
         drawings=[f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS],
+        specs=[f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS],
+        epochs="results/tables/epochs.csv",
         validation="results/figures/twin/validation.svg" if IS_VALIDATED else [],
         published=[
             "config/published/measurements.csv",
@@ -119,6 +121,7 @@ rule show_index:
         + ([VALIDATION_FIGURE] if IS_VALIDATED else []),
         titles=SETTINGS.titles,
         palette=SETTINGS.palette,
+        records={run.id: run.records for run in RUNS},
         code=code_of("show_index.py"),
     script:
         "../scripts/show_index.py"

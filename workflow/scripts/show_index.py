@@ -13,6 +13,11 @@ def main(snakemake):
             titles=snakemake.params.titles,
             palette=snakemake.params.palette,
             page=snakemake.output.page,
+            explored={
+                "epochs": snakemake.input.epochs,
+                "records": snakemake.params.records,
+                "specs": snakemake.input.specs,
+            },
         )
 
 

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.claims.claims_table import read_claims_table
+from epochwatt.pages.explorer.data import explorer
+from epochwatt.pages.explorer.library import library
 from epochwatt.pages.gallery import gallery
 from epochwatt.pages.machine import Machine, describe
 from epochwatt.pages.numbers import Table
@@ -34,6 +37,7 @@ def write_index(
     titles: Mapping[str, str],
     palette: Mapping[str, str],
     page: str,
+    explored: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the page.
 
@@ -46,6 +50,8 @@ def write_index(
     titles : model or device -> name for people
     palette : colours of the parts of an epoch, among others
     page : where to write
+    explored : what the explorer shows: `epochs`, path of the table; `records`, run -> folder;
+        `specs`, paths; None: the page has no explorer
     """
     findings = read_claims_table(inputs["claims"])
     tables = Machine(*(Table(inputs[name]) for name in ("runs", "advice", "energy_parts")))
@@ -58,6 +64,14 @@ def write_index(
         figures=shown,
         links=[{"path": path, "title": title, "says": says} for path, title, says in LINKS],
         data={"images": images},
-        explorer=None,
+        explorer=explored
+        and explorer(
+            read_epochs([explored["epochs"]]),
+            explored["records"],
+            titles,
+            palette,
+            explored["specs"],
+        ),
+        library=explored and library(),
     )
     Path(page).write_text(text, "utf-8")

@@ -43,7 +43,25 @@
     const caption = lightbox.querySelector("figcaption");
     caption.replaceChildren(thumb.querySelector("h3").cloneNode(true), thumb.querySelector("details p").cloneNode(true));
     lightbox.showModal();
+    interact(link.dataset.figure);
   }));
+
+  // the same numbers to hover over, where the explorer has them; the drawn panel is one click away
+  async function interact(id) {
+    const [plot, swap, image] = [".plot", ".swap", "img"].map((name) => lightbox.querySelector(name));
+    const choose = (isPlot) => {
+      plot.hidden = !isPlot;
+      image.hidden = isPlot;
+      swap.textContent = isPlot ? "show it as drawn" : "show it interactive";
+    };
+    swap.hidden = true;
+    choose(false);
+    if (!window.epochwattSpec) return;
+    plot.hidden = false; // a hidden one has no width
+    swap.hidden = !(await window.epochwattSpec(id, plot));
+    choose(!swap.hidden);
+    swap.onclick = () => choose(plot.hidden);
+  }
   lightbox.addEventListener("click", (event) => { if (event.target === lightbox) lightbox.close(); });
 
   // -- tables: sorting, filters ------------------------------------------------------------------
