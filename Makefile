@@ -16,7 +16,7 @@ SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@EPOCHWATT_COMMAND="make run" $(SNAKEMAKE)
 	@$(MAKE) --no-print-directory report
-	@$(PY) -m epochwatt summary --brief
+	@$(PY) -m epochwatt summary
 
 report: $(VENV)/host-ready ## results/report.html, remade only when something it shows is newer
 	@$(PY) -m epochwatt report

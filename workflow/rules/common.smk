@@ -67,6 +67,7 @@ SCORING_CONFIG = [
 ]
 OWN_METHODS = [str(PREDICTORS)] if PREDICTORS.is_file() else []
 
+
 # -- files of config/ that several rules read ----------------------------------------------------
 
 TWIN_CONFIG = sorted(map(str, Path("config/twin").glob("*.yaml")))

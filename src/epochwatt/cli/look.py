@@ -7,33 +7,30 @@ import click
 from epochwatt.cli.command import NOT_NEGATIVE, PATH, Command, names_in
 from epochwatt.errors import EpochwattError
 
+PAGES = (  # the last is the first to open
+    ("report", "results/report.html", "Snakemake's own, with the graph of the rules"),
+    ("page", "results/index.html", "open this one: it shows all of it in any browser, offline"),
+)
+
 
 @click.command(
     cls=Command,
     short_help="Print what was trained and where the time went.",
-    examples=[
-        ("epochwatt summary", "all of it"),
-        ("epochwatt summary --brief", "the text that `make run` ends with"),
-    ],
+    examples=[("epochwatt summary", "the text that `make run` ends with")],
 )
-@click.option("--brief", is_flag=True, help="Leave the tables out.")
-def summary(brief: bool) -> None:
-    """Print what was trained, where the time went, and where figures and tables are."""
+def summary() -> None:
+    """Print what was trained, where the time went, and where page, figures and tables are."""
     path = Path("results/summary.txt")
     if not path.exists():
         raise EpochwattError(
             f"{path} does not exist yet",
             do="make run (on a Jetson: .venv/bin/snakemake --profile jetson)",
         )
-    text = path.read_text("utf-8")
-    if brief:  # cells of a table stand two blanks apart
-        text = "\n\n".join(part for part in text.split("\n\n") if "  " not in part)
-    click.echo(text)
-    if brief:
-        click.echo("with tables: epochwatt summary")
+    click.echo(path.read_text("utf-8"))
     click.echo("figures  results/figures/     tables  results/tables/")
-    if Path("results/report.html").exists():
-        click.echo("report   results/report.html  (opens in any browser, offline)")
+    for name, page, says in PAGES:
+        if Path(page).exists():
+            click.echo(f"{name:<8} {page:<20} {says}")
 
 
 @click.command(

@@ -50,6 +50,11 @@ class Run:
         return f"results/runs/{self.id}/epochs.csv"
 
     @property
+    def energy_csv(self) -> str:
+        """Path of the table of their energies, by power scope."""
+        return f"results/runs/{self.id}/energy.csv"
+
+    @property
     def records(self) -> str:
         """Folder with the records of its epochs."""
         return f"{'results/simulated' if self.is_simulated else 'measured'}/{self.id}"
