@@ -48,8 +48,8 @@ class Machine:
         unit, names = self.settings["unit"], self.unit_names()
         if unit and unit not in names:
             raise BoardError(
-                "the row is bound to unit {} (`units` in config/devices/); nothing was "
-                "measured".format(unit),
+                f"the row is bound to unit {unit} (`units` in config/devices/); nothing was "
+                "measured",
                 found=" or ".join(names),
                 do="measure it there, or bind it to this machine",
             )

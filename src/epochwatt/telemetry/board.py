@@ -148,7 +148,7 @@ def _zones(root: str) -> List[Tuple[str, Handle]]:
     """Return name and open file of each thermal zone; zones that are off now may come back."""
     zones = []
     for n in range(MAX_ZONES):
-        folder = os.path.join(root, "sys/class/thermal/thermal_zone{}".format(n))
+        folder = os.path.join(root, f"sys/class/thermal/thermal_zone{n}")
         name = zone_name(text(os.path.join(folder, "type")))
         path = os.path.join(folder, "temp")
         if not name or not os.path.exists(path):

@@ -87,10 +87,10 @@ def open_jtop(kind: str, interval_s: float = 1.0) -> "JtopSource":
         return source
     given_up.set()
     if not failed:
-        raise OSError("no answer from the jtop service within {:g} s".format(START_S))
+        raise OSError(f"no answer from the jtop service within {START_S:g} s")
     if isinstance(failed[0], ImportError):
-        raise OSError("no jetson-stats for {}: {}".format(sys.executable, failed[0]))
-    raise OSError("jtop: {}".format(_told(failed[0])))
+        raise OSError(f"no jetson-stats for {sys.executable}: {failed[0]}")
+    raise OSError(f"jtop: {_told(failed[0])}")
 
 
 def uptime_s() -> float:
@@ -187,7 +187,7 @@ class Feed:
         """Return for how long no sample has come, and why."""
         newest = self.arrivals.newest
         age_s = self._clock() - newest[0] if newest is not None else math.inf
-        return "no new sample from jtop for {:.1f} s{}".format(age_s, self._why())
+        return f"no new sample from jtop for {age_s:.1f} s{self._why()}"
 
     def _why(self) -> str:
         """Return what the client says of its end, or what was odd; empty when it waits."""
@@ -362,4 +362,4 @@ def _number(value: Any, divisor: float = 1.0) -> float:
 
 def _told(error: Exception) -> str:
     """Return an error in one line; the library's own go over several."""
-    return " ".join("{}: {}".format(type(error).__name__, error).split())
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -83,7 +83,7 @@ class Recorder:
         self._strata_s = self._until_s = self._clock()
         for channel in self._channels:
             name = channel.source.name if channel.source.scope else "counters"
-            channel.begin("{}/{}/{}".format(self._seed, name, epoch), self._until_s)
+            channel.begin(f"{self._seed}/{name}/{epoch}", self._until_s)
         self._look_ahead()
         return {"t_mono_s": self._clock()}
 

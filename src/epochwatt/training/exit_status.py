@@ -29,13 +29,13 @@ def exit_status(what: str, measure: Callable[[], None]) -> int:
     try:
         measure()
     except RebootNeeded as error:
-        print("reboot needed: {}: {}".format(what, error), file=sys.stderr)
+        print(f"reboot needed: {what}: {error}", file=sys.stderr)
         return REBOOT_NEEDED
     except EpochwattError as error:
-        print("error: {}: {}".format(what, error), file=sys.stderr)
+        print(f"error: {what}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("ended by Ctrl-C: {}".format(what), file=sys.stderr)
+        print(f"ended by Ctrl-C: {what}", file=sys.stderr)
         return 130
     except (OSError, MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not _NO_MEMORY.search(str(error)):

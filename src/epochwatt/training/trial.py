@@ -65,7 +65,7 @@ def sample(folder: str, data_path: str, root: str, power: str, seconds: float) -
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join("{}: {}".format(type(error).__name__, error).split())
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def main(words: List[str]) -> None:
