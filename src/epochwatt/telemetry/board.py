@@ -57,7 +57,7 @@ class BoardSource(Source):
         self._throttles = _throttles(root)
         self._zones = _zones(root)
         single = [self._gpu_clock, self._gpu_load, self._emc_clock, self._emc_load, self._fan]
-        several = [handle for _, handle in self._throttles + self._zones]
+        several: List[Optional[Handle]] = [h for _, h in self._throttles + self._zones]
         self._handles = single + several
         self.columns = (
             "gpu_mhz",

@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from epochwatt.records.samples import SampleWriter
 from epochwatt.telemetry.schedule import Schedule
-from epochwatt.telemetry.source import NAN, READ_ERRORS, Service, Source
+from epochwatt.telemetry.source import NAN, READ_ERRORS, Service, Source, in_words
 from epochwatt.telemetry.source_statistics import Tally
 
 # The cap on rows per epoch and source: all instants for 5.5 h at 10 Hz, then one in ten for 55 h,
@@ -219,8 +219,3 @@ def _settings(source: Source) -> Dict[str, Any]:
         return source.settings()
     except READ_ERRORS as error:
         return {"error": in_words(error)}
-
-
-def in_words(error: Exception) -> str:
-    """Return kind and text of an error."""
-    return f"{type(error).__name__}: {error}"

@@ -32,7 +32,7 @@ Taken = Tuple[float, bytes, List[Tuple[bytes, bytes]], List[bytes]]
 
 
 class HostSource(Source):
-    """What the kernel counts: one row a second from handles that stay open.
+    """Counters of the kernel: one row a second from handles that stay open.
 
     `cpu{n}_mhz` is the clock of core n and of all cores of its cluster.
 

@@ -187,7 +187,7 @@ class TegrastatsSource(Service):
         watts = self._power.row([line.rails_mw.get(label, NAN) / 1e3 for label in self._labels])
         # a user who may not see the clock gets 0 %, whatever the load
         emc_pct = None if line.emc_mhz is None else line.emc_pct
-        others = [line.gpu_mhz, line.gpu_pct, line.emc_mhz, emc_pct]
+        others: List[Optional[float]] = [line.gpu_mhz, line.gpu_pct, line.emc_mhz, emc_pct]
         others += [line.temps_c.get(zone) for zone in self._zones]
         return watts + [NAN if value is None else float(value) for value in others]
 

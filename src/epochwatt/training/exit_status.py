@@ -6,6 +6,7 @@ import sys
 from typing import Callable
 
 from epochwatt.errors import EpochwattError, RebootNeeded
+from epochwatt.telemetry.source import in_words
 from epochwatt.training.preparation import REBOOT_NEEDED
 
 _REFUSED = (
@@ -40,7 +41,6 @@ def exit_status(what: str, measure: Callable[[], None]) -> int:
     except (OSError, MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not _NO_MEMORY.search(str(error)):
             raise
-        message = "{}: {}".format(type(error).__name__, " ".join(str(error).split()))
-        print(_REFUSED.format(what, message), file=sys.stderr)
+        print(_REFUSED.format(what, in_words(error)), file=sys.stderr)
         return 1
     return 0
