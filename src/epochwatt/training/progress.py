@@ -63,11 +63,11 @@ class Progress:
 
     def line(self, done: int, elapsed_s: float) -> str:
         """Return the progress after `done` mini-batches in `elapsed_s` seconds."""
-        what = "warm-up" if self._epoch < 0 else "epoch {}".format(self._epoch)
-        text = "{}: mini-batch {} of {}".format(what, done, self._n)
+        what = "warm-up" if self._epoch < 0 else f"epoch {self._epoch}"
+        text = f"{what}: mini-batch {done} of {self._n}"
         if done:
             rate = done / elapsed_s
-            text += ", {:.3g}/s, {:.0f} s left".format(rate, (self._n - done) / rate)
+            text += f", {rate:.3g}/s, {(self._n - done) / rate:.0f} s left"
         return text
 
     def __enter__(self) -> "Progress":
