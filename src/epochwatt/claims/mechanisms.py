@@ -42,10 +42,6 @@ class Mechanisms(NamedTuple):
 def load_mechanisms(folder: Path, claims: Sequence[Claim]) -> dict[str, Mechanisms]:
     """Return what each claim rests on, by its id.
 
-    Parameters
-    ----------
-    folder : config/twin
-
     Raises
     ------
     ConfigError : the file is missing, a line cannot be, or is about no claim, or a claim has none

@@ -91,11 +91,7 @@ class ClaimInputs(NamedTuple):
 
 
 def needed(table: RunTable, root: Path = Path()) -> ClaimInputs:
-    """Return what the claims need of the selected studies.
-
-    Parameters
-    ----------
-    root : the checkout
+    """Return what the claims need of the selected studies of a checkout.
 
     Raises
     ------
