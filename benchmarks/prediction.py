@@ -259,9 +259,9 @@ def _observed(
 def _tried(
     known: Mapping[str, Priors], seen: Sequence[Observations], splits: Sequence[Split]
 ) -> Iterable[tuple[str, str, list[Trial]]]:
-    for method in METHODS:
-        for target, trials in cross_validate(method, seen, splits, known).items():
-            yield target, method.name, trials
+    for name, by_target in cross_validate(METHODS, seen, splits, known).items():
+        for target, trials in by_target.items():
+            yield target, name, trials
 
 
 def _counted(

@@ -103,9 +103,10 @@ def _measured_tables(
         modes = of.distinct()
         for how, splits in (("all but one", leave_one_mode_out(modes)), ("4 modes", few(modes))):
             row = (name, f"{how}, {len(splits)} times")
+            expected = {of.workload: (priors or {}).get(name, {})}
+            by_method = cross_validate(methods, [of], splits, expected)
             for method in methods:
-                expected = {of.workload: (priors or {}).get(name, {})}
-                for target, trials in cross_validate(method, [of], splits, expected).items():
+                for target, trials in by_method[method.name].items():
                     if not method.needs_prior if target == "time_s" else priors:
                         by_row = cells.setdefault(target, {})
                         by_row.setdefault(row, {})[method.name] = _cell(trials)
@@ -169,7 +170,8 @@ def _beliefs_text(tables: Mapping[str, Observations]) -> list[str]:
 
 
 def _median(method: Method, of: Observations, target: str) -> str:
-    trials = cross_validate(method, [of], leave_one_mode_out(of.distinct()))[target]
+    by_method = cross_validate([method], [of], leave_one_mode_out(of.distinct()))
+    trials = by_method[method.name][target]
     return f"{score(np.concatenate([trial.errors_pct for trial in trials])).median_pct:.1f}"
 
 

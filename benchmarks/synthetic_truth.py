@@ -24,7 +24,7 @@ import numpy as np
 
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import PROCESSES, Observations
-from epochwatt.prediction.models.twin_prior import power_prior, time_prior
+from epochwatt.prediction.models.twin_prior import priors
 from epochwatt.prediction.predictor import Prior
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.validation.cross_validation_fits import Refits, parameter_draws
@@ -59,7 +59,7 @@ def of_the_twin(
 
     Parameters
     ----------
-    workloads : factors of each workload, as `twin_prior.time_prior` takes them
+    workloads : factors of each workload, as `twin_prior.priors` takes them
     twin, refits : the boards, and the fitted values by take-away held out
     n_draws : how often parameters are drawn; those of one draw are the same for all workloads
     seed : the same gives the same
@@ -69,12 +69,7 @@ def of_the_twin(
     found = []
     for drawn in parameter_draws(p, refits, n_draws, seed):
         far = p.moved({name: p[name] * (drawn[name] / p[name]) ** widened for name in p.fitted})
-        found.append(
-            [
-                World(f["model"], time_prior(f, twin, far), power_prior(f, twin, far))
-                for f in workloads
-            ]
-        )
+        found.append([World(f["model"], *priors(f, twin, far).values()) for f in workloads])
     return found
 
 

@@ -6,11 +6,13 @@ Needs: config/*.yaml.  Gives: the names below. Names of other files are used in 
 import json
 import shlex
 import tempfile
+import threading
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.required_runs import backends as predicted_backends
 from epochwatt.prediction.data.required_runs import needed as fitted
-from epochwatt.prediction.registry import method_modules, own_method_files
+from epochwatt.prediction.registry import CONFIG as PREDICTORS
+from epochwatt.prediction.registry import method_modules
 from epochwatt.study.discard import forget_lost
 from epochwatt.maintenance.fingerprint import fingerprint
 from epochwatt.study.expand import OWN_KEYS
@@ -55,13 +57,13 @@ IDLE_CSV = "results/tables/idle.csv" if IDLE_BACKENDS else []
 
 BACKENDS = sorted({run.factors["backend"] for run in RUNS} | IDLE_BACKENDS)
 MODEL_BACKENDS = predicted_backends(TABLE)  # those with runs that models are fitted to
-METHOD_MODULES = method_modules()  # prediction methods, imported by name
+METHOD_MODULES = method_modules()  # prediction methods, the user's own among them
 SCORING_CONFIG = [
     "config/twin/cross_validation_fits.csv",
     "config/claims.yaml",
     "config/paper.mplstyle",
 ]
-OWN_METHODS = own_method_files()  # config/predictors.yaml, and the modules it names
+OWN_METHODS = [str(PREDICTORS)] if PREDICTORS.is_file() else []
 
 # -- files of config/ that several rules read ----------------------------------------------------
 
@@ -81,6 +83,13 @@ def begin():
     except EpochwattError as error:
         raise WorkflowError(str(error)) from None
     print("\n".join(start_lines(SETTINGS)), file=sys.stderr)
+
+
+def end():
+    """Cancel what Snakemake's limit of jobs per time (profiles/default) would still wait for."""
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
 
 
 def code_of(script, *modules):

@@ -2,9 +2,9 @@
 
 Snakemake does not see changes inside an installed package. A rule that runs a script carries
 `params: code=code_of("plot_figure.py")` (workflow/rules/common.smk): the hash covers the script and
-every module of this package that it imports, directly or not. Comments, docstrings, layout and
-descriptions of columns do not count; HTML templates beside a module `__init__` do. Measuring rules
-carry no fingerprint (docs/decisions/0002).
+every module of this package, or of the user's own in src/, that it imports, directly or not.
+Comments, docstrings, layout and descriptions of columns do not count; HTML templates beside a
+module `__init__` do. Measuring rules carry no fingerprint (docs/decisions/0002).
 """
 
 import ast
@@ -59,14 +59,18 @@ def _path_of(module: str) -> Path:
 
 def _place_of(module: str) -> Path | None:
     """Return the file of a module of ours, found without importing anything."""
-    paths = [root.joinpath(*module.split(".")) for root in (ROOT, OWN)]
-    places = [place for path in paths for place in (path / "__init__.py", path.with_suffix(".py"))]
+    return _place_in(ROOT, module) or _place_in(OWN, module)
+
+
+def _place_in(folder: Path, module: str) -> Path | None:
+    path = folder.joinpath(*module.split("."))
+    places = (path / "__init__.py", path.with_suffix(".py"))
     return next((place for place in places if place.exists()), None)
 
 
 @functools.cache
 def imports_of(path: Path) -> frozenset[str]:
-    """Return the modules of this package that a file imports, wherever in the file it does so."""
+    """Return the modules of this package, and of the user's own in src/, that a file imports."""
     modules: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -74,12 +78,12 @@ def imports_of(path: Path) -> frozenset[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:  # `from package import module` or `from module import name`
                 inner = f"{node.module}.{alias.name}"
-                modules.add(inner if _is_module(inner) else node.module)
-    return frozenset(m for m in modules if m.split(".")[0] == PACKAGE)
+                modules.add(inner if _is_covered(inner) and _place_of(inner) else node.module)
+    return frozenset(filter(_is_covered, modules))
 
 
-def _is_module(name: str) -> bool:
-    return name.split(".")[0] == PACKAGE and _place_of(name) is not None
+def _is_covered(module: str) -> bool:
+    return module.split(".")[0] == PACKAGE or _place_in(OWN, module) is not None
 
 
 @functools.cache

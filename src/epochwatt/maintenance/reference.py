@@ -3,8 +3,8 @@
 A page holds prose and blocks; a block is the text between ``<!-- made: NAME -->`` and
 ``<!-- end -->``. The blocks of docs/reference/columns.md come from `epochwatt.fields` and
 config/flags.yaml, those of config/README.md from the schemas of `epochwatt.study.config`, that of
-docs/reference/cli.md from `epochwatt --help`. A test compares the committed pages with the
-generated ones.
+docs/reference/cli.md from `epochwatt --help`, that of docs/explanation/predictions.md from the
+registry of prediction methods. A test compares the committed pages with the generated ones.
 """
 
 import os
@@ -18,10 +18,16 @@ from typing import Any
 
 from epochwatt import fields
 from epochwatt.maintenance.schemas import write_schemas
+from epochwatt.prediction.registry import METHODS, load_method
 from epochwatt.study import config
 from epochwatt.study.settings import load_settings
 
-PAGES = ("docs/reference/columns.md", "docs/reference/cli.md", "config/README.md")
+PAGES = (
+    "docs/reference/columns.md",
+    "docs/reference/cli.md",
+    "docs/explanation/predictions.md",
+    "config/README.md",
+)
 BLOCK = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 # Defaults that are not in the schema: where the value comes from when a key is left out.
@@ -69,6 +75,7 @@ def blocks(root: Path) -> dict[str, str]:
         "idle": _columns(fields.IDLE_COLUMNS),
         "flags": _table(("flag", "effect", "meaning"), flags),
         "commands": _commands(),
+        "methods": _methods(),
         **{model.__name__: _keys(model) for model in config.Closed.__subclasses__()},
     }
 
@@ -92,6 +99,16 @@ def _listed(words: Iterable[str]) -> str:
 def _table(header: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _methods() -> str:
+    """Return the table of the package's prediction methods."""
+    rows = []
+    for name in METHODS:
+        method = load_method(name)
+        stored = "none: scored only" if method.needs_prior else ", ".join(method.learns_from)
+        rows.append((f"`{name}`", method.title, ", ".join(method.targets), stored))
+    return _table(("name", "idea", "fits", "stored for the training sets"), rows)
 
 
 def _commands() -> str:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,9 +46,15 @@ class Predictor(ABC):
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode (n, 5), shape (n,)."""
 
-    @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return the predictor as JSON data, from which `Method.load` restores it."""
+        """Return the fields as JSON data, arrays as lists, from which `from_json` restores them."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}  # type: ignore[attr-defined]
+        return {name: _as_json(value) for name, value in values.items() if value is not None}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Return a predictor from `to_json`; lists of words become tuples, other lists arrays."""
+        return cls(**{name: _from_json(value) for name, value in data.items()})
 
     def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers] | None:
         """Return bounds that hold an observation with probability `level`; None: not known."""
@@ -93,6 +99,18 @@ class Predictor(ABC):
         )
 
 
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Predictor):
+        return value.to_json()
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _from_json(value: Any) -> Any:
+    if not isinstance(value, list):
+        return value
+    return tuple(value) if value and isinstance(value[0], str) else np.array(value)
+
+
 @dataclass(frozen=True)
 class Context:
     """What a method may use besides the observations of the workload.
@@ -100,7 +118,9 @@ class Context:
     Attributes
     ----------
     target : what to predict, one of the method's `targets`
-    networks : training epochs of all networks on the same board, this one among them
+    networks : training epochs of all networks on the same board. This workload is among them, with
+        all modes of the search: models are stored that have seen the modes they are judged in, as
+        the paper's energy model. To learn from other networks, take `others`
     prior : what the simulation expects of the target, while scoring; None: not known
     intervals : whether intervals will be needed
     """
@@ -109,6 +129,10 @@ class Context:
     networks: Sequence[Observations] = ()
     prior: Prior | None = None
     intervals: bool = True
+
+    def others(self, observations: Observations) -> list[Observations]:
+        """Return the training epochs of the other networks on the board."""
+        return [rows for rows in self.networks if rows.workload != observations.workload]
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
 """Registry of prediction methods: those of this package and those of config/predictors.yaml.
 
-Methods are named by reference and imported when they are used: scikit-learn takes a second.
+Methods are named by reference and imported when they are used.
 """
 
 from dataclasses import replace
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -84,25 +83,14 @@ def load_methods(root: Path = Path()) -> dict[str, Method]:
     return {name: load_method(name, root) for name in references(root)}
 
 
-def method_modules() -> list[str]:
-    """Return the modules of `METHODS`: code that jobs depend on without importing it by name."""
-    return sorted({_module(reference) for reference in METHODS.values()})
+def method_modules(root: Path = Path()) -> list[str]:
+    """Return the modules of all methods: code that jobs depend on without importing it by name."""
+    modules = {reference.rpartition(".")[0] for reference in references(root).values()}
+    return sorted(filter(_is_there, modules))
 
 
-def own_method_files(root: Path = Path()) -> list[str]:
-    """Return the files that methods of one's own rest on: config/predictors.yaml, their modules."""
-    path = root / CONFIG
-    modules = [_module(ref) for name, ref in references(root).items() if name not in METHODS]
-    files = [spec.origin for module in modules if (spec := _spec(module)) and spec.origin]
-    return [*map(str, [path] if path.is_file() else []), *dict.fromkeys(files)]
-
-
-def _module(reference: str) -> str:
-    return reference.rpartition(".")[0]
-
-
-def _spec(module: str) -> ModuleSpec | None:
+def _is_there(module: str) -> bool:
     try:
-        return find_spec(module)
+        return find_spec(module) is not None
     except ImportError:  # the job that needs it will say so
-        return None
+        return False

@@ -42,7 +42,7 @@ def test_every_schema_describes_its_keys_and_every_factor_without_value_is_expla
 
 def test_a_page_that_drifted_is_put_right(tmp_path):
     (tmp_path / "config").symlink_to(ROOT / "config")
-    shutil.copytree(ROOT / "docs/reference", tmp_path / "docs/reference")
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
     drifted = (
         (ROOT / "docs/reference/columns.md")
         .read_text("utf-8")

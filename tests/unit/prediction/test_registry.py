@@ -1,12 +1,15 @@
 """The registry of prediction methods, and one's own in config/predictors.yaml."""
 
 import json
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from epochwatt.errors import ConfigError
+from epochwatt.maintenance.fingerprint import modules_behind
 from epochwatt.prediction.evaluation.cross_validation import predictors
 from epochwatt.prediction.names import REFERENCE, TARGETS
 from epochwatt.prediction.registry import (
@@ -15,53 +18,23 @@ from epochwatt.prediction.registry import (
     load_method,
     load_methods,
     method_modules,
-    own_method_files,
 )
 
-OWN = '''
-"""A method of a user: the mean of what was observed."""
-
-from dataclasses import dataclass
-
-import numpy as np
-
-from epochwatt.prediction.predictor import Method, Predictor
-
-
-@dataclass(frozen=True, eq=False)
-class Mean(Predictor):
-    target: str
-    trained_on: np.ndarray
-    value: float
-
-    def predict(self, modes):
-        return np.full(len(modes), self.value)
-
-    def to_json(self):
-        return {**vars(self), "trained_on": self.trained_on.tolist()}
-
-
-def fit(observations, context):
-    value = float(getattr(observations, context.target).mean())
-    return Mean(context.target, np.array(observations.distinct()), value)
-
-
-def load(data):
-    return Mean(**{**data, "trained_on": np.array(data["trained_on"])})
-
-
-METHOD = Method("mean of all modes", ("time_s", "power_w"), fit, load)
-NUMBER = 7
-'''
+PAGE = Path(__file__).parents[3] / "docs/how-to/add-a-predictor.md"
+CODE, ROW = (
+    re.search(f"```{language}\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[1]
+    for language in ("python", "yaml")
+)
 
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """Return a function that writes config/predictors.yaml beside own_method.py: the checkout."""
-    (tmp_path / "own_method.py").write_text(OWN)
+    """Return a function that writes config/predictors.yaml; the page's mean.py is in src/."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/mean.py").write_text(f"{CODE}\nNUMBER = 7\n")
     (tmp_path / "config").mkdir()
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "own_method", raising=False)
+    monkeypatch.syspath_prepend(tmp_path / "src")
+    monkeypatch.delitem(sys.modules, "mean", raising=False)
 
     def write(text):
         (tmp_path / "config/predictors.yaml").write_text(text)
@@ -112,28 +85,42 @@ def test_the_reference_and_the_recommended_method_are_registered():
     assert load_method(RECOMMENDED).predicts == TARGETS
 
 
-def test_own_method_is_one_row(root):
-    path = root("own_mean: {method: own_method.METHOD}\n")
+def test_the_method_of_the_page_is_one_file_and_one_row(root, plant, modes):
+    path = root(ROW)
     methods = load_methods(path)
-    assert list(methods) == [*METHODS, "own_mean"]
-    assert methods["own_mean"].title == "mean of all modes"
-    files = [str(path / "config/predictors.yaml"), str(path / "own_method.py")]
-    assert own_method_files(path) == files
+    assert list(methods) == [*METHODS, "mean"]
+    observations = plant((0.4, 0.3, 0.1, 0.2, 0.0), power_w=20).only(modes[:4])
+    fitted = predictors(methods["mean"], observations)
+    mean_s = observations.time_s.mean()
+    assert fitted["time_s"].predict(modes) == pytest.approx([mean_s] * len(modes))
+    assert fitted["energy_wh"].predict(modes) == pytest.approx([mean_s * 20 / 3600] * len(modes))
+    again = methods["mean"].load(json.loads(json.dumps(fitted["power_w"].to_json())))
+    assert again.predict(modes).tolist() == [20] * len(modes)
+    assert again.trained_on.tolist() == fitted["power_w"].trained_on.tolist()
 
 
-def test_modules_of_methods_are_those_of_the_package():
-    assert all(name.startswith("epochwatt.prediction.models.") for name in method_modules())
+def test_a_module_that_an_own_method_imports_counts(root, monkeypatch):
+    """Jobs depend on it as on the method itself."""
+    path = root(ROW)
+    (path / "src/mean.py").write_text("import mine\n")
+    (path / "src/mine.py").write_text("NUMBER = 7\n")
+    monkeypatch.chdir(path)
+    assert modules_behind(*method_modules(path)) >= {"mean", "mine"}
+
+
+def test_a_module_that_is_not_there_is_left_to_the_job(root):
+    assert "missing" not in method_modules(root("own: {method: missing.METHOD}"))
 
 
 @pytest.mark.parametrize(
     ("text", "problem", "fields"),
     [
-        ("paper: {method: own_method.METHOD}", "belongs to a method", {"do": "give your method"}),
-        ("own: {method: own_method.NUMBER}", "is not a prediction method", {"found": "int"}),
-        ("own: {method: own_method.MISSING}", "is not there", {}),
+        ("paper: {method: mean.METHOD}", "belongs to a method", {"do": "give your method"}),
+        ("own: {method: mean.NUMBER}", "is not a prediction method", {"found": "int"}),
+        ("own: {method: mean.MISSING}", "is not there", {}),
         ("own: {method: missing_module.METHOD}", "cannot be imported", {}),
         ("own: {method: METHOD}", "predictors.yaml: own.method is 'METHOD'", {}),
-        ("own: {methd: own_method.METHOD}", "unknown key 'own.methd'", {}),
+        ("own: {methd: mean.METHOD}", "unknown key 'own.methd'", {}),
         ("- own", "holds no mapping", {}),
     ],
 )

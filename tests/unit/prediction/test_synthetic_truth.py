@@ -103,7 +103,7 @@ def test_another_kind_shares_no_equation():
         for name in ast.walk(node)
         if isinstance(name, ast.Name)
     }
-    assert used.isdisjoint({"time_prior", "power_prior", "parameter_draws"})
+    assert used.isdisjoint({"priors", "parameter_draws"})
 
 
 def test_same_seed_gives_the_same_world_another_one_another(modes):

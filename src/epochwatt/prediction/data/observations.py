@@ -77,7 +77,8 @@ class Observations:
     def only(self, modes: Collection[Mode]) -> "Observations":
         """Return the rows of these modes."""
         wanted = set(modes)
-        return self.rows(np.array([mode in wanted for mode in self.mode_of_row], bool))
+        is_kept = [mode in wanted for mode in self.mode_of_row]
+        return self if all(is_kept) else self.rows(np.array(is_kept, bool))
 
     def after_first(self, n_epochs: int | None = None) -> "Observations":
         """Return epochs 1 to `n_epochs`, or all after the first."""
@@ -86,6 +87,10 @@ class Observations:
 
     def per_mode(self) -> "Observations":
         """Return one row per mode: mean time, and the power that gives the mean energy."""
+        return self._per_mode
+
+    @cached_property
+    def _per_mode(self) -> "Observations":  # every method asks for it
         modes = self.distinct()
         parts = [self.only([mode]) for mode in modes]
         time_s = np.array([part.time_s.mean() for part in parts])
@@ -109,14 +114,15 @@ class Observations:
 
     def need_energy(self) -> None:
         """Refuse rows without power. Raises PredictionError."""
+        if not (self.no_power or np.isnan(self.power_w).any()):
+            return
         missing = self.rows(np.isnan(self.power_w)).distinct()
-        if missing or self.no_power:
-            n_modes = f"no energy was measured in {len(missing)} of {len(self.distinct())} modes"
-            raise PredictionError(
-                self.no_power or f"{n_modes} (the first: {missing[0]})",
-                where=self.workload,
-                allowed="power of every epoch; a model of time needs none",
-            )
+        n_modes = f"no energy was measured in {len(missing)} of {len(self.distinct())} modes"
+        raise PredictionError(
+            self.no_power or f"{n_modes} (the first: {missing[0]})",
+            where=self.workload,
+            allowed="power of every epoch; a model of time needs none",
+        )
 
 
 def observations_from_rows(

@@ -63,26 +63,28 @@ def board_minutes(observations: Observations, modes: Iterable[Mode]) -> float:
 
 
 def cross_validate(
-    method: Method,
+    methods: Iterable[Method],
     observations: Sequence[Observations],
     splits: Iterable[Split],
     priors: Mapping[str, Priors] | None = None,
-) -> dict[str, list[Trial]]:
+) -> dict[str, dict[str, list[Trial]]]:
     """Fit to the training modes of each split and predict its test modes, of every workload.
 
     Parameters
     ----------
-    method : sees epochs 1 and 2 of the training modes and nothing else
+    methods : each sees epochs 1 and 2 of the training modes and nothing else
     observations : of each workload, with first epochs where there are any
     splits : of modes that each workload was observed under
     priors : workload -> its priors
 
     Returns
     -------
-    target -> trials; the mean over a mode's later epochs is predicted. Workloads without power have
-    trials of time only.
+    name of the method -> target -> trials; the mean over a mode's later epochs is predicted. There
+    are none of power and energy for workloads without power, and none of workloads without the
+    priors that a method needs.
     """
-    trials: dict[str, list[Trial]] = defaultdict(list)
+    methods = list(methods)
+    trials: dict[str, dict[str, list[Trial]]] = {m.name: defaultdict(list) for m in methods}
     profiled = [rows.after_first(N_EPOCHS) for rows in observations]
     means = [rows.after_first().per_mode() for rows in observations]
     minutes = [
@@ -94,11 +96,18 @@ def cross_validate(
             test = mean.only(split.test)
             total = sum(cost[mode] for mode in split.train)
             expected = (priors or {}).get(rows.workload, {})
-            for target, predictor in predictors(method, rows, training, expected).items():
-                errors_pct = absolute_errors_pct(
-                    predictor.predict(test.modes), getattr(test, target)
-                )
-                trials[target].append(Trial(rows.workload, split.train, total, errors_pct))
+            for method in methods:
+                if method.needs_prior and not expected:
+                    continue
+                for target, predictor in predictors(method, rows, training, expected).items():
+                    predicted, observed = predictor.predict(test.modes), getattr(test, target)
+                    trial = Trial(
+                        workload=rows.workload,
+                        train=split.train,
+                        board_minutes=total,
+                        errors_pct=absolute_errors_pct(predicted, observed),
+                    )
+                    trials[method.name][target].append(trial)
     return trials
 
 

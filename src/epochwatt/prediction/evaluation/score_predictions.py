@@ -62,6 +62,7 @@ TWIN_CONFIG = "config/twin"
 CLAIMS, SLACK = "config/claims.yaml", "EPS_PP"  # of the take-aways: one tolerance
 
 Row = dict[str, Any]
+Medians = Mapping[tuple[str, tuple[Mode, ...]], float]  # workload, training modes -> error, %
 Simulate = Callable[[ProfiledWorkload], Priors]  # EpochwattError where nothing is simulated
 
 
@@ -165,19 +166,17 @@ def scores(
     subsets = _subsets(modes, chosen["choices"])
     splits = list(dict.fromkeys(one for some in subsets.values() for one in some))
     expected, no_prior = _priors(workloads, as_rows(tuple(modes.values())), simulate)
-    trials: dict[tuple[str, str], list[Trial]] = {}
     left_out: dict[tuple[str, str], str] = {}
     scored = [method for method in methods if method.is_scored]
+    observed = [workload.observed.only(modes.values()) for workload in workloads]
+    trials = cross_validate(scored, observed, splits, expected)
     for method in scored:
-        no_data = incomplete | (no_prior if method.needs_prior else {})
-        observed = [w.observed.only(modes.values()) for w in workloads if not no_data[w.name]]
-        for target, some in cross_validate(method, observed, splits, expected).items():
-            trials[target, method.name] = some
         for target in TARGETS:
             no_energy = {w.name: w.no_energy for w in workloads if target != TIME}
             reasons = incomplete | no_energy | (no_prior if method.needs_prior else {})
             shown = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
             left_out[target, method.name] = "; ".join(shown)
+    references = {target: _medians(trials.get(REFERENCE, {}).get(target, ())) for target in TARGETS}
     is_simulated = group.factors["backend"] == TWIN
     return [
         {
@@ -190,8 +189,8 @@ def scores(
         }
         for target in TARGETS
         for method in scored
-        if (target, method.name) in trials
-        for row in _summaries(trials, target, method.name, subsets)
+        if target in trials[method.name]
+        for row in _summaries(trials[method.name][target], references[target], subsets)
     ]
 
 
@@ -215,35 +214,27 @@ def _subsets(modes: Mapping[str, Mode], choices: Mapping[str, Any]) -> dict[str,
     return subsets
 
 
-def _summaries(
-    trials: Mapping[tuple[str, str], Sequence[Trial]],
-    target: str,
-    method: str,
-    subsets: Mapping[str, Sequence[Split]],
-) -> list[Row]:
-    """Return a row of each set of subsets.
+def _medians(trials: Iterable[Trial]) -> Medians:
+    return {(t.workload, t.train): float(np.median(t.errors_pct)) for t in trials}
 
-    Parameters
-    ----------
-    trials : by target and method
-    """
-    references = trials.get((target, REFERENCE), ())
-    medians = {(t.workload, t.train): float(np.median(t.errors_pct)) for t in references}
-    rows = []
+
+def _summaries(
+    trials: Sequence[Trial], references: Medians, subsets: Mapping[str, Sequence[Split]]
+) -> list[Row]:
+    """Return a row of each set of subsets."""
+    medians, rows = _medians(trials), []
     for label, splits in subsets.items():
         train = {one.train for one in splits}
-        some = [trial for trial in trials[target, method] if trial.train in train]
-        rows.append(_summary(label, some, medians))
+        some = [trial for trial in trials if trial.train in train]
+        rows.append(_summary(label, some, medians, references))
     return rows
 
 
-def _summary(
-    label: str, trials: Sequence[Trial], references: Mapping[tuple[str, tuple[Mode, ...]], float]
-) -> Row:
+def _summary(label: str, trials: Sequence[Trial], medians: Medians, references: Medians) -> Row:
     errors = score(np.concatenate([trial.errors_pct for trial in trials]))
     minutes = [trial.board_minutes for trial in trials]
-    pairs = [(trial, references.get((trial.workload, trial.train), 0.0)) for trial in trials]
-    ratios = [float(np.median(trial.errors_pct)) / error for trial, error in pairs if error > 0]
+    keys = [(trial.workload, trial.train) for trial in trials]
+    ratios = [medians[key] / references[key] for key in keys if references.get(key, 0.0) > 0]
     q25, q50, q75 = np.quantile(ratios, [0.25, 0.5, 0.75]) if ratios else (None,) * 3
     return {
         "learned_from": label,

@@ -1,17 +1,12 @@
-"""Gaussian process of scikit-learn on the logarithms of cores and clocks.
+"""Gaussian process on the logarithms of cores and clocks.
 
 A power law in cores and clocks, and a smooth deviation from it; one value per mode, the mean of its
-epochs. Kernel parameters are the likeliest within bounds: four modes say little about them.
-scikit-learn fits; the stored model holds training values and kernel parameters, and predicts with
-numpy alone.
+epochs. Kernel parameters are the likeliest of a few: four modes say little about them.
 """
 
-import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,8 +18,8 @@ from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Context, Method, Predictor
 
 SLOPE = 0.5  # standard deviation of each exponent of the power law: physics has them up to one
-DEVIATION = (0.02, 0.5)  # bounds of the standard deviation of the smooth part, relative
-LENGTH = (0.3, 3.0)  # bounds of the distance over which it changes, natural logarithms
+DEVIATIONS = (0.02, 0.05, 0.1, 0.2, 0.5)  # standard deviations of the smooth part, relative
+LENGTHS = (0.3, 0.55, 1.0, 1.7, 3.0)  # distances over which it changes, natural logarithms
 NOISE = 0.01  # standard deviation of one mode's mean, relative (SIGMETRICS 2023, section 5.4)
 LEAST_MODES = 2
 
@@ -37,7 +32,7 @@ class GaussianProcess(Predictor):
     ----------
     rows : (m, 4), logarithms of cores and clocks of the training modes
     values : (m,), logarithms of the observed means
-    deviation, length : kernel parameters, of which the constants of this module are bounds
+    deviation, length : kernel parameters, one of `DEVIATIONS` and one of `LENGTHS`
     """
 
     target: str
@@ -70,35 +65,23 @@ class GaussianProcess(Predictor):
     def _covariance(self, some: Numbers, others: Numbers) -> Numbers:
         """Return the covariance of the noiseless process, shape (n, m)."""
         centre = self.rows.mean(0)
-        apart = ((some[:, None] - others) ** 2).sum(-1)
-        trend = SLOPE**2 * (some - centre) @ (others - centre).T
-        return np.asarray(trend + self.deviation**2 * np.exp(-apart / (2 * self.length**2)))
+        return _covariance(some - centre, others - centre, self.deviation, self.length)
 
     @cached_property
     def _inverse(self) -> Numbers:
         noise = NOISE**2 * np.eye(len(self.rows))
         return np.asarray(np.linalg.inv(self._covariance(self.rows, self.rows) + noise))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return training values and kernel parameters, which `from_json` reads."""
-        return {
-            "target": self.target,
-            "trained_on": self.trained_on.tolist(),
-            "rows": self.rows.tolist(),
-            "values": self.values.tolist(),
-            "deviation": self.deviation,
-            "length": self.length,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "GaussianProcess":
-        """Return a model from `to_json`."""
-        arrays = {name: np.array(data[name], float) for name in ("trained_on", "rows", "values")}
-        return cls(**{**data, **arrays})
-
 
 def _rows(modes: ArrayLike) -> Numbers:
     return design(LOGS, as_rows(modes), processes=0)
+
+
+def _covariance(some: Numbers, others: Numbers, deviation: ArrayLike, length: ArrayLike) -> Numbers:
+    """Return the covariance of centred rows (n, 4) and (m, 4), shape (..., n, m)."""
+    apart = ((some[:, None] - others) ** 2).sum(-1)
+    smooth = np.square(deviation) * np.exp(-apart / (2 * np.square(length)))
+    return np.asarray(SLOPE**2 * some @ others.T + smooth)
 
 
 def fit_gaussian_process(observations: Observations, context: Context) -> GaussianProcess:
@@ -108,31 +91,37 @@ def fit_gaussian_process(observations: Observations, context: Context) -> Gaussi
     ------
     PredictionError : fewer than two distinct modes, or power that was not measured
     """
-    from sklearn import config_context
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
-
     observations.need_modes(LEAST_MODES)
     if context.target != TIME:
         observations.need_energy()
     means = observations.per_mode()
     rows, values = _rows(means.modes), np.log(getattr(means, context.target))
-    trend = ConstantKernel(SLOPE**2, "fixed") * DotProduct(0.0, "fixed")
-    smooth = ConstantKernel(0.1**2, np.square(DEVIATION)) * RBF(1.0, LENGTH)
-    kernel = trend + smooth + WhiteKernel(NOISE**2, "fixed")
-    checks = config_context(assume_finite=True, skip_parameter_validation=True)
-    with checks, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a few modes leave parameters at their bounds
-        process = GaussianProcessRegressor(kernel).fit(rows - rows.mean(0), values - values.mean())
-    variance, length = np.exp(process.kernel_.theta)
+    deviations, lengths = np.meshgrid(DEVIATIONS, LENGTHS)
+    evidence = _log_evidence(rows, values, deviations.ravel(), lengths.ravel())
+    best = int(evidence.argmax())
     return GaussianProcess(
         target=context.target,
         trained_on=means.modes,
         rows=rows,
         values=values,
-        deviation=float(np.sqrt(variance)),
-        length=float(length),
+        deviation=float(deviations.flat[best]),
+        length=float(lengths.flat[best]),
     )
+
+
+def _log_evidence(rows: Numbers, values: Numbers, deviations: Numbers, lengths: Numbers) -> Numbers:
+    """Return the logarithm of the probability of the values, up to a constant, shape (k,).
+
+    Parameters
+    ----------
+    deviations, lengths : (k,), kernel parameters
+    """
+    centred, off = rows - rows.mean(0), values - values.mean()
+    among = _covariance(centred, centred, deviations[:, None, None], lengths[:, None, None])
+    lower = np.linalg.cholesky(among + NOISE**2 * np.eye(len(values)))
+    white = np.linalg.solve(lower, np.broadcast_to(off[:, None], (len(lower), len(off), 1)))
+    log_volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(-1)
+    return np.asarray(-0.5 * (white**2).sum((1, 2)) - log_volume)
 
 
 METHOD = Method("Gaussian process", (TIME, POWER), fit_gaussian_process, GaussianProcess.from_json)

@@ -81,9 +81,10 @@ def likeliest(
     profiled : (n, 5), the distinct modes of the rows
     tilt : of the deviations
     """
+    whitenings = Deviations(profiled, tilt).whitenings(OWNS)
 
     def log_evidence(place: int) -> float:
-        white = Deviations(profiled, tilt, OWNS[place]).whitening()
+        white = whitenings[place]
         coefficients = fit(white @ rows, white @ target, mean, sd, DEVIATION)
         off = white @ (rows @ coefficients - target)
         # the size of deviations is integrated out, the coefficients are the best ones
@@ -113,8 +114,10 @@ def fit_and_draw(
     mean, sd : (k,), belief about the coefficients
     n_draws : d; 0 where no interval is wanted
     """
-    rng = np.random.default_rng(0)
     coefficients = fit(rows, target, mean, sd, DEVIATION)
+    if not n_draws:
+        return coefficients, np.empty((0, len(mean))), np.empty(0)
+    rng = np.random.default_rng(0)
     information = rows.T @ rows / DEVIATION**2
     n_taken = np.trace(np.linalg.solve(information + np.diag(sd**-2.0), information))
     spread = draw_spread(rows @ coefficients - target, len(target) - n_taken, n_draws, rng)
@@ -123,4 +126,4 @@ def fit_and_draw(
     draws = [
         fit(rows, target + s * e, b, sd, s) for s, e, b in zip(spread, noise, belief, strict=True)
     ]
-    return coefficients, np.array(draws).reshape(n_draws, len(mean)), spread
+    return coefficients, np.array(draws), spread

@@ -1,6 +1,5 @@
 """Linear models of time or power: coefficients that predict with numpy alone."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -112,7 +111,7 @@ class LinearModel(Predictor):
         return np.asarray(self.deviations.whitening() @ self._off(self.coefficients))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the model as JSON data, which `from_json` reads.
+        """Return the fields as JSON data.
 
         Raises
         ------
@@ -120,31 +119,4 @@ class LinearModel(Predictor):
         """
         if self.prior is not None:
             raise PredictionError(f"a model of {self.target} on a prior cannot be stored")
-        return {
-            "target": self.target,
-            "terms": list(self.terms),
-            "coefficients": self.coefficients.tolist(),
-            "processes": self.processes,
-            "trained_on": self.trained_on.tolist(),
-            "log": self.log,
-            "observed": self.observed.tolist(),
-            "nugget": self.nugget,
-            "draws": self.draws.tolist(),
-            "spread": self.spread.tolist(),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "LinearModel":
-        """Return a model from `to_json`."""
-        return cls(
-            target=data["target"],
-            terms=tuple(data["terms"]),
-            coefficients=np.array(data["coefficients"], float),
-            processes=int(data["processes"]),
-            trained_on=as_rows(np.array(data["trained_on"], float)),
-            log=bool(data["log"]),
-            observed=np.array(data["observed"], float),
-            nugget=float(data["nugget"]),
-            draws=np.array(data["draws"], float),
-            spread=np.array(data["spread"], float),
-        )
+        return super().to_json()

@@ -14,8 +14,8 @@ four. All four readings are registered.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,7 @@ from epochwatt.prediction.names import ENERGY, LEFT_OUT, PUBLISHED, SEARCHED, ST
 from epochwatt.prediction.predictor import Context, Method, Predictor
 
 
+@lru_cache(maxsize=32)  # the fit of energy asks for that of each network on the board
 def fit_paper_time(observations: Observations, standardise: bool = False) -> LinearModel:
     """Return epoch time as a linear function of cores and clocks, fitted to every row.
 
@@ -81,25 +82,10 @@ class PaperEnergy(Predictor):
         features = np.column_stack([plain(modes), self.time.predict(modes)])
         return np.asarray(features @ self.coefficients[:-1] + self.coefficients[-1])
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the model as JSON data, which `from_json` reads."""
-        return {
-            "target": self.target,
-            "trained_on": self.trained_on.tolist(),
-            "networks": list(self.networks),
-            "coefficients": self.coefficients.tolist(),
-            "time": self.time.to_json(),
-        }
-
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "PaperEnergy":
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Return a model from `to_json`."""
-        return cls(
-            trained_on=as_rows(np.array(data["trained_on"], float)),
-            coefficients=np.array(data["coefficients"], float),
-            time=LinearModel.from_json(data["time"]),
-            networks=tuple(data["networks"]),
-        )
+        return super().from_json({**data, "time": LinearModel.from_json(data["time"])})
 
 
 def fit_paper_energy(

@@ -4,6 +4,8 @@ Each is fitted to one value per mode, the mean of its epochs, by relative error,
 about its coefficients (`beliefs`): where modes cannot tell two terms apart, the belief shares out.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from epochwatt.prediction.data.modes import Numbers, PredictionError
@@ -46,18 +48,12 @@ def fit_physical_time(observations: Observations, n_draws: int = N_DRAWS) -> Lin
     ------
     PredictionError : fewer than two distinct modes
     """
-    return _fit_shares(observations, "time_s", TIME, TIME_SHARES, n_draws)
+    return _fit_shares(observations, TIME_S, TIME, TIME_SHARES, n_draws)
 
 
 def fit_power(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
-    """Return mean power as a sum of physical shapes with non-negative coefficients.
-
-    Raises
-    ------
-    PredictionError : fewer than two distinct modes, or power that was not measured
-    """
-    observations.need_energy()
-    return _fit_shares(observations, "power_w", POWER, POWER_SHARES, n_draws)
+    """Return mean power, W, likewise. Raises PredictionError also where power was not measured."""
+    return _fit_shares(observations, POWER_W, POWER, POWER_SHARES, n_draws)
 
 
 def _fit_shares(
@@ -68,6 +64,8 @@ def _fit_shares(
     n_draws: int,
 ) -> LinearModel:
     """Fit shares of the whole: in units of the observed value, averaged over the modes."""
+    if target == POWER_W:
+        observations.need_energy()
     observations.need_modes(LEAST_MODES)
     means = observations.per_mode()
     values: Numbers = getattr(means, target)
@@ -110,11 +108,11 @@ def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearMo
     PredictionError : fewer than two distinct modes
     """
     observations.need_modes(LEAST_MODES)
-    return _fit_log(observations, "time_s", LOGS, n_draws)
+    return _fit_log(observations, TIME_S, LOGS, n_draws)
 
 
-def fit_time_on_prior(
-    observations: Observations, prior: Prior, n_draws: int = N_DRAWS
+def fit_on_prior(
+    observations: Observations, target: str, prior: Prior, n_draws: int = N_DRAWS
 ) -> LinearModel:
     """Return the prior times a factor common to all modes, corrected by what was observed.
 
@@ -124,27 +122,17 @@ def fit_time_on_prior(
     Parameters
     ----------
     observations : of one workload
-    prior : modes (n, 5) -> expected time of an epoch (n,), s
+    target : time_s or power_w
+    prior : modes (n, 5) -> expected value of the target (n,)
     n_draws : as in `fit_physical_time`
 
     Raises
     ------
-    PredictionError : no mode at all, or a prior that is not above zero in one of them
+    PredictionError : no mode, power that was not measured, or a prior that is not above zero
     """
-    return _fit_log(observations, "time_s", (), n_draws, prior)
-
-
-def fit_power_on_prior(
-    observations: Observations, prior: Prior, n_draws: int = N_DRAWS
-) -> LinearModel:
-    """Return mean power, W, as a factor on a prior, as `fit_time_on_prior` does with time.
-
-    Raises
-    ------
-    PredictionError : no mode at all, power that was not measured, or a prior that is not above zero
-    """
-    observations.need_energy()
-    return _fit_log(observations, "power_w", (), n_draws, prior)
+    if target == POWER_W:
+        observations.need_energy()
+    return _fit_log(observations, target, (), n_draws, prior)
 
 
 def _fit_log(
@@ -206,16 +194,9 @@ def _log(observations: Observations, context: Context) -> LinearModel:
 def _on_prior(observations: Observations, context: Context) -> LinearModel:
     if context.prior is None:
         raise PredictionError(f"there is no prior of {context.target}", where=observations.workload)
-    fit = fit_time_on_prior if context.target == TIME_S else fit_power_on_prior
-    return fit(observations, context.prior, _n_draws(context))
+    return fit_on_prior(observations, context.target, context.prior, _n_draws(context))
 
 
 LOG = Method("power law", (TIME_S,), _log, LinearModel.from_json, learns_from=(SEARCHED,))
 PHYSICAL = Method("physical terms", (TIME_S, POWER_W), _physical, LinearModel.from_json)
-ON_PRIOR = Method(
-    "factor on the simulation",
-    (TIME_S, POWER_W),
-    _on_prior,
-    LinearModel.from_json,
-    needs_prior=True,
-)
+ON_PRIOR = replace(PHYSICAL, title="factor on the simulation", fit=_on_prior, needs_prior=True)

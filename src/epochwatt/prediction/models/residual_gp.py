@@ -13,6 +13,7 @@ meets what was observed in a profiled mode, follows it nearby, and returns to th
 away, where the interval is as wide as a deviation may be.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +38,13 @@ class Deviations(NamedTuple):
 
     def whitening(self) -> Numbers:
         """Return what makes deviations in the profiled modes independent, shape (m, m)."""
-        return np.asarray(np.linalg.inv(np.linalg.cholesky(self._among())))
+        return self.whitenings([self.nugget])[0]
+
+    def whitenings(self, nuggets: Sequence[float]) -> Numbers:
+        """Return what would make them independent with each of k nuggets, shape (k, m, m)."""
+        nugget = np.square(nuggets)[:, None, None] * np.eye(len(self.profiled))
+        among = self._shared(self.profiled, self.profiled) + nugget
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(among)))
 
     def weights(self, modes: Numbers) -> Numbers:
         """Return the weight of each profiled mode's deviation in each mode's, shape (n, m)."""

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epochwatt.prediction.data.modes import Numbers
 from epochwatt.prediction.models.priors import TIME_WITH_POWER, TIME_WITH_POWER_WEIGHT
-from epochwatt.prediction.names import ENERGY
+from epochwatt.prediction.names import ENERGY, POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Predictor, bounds
 
 
@@ -20,14 +20,17 @@ class TimesPower(Predictor):
 
     Attributes
     ----------
-    trained_on : (m, 5), the distinct modes that either learned from
     time, power : predictors of one workload
     """
 
-    trained_on: Numbers
     time: Predictor
     power: Predictor
     target: str = ENERGY
+
+    @cached_property
+    def trained_on(self) -> Numbers:  # type: ignore[override]
+        """Distinct modes that either learned from, shape (m, 5)."""
+        return np.unique(np.concatenate([self.time.trained_on, self.power.trained_on]), axis=0)
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the energy in each mode, Wh, shape (n,)."""
@@ -38,16 +41,10 @@ class TimesPower(Predictor):
         samples = sample_both(self.time, self.power, modes)
         return None if samples is None else bounds(samples[0] * samples[1] / 3600, level)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return both predictors as JSON data."""
-        return {"time": self.time.to_json(), "power": self.power.to_json()}
-
 
 def times_power(predictors: Mapping[str, Predictor]) -> TimesPower:
     """Return energy from the predictors of `time_s` and `power_w`."""
-    time, power = predictors["time_s"], predictors["power_w"]
-    modes = np.unique(np.concatenate([time.trained_on, power.trained_on]), axis=0)
-    return TimesPower(modes, time, power)
+    return TimesPower(predictors[TIME], predictors[POWER])
 
 
 def sample_both(

@@ -1,7 +1,7 @@
 """Simulated time and power of a workload in each power mode, as priors of models.
 
 The closed form (`twin/model/epoch.py`): an epoch of the long run, all modes at once. A model on
-such a prior learns how far the board is from it (`physical.fit_time_on_prior`). The prior must not
+such a prior learns how far the board is from it (`physical.fit_on_prior`). The prior must not
 have seen what is predicted: its parameters are those of a calibration without any number of a power
 mode other than the default one, and without DVFS, which lowers clocks too
 (`twin.validation.cross_validation_fits.load_prior_parameters`).
@@ -23,8 +23,8 @@ from epochwatt.twin.model.power import Clocks
 _AT_ONCE = 256  # modes: more do not fit into a CPU's cache, and large networks get slow
 
 
-def time_prior(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> Prior:
-    """Return the expected time of an epoch, modes (n, 5) -> s (n,).
+def priors(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> dict[str, Prior]:
+    """Return the expected time, s, and mean power of the module, W, of an epoch, by target.
 
     Parameters
     ----------
@@ -34,20 +34,13 @@ def time_prior(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -
 
     Raises
     ------
-    EpochwattError : a board, network or data set that is not simulated; from the prior itself: a
-        clock that the board cannot have
+    EpochwattError : a board, network or data set that is not simulated; from the priors themselves:
+        a clock that the board cannot have
     """
-    return _prior(factors, twin, p, lambda e: e.e2e_s)
-
-
-def power_prior(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> Prior:
-    """Return the expected mean power of the module over an epoch, modes (n, 5) -> W (n,)."""
-    return _prior(factors, twin, p, lambda e: e.power_w)
-
-
-def priors(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> dict[str, Prior]:
-    """Return the priors of time and of power, by target."""
-    return {TIME: time_prior(factors, twin, p), POWER: power_prior(factors, twin, p)}
+    return {
+        TIME: _prior(factors, twin, p, lambda e: e.e2e_s),
+        POWER: _prior(factors, twin, p, lambda e: e.power_w),
+    }
 
 
 def memoised(prior: Prior, rows: Numbers) -> Prior:

@@ -62,12 +62,13 @@ def board_files(backend: str, device: Device, runs: Iterable[str], root: Path) -
 
 
 def _of_kind(device: Device) -> BoardFiles:
-    simulated = [name for name, kind in KINDS.items() if kind.releases]
-    if device.board not in simulated:
+    kind = KINDS.get(device.board)
+    if kind is None or not kind.releases:
         raise PredictionError(
-            f"{device.title}: the clocks of boards of this kind are not known", allowed=simulated
+            "the clocks of boards of this kind are not known",
+            where=device.title,
+            allowed=[name for name, kind in KINDS.items() if kind.releases],
         )
-    kind = KINDS[device.board]
     conf = stock_conf(kind, kind.releases[0])
     return BoardFiles(board_of_kind(kind), conf, "the table of board kinds")
 
@@ -97,24 +98,23 @@ def _recorded(device: Device, runs: Iterable[str], root: Path) -> Board:
             tables_seen[_of_record(device.board, record["machine"])] = run
     if not tables_seen:
         raise PredictionError(
-            f"{device.title} is not at hand, and {MEASURED}/ has no record of its runs: its clocks "
-            f"are not known here\n  do: ask on the board, or copy its {MEASURED}/ here "
-            "(docs/tutorials/jetson.md)"
+            f"it is not at hand, and {MEASURED}/ has no record of its runs to tell its clocks",
+            where=device.title,
+            do=f"ask on the board, or copy its {MEASURED}/ here (docs/tutorials/jetson.md)",
         )
     if len(tables_seen) > 1:
         raise PredictionError(
-            f"{device.title}: {' and '.join(tables_seen.values())} recorded different tables of "
-            "clocks\n"
-            "  do: ask on the board, which tells its own"
+            "its runs recorded different tables of clocks",
+            where=device.title,
+            found=tables_seen.values(),
+            do="ask on the board, whose own tables count",
         )
     return next(iter(tables_seen))
 
 
 def _of_record(kind: str, machine: Mapping[str, Any]) -> Board:
-    cpu, gpu, emc = (machine[f"{part}_steps_mhz"] for part in ("cpu", "gpu", "emc"))
-    tables = Tables(
-        tuple(round(1e3 * mhz) for mhz in cpu),
-        tuple(round(1e6 * mhz) for mhz in gpu),
-        tuple(round(1e6 * mhz) for mhz in emc),
+    steps = (
+        tuple(round(scale * mhz) for mhz in machine[f"{part}_steps_mhz"])
+        for part, scale in (("cpu", 1e3), ("gpu", 1e6), ("emc", 1e6))
     )
-    return Board(kind, machine["n_cpus"], tables)
+    return Board(kind, machine["n_cpus"], Tables(*steps))

@@ -31,7 +31,6 @@ from epochwatt.text import counted
 
 MODELS = Path("results/models")
 ANSWERS = Path("results/recommend")
-BACKENDS = ("jetson", "fake", TWIN)
 ORIGINS = {
     "jetson": "from measured runs",
     "fake": "NOT MEASURED, from a fake board",
@@ -176,11 +175,6 @@ def advise(request: Request, root: Path = Path()) -> Advice:
     EpochwattError : an unknown name or number, no fitted model, several, too few modes behind it,
         energy that was not measured, or budgets that no mode keeps
     """
-    if request.backend not in BACKENDS:
-        raise EpochwattError(
-            f"--backend is {request.backend!r}",
-            allowed=f"{', '.join(BACKENDS)}; only Jetson boards have power modes",
-        )
     method = load_method(request.method, root)
     device = Devices(root).get(request.factors["device"], "--device")
     _check(request, device, root)
@@ -300,16 +294,14 @@ def _several(fits: Sequence[FittedWorkload], request: Request) -> EpochwattError
     names = fits[0].workload
     differ = [name for name in names if len({fit.workload[name] for fit in fits}) > 1]
     options = [OPTIONS[name] for name in differ if name in OPTIONS]
-    do = f"choose by {', '.join(options)}"
-    if not options:
-        do = (
-            f"they differ in {', '.join(differ) or 'where their runs come from'}: select one of "
-            "their studies in config/config.yaml and make the models again"
-        )
+    selection = "select one of their studies in config/config.yaml and make the models again"
+    others = ", ".join(differ) or "where their runs come from"
     return PredictionError(
         f"several workloads of {request.model} on {request.device} were fitted",
         found="; ".join(map(described_fit, fits)),
-        do=do,
+        do=f"choose by {', '.join(options)}"
+        if options
+        else f"they differ in {others}: {selection}",
     )
 
 

@@ -13,16 +13,13 @@ from epochwatt.prediction.data.modes import Board, Mode, Numbers, PredictionErro
 from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.residual_gp import distances
 from epochwatt.prediction.models.times_power import sample_both
-from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Predictor, bounds
 from epochwatt.prediction.selection.optimal_design import board_design, choose_modes
 from epochwatt.text import counted
 
-OBJECTIVES = ("time", "energy", "edp")
 LEAST_MODES = 4  # as many as the paper profiles; with fewer the model is little but belief
 COST_OF_A_MODE = 2.5  # limit for modes to profile, on average, in epochs of the strongest mode
 EQUAL = 1e-3  # far below the error of any model: modes that differ by less are as good
-TARGETS = (TIME, POWER)
 UNITS = {"power_w": "W", "epoch_s": "s", "energy_wh": "Wh"}
 OPTIONS = {name: f"--max-{name.replace('_', '-')}" for name in UNITS}  # of the command
 
@@ -33,6 +30,11 @@ class Estimate(NamedTuple):
     value: float
     low: float | None
     high: float | None
+
+    @property
+    def interval(self) -> str:
+        """The bounds in words."""
+        return "none" if self.low is None else f"{self.low:.4g} to {self.high:.4g}"
 
 
 class FrontMode(NamedTuple):
@@ -97,12 +99,12 @@ def recommend(
     Raises
     ------
     EpochwattError : too few profiled modes (names modes to profile), a profiled mode that the
-        tables lack, an unknown objective or budget, one that needs energy that was not measured,
-        or budgets that no mode keeps
+        tables lack, an objective or budget that needs energy that was not measured, or budgets
+        that no mode keeps
     """
-    models = [time] if power is None else [time, power]
-    _check(models, objective, budgets)
-    models = [_on_steps(board, model) for model in models]
+    if power is None:
+        _need_no_energy(objective, budgets)
+    models = [_on_steps(board, model) for model in (time, power) if model is not None]
     modes = board.all_modes()
     best = choose(models, modes, objective, budgets)
     mode = Mode(*modes[best.place].tolist())
@@ -230,20 +232,11 @@ def _samples(models: Sequence[Predictor], modes: Numbers) -> dict[str, Numbers]:
     return {} if both is None else _with_energy(*both)
 
 
-def _check(models: Sequence[Predictor], objective: str, budgets: Mapping[str, float]) -> None:
-    targets = tuple(model.target for model in models)
-    if targets != TARGETS[: len(models)]:
-        raise PredictionError("predictors in the wrong order", found=targets, allowed=TARGETS)
-    if objective not in OBJECTIVES:
-        raise PredictionError(f"unknown objective {objective!r}", allowed=OBJECTIVES)
-    for name, most in budgets.items():
-        if name not in UNITS:
-            raise PredictionError(f"unknown budget {name!r}", allowed=list(UNITS))
-        if not 0 < most < np.inf:
-            raise PredictionError(f"{OPTIONS[name]} is {most:g}", allowed="numbers above zero")
+def _need_no_energy(objective: str, budgets: Mapping[str, float]) -> None:
+    """Refuse what needs power where only time is predicted. Raises PredictionError."""
     needing = [f"the objective {objective}"] * (objective != "time")
     needing += [OPTIONS[name] for name in budgets if name != "epoch_s"]
-    if len(models) == 1 and needing:
+    if needing:
         raise PredictionError(
             "energy was not measured in every epoch of this workload, and "
             f"{' and '.join(needing)} {'need' if len(needing) > 1 else 'needs'} it",

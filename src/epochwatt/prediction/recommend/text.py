@@ -21,6 +21,7 @@ def advice_lines(advice: Advice) -> list[str]:
     """Return the answer without its files."""
     chosen = advice.recommendation
     workload = advice.fitted.workload
+    within = f"within the budgets: {chosen.n_within:,} of {chosen.n_modes:,} modes"
     return [
         advice.headline,
         f"workload  {described(workload)}, dvfs {workload['dvfs']}",
@@ -35,8 +36,8 @@ def advice_lines(advice: Advice) -> list[str]:
         *_expected(advice),
         "",
         *_outside(advice),
-        *([_within(chosen)] if advice.request.budgets else []),
-        *_front(chosen),
+        *([within] if advice.request.budgets else []),
+        _front(chosen),
     ]
 
 
@@ -52,20 +53,16 @@ def _expected(advice: Advice) -> list[str]:
     risks, budgets = advice.recommendation.risks, advice.request.budgets
     n_columns = 5 if budgets else 3
     cells = [("", "expected", "90 % interval", "budget", "risk to break it")[:n_columns]]
-    for name, (value, low, high) in advice.recommendation.estimates.items():
+    for name, estimate in advice.recommendation.estimates.items():
         risk = _percent(risks[name]) if name in risks else "not known"
         budget = (f"{budgets[name]:g}", risk) if name in budgets else ("", "")
-        interval = "none" if low is None else f"{low:.4g} to {high:.4g}"
-        row = (f"{NAMES[name]} {UNITS[name]}", f"{value:.4g}", interval, *budget)
+        quantity = f"{NAMES[name]} {UNITS[name]}"
+        row = (quantity, f"{estimate.value:.4g}", estimate.interval, *budget)
         cells.append(row[:n_columns])
     lines = aligned(cells)
     if any(risk > RISKY for risk in risks.values()):
         lines.append("expected values keep the budgets; for a lower risk, set a lower budget")
     return lines
-
-
-def _within(chosen: Recommendation) -> str:
-    return f"within the budgets: {chosen.n_within:,} of {chosen.n_modes:,} modes"
 
 
 def _percent(share: float) -> str:
@@ -87,12 +84,12 @@ def _outside(advice: Advice) -> list[str]:
     return lines or ["extrapolated: nothing, each part lies between those of profiled modes"]
 
 
-def _front(chosen: Recommendation) -> list[str]:
+def _front(chosen: Recommendation) -> str:
     front = chosen.front
     if not front:
-        return ["no Pareto front: energy was not measured"]
+        return "no Pareto front: energy was not measured"
     ends = [f"{end.epoch_s:.4g} s and {end.energy_wh:.4g} Wh" for end in (front[0], front[-1])]
-    return [f"Pareto front of time and energy: {counted(len(front), 'modes')}, {' to '.join(ends)}"]
+    return f"Pareto front of time and energy: {counted(len(front), 'modes')}, {' to '.join(ends)}"
 
 
 def write_block(advice: Advice, root: Path = Path()) -> str | None:

@@ -102,11 +102,14 @@ def _compared(advice: Advice, workload: ProfiledWorkload) -> list[str]:
         if name in result:
             value, low, high = estimate
             off = f"{100 * (result[name] / value - 1):+.1f} %"
-            interval, inside = "none", ""
+            inside = ""
             if low is not None and high is not None:
-                interval = f"{low:.4g} to {high:.4g}"
                 inside = "yes" if low <= result[name] <= high else "no"
-            quantity = f"{NAMES[name]} {UNITS[name]}"
-            cells.append((quantity, f"{value:.4g}", interval, f"{result[name]:.4g}", off, inside))
+            cells.append(
+                (
+                    f"{NAMES[name]} {UNITS[name]}",
+                    *(f"{value:.4g}", estimate.interval, f"{result[name]:.4g}", off, inside),
+                )
+            )
     head = f"verify: {workload.runs[0]}, {counted(n_epochs, 'epochs')} after the first"
     return ["", head, *aligned(cells)]

@@ -68,7 +68,7 @@ def test_method_sees_the_later_epochs_of_the_training_modes_only(epochs, modes, 
         return fit_paper_time(observations)
 
     method = Method("spy", ("time_s",), fit, None)
-    trials = cross_validate(method, [epochs], [split(modes, efij)])
+    trials = cross_validate([method], [epochs], [split(modes, efij)])[method.name]
     ((seen, context),) = contexts
     for observations in (seen, *context.networks):
         assert set(observations.distinct()) == set(efij)
@@ -86,8 +86,8 @@ def medians(methods, observations, splits):
     """Return (target, method) -> median error, %."""
     return {
         (target, name): np.median(np.concatenate([trial.errors_pct for trial in trials]))
-        for name, method in methods.items()
-        for target, trials in cross_validate(method, observations, splits).items()
+        for name, by_target in cross_validate(methods.values(), observations, splits).items()
+        for target, trials in by_target.items()
     }
 
 
@@ -99,11 +99,12 @@ def test_physical_models_are_nearest_in_a_physical_world(epochs, modes):
 
 
 def test_methods_without_energy_of_their_own_predict_it_as_time_x_power(epochs, modes, efij):
-    trials = cross_validate(PLAIN["physical"], [epochs], [split(modes, efij)])
-    assert list(trials) == ["time_s", "power_w", "energy_wh"]
-    assert list(cross_validate(PLAIN["log"], [epochs], [split(modes, efij)])) == ["time_s"]
+    trials = cross_validate(PLAIN.values(), [epochs], [split(modes, efij)])
+    assert list(trials["physical"]) == ["time_s", "power_w", "energy_wh"]
+    assert list(trials["log"]) == ["time_s"]
     without = replace(epochs, power_w=np.full(len(epochs.power_w), np.nan))
-    assert list(cross_validate(PLAIN["paper"], [without], [split(modes, efij)])) == ["time_s"]
+    trials = cross_validate([PLAIN["paper"]], [without], [split(modes, efij)])
+    assert list(trials["paper"]) == ["time_s"]
 
 
 def test_what_is_expected_up_to_a_factor_is_learned_from_one_mode(epochs, modes):
@@ -117,7 +118,7 @@ def test_what_is_expected_up_to_a_factor_is_learned_from_one_mode(epochs, modes)
     }
     splits = [split(modes, modes[:1])]
     (method,) = (method for method in SCORED.values() if method.needs_prior)
-    trials = cross_validate(method, [epochs], splits, {"resnet": priors})
+    trials = cross_validate([method], [epochs], splits, {"resnet": priors})[method.name]
     assert list(trials) == list(TARGETS)
     for target in TARGETS:
         assert trials[target][0].errors_pct == pytest.approx(np.zeros(9), abs=1e-9)
@@ -127,13 +128,13 @@ def shown(tables, splits_of):
     """Print the errors of each method; return them by target, table and method."""
     scores = {}
     for name, observations in tables.items():
-        for method in PLAIN.values():
-            trials = cross_validate(method, [observations], splits_of(observations.distinct()))
+        splits = splits_of(observations.distinct())
+        for method, trials in cross_validate(PLAIN.values(), [observations], splits).items():
             for target, some in trials.items():
                 errors = score(np.concatenate([trial.errors_pct for trial in some]))
-                scores[target, name, method.name] = errors
+                scores[target, name, method] = errors
                 print(
-                    f"{target} {name:24} {method.name:20} n {errors.n:4} median "
+                    f"{target} {name:24} {method:20} n {errors.n:4} median "
                     f"{errors.median_pct:6.1f} p90 {errors.p90_pct:6.1f} worst "
                     f"{errors.worst_pct:6.1f} %"
                 )

@@ -11,9 +11,9 @@ from epochwatt.prediction.models.linear_model import LinearModel
 from epochwatt.prediction.models.paper import fit_paper_time
 from epochwatt.prediction.models.physical import (
     fit_log_time,
+    fit_on_prior,
     fit_physical_time,
     fit_power,
-    fit_time_on_prior,
 )
 from epochwatt.prediction.models.priors import OWN, TIME_WITH_POWER, TIME_WITH_POWER_WEIGHT
 from epochwatt.prediction.models.times_power import sample_both, time_with_power
@@ -43,7 +43,7 @@ def test_model_survives_json(model, agx):
 
 def test_model_on_a_prior_is_not_stored(plant, efij):
     with pytest.raises(PredictionError, match="a model of time_s on a prior cannot be stored"):
-        fit_time_on_prior(plant(SHARES).only(efij), prior).to_json()
+        fit_on_prior(plant(SHARES).only(efij), "time_s", prior).to_json()
 
 
 def test_longer_epochs_draw_less(plant, named):
@@ -160,7 +160,7 @@ def test_prior_that_misfits_makes_wide_intervals_elsewhere(plant, modes, efij):
             place = [world.modes.tolist().index(row) for row in rows.tolist()]
             return world.time_s[place] * off[place]
 
-        model = fit_time_on_prior(world.only(efij), wrong)
+        model = fit_on_prior(world.only(efij), "time_s", wrong)
         low, high = model.interval([mode for mode in modes if mode not in efij])
         widths.append(np.log(high / low))
     assert (widths[1] > 1.5 * widths[0]).all()

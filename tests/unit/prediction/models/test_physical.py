@@ -12,9 +12,9 @@ from epochwatt.prediction.models.features import POWER
 from epochwatt.prediction.models.paper import fit_paper_time
 from epochwatt.prediction.models.physical import (
     fit_log_time,
+    fit_on_prior,
     fit_physical_time,
     fit_power,
-    fit_time_on_prior,
 )
 
 SHARES = (0.5, 0.25, 0.15, 0.1, 0.0)
@@ -75,7 +75,7 @@ def test_prior_is_kept_up_to_a_common_factor_where_one_mode_was_seen(plant, name
         place = [truth.modes.tolist().index(row) for row in modes.tolist()]
         return truth.time_s[place] / 1.5
 
-    model = fit_time_on_prior(truth.only([named["g"]]), prior)
+    model = fit_on_prior(truth.only([named["g"]]), "time_s", prior)
     assert model.prior is prior
     assert mape_pct(model.predict(truth.modes), truth.time_s) < 0.1
 
@@ -99,7 +99,7 @@ def test_prior_of_the_right_shape_helps(plant, efij):
         observed = replace(truth, time_s=truth.time_s * np.exp(noise)).only(efij)
         prior = prior_of(truth, lambda modes: 0.6)
         fits = (
-            fit_time_on_prior(observed, prior, n_draws=0),
+            fit_on_prior(observed, "time_s", prior, n_draws=0),
             fit_physical_time(observed, n_draws=0),
             fit_log_time(observed, n_draws=0),
             fit_paper_time(observed),
@@ -114,14 +114,14 @@ def test_error_of_the_prior_in_one_clock_is_corrected_where_it_is_seen(plant):
     """The prior has a factor of GPU clock^0.2 too many: up to 10 % over these modes."""
     truth = plant(SHARES)
     prior = prior_of(truth, lambda modes: (modes[:, 2] / 1e3) ** 0.2)
-    model = fit_time_on_prior(truth, prior)
+    model = fit_on_prior(truth, "time_s", prior)
     assert mape_pct(prior(truth.modes), truth.time_s) > 4
     assert mape_pct(model.predict(truth.modes), truth.time_s) < 1
 
 
 def test_prior_that_expects_no_time_is_refused(plant):
     with pytest.raises(PredictionError, match="the prior expects a time_s of 0"):
-        fit_time_on_prior(plant(SHARES), lambda modes: np.zeros(len(modes)))
+        fit_on_prior(plant(SHARES), "time_s", lambda modes: np.zeros(len(modes)))
 
 
 @pytest.mark.parametrize("fit", [fit_physical_time, fit_log_time, fit_power])

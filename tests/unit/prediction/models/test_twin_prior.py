@@ -5,7 +5,7 @@ import pytest
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
-from epochwatt.prediction.models.twin_prior import memoised, power_prior, priors, time_prior
+from epochwatt.prediction.models.twin_prior import memoised, priors
 from epochwatt.twin.calibration.queries import Question, answer
 from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.twin import load_twin
@@ -31,7 +31,7 @@ def twin(config, tmp_path_factory):
 
 
 def test_a_gated_gpu_is_not_simulated(twin):
-    prior = time_prior(LENET, twin, twin.parameters)
+    prior = priors(LENET, twin, twin.parameters)["time_s"]
     with pytest.raises(PredictionError, match="has its whole GPU on") as caught:
         prior(as_rows([Mode(8, 2265.6, 1377, 2133, 0.5)]))
     assert caught.value.found.endswith("50 % of the GPU on")
@@ -49,7 +49,7 @@ def test_each_mode_has_the_closed_forms_answer(twin, named):
 
 def test_all_modes_of_a_board_at_once(twin, agx):
     modes = agx.all_modes()
-    expected = time_prior(LENET, twin, twin.parameters)
+    expected = priors(LENET, twin, twin.parameters)["time_s"]
     all_s = expected(modes)
     assert all_s.shape == (29232,)
     assert (all_s > 0).all()
@@ -59,25 +59,29 @@ def test_all_modes_of_a_board_at_once(twin, agx):
 
 def test_factors_count(twin, modes):
     p, rows = twin.parameters, np.array(modes)
-    plain = time_prior(LENET, twin, p)(rows)
-    in_line = time_prior({**LENET, "num_workers": 0}, twin, p)(rows)
+    plain = priors(LENET, twin, p)["time_s"](rows)
+    in_line = priors({**LENET, "num_workers": 0}, twin, p)["time_s"](rows)
     assert (in_line > plain)[rows[:, 0] == 8].all()  # on two cores, workers are in the way
-    assert (time_prior({**LENET, "batch_size": 64}, twin, p)(rows) < plain).all()
-    half = time_prior({**LENET, "dataset_scale": 0.5}, twin, p)(rows)
+    assert (priors({**LENET, "batch_size": 64}, twin, p)["time_s"](rows) < plain).all()
+    half = priors({**LENET, "dataset_scale": 0.5}, twin, p)["time_s"](rows)
     assert half == pytest.approx(plain / 2, rel=0.02)  # workers start as before
 
 
 def test_what_is_not_simulated_is_said(twin, modes):
     with pytest.raises(EpochwattError, match="the simulated boards know no 'vgg11'"):
-        time_prior({**LENET, "model": "vgg11"}, twin, twin.parameters)
+        priors({**LENET, "model": "vgg11"}, twin, twin.parameters)["time_s"]
     with pytest.raises(EpochwattError, match="cannot have cores 9"):
-        power_prior(LENET, twin, twin.parameters)(np.array([modes[0]._replace(cores=9)], float))
+        priors(LENET, twin, twin.parameters)["power_w"](
+            np.array([modes[0]._replace(cores=9)], float)
+        )
 
 
 def test_parameters_that_saw_no_power_mode_tell_another_epoch(twin, config, modes):
     p = load_prior_parameters(config, twin.parameters)
     assert p.keys() == dict(twin.parameters).keys()
-    blind, seen = (time_prior(LENET, twin, each)(np.array(modes)) for each in (p, twin.parameters))
+    blind, seen = (
+        priors(LENET, twin, each)["time_s"](np.array(modes)) for each in (p, twin.parameters)
+    )
     assert not np.allclose(blind, seen, rtol=1e-3)
     assert blind == pytest.approx(seen, rel=0.5)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_board import make_board
 
 from epochwatt import cli, fields
 from epochwatt.device.board_files import parse_conf
-from epochwatt.fakeboard.board import make_board
 from epochwatt.prediction.data.modes import as_rows
 from epochwatt.prediction.data.required_runs import needed
 from epochwatt.prediction.models.features import POWER, TIME
@@ -87,7 +87,7 @@ def store(here):
         for name, rows in zip(
             ("epoch_time.json", "epoch_energy.json"), zip(*workloads, strict=True), strict=True
         ):
-            (folder / name).write_text(json.dumps({"schema_version": 3, "workloads": rows}))
+            (folder / name).write_text(json.dumps({"schema_version": 4, "workloads": rows}))
         return here
 
     return call
@@ -455,7 +455,7 @@ def test_boards_that_recorded_different_tables_are_refused(refused, store):
 
 def test_board_without_records_is_refused(refused, store):
     store(fitted(backend="jetson"), backend="jetson")
-    assert "its clocks are not known here" in refused(*ON_BOARD)
+    assert "has no record of its runs to tell its clocks" in refused(*ON_BOARD)
 
 
 # -- the run that would confirm it -----------------------------------------------------------------

@@ -217,29 +217,6 @@ def test_too_few_profiled_modes_name_those_to_measure_next(agx, plant, named, po
     assert caught.value.do.count(", CPU ") == 2
 
 
-@pytest.mark.parametrize(
-    ("objective", "budgets", "problem", "allowed"),
-    [
-        ("speed", {}, "unknown objective 'speed'", "time, energy, edp"),
-        ("time", {"watts": 20}, "unknown budget 'watts'", "power_w, epoch_s, energy_wh"),
-        ("time", {"power_w": -1}, "--max-power-w is -1", "numbers above zero"),
-        ("time", {"power_w": float("nan")}, "--max-power-w is nan", "numbers above zero"),
-    ],
-)
-def test_unknown_objective_or_budget_is_refused(
-    agx, time, power, objective, budgets, problem, allowed
-):
-    with pytest.raises(PredictionError) as caught:
-        recommend(agx, time, power, objective, budgets)
-    assert str(caught.value) == f"{problem}\n  allowed: {allowed}"
-
-
-def test_models_in_the_wrong_place_are_refused(agx, time, power):
-    with pytest.raises(PredictionError, match="predictors in the wrong order") as caught:
-        recommend(agx, power, time, "time", {})
-    assert caught.value.found == ("power_w", "time_s")
-
-
 def test_models_of_another_board_are_refused(agx, time, power):
     other = agx._replace(
         kind="nano", tables=agx.tables._replace(gpu_hz=NANO.gpu_hz, emc_hz=NANO.emc_hz)
