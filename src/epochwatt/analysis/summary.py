@@ -37,7 +37,7 @@ MEANS = ("e2e_s", *(f"{part}_s" for part in PARTS), "energy_wh", "power_mean_w")
 
 
 class WorkloadSummary(NamedTuple):
-    """Where time and energy of one model on one kind of board go.
+    """Times, energies and shares of one model on one kind of board.
 
     Attributes
     ----------

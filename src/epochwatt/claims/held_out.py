@@ -61,7 +61,7 @@ class Simulation(NamedTuple):
 
 
 class Rejudgement(NamedTuple):
-    """What the second judgement of a claim says.
+    """The second judgement of a claim.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ RESTS_ON = ("mechanism", "fitted", "assumed")  # each weaker evidence than the o
 
 
 class Mechanisms(NamedTuple):
-    """What a take-away rests on where the boards are simulated.
+    """The mechanisms and assumptions on which a take-away rests where the boards are simulated.
 
     Attributes
     ----------

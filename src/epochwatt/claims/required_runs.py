@@ -71,7 +71,7 @@ def questions_of(claims: Iterable[Claim], terms: Terms) -> QuestionLog:
 
 
 class ClaimInputs(NamedTuple):
-    """What the claims need of a run table.
+    """The runs, records and networks of a run table that the claims need.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ FLOAT_BYTES = 4
 
 @dataclass(frozen=True)
 class KernelCounts:
-    """What one training mini-batch asks of a GPU, a row per kernel in launch order.
+    """The kernels of one training mini-batch of a network, in launch order.
 
     Attributes
     ----------

@@ -66,7 +66,7 @@ class Parts(NamedTuple):
 
     @property
     def module_w(self) -> Array:
-        """What the module's sensors add up to, W."""
+        """Power of the whole module, the sum of its sensors, W."""
         return self.soc_w + self.cpu_w + self.gpu_w + self.memory_w
 
 
