@@ -264,8 +264,9 @@ def _table(runs: list[Run], exclusions: list[Exclusion], devices: Devices) -> Ru
             run = replace(run, python=(), here=False)  # receipts need no interpreter of the board
         if run.id in kept:
             raise ConfigError(
-                f"{STUDIES}: two different runs have the id {run.id}\n"
-                "  the first 8 digits of their hashes agree: change the seed of one"
+                f"two runs have the id {run.id}: the first 8 digits of their hashes agree",
+                where=STUDIES,
+                do="change the seed of one",
             )
         kept[run.id] = run
     return RunTable(kept, excluded, elsewhere)

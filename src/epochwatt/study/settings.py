@@ -266,5 +266,5 @@ def working_folder_lock() -> HolderLock:
         return lock.acquire({"workflow in": os.getcwd()})
     except LockedError as error:
         raise LockedError(
-            f"another workflow runs in this folder: {error}. Wait for it, or end it"
+            f"another workflow runs in this folder: {error}", do="wait for it, or end it"
         ) from None
