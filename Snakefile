@@ -22,3 +22,11 @@ use rule * from epochwatt
 
 onstart:
     epochwatt.begin()
+
+
+onsuccess:
+    epochwatt.end()
+
+
+onerror:
+    epochwatt.end()

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Result, Row, at_most
+from benchmarks.synthetic import sampler_with
 from epochwatt.errors import EpochwattError
 from epochwatt.fakeboard.board import make_board
 from epochwatt.telemetry import process
@@ -173,7 +174,7 @@ def board_rows(found: dict[str, list[dict[str, Any]]], floors: dict[str, list[fl
 def run(quick: bool = False) -> Result:
     """Measure windows with and without load in turn; `quick` only shows that it works."""
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
-    with Sampler.start(os.getpid(), ".", seed=0, synthetic=[RAILS]) as sampler:
+    with Sampler.start(os.getpid(), ".", seed=0, program=sampler_with(RAILS)) as sampler:
         for _ in range(1 if quick else N_WINDOWS):
             for kind, n in KINDS.items():
                 with hogs(n):

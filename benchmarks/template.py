@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import REPOSITORY
+from benchmarks.synthetic import sampler_with
 from epochwatt import fields
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
@@ -63,7 +64,7 @@ def measure(folder: Path, run_factors: dict[str, Any], epochs: int = EPOCHS) -> 
 def with_power() -> None:
     """Let each sampler of this process read made-up power too: epochs here are made of it."""
     start = Sampler.start
-    Sampler.start = functools.partial(start, synthetic=[POWER])  # type: ignore[method-assign]
+    Sampler.start = functools.partial(start, program=sampler_with(POWER))  # type: ignore[method-assign]
 
 
 def flag_effects() -> dict[str, str]:

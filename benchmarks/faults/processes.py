@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks import template
 from benchmarks.faults.damage import NOTHING, Injected
 from benchmarks.faults.place import Place, Start, command_of, descendants
+from benchmarks.synthetic import sampler_with
 from epochwatt.records import files
 from epochwatt.telemetry.client import Sampler
 
@@ -206,7 +207,7 @@ def clock_set(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
         time.time = lambda: real() + (jump_s if time.monotonic() - since_s > at_s else 0.0)
         power = {**template.POWER, "faults": jumping}
         begin = Sampler.start.func  # type: ignore[attr-defined]
-        Sampler.start = functools.partial(begin, synthetic=[power])  # type: ignore[method-assign]
+        Sampler.start = functools.partial(begin, program=sampler_with(power))  # type: ignore[method-assign]
 
     start = place.start(prepare, collect=False)
     start.wait()

@@ -17,11 +17,11 @@ import numpy as np
 from benchmarks.peers import adapters, meter
 from benchmarks.peers.meter import Found
 from benchmarks.results import REPOSITORY, Result, Row
+from benchmarks.synthetic import SyntheticSource, sampler_with
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.errors import EpochwattError
 from epochwatt.records.samples import read_samples
 from epochwatt.telemetry.client import Sampler
-from epochwatt.telemetry.synthetic import SyntheticSource
 
 ENVIRONMENTS = REPOSITORY / ".venv-peers"
 # Versions that the adapters fit: they reach into what a peer does not promise to keep.
@@ -134,9 +134,9 @@ def measure_peer(
 def measure_ours(seconds: float, phase_s: float, measured: Measured) -> None:
     """Run the sampler once, with what else it reads on this machine, and add what was found."""
     with tempfile.TemporaryDirectory() as folder:
-        synthetic = [{"phase_s": phase_s}]
+        program = sampler_with({"phase_s": phase_s})
         seed = random.randrange(2**31)
-        with Sampler.start(os.getpid(), folder, seed, synthetic) as sampler:
+        with Sampler.start(os.getpid(), folder, seed, program=program) as sampler:
             if sampler.pid is None:
                 raise EpochwattError("the sampler does not start")
             sampler.begin(folder)

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from epochwatt.telemetry.synthetic import SyntheticSource
+from benchmarks.synthetic import SyntheticSource
 
 LOG, PHASE = "PEER_LOG", "PEER_PHASE_S"  # environment variables, so that spawned children know
 _STAMP = struct.Struct("d")

@@ -12,7 +12,7 @@ import pytest
 from benchmarks import bounds, energy, power_sensors, signals
 from benchmarks.peers import compare, meter
 from benchmarks.peers.meter import Found
-from epochwatt.telemetry.synthetic import SyntheticSource
+from benchmarks.synthetic import SyntheticSource
 
 
 @pytest.mark.parametrize("name", energy.SIGNALS)

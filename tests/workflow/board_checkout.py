@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fake_board import FakeBoard, make_board
 from full_checkout import FullCheckout
-
-from epochwatt.fakeboard.board import FakeBoard, make_board
 
 DEVICES = {"agx_xavier": "agx", "xavier_nx": "nx", "nano": "nano", "agx_orin-jp5": "orin"}
 DEVICES["agx_orin-jp6"] = "orin"

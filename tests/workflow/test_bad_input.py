@@ -14,12 +14,12 @@ pytestmark = pytest.mark.workflow
 
 # Each case is a study of one run. What its job has to say:
 TOLD = {
-    "missing": "train-images-idx3-ubyte: No such file or directory. Remove the folder",
-    "truncated": "bytes, the manifest says",
-    "altered": "was altered: its SHA-256 differs. Remove the folder",
-    "limited": "A file size limit was reached (ulimit -f)",
-    "full": "The disk is full; free some space",
-    "forbidden": "Permission denied. This user may not write there",
+    "missing": "train-images-idx3-ubyte: cannot be read: No such file or directory",
+    "truncated": "its size is not that in manifest.json",
+    "altered": "was altered: its SHA-256 differs",
+    "limited": "a file size limit was reached (ulimit -f)",
+    "full": "the disk is full; free some space",
+    "forbidden": "this user may not write there",
     "orphaned": "a loader worker died in epoch 0",
 }
 IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"

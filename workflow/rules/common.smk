@@ -6,6 +6,7 @@ Needs: config/*.yaml.  Gives: the names below. Names of other files are used in 
 import json
 import shlex
 import tempfile
+import threading
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.required_runs import backends as predicted_backends
@@ -82,6 +83,13 @@ def begin():
     except EpochwattError as error:
         raise WorkflowError(str(error)) from None
     print("\n".join(start_lines(SETTINGS)), file=sys.stderr)
+
+
+def end():
+    """Cancel what Snakemake's limit of jobs per time (profiles/default) would still wait for."""
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
 
 
 def code_of(script, *modules):

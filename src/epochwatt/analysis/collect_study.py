@@ -75,24 +75,24 @@ def summarise_runs(epochs: pd.DataFrame, studies: Mapping[str, str]) -> pd.DataF
     rows = []
     factors = list(fields.names(fields.FACTORS))
     for run, of_run in epochs.groupby("run", sort=False):
+        settings = of_run.iloc[0][factors].to_dict()
         for name, of_set in epoch_sets(of_run).items():
-            valid = of_set[of_set.valid]
+            valid = of_set.loc[of_set.valid, list(fields.STATISTIC_COLUMNS)]
             flags = sorted({flag for cell in of_set["flags"] for flag in cell.split()})
-            for statistic in fields.STATISTICS:
-                values = valid[list(fields.STATISTIC_COLUMNS)].agg(statistic)
-                rows.append(
-                    {
-                        "studies": studies.get(str(run), ""),
-                        "run": run,
-                        **of_run.iloc[0][factors].to_dict(),
-                        "epoch_set": name,
-                        "statistic": statistic,
-                        "n_epochs": len(valid),
-                        "n_invalid": len(of_set) - len(valid),
-                        **values.to_dict(),
-                        "flags": " ".join(flags),
-                    }
-                )
+            rows += [
+                {
+                    "studies": studies.get(str(run), ""),
+                    "run": run,
+                    **settings,
+                    "epoch_set": name,
+                    "statistic": statistic,
+                    "n_epochs": len(valid),
+                    "n_invalid": len(of_set) - len(valid),
+                    **getattr(valid, statistic)().to_dict(),
+                    "flags": " ".join(flags),
+                }
+                for statistic in fields.STATISTICS
+            ]
     return pd.DataFrame(rows, columns=list(fields.names(fields.RUNS_COLUMNS)))
 
 

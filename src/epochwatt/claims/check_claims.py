@@ -21,8 +21,7 @@ from epochwatt.claims.summary import headline
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.records import files
 from epochwatt.study.runs import TWIN
-from epochwatt.twin.inputs.power_modes import load_modes
-from epochwatt.twin.inputs.twin import load_twin
+from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.validation.paper_setups import load_setups
 from epochwatt.twin.validation.refits import CLAIMS, FOLD, load_refits
 
@@ -92,12 +91,10 @@ def read_idle(path: str) -> list[dict[str, Any]]:
 def _simulation(
     epochs: Sequence[Row], idle: Sequence[Row], workloads: Iterable[str], root: Path
 ) -> Simulation:
-    counts = {Path(path).stem: path for path in workloads}
-    twin = load_twin(root / TWIN_CONFIG, counts)
+    twin = load_twin_with_modes(workloads, root)
     folder, p = root / TWIN_CONFIG, twin.parameters
     folds, read = (load_refits(folder, p, [kind]) for kind in (FOLD, CLAIMS))
-    modes = load_modes(list(twin.boards), root)
-    return Simulation(epochs, idle, twin, modes, folds, {**read, **load_setups(folder, p)})
+    return Simulation(epochs, idle, twin, folds, {**read, **load_setups(folder, p)})
 
 
 def finding(verdict: Verdict, backend: str) -> ClaimRow:

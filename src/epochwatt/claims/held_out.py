@@ -28,7 +28,6 @@ from epochwatt.claims.predictions import predicted
 from epochwatt.claims.required_runs import questions_of
 from epochwatt.claims.tolerances import Terms
 from epochwatt.twin.calibration.closed_form_rows import epoch_rows, idle_rows, runs_of
-from epochwatt.twin.inputs.clocks import Modes, mode_clocks
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.validation.refits import Refits, held_out, parameter_draws
@@ -49,7 +48,6 @@ class Simulation(NamedTuple):
     ----------
     epochs : their rows of `epochs.csv`
     idle : simulated idle powers, rows of `idle.csv`
-    modes : clocks of the power modes
     refits : fitted values by take-away held out, of which the spread is
     claim_refits : the same of take-aways that claims alone judge, and what set-ups have of their
         own without each of their take-aways
@@ -58,7 +56,6 @@ class Simulation(NamedTuple):
     epochs: Sequence[Row]
     idle: Sequence[Row]
     twin: Twin
-    modes: Modes
     refits: Refits
     claim_refits: Refits
 
@@ -177,7 +174,7 @@ class _Closed:
         self.runs = runs
         self.predicts = bool(questions.predicted_for)
         self.top_mhz = {
-            run[0]["run"]: mode_clocks(simulation.modes, run[0]["device"], run[0]["power_mode"])
+            run[0]["run"]: simulation.twin.clocks(run[0]["device"], run[0]["power_mode"])
             for run in runs
             if key_of(run[0]) in questions.clocks
         }
@@ -186,11 +183,11 @@ class _Closed:
         self, p: Parameters, n_epochs: int | None = None, seed: int = 0
     ) -> dict[str, Status]:
         """Return the status of each claim with some parameters, on the first epochs or on all."""
-        _, idle, twin, modes, *_ = self.simulation
-        rows = epoch_rows([run[:n_epochs] for run in self.runs], twin, modes, p, seed)
+        _, idle, twin, *_ = self.simulation
+        rows = epoch_rows([run[:n_epochs] for run in self.runs], twin, p, seed)
         for row in rows:
             if row["run"] in self.top_mhz:
                 row |= in_closed_form(row, self.top_mhz[row["run"]]._asdict())
-        predictions = predicted(rows, modes, self.terms) if self.predicts else {}
-        table = EpochTable(rows, idle_rows(idle, twin, modes, p), predictions)
+        predictions = predicted(rows, twin.modes, self.terms) if self.predicts else {}
+        table = EpochTable(rows, idle_rows(idle, twin, p), predictions)
         return {v.claim.id: v.status for v in evaluate(self.claims, table, self.terms)}

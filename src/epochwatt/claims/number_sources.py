@@ -1,7 +1,4 @@
-"""Sources of the numbers in a predicate: epochs of runs, or the printed values of the papers.
-
-Both answer the same questions (`Source`), so that a predicate can be judged on either.
-"""
+"""Sources of the numbers in a predicate: a table of epochs, or whatever else is a `Source`."""
 
 import math
 import statistics
@@ -10,17 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from epochwatt.claims.tolerances import KEYWORDS, PRINTED
+from epochwatt.claims.tolerances import KEYWORDS
 from epochwatt.claims.verdict import NotEvaluable, Percentage
 from epochwatt.epochs import table
-from epochwatt.published.numbers import MEANT_EPOCHS, QUALIFIERS, Measurement, single
+from epochwatt.published.numbers import MEANT_EPOCHS
 from epochwatt.text import counted
 
 HIPCW = "hipcw2021"
 MEANT = {"0": (0, 0), "1+": (1, MEANT_EPOCHS)}  # first and last
-JUST_INSIDE = 1e-9
 KEY = ("setup", "device", "instance", "model", *KEYWORDS.values())
-_PRINTED_KEYS = (*(PRINTED.get(name, name) for name in KEY[1:]), "epoch")
 
 Row = Mapping[str, Any]
 
@@ -186,56 +181,6 @@ class EpochTable:
         if not rows or len(stacks) < len(rows):
             raise NotEvaluable(f"software stacks of the runs of {device}")
         return stacks
-
-
-class PublishedTable:
-    """Printed values of the papers, as if they were measured.
-
-    Parameters
-    ----------
-    measurements : those of config/published/measurements.csv
-    """
-
-    def __init__(self, measurements: Iterable[Measurement]) -> None:
-        self.inputs: set[str] = set()
-        self._found: dict[tuple[Any, ...], list[Measurement]] = defaultdict(list)
-        for measurement in measurements:
-            for config in single(measurement.config):
-                self._found[self._key(measurement.paper, measurement.metric, config)].append(
-                    measurement
-                )
-
-    @staticmethod
-    def _key(paper: str, metric: str, config: Row) -> tuple[Any, ...]:
-        return (paper, metric, *(config.get(key) for key in _PRINTED_KEYS))
-
-    def number(self, metric: str, factors: Row, epoch: str) -> float:
-        """Return the printed value; of several an exact one; of a bound a value just inside it."""
-        config = {PRINTED.get(name, name): value for name, value in factors.items()}
-        config["epoch"] = epoch
-        printed = self._found.get(self._key(factors["setup"], metric, config))
-        if not printed:
-            raise NotEvaluable(f"a printed {metric} of {words(factors)}, epochs {epoch}")
-        best = min(printed, key=lambda one: QUALIFIERS.index(one.qualifier))
-        self.inputs.add(best.id)
-        value = best.value * (1 - JUST_INSIDE if best.qualifier == "less_than" else 1)
-        return Percentage(value) if metric.endswith("_pct") else value
-
-    def series(self, metric: str, factors: Row, n_epochs: int) -> list[float]:
-        """Single epochs are not printed."""
-        raise NotEvaluable(f"printed single epochs of {words(factors)}")
-
-    def idle_w(self, factors: Row, state: str, scope: str) -> float:
-        """All idle powers except one are printed as bounds only."""
-        raise NotEvaluable(f"a printed idle power of {factors['device']}, state {state}, {scope}")
-
-    def predicted(self, metric: str, device: str, model: str, power_mode: str) -> Any:
-        """Single predictions are not printed."""
-        raise NotEvaluable(f"a printed {metric} of {device} {model} {power_mode}")
-
-    def stacks(self, setup: str, device: str) -> list[str]:
-        """Software stacks of single runs are not printed."""
-        raise NotEvaluable(f"printed software stacks of the runs of {device}")
 
 
 def _valid(row: Row) -> bool:

@@ -10,8 +10,6 @@ they have in common.
 gives the numbers away.
 """
 
-import csv
-import io
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import product
@@ -32,7 +30,7 @@ from epochwatt.published.folds import (
     points,
 )
 from epochwatt.published.numbers import PAPERS, Published, load_published
-from epochwatt.records import files
+from epochwatt.published.tables import write_table
 from epochwatt.text import counted
 from epochwatt.twin.calibration.fit_numbers import seen_by_fit
 
@@ -119,10 +117,5 @@ def _row(fold: str, read: set[Point], published: Published) -> NumbersRead:
 
 def write_numbers_read(root: Path = Path()) -> None:
     """Write the file of a checkout, whole or not at all; errors as `numbers_read_by_claims`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(NumbersRead._fields)
-    writer.writerows(numbers_read_by_claims(root))
-    path = str(root / "config/twin" / READ_BY_CLAIMS)
-    with files.writing("the numbers that claims read", path):
-        files.write_bytes(path, text.getvalue().encode())
+    path, rows = root / "config/twin" / READ_BY_CLAIMS, numbers_read_by_claims(root)
+    write_table(path, "the numbers that claims read", NumbersRead._fields, rows)

@@ -71,12 +71,12 @@ class JetsonBoard(Machine):
             description["machine"]["serial"] = self.identity.serial
             description["software"]["l4t"] = self.identity.l4t
             description["software"]["jetpack"] = self.identity.jetpack
-        for key, steps_mhz in self._steps_mhz().items():
+        for key, steps_mhz in self.steps_mhz().items():
             description["machine"][key.replace("_mhz", "_steps_mhz")] = steps_mhz
         return description
 
-    def _steps_mhz(self) -> Dict[str, List[float]]:
-        """Return the clocks the board can be set to; empty where its table is not known."""
+    def steps_mhz(self) -> Dict[str, List[float]]:
+        """Return the clocks, MHz, that the board can be set to; empty: its table is not known."""
         tables = board_files.tables(self.root)
         return {
             "cpu_mhz": [khz / 1e3 for khz in tables.cpu_khz],
@@ -127,7 +127,7 @@ class JetsonBoard(Machine):
         if not mode and dvfs == "on":
             now = clocks.summary(board_files.read_clocks(self.root))
             return outcome(mode, dvfs, read_back=now)
-        resolved = self._resolved(mode)
+        resolved = self.resolved(mode)
         if "nvpmodel" in mode:
             self.ask_helper("named-mode", resolved["nvpmodel_id"])
             self._check_mode(resolved["nvpmodel_id"])
@@ -143,13 +143,17 @@ class JetsonBoard(Machine):
             mode, dvfs, resolved=resolved, read_back=read_back, unverified=unverified, fan=fan
         )
 
-    def _resolved(self, mode: Dict[str, Any]) -> Dict[str, Any]:
-        """Return the steps that a mode's nominal clocks stand for, or a named mode's limits."""
+    def resolved(self, mode: Dict[str, Any]) -> Dict[str, Any]:
+        """Return the steps that a mode's nominal clocks stand for, or a named mode's limits.
+
+        Raises ConfigError where the board has no such mode, step or number of cores, BoardError
+        where its nvpmodel.conf cannot be read.
+        """
         if "nvpmodel" in mode:
             named = self._named(mode["nvpmodel"])
             clocks.need_same(mode, named)
             return named
-        steps = self._steps_mhz()
+        steps = self.steps_mhz()
         resolved: Dict[str, Any] = {
             key: resolve(key, mode[key], steps[key]) for key in steps if key in mode
         }
@@ -173,7 +177,7 @@ class JetsonBoard(Machine):
             raise BoardError("{}: {}".format(path, error)) from error
         for mode in conf.modes:
             if mode.name == name:
-                limits = clocks.limits(mode, self._steps_mhz())
+                limits = clocks.limits(mode, self.steps_mhz())
                 kind = self.identity.kind if self.identity is not None else ""
                 share = board_files.gpu_share(conf, mode, kind)
                 if share != 1:  # None: the number of parts that are gated off is not known
@@ -208,7 +212,7 @@ class JetsonBoard(Machine):
 
         Raises BoardError if they are not as wanted within `patience_s`.
         """
-        emc_top_mhz = max(self._steps_mhz()["emc_mhz"], default=None)
+        emc_top_mhz = max(self.steps_mhz()["emc_mhz"], default=None)
         deadline_s = time.monotonic() + self.patience_s
         while True:
             readings = self.ask_helper("read-clocks")

@@ -11,8 +11,7 @@ import os
 import stat
 import tempfile
 import time
-from types import TracebackType
-from typing import Any, Callable, Dict, Optional, Type
+from typing import Any, Callable, Dict, Optional
 
 from epochwatt.device import notes
 from epochwatt.errors import LockedError, RecordWriteError
@@ -140,12 +139,7 @@ class HolderLock:
     def __enter__(self) -> "HolderLock":
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.release()
 
 

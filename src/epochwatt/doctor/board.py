@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from epochwatt.device import alarms, board_files, clocks
-from epochwatt.device.frequencies import resolve
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.root_helper import VERSION
 from epochwatt.doctor.finding import Finding, info, ok, problem, warning
@@ -12,7 +11,6 @@ from epochwatt.doctor.subject import Subject
 from epochwatt.errors import BoardError, ConfigError
 from epochwatt.text import counted
 
-_STEPS = ("cpu_mhz", "gpu_mhz", "emc_mhz")
 _SETUP = "install it once: make setup-jetson (docs/explanation/root-helper.md lists what it may do)"
 _CLOCKS = "clocks"
 _MODES = "power modes"
@@ -65,7 +63,7 @@ def unit(subject: Subject, names: list[str]) -> Iterator[Finding]:
 
 def tables(board: JetsonBoard) -> Iterator[Finding]:
     """List the steps of each clock."""
-    for key, steps_mhz in _steps_mhz(board).items():
+    for key, steps_mhz in board.steps_mhz().items():
         name = key.partition("_")[0].upper()
         if steps_mhz:
             n_steps = counted(len(steps_mhz), "steps")
@@ -79,27 +77,16 @@ def tables(board: JetsonBoard) -> Iterator[Finding]:
             )
 
 
-def _steps_mhz(board: JetsonBoard) -> dict[str, list[float]]:
-    tables = board_files.tables(board.root)
-    return {
-        "cpu_mhz": [khz / 1e3 for khz in tables.cpu_khz],
-        "gpu_mhz": [hz / 1e6 for hz in tables.gpu_hz],
-        "emc_mhz": [hz / 1e6 for hz in tables.emc_hz],
-    }
-
-
 def modes(subject: Subject, board: JetsonBoard) -> Iterator[Finding]:
     """List the modes of nvpmodel, and check that the board has those of the device file."""
     path = Path(board.root, board_files.NVPMODEL_CONF)
     try:
-        conf = board_files.parse_conf(board_files.text(board.root, board_files.NVPMODEL_CONF))
-        named = {mode.name: mode.id for mode in conf.modes}
-        listed = ", ".join(f"{name} ({number})" for name, number in named.items())
+        conf = board_files.board_conf(board.root)
+        listed = ", ".join(f"{mode.name} ({mode.id})" for mode in conf.modes)
         yield ok(_MODES, f"nvpmodel: {listed}")
     except ValueError as error:
-        named = {}
         yield problem(_MODES, f"{path}: {error}", "install NVIDIA's package nvidia-l4t-nvpmodel")
-    refused = list(_refused(subject, board, named))
+    refused = list(_refused(subject, board))
     for name, why in refused:
         yield warning(_MODES, f"{name} of {subject.file}: {why}", "correct it there")
     n_good = len(subject.device.power_modes) - len(refused)
@@ -107,24 +94,13 @@ def modes(subject: Subject, board: JetsonBoard) -> Iterator[Finding]:
         yield ok(_MODES, f"possible on this board: {counted(n_good, 'modes')} of {subject.file}")
 
 
-def _refused(
-    subject: Subject, board: JetsonBoard, named: dict[str, int]
-) -> Iterator[tuple[str, str]]:
+def _refused(subject: Subject, board: JetsonBoard) -> Iterator[tuple[str, str]]:
     """Yield each mode of the device file that this board does not have, and why."""
-    steps_mhz, n_cpus = _steps_mhz(board), len(board_files.cpus(board.root))
     for name, mode in subject.device.power_modes.items():
-        settings = mode.model_dump(exclude_none=True)
         try:
-            for key in _STEPS:
-                if key in settings:
-                    resolve(key, settings[key], steps_mhz[key])
-        except ConfigError as error:
+            board.resolved(mode.model_dump(exclude_none=True))
+        except (ConfigError, BoardError) as error:
             yield name, str(error).replace("\n ", ";")
-            continue
-        if settings.get("cores", 0) > n_cpus:
-            yield name, f"cores: {settings['cores']} of a board that has {n_cpus}"
-        elif mode.nvpmodel and mode.nvpmodel not in named:
-            yield name, f"nvpmodel: no power mode {mode.nvpmodel}"
 
 
 def helper(board: JetsonBoard) -> Iterator[Finding]:

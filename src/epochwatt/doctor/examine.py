@@ -13,6 +13,7 @@ from typing import Any
 from epochwatt import __version__
 from epochwatt.device import page_cache, storage
 from epochwatt.device.board_files import text
+from epochwatt.device.host import meminfo_kib
 from epochwatt.device.identity import identify
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.storage import Medium
@@ -33,6 +34,8 @@ RESULTS = (MEASURED, "results")
 _SESSIONS = ("gnome-shell", "compiz", "lxsession", "xfce4-session", "plasmashell", "kwin_wayland")
 DESKTOP = frozenset(("gdm", "gdm3", "lightdm", "sddm", "lxdm", "Xorg", "X", "Xwayland", *_SESSIONS))
 _DROP_CACHES = "/proc/sys/vm/drop_caches"
+
+Check = Callable[[], Iterator[Finding]]
 
 
 def doctor_lines(
@@ -73,36 +76,56 @@ def examine(
     seconds : how long to sample
     and_then : called with the samples before they are removed
     """
-    machine = subject.machine
-    findings = _run("machine", lambda: _machine(subject))
-    if isinstance(machine, JetsonBoard):
-        findings += _board(subject, machine)
-    findings += _run("user", lambda: user(subject))
-    findings += _run("desktop", desktop)
-    findings += _run("load", lambda: load(subject))
-    findings += _run("memory", lambda: memory(subject))
-    findings += _run("swap", lambda: swap(subject))
-    findings += _run("interpreter", lambda: interpreter(subject, libraries(subject)))
-    findings += _run("storage", lambda: media(subject))
-    findings += _run("results", lambda: results_place(subject))
-    helped = any(f.topic == "root helper" and f.level == "ok" for f in findings)
-    findings += _run("page cache", lambda: cache(subject, helped))
-    return findings + _sensors(subject, seconds, and_then)
+    findings: list[Finding] = []
+
+    def helper_answers() -> bool:
+        return any(f.topic == "root helper" and f.level == "ok" for f in findings)
+
+    def sampled() -> Iterator[Finding]:
+        with recording(subject, seconds) as recorded:
+            yield from sensors.sampler(recorded)
+            yield from sensors.power(subject, recorded)
+            yield from sensors.other_sources(subject, recorded)
+            and_then(recorded)
+
+    checks: list[tuple[str, Check]] = [
+        ("machine", lambda: _machine(subject)),
+        *_of_the_board(subject),
+        ("user", lambda: user(subject)),
+        ("desktop", desktop),
+        ("load", lambda: load(subject)),
+        ("memory", lambda: memory(subject)),
+        ("swap", lambda: swap(subject)),
+        ("interpreter", lambda: interpreter(subject, libraries(subject))),
+        ("storage", lambda: media(subject)),
+        ("results", lambda: results_place(subject)),
+        ("page cache", lambda: cache(subject, helper_answers())),
+        ("sampler", sampled),
+        ("temperature", lambda: sensors.temperatures(subject)),
+    ]
+    for topic, check in checks:
+        findings += _run(topic, check)
+    return findings
 
 
-def _board(subject: Subject, board: JetsonBoard) -> list[Finding]:
-    findings = _run("board", lambda: board_checks.identity(subject, board))
-    if board.identity is None:
-        return findings
-    findings += _run("unit", lambda: board_checks.unit(subject, board.unit_names()))
-    findings += _run("clocks", lambda: board_checks.tables(board))
-    findings += _run("power modes", lambda: board_checks.modes(subject, board))
-    findings += _run("root helper", lambda: board_checks.helper(board))
-    findings += _run("root helper", lambda: board_checks.left_over(board))
-    return findings + _run("throttling", lambda: board_checks.alarms_now(board))
+def _of_the_board(subject: Subject) -> list[tuple[str, Check]]:
+    """Return the checks of a Jetson board; only the first where none is described."""
+    board = subject.machine
+    if not isinstance(board, JetsonBoard):
+        return []
+    checks: list[tuple[str, Check]] = [
+        ("board", lambda: board_checks.identity(subject, board)),
+        ("unit", lambda: board_checks.unit(subject, board.unit_names())),
+        ("clocks", lambda: board_checks.tables(board)),
+        ("power modes", lambda: board_checks.modes(subject, board)),
+        ("root helper", lambda: board_checks.helper(board)),
+        ("root helper", lambda: board_checks.left_over(board)),
+        ("throttling", lambda: board_checks.alarms_now(board)),
+    ]
+    return checks if board.identity is not None else checks[:1]
 
 
-def _run(topic: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+def _run(topic: str, check: Check) -> list[Finding]:
     """Return the findings of a check; its own failure is a finding, and the other checks go on."""
     try:
         return list(check())
@@ -110,22 +133,6 @@ def _run(topic: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
         raise
     except (EpochwattError, OSError, ValueError, LookupError) as error:
         return [problem(topic, str(error) or repr(error))]
-
-
-def _sensors(
-    subject: Subject, seconds: float, and_then: Callable[[Recording], None]
-) -> list[Finding]:
-    """Return findings about the sampler and its sources."""
-
-    def check() -> Iterator[Finding]:
-        with recording(subject, seconds) as recorded:
-            yield from sensors.sampler(recorded)
-            yield from sensors.power(subject, recorded)
-            yield from sensors.other_sources(subject, recorded)
-            and_then(recorded)
-
-    findings = _run("sampler", check)
-    return findings + _run("temperature", lambda: sensors.temperatures(subject))
 
 
 def _machine(subject: Subject) -> Iterator[Finding]:
@@ -189,13 +196,14 @@ def load(subject: Subject) -> Iterator[Finding]:
 
 def memory(subject: Subject) -> Iterator[Finding]:
     """Check that training and Snakemake both fit into memory."""
-    meminfo = text(subject.machine.root, "proc/meminfo")
-    kib = {key: int(n) for key, n in re.findall(r"^(\w+): +(\d+) kB$", meminfo, re.M)}
-    if "MemTotal" not in kib:
+    total_kib, free_kib = (
+        meminfo_kib(subject.machine.root, name) for name in ("MemTotal", "MemAvailable")
+    )
+    if total_kib is None:
         yield info("memory", "not known on this machine")
         return
-    gib = kib["MemTotal"] / 2**20
-    message = f"{gib:.1f} GiB, {kib.get('MemAvailable', 0) / 2**20:.1f} of them free"
+    gib = total_kib / 2**20
+    message = f"{gib:.1f} GiB, {(free_kib or 0) / 2**20:.1f} of them free"
     if gib < LOW_RAM_GIB:
         do = "turn off the desktop; run Snakemake on a PC over ssh (docs/how-to/jetson-remote.md)"
         yield warning("memory", f"{message}: little for training and Snakemake together", do)

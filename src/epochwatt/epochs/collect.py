@@ -58,8 +58,8 @@ def _whole(folder: RunFolder, epoch: int) -> tuple[EpochRecord, telemetry.Sample
         with files.writing("the trash", folder.root):
             (moved,) = folder.discard(epoch)
         raise RecordError(
-            f"{error.__cause__ or error}\n  the epoch was moved to {moved}; start the workflow "
-            "again, and it is measured again"
+            f"{error.problem}; the epoch was moved to {moved}",
+            do="start the workflow again: it measures the epoch again",
         ) from error
 
 
@@ -87,7 +87,7 @@ def write_tables(
             is_valid(set(record.meta["flags"]), flag_effects)
             row, scopes = epoch_row(record, samples, metas[0], flag_effects)
         except RecordError as error:
-            raise type(error)(f"{record.folder}: {error}") from error
+            raise type(error)(error.problem, where=record.folder, do=error.do) from error
         rows.append(row)
         energy_rows += [dict(scope, run=run, epoch=row["epoch"]) for scope in scopes]
     mark_cache(rows, metas)
@@ -192,8 +192,8 @@ def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:
     unknown = sorted(flags - flag_effects.keys())
     if unknown:
         raise RecordError(
-            f"a record has flags that this epochwatt does not know: {', '.join(unknown)}\n"
-            "  use the version that wrote it, or measure the epoch again (`epochwatt discard`)"
+            f"a record has flags that this epochwatt does not know: {', '.join(unknown)}",
+            do="use the version that wrote it, or measure the epoch again (`epochwatt discard`)",
         )
     return not any(flag_effects[flag] == "invalidates" for flag in flags)
 

@@ -76,8 +76,3 @@ def _bound_j(t: Array, counter: Array, update_s: float | None) -> float:
     highest_w = float((rises_j / np.maximum(steps_s, update_s)).max())
     ends_s = float(t[1] - t[0] + t[-1] - t[-2])
     return highest_w * (update_s + ends_s / 4) + float(rises_j.min())
-
-
-def counter_energy_j(t_s: ArrayLike, counter_j: ArrayLike, start_s: float, end_s: float) -> float:
-    """Return the energy of `counted` alone, J."""
-    return counted(t_s, counter_j, start_s, end_s).energy_j

@@ -20,11 +20,9 @@ from epochwatt.epochs.windows import (
     check_window,
     cleaned,
     distinct,
-    integral_to,
     typical_step_s,
     weights_s,
 )
-from epochwatt.errors import RecordError
 
 J_PER_WH = 3600.0
 TICK_S = 1.0  # period of the papers' logger
@@ -136,12 +134,6 @@ def _integrated(read: energy_error.Readings, flags: frozenset[str]) -> Energy:
     )
 
 
-def _readings(t_s: ArrayLike, power_w: ArrayLike) -> tuple[Array, Array]:
-    """Return the samples with a reading of power."""
-    power = np.asarray(power_w, dtype=np.float64)
-    return cleaned(t_s, np.where(power < 0, math.nan, power))
-
-
 def _negative(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float) -> frozenset[str]:
     """Return the flag of readings below zero inside the window, or nothing."""
     t, power = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
@@ -223,7 +215,8 @@ def _picked(
     t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float
 ) -> tuple[Array, Array]:
     """Return the readings that a 1 Hz logger would have written."""
-    t, power = _readings(t_s, power_w)
+    power = np.asarray(power_w, dtype=np.float64)
+    t, power = cleaned(t_s, np.where(power < 0, math.nan, power))
     check_window(start_s, end_s)
     inside = (t >= start_s) & (t <= end_s)
     t, power = t[inside], power[inside]
@@ -235,83 +228,3 @@ def _picked(
     close = nearest[np.abs(t[nearest] - tick_s) <= TICK_S / 2]  # ascending
     picked = close[np.diff(close, prepend=-1) > 0]
     return t[picked], power[picked]
-
-
-def mean_power_w(energy_j: float, e2e_s: float) -> float:
-    """Return energy / E2E, W."""
-    return energy_j / e2e_s
-
-
-# -- intervals inside the epoch ------------------------------------------------------------------
-
-
-def interval_energy_j(
-    t_s: ArrayLike, power_w: ArrayLike, starts_s: ArrayLike, ends_s: ArrayLike
-) -> Array:
-    """Return the energy inside each of many intervals, by trapezoid, in O((n + m) log n).
-
-    Lines between samples smear what is shorter than a period of the sampling: an interval gets the
-    mean of what is around it. For the stalls of mini-batches take `stalls.stall_energy`.
-
-    Parameters
-    ----------
-    t_s : float (n,), s, ascending
-    power_w : float (n,), W; NaN or below zero: no reading
-    starts_s, ends_s : float (m,), s, in any order
-
-    Returns
-    -------
-    float (m,) : J; NaN where there is no reading at all
-
-    Raises
-    ------
-    RecordError
-        When stamps run backward, or an interval ends before it begins.
-    """
-    t, power = _readings(t_s, power_w)
-    starts, ends = _intervals(starts_s, ends_s)
-    if t.size == 0:
-        return np.full(starts.shape, math.nan)
-    return integral_to(t, power, ends) - integral_to(t, power, starts)
-
-
-def stall_intervals(
-    minibatch_s: ArrayLike, start_s: float, e2e_s: float, tail_s: float = 0.0
-) -> tuple[Array, Array]:
-    """Rebuild when an epoch stalled from the durations kept of its mini-batches.
-
-    ASSUME: overhead lies behind each mini-batch in equal parts; only its sum is kept. Worker
-    shut-down, one piece behind the last mini-batch, belongs into `tail_s`: spread evenly it would
-    shift all mini-batches against the samples.
-
-    Parameters
-    ----------
-    minibatch_s : float (n, 3), s: wait, copy, compute
-    start_s : when the epoch began, s
-    e2e_s : its length, s
-    tail_s : part of it after the last mini-batch, s
-
-    Returns
-    -------
-    starts, ends : float (n,), s: wait + copy of each mini-batch, in order
-
-    Raises
-    ------
-    RecordError
-        When the durations are not of shape (n, 3), or not finite.
-    """
-    durations_s = np.asarray(minibatch_s, dtype=np.float64)
-    if durations_s.ndim != 2 or durations_s.shape[1] != 3 or not np.isfinite(durations_s).all():
-        raise RecordError(f"mini-batch times {durations_s.shape} are not finite seconds (n, 3)")
-    n = len(durations_s)
-    busy_s = durations_s.sum(axis=1)
-    overhead_s = (e2e_s - tail_s - busy_s.sum()) / max(n, 1)
-    starts = start_s + np.append(0.0, np.cumsum(busy_s + overhead_s))[:n]
-    return starts, starts + durations_s[:, :2].sum(axis=1)
-
-
-def _intervals(starts_s: ArrayLike, ends_s: ArrayLike) -> tuple[Array, Array]:
-    starts, ends = np.asarray(starts_s, dtype=np.float64), np.asarray(ends_s, dtype=np.float64)
-    if starts.ndim != 1 or starts.shape != ends.shape or not (starts <= ends).all():
-        raise RecordError(f"{starts.shape} starts and {ends.shape} ends are not intervals")
-    return starts, ends

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epochwatt.epochs.energy import stall_intervals
 from epochwatt.epochs.windows import Array
 from epochwatt.errors import RecordError
 
@@ -46,6 +45,47 @@ def stall_times(meta: dict[str, Any], minibatch_s: ArrayLike) -> tuple[Array, Ar
     return stall_intervals(minibatch_s, start_s, end_s - start_s, meta["tail_s"])
 
 
+def stall_intervals(
+    minibatch_s: ArrayLike, start_s: float, e2e_s: float, tail_s: float = 0.0
+) -> tuple[Array, Array]:
+    """Rebuild when an epoch stalled from the durations kept of its mini-batches.
+
+    ASSUME: overhead lies behind each mini-batch in equal parts; only its sum is kept. Worker
+    shut-down, one piece behind the last mini-batch, belongs into `tail_s`: spread evenly it would
+    shift all mini-batches against the samples.
+
+    Parameters
+    ----------
+    minibatch_s : float (n, 3), s: wait, copy, compute
+    start_s : when the epoch began, s
+    e2e_s : its length, s
+    tail_s : part of it after the last mini-batch, s
+
+    Returns
+    -------
+    starts, ends : float (n,), s: wait + copy of each mini-batch, in order
+
+    Raises
+    ------
+    RecordError
+        When the durations are not of shape (n, 3), or not finite.
+    """
+    durations_s = _durations(minibatch_s)
+    n = len(durations_s)
+    busy_s = durations_s.sum(axis=1)
+    overhead_s = (e2e_s - tail_s - busy_s.sum()) / max(n, 1)
+    starts = start_s + np.append(0.0, np.cumsum(busy_s + overhead_s))[:n]
+    return starts, starts + durations_s[:, :2].sum(axis=1)
+
+
+def _durations(minibatch_s: ArrayLike) -> Array:
+    """Return wait, copy and compute of each mini-batch: float64 seconds, (n, 3)."""
+    durations_s = np.asarray(minibatch_s, dtype=np.float64)
+    if durations_s.ndim != 2 or durations_s.shape[1] != 3 or not np.isfinite(durations_s).all():
+        raise RecordError(f"mini-batch times {durations_s.shape} are not finite seconds (n, 3)")
+    return durations_s
+
+
 def laid_out(marks: Sequence[Sequence[float]], minibatch_s: ArrayLike) -> tuple[Array, Array]:
     """Return wait + copy of each mini-batch, from when some of them began.
 
@@ -61,9 +101,7 @@ def laid_out(marks: Sequence[Sequence[float]], minibatch_s: ArrayLike) -> tuple[
     -------
     starts, ends : float (n,), s, in order, without overlap
     """
-    durations_s = np.asarray(minibatch_s, dtype=np.float64)
-    if durations_s.ndim != 2 or durations_s.shape[1] != 3 or not np.isfinite(durations_s).all():
-        raise RecordError(f"mini-batch times {durations_s.shape} are not finite seconds (n, 3)")
+    durations_s = _durations(minibatch_s)
     first, began_s = _checked(marks, len(durations_s))
     before_s = np.append(0.0, np.cumsum(durations_s.sum(axis=1)))
     busy_s, between_s = np.diff(before_s[first]), np.diff(began_s)
@@ -89,7 +127,7 @@ def _checked(marks: Sequence[Sequence[float]], n: int) -> tuple[np.ndarray, Arra
         if rising and first[0] == 0 and first[-1] == n > 0:
             return first, began_s
     raise RecordError(
-        f"`placement` of a record does not say when its {n} mini-batches began: pairs of a number "
-        "and a moment, both ascending, the numbers from 0\n"
-        "  measure the epoch again (`epochwatt discard`)"
+        f"`placement` of a record does not say when its {n} mini-batches began",
+        allowed="pairs of a number and a moment, both ascending, the numbers from 0",
+        do="measure the epoch again (`epochwatt discard`)",
     )

@@ -10,7 +10,6 @@ from epochwatt.epochs.counter import counted
 from epochwatt.epochs.energy import (
     J_PER_WH,
     TICK_S,
-    mean_power_w,
     paper_energy_wh,
     paper_missing_pct,
     trapezoid,
@@ -172,7 +171,7 @@ def energy_row(
         "energy_paper_missing_pct": _none_if_nan(missing_pct),
         "stall_energy_j": _none_if_nan(stall.energy_j),
         "stall_energy_error_pct": _none_if_nan(stall.error_pct),
-        "power_mean_w": _none_if_nan(mean_power_w(energy_j, meta["e2e_s"])),
+        "power_mean_w": _none_if_nan(energy_j / meta["e2e_s"]),
         "flags": flags,
     }
 

@@ -129,19 +129,6 @@ def weights_s(t: Array, start_s: float, end_s: float) -> Array:
     return weights
 
 
-def integral_to(t: Array, x: Array, to_s: Array) -> Array:
-    """Return the integral from the first sample to each moment, (m,); before it, negative."""
-    outside = np.minimum(to_s - t[0], 0.0) * x[0] + np.maximum(to_s - t[-1], 0.0) * x[-1]
-    if t.size == 1:
-        return outside
-    step_s = np.diff(t)
-    whole = np.concatenate(([0.0], np.cumsum(step_s * (x[1:] + x[:-1]) / 2)))
-    n = np.clip(np.searchsorted(t, to_s, side="right") - 1, 0, t.size - 2)
-    part_s = np.clip(to_s, t[0], t[-1]) - t[n]
-    rise = np.diff(x)[n] * part_s / step_s[n]
-    return outside + whole[n] + part_s * (x[n] + rise / 2)
-
-
 def _weighted(
     t_s: ArrayLike, values: ArrayLike, start_s: float, end_s: float
 ) -> tuple[Array, Array]:

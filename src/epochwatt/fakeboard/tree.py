@@ -20,13 +20,16 @@ from epochwatt.fakeboard.tools.board_files import CPU, FACTS, NVFANCONTROL, cpu_
 
 PACKAGE = Path(epochwatt.__file__).parent
 RUN = "run/epochwatt-stand-in/"
-INSTALLED = {
-    "usr/sbin/nvpmodel": "fakeboard/tools/nvpmodel.py",
-    "usr/bin/jetson_clocks": "fakeboard/tools/jetson_clocks.py",
-    "usr/bin/tegrastats": "fakeboard/tools/tegrastats.py",
-    "bin/systemctl": "fakeboard/tools/systemctl.py",
-    "usr/lib/epochwatt-stand-in/board_files.py": "fakeboard/tools/board_files.py",
-}
+INSTALLED = ("usr/sbin/nvpmodel", "usr/bin/jetson_clocks", "usr/bin/tegrastats", "bin/systemctl")
+_TOOL = """#!{python} -IS
+# epochwatt stand-in
+import os, sys
+
+sys.path.insert(0, {source!r})
+from epochwatt.fakeboard.tools.{tool} import main
+
+sys.exit(main(os.path.realpath(__file__)[: -len({place!r})], sys.argv[1:]))
+"""
 IO_ERROR = "/proc/self/mem"  # opens, and answers every reading with an I/O error
 
 _HWMON = {
@@ -137,22 +140,15 @@ def write_tree(root: Path, kind: FakeKind) -> None:
         link.symlink_to(
             target if target == IO_ERROR else os.path.relpath(root / target, link.parent)
         )
-    for name, source in INSTALLED.items():
-        install(PACKAGE / source, root / name)
-    helper = root / INSTALLED_HELPER
-    helper.parent.mkdir(parents=True, exist_ok=True)
-    helper.write_bytes(helper_file(sys.executable))
-    helper.chmod(0o755)
-
-
-def install(source: Path, target: Path) -> None:
-    """Copy a program so that this Python runs it, with nothing but the standard library."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    code = source.read_text("utf-8")
-    if code.startswith("#!"):
-        code = f"#!{sys.executable} -IS\n" + code.partition("\n")[2]
-    target.write_text(code, "utf-8")
-    target.chmod(0o755)
+    programs = {INSTALLED_HELPER: helper_file(sys.executable)}
+    for place in INSTALLED:
+        words = {"python": sys.executable, "source": str(PACKAGE.parent), "place": "/" + place}
+        programs[place] = _TOOL.format(tool=place.rpartition("/")[2], **words).encode()
+    for name, code in programs.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(code)
+        path.chmod(0o755)
 
 
 def _etc_and_proc(kind: FakeKind) -> Files:

@@ -26,9 +26,12 @@ were found by hand, and the file says the arithmetic.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+from pydantic import BeforeValidator, Field
 
 from epochwatt.errors import ConfigError
 from epochwatt.published.numbers import (
@@ -37,13 +40,12 @@ from epochwatt.published.numbers import (
     PAPERS,
     SPREADS,
     Config,
-    Measurement,
+    Fact,
+    Filled,
     Published,
-    Relation,
-    read_table,
     run_key,
-    single,
 )
+from epochwatt.published.tables import checked_rows, read_table
 
 FOLDS = "folds.csv"
 LEAKS = "overlapping_numbers.csv"
@@ -51,8 +53,8 @@ READ_BY_CLAIMS = "numbers_read_by_claims.csv"
 SEEN = "seen.csv"
 ID = "published_id"
 
-JUDGED_AS = ("ratio", "points", "bound")
-RULES = ("same run and metric", "identity", "one run in the simulation", "arithmetic")
+Rule = Literal["same run and metric", "identity", "one run in the simulation", "arithmetic"]
+RULES: tuple[Rule, ...] = get_args(Rule)
 BY_HAND = RULES[-1]
 
 # Metrics that are another in other words: over mini-batches, over the 15 hours of section 5.4.
@@ -73,6 +75,11 @@ POWER_MODES = "power modes"  # in place of a take-away: `power_mode_fold`
 OF_POWER_MODES = ("5.6.", "5.7.")  # take-aways of the main paper begin so
 
 Point = tuple[object, ...]  # a run and a metric
+Ids = Annotated[  # column published_ids
+    frozenset[str],
+    BeforeValidator(lambda cell: cell.split()),
+    Field(validation_alias="published_ids"),
+]
 
 
 @dataclass(frozen=True)
@@ -102,8 +109,8 @@ class Judged:
     why : why it is not, or what to keep in mind
     """
 
-    takeaway: str
-    judged_as: str
+    takeaway: Filled
+    judged_as: Literal["", "ratio", "points", "bound"]
     why: str
 
     @property
@@ -116,9 +123,18 @@ class Judged:
 class Leak:
     """Published numbers that leave together, by which of `RULES`, and why."""
 
-    ids: frozenset[str]
-    rule: str
-    why: str
+    ids: Annotated[Ids, Field(min_length=2)]
+    rule: Rule
+    why: Filled
+
+
+@dataclass(frozen=True)
+class NumbersRead:
+    """Published numbers that the claims of a take-away read, and why these."""
+
+    takeaway: Filled
+    ids: Ids
+    why: Filled
 
 
 def folds(folder: Path) -> dict[str, Fold]:
@@ -148,16 +164,14 @@ def claim_folds(folder: Path) -> dict[str, Fold]:
 
     Where nothing that the claims read is published, the fold removes nothing.
     """
-    path, folds = folder / READ_BY_CLAIMS, dict[str, Fold]()
-    judged_rows = judged(folder)
-    leaks = load_leaks(folder, judged_rows)
-    for line, row in read_table(path):
-        ids, name = set(row["published_ids"].split()), row["takeaway"]
-        if unknown := sorted(ids - judged_rows.keys()):
-            raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
-        if not name or name in folds or not row["why"]:
-            raise ConfigError(f"{path}, line {line}: needs a take-away, once, and why")
-        folds[name] = Fold(name, frozenset(), giving_away(ids, leaks, judged_rows))
+    rows, folds = judged(folder), dict[str, Fold]()
+    leaks = load_leaks(folder, rows)
+    for where, _, read in checked_rows(NumbersRead, folder / READ_BY_CLAIMS):
+        _check_ids(read.ids, rows, where)
+        if read.takeaway in folds:
+            raise ConfigError(f"take-away {read.takeaway} is there twice", where=where)
+        removed = giving_away(read.ids, leaks, rows)
+        folds[read.takeaway] = Fold(read.takeaway, frozenset(), removed)
     return folds
 
 
@@ -174,46 +188,38 @@ def power_mode_fold(published: Published) -> Fold:
     return Fold(POWER_MODES, frozenset(), frozenset(ids))
 
 
-def _at_other_clocks(fact: Measurement | Relation) -> bool:
+def _at_other_clocks(fact: Fact) -> bool:
     return any(
-        config.get("dvfs") == "on"
-        or config["power_mode"] != DEVICE_DEFAULTS[config["device"]]["power_mode"]
-        for side in _sides(fact)
-        for config in single(side)
-        if "power_mode" in config
+        run.get("dvfs") == "on" or run["power_mode"] != DEVICE_DEFAULTS[run["device"]]["power_mode"]
+        for run in fact.runs
+        if "power_mode" in run
     )
 
 
 def judged(folder: Path) -> dict[str, Judged]:
     """Return for each published id how it is judged. Parameters and errors as of `folds`."""
-    path = folder / FOLDS
     rows: dict[str, Judged] = {}
-    for line, row in read_table(path):
-        if rows.get(row["published_id"]) or not row["takeaway"]:
-            raise ConfigError(f"{path}, line {line}: {row['published_id']} needs one take-away")
-        if (row["simulable"], row["judged_as"]) not in (
-            *(("yes", j) for j in JUDGED_AS),
-            ("no", ""),
-        ):
-            raise ConfigError(
-                f"{path}, line {line}: simulable is {row['simulable']!r}, judged_as "
-                f"{row['judged_as']!r}",
-                allowed=f"yes and {', '.join(JUDGED_AS)}; no and nothing",
-            )
-        rows[row["published_id"]] = Judged(row["takeaway"], row["judged_as"], row["why"])
+    for where, row, how in checked_rows(Judged, folder / FOLDS):
+        name, simulable = row[ID], row["simulable"]
+        if name in rows:
+            raise ConfigError(f"{name} is there twice", where=where)
+        if simulable != ("yes" if how.is_simulable else "no"):
+            problem = f"simulable is {simulable!r}, judged_as {how.judged_as!r}"
+            raise ConfigError(problem, where=where, allowed="yes and how; no and nothing")
+        rows[name] = how
     return rows
 
 
 def load_seen(folder: Path) -> frozenset[str]:
     """Return the ids of the numbers that the fit sees. Parameters and errors as of `folds`."""
     path, rows = folder / SEEN, judged(folder)
-    ids = [(line, row[ID]) for line, row in read_table(path)]
-    if unknown := [(line, name) for line, name in ids if name not in rows]:
-        raise ConfigError(f"{path}, line {unknown[0][0]}: {unknown[0][1]} is not in {FOLDS}")
-    return frozenset(name for _, name in ids)
+    lines = {row[ID]: line for line, row in read_table(path)}
+    for name, line in lines.items():
+        _check_ids([name], rows, f"{path}, line {line}")
+    return frozenset(lines)
 
 
-def load_leaks(folder: Path, published_ids: Iterable[str]) -> list[Leak]:
+def load_leaks(folder: Path, published_ids: Collection[str]) -> list[Leak]:
     """Return the sets of numbers that leave together. Errors as of `folds`.
 
     Parameters
@@ -221,18 +227,17 @@ def load_leaks(folder: Path, published_ids: Iterable[str]) -> list[Leak]:
     folder : config/twin of the checkout
     published_ids : all published ids
     """
-    path, leaks, all_ids = folder / LEAKS, [], set(published_ids)
-    for line, row in read_table(path):
-        ids = frozenset(row["published_ids"].split())
-        if unknown := sorted(ids - all_ids):
-            raise ConfigError(f"{path}, line {line}: {unknown[0]} is not in {FOLDS}")
-        if len(ids) < 2 or row["rule"] not in RULES or not row["why"]:
-            raise ConfigError(
-                f"{path}, line {line} is not a leak: it needs two ids or more, why, and a rule",
-                allowed=RULES,
-            )
-        leaks.append(Leak(ids, row["rule"], row["why"]))
+    leaks = []
+    for where, _, leak in checked_rows(Leak, folder / LEAKS):
+        _check_ids(leak.ids, published_ids, where)
+        leaks.append(leak)
     return leaks
+
+
+def _check_ids(ids: Iterable[str], known: Collection[str], where: str) -> None:
+    for name in sorted(ids):
+        if name not in known:
+            raise ConfigError(f"{name} is not in {FOLDS}", where=where)
 
 
 def giving_away(
@@ -279,7 +284,7 @@ def _leaks(published: Published, one_run: Mapping[Point, Point]) -> list[Leak]:
         for place in points(fact):
             at = one_run.get(place, place)
             touching[at].add(name)
-            if "/" in fact.metric or not (isinstance(fact, Relation) or fact.is_bound):
+            if "/" in fact.metric or not (fact.formula or fact.is_bound):
                 giving[at].add(name)
     reasons = {frozenset(ids): _words(at) for at, ids in touching.items()}
     leaks = [Leak(ids, RULES[0], why) for ids, why in reasons.items()]
@@ -288,14 +293,14 @@ def _leaks(published: Published, one_run: Mapping[Point, Point]) -> list[Leak]:
     return [leak for leak in leaks if not any(leak.ids < other.ids for other in leaks)]
 
 
-def points(fact: Measurement | Relation) -> Iterator[Point]:
+def points(fact: Fact) -> Iterator[Point]:
     """Yield the runs and metrics that a number says something about, paper first."""
     metric = SAME_AS.get(fact.metric, fact.metric)
-    if isinstance(fact, Relation) and fact.formula in SPREADS:  # says nothing of the level
+    if fact.formula in SPREADS:  # says nothing of the level
         metric = f"{fact.formula} of {metric}"
-    for side in _sides(fact):
-        for config in single(side) if "device" in side else ():
-            yield point(fact.paper, config, metric)
+    for run in fact.runs:
+        if "device" in run:
+            yield point(fact.paper, run, metric)
 
 
 def point(paper: str, config: Config, metric: str) -> Point:
@@ -320,10 +325,6 @@ def components_of(at: Point) -> set[Point]:
             for part in parts
         )
     )
-
-
-def _sides(fact: Measurement | Relation) -> tuple[Config, ...]:
-    return fact.sides if isinstance(fact, Relation) else (fact.config,)
 
 
 def _identities(giving: dict[Point, set[str]]) -> Iterator[tuple[set[str], str]]:

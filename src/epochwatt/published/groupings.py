@@ -13,36 +13,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from epochwatt.published.folds import Fold, giving_away, judged, load_leaks
-from epochwatt.published.numbers import PAPERS, Config, Measurement, Published, Relation, single
-
-Fact = Measurement | Relation
+from epochwatt.published.numbers import PAPERS, Config, Fact, Published
 
 IDLE = "idle"  # in place of a network
 
 
-def _section(fact: Fact) -> set[str]:
-    return {".".join(fact.section.split(".")[:2])}
-
-
-def _boards(fact: Fact) -> set[str]:
-    return {run["device"] for run in _runs(fact) if "device" in run}
-
-
-def _networks(fact: Fact) -> set[str]:
-    return {run.get("model", IDLE) for run in _runs(fact)}
-
-
-def _boards_and_networks(fact: Fact) -> set[str]:
-    runs = [run for run in _runs(fact) if "device" in run]
-    return {f"{run['device']} {run.get('model', IDLE)}" for run in runs}
+def _runs(fact: Fact) -> list[Config]:
+    """Return the runs and idle boards that a number speaks of."""
+    return [run for run in fact.runs if "device" in run or "model" in run]
 
 
 # name of a grouping -> what a number belongs to
 GROUPINGS: dict[str, Callable[[Fact], set[str]]] = {
-    "section": _section,
-    "board": _boards,
-    "network": _networks,
-    "board_network": _boards_and_networks,
+    "section": lambda fact: {".".join(fact.section.split(".")[:2])},
+    "board": lambda fact: {run["device"] for run in _runs(fact) if "device" in run},
+    "network": lambda fact: {run.get("model", IDLE) for run in _runs(fact)},
+    "board_network": lambda fact: {
+        f"{run['device']} {run.get('model', IDLE)}" for run in _runs(fact) if "device" in run
+    },
 }
 
 
@@ -81,10 +69,3 @@ def groupings(published: Published, folder: Path) -> dict[str, dict[str, Fold]]:
 def fold_of(folds: Mapping[str, Fold]) -> dict[str, str]:
     """Return the name of its fold by published id."""
     return {id_: name for name, fold in folds.items() for id_ in fold.ids}
-
-
-def _runs(fact: Fact) -> list[Config]:
-    """Return the runs and idle boards that a number speaks of."""
-    sides = fact.sides if isinstance(fact, Relation) else (fact.config,)
-    runs = [config for side in sides for config in single(side)]
-    return [run for run in runs if "device" in run or "model" in run]

@@ -32,20 +32,15 @@ def writing(what: str, path: str, lost: str = "") -> Iterator[None]:
     Parameters
     ----------
     what, path : what is written, and where
-    lost : what does not count then, as the end of a sentence; empty: it is just written again
+    lost : what does not count then, as part of a sentence; empty: it is just written again
     """
     try:
         yield
     except OSError as error:
+        reason = "cannot write {}: {}".format(what, error.strerror or error)
         advice = _ADVICE.get(error.errno or 0, "mend that")
         raise RecordWriteError(
-            "cannot write {} at {}: {}. {}, then start again{}.".format(
-                what,
-                path,
-                error.strerror or error,
-                advice[:1].upper() + advice[1:],
-                "; " + lost if lost else "",
-            )
+            reason + ("; " + lost if lost else ""), where=path, do=advice + ", then start again"
         ) from error
 
 

@@ -8,6 +8,7 @@ from typing import Any, Dict
 
 from epochwatt import fields
 from epochwatt.records.shapes import (
+    AMOUNT,
     ANY_KEY,
     COUNT,
     NUMBER,
@@ -49,38 +50,53 @@ FACTORS["power_mode_settings?"] = {ANY_KEY: (NUMBER, TEXT)}
 
 EVENTS = {"before": {ANY_KEY: NUMBER}, "after": {ANY_KEY: NUMBER}}
 
-# What becomes a column of epochs.csv as it stands, then what columns are made of.
-RECORD: Dict[str, Any] = {
-    f.name + "?": (_OF_KIND[f.kind], None) for f in fields.RUN_EPOCH_COLUMNS if f.name != "flags"
+# Without these a record cannot be read at all.
+_REQUIRED: Dict[str, Any] = {
+    "run": WORD,
+    "epoch": COUNT,
+    "protocol": WHOLE,
+    "t_start_mono_s": INSTANT,
+    "t_end_mono_s": INSTANT,
+    "t_start_unix_s": INSTANT,
+    "t_end_unix_s": INSTANT,
+    "e2e_s": DURATION,
+    "wait_s": AMOUNT,
+    "copy_s": AMOUNT,
+    "compute_s": AMOUNT,
+    "fetch_s": AMOUNT,
+    "preprocess_s": AMOUNT,
+    "factors": FACTORS,
+    "n_minibatches": COUNT,
+    "n_samples": (WHOLE, None),
+    "loss": (NUMBER, None),
+    "timing_method": (WORD, None),
+    "cold_process": (TRUTH, None),
+    "flags": [WORD],
+    "machine": OBJECT,
+    "software": OBJECT,
+    "measurement_id": TEXT,
+    "boot_id": TEXT,
+    "minibatches_sha256": TEXT,
 }
+_CACHE = {
+    "before_pct?": (None, NUMBER),
+    "after_pct?": (None, NUMBER),
+    "action?": (None, TEXT),
+    "in_memory?": (None, TRUTH),
+}
+
+# Also what becomes a column of epochs.csv as it stands, and what columns are made of.
+RECORD: Dict[str, Any] = {
+    f.name + "?": (_OF_KIND[f.kind], None)
+    for f in fields.RUN_EPOCH_COLUMNS
+    if f.name not in _REQUIRED
+}
+RECORD.update(_REQUIRED)
 RECORD.update(
     {
-        "run": WORD,
-        "epoch": COUNT,
-        "t_start_mono_s": INSTANT,
-        "t_end_mono_s": INSTANT,
-        "t_start_unix_s": INSTANT,
-        "t_end_unix_s": INSTANT,
-        "e2e_s": DURATION,
-        "factors": FACTORS,
-        "n_minibatches": COUNT,
-        "flags": [WORD],
-        "machine": OBJECT,
-        "software": OBJECT,
-        "measurement_id": TEXT,
-        "boot_id": TEXT,
-        "minibatches_sha256": TEXT,
         "unknown?": [WORD],
         "tail_s?": NUMBER,
-        "cache?": (
-            None,
-            {
-                "before_pct?": (None, NUMBER),
-                "after_pct?": (None, NUMBER),
-                "action?": (None, TEXT),
-                "in_memory?": (None, TRUTH),
-            },
-        ),
+        "cache?": (None, _CACHE),
         "board?": (None, _BOARD),
         "events?": EVENTS,
     }

@@ -39,30 +39,6 @@ OLD_CHECKPOINT = "checkpoint.pt"  # torch's own form, written before there was t
 TELEMETRY = "telemetry.json"
 ATTEMPT = "attempt.json"
 
-# A record must hold these to be read at all; the rest is informative.
-_NUMBERS = [
-    "t_start_mono_s",
-    "t_end_mono_s",
-    "t_start_unix_s",
-    "t_end_unix_s",
-    "e2e_s",
-    "wait_s",
-    "copy_s",
-    "compute_s",
-    "fetch_s",
-    "preprocess_s",
-]
-_KEYS = [*_NUMBERS, "run", "epoch", "protocol", "factors", "n_minibatches", "n_samples", "loss"] + [
-    "timing_method",
-    "cold_process",
-    "flags",
-    "machine",
-    "software",
-    "measurement_id",
-    "boot_id",
-    "minibatches_sha256",
-]
-
 EpochRecord = NamedTuple(
     "EpochRecord",
     [
@@ -194,10 +170,13 @@ class RunFolder:
         try:
             return self._read(self.epoch_path(epoch), epoch)
         except RecordError as error:
+            again = "to measure the epoch again: epochwatt discard {} {}".format(self.run, epoch)
             raise type(error)(
-                "{}. To measure the epoch again: epochwatt discard {} {}".format(
-                    error, self.run, epoch
-                )
+                error.problem,
+                where=error.where,
+                found=error.found,
+                allowed=error.allowed,
+                do="{}; or {}".format(error.do, again) if error.do else again,
             ) from error
 
     def verify(self, epoch: int) -> EpochRecord:
@@ -303,18 +282,6 @@ def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
             allowed=fields.READABLE_SCHEMAS,
             do="read it with the version of epochwatt that wrote it",
         )
-    missing = [key for key in _KEYS if key not in meta]
-    if missing:
-        raise RecordError("{} lacks {}".format(path, ", ".join(missing)))
-    if meta["run"] != run or meta["epoch"] != epoch:
-        raise RecordError(
-            "{} says it is epoch {} of {}; was the folder renamed by hand?".format(
-                path, meta["epoch"], meta["run"]
-            )
-        )
-    odd = [k for k in _NUMBERS if not isinstance(meta[k], (int, float)) or not meta[k] >= 0]
-    if odd:
-        raise RecordError("{}: {} must be a number >= 0".format(path, ", ".join(odd)))
     wrong = shapes.problem(meta, record_shapes.RECORD)
     if wrong is None and meta.get("board") and "events" not in meta:
         wrong = "events is missing"
@@ -322,6 +289,12 @@ def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
         wrong = "its stamps lie more than {:.0f} s apart".format(record_shapes.LONGEST_S)
     if wrong is not None:
         raise RecordError("{} cannot be read: {}".format(path, wrong))
+    if meta["run"] != run or meta["epoch"] != epoch:
+        raise RecordError(
+            "{} says it is epoch {} of {}; was the folder renamed by hand?".format(
+                path, meta["epoch"], meta["run"]
+            )
+        )
 
 
 def check_minibatches(minibatch_s: np.ndarray, meta: Dict[str, Any], path: str) -> None:

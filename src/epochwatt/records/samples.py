@@ -6,7 +6,6 @@ on the wall clock. The others are the source's own, with their units in the head
 """
 
 import os
-import re
 import warnings
 from typing import TYPE_CHECKING, BinaryIO, Dict, Iterator, List, Optional, Sequence
 
@@ -19,18 +18,11 @@ if TYPE_CHECKING:  # the sampler writes and never needs it: 0.1 s and 20 MB
 STAMPS = ("t_mono_s", "t_unix_s")
 # Limits of reading: a file as large as any sampler writes (400,000 rows of 100 cells), in pieces.
 MAX_BYTES, MAX_HEADER, BLOCK_BYTES = 2**29, 2**16, 2**22
-_FILE = re.compile(r"samples-([a-z0-9-]+)\.csv$")
 
 
 def samples_path(folder: str, source: str) -> str:
     """Return the sample file of a source."""
     return os.path.join(folder, "samples-{}.csv".format(source))
-
-
-def sources_in(folder: str) -> List[str]:
-    """Return the sources that have a sample file in the folder, sorted."""
-    matches = (_FILE.match(name) for name in os.listdir(folder))
-    return sorted(match.group(1) for match in matches if match)
 
 
 def row_format(columns: Sequence[str]) -> str:

@@ -14,13 +14,12 @@ import signal
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from epochwatt.telemetry import process, which_gpu
 from epochwatt.telemetry.discover import POWER, sources
 from epochwatt.telemetry.sampler import Clock, Recorder, Superseded
 from epochwatt.telemetry.source import READ_ERRORS, Source
-from epochwatt.telemetry.synthetic import SyntheticSource
 
 HANG_S, WATCH_S = 2.0, 5.0  # a reading that takes longer; how often is looked for one
 CHECK_S = 1.0  # a parent that died is noticed within twice that time, whatever else fails
@@ -37,30 +36,32 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--root", default="/", help="/, or the folder of a fake board")
     parser.add_argument("--power", choices=POWER, default="none", help="power source of a board")
     parser.add_argument("--gpu", default=which_gpu.ANY, help="UUID of the GPU that trains, or none")
-    parser.add_argument(
-        "--synthetic",
-        action="append",
-        default=[],
-        help="one more source, made up: arguments of SyntheticSource as JSON (for tests)",
-    )
     return parser
 
 
-def main(argv: Optional[List[str]] = None) -> int:
-    """Serve until `quit`, the end of stdin or the death of the parent."""
+def main(
+    argv: Optional[List[str]] = None, more: Sequence[Source] = (), wall: Clock = time.time
+) -> int:
+    """Serve until `quit`, the end of stdin or the death of the parent.
+
+    Parameters
+    ----------
+    argv : the command line
+    more : sources that are read besides those of this machine
+    wall : the wall clock, s
+    """
     arguments = _parser().parse_args(argv)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's affair
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
-    made_up = [SyntheticSource(**json.loads(text)) for text in arguments.synthetic]
     # what a library prints must not be taken for an answer
     answers = os.dup(1)
     os.dup2(2, 1)
     refused: Dict[str, str] = {}
-    real: List[Source] = sources(
+    usable = sources(
         arguments.pid, arguments.data, arguments.root, arguments.power, arguments.gpu, refused
     )
-    wall: Clock = next((s.unix_s for s in made_up if s.spoils_the_clock), time.time)
-    recorder = Recorder(real + list(made_up), arguments.seed, wall=wall)
+    usable += more
+    recorder = Recorder(usable, arguments.seed, wall=wall)
     process.die_with_parent()
     process.wake_exactly()
     gc.disable()  # the loop makes no cycles, and a collection would delay a reading
@@ -69,8 +70,8 @@ def main(argv: Optional[List[str]] = None) -> int:
         os.write(answers, json.dumps(message, allow_nan=False).encode("ascii") + b"\n")
 
     try:
-        named = {s.name: s.scope for s in real + list(made_up)}
-        answer({"ok": True, "sources": named, "refused": refused})
+        scopes = {source.name: source.scope for source in usable}
+        answer({"ok": True, "sources": scopes, "refused": refused})
         in_turns(recorder, lambda: serve(recorder, 0, answer, arguments.parent))
     except BrokenPipeError:
         pass  # nobody is left to hear it

@@ -9,7 +9,7 @@ Sources: paths as in `device/board_files.py`; jetson_clocks as quoted in rbonghi
 
 import glob
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from epochwatt.device import alarms, board_files
 from epochwatt.device.kinds import EMC_CLOCK_FILES
@@ -30,8 +30,6 @@ _EMC_LOADS = (  # kHz of the memory's clock that were of use
     "sys/kernel/debug/cactmon/mc_all",
 )
 _FANS = ("sys/devices/pwm-fan/cur_pwm", "sys/class/hwmon/hwmon*/pwm1")  # 0 to 255
-
-Reader = NamedTuple("Reader", [("path", str), ("handle", Handle)])
 
 
 class BoardSource(Source):
@@ -59,8 +57,8 @@ class BoardSource(Source):
         self._throttles = _throttles(root)
         self._zones = _zones(root)
         single = [self._gpu_clock, self._gpu_load, self._emc_clock, self._emc_load, self._fan]
-        several = [reader for _, reader in self._throttles + self._zones]
-        self._handles = [None if r is None else r.handle for r in single + several]
+        several = [handle for _, handle in self._throttles + self._zones]
+        self._handles = single + several
         self.columns = (
             "gpu_mhz",
             "gpu_util_pct",
@@ -70,16 +68,12 @@ class BoardSource(Source):
             "throttle_state",
         ) + column_names("temp", [name for name, _ in self._zones], "c")
 
-    def read(self) -> List[float]:
-        """Return one value per column, NaN for what cannot be read."""
-        return self.values(self.take())
-
     def take(self) -> List[bytes]:
         """Return what each file holds."""
         return contents(self._handles)
 
     def values(self, taken: List[bytes]) -> List[float]:
-        """Return what `read` does, of what the files held."""
+        """Return one value per column, NaN for what cannot be read."""
         gpu_hz, gpu_load, emc_hz, emc_load_khz, fan, *others = map(number, taken)
         emc_khz = emc_hz / 1e3
         states = [state for state in others[: len(self._throttles)] if state == state]
@@ -107,7 +101,7 @@ class BoardSource(Source):
                 "fan_pct": _path(self._fan),
             },
             "throttle_state": [kind for kind, _ in self._throttles],
-            "thermal_zones": [reader.path for _, reader in self._zones],
+            "thermal_zones": [handle.path for _, handle in self._zones],
         }
 
     def close(self) -> None:
@@ -117,17 +111,14 @@ class BoardSource(Source):
                 handle.close()
 
 
-def _first(paths: List[str]) -> Optional[Reader]:
+def _first(paths: List[str]) -> Optional[Handle]:
     """Return the first file that can be read, open."""
-    for path in paths:
-        handle = readable(path, 64)
-        if handle is not None:
-            return Reader(path, handle)
-    return None
+    handles = (readable(path, 64) for path in paths)
+    return next((handle for handle in handles if handle is not None), None)
 
 
-def _path(reader: Optional[Reader]) -> Optional[str]:
-    return None if reader is None else reader.path
+def _path(handle: Optional[Handle]) -> Optional[str]:
+    return None if handle is None else handle.path
 
 
 def _fans(root: str) -> List[str]:
@@ -139,21 +130,21 @@ def _fans(root: str) -> List[str]:
     return glob.glob(board_fan) + sorted(named)
 
 
-def _throttles(root: str) -> List[Tuple[str, Reader]]:
+def _throttles(root: str) -> List[Tuple[str, Handle]]:
     """Return type and open state of each cooling device that makes the board slower."""
     devices = []
-    for folder in sorted(
-        glob.glob(os.path.join(glob.escape(root), "sys/class/thermal/cooling_device*"))
-    ):
+    pattern = os.path.join(glob.escape(root), "sys/class/thermal/cooling_device*")
+    for folder in sorted(glob.glob(pattern)):
         kind = text(os.path.join(folder, "type"))
-        if alarms.slows_down(kind):
-            reader = _first([os.path.join(folder, "cur_state")])
-            if reader is not None:
-                devices.append((kind, reader))
+        handle = (
+            readable(os.path.join(folder, "cur_state"), 64) if alarms.slows_down(kind) else None
+        )
+        if handle is not None:
+            devices.append((kind, handle))
     return devices
 
 
-def _zones(root: str) -> List[Tuple[str, Reader]]:
+def _zones(root: str) -> List[Tuple[str, Handle]]:
     """Return name and open file of each thermal zone; zones that are off now may come back."""
     zones = []
     for n in range(MAX_ZONES):
@@ -163,7 +154,7 @@ def _zones(root: str) -> List[Tuple[str, Reader]]:
         if not name or not os.path.exists(path):
             continue
         try:
-            zones.append((name, Reader(path, Handle(path, 64))))
+            zones.append((name, Handle(path, 64)))
         except OSError:
             continue
     return zones

@@ -7,11 +7,11 @@ import select
 import subprocess
 import sys
 import time
-from types import TracebackType
-from typing import Any, Dict, Optional, Sequence, Type
+from typing import Any, Dict, Optional, Sequence
 
 import epochwatt
-from epochwatt.records import files
+from epochwatt.records import files, shapes
+from epochwatt.records.shapes import ANY, ANY_KEY, OBJECT, TEXT, Kind
 from epochwatt.telemetry import which_gpu
 from epochwatt.telemetry.sampler import SCHEMA_VERSION, STATISTICS
 
@@ -20,7 +20,18 @@ log = logging.getLogger(__name__)
 START_S = 30.0  # to be ready; normally 0.2
 TIMEOUT_S = 60.0  # for each answer: to bring the rows to a busy memory card takes its time
 QUIT_S = 2.0  # to end by itself, and again when it is killed
+PROGRAM = ("-m", "epochwatt.telemetry")
 ODD_CHARS = 120  # of an answer that nobody understands, in the log
+
+# Answers of the process.
+_DONE = {
+    "ok": Kind("true", lambda value: value is True),
+    "sources?": OBJECT,
+    "refused?": OBJECT,
+}
+_REFUSED = {"ok": Kind("false", lambda value: value is False), "error": TEXT}
+_SOURCE = {"scope": ANY, "step_mean_s": ANY}
+_ENDED = {"statistics": {"lost": ANY, "sources": {ANY_KEY: _SOURCE}}}
 
 
 class Sampler:
@@ -48,11 +59,11 @@ class Sampler:
         pid: int,
         data_path: str,
         seed: int,
-        synthetic: Sequence[Dict[str, Any]] = (),
         timeout_s: float = TIMEOUT_S,
         root: str = "/",
         power: str = "none",
         gpu: str = which_gpu.ANY,
+        program: Sequence[str] = PROGRAM,
     ) -> "Sampler":
         """Start the process and wait until it is ready.
 
@@ -61,18 +72,16 @@ class Sampler:
         pid : the trainer; its process tree is counted separately
         data_path : any path on the file system that holds the data set
         seed : of the sampling instants
-        synthetic : arguments of a `SyntheticSource` each, for tests and benchmarks
         timeout_s : for each answer to a command, s
         root : `/`, or the folder of a fake board
         power : which of a board's power sources is asked for: `discover.POWER`
         gpu : which GPU of a host trains: `which_gpu.choose`
+        program : what the interpreter runs, for tests and benchmarks
         """
         sampler = cls(timeout_s)
-        words = [sys.executable, "-m", "epochwatt.telemetry", "--parent", str(os.getpid())]
+        words = [sys.executable, *program, "--parent", str(os.getpid())]
         words += ["--pid", str(pid), "--data", str(data_path), "--seed", str(seed)]
         words += ["--root", root, "--power", power, "--gpu", gpu]
-        for arguments in synthetic:
-            words += ["--synthetic", json.dumps(arguments)]
         package = os.path.dirname(os.path.dirname(os.path.abspath(epochwatt.__file__)))
         paths = [package, os.environ.get("PYTHONPATH", "")]
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, paths)))
@@ -90,8 +99,8 @@ class Sampler:
             sampler._lose("it cannot be started: {}".format(error))
             return sampler
         answer = sampler._answer(START_S) or {}
-        sampler.sources = _told(answer, "sources")
-        sampler.refused = _told(answer, "refused")
+        sampler.sources = answer.get("sources", {})
+        sampler.refused = answer.get("refused", {})
         return sampler
 
     @property
@@ -113,7 +122,7 @@ class Sampler:
         if answer is not None and not answer["ok"]:
             self._miss(answer["error"])
         elif answer is not None:
-            if _are_statistics(answer.get("statistics")):
+            if shapes.problem(answer, _ENDED) is None:
                 return dict(answer["statistics"])
             self._lose("it answers nonsense: {!r}".format(answer)[:ODD_CHARS])
         return self._nothing()
@@ -166,11 +175,7 @@ class Sampler:
             answer = json.loads(line.decode("utf-8"))
         except (ValueError, RecursionError):
             answer = None
-        is_answer = isinstance(answer, dict) and (
-            answer.get("ok") is True
-            or (answer.get("ok") is False and isinstance(answer.get("error"), str))
-        )
-        if not is_answer:
+        if shapes.problem(answer, (_DONE, _REFUSED)) is not None:
             self._lose("it answers nonsense: {!r}".format(line)[:ODD_CHARS])
             return None
         return dict(answer)
@@ -207,12 +212,7 @@ class Sampler:
     def __enter__(self) -> "Sampler":
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.stop()
 
 
@@ -230,22 +230,3 @@ def _end(process: "subprocess.Popen") -> None:
         except subprocess.TimeoutExpired:
             process.kill()
     log.warning("the sampler cannot be killed: a reading hangs in the kernel (pid %d)", process.pid)
-
-
-def _told(answer: Dict[str, Any], name: str) -> Dict[str, Any]:
-    """Return what an answer has under a name; nothing where it is of another shape."""
-    value = answer.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _are_statistics(answer: Any) -> bool:
-    """Say whether an answer holds what the trainer wants to know of each source."""
-    sources = answer.get("sources") if isinstance(answer, dict) else None
-    return (
-        isinstance(sources, dict)
-        and "lost" in answer
-        and all(
-            isinstance(statistics, dict) and {"scope", "step_mean_s"} <= set(statistics)
-            for statistics in sources.values()
-        )
-    )

@@ -86,16 +86,12 @@ class HostSource(Source):
         """Forget the counters: the time between two windows belongs to neither."""
         self._before = None
 
-    def read(self) -> List[float]:
-        """Return the rates since the row before and what is used now; raises OSError."""
-        return self.values(self.take())
-
     def take(self) -> Taken:
         """Return what each file holds; raises OSError."""
         return self._clock(), self._stat.read(), self._tree.take(), contents(self._few)
 
     def values(self, taken: Taken) -> List[float]:
-        """Return what `read` does, of what the files held; readings come in order."""
+        """Return the rates since the row before and what is used now; readings come in order."""
         t_s, stat, processes, (disk, meminfo, *others) = taken
         counters = _counters(stat, disk) + list(added(processes))
         values = self._rates(t_s, counters)

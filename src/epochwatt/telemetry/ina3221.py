@@ -113,10 +113,6 @@ class Ina3221Source(Source):
         for channel in self._channels:
             channel.error = None
 
-    def read(self) -> List[float]:
-        """Return the power of each rail and of the module, W; raises OSError when none answers."""
-        return self.values(self.take())
-
     def take(self) -> List[bytes]:
         """Return what each file holds; nothing for both files of a rail that cannot be read."""
         pread = os.pread
@@ -126,7 +122,7 @@ class Ina3221Source(Source):
             return [text for channel in self._channels for text in channel.take()]
 
     def values(self, taken: List[bytes]) -> List[float]:
-        """Return what `read` does, of what the files held."""
+        """Return the power of each rail and of the module, W; raises OSError when none answers."""
         n = len(self._layout.files)
         watts = [c.watts(taken[k * n : k * n + n]) for k, c in enumerate(self._channels)]
         if all(value != value for value in watts):

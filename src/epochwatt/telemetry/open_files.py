@@ -15,10 +15,10 @@ class Handle:
     size : bytes that are read at most
     """
 
-    __slots__ = ("_fd", "_size")  # what lies close together is soon in the cache
+    __slots__ = ("_fd", "_size", "path")  # what lies close together is soon in the cache
 
     def __init__(self, path: str, size: int = 4096) -> None:
-        self._size = size
+        self.path, self._size = path, size
         self._fd = os.open(path, os.O_RDONLY)
 
     def read(self) -> bytes:

@@ -5,11 +5,10 @@ each kind, which rail feeds which and what the module's power is made of. A boar
 does not know gives no total, and the record says why.
 """
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from epochwatt.device.kinds import KINDS
 from epochwatt.telemetry.columns import column_names
-from epochwatt.telemetry.source import NAN
 
 TOTAL = "power_module_w"
 NOT_CONNECTED = "NC"  # the label of a channel that measures nothing
@@ -18,8 +17,6 @@ NOT_CONNECTED = "NC"  # the label of a channel that measures nothing
 # on 5 mOhm at 5 V), and the rails of a reading are not converted at one moment.
 NOISE_W, NOISE_SHARE = 0.2, 0.05
 BELOW_ZERO_W = 0.5  # three steps of the coarsest sensor seen, AGX Xavier's 0.155 W: an idle rail
-
-Total = NamedTuple("Total", [("power_w", float), ("rule", str), ("complaint", Optional[str])])
 
 
 def is_connected(label: str) -> bool:
@@ -112,26 +109,6 @@ class ModulePower:
         }
 
 
-def module_power(kind: str, watts: Mapping[str, float]) -> Total:
-    """Return the module's power out of one reading of its rails.
-
-    Parameters
-    ----------
-    kind : kind of board
-    watts : reading of each rail by its label, W; channels labelled NC are left out
-
-    Returns
-    -------
-    The power, W, NaN where there is none; the rule; what is wrong: why there is no total, or which
-    rail contradicts the one that feeds it; None when nothing is.
-    """
-    labels = [label for label in watts if is_connected(label)]
-    power = ModulePower(kind, labels)
-    row = power.row([watts[label] for label in labels])
-    power_w = row[-1] if power.total else NAN
-    return Total(power_w, power.rule, power.no_total or power.contradiction)
-
-
 def _reason(kind: str, labels: Tuple[str, ...]) -> Optional[str]:
     """Return why there can be no total; None when there can.
 
@@ -139,28 +116,20 @@ def _reason(kind: str, labels: Tuple[str, ...]) -> Optional[str]:
     missing from the sum, or one that is in it already. Below an input rail it changes nothing, for
     whatever it feeds, the input feeds it.
     """
-    board = KINDS.get(kind)
+    board, present = KINDS.get(kind), "; found: " + (", ".join(labels) or "none")
     if board is None:
-        listed = ", ".join(labels) or "none"
-        return "the rails of this board ({}) are not known; found: {}".format(
-            kind or "none", listed
-        )
+        return "the rails of this board ({}) are not known".format(kind or "none") + present
     if not board.total_rule:
-        return "which rails add up to the power of a {} is not known; found: {}".format(
-            board.title, ", ".join(labels) or "none"
-        )
+        return "which rails add up to the power of a {} is not known".format(board.title) + present
     roots = [rail.label for rail in board.rails if rail.parent is None]
-    missing = [label for label in roots if label not in labels]
+    missing = ", ".join(label for label in roots if label not in labels)
     if missing:
-        return "no reading of {}, which is a part of the {}'s total; found: {}".format(
-            ", ".join(missing), kind, ", ".join(labels) or "none"
-        )
-    twice = sorted({label for label in roots if labels.count(label) > 1})
+        return "no reading of {}, which is a part of the {}'s total".format(missing, kind) + present
+    twice = ", ".join(sorted({label for label in roots if labels.count(label) > 1}))
     if twice:
-        return "more than one channel is labelled {}".format(", ".join(twice))
-    strange = [label for label in labels if label not in {rail.label for rail in board.rails}]
+        return "more than one channel is labelled " + twice
+    in_table = {rail.label for rail in board.rails}
+    strange = ", ".join(label for label in labels if label not in in_table)
     if strange and len(roots) > 1:
-        return "the table of rails does not know {}: it may be a part of the sum or not".format(
-            ", ".join(strange)
-        )
+        return "the table of rails does not know {}: it may be a part of the sum".format(strange)
     return None

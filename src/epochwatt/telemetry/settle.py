@@ -7,11 +7,12 @@ epoch 0 of a run it may wait until temperature and power keep still.
 import logging
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Tuple
+from typing import Any, Callable, Deque, Dict, List, Tuple
 
 from epochwatt.device import board_files
 from epochwatt.telemetry.board import BoardSource
 from epochwatt.telemetry.ina3221 import Ina3221Source
+from epochwatt.telemetry.rails import TOTAL
 from epochwatt.telemetry.source import NAN, READ_ERRORS, Source
 
 log = logging.getLogger(__name__)
@@ -34,8 +35,12 @@ def settle(root: str, limits: Dict[str, Any]) -> Dict[str, Any]:
     dict : `steady`, `waited_s`, and the hottest sensor `temp_c` and the power `power_w` at the end;
         None where there is no such reading, which then counts as steady
     """
-    with _Readings(root) as readings:
-        return wait_until_steady(readings.read, limits, time.monotonic, time.sleep)
+    sources = _open(root)
+    try:
+        return wait_until_steady(lambda: _read(sources), limits, time.monotonic, time.sleep)
+    finally:
+        for source in sources:
+            source.close()
 
 
 def wait_until_steady(
@@ -80,42 +85,29 @@ def _change(values: Any) -> float:
     return max(readings) - min(readings) if readings else 0.0
 
 
-class _Readings:
-    """The two sources of a board for temperature and power."""
-
-    def __init__(self, root: str) -> None:
-        kind = board_files.board_kind(root)
-        self._board = _made(lambda: BoardSource(root))
-        self._power = _made(lambda: Ina3221Source(root, kind))
-
-    def read(self) -> Reading:
-        """Return the hottest sensor, C, and the module's power, W; NaN where it is not read."""
-        temps = [v for k, v in _read(self._board).items() if k.startswith("temp_") and v == v]
-        power = _read(self._power)
-        total = self._power.total if self._power is not None else None
-        return max(temps) if temps else NAN, power.get(total or "", NAN)
-
-    def __enter__(self) -> "_Readings":
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        for source in (self._board, self._power):
-            if source is not None:
-                source.close()
+def _open(root: str) -> List[Source]:
+    """Return the sources of temperature and power that the board has."""
+    kind = board_files.board_kind(root)
+    makers: List[Callable[[], Source]] = [
+        lambda: BoardSource(root),
+        lambda: Ina3221Source(root, kind),
+    ]
+    sources = []
+    for make in makers:
+        try:
+            sources.append(make())
+        except READ_ERRORS as error:
+            log.warning("not all sensors can be used to see whether the board is steady: %s", error)
+    return sources
 
 
-def _made(make: Callable[[], Source]) -> Any:
-    try:
-        return make()
-    except READ_ERRORS as error:
-        log.warning("not all sensors can be used to see whether the board is steady: %s", error)
-        return None
-
-
-def _read(source: Any) -> Dict[str, float]:
-    if source is None:
-        return {}
-    try:
-        return dict(zip(source.columns, source.read()))
-    except READ_ERRORS:
-        return {}
+def _read(sources: List[Source]) -> Reading:
+    """Return the hottest sensor, C, and the module's power, W; NaN where it is not read."""
+    values: Dict[str, float] = {}
+    for source in sources:
+        try:
+            values.update(zip(source.columns, source.read()))
+        except READ_ERRORS:
+            pass
+    temps = [v for column, v in values.items() if column.startswith("temp_") and v == v]
+    return max(temps, default=NAN), values.get(TOTAL, NAN)

@@ -14,6 +14,8 @@ READ_ERRORS = (OSError, ValueError, ArithmeticError, LookupError, TypeError, Att
 class Source:
     """A sensor, or a group of sensors that are read together.
 
+    A source defines `read`, or else `take` and `values`.
+
     Attributes
     ----------
     name : part of the file name of its samples: `[a-z0-9-]+`
@@ -34,17 +36,17 @@ class Source:
 
     def read(self) -> List[float]:
         """Return a new list: one value per column, NaN for none. `READ_ERRORS` count as a gap."""
-        raise NotImplementedError
+        return self.values(self.take())
 
     def take(self) -> Any:
-        """Do of a reading what cannot wait, for `values` to make its values of; fails as `read`.
+        """Do what cannot wait of a reading, and leave the rest to `values`; it fails as `read`.
 
         After a sleep the caches are cold, and whatever is done then costs several times as much.
         """
         return self.read()
 
     def values(self, taken: Any) -> List[float]:
-        """Return the values of what `take` gave; it may fail as `read` may."""
+        """Return the values of what `take` returned; it fails as `read`."""
         return list(taken)
 
     def settings(self) -> Dict[str, Any]:

@@ -54,13 +54,13 @@ class TegrastatsSource(Service):
         try:
             self._launch()
             first = parse_line(self._newest().decode("ascii", "replace"))
-            if "rails_mw" not in first:
+            if not first.rails_mw:
                 raise OSError("{} prints no power rails on this board".format(self._tool))
         except OSError:
             self.close()
             raise
-        self._labels = list(first["rails_mw"])
-        self._zones = [zone for zone in first.get("temps_c", {}) if zone_name(zone)]
+        self._labels = list(first.rails_mw)
+        self._zones = [zone for zone in first.temps_c if zone_name(zone)]
         self._power = ModulePower(kind, self._labels)
         self.total = self._power.total
         self.columns = (
@@ -183,16 +183,13 @@ class TegrastatsSource(Service):
 
     def values(self, taken: bytes) -> List[float]:
         """Return the values of a line."""
-        parsed = parse_line(taken.decode("ascii", "replace"))
-        rails, temps = parsed.get("rails_mw", {}), parsed.get("temps_c", {})
-        values = self._power.row([rails.get(label, NAN) / 1e3 for label in self._labels])
-        gpu, emc = parsed.get("gpu", {}), parsed.get("emc", {})
-        clocks = gpu.get("mhz") or [NAN]
-        values += [max(clocks), _or_nan(gpu.get("util_pct")), _or_nan(emc.get("mhz"))]
+        line = parse_line(taken.decode("ascii", "replace"))
+        watts = self._power.row([line.rails_mw.get(label, NAN) / 1e3 for label in self._labels])
         # a user who may not see the clock gets 0 %, whatever the load
-        values.append(NAN if emc.get("mhz") is None else _or_nan(emc.get("util_pct")))
-        values += [_or_nan(temps.get(zone)) for zone in self._zones]
-        return values
+        emc_pct = None if line.emc_mhz is None else line.emc_pct
+        others = [line.gpu_mhz, line.gpu_pct, line.emc_mhz, emc_pct]
+        others += [line.temps_c.get(zone) for zone in self._zones]
+        return watts + [NAN if value is None else float(value) for value in others]
 
     def _cpu_s(self) -> float:
         """Return the child's CPU time so far, s; NaN when it has ended."""
@@ -223,10 +220,6 @@ class TegrastatsSource(Service):
             child.kill()
             child.stdout.close()  # type: ignore[union-attr]
             child.wait()
-
-
-def _or_nan(value: Optional[float]) -> float:
-    return NAN if value is None else float(value)
 
 
 def _be_ordinary() -> None:

@@ -2,25 +2,14 @@
 
 import argparse
 import json
-import logging
-import re
 import sys
 from typing import List, Optional
 
 from epochwatt import fields
 from epochwatt.device.machine import open_machine
-from epochwatt.errors import EpochwattError, RebootNeeded
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.training.exit_status import exit_status
 from epochwatt.training.job import run_part
-from epochwatt.training.preparation import REBOOT_NEEDED
-
-_REFUSED = (
-    "error: {}: the machine does not give what a measurement needs: {}. Look at memory, disk and "
-    "limits (free, df, `ulimit -a`), then start again: finished epochs are kept"
-)
-_NO_MEMORY = re.compile(
-    "can't start new thread|could not create a primitive|out of memory|can't allocate memory"
-)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -41,40 +30,20 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Optional[List[str]] = None) -> int:
     """Run the command; return its exit status: 1 after an error, 4 when a restart is needed."""
     arguments = _parser().parse_args(argv)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
     folder = RunFolder(arguments.measured, arguments.run)
-    factors = fields.with_defaults(json.loads(arguments.factors))
-    try:
+
+    def measure() -> None:
         run_part(
             folder,
-            factors,
+            fields.with_defaults(json.loads(arguments.factors)),
             arguments.first,
             arguments.last,
             arguments.data_root,
             arguments.receipt,
             open_machine(json.loads(arguments.machine)),
         )
-    except RebootNeeded as error:
-        print("reboot needed: {}: {}".format(arguments.run, error), file=sys.stderr)
-        return REBOOT_NEEDED
-    except EpochwattError as error:
-        print("error: {}: {}".format(arguments.run, error), file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("ended by Ctrl-C: {}".format(arguments.run), file=sys.stderr)
-        return 130
-    except (OSError, MemoryError, RuntimeError) as error:
-        if not _is_refusal(error):
-            raise
-        message = "{}: {}".format(type(error).__name__, " ".join(str(error).split()))
-        print(_REFUSED.format(arguments.run, message), file=sys.stderr)
-        return 1
-    return 0
 
-
-def _is_refusal(error: Exception) -> bool:
-    """Return whether the machine refused something: memory, a thread, a file."""
-    return not isinstance(error, RuntimeError) or _NO_MEMORY.search(str(error)) is not None
+    return exit_status(arguments.run, measure)
 
 
 if __name__ == "__main__":

@@ -24,23 +24,25 @@ CIFAR_BATCHES = tuple("data_batch_{}".format(i) for i in range(1, 6))
 
 _FILE = {"bytes": COUNT, "sha256": TEXT}
 _MANIFEST = {"recipe": OBJECT, "files": {ANY_KEY: _FILE}, "n_samples": COUNT}
-_MEND = "Remove the folder and start again: it is then made anew"
+_REMAKE = "remove the folder and start again; the data set is then made anew"
 
 
 def read_manifest(folder: str, recipe: Dict[str, Any]) -> Dict[str, Any]:
     """Read a data set's manifest and check that it was made by the recipe that the run names."""
     path = os.path.join(folder, MANIFEST)
     if not os.path.exists(path):
-        raise DataError("no data set at {}: {} is missing. {}".format(folder, MANIFEST, _MEND))
+        raise DataError(f"no data set: {MANIFEST} is missing", where=folder, do=_REMAKE)
     try:
         manifest: Dict[str, Any] = files.read_json(path, _MANIFEST)
     except RecordError as error:
-        raise DataError("{} is damaged ({}). {}".format(path, error, _MEND)) from error
+        raise DataError(f"damaged ({error})", where=path, do=_REMAKE) from error
     if manifest["recipe"] != recipe:
         raise DataError(
-            "the data set at {} was made by recipe {}, the run asks for {}. {}".format(
-                folder, manifest["recipe"], recipe, _MEND
-            )
+            "made by another recipe than the run asks for",
+            where=folder,
+            found=str(manifest["recipe"]),
+            allowed=str(recipe),
+            do=_REMAKE,
         )
     return manifest
 
@@ -50,15 +52,24 @@ def check_size(folder: str, name: str, manifest: Dict[str, Any]) -> None:
     path = os.path.join(folder, name)
     expected = manifest["files"].get(name)
     if expected is None:
-        raise DataError("{} does not list {}".format(os.path.join(folder, MANIFEST), name))
+        raise DataError(f"does not list {name}", where=os.path.join(folder, MANIFEST), do=_REMAKE)
     try:
         size = os.stat(path).st_size
     except OSError as error:
-        raise DataError("cannot read {}: {}. {}".format(path, error.strerror, _MEND)) from error
+        raise _unreadable(path, error) from error
     if size != expected["bytes"]:
         raise DataError(
-            "{} has {} bytes, the manifest says {}. {}".format(path, size, expected["bytes"], _MEND)
+            f"its size is not that in {MANIFEST}",
+            where=path,
+            found=f"{size} bytes",
+            allowed=f"{expected['bytes']} bytes",
+            do=_REMAKE,
         )
+
+
+def _unreadable(path: str, error: Exception) -> DataError:
+    reason = getattr(error, "strerror", None) or error
+    return DataError(f"cannot be read: {reason}", where=path, do=_REMAKE)
 
 
 def read_checked(folder: str, name: str, manifest: Dict[str, Any]) -> bytes:
@@ -69,58 +80,51 @@ def read_checked(folder: str, name: str, manifest: Dict[str, Any]) -> bytes:
         with open(path, "rb") as handle:
             content = handle.read()
     except OSError as error:
-        raise DataError("cannot read {}: {}. {}".format(path, error.strerror, _MEND)) from error
+        raise _unreadable(path, error) from error
     if hashlib.sha256(content).hexdigest() != manifest["files"][name]["sha256"]:
-        raise DataError("{} was altered: its SHA-256 differs. {}".format(path, _MEND))
+        raise DataError("was altered: its SHA-256 differs", where=path, do=_REMAKE)
     return content
 
 
-class MnistFiles:
-    """MNIST's training set as two IDX files, in memory after construction.
+class _InMemory:
+    """Images, uint8 (n, ...), and labels, (n,), that are read when the object is made.
 
-    As in the 2023 scripts the whole set is read when the object is made, before any timed epoch;
-    what remains to fetch is one 28x28 array out of memory.
+    As in the 2023 scripts, that is before any timed epoch; what remains to fetch is one array out
+    of memory.
     """
 
     in_memory = True  # so the page cache means nothing to an epoch
-
-    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
-        self.images = idx.decode(read_checked(folder, MNIST_IMAGES, manifest), MNIST_IMAGES)
-        self.labels = idx.decode(read_checked(folder, MNIST_LABELS, manifest), MNIST_LABELS)
-        if self.images.ndim != 3 or self.labels.shape != self.images.shape[:1]:
-            raise DataError(
-                "{}: images {} and labels {} do not fit each other".format(
-                    folder, self.images.shape, self.labels.shape
-                )
-            )
+    images: np.ndarray
+    labels: np.ndarray
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def read(self, index: int) -> Tuple[np.ndarray, int]:
-        """Return image (28, 28) uint8 and label of one sample."""
+        """Return image, uint8, and label of one sample."""
         return self.images[index].copy(), int(self.labels[index])
 
 
-class CifarBatches:
-    """CIFAR-10's training set as five python batches, in memory after construction.
+class MnistFiles(_InMemory):
+    """MNIST's training set as two IDX files; an image is (28, 28)."""
 
-    As in the 2023 scripts; what remains to fetch is one array out of memory.
-    """
+    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+        self.images = idx.decode(read_checked(folder, MNIST_IMAGES, manifest), MNIST_IMAGES)
+        self.labels = idx.decode(read_checked(folder, MNIST_LABELS, manifest), MNIST_LABELS)
+        shapes = self.images.shape, self.labels.shape
+        if self.images.ndim != 3 or shapes[1] != shapes[0][:1]:
+            raise DataError(
+                "images {} and labels {} do not fit each other".format(*shapes), where=folder
+            )
 
-    in_memory = True
+
+class CifarBatches(_InMemory):
+    """CIFAR-10's training set as five python batches; an image is (3, 32, 32)."""
 
     def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
         batches = [cifar.decode(read_checked(folder, n, manifest), n) for n in CIFAR_BATCHES]
         self.images = np.concatenate([images for images, _ in batches])
         self.labels = np.concatenate([labels for _, labels in batches])
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def read(self, index: int) -> Tuple[np.ndarray, int]:
-        """Return image (3, 32, 32) uint8 and label of one sample."""
-        return self.images[index].copy(), int(self.labels[index])
 
 
 class JpegTree:
@@ -157,7 +161,7 @@ class JpegTree:
                 image = self._open(handle)
                 image.load()
         except self._errors as error:
-            raise DataError("cannot read {}: {}. {}".format(path, error, _MEND)) from error
+            raise _unreadable(path, error) from error
         return (image if image.mode == "RGB" else image.convert("RGB")), self.labels[index]
 
 
@@ -204,8 +208,10 @@ def open_dataset(root: str, factors: Dict[str, Any]) -> Tuple[Any, Dict[str, Any
     reader = reader_of(factors["dataset"])(folder, manifest)
     if len(reader) != manifest["n_samples"]:
         raise DataError(
-            "{} holds {} samples, the manifest says {}. {}".format(
-                folder, len(reader), manifest["n_samples"], _MEND
-            )
+            f"its number of samples is not that in {MANIFEST}",
+            where=folder,
+            found=str(len(reader)),
+            allowed=str(manifest["n_samples"]),
+            do=_REMAKE,
         )
     return reader, manifest

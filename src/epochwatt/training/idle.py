@@ -16,10 +16,12 @@ from typing import Any, Dict, List, Optional
 from epochwatt import fields
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine, open_machine
-from epochwatt.errors import EpochwattError, RebootNeeded, TrainingError
+from epochwatt.errors import TrainingError
 from epochwatt.records import checksums, files
 from epochwatt.telemetry.client import Sampler
-from epochwatt.training.preparation import REBOOT_NEEDED, prepared
+from epochwatt.training.exit_status import exit_status
+from epochwatt.training.job import log_waiting
+from epochwatt.training.preparation import prepared
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +50,7 @@ def measure_idle(
     if os.path.isdir(folder):
         log.info("measured before; to repeat it: epochwatt discard %s", idle)
         return folder
-    with machine_lock().acquire({"idle": idle}, on_wait=_say_waiting):
+    with machine_lock().acquire({"idle": idle}, on_wait=log_waiting):
         if os.path.isdir(folder):  # another job measured it while we waited
             return folder
         attempt = folder + ".unfinished"
@@ -83,11 +85,11 @@ def _observed(machine: Machine, folder: str, seconds: float) -> Dict[str, Any]:
         end_s, after = time.perf_counter(), machine.events()
         statistics = sampler.end()
     if statistics["lost"]:
-        raise TrainingError("no telemetry: {}. Nothing was measured".format(statistics["reason"]))
+        raise TrainingError("no telemetry, so nothing was measured", found=statistics["reason"])
     if not any(source["scope"] for source in statistics["sources"].values()):
         raise TrainingError(
-            "this board reports no power, so there is no idle power to measure. `epochwatt doctor` "
-            "says why; `idle_s: 0` in config/devices/ leaves it out"
+            "this board reports no power, so there is no idle power to measure",
+            do="`epochwatt doctor` says why; `idle_s: 0` in config/devices/ leaves it out",
         )
     return {
         "t_start_mono_s": start_s,
@@ -95,10 +97,6 @@ def _observed(machine: Machine, folder: str, seconds: float) -> Dict[str, Any]:
         "t_start_unix_s": unix_s,
         "events": {"before": before, "after": after},
     }
-
-
-def _say_waiting(holder: str) -> None:
-    log.warning("another measurement runs on this machine (%s); waiting for it to end", holder)
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -111,8 +109,8 @@ def main(argv: Optional[List[str]] = None) -> int:
     parser.add_argument("--machine", required=True, help="what to know of the machine, as JSON")
     parser.add_argument("--receipt", required=True, help="file to write when it is measured")
     arguments = parser.parse_args(argv)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
-    try:
+
+    def measure() -> None:
         folder = measure_idle(
             open_machine(json.loads(arguments.machine)),
             arguments.idle,
@@ -124,20 +122,8 @@ def main(argv: Optional[List[str]] = None) -> int:
             record = os.path.join(folder, RECORD)
             receipt = {"idle": arguments.idle, "record_sha256": files.sha256_of(record)}
             files.write_json(arguments.receipt, receipt)
-    except RebootNeeded as error:
-        print("reboot needed: {}: {}".format(arguments.idle, error), file=sys.stderr)
-        return REBOOT_NEEDED
-    except EpochwattError as error:
-        print("error: {}: {}".format(arguments.idle, error), file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("ended by Ctrl-C: {}".format(arguments.idle), file=sys.stderr)
-        return 130
-    except (OSError, MemoryError) as error:  # a limit on files, memory or descriptors
-        message = "{}: {}; see `ulimit -a`".format(type(error).__name__, error)
-        print("error: {}: {}".format(arguments.idle, message), file=sys.stderr)
-        return 1
-    return 0
+
+    return exit_status(arguments.idle, measure)
 
 
 if __name__ == "__main__":

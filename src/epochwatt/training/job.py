@@ -37,7 +37,7 @@ def run_part(
     missing = [epoch for epoch in range(first, last + 1) if not _is_measured(folder, epoch)]
     if missing:
         holder = {"run": folder.run, "epoch": missing[0], "folder": os.path.abspath(folder.root)}
-        with machine_lock().acquire(holder, on_wait=_say_waiting):
+        with machine_lock().acquire(holder, on_wait=log_waiting):
             # a job whose workflow was killed may have gone on while we waited for it
             left = [epoch for epoch in missing if not _is_measured(folder, epoch)]
             _measure(folder, factors, left, data_root, machine)
@@ -58,8 +58,9 @@ def _measure(
             from epochwatt.training.session import Session
         except ImportError as error:
             raise TrainingError(
-                "{} cannot import what training needs ({}); name the interpreter that can under "
-                "`python:` in config/devices/".format(sys.executable, error)
+                "{} cannot import what training needs".format(sys.executable),
+                found=str(error),
+                do="name an interpreter that can under `python:` in config/devices/",
             ) from error
         session = Session(folder, factors, data_root, machine, conditions)
         with session:
@@ -89,5 +90,6 @@ def _is_measured(folder: RunFolder, epoch: int) -> bool:
     return True
 
 
-def _say_waiting(holder: str) -> None:
+def log_waiting(holder: str) -> None:
+    """Log that the machine's lock is held."""
     log.warning("another measurement runs on this machine (%s); waiting for it to end", holder)

@@ -108,6 +108,8 @@ def _check_temporary_folder() -> None:
     folder = tempfile.gettempdir()
     if len(os.fsencode(folder)) > LONGEST_FOLDER:
         raise TrainingError(
-            "the folder for temporary files is {}\n  loader workers put sockets there, so its path "
-            "has at most {} bytes: set TMPDIR to a shorter one".format(folder, LONGEST_FOLDER)
+            "the path of the folder for temporary files is too long for the sockets of workers",
+            found=folder,
+            allowed="at most {} bytes".format(LONGEST_FOLDER),
+            do="set TMPDIR to a shorter one",
         )

@@ -6,8 +6,7 @@ The loop does nothing for it: the thread looks at the timer's count every few se
 import sys
 import threading
 import time
-from types import TracebackType
-from typing import Any, Optional, Type
+from typing import Any
 
 FIRST_S, EVERY_S = 2.0, 15.0
 
@@ -59,11 +58,6 @@ class Progress:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._ended.set()
         self._thread.join()

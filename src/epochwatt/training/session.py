@@ -9,8 +9,7 @@ import os
 import time
 import uuid
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Type
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 import torch
@@ -129,12 +128,7 @@ class Session:
     def __enter__(self) -> "Session":
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.monitor.close()
 
     def _begin(self, epoch: int) -> Optional[Dict[str, Any]]:
@@ -283,8 +277,9 @@ def _explained(epoch: int) -> Iterator[None]:
         if "DataLoader worker" not in str(error):
             raise
         raise TrainingError(
-            "a loader worker died in epoch {}: {}. Nothing of this epoch counts; look for an "
-            "out-of-memory kill (dmesg), then start again".format(epoch, error)
+            "a loader worker died in epoch {}; nothing of this epoch counts".format(epoch),
+            found=str(error),
+            do="look for an out-of-memory kill (dmesg), then start again",
         ) from error
 
 

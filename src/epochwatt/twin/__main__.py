@@ -4,12 +4,16 @@ It runs by the hundred, so it imports no more than it needs: `epochwatt` itself 
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from epochwatt.errors import EpochwattError
-from epochwatt.twin.simulation.simulate_run import simulate_run
+from epochwatt import fields
+from epochwatt.errors import ConfigError, EpochwattError
+from epochwatt.twin.inputs.twin import load_twin
+from epochwatt.twin.simulation.records import write_run
+from epochwatt.twin.simulation.run import simulate
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -27,20 +31,22 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _simulate(job: argparse.Namespace) -> None:
+    try:
+        factors = fields.with_defaults(json.loads(job.factors))
+    except ValueError as error:
+        allowed = "a run's factors, as JSON"
+        raise ConfigError(str(error), where="--factors", allowed=allowed) from None
+    twin = load_twin(job.config, {factors["model"]: job.workload})
+    epochs = simulate(factors, job.epochs, twin)
+    write_run(job.run, job.output, factors, epochs, json.loads(job.flag_effects), job.tables)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Simulate a run; return the exit status, 1 after an error that was explained."""
-    words = _parser().parse_args(arguments)
+    job = _parser().parse_args(arguments)
     try:
-        simulate_run(
-            words.run,
-            words.factors,
-            words.epochs,
-            words.config,
-            words.workload,
-            words.flag_effects,
-            words.output,
-            words.tables,
-        )
+        _simulate(job)
     except (EpochwattError, OSError, MemoryError) as error:
         print(f"error: {str(error) or 'out of memory'}", file=sys.stderr)
         return 1

@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from published_table import PublishedTable
 
 from epochwatt import fields
 from epochwatt.claims import expression
 from epochwatt.claims.evaluate import TAKEAWAYS, evaluate, load_claims, namespace
-from epochwatt.claims.number_sources import EpochTable, PublishedTable
+from epochwatt.claims.number_sources import EpochTable
 from epochwatt.errors import ConfigError
 from epochwatt.published.numbers import load_published
 from epochwatt.study.settings import load_settings

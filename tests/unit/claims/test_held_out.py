@@ -25,10 +25,11 @@ from epochwatt.epochs.collect import write_rows
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.settings import load_settings
 from epochwatt.twin.counting.count_workload import write_workload
-from epochwatt.twin.inputs.power_modes import load_modes
+from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.simulation.idle import idle_power_w
-from epochwatt.twin.simulation.simulate_run import simulate_run
+from epochwatt.twin.simulation.records import write_run
+from epochwatt.twin.simulation.run import simulate
 from epochwatt.twin.validation.refits import ALL, CLAIMS, FOLD, load_refits
 
 N_EPOCHS = 3  # of each run; claims about 15 h cannot be evaluated on them
@@ -56,13 +57,15 @@ def made(settings, claimed, root, tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     for model in claimed.models:
         write_workload({"model": model}, str(folder / f"{model}.json"))
-    effects = json.dumps(settings.flag_effects)
     for run in claimed.runs:
         counts = str(folder / f"{run.factors['model']}.json")
         (folder / "tables" / run.id).mkdir(parents=True)
         (folder / "records").mkdir(exist_ok=True)
-        where = (str(folder / "records" / run.id), str(folder / "tables" / run.id))
-        simulate_run(run.id, run.canonical, N_EPOCHS, root / "config/twin", counts, effects, *where)
+        records, tables = str(folder / "records" / run.id), str(folder / "tables" / run.id)
+        factors = fields.with_defaults(json.loads(run.canonical))
+        twin = load_twin(root / "config/twin", {factors["model"]: counts})
+        epochs = simulate(factors, N_EPOCHS, twin)
+        write_run(run.id, records, factors, epochs, settings.flag_effects, tables)
     return folder
 
 
@@ -73,15 +76,13 @@ def paths(claimed, made):
 
 @pytest.fixture(scope="module")
 def simulation(settings, claimed, paths, made, root):
-    works = {model: str(made / f"{model}.json") for model in claimed.models}
-    twin = load_twin(root / "config/twin", works)
+    twin = load_twin_with_modes([str(made / f"{model}.json") for model in claimed.models], root)
     idle = [
         {**each["place"], "power_scope": each["power_scope"], "power_w": idle_power_w(each, twin)}
         for each in simulated_idles(settings.idle_studies, settings.devices)
     ]
     folds, read = (load_refits(root / "config/twin", twin.parameters, [k]) for k in (FOLD, CLAIMS))
-    modes = load_modes(list(twin.boards), root)
-    return Simulation(read_rows(paths), idle, twin, modes, folds, read)
+    return Simulation(read_rows(paths), idle, twin, folds, read)
 
 
 @pytest.fixture(scope="module")

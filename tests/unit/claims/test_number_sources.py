@@ -1,15 +1,13 @@
-"""A metric of a run, of its epochs or as it is printed."""
+"""A metric of a run, from its epochs."""
 
 import csv
-from types import SimpleNamespace
 
 import pytest
 
 from epochwatt import fields
-from epochwatt.claims.number_sources import EpochTable, PublishedTable, read_rows
+from epochwatt.claims.number_sources import EpochTable, read_rows
 from epochwatt.claims.verdict import NotEvaluable, Percentage
 from epochwatt.errors import RecordError
-from epochwatt.published.numbers import Measurement
 
 
 @pytest.fixture
@@ -164,76 +162,6 @@ def test_rows_are_read_from_the_runs_epochs_csv(six, factors, tmp_path):
     assert len(rows) == 12
     assert (rows[0]["num_workers"], rows[0]["valid"], rows[0]["energy_wh"]) == (4, True, None)
     assert EpochTable(rows[:6]).number("e2e_s", factors(), "1+") == 30.0
-
-
-# --- printed values
-
-
-@pytest.fixture
-def printed():
-    """Return a function that makes a table of printed values: (id, value, what differs)."""
-
-    def make(*rows):
-        common = dict.fromkeys(Measurement.__dataclass_fields__, "")
-        config = {"device": "agx", "model": "lenet"}
-        return PublishedTable(
-            Measurement(
-                **{
-                    **{**common, "paper": "sigmetrics2023", "metric": "e2e_s", "value_hi": None},
-                    **{"qualifier": "exact", "id": name, "value": value},
-                    **{"config": {**DEFAULT, **config, **told.pop("config", {})}, **told},
-                }
-            )
-            for name, value, told in rows
-        )
-
-    return make
-
-
-DEFAULT = {
-    **{"storage": "ssd", "num_workers": 4, "batch_size": 16, "power_mode": "g", "dvfs": "off"},
-    **{"epoch": "1+", "cache": "kept", "scale": 1.0, "instance": "d1"},
-}
-
-
-def test_printed_value_of_a_run(printed, factors):
-    table = printed(("a", 3.0, {}), ("b", 4.0, {"config": {"num_workers": 0}}))
-    assert table.number("e2e_s", factors(), "1+") == 3.0
-    assert table.number("e2e_s", factors(w=0), "1+") == 4.0
-    assert table.inputs == {"a", "b"}
-    with pytest.raises(NotEvaluable, match=r"a printed e2e_s of run .* w=2 .*, epochs 1"):
-        table.number("e2e_s", factors(w=2), "1+")
-    with pytest.raises(NotEvaluable):
-        table.number("e2e_s", factors(), "0")
-
-
-def test_printed_value_of_several_settings_is_that_of_each(printed, factors):
-    table = printed(("a", 3.0, {"config": {"storage": ("ssd", "hdd")}}))
-    assert table.number("e2e_s", factors(storage="hdd"), "1+") == 3.0
-
-
-def test_exact_value_goes_before_a_rounded_one_and_a_bound(printed, factors):
-    rows = [("a", 9.0, {"qualifier": "less_than"}), ("b", 5.0, {"qualifier": "approx"})]
-    assert printed(*rows).number("e2e_s", factors(), "1+") == 5.0
-    assert printed(*rows, ("c", 5.1, {})).number("e2e_s", factors(), "1+") == 5.1
-
-
-def test_bound_stands_for_a_value_just_inside(printed, factors):
-    value = printed(("a", 6.0, {"qualifier": "less_than"})).number("e2e_s", factors(), "1+")
-    assert 5.99 < value < 6.0
-
-
-def test_single_epochs_idle_powers_predictions_and_stacks_are_not_printed(printed, factors):
-    table = printed()
-    asked = SimpleNamespace(f=factors())
-    for call in (
-        lambda: table.series("e2e_s", asked.f, 6),
-        lambda: table.idle_w(asked.f, "i", "module"),
-        lambda: table.predicted("time_mape_pct", "agx", "lenet", "a"),
-        lambda: table.stacks("sigmetrics2023", "agx"),
-    ):
-        with pytest.raises(NotEvaluable, match="printed"):
-            call()
 
 
 @pytest.mark.parametrize("row", ["many", "1,2,3"])

@@ -9,13 +9,13 @@ import threading
 from pathlib import Path
 
 import pytest
+from fake_board import make_board
 
 import epochwatt
 from epochwatt.device import jetson, page_cache
 from epochwatt.device.helper_file import helper_file
 from epochwatt.device.jetson import JetsonBoard, undisturbed
 from epochwatt.errors import BoardError, ConfigError, RebootNeeded
-from epochwatt.fakeboard.board import make_board
 
 CPU_KHZ = [115200, 1113600, 1190400, 2112000, 2265600]
 GPU_HZ = [114750000, 675750000, 905250000, 1377000000]

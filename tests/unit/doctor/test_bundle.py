@@ -5,6 +5,7 @@ import platform
 import tarfile
 
 import pytest
+from fake_board import make_board
 from fake_device import DEVICE, LIBRARIES
 
 from epochwatt.device.storage import medium_of
@@ -12,7 +13,6 @@ from epochwatt.doctor import bundle, disguise, examine
 from epochwatt.doctor.bundle import make_bundle
 from epochwatt.doctor.disguise import disguised, disguised_value, names_of
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.board import make_board
 
 TOP = "epochwatt-bundle/"
 

@@ -1,11 +1,11 @@
 """The self-test of the sensors, on what a sampler finding."""
 
 import pytest
+from fake_board import make_board
 from fake_device import DEVICE
 
 from epochwatt.doctor import sensors
 from epochwatt.doctor.subject import Recording, choose
-from epochwatt.fakeboard.board import make_board
 from epochwatt.records.samples import SampleWriter
 
 NOTHING = {"settings": {}, "scope": None, "total": None, "nan_cells": {}, "error": None}

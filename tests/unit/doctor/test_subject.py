@@ -5,11 +5,11 @@ import os
 import sys
 
 import pytest
+from fake_board import make_board
 from fake_device import DEVICE
 
 from epochwatt.doctor.subject import choose, cpu_s_of, libraries, recording, running
 from epochwatt.errors import EpochwattError
-from epochwatt.fakeboard.board import make_board
 
 
 @pytest.fixture

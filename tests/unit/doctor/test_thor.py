@@ -1,6 +1,7 @@
 """Jetson AGX Thor, a kind of which much is not known: what works, and what is said of the rest."""
 
 import pytest
+from fake_board import make_board
 from fake_device import DEVICE
 
 from epochwatt.device import board_files
@@ -9,7 +10,6 @@ from epochwatt.device.kinds import AGX_THOR
 from epochwatt.device.stock_modes import stock_conf
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor.subject import choose
-from epochwatt.fakeboard.board import make_board
 from epochwatt.telemetry.rails import ModulePower
 from epochwatt.telemetry.tegrastats_line import parse_line
 
@@ -61,7 +61,7 @@ def test_doctor_says_what_is_not_known(thor, checkout):
 
 
 def test_no_total_is_made_of_rails_whose_sum_no_source_states():
-    rails_mw = parse_line(LINE)["rails_mw"]
+    rails_mw = parse_line(LINE).rails_mw
     assert set(rails_mw) == {rail.label for rail in AGX_THOR.rails}
     power = ModulePower("agx_thor", list(rails_mw))
     assert power.total is None

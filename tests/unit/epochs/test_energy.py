@@ -12,15 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.epochs import windows
-from epochwatt.epochs.counter import counter_energy_j
+from epochwatt.epochs.counter import counted
 from epochwatt.epochs.energy import (
-    interval_energy_j,
-    mean_power_w,
     paper_energy_wh,
     paper_missing_pct,
-    stall_intervals,
     trapezoid,
 )
+from epochwatt.epochs.placement import stall_intervals
 from epochwatt.epochs.sensor import INSTANT, Sensor, rounding_of_sum_w
 from epochwatt.epochs.windows import window_mean, window_median
 from epochwatt.errors import RecordError
@@ -88,10 +86,9 @@ def test_no_reading_at_all_is_nothing_rather_than_zero():
         assert found.n_samples == 0
         assert found.flags == {"power_missing"}
         assert math.isnan(paper_energy_wh(t, power, 0.0, 3.0))
-        assert np.isnan(interval_energy_j(t, power, [0.0, 1.0], [1.0, 2.0])).all()
         assert math.isnan(window_mean(t, power, 0.0, 3.0))
         assert math.isnan(window_median(t, power, 0.0, 3.0))
-        assert math.isnan(counter_energy_j(t, power, 0.0, 3.0))
+        assert math.isnan(counted(t, power, 0.0, 3.0).energy_j)
 
 
 def test_a_reading_of_nan_is_bridged():
@@ -115,7 +112,6 @@ def test_a_reading_below_zero_is_none_and_flagged():
     assert "power_negative" not in trapezoid([0, 1, 2, 9], [1, 1, 1, -1], 0.0, 2.0).flags
     assert trapezoid([0, 1], [-1, -1], 0.0, 1.0).flags == {"power_missing", "power_negative"}
     assert paper_energy_wh([0, 1, 2], [10, -2, 10], 0.0, 2.0) * 3600 == pytest.approx(20.0)
-    assert interval_energy_j([0, 1, 2], [10, -2, 10], [0.0], [2.0]) == pytest.approx(20.0)
 
 
 def test_a_sensor_silent_between_the_bounds_is_a_gap():
@@ -146,7 +142,7 @@ def test_stamps_that_are_no_numbers_are_refused():
 
 @pytest.mark.parametrize("end_s", [1.0, 0.5, math.nan])
 def test_an_empty_window_is_refused(end_s):
-    for function in (trapezoid, paper_energy_wh, counter_energy_j, window_mean, window_median):
+    for function in (trapezoid, paper_energy_wh, counted, window_mean, window_median):
         with pytest.raises(RecordError, match="is empty"):
             function([0, 1, 2], [1, 1, 1], 1.0, end_s)
 
@@ -203,25 +199,10 @@ def test_paper_sum_of_one_reading_is_nothing_rather_than_zero():
 
 
 def test_counter_is_interpolated_at_the_bounds():
-    assert counter_energy_j([0, 1, 2, 3], [100, 110, 130, 160], 0.5, 2.5) == pytest.approx(40.0)
-    assert math.isnan(counter_energy_j([0, 1, 2, 3], [100, 110, 130, 160], 0.5, 3.5))
-    assert math.isnan(counter_energy_j([0, 1, 2, 3], [100, 110, 3, 9], 0.5, 2.5))  # it was reset
-    assert counter_energy_j([0, 1, 2, 3], [100, math.nan, 130, 160], 0, 3) == pytest.approx(60.0)
-
-
-def test_mean_power():
-    assert mean_power_w(60.0, 4.0) == 15.0
-
-
-def test_interval_energies_follow_the_lines_between_samples():
-    t, power = [0, 1, 2], [10, 20, 0]
-    found = interval_energy_j(t, power, [0, 0.5, 1.5, -1, 1.9, 1], [2, 1.5, 1.75, 0, 3, 1])
-    assert found == pytest.approx([25, 16.25, 1.875, 10, 0.1, 0], abs=1e-12)
-
-
-def test_an_interval_that_ends_before_it_begins_is_refused():
-    with pytest.raises(RecordError, match="are not intervals"):
-        interval_energy_j([0, 1], [1, 1], [0.0, 0.6], [0.5, 0.5])
+    assert counted([0, 1, 2, 3], [100, 110, 130, 160], 0.5, 2.5).energy_j == pytest.approx(40.0)
+    assert math.isnan(counted([0, 1, 2, 3], [100, 110, 130, 160], 0.5, 3.5).energy_j)
+    assert math.isnan(counted([0, 1, 2, 3], [100, 110, 3, 9], 0.5, 2.5).energy_j)  # it was reset
+    assert counted([0, 1, 2, 3], [100, math.nan, 130, 160], 0, 3).energy_j == pytest.approx(60.0)
 
 
 def test_stall_intervals_spread_overhead_evenly():
@@ -299,9 +280,6 @@ def test_constant_power_is_exact(sampled, window, level_w):
     assert found.error_pct > 0 or math.isnan(found.error_pct)  # an event may hide between readings
     assert window_mean(t, power, start, end) == pytest.approx(level_w)
     assert window_median(t, power, start, end) == pytest.approx(level_w)
-    assert interval_energy_j(t, power, [start], [end])[0] == close(
-        found.energy_j, power, end - start
-    )
 
 
 @given(samples(), bounds(), watts, st.floats(-10, 10, **finite))
@@ -323,14 +301,6 @@ def test_adjacent_windows_add_up(sampled, window):
     whole = trapezoid(t, power, a, c).energy_j
     parts = trapezoid(t, power, a, b).energy_j + trapezoid(t, power, b, c).energy_j
     assert parts == close(whole, power, c - a)
-
-
-@given(samples(), bounds(8))
-def test_intervals_and_what_is_between_them_are_the_whole(sampled, moments):
-    t, power = sampled
-    parts = interval_energy_j(t, power, moments[:-1], moments[1:])
-    whole = trapezoid(t, power, moments[0], moments[-1]).energy_j
-    assert parts.sum() == close(whole, power, moments[-1] - moments[0])
 
 
 @given(samples(), bounds(), st.integers(-(10**6), 10**6))

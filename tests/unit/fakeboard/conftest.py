@@ -1,6 +1,6 @@
 import pytest
+from fake_board import make_board
 
-from epochwatt.fakeboard.board import make_board
 from epochwatt.fakeboard.kinds import KINDS
 
 

@@ -4,11 +4,11 @@ import sys
 import time
 
 import pytest
+from fake_board import FakeBoard, make_board
 
 from epochwatt.device import board_files
 from epochwatt.device.root_helper import INSTALLED as HELPER
 from epochwatt.errors import BoardError, ConfigError
-from epochwatt.fakeboard.board import FakeBoard, make_board
 from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.fakeboard.tree import INSTALLED, IO_ERROR
 
@@ -137,7 +137,7 @@ def test_a_reboot_after_a_made_up_mode_makes_the_default_one(agx):
 
 def test_a_board_that_cannot_start_says_why(agx):
     (agx.root / "etc/nvpmodel.conf").write_text("< PM_CONFIG DEFAULT=0 >\n")
-    with pytest.raises(BoardError, match="names no power model"):
+    with pytest.raises(BoardError, match="holds no power mode"):
         agx.reboot()
 
 

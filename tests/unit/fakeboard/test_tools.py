@@ -1,27 +1,19 @@
 """The stand-ins behave as reports say of the real programs."""
 
-import ast
 import json
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from fake_board import make_board
 
-import epochwatt.fakeboard.tools
 from epochwatt.device.kinds import AGX_XAVIER
-from epochwatt.fakeboard.board import make_board
 from epochwatt.fakeboard.tools.board_files import cpu_list, nearest
 
 NVPMODEL, CLOCKS = "usr/sbin/nvpmodel", "usr/bin/jetson_clocks"
 CPU0 = "sys/devices/system/cpu/cpu0/cpufreq/scaling_"
 CAP = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap"
-TOOLS = sorted(Path(epochwatt.fakeboard.tools.__file__).parent.glob("[a-z]*.py"))
-
-
-@pytest.mark.parametrize("path", TOOLS, ids=lambda path: path.stem)
-def test_a_tool_has_the_grammar_of_python_3_6(path):
-    ast.parse(path.read_text("utf-8"), feature_version=(3, 6))
 
 
 def test_cpus_are_listed_as_the_kernel_lists_them():
@@ -102,7 +94,7 @@ def test_a_made_up_mode_leaves_etc_alone_and_is_unknown_to_it(agx, tmp_path):
     [
         ({"GPU__MIN_FREQ": 905_250_000, "GPU__MAX_FREQ": 318_750_000}, "MIN_FREQ is above"),
         ({"CPU_ONLINE__CORE_0": 0}, "CORE_0"),
-        ({"GPU__MAX_FREQ": "fast"}, "not a clock"),
+        ({"GPU__MAX_FREQ": "fast"}, "no whole number"),
         ({"EMC__MAX_FREQ": 2_133_000_000}, "cannot be 2133000000"),
         ({"default": 3}, "names no power model"),
     ],

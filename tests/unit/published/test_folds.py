@@ -257,7 +257,7 @@ def test_what_the_folds_of_claims_lose(twin, takeaway, lost, kept):
 def test_without_power_modes_no_run_at_other_clocks_is_left(published):
     fold = power_mode_fold(published)
     for name, fact in published.facts().items():
-        sides = fact.sides if isinstance(fact, Relation) else (fact.config,)
+        sides = fact.sides
         runs = [run for side in sides for run in single(side) if "power_mode" in run]
         moved = any(r["power_mode"] != DEVICE_DEFAULTS[r["device"]]["power_mode"] for r in runs)
         moved |= any(run.get("dvfs") == "on" for run in runs)
@@ -326,9 +326,9 @@ def copy(tmp_path, twin):
 @pytest.mark.parametrize(
     ("name", "old", "new", "said"),
     [
-        ("folds.csv", "S5.1.1-01,5.1.1", "S5.1.1-01,", "S5.1.1-01 needs one take-away"),
-        ("folds.csv", "S5.1.1-02", "S5.1.1-01", "S5.1.1-01 needs one take-away"),
-        ("folds.csv", "yes,ratio", "yes,odds", "judged_as 'odds'\n  allowed: yes and ratio"),
+        ("folds.csv", "S5.1.1-01,5.1.1", "S5.1.1-01,", "takeaway is ''"),
+        ("folds.csv", "S5.1.1-02", "S5.1.1-01", "S5.1.1-01 is there twice"),
+        ("folds.csv", "yes,ratio", "yes,odds", "judged_as is 'odds'\n  allowed: '', 'ratio'"),
         ("folds.csv", "yes,ratio", "no,ratio", "simulable is 'no', judged_as 'ratio'"),
         (
             "overlapping_numbers.csv",
@@ -340,7 +340,7 @@ def copy(tmp_path, twin):
             "overlapping_numbers.csv",
             "identity",
             "magic",
-            "is not a leak: it needs two ids or more, why",
+            "rule is 'magic'\n  allowed: 'same run",
         ),
         (
             "numbers_read_by_claims.csv",
@@ -352,7 +352,7 @@ def copy(tmp_path, twin):
             "numbers_read_by_claims.csv",
             "5.4.3,",
             "5.4.2,",
-            "line 3: needs a take-away, once, and why",
+            "line 3: take-away 5.4.2 is there twice",
         ),
         ("seen.csv", "S5.1.1-02", "S9.9.9-01", "S9.9.9-01 is not in folds.csv"),
     ],

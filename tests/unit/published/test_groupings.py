@@ -4,7 +4,7 @@ import pytest
 
 from epochwatt.published.folds import judged, load_leaks
 from epochwatt.published.groupings import GROUPINGS, fold_of, groupings
-from epochwatt.published.numbers import Relation, load_published, single
+from epochwatt.published.numbers import load_published, single
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def found(published, twin):
 
 
 def runs(fact):
-    sides = fact.sides if isinstance(fact, Relation) else (fact.config,)
+    sides = fact.sides
     return [config for side in sides for config in single(side)]
 
 

@@ -96,16 +96,16 @@ def test_sha256_of_a_file_larger_than_a_chunk(path):
 @pytest.mark.parametrize(
     ("number", "advice"),
     [
-        (errno.ENOSPC, "The disk is full; free some space"),
-        (errno.EDQUOT, "The disk quota is used up; free some space"),
-        (errno.EFBIG, r"A file size limit was reached \(ulimit -f\)"),
-        (errno.EACCES, "This user may not write there; change the owner or the permissions"),
-        (errno.EPERM, "This user may not write there; change the owner or the permissions"),
-        (errno.EROFS, "The file system is mounted read-only"),
+        (errno.ENOSPC, "the disk is full; free some space"),
+        (errno.EDQUOT, "the disk quota is used up; free some space"),
+        (errno.EFBIG, r"a file size limit was reached \(ulimit -f\)"),
+        (errno.EACCES, "this user may not write there; change the owner or the permissions"),
+        (errno.EPERM, "this user may not write there; change the owner or the permissions"),
+        (errno.EROFS, "the file system is mounted read-only"),
     ],
 )
 def test_writing_says_what_failed_where_and_what_to_do(number, advice):
-    expected = rf"cannot write the record at /measured/x: {os.strerror(number)}\. {advice}, then"
+    expected = rf"/measured/x: cannot write the record: {os.strerror(number)}\n  do: {advice}, then"
     with (
         pytest.raises(RecordWriteError, match=expected),
         files.writing("the record", "/measured/x"),
@@ -123,8 +123,9 @@ def test_writing_speaks_of_an_epoch_only_where_one_is_lost():
         raise OSError(5, "I/O error")
     with pytest.raises(RecordWriteError) as record, files.writing("it", "/x", files.UNMEASURED):
         raise OSError(5, "I/O error")
-    assert str(table.value).endswith("Mend that, then start again.")
-    assert str(record.value).endswith("then start again; nothing of this epoch counts as measured.")
+    assert table.value.problem == "cannot write a table: I/O error"
+    assert table.value.do == record.value.do == "mend that, then start again"
+    assert record.value.problem.endswith("; nothing of this epoch counts as measured")
 
 
 def test_writing_lets_other_errors_through():
@@ -159,7 +160,7 @@ def test_a_full_disk_is_explained_and_leaves_the_old_file(small_disk):
 
 def test_a_folder_without_permission_is_explained(tmp_path, as_stranger):
     tmp_path.chmod(0o555)
-    with pytest.raises(RecordWriteError, match="This user may not write there"):
+    with pytest.raises(RecordWriteError, match="this user may not write there"):
         as_stranger(tmp_path, write_explained, "record", 10)
     assert os.listdir(tmp_path) == []
 

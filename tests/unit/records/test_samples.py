@@ -14,7 +14,6 @@ from epochwatt.records.samples import (
     read_samples,
     row_format,
     samples_path,
-    sources_in,
     write_samples,
 )
 
@@ -81,12 +80,6 @@ def test_header_is_there_before_the_first_row(tmp_path):
         "t_unix_s": 0,
         "power_gpu_w": 0,
     }
-
-
-def test_sources_are_found_by_their_files(tmp_path):
-    for name in ("samples-nvml.csv", "samples-host.csv", "samples-.csv", "telemetry.json"):
-        (tmp_path / name).touch()
-    assert sources_in(str(tmp_path)) == ["host", "nvml"]
 
 
 def test_last_line_that_is_cut_is_left_out_of_an_unfinished_epoch_only(tmp_path):

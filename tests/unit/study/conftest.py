@@ -2,9 +2,9 @@
 
 import pytest
 import yaml
+from fake_board import make_board
 
 from epochwatt.errors import ConfigError
-from epochwatt.fakeboard.board import make_board
 from epochwatt.study import place
 
 AGX = {

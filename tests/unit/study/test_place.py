@@ -3,9 +3,9 @@
 import platform
 
 import pytest
+from fake_board import make_board
 
 from epochwatt.device.identity import Identity
-from epochwatt.fakeboard.board import make_board
 from epochwatt.study.config import Storage
 from epochwatt.study.place import (
     absence,

@@ -1,11 +1,11 @@
 """The starter study: what it asks of a board that nobody has configured."""
 
 import pytest
+from fake_board import make_board
 
 from epochwatt.device.board_files import Tables, cpus, tables
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.errors import ConfigError
-from epochwatt.fakeboard.board import make_board
 from epochwatt.fakeboard.kinds import KINDS
 from epochwatt.study import starter as module
 from epochwatt.study.starter import BATCH_SIZES, EPOCHS, MODEL, WORKERS, power_modes, starter

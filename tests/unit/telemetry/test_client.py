@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import epochwatt
+from benchmarks.synthetic import SyntheticSource, sampler_with
 from epochwatt.records import files
-from epochwatt.records.samples import read_samples, sources_in
+from epochwatt.records.samples import read_samples
 from epochwatt.telemetry.client import Sampler
-from epochwatt.telemetry.synthetic import SyntheticSource
 
 FAST = 0.02  # s; so that an epoch of a fraction of a second has rows enough
 ORPHAN_S = 2.0  # within that time after its trainer no sampler may be left
@@ -47,13 +47,18 @@ def start(tmp_path):
     started = []
 
     def make(faults=None, **options):
-        synthetic = [{"rails": 4, "period_s": FAST, "faults": faults}]
-        started.append(Sampler.start(os.getpid(), str(tmp_path), 0, synthetic, **options))
+        program = sampler_with({"rails": 4, "period_s": FAST, "faults": faults})
+        started.append(Sampler.start(os.getpid(), str(tmp_path), 0, program=program, **options))
         return started[-1]
 
     yield make
     for sampler in started:
         sampler.stop()
+
+
+def sources_in(folder):
+    """Return the sources that have a file of samples."""
+    return [path.stem.removeprefix("samples-") for path in Path(folder).glob("samples-*.csv")]
 
 
 def lines(folder, source="synthetic"):
@@ -259,7 +264,7 @@ def test_interrupt_from_the_keyboard_is_not_for_the_sampler(start, folder):
 TRAINER = """
 import os, signal, sys
 from epochwatt.telemetry.client import Sampler
-sampler = Sampler.start(os.getpid(), sys.argv[1], 0, [{"rails": 4}])
+sampler = Sampler.start(os.getpid(), sys.argv[1], 0, program=sys.argv[2:])
 sampler.begin(sys.argv[1])
 worker = os.fork()  # a loader worker: it holds the trainer's ends of the sampler's pipes
 if worker:
@@ -272,7 +277,7 @@ signal.pause()
 def trainer(folder):
     """A stand-in trainer with a sampler and a forked worker; gives it and their process ids."""
     environment = {**os.environ, "PYTHONPATH": str(Path(epochwatt.__file__).parents[1])}
-    words = [sys.executable, "-c", TRAINER, folder]
+    words = [sys.executable, "-c", TRAINER, folder, *sampler_with({"rails": 4})]
     with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE) as process:
         sampler, worker = map(int, process.stdout.readline().split())
         yield process, sampler, worker

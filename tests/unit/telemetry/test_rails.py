@@ -1,16 +1,34 @@
 """What the module's power is made of on each board, and when there is none."""
 
 import math
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.device.kinds import KINDS
-from epochwatt.telemetry.rails import TOTAL, ModulePower, module_power
+from epochwatt.telemetry.rails import TOTAL, ModulePower, is_connected
 
 ORIN = {"VDD_GPU_SOC": 3.15, "VDD_CPU_CV": 14.312, "VIN_SYS_5V0": 4.968, "VDDQ_VDD2_1V8AO": 1.091}
 XAVIER = {"GPU": 18.24, "CPU": 3.68, "SOC": 4.6, "CV": 0.0, "VDDRQ": 2.913, "SYS5V": 4.592}
+
+
+class Total(NamedTuple):
+    """The module's power out of one reading, W; the rule; what is wrong with it."""
+
+    power_w: float
+    rule: str
+    complaint: str | None
+
+
+def module_power(kind, watts):
+    """Return the total of one reading of a board's rails, W by label."""
+    labels = [label for label in watts if is_connected(label)]
+    power = ModulePower(kind, labels)
+    row = power.row([watts[label] for label in labels])
+    power_w = row[-1] if power.total else math.nan
+    return Total(power_w, power.rule, power.no_total or power.contradiction)
 
 
 @pytest.mark.parametrize(
@@ -165,3 +183,9 @@ def test_there_is_a_total_or_a_reason(kind, watts):
     assert math.isnan(total.power_w) == (total.rule == "")
     if math.isnan(total.power_w):
         assert total.complaint
+
+
+def test_swapped_rail_labels_of_a_carrier_are_a_contradiction():
+    """As recorded on one (MODULE-X with a Nano): the GPU would draw more than its input."""
+    watts = {"POM_5V_IN": 3.227, "POM_5V_GPU": 8.949, "POM_5V_CPU": 3.148}
+    assert "POM_5V_GPU" in module_power("nano", watts).complaint

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.epochs.counter import counter_energy_j
+from epochwatt.epochs.counter import counted
 from epochwatt.records.samples import read_samples
 from epochwatt.telemetry.rapl import MAX_W, RaplSource
 from epochwatt.telemetry.sampler import Recorder
@@ -211,7 +211,7 @@ def test_window_in_which_a_counter_was_set_back_has_no_count_and_says_so(tmp_pat
     about = recorder.end()["sources"]["rapl"]
     rows = read_samples(folder, "rapl")
     t_s, power_w = rows["t_mono_s"], rows["power_cpu_package_w"]
-    assert math.isnan(counter_energy_j(t_s, rows["energy_cpu_package_j"], t_s[1], t_s[-1]))
+    assert math.isnan(counted(t_s, rows["energy_cpu_package_j"], t_s[1], t_s[-1]).energy_j)
     assert about["n_failed"] == np.isnan(power_w).sum() == 1
     assert "set back" in about["error"]
     assert about["settings"]["counter_restarts"] == 1

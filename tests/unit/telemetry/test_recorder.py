@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.synthetic import SyntheticSource
 from epochwatt.records.samples import read_samples
 from epochwatt.telemetry import __main__ as process
 from epochwatt.telemetry import channel, sampler
 from epochwatt.telemetry.sampler import Recorder
 from epochwatt.telemetry.source import Source
-from epochwatt.telemetry.synthetic import SyntheticSource
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import os
 import types
 
 import pytest
+from fake_board import make_board
 
-from epochwatt.fakeboard.board import make_board
 from epochwatt.telemetry import settle as module
 from epochwatt.telemetry.settle import settle, wait_until_steady
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.telemetry.synthetic import TRAINING, SyntheticSource
+from benchmarks.synthetic import TRAINING, SyntheticSource
 
 times = st.floats(0, 1e6)
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.telemetry.rails import module_power
-from epochwatt.telemetry.tegrastats_line import parse_line
+from epochwatt.telemetry.rails import ModulePower
+from epochwatt.telemetry.tegrastats_line import Line, parse_line
 
 DATA = Path(__file__).resolve().parents[2] / "data/tegrastats"
 RECORDED = Path(__file__).resolve().parents[4] / "shared/data/tegrastats"
@@ -104,108 +104,59 @@ RAILS_MW = {
     "orin_nx_jp5": {"VDD_IN": 5299, "VDD_CPU_GPU_CV": 773, "VDD_SOC": 1424},
 }
 
-GPU = {  # load, clocks
-    "nano_jp4_root": (7, [768]),
+GPU = {  # load, highest clock
+    "nano_jp4_root": (7, 768),
     "nano_jp4_user": (42, None),
-    "nx_jp4": (62, [306]),
-    "agx_xavier_jp4": (99, [522]),
-    "agx_xavier_jp5": (0, [114]),
-    "orin_agx_jp5": (14, [407, 408]),
-    "orin_agx_jp5_early": (0, [0]),
-    "orin_agx_jp6": (0, [305, 305]),
-    "orin_agx_jp7": (12, [1300, 1300]),
-    "orin_nx_jp5": (63, [621]),
+    "nx_jp4": (62, 306),
+    "agx_xavier_jp4": (99, 522),
+    "agx_xavier_jp5": (0, 114),
+    "orin_agx_jp5": (14, 408),
+    "orin_agx_jp5_early": (0, 0),
+    "orin_agx_jp6": (0, 305),
+    "orin_agx_jp7": (12, 1300),
+    "orin_nx_jp5": (63, 621),
 }
+
+NOTHING = Line({}, {}, None, None, None, None)
 
 
 class TestOwnLines:
     @pytest.mark.parametrize("dialect", DIALECTS)
     def test_rails_and_gpu(self, dialect):
-        told = parse_line(DIALECTS[dialect])
-        assert told["unknown"] == []
-        assert told["rails_mw"] == RAILS_MW[dialect]
-        assert (told["gpu"]["util_pct"], told["gpu"]["mhz"]) == GPU[dialect]
+        line = parse_line(DIALECTS[dialect])
+        assert line.rails_mw == RAILS_MW[dialect]
+        assert (line.gpu_pct, line.gpu_mhz) == GPU[dialect]
 
-    def test_cores(self):
-        told = parse_line(DIALECTS["nano_jp4_root"])
-        assert told["cpu"] == [
-            {"util_pct": 90, "mhz": 1479},
-            None,
-            {"util_pct": 0, "mhz": 102},
-            {"util_pct": 9, "mhz": 1479},
-        ]
-
-    def test_memory(self):
-        told = parse_line(DIALECTS["nano_jp4_root"])
-        assert told["ram"] == {
-            "used_mib": 1500,
-            "total_mib": 3964,
-            "lfb_blocks": 100,
-            "lfb_mib": 4,
-        }
-        assert told["swap"] == {"used_mib": 1, "total_mib": 1982, "cached_mib": 0}
-        assert told["iram"] == {"used_kib": 0, "total_kib": 252, "lfb_kib": 252}
-        assert told["emc"] == {"util_pct": 6, "mhz": 1600}
-        assert "swap" not in parse_line(DIALECTS["orin_agx_jp7"])
+    def test_memory_clock(self):
+        line = parse_line(DIALECTS["nano_jp4_root"])
+        assert (line.emc_pct, line.emc_mhz) == (6, 1600)
 
     def test_memory_clock_that_a_user_may_not_know(self):
-        assert parse_line(DIALECTS["nano_jp4_user"])["emc"] == {"util_pct": 0, "mhz": None}
+        line = parse_line(DIALECTS["nano_jp4_user"])
+        assert (line.emc_pct, line.emc_mhz) == (0, None)
 
     def test_temperatures(self):
-        assert parse_line(DIALECTS["nano_jp4_root"])["temps_c"] == {
+        assert parse_line(DIALECTS["nano_jp4_root"]).temps_c == {
             "PLL": 28.0,
             "CPU": 32.5,
             "PMIC": 50.0,
             "GPU": 28.5,
             "AO": -7.0,
         }
-        assert parse_line(DIALECTS["orin_agx_jp5"])["temps_c"] == {"CV0": None, "CPU": 77.281}
-        assert parse_line(DIALECTS["orin_agx_jp7"])["temps_c"] == {"cpu": 52.968}
+        assert parse_line(DIALECTS["orin_agx_jp5"]).temps_c == {"CV0": None, "CPU": 77.281}
+        assert parse_line(DIALECTS["orin_agx_jp7"]).temps_c == {"cpu": 52.968}
 
     def test_rails_and_zones_of_one_name_are_told_apart(self):
-        told = parse_line(DIALECTS["agx_xavier_jp4"])
-        assert told["temps_c"] == {"GPU": 45.5, "CPU": 44.0}
-        assert told["rails_mw"]["GPU"] == 2326
-
-    def test_other_engines(self):
-        assert parse_line(DIALECTS["orin_agx_jp5"])["engines"] == {
-            "VIC": {"util_pct": None, "mhz": 115},
-            "NVDLA0": {"util_pct": None, "mhz": 1600},
-            "APE": {"util_pct": None, "mhz": 174},
-        }
-        engines = parse_line(DIALECTS["orin_agx_jp6"])["engines"]
-        assert engines["NVENC"] is engines["PVA0"] is None
-        assert parse_line("VIC_FREQ 3%@115")["engines"] == {"VIC": {"util_pct": 3, "mhz": 115}}
-        assert parse_line(DIALECTS["nx_jp4"])["mts"] == {"fg_pct": 0, "bg_pct": 7}
-        assert parse_line(DIALECTS["orin_agx_jp5_early"])["gpu2"] == {"util_pct": 3, "mhz": [5]}
-
-    def test_time(self):
-        assert parse_line(DIALECTS["orin_agx_jp5"])["time"] == "11-21-2025 08:49:48"
-        assert parse_line("RAM 1/2MB 11-21-2025 08:49:48")["unknown"] == ["11-21-2025", "08:49:48"]
-
-
-class TestOldAndSmallBoards:
-    def test_largest_block_in_kilobytes(self):
-        told = parse_line("RAM 3900/3964MB (lfb 3x512kB) SWAP 1/2MB (cached 0MB)")
-        assert told["ram"] == {"used_mib": 3900, "total_mib": 3964, "lfb_blocks": 3, "lfb_kib": 512}
-        assert told["unknown"] == []
+        line = parse_line(DIALECTS["agx_xavier_jp4"])
+        assert line.temps_c == {"GPU": 45.5, "CPU": 44.0}
+        assert line.rails_mw["GPU"] == 2326
 
     def test_words_without_freq_of_r24_to_r28(self):
-        told = parse_line("CPU [2%@345,off,5%@345] EMC 22%@1866 APE 25 GR3D 7%@76")
-        assert told["emc"] == {"util_pct": 22, "mhz": 1866}
-        assert told["gpu"] == {"util_pct": 7, "mhz": [76]}
-        assert told["unknown"] == []
+        line = parse_line("CPU [2%@345,off,5%@345] EMC 22%@1866 APE 25 GR3D 7%@76")
+        assert line == Line({}, {}, gpu_pct=7, gpu_mhz=76, emc_pct=22, emc_mhz=1866)
 
-    def test_loads_of_cores_without_their_clocks(self):
-        assert parse_line("CPU [1%,off,2%]") == {
-            "cpu": [{"util_pct": 1, "mhz": None}, None, {"util_pct": 2, "mhz": None}],
-            "unknown": [],
-        }
-
-    def test_one_clock_for_all_cores(self):
-        told = parse_line("RAM 1171/3983MB (lfb 360x4MB) cpu [10%,off]@1734 EMC 11%@408")
-        assert told["cpu"] == [{"util_pct": 10, "mhz": 1734}, None]
-        assert told["unknown"] == []
+    def test_second_gpu_of_an_early_release_is_not_the_first(self):
+        assert parse_line("GR3D2_FREQ 3%@5") == NOTHING
 
 
 class TestStrangeWords:
@@ -226,36 +177,24 @@ class TestStrangeWords:
             "POM_5V_IN 1234567890/1",
         ],
     )
-    def test_are_kept_and_nothing_is_made_of_them(self, line):
-        assert parse_line(line) == {"unknown": line.split()}
+    def test_nothing_is_made_of_them(self, line):
+        assert parse_line(line) == NOTHING
 
-    def test_do_not_hide_what_follows(self):
-        told = parse_line("WHAT 5 VDD_IN 5/6 (odd) CPU@3C")
-        assert told == {
-            "unknown": ["WHAT", "5", "(odd)"],
-            "rails_mw": {"VDD_IN": 5},
-            "temps_c": {"CPU": 3.0},
-        }
+    def test_they_do_not_hide_what_follows(self):
+        line = parse_line("WHAT 5 VDD_IN 5/6 (odd) CPU@3C")
+        assert line.rails_mw == {"VDD_IN": 5}
+        assert line.temps_c == {"CPU": 3.0}
 
-    def test_what_comes_twice_is_kept_once(self):
-        told = parse_line("VDD_IN 5/6 VDD_IN 7/8 EMC_FREQ 1%@2 EMC_FREQ 3%@4")
-        assert told["rails_mw"] == {"VDD_IN": 5}
-        assert told["emc"] == {"util_pct": 1, "mhz": 2}
-        assert told["unknown"] == ["VDD_IN", "7/8", "EMC_FREQ", "3%@4"]
+    def test_of_what_comes_twice_the_first_counts(self):
+        line = parse_line("VDD_IN 5/6 VDD_IN 7/8 EMC_FREQ 1%@2 EMC_FREQ 3%@4")
+        assert line.rails_mw == {"VDD_IN": 5}
+        assert (line.emc_pct, line.emc_mhz) == (1, 2)
 
 
-def numbers(value):
+def numbers(line):
     """Return all numbers in a parsed line."""
-    if isinstance(value, dict):
-        return [n for each in value.values() for n in numbers(each)]
-    if isinstance(value, list):
-        return [n for each in value for n in numbers(each)]
-    return [value] if isinstance(value, (int, float)) else []
-
-
-def names(told):
-    """Return all names in a parsed line that come from the line."""
-    return [n for key in ("rails_mw", "temps_c", "engines") for n in told.get(key, {})]
+    rails_mw, temps_c, *loads = line
+    return [n for n in (*rails_mw.values(), *temps_c.values(), *loads) if n is not None]
 
 
 def mixed(words):
@@ -280,30 +219,26 @@ LINES = st.one_of(
 
 
 @given(LINES)
-def test_no_text_crashes_the_parser_and_no_value_is_invented(line):
-    told = parse_line(line)
-    there = [float(n) for n in re.findall(r"-?[0-9]+(?:\.[0-9]+)?", line)]
-    allowed = {*there, *map(abs, there)}
-    found = numbers({key: value for key, value in told.items() if key != "unknown"})
-    assert set(map(float, found)) <= allowed
-    assert all(name in line for name in names(told))
-    assert all(word in line for word in told["unknown"])
-    assert told.get("time", "") in " ".join(line.split())
+def test_no_text_crashes_the_parser_and_no_value_is_invented(text):
+    line = parse_line(text)
+    there = [float(n) for n in re.findall(r"-?[0-9]+(?:\.[0-9]+)?", text)]
+    assert set(map(float, numbers(line))) <= {*there, *map(abs, there)}
+    assert all(name in text for name in (*line.rails_mw, *line.temps_c))
 
 
-LINES = {  # file: kind, cores, rails
-    "agx_xavier_jp4": ("agx_xavier", 8, 6),
-    "agx_xavier_jp5_partial": ("agx_xavier", 8, 6),
-    "nano_jp4": ("nano", 4, 3),
-    "nano_jp4_swapped_rail_labels": (None, 4, 3),
-    "orin_agx_jp5": ("agx_orin", 12, 4),
-    "orin_agx_jp6": ("agx_orin", 12, 3),
-    "orin_agx_jp7": ("agx_orin", 12, 3),
-    "orin_nano_jp6": ("orin_nano", 6, 3),
-    "orin_nx_jp5": ("orin_nx", 8, 3),
-    "tx2_jp4": (None, 6, 6),
-    "xavier_nx_jp4": ("xavier_nx", 6, 3),
-    "xavier_nx_jp4_no_power_rails": (None, 6, 0),
+LINES = {  # file: kind, number of rails
+    "agx_xavier_jp4": ("agx_xavier", 6),
+    "agx_xavier_jp5_partial": ("agx_xavier", 6),
+    "nano_jp4": ("nano", 3),
+    "nano_jp4_swapped_rail_labels": (None, 3),
+    "orin_agx_jp5": ("agx_orin", 4),
+    "orin_agx_jp6": ("agx_orin", 3),
+    "orin_agx_jp7": ("agx_orin", 3),
+    "orin_nano_jp6": ("orin_nano", 3),
+    "orin_nx_jp5": ("orin_nx", 3),
+    "tx2_jp4": (None, 6),
+    "xavier_nx_jp4": ("xavier_nx", 3),
+    "xavier_nx_jp4_no_power_rails": (None, 0),
 }
 WITH_A_LICENCE = ("orin_agx_jp6", "orin_nx_jp5")
 
@@ -318,33 +253,27 @@ def recorded(request):
     return name, path.read_text("utf-8").splitlines()
 
 
-def test_every_rail_clock_and_load_of_recorded_lines_is_read(recorded):
+def test_every_rail_temperature_and_load_of_recorded_lines_is_read(recorded):
     name, lines = recorded
-    _, n_cores, n_rails = LINES[name]
+    _, n_rails = LINES[name]
     assert lines
-    for line in lines:
-        values = parse_line(line)
-        assert values["unknown"] == []
-        assert len(values["cpu"]) == n_cores
-        assert len(values.get("rails_mw", {})) == n_rails
-        assert values["gpu"]["util_pct"] == int(re.search(r"GR3D_FREQ (\d+)", line).group(1))
-        for label, milliwatts in values.get("rails_mw", {}).items():
-            assert f" {label} {milliwatts}" in line
+    for text in lines:
+        line = parse_line(text)
+        assert len(line.rails_mw) == n_rails
+        assert line.gpu_pct == int(re.search(r"GR3D_FREQ (\d+)", text).group(1))
+        assert len(line.temps_c) == len(re.findall(r"@-?[0-9.]+C", text))
+        for label, milliwatts in line.rails_mw.items():
+            assert f" {label} {milliwatts}" in text
 
 
 def test_recorded_lines_of_known_boards_have_a_total_without_complaint():
-    boards = {name: kind for name, (kind, _, _) in LINES.items() if kind}
+    boards = {name: kind for name, (kind, _) in LINES.items() if kind}
     paths = [DATA / f"{name}.txt" for name in WITH_A_LICENCE]
     paths += [path for path in RECORDED.glob("*.txt") if path.stem in boards]
     for path in paths:
         for line in path.read_text("utf-8").splitlines():
-            watts = {k: v / 1e3 for k, v in parse_line(line)["rails_mw"].items()}
-            total = module_power(boards[path.stem], watts)
-            assert total.complaint is None
-            assert 2.0 < total.power_w < 60.0
-
-
-def test_swapped_rail_labels_of_a_carrier_are_a_contradiction():
-    """As recorded on one (MODULE-X with a Nano): the GPU would draw more than its input."""
-    watts = {"POM_5V_IN": 3.227, "POM_5V_GPU": 8.949, "POM_5V_CPU": 3.148}
-    assert "POM_5V_GPU" in module_power("nano", watts).complaint
+            rails_mw = parse_line(line).rails_mw
+            power = ModulePower(boards[path.stem], list(rails_mw))
+            total_w = power.row([mw / 1e3 for mw in rails_mw.values()])[-1]
+            assert power.no_total is power.contradiction is None
+            assert 2.0 < total_w < 60.0

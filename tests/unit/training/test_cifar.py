@@ -162,7 +162,7 @@ def test_altered_batch_is_refused_before_it_is_read(made, factors):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    with pytest.raises(DataError, match="data_batch_2 was altered"):
+    with pytest.raises(DataError, match="data_batch_2: was altered"):
         open_dataset(str(made.parent), factors)
 
 

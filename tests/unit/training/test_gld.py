@@ -111,7 +111,7 @@ def test_grey_and_printed_pictures_become_rgb(made, factors, edit_json, mode):
 def test_missing_picture_is_named(made, factors):
     path = a_picture(made)
     path.unlink()
-    with pytest.raises(DataError, match=f"cannot read {path}: No such file.* Remove the folder"):
+    with pytest.raises(DataError, match=f"{path}: cannot be read: No such file"):
         open_dataset(str(made.parent), factors)
 
 
@@ -119,9 +119,10 @@ def test_picture_cut_short_is_named_with_both_sizes(made, factors):
     path = a_picture(made)
     size = path.stat().st_size
     os.truncate(path, size - 1)
-    expected = f"{path} has {size - 1} bytes, the manifest says {size}"
-    with pytest.raises(DataError, match=expected):
+    with pytest.raises(DataError, match="its size") as caught:
         open_dataset(str(made.parent), factors)
+    assert caught.value.where == str(path)
+    assert (caught.value.found, caught.value.allowed) == (f"{size - 1} bytes", f"{size} bytes")
 
 
 def test_picture_that_the_manifest_does_not_list_is_not_trusted(made, factors, edit_json):
@@ -135,7 +136,7 @@ def test_altered_map_is_refused(made, factors):
     path = made / landmarks.MAP
     content = path.read_bytes()
     path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
-    with pytest.raises(DataError, match=f"{landmarks.MAP} was altered"):
+    with pytest.raises(DataError, match=f"{landmarks.MAP}: was altered"):
         open_dataset(str(made.parent), factors)
 
 
@@ -144,14 +145,14 @@ def test_opening_reads_no_picture(made, factors):
     for path in (made / "train").iterdir():
         path.write_bytes(b"x" * path.stat().st_size)
     reader, _ = open_dataset(str(made.parent), factors)
-    with pytest.raises(DataError, match=r"cannot read .*\.jpg: cannot identify image"):
+    with pytest.raises(DataError, match=r"\.jpg: cannot be read: cannot identify image"):
         reader.read(0)
 
 
 def test_half_a_picture_is_named(made, factors):
     reader, _ = open_dataset(str(made.parent), factors)
     os.truncate(reader.paths[0], 40_000)
-    with pytest.raises(DataError, match=f"cannot read {reader.paths[0]}: image file is truncated"):
+    with pytest.raises(DataError, match=f"{reader.paths[0]}: cannot be read: image file is"):
         reader.read(0)
 
 
@@ -161,5 +162,5 @@ def test_damaged_picture_is_named_by_a_worker_too(made, factors):
     minibatches = TimedMinibatches(reader, np.asarray, 1)
     options = {"batch_size": 2, "num_workers": 1, "prefetch_factor": 2}
     loader = make_loader(minibatches, len(reader), options, torch.Generator())
-    with pytest.raises(DataError, match=f"cannot read {reader.paths[2]}: image file is truncated"):
+    with pytest.raises(DataError, match=f"{reader.paths[2]}: cannot be read: image file is"):
         list(loader)

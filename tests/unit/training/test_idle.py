@@ -5,16 +5,17 @@ import os
 from pathlib import Path
 
 import pytest
+from fake_board import make_board
 
 from epochwatt import fields
 from epochwatt.device.locks import machine_lock
 from epochwatt.errors import BoardError, RecordWriteError, TrainingError
-from epochwatt.fakeboard.board import make_board
 from epochwatt.records import files
 from epochwatt.records.samples import read_samples
 from epochwatt.training import idle as module
 from epochwatt.training import preparation
-from epochwatt.training.idle import REBOOT_NEEDED, main, measure_idle
+from epochwatt.training.exit_status import REBOOT_NEEDED
+from epochwatt.training.idle import main, measure_idle
 
 IDLE = "idle-fake-agx-d1-f-dvfsoff-p1-0123abcd"
 SETTINGS = {"power_mode_settings": {"cores": 2}, "dvfs": "off"}
@@ -130,14 +131,14 @@ class TestMeasurement:
         self, measure, board, monkeypatch, caplog
     ):
         other = machine_lock().acquire({"run": "run-b", "epoch": 4})
-        say = module._say_waiting
+        say = module.log_waiting
 
         def say_and_end_the_other(holder):
             say(holder)
             assert board.calls == []
             other.release()
 
-        monkeypatch.setattr(module, "_say_waiting", say_and_end_the_other)
+        monkeypatch.setattr(module, "log_waiting", say_and_end_the_other)
         measure()
         assert "run run-b" in caplog.text
 
@@ -152,7 +153,7 @@ class TestMeasurement:
             (theirs / "record.json").write_text("{}", "utf-8")
             other.release()
 
-        monkeypatch.setattr(module, "_say_waiting", measured_by_the_other)
+        monkeypatch.setattr(module, "log_waiting", measured_by_the_other)
         assert measure() == theirs
         assert board.calls == []
         assert (theirs / "record.json").read_text("utf-8") == "{}"
@@ -265,9 +266,3 @@ def test_command_tells_by_its_status_that_a_restart_is_needed(command, capsys):
     assert status == REBOOT_NEEDED == 4
     assert f"reboot needed: {IDLE}: the board has to be restarted first" in capsys.readouterr().err
     assert not receipt.exists()
-
-
-def test_a_restart_is_told_as_by_a_training_job():
-    from epochwatt.training import __main__ as training
-
-    assert training.REBOOT_NEEDED == REBOOT_NEEDED

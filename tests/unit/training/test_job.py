@@ -128,14 +128,14 @@ def test_job_waits_for_the_machine_and_names_its_holder(
     folder, factors, data_root, receipt, monkeypatch, caplog, machine
 ):
     other = machine_lock().acquire({"run": "run-b", "epoch": 4})
-    say = job._say_waiting
+    say = job.log_waiting
 
     def say_and_end_the_other(holder):
         say(holder)
         assert folder.measured() == []
         other.release()
 
-    monkeypatch.setattr(job, "_say_waiting", say_and_end_the_other)
+    monkeypatch.setattr(job, "log_waiting", say_and_end_the_other)
     run_part(folder, factors, 0, 0, data_root, str(receipt), machine)
     assert "run run-b" in caplog.text
     assert "epoch 4" in caplog.text
@@ -152,7 +152,7 @@ def test_epoch_that_another_job_measured_while_we_waited_is_not_measured_again(
         add_epoch(folder, 0, loss=1.5)
         other.release()
 
-    monkeypatch.setattr(job, "_say_waiting", end_the_other)
+    monkeypatch.setattr(job, "log_waiting", end_the_other)
     run_part(folder, factors, 0, 1, data_root, str(receipt), machine)
     assert folder.read(0).meta["loss"] == 1.5
     assert epochs_of(receipt) == [0, 1]
@@ -221,7 +221,8 @@ def test_command_explains_a_truncated_data_file_and_keeps_nothing(
     os.truncate(images, 1000)
     assert command.main(arguments(folder, factors, str(root), receipt, machine, last=0)) == 1
     told = capsys.readouterr().err
-    assert f"error: {folder.run}: {images} has 1000 bytes, the manifest says" in told
+    assert f"error: {folder.run}: {images}: its size is not that in manifest.json" in told
+    assert "found: 1000 bytes" in told
     assert "Traceback" not in told
     assert folder.measured() == []
     assert not receipt.exists()
@@ -230,8 +231,10 @@ def test_command_explains_a_truncated_data_file_and_keeps_nothing(
 def test_an_interpreter_without_torch_is_named(folder, factors, receipt, monkeypatch, machine):
     monkeypatch.setitem(sys.modules, "torch", None)  # as if it could not be imported
     monkeypatch.delitem(sys.modules, "epochwatt.training.session", raising=False)
-    with pytest.raises(TrainingError, match=r"cannot import .*torch.*`python:`"):
+    with pytest.raises(TrainingError, match="cannot import what training needs") as caught:
         run_part(folder, factors, 0, 0, "/no-such-data", str(receipt), machine)
+    assert "torch" in caught.value.found
+    assert "`python:`" in caught.value.do
     assert folder.measured() == []
 
 

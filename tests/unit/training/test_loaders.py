@@ -132,7 +132,8 @@ print(len(list(make_loader(minibatches, 21, factors, torch.Generator()))))
 
 
 @pytest.mark.parametrize(
-    ("length", "said"), [(75, "6\n"), (76, "TrainingError: the folder for temporary files is /")]
+    ("length", "said"),
+    [(75, "6\n"), (76, "TrainingError: the path of the folder for temporary files is too long")],
 )
 def test_folder_that_is_too_long_for_the_workers_sockets_is_refused(length, said):
     """One byte more, and no mini-batch would ever come: the loop would hang."""

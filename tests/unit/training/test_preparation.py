@@ -6,10 +6,10 @@ import signal
 import time
 
 import pytest
+from fake_board import make_board
 
 from epochwatt.device.machine import open_machine
 from epochwatt.errors import BoardError, ConfigError, RebootNeeded
-from epochwatt.fakeboard.board import make_board
 from epochwatt.training import preparation
 from epochwatt.training.preparation import BUSY_LOOKS, CALM_PCT, ENDING, prepared
 

@@ -305,7 +305,9 @@ def test_killed_loader_worker_leaves_no_epoch(folder, session, monkeypatch):
     with monkeypatch.context() as patch:
         changed = workloads.WORKLOADS["lenet"]._replace(transform=kill_worker)
         patch.setitem(workloads.WORKLOADS, "lenet", changed)
-        with pytest.raises(TrainingError, match=r"a loader worker died in epoch 0: .* \(dmesg\)"):
+        with pytest.raises(
+            TrainingError, match=r"a loader worker died in epoch 0(.*\n)+.* \(dmesg\)"
+        ):
             session(folder, num_workers=1).measure(0)
     assert folder.measured() == []
     session(folder, num_workers=1).measure(0)
@@ -331,7 +333,7 @@ def test_damaged_record_of_the_epoch_before_is_named_and_blocks_nothing(folder, 
 
 
 def test_missing_data_set_is_refused_before_anything_is_begun(folder, factors, tmp_path, machine):
-    with pytest.raises(DataError, match="no data set at"):
+    with pytest.raises(DataError, match="no data set"):
         Session(folder, factors, str(tmp_path), machine, {})
     assert not os.path.exists(folder.path)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_up import FACTORS
+from made_up import FACTORS, assumed
 
 from epochwatt.twin.calibration.queries import DATASETS
 from epochwatt.twin.counting.count_workload import write_workload
@@ -33,7 +33,7 @@ def only():
     def call(twin, *names):
         known = twin.parameters
         fixed = [name for name in known.fitted if name not in names]
-        return replace(twin, parameters=known.assumed(fixed))
+        return replace(twin, parameters=assumed(known, fixed))
 
     return call
 
@@ -47,7 +47,7 @@ def twin(evidence):
 @pytest.fixture(scope="session")
 def modes(evidence):
     """The boards' power modes."""
-    return evidence.modes
+    return evidence.twin.modes
 
 
 @pytest.fixture(scope="session")

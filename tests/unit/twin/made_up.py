@@ -62,3 +62,10 @@ def instants_s(start_s, end_s):
     random = np.random.default_rng(7)
     n = int(end_s - start_s)
     return np.concatenate([[start_s], start_s + np.arange(n) + random.random(n), [end_s]])
+
+
+def assumed(parameters, names):
+    """Return parameters of which some are fixed at their priors, whatever the evidence."""
+    fixed = {"source": "assumed", "prior": 0.0, "factor": 0.0}
+    lacking = parameters.lacking(names)
+    return lacking.changed(dict.fromkeys(names, fixed))

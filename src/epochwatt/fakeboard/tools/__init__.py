@@ -1,1 +1,1 @@
-"""Stand-ins for a board's own programs; each runs by itself on any Python from 3.6."""
+"""Stand-ins for the programs of a board: `main(root, words)` of each does what they do."""

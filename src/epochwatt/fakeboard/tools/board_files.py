@@ -1,6 +1,4 @@
-"""Access to the files of a fake board, for its tools and process (any Python from 3.6).
-
-epochwatt stand-in
+"""Access to the files of a fake board, for its tools and its process.
 
 A file is written in place and never shortened (what is left over becomes newlines): a reader never
 sees half a number, and a handle that stays open sees the new one.
@@ -9,19 +7,12 @@ sees half a number, and a handle that stays open sees the new one.
 import json
 import os
 import time
-from typing import Any, Dict, List, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 FACTS = "etc/epochwatt-stand-in.json"
 CPU = "sys/devices/system/cpu/"
 NVFANCONTROL = "run/epochwatt-stand-in/nvfancontrol"  # 1 = the service of JetPack 5 and 6 runs
-
-
-def root_above(tool: str, depth: int) -> str:
-    """Return the folder `depth` folders above a tool: the root it is installed in."""
-    path = os.path.realpath(tool)
-    for _ in range(depth + 1):
-        path = os.path.dirname(path)
-    return path
 
 
 def nearest(value: float, steps: Sequence[int]) -> int:
@@ -37,7 +28,7 @@ def cpu_list(cpus: Sequence[int]) -> str:
             runs[-1][1] = cpu
         else:
             runs.append([cpu, cpu])
-    return ",".join(str(a) if a == b else "{}-{}".format(a, b) for a, b in runs)
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
 class BoardFiles:
@@ -46,8 +37,8 @@ class BoardFiles:
     def __init__(self, root: str) -> None:
         self.root = root
         with open(self.path(FACTS), encoding="utf-8") as file:
-            self.facts: Dict[str, Any] = json.load(file)
-        self.emc: Dict[str, str] = self.facts["emc_files"]
+            self.facts: dict[str, Any] = json.load(file)
+        self.emc: dict[str, str] = self.facts["emc_files"]
 
     def path(self, name: str) -> str:
         """Return the path of a board's file on the machine that plays the board."""
@@ -76,25 +67,25 @@ class BoardFiles:
 
     def write(self, name: str, value: object) -> None:
         """Write one line into a file that is there; raises OSError."""
-        data = "{}\n".format(value).encode("utf-8")
+        data = f"{value}\n".encode()
         fd = os.open(self.path(name), os.O_WRONLY)
         try:
             os.pwrite(fd, data.ljust(os.fstat(fd).st_size, b"\n"), 0)
         finally:
             os.close(fd)
 
-    def clusters(self) -> List[Tuple[str, List[int]]]:
+    def clusters(self) -> list[tuple[str, list[int]]]:
         """Return cpufreq folder and CPUs of each cluster."""
         folder = (CPU + "cpufreq/policy{}/").format
         return [(folder(cpus[0]), list(cpus)) for cpus in self.facts["clusters"]]
 
-    def cpus(self) -> List[int]:
+    def cpus(self) -> list[int]:
         """Return all CPUs."""
         return [cpu for _, cpus in self.clusters() for cpu in cpus]
 
-    def online(self) -> List[int]:
+    def online(self) -> list[int]:
         """Return the CPUs that are switched on."""
-        return [n for n in self.cpus() if self.text("{}cpu{}/online".format(CPU, n)) == "1"]
+        return [n for n in self.cpus() if self.text(f"{CPU}cpu{n}/online") == "1"]
 
     def emc_limit_hz(self) -> int:
         """Return the memory clock's highest step under the mode's cap; a cap of 0 is none."""
@@ -105,7 +96,7 @@ class BoardFiles:
 
     def set_clocks(
         self, cpu: float = 0.0, gpu: float = 0.0, limit: float = 1.0
-    ) -> Dict[str, float]:
+    ) -> dict[str, float]:
         """Let the clocks follow the load within their bounds, as governors do.
 
         Parameters
@@ -133,7 +124,7 @@ class BoardFiles:
 
     def _set_cpu(self, folder: str, load: float, limit: float) -> float:
         steps = self.facts["cpu_khz"]
-        low, high = (self.number(folder + "scaling_{}_freq".format(end)) for end in ("min", "max"))
+        low, high = (self.number(folder + f"scaling_{end}_freq") for end in ("min", "max"))
         governor = self.text(folder + "scaling_governor")
         if governor == "userspace":
             low = high = self.number(folder + "scaling_setspeed")

@@ -1,7 +1,4 @@
-#!/usr/bin/env python3
-"""Stand-in for a board's jetson_clocks (any Python from 3.6).
-
-epochwatt stand-in
+"""Stand-in for a board's jetson_clocks.
 
 It locks CPU, GPU and memory to the highest clock that the mode allows and switches idle states off;
 `--store` and `--restore` keep `path:value` lines; `--fan` turns the fan up and stops its control.
@@ -12,17 +9,14 @@ Sources: docs/reference/sources.md.
 import glob
 import os
 import sys
-from typing import Iterator, List
+from collections.abc import Iterator
 
-sys.path.insert(
-    0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../usr/lib/epochwatt-stand-in")
-)
-from board_files import CPU, NVFANCONTROL, BoardFiles, root_above  # type: ignore
+from epochwatt.fakeboard.tools.board_files import CPU, NVFANCONTROL, BoardFiles
 
 USAGE = "jetson_clocks [--show] [--fan] [--store [file]] [--restore [file]]"
 
 
-def idle_switches(board: BoardFiles) -> List[str]:
+def idle_switches(board: BoardFiles) -> list[str]:
     """Return the files that switch the CPUs' idle states off."""
     paths = glob.glob(board.path(CPU + "cpu[0-9]*/cpuidle/state[0-9]/disable"))
     return sorted("/" + os.path.relpath(path, board.root) for path in paths)
@@ -31,9 +25,9 @@ def idle_switches(board: BoardFiles) -> List[str]:
 def changed_files(board: BoardFiles) -> Iterator[str]:
     """Give every file that locking the clocks, or `--fan`, changes."""
     for cpu in board.cpus():
-        yield "/{}cpu{}/online".format(CPU, cpu)
+        yield f"/{CPU}cpu{cpu}/online"
     for cpu in board.cpus():
-        yield "/{}cpu{}/cpufreq/scaling_min_freq".format(CPU, cpu)
+        yield f"/{CPU}cpu{cpu}/cpufreq/scaling_min_freq"
     yield from idle_switches(board)
     yield "/{}/min_freq".format(board.facts["gpu"])
     yield "/{}/railgate_enable".format(board.facts["gpu_device"])
@@ -46,11 +40,11 @@ def changed_files(board: BoardFiles) -> Iterator[str]:
 def store(board: BoardFiles, path: str) -> int:
     """Write what is set now into a file that must not be there yet."""
     if os.path.exists(path):
-        print("File {} already exists. Can I overwrite it? Y/N:".format(path), flush=True)
+        print(f"File {path} already exists. Can I overwrite it? Y/N:", flush=True)
         if sys.stdin is None or sys.stdin.readline().strip().lower() != "y":
-            print("Error: file {} already exists!".format(path))
+            print(f"Error: file {path} already exists!")
             return 1
-    lines = ["{}:{}\n".format(name, board.text(name)) for name in changed_files(board)]
+    lines = [f"{name}:{board.text(name)}\n" for name in changed_files(board)]
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(lines)
     return 0
@@ -59,7 +53,7 @@ def store(board: BoardFiles, path: str) -> int:
 def restore(board: BoardFiles, path: str) -> int:
     """Put back what a file says."""
     if not os.path.exists(path):
-        print("Error: {} file not found !".format(path))
+        print(f"Error: {path} file not found !")
         return 1
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -112,11 +106,11 @@ def show(board: BoardFiles) -> None:
     print("EMC MinFreq={} MaxFreq={} CurrentFreq={} FreqOverride={}".format(*emc, locked))
     pwm = board.text(facts["fan"]["pwm"])
     if facts["fan"]["control"]:
-        print("Fan: PWM={}".format(pwm))
+        print(f"Fan: PWM={pwm}")
     else:
         state = "active" if board.text(NVFANCONTROL) == "1" else "inactive"
         node = facts["fan"]["pwm"].split("/")[-2]
-        print("FAN Dynamic Speed control={} {}_pwm1={}".format(state, node, pwm))
+        print(f"FAN Dynamic Speed control={state} {node}_pwm1={pwm}")
 
 
 _CPU_FILES = ("governor", "min_freq", "max_freq", "cur_freq")
@@ -125,13 +119,13 @@ _CPU_LINE = "cpu{}: Online=1 Governor={} MinFreq={} MaxFreq={} CurrentFreq={} Id
 
 def _idle_states(board: BoardFiles, cpu: int) -> Iterator[str]:
     for number, name in enumerate(board.facts["idle_states"]):
-        switch = "{}cpu{}/cpuidle/state{}/disable".format(CPU, cpu, number)
-        yield "{}={}".format(name, 1 - board.number(switch))
+        switch = f"{CPU}cpu{cpu}/cpuidle/state{number}/disable"
+        yield f"{name}={1 - board.number(switch)}"
 
 
-def main(words: List[str]) -> int:
+def main(root: str, words: list[str]) -> int:
     """Do what the command line says; return the exit status."""
-    board = BoardFiles(root_above(__file__, 2))
+    board = BoardFiles(root)
     file = words[1] if len(words) > 1 else os.path.expanduser("~/l4t_dfs.conf")
     try:
         if words[:1] == ["--show"]:
@@ -148,10 +142,6 @@ def main(words: List[str]) -> int:
             print(USAGE)
             return 1
     except OSError as error:
-        print("Error: {}".format(error))
+        print(f"Error: {error}")
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

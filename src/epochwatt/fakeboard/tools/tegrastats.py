@@ -1,7 +1,4 @@
-#!/usr/bin/env python3
-"""Stand-in for a board's tegrastats (any Python from 3.6).
-
-epochwatt stand-in
+"""Stand-in for a board's tegrastats.
 
 It prints a line per interval in the board's own dialect, made from the board's files at that
 moment. As on a board, only root sees the memory's clock and the GPU's.
@@ -11,19 +8,14 @@ Sources: docs/reference/sources.md.
 
 import argparse
 import os
-import sys
 import time
-from typing import Dict, List, Optional, Tuple
 
-sys.path.insert(
-    0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../usr/lib/epochwatt-stand-in")
-)
-from board_files import BoardFiles, root_above  # type: ignore
+from epochwatt.fakeboard.tools.board_files import BoardFiles
 
 MC_ALL = "sys/kernel/actmon_avg_activity/mc_all"
 JP6_ENGINES = "NVENC off NVDEC off NVJPG off NVJPG1 off VIC off OFA off NVDLA0 off NVDLA1 off"
 
-Ticks = Dict[str, Tuple[int, int]]  # busy and all, of each CPU
+Ticks = dict[str, tuple[int, int]]  # busy and all, of each CPU
 
 
 class Tegrastats:
@@ -33,7 +25,7 @@ class Tegrastats:
         self._board = board
         self._dialect = board.facts["dialect"]
         self._is_root = os.geteuid() == 0
-        self._sums: Dict[str, float] = {}
+        self._sums: dict[str, float] = {}
         self._lines = 0
         self._before = self._ticks()
 
@@ -78,32 +70,34 @@ class Tegrastats:
         board, now, shown = self._board, self._ticks(), []
         for folder, cpus in board.clusters():
             for cpu in cpus:
-                name = "cpu{}".format(cpu)
+                name = f"cpu{cpu}"
                 if name not in now:
                     shown.append("off")
                     continue
-                busy, total = (a - b for a, b in zip(now[name], self._before.get(name, (0, 0))))
+                busy, total = (
+                    a - b for a, b in zip(now[name], self._before.get(name, (0, 0)), strict=False)
+                )
                 mhz = board.number(folder + "scaling_cur_freq") // 1000
-                shown.append("{}%@{}".format(100 * busy // max(1, total), mhz))
+                shown.append(f"{100 * busy // max(1, total)}%@{mhz}")
         self._before = now
         return "CPU [{}]".format(",".join(shown))
 
     def _emc(self) -> str:
         hz = self._board.number(self._board.emc["now"])
         load = 100 * self._board.number(MC_ALL) // max(1, hz // 1000)
-        return "{}%@{}".format(load, hz // 1000000) if self._is_root else "0%"
+        return f"{load}%@{hz // 1000000}" if self._is_root else "0%"
 
     def _gpu(self) -> str:
         facts = self._board.facts
         load = self._board.number(facts["gpu_device"] + "/load") // 10
         if not self._is_root:
-            return "{}%".format(load)
+            return f"{load}%"
         mhz = self._board.number(facts["gpu"] + "/cur_freq") // 1000000
         if self._dialect == "jp4":
-            return "{}%@{}".format(load, mhz)
+            return f"{load}%@{mhz}"
         return "{}%@[{}]".format(load, ",".join([str(mhz)] * facts["gpcs"]))
 
-    def _engines(self) -> List[str]:
+    def _engines(self) -> list[str]:
         if not self._is_root:
             return []
         if self._dialect == "jp6":
@@ -112,21 +106,21 @@ class Tegrastats:
             return ["VIC_FREQ 115", "APE 174"]
         return ["APE 25"] if self._board.facts["kind"] == "nano" else ["APE 150", "MTS fg 0% bg 7%"]
 
-    def _temperatures(self) -> List[str]:
+    def _temperatures(self) -> list[str]:
         """Return the zones; one that does not answer is -256, or left out by JetPack 6."""
         words = []
         for number, zone in enumerate(self._board.facts["zones"]):
             name = zone["type"].split("-")[0].split("_")[0]
             try:
-                value = self._board.number("sys/class/thermal/thermal_zone{}/temp".format(number))
+                value = self._board.number(f"sys/class/thermal/thermal_zone{number}/temp")
             except (OSError, ValueError):
                 if self._dialect == "jp6":
                     continue
                 value = -256000
-            words.append("{}@{:g}C".format(name, value / 1000.0))
+            words.append(f"{name}@{value / 1000.0:g}C")
         return words
 
-    def _rails(self) -> List[str]:
+    def _rails(self) -> list[str]:
         unit = "" if self._dialect == "jp4" else "mW"
         words = []
         for rail in self._board.facts["rails"]:
@@ -138,10 +132,10 @@ class Tegrastats:
                 key = "{}/{}".format(rail["chip"], rail["channel"])
                 self._sums[key] = self._sums.get(key, 0.0) + power_mw
                 mean_mw = int(self._sums[key] / self._lines)
-                words.append("{} {}{u}/{}{u}".format(label, power_mw, mean_mw, u=unit))
+                words.append(f"{label} {power_mw}{unit}/{mean_mw}{unit}")
         return words
 
-    def _power_mw(self, rail: Dict[str, str]) -> Optional[int]:
+    def _power_mw(self, rail: dict[str, str]) -> int | None:
         """Return what a channel measures; None: it does not answer."""
         if rail["label"] == "NC":
             return 0
@@ -153,12 +147,12 @@ class Tegrastats:
             return None
 
 
-def main() -> int:
+def main(root: str, words: list[str]) -> int:
     """Print lines until it is ended."""
     parser = argparse.ArgumentParser(prog="tegrastats")
     parser.add_argument("--interval", type=int, default=1000, help="milliseconds")
-    interval_s = parser.parse_args().interval / 1000.0
-    stats = Tegrastats(BoardFiles(root_above(__file__, 2)))
+    interval_s = parser.parse_args(words).interval / 1000.0
+    stats = Tegrastats(BoardFiles(root))
     due_s = time.monotonic()
     try:
         while True:
@@ -167,7 +161,3 @@ def main() -> int:
             print(stats.line(), flush=True)
     except (KeyboardInterrupt, BrokenPipeError):
         os._exit(0)  # nobody reads what is left in the buffer
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -27,10 +27,9 @@ from typing import NamedTuple
 import numpy as np
 
 from epochwatt.published.folds import Judged
-from epochwatt.published.numbers import Published, Relation
+from epochwatt.published.numbers import Fact, Published
 from epochwatt.twin.calibration.fit_numbers import seen_by_fit
-from epochwatt.twin.calibration.predicted import Batch, Fact, predict
-from epochwatt.twin.inputs.clocks import Modes
+from epochwatt.twin.calibration.predicted import Batch, predict
 from epochwatt.twin.inputs.parameters import Parameters, rounded
 from epochwatt.twin.inputs.twin import Twin
 
@@ -61,9 +60,7 @@ class Calibration(NamedTuple):
     costs: tuple[float, ...] = ()
 
 
-def visible(
-    published: Published, rows: Mapping[str, Judged], twin: Twin, modes: Modes
-) -> list[Fact]:
+def visible(published: Published, rows: Mapping[str, Judged], twin: Twin) -> list[Fact]:
     """Return the published numbers that a fit may see and that the simulation says something to.
 
     Parameters
@@ -71,20 +68,20 @@ def visible(
     rows : how each published number is judged
     """
     facts = seen_by_fit(published, rows)
-    predictions = predict(facts, twin, modes, twin.parameters)
+    predictions = predict(facts, twin, twin.parameters)
     return [fact for fact in facts if fact.id in predictions]
 
 
 class Problem:
     """Residuals of a fit, and how they change, over steps in widths from the priors."""
 
-    def __init__(self, facts: Sequence[Fact], twin: Twin, modes: Modes) -> None:
+    def __init__(self, facts: Sequence[Fact], twin: Twin) -> None:
         self._facts, self._start = facts, twin.parameters
         self.names = self._start.fitted
         described = [self._start.described[name] for name in self.names]
         self._priors = np.log([parameter.prior for parameter in described])
         self._widths = np.log([parameter.factor for parameter in described])
-        self._batch = Batch(facts, twin, modes)
+        self._batch = Batch(facts, twin)
 
     def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """Return the parameters by name. x of shape (parameters,) or (sets, parameters)."""
@@ -109,7 +106,6 @@ class Problem:
 def calibrate(
     facts: Sequence[Fact],
     twin: Twin,
-    modes: Modes,
     say: Callable[[str], None] = lambda line: None,
     n_random: int = N_RANDOM,
 ) -> Calibration:
@@ -125,7 +121,7 @@ def calibrate(
     p = twin.parameters
     if not p.fitted or not facts:
         return Calibration(p.lacking(p.fitted), 0.0, len(facts), (0.0,))
-    problem, rng = Problem(facts, twin, modes), np.random.default_rng(SEED)
+    problem, rng = Problem(facts, twin), np.random.default_rng(SEED)
     n = len(problem.names)
     starts = [np.zeros(n), *np.clip(rng.normal(0.0, START_WIDTHS, (n_random, n)), -MOST, MOST)]
     ends = [_descend(problem, x, say) for x in starts]
@@ -178,14 +174,12 @@ def _misfit(fact: Fact, predicted: tuple[float, ...]) -> float:
 
 def is_share(fact: Fact) -> bool:
     """Say whether a number is judged in points: a share, or a spread, in per cent."""
-    if isinstance(fact, Relation):
-        return fact.unit == "pct" and fact.b_over_a is None
-    return fact.unit == "pct"
+    return fact.unit == "pct" and fact.b_over_a is None
 
 
 def log_error(fact: Fact, predicted: float) -> float:
     """Return ln(predicted / published), for a change on the ratio of its two sides."""
-    if isinstance(fact, Relation) and "(B-A)" in fact.formula:
+    if "(B-A)" in fact.formula:
         return math.log(max(1.0 + predicted / 100.0, 1e-3) / (1.0 + fact.value / 100.0))
     return math.log(max(predicted, 1e-12) / fact.value)
 
@@ -206,7 +200,7 @@ def _outside(fact: Fact, predicted: tuple[float, ...]) -> float:
 
 def limits(fact: Fact) -> tuple[float, float]:
     """Return the lower and upper end that a bound or a range sets; infinite where it sets none."""
-    if isinstance(fact, Relation) and fact.value_hi is not None:
+    if fact.value_hi is not None:
         return fact.value, fact.value_hi
     if fact.qualifier in ("less_than", "at_most"):
         return -math.inf, fact.value

@@ -15,7 +15,6 @@ import numpy as np
 
 from epochwatt import fields
 from epochwatt.twin.calibration.queries import QUANTITIES, Quantity, Question, answer
-from epochwatt.twin.inputs.clocks import Modes, mode_clocks
 from epochwatt.twin.inputs.numbers import Array, number
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, first_cluster
@@ -73,7 +72,6 @@ def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
 def epoch_rows(
     runs: Sequence[Sequence[Row]],
     twin: Twin,
-    modes: Modes,
     p: Mapping[str, float],
     seed: int = 0,
 ) -> list[dict[str, Any]]:
@@ -83,7 +81,6 @@ def epoch_rows(
     ----------
     runs : of each simulated run, its rows of `epochs.csv`, of which factors and epochs count
     twin : boards and networks
-    modes : clocks of the power modes
     p : parameters
     seed : another one is another spread between epochs
 
@@ -92,7 +89,7 @@ def epoch_rows(
     EpochwattError : a board, network or power mode that is not simulated
     """
     questions_of_runs = [_questions(rows) for rows in runs]
-    answers = answer([q for qs in questions_of_runs for q in qs], twin, modes, p, COLUMNS)
+    answers = answer([q for qs in questions_of_runs for q in qs], twin, p, COLUMNS)
     return [
         row
         for rows, questions in zip(runs, questions_of_runs, strict=True)
@@ -136,14 +133,12 @@ def _rows(
     return epochs
 
 
-def idle_rows(
-    rows: Iterable[Row], twin: Twin, modes: Modes, p: Mapping[str, float]
-) -> list[dict[str, Any]]:
+def idle_rows(rows: Iterable[Row], twin: Twin, p: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return simulated idle powers (rows of `idle.csv`) for other parameters."""
-    return [{**row, "power_w": _idle_w(row, twin, modes, p)} for row in rows]
+    return [{**row, "power_w": _idle_w(row, twin, p)} for row in rows]
 
 
-def _idle_w(row: Row, twin: Twin, modes: Modes, p: Mapping[str, float]) -> float:
-    clocks = mode_clocks(modes, row["device"], row["power_mode"])
+def _idle_w(row: Row, twin: Twin, p: Mapping[str, float]) -> float:
+    clocks = twin.clocks(row["device"], row["power_mode"])
     board = twin.boards[row["device"]]
     return number(idle_w(board, STATE[row["state"]], clocks, row["power_scope"], p))

@@ -18,10 +18,9 @@ from itertools import combinations
 import numpy as np
 
 from epochwatt.published.folds import Leak
-from epochwatt.published.numbers import Measurement, single
+from epochwatt.published.numbers import Fact
 from epochwatt.twin.calibration.calibrate import N_RANDOM, Calibration, calibrate, misfits_of_sets
-from epochwatt.twin.calibration.predicted import Batch, Fact
-from epochwatt.twin.inputs.clocks import Modes
+from epochwatt.twin.calibration.predicted import Batch
 from epochwatt.twin.inputs.twin import Twin
 
 MOVED = 0.5  # tolerances
@@ -34,7 +33,6 @@ def fit_with_evidence(
     facts: Sequence[Fact],
     leaks: Sequence[Leak],
     twin: Twin,
-    modes: Modes,
     say: Callable[[str], None] = lambda line: None,
     n_random: int = N_RANDOM,
 ) -> Calibration:
@@ -52,10 +50,10 @@ def fit_with_evidence(
     p = p.moved({name: p.described[name].prior for name in p.fitted})
     while True:
         twin = replace(twin, parameters=p)
-        lacking = _lacking(facts, leaks, moves(facts, twin, modes))
+        lacking = _lacking(facts, leaks, moves(facts, twin))
         if not lacking:
-            fit = calibrate(facts, twin, modes, say, n_random)
-            moved = moves(facts, replace(twin, parameters=fit.parameters), modes)
+            fit = calibrate(facts, twin, say, n_random)
+            moved = moves(facts, replace(twin, parameters=fit.parameters))
             lacking = _lacking(facts, leaks, moved)
         if not lacking:
             return fit._replace(parameters=fit.parameters.changed(_evidence_of(facts, moved)))
@@ -85,7 +83,7 @@ def _evidence_of(facts: Sequence[Fact], moves_of: Moves) -> dict[str, dict[str, 
     }
 
 
-def moves(facts: Sequence[Fact], twin: Twin, modes: Modes) -> dict[str, np.ndarray]:
+def moves(facts: Sequence[Fact], twin: Twin) -> dict[str, np.ndarray]:
     """Return how far each fitted parameter moves each number's misfit, in tolerances.
 
     From the values of `twin` by the prior's width, up or down, whichever moves a number further.
@@ -95,7 +93,7 @@ def moves(facts: Sequence[Fact], twin: Twin, modes: Modes) -> dict[str, np.ndarr
     factors = np.diag(np.log([p.described[name].factor for name in names]))
     sets = here * np.exp(np.vstack([0.0 * here, factors, -factors]))
     columns = {name: sets[:, i] for i, name in enumerate(names)}
-    predictions = Batch(facts, twin, modes).predict({**p, **columns})
+    predictions = Batch(facts, twin).predict({**p, **columns})
     off = misfits_of_sets(facts, predictions, len(sets))
     up, down = np.abs(off[1:] - off[0]).reshape(2, len(names), len(facts))
     return dict(zip(names, np.maximum(up, down), strict=True))
@@ -122,10 +120,5 @@ def is_enough(facts: Iterable[Fact], leaks: Sequence[Leak]) -> bool:
 
 def private_to(facts: Iterable[Fact]) -> str:
     """Return the one board and network that all the numbers are of; empty where there are more."""
-    pairs = {
-        f"{config['device']} {config.get('model', 'idle')}"
-        for fact in facts
-        for side in ((fact.config,) if isinstance(fact, Measurement) else fact.sides)
-        for config in single(side)
-    }
+    pairs = {f"{run['device']} {run.get('model', 'idle')}" for fact in facts for run in fact.runs}
     return pairs.pop() if len(pairs) == 1 else ""

@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from epochwatt.published.folds import ID, SEEN, Judged, judged
-from epochwatt.published.numbers import PAPERS, Measurement, Published, Relation, load_published
-from epochwatt.records import files
+from epochwatt.published.numbers import PAPERS, Fact, Published, load_published
+from epochwatt.published.tables import write_table
 from epochwatt.twin.calibration.queries import QUANTITIES
 
 ALSO_SEEN = ("n_epochs_in_15h",)  # counts are not judged, but these are times in other words
 NEVER_SEEN = {"RS5.1.7-06": "Orin rests on its data sheet alone"}
 
 
-def seen_by_fit(published: Published, rows: Mapping[str, Judged]) -> list[Measurement | Relation]:
+def seen_by_fit(published: Published, rows: Mapping[str, Judged]) -> list[Fact]:
     """Return the numbers, in the order of the paper.
 
     Parameters
@@ -32,14 +32,12 @@ def seen_by_fit(published: Published, rows: Mapping[str, Judged]) -> list[Measur
         for fact in published.facts().values()
         if fact.paper == PAPERS[0]
         and (rows[fact.id].is_simulable or fact.metric in ALSO_SEEN)
-        and (fact.metric in QUANTITIES or getattr(fact, "kind", "") == "idle")
+        and (fact.metric in QUANTITIES or fact.kind == "idle")
         and fact.id not in NEVER_SEEN
     ]
 
 
-def seen_by_setups(
-    published: Published, rows: Mapping[str, Judged]
-) -> list[Measurement | Relation]:
+def seen_by_setups(published: Published, rows: Mapping[str, Judged]) -> list[Fact]:
     """Return the numbers of other papers, which what their set-ups have of their own may see.
 
     Parameters
@@ -61,6 +59,4 @@ def write_seen(root: Path = Path()) -> None:
     folder = root / "config/twin"
     evidence = load_published(root / "config/published"), judged(folder)
     facts = seen_by_fit(*evidence) + seen_by_setups(*evidence)
-    path = str(folder / SEEN)
-    with files.writing("what the fit sees", path):
-        files.write_bytes(path, "\n".join([ID, *(f.id for f in facts), ""]).encode())
+    write_table(folder / SEEN, "what the fit sees", [ID], [[fact.id] for fact in facts])

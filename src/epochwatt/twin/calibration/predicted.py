@@ -8,15 +8,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt.published.numbers import Measurement, Relation, single
+from epochwatt.published.numbers import Fact, single
 from epochwatt.twin.calibration.queries import QUANTITIES, Group, Question, groups
-from epochwatt.twin.inputs.clocks import Clocks, Modes, mode_clocks
+from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.numbers import Array, number
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import epoch
 from epochwatt.twin.model.power import STATE, idle_w
 
-Fact = Measurement | Relation
 Answers = Mapping[Question, Mapping[str, Array]]
 Numbers = Mapping[str, float]  # what the equations are written for; they hold for arrays, too
 
@@ -47,16 +46,16 @@ class Batch:
     facts : published numbers
     """
 
-    def __init__(self, facts: Iterable[Fact], twin: Twin, modes: Modes) -> None:
+    def __init__(self, facts: Iterable[Fact], twin: Twin) -> None:
         self._facts = list(facts)
-        self._twin, self._modes = twin, modes
+        self._twin = twin
         wanted: dict[Question, set[str]] = defaultdict(set)
         for fact in self._facts:
             for q in _questions_of(fact):
                 wanted[q].add(fact.metric)
         self._groups = [
             (group, sorted(set().union(*(wanted[q] for q in group.questions))))
-            for group in groups(wanted, twin, modes)
+            for group in groups(wanted, twin)
         ]
 
     def predict(self, p: Mapping[str, Array]) -> dict[str, tuple[NDArray[np.floating], ...]]:
@@ -79,14 +78,14 @@ class Batch:
                 answers[q] = {name: column[:, i] for name, column in values.items()}
         predictions = {}
         for fact in self._facts:
-            of_sets = _value(fact, answers, self._twin, self._modes, p)
+            of_sets = _value(fact, answers, self._twin, p)
             if of_sets and all(np.all(np.isfinite(value)) for value in of_sets):
                 predictions[fact.id] = tuple(np.broadcast_to(value, n) for value in of_sets)
         return predictions
 
 
 def predict(
-    facts: Iterable[Fact], twin: Twin, modes: Modes, p: Mapping[str, float]
+    facts: Iterable[Fact], twin: Twin, p: Mapping[str, float]
 ) -> dict[str, tuple[float, ...]]:
     """Return what the simulation says to each published number; those it cannot say are left out.
 
@@ -94,7 +93,7 @@ def predict(
     -------
     By id: one value, or lowest and highest where a number speaks of a range.
     """
-    answers = Batch(facts, twin, modes).predict(p)
+    answers = Batch(facts, twin).predict(p)
     return {name: tuple(number(value) for value in values) for name, values in answers.items()}
 
 
@@ -120,31 +119,23 @@ def _repeated(
 
 def _questions_of(fact: Fact) -> list[Question]:
     """Return the configurations that a number asks for; none where it is of no simulated epoch."""
-    if fact.metric not in QUANTITIES or getattr(fact, "kind", "") == "idle":
+    if fact.metric not in QUANTITIES or fact.kind == "idle":
         return []
-    return [q for side in _sides(fact) for q in questions(side, fact.paper)]
+    return [q for side in fact.sides for q in questions(side, fact.paper)]
 
 
-def _sides(fact: Fact) -> tuple[Mapping[str, Any], ...]:
-    return (fact.config,) if isinstance(fact, Measurement) else fact.sides
-
-
-def _value(
-    fact: Fact, answers: Answers, twin: Twin, modes: Modes, p: Mapping[str, Array]
-) -> tuple[Array, ...]:
-    if isinstance(fact, Measurement) and fact.kind == "idle":
-        return _idle(fact, twin, modes, p)
+def _value(fact: Fact, answers: Answers, twin: Twin, p: Mapping[str, Array]) -> tuple[Array, ...]:
+    if fact.kind == "idle":
+        return _idle(fact, twin, p)
     if fact.metric not in QUANTITIES:
         return ()
     sides = [
         np.array([answers[q][fact.metric] for q in questions(side, fact.paper)])
-        for side in _sides(fact)
+        for side in fact.sides
     ]
     if not all(map(len, sides)):
         return ()
-    if isinstance(fact, Measurement):
-        return (sides[0].mean(axis=0),)
-    return _related(fact.formula, sides)
+    return _related(fact.formula, sides) if fact.formula else (sides[0].mean(axis=0),)
 
 
 def _related(formula: str, sides: list[NDArray[np.floating]]) -> tuple[Array, ...]:
@@ -168,10 +159,11 @@ def _range(values: NDArray[np.floating]) -> tuple[Array, ...]:
     return (values.min(axis=0), values.max(axis=0)) if len(values) > 1 else (values[0],)
 
 
-def _idle(fact: Measurement, twin: Twin, modes: Modes, p: Mapping[str, Array]) -> tuple[Array, ...]:
+def _idle(fact: Fact, twin: Twin, p: Mapping[str, Array]) -> tuple[Array, ...]:
     """Return an idle power: state (i) as the module's sensors see it, the others at the plug."""
-    device, state = fact.config["device"], fact.config["state"]
+    (config,) = fact.sides
+    device, state = config["device"], config["state"]
     scope = "module" if state == _ON_BOARD else "socket"
-    clocks = mode_clocks(modes, device, fact.config["power_mode"])
+    clocks = twin.clocks(device, config["power_mode"])
     board = twin.boards[device]
     return (idle_w(board, STATE[state], clocks, scope, cast(Numbers, p)),)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt.twin.inputs.clocks import Clocks, Modes, mode_clocks
+from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.numbers import Array
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch
@@ -71,7 +71,6 @@ QUANTITIES: dict[str, Quantity] = {
 def answer(
     questions: Iterable[Question],
     twin: Twin,
-    modes: Modes,
     p: Mapping[str, float],
     quantities: Mapping[str, Quantity] = QUANTITIES,
 ) -> dict[Question, dict[str, float]]:
@@ -80,12 +79,11 @@ def answer(
     Parameters
     ----------
     questions : configurations; those that differ in workers and clocks only are one evaluation
-    modes : clocks of the power modes
     p : parameters, `twin.parameters` or others
     quantities : by name, how each is computed from an epoch
     """
     answers = {}
-    for group in groups(questions, twin, modes):
+    for group in groups(questions, twin):
         mean, n = epoch(group.setting, p), len(group.questions)
         columns = {
             name: _row(quantity(group.setting, mean, p), n) for name, quantity in quantities.items()
@@ -102,19 +100,19 @@ class Group(NamedTuple):
     setting: Setting
 
 
-def groups(questions: Iterable[Question], twin: Twin, modes: Modes) -> list[Group]:
+def groups(questions: Iterable[Question], twin: Twin) -> list[Group]:
     """Return the questions in groups, each once."""
     by_setting: dict[tuple[object, ...], list[Question]] = defaultdict(list)
     for q in dict.fromkeys(questions):
         by_setting[(q.device, q.model, q.storage, q.batch_size, *q[6:])].append(q)
-    return [Group(group, _setting(group, twin, modes)) for group in by_setting.values()]
+    return [Group(group, _setting(group, twin)) for group in by_setting.values()]
 
 
-def _setting(group: list[Question], twin: Twin, modes: Modes) -> Setting:
+def _setting(group: list[Question], twin: Twin) -> Setting:
     """Return the setting of questions that differ in workers and power mode only."""
     q = group[0]
     board, work, samples = twin.find(q.device, q.model, DATASETS.get(q.model, ""))
-    clocks = [mode_clocks(modes, question.device, question.power_mode) for question in group]
+    clocks = [twin.clocks(question.device, question.power_mode) for question in group]
     return Setting(
         board,
         work,

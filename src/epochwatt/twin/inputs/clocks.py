@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.numbers import Array
 
 
@@ -17,12 +16,3 @@ class Clocks(NamedTuple):
 
 
 Modes = Mapping[str, Mapping[str, Clocks]]  # device -> label of a power mode -> its clocks
-
-
-def mode_clocks(modes: Modes, device: str, power_mode: str) -> Clocks:
-    """Return the clocks of a power mode; EpochwattError names those there are."""
-    of_device = modes.get(device, {})
-    if power_mode not in of_device:
-        problem = f"{device} has no power mode {power_mode!r} with numbers"
-        raise EpochwattError(problem, allowed=list(of_device) or "none")
-    return of_device[power_mode]

@@ -57,11 +57,6 @@ class Workload:
     elements_per_sample: np.ndarray
 
     @property
-    def n_launches(self) -> int:
-        """Kernels of one mini-batch."""
-        return len(self.kind)
-
-    @property
     def sample_bytes(self) -> int:
         """Bytes of one sample as it is copied to the GPU."""
         return FLOAT_BYTES * math.prod(self.input)

@@ -19,8 +19,6 @@ FILE = "parameters.yaml"
 SOURCES = ("datasheet", "fitted", "assumed", "setup")
 WIDTH = 100  # of the file
 DIGITS = 4  # of a fitted value
-_NO_EVIDENCE = {"serves": (), "spread": 0.0, "private_to": ""}
-_NOT_FITTED = {"prior": 0.0, "factor": 0.0, **_NO_EVIDENCE}
 
 
 @dataclass(frozen=True)
@@ -89,25 +87,14 @@ class Parameters(Mapping[str, float]):
         What belongs to another paper's set-up is fitted to that paper alone.
         """
         described = self.described.items()
-        names = [
-            name
-            for name, parameter in described
-            if parameter.factor and parameter.source != "setup"
-        ]
+        names = [name for name, p in described if p.factor and p.source != "setup"]
         return self.changed({name: {"source": "fitted"} for name in names})
 
     def lacking(self, names: Iterable[str]) -> "Parameters":
         """Return these parameters with some left at their priors, as evidence is missing."""
-        return self._unfitted(names, _NO_EVIDENCE)
-
-    def assumed(self, names: Iterable[str]) -> "Parameters":
-        """Return these parameters with some fixed at their priors, whatever the evidence."""
-        return self._unfitted(names, _NOT_FITTED)
-
-    def _unfitted(self, names: Iterable[str], keys: Mapping[str, Any]) -> "Parameters":
-        described = self.described
+        unfitted = {"source": "assumed", "serves": (), "spread": 0.0, "private_to": ""}
         return self.changed(
-            {name: {"value": described[name].prior, "source": "assumed", **keys} for name in names}
+            {name: {"value": self.described[name].prior, **unfitted} for name in names}
         )
 
 

@@ -1,12 +1,17 @@
-"""Clocks of the boards' power modes, from `config/devices/`."""
+"""Simulated boards with the clocks of their power modes, from `config/devices/`."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from epochwatt.study.devices import Devices
 from epochwatt.twin.inputs.clocks import Clocks, Modes
+from epochwatt.twin.inputs.twin import Twin, load_twin
+
+CONFIG = Path("config/twin")
 
 
-def load_modes(devices: list[str], root: Path = Path()) -> Modes:
+def load_modes(devices: Iterable[str], root: Path = Path()) -> Modes:
     """Return label -> clocks of each device; modes without numbers are left out."""
     all_devices = Devices(root)
     return {
@@ -17,3 +22,15 @@ def load_modes(devices: list[str], root: Path = Path()) -> Modes:
         }
         for device in devices
     }
+
+
+def load_twin_with_modes(workloads: Iterable[str], root: Path = Path()) -> Twin:
+    """Return the simulated boards of a checkout; errors as `load_twin`.
+
+    Parameters
+    ----------
+    workloads : paths of the counts of networks, each named like its network
+    root : the checkout
+    """
+    twin = load_twin(root / CONFIG, {Path(path).stem: path for path in workloads})
+    return replace(twin, modes=load_modes(twin.boards, root))

@@ -1,10 +1,11 @@
 """All that a simulation needs, read from `config/twin/` and from the counted workloads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.boards import Board, load_boards
+from epochwatt.twin.inputs.clocks import Clocks, Modes
 from epochwatt.twin.inputs.kernel_counts import Workload, load_workload
 from epochwatt.twin.inputs.parameters import Parameters, load_parameters
 from epochwatt.twin.inputs.samples import SampleFacts, load_samples
@@ -12,12 +13,19 @@ from epochwatt.twin.inputs.samples import SampleFacts, load_samples
 
 @dataclass(frozen=True)
 class Twin:
-    """The simulated boards with their parameters, and the networks that are known."""
+    """The simulated boards with their parameters, and the networks that are known.
+
+    Attributes
+    ----------
+    works : kernel counts by network
+    modes : clocks of the boards' power modes, where they are needed by name
+    """
 
     boards: dict[str, Board]
     samples: dict[str, SampleFacts]
     parameters: Parameters
     works: dict[str, Workload]
+    modes: Modes = field(default_factory=dict)
 
     def find(self, device: str, model: str, dataset: str) -> tuple[Board, Workload, SampleFacts]:
         """Return board, network and data set; EpochwattError names what there is instead."""
@@ -29,6 +37,14 @@ class Twin:
                 allowed=f"boards {', '.join(self.boards)}; networks {', '.join(self.works)}; "
                 f"data sets {', '.join(self.samples)}",
             ) from None
+
+    def clocks(self, device: str, power_mode: str) -> Clocks:
+        """Return the clocks of a power mode; EpochwattError names those there are."""
+        of_device = self.modes.get(device, {})
+        if power_mode not in of_device:
+            problem = f"{device} has no power mode {power_mode!r} with numbers"
+            raise EpochwattError(problem, allowed=list(of_device) or "none")
+        return of_device[power_mode]
 
 
 def load_twin(config: Path, works: dict[str, str]) -> Twin:

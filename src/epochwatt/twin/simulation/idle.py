@@ -6,9 +6,11 @@ the same in every sample: nothing is known of its spread.
 Source of the states: SIGMETRICS 2023, section 5.6.
 """
 
+import json
 import os
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +22,25 @@ from epochwatt.records import files
 from epochwatt.records.samples import write_samples
 from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.numbers import number
-from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.model.power import STATE, idle_w
 from epochwatt.twin.simulation.records import epoch_telemetry
 from epochwatt.twin.simulation.simulated_epoch import Samples
 
 SOURCE = {"module": "twin", "socket": "plug"}  # scope -> name of what tells it
 PERIOD_S = {"module": 1.0, "socket": 20.0}  # of jtop; of the papers' meter
+
+
+def simulate_idle(idles: str, config: Path, output: str) -> None:
+    """Write the idle powers of simulated boards, a job of the workflow.
+
+    Parameters
+    ----------
+    idles : JSON, as of `study.idle_studies.simulated_idles`
+    config : folder of the twin's configuration
+    output : folder of all of them
+    """
+    write_idles(json.loads(idles), load_twin(config, {}), output)
 
 
 def write_idles(idles: Sequence[dict[str, Any]], twin: Twin, output: str) -> None:

@@ -23,7 +23,6 @@ import numpy as np
 
 import epochwatt
 from epochwatt import fields
-from epochwatt.device.machine import outcome
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.collect import write_tables
 from epochwatt.records import files
@@ -160,10 +159,17 @@ def epoch_meta(
 
 
 def _mode(factors: dict[str, Any]) -> dict[str, Any]:
-    """Return the power mode as a board tells it: a simulated one has what was asked for."""
+    """Return the power mode as `Machine.apply` does: a simulated board has what was asked for."""
     requested = factors["power_mode_settings"]
-    read_back = {**requested, "cores_online": list(range(int(requested["cores"])))}
-    return outcome(requested, factors["dvfs"], resolved=dict(requested), read_back=read_back)
+    return {
+        "requested": requested,
+        "resolved": requested,
+        "read_back": {**requested, "cores_online": list(range(int(requested["cores"])))},
+        "unverified": [],
+        "dvfs": factors["dvfs"],
+        "fan": "as it is",
+        "verified": True,
+    }
 
 
 def epoch_telemetry(sources: Sequence[Samples]) -> dict[str, Any]:

@@ -5,16 +5,15 @@ The median error of times, of stalls among them, and of energies and powers, for
 since the numbers of one group are off together; of fewer than `ENOUGH` groups none is said.
 """
 
-import csv
-import io
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from epochwatt.records import files
+from epochwatt.published.tables import write_entries
 from epochwatt.twin.validation.cross_validation import CONTRADICTS, GOAL_CLASSES, Row
 
 TAKE_AWAY, TRANSFER = "take-away", "main paper to HiPCW"
@@ -60,9 +59,6 @@ class Accuracy:
     worst_error_pct: float
 
 
-COLUMNS = tuple(field.name.rstrip("_") for field in fields(Accuracy))
-
-
 def accuracies(rows: Sequence[Row], groups: Mapping[str, Mapping[str, str]]) -> list[Accuracy]:
     """Return the errors of each grouping and class that has any number.
 
@@ -106,8 +102,16 @@ def _accuracy(
     worst = max(errors, key=lambda name: errors[name])
     low, high = _interval(list(members.values()))
     return Accuracy(
-        *(grouping, LABELS[grouping], class_, len(errors), len(members)),
-        *(median(errors.values()), low, high, worst, errors[worst]),
+        grouping,
+        LABELS[grouping],
+        class_,
+        len(errors),
+        len(members),
+        median(errors.values()),
+        low,
+        high,
+        worst,
+        errors[worst],
     )
 
 
@@ -124,13 +128,7 @@ def _interval(groups: Sequence[Sequence[float]]) -> tuple[float | None, float | 
 
 def write_accuracies(path: str, rows: Iterable[Accuracy]) -> None:
     """Write `groupings.csv`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        cells = ("" if value is None else value for value in astuple(row))
-        writer.writerow([f"{c:.2f}" if isinstance(c, float) else c for c in cells])
-    files.write_bytes(path, text.getvalue().encode())
+    write_entries(Path(path), "the accuracies", Accuracy, rows, ".2f")
 
 
 def headline(rows: Sequence[Accuracy]) -> str:

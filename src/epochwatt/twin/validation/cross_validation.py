@@ -14,21 +14,19 @@ change it is the distance in points; a bound is met or not (`published/folds.py`
 which).
 """
 
-import csv
-import io
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from epochwatt.published.folds import Judged
-from epochwatt.published.numbers import PAPERS, Measurement, Published, Relation, single
-from epochwatt.records import files
+from epochwatt.published.numbers import PAPERS, Fact, Published
+from epochwatt.published.tables import write_entries
 from epochwatt.twin.calibration.calibrate import log_error, visible
 from epochwatt.twin.calibration.fit_numbers import ALSO_SEEN, seen_by_setups
-from epochwatt.twin.calibration.predicted import Fact, predict
-from epochwatt.twin.inputs.clocks import Modes
+from epochwatt.twin.calibration.predicted import predict
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.validation.refits import Refits, held_out
 
@@ -89,14 +87,10 @@ class Row:
         return None if error is None else float(error)
 
 
-COLUMNS = tuple(field.name.rstrip("_") for field in fields(Row))
-
-
 def validate(
     published: Published,
     rows: Mapping[str, Judged],
     twin: Twin,
-    modes: Modes,
     refits: Refits,
     groups: Mapping[str, Mapping[str, str]],
 ) -> list[Row]:
@@ -113,9 +107,9 @@ def validate(
         for fact in published.facts().values()
         if rows[fact.id].is_simulable or (fact.metric in ALSO_SEEN and fact.paper == PAPERS[0])
     ]
-    seen = {fact.id for fact in visible(published, rows, twin, modes)}
+    seen = {fact.id for fact in visible(published, rows, twin)}
     seen |= {fact.id for fact in seen_by_setups(published, rows)}
-    fitted = predict(facts, twin, modes, twin.parameters)
+    fitted = predict(facts, twin, twin.parameters)
 
     def held_out_with(names: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
         by_name = defaultdict(list)
@@ -124,7 +118,7 @@ def validate(
                 by_name[names[fact.id]].append(fact)
         predictions: dict[str, tuple[float, ...]] = {}
         for name, members in by_name.items():
-            predictions |= predict(members, twin, modes, held_out(twin.parameters, refits, name))
+            predictions |= predict(members, twin, held_out(twin.parameters, refits, name))
         return predictions
 
     without = held_out_with({fact.id: fact.takeaway for fact in facts})
@@ -152,7 +146,7 @@ def _row(
     return Row(
         fact.id,
         ("" if fact.paper == PAPERS[0] else CONTRADICTS) + class_of(fact, judged_as),
-        " ".join(dict.fromkeys(_devices(fact))),
+        " ".join(dict.fromkeys(run["device"] for run in fact.runs)),
         fact.metric,
         _joined(ends),
         _joined(fitted),
@@ -174,7 +168,7 @@ def class_of(fact: Fact, judged_as: str) -> str:
         return "count"
     if judged_as == "bound":
         return "bound"
-    if isinstance(fact, Relation) and fact.b_over_a is not None:
+    if fact.b_over_a is not None:
         return "change" if judged_as == "ratio" else "small_change"
     if fact.unit in TIMES:
         return "time"
@@ -188,29 +182,13 @@ def error_pct(fact: Fact, judged_as: str, predicted: tuple[float, ...]) -> float
     return abs(predicted[0] - fact.value) if judged_as == "points" else None
 
 
-def _devices(fact: Fact) -> Iterable[str]:
-    for side in (fact.config,) if isinstance(fact, Measurement) else fact.sides:
-        for config in single(side):
-            yield config["device"]
-
-
 def _joined(values: Iterable[float]) -> str:
     return "..".join(f"{value:.6g}" for value in values)
 
 
 def write_rows(path: str, rows: Iterable[Row]) -> None:
     """Write `validation.csv`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([_cell(value) for value in astuple(row)] for row in rows)
-    files.write_bytes(path, text.getvalue().encode())
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    write_entries(Path(path), "the validation", Row, rows, ".3f")
 
 
 def summary_lines(

@@ -6,18 +6,14 @@ shows when each of them is moved by its own width, up or down at random, or its 
 and every take-away is left out again.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from epochwatt.errors import ConfigError
-from epochwatt.published.numbers import read_table
-from epochwatt.records import files
+from epochwatt.published.tables import checked_rows, write_entries
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.validation.cross_validation import GOAL_CLASSES, Row
 
@@ -46,9 +42,6 @@ class PriorRow:
     class_: str
     n: int
     median_error_pct: float
-
-
-COLUMNS = tuple(field.name.rstrip("_") for field in fields(PriorRow))
 
 
 def variants(parameters: Parameters, n: int, seed: int) -> dict[str, Parameters]:
@@ -93,31 +86,13 @@ def prior_rows(priors: str, fitted: str, rows: Sequence[Row]) -> list[PriorRow]:
 
 def write_priors(folder: Path, rows: Iterable[PriorRow]) -> None:
     """Write `priors.csv`, whole or not at all."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        writer.writerow([f"{c:.2f}" if isinstance(c, float) else c for c in astuple(row)])
-    path = str(folder / FILE)
-    with files.writing("what other priors give", path):
-        files.write_bytes(path, text.getvalue().encode())
+    write_entries(folder / FILE, "what other priors give", PriorRow, rows, ".2f")
 
 
 def load_priors(folder: Path) -> list[PriorRow]:
     """Read `priors.csv`; ConfigError names file and line."""
-    path, rows = folder / FILE, []
-    for line, row in read_table(path):
-        try:
-            rows.append(
-                PriorRow(
-                    *(row["priors"], row["fitted"], int(row["seed"]), row["class"]),
-                    *(int(row["n"]), float(row["median_error_pct"])),
-                )
-            )
-        except (KeyError, ValueError) as error:
-            where = f"{path}, line {line}"
-            raise ConfigError(str(error), where=where, do="make validate") from None
-    return rows
+    rows = checked_rows(PriorRow, folder / FILE, lambda row: {**row, "class_": row.get("class")})
+    return [row for _, _, row in rows]
 
 
 def prior_lines(rows: Sequence[PriorRow]) -> list[str]:

@@ -10,8 +10,6 @@ page cache is predicted.
 `cross_validation_fits.csv` has the shared ones: what a fold removes, its fit does not see.
 """
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,12 +17,11 @@ import numpy as np
 
 from epochwatt.errors import ConfigError
 from epochwatt.published.folds import Fold, Judged
-from epochwatt.published.numbers import Published, read_table
-from epochwatt.records import files
+from epochwatt.published.numbers import Fact, Published
+from epochwatt.published.tables import read_table, write_table
 from epochwatt.twin.calibration.calibrate import misfits_of_sets
 from epochwatt.twin.calibration.fit_numbers import seen_by_setups
-from epochwatt.twin.calibration.predicted import Batch, Fact, predict
-from epochwatt.twin.inputs.clocks import Modes
+from epochwatt.twin.calibration.predicted import Batch, predict
 from epochwatt.twin.inputs.parameters import Parameters, rounded
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.validation.refits import ALL
@@ -48,7 +45,6 @@ def fit_setups(
     rows: Mapping[str, Judged],
     folds: Mapping[str, Fold],
     twin: Twin,
-    modes: Modes,
 ) -> tuple[Values, dict[str, int]]:
     """Fit each set-up's own parameters, with all of its numbers and without each take-away.
 
@@ -58,31 +54,31 @@ def fit_setups(
     numbers each saw.
     """
     facts = seen_by_setups(published, rows)
-    predictions = predict(facts, twin, modes, twin.parameters)
+    predictions = predict(facts, twin, twin.parameters)
     facts = [fact for fact in facts if fact.id in predictions]
     kept = {ALL: facts}
     for name, fold in folds.items():
         left = [fact for fact in facts if fact.id not in fold.removed]
         if len(left) < len(facts):
             kept[name] = left
-    values = {name: _fitted(left, twin, modes) for name, left in kept.items()}
+    values = {name: _fitted(left, twin) for name, left in kept.items()}
     return values, {name: len(left) for name, left in kept.items()}
 
 
-def _fitted(facts: Sequence[Fact], twin: Twin, modes: Modes) -> dict[str, float]:
+def _fitted(facts: Sequence[Fact], twin: Twin) -> dict[str, float]:
     """Return the value of each parameter that fits best while all others stay as they are."""
     names = own_parameters(twin.parameters)
-    return {name: _best(name, [f for f in facts if name.startswith(f.paper)], twin, modes)
+    return {name: _best(name, [f for f in facts if name.startswith(f.paper)], twin)
             for name in names}  # fmt: skip
 
 
-def _best(name: str, facts: Sequence[Fact], twin: Twin, modes: Modes) -> float:
+def _best(name: str, facts: Sequence[Fact], twin: Twin) -> float:
     """Return the value of the least objective (`calibrate`) within three widths of the prior.
 
     All of it is looked through, since it has more than one minimum: beyond a page cache that holds
     everything nothing changes.
     """
-    parameter, batch = twin.parameters.described[name], Batch(facts, twin, modes)
+    parameter, batch = twin.parameters.described[name], Batch(facts, twin)
     low, high = -WIDTHS, WIDTHS
     for _ in range(2):
         x = np.linspace(low, high, N_LOOKED)
@@ -103,14 +99,12 @@ def _cost(differences: Sequence[float]) -> float:
 
 def write_setups(folder: Path, values: Values, n_facts: Mapping[str, int]) -> None:
     """Write `setups.csv`, whole or not at all: a row per fit, a column per parameter."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*_HEAD, *values[ALL]])
-    for name, of_fold in values.items():
-        writer.writerow([name, n_facts[name], *(f"{value:.12g}" for value in of_fold.values())])
-    path = str(folder / FILE)
-    with files.writing("what set-ups have of their own", path):
-        files.write_bytes(path, text.getvalue().encode())
+    rows = (
+        [name, n_facts[name], *(f"{value:.12g}" for value in of_fold.values())]
+        for name, of_fold in values.items()
+    )
+    columns = [*_HEAD, *values[ALL]]
+    write_table(folder / FILE, "what set-ups have of their own", columns, rows)
 
 
 def load_setups(folder: Path, p: Parameters) -> Values:

@@ -8,8 +8,6 @@ refits count for nothing but what they are made for: the other groupings (`publi
 of DVFS, which is what the simulation knows of modes by its mechanisms.
 """
 
-import csv
-import io
 import multiprocessing
 import os
 from collections import defaultdict
@@ -21,12 +19,10 @@ import numpy as np
 
 from epochwatt.errors import ConfigError
 from epochwatt.published.folds import POWER_MODES, Fold, Leak
-from epochwatt.published.numbers import read_table
-from epochwatt.records import files
+from epochwatt.published.numbers import Fact
+from epochwatt.published.tables import read_table, write_table
 from epochwatt.twin.calibration.calibrate import N_RANDOM, Calibration
 from epochwatt.twin.calibration.evidence import fit_with_evidence
-from epochwatt.twin.calibration.predicted import Fact
-from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.parameters import Parameters, rounded
 from epochwatt.twin.inputs.twin import Twin
 
@@ -44,7 +40,6 @@ def refit(
     facts: Sequence[Fact],
     leaks: Sequence[Leak],
     twin: Twin,
-    modes: Modes,
     say: Callable[[str], None] = lambda line: None,
     n_random: int = N_RANDOM,
 ) -> dict[str, Calibration]:
@@ -69,7 +64,7 @@ def refit(
     with ProcessPoolExecutor(min(os.cpu_count() or 1, len(names) or 1), context) as pool:
         jobs = {
             pool.submit(
-                fit_with_evidence, left[left_out[0]], leaks, twin, modes, _silent, n_random
+                fit_with_evidence, left[left_out[0]], leaks, twin, _silent, n_random
             ): left_out
             for left_out in names.values()
         }
@@ -107,18 +102,14 @@ def write_refits(folder: Path, fits: Mapping[str, Calibration], kinds: Mapping[s
     """
     moved = {name for fit in fits.values() for name in fit.parameters.fitted}
     names = [name for name in fits[ALL].parameters if name in moved]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*_HEAD, *names])
+    rows = []
     for takeaway, fit in fits.items():
         kind = ALL if takeaway == ALL else kinds.get(takeaway, FOLD)
         costs = [f"{cost:.2f}" for cost in fit.costs]
         values = [f"{fit.parameters[name]:.12g}" for name in names]
         head = (fit.n_facts, len(fit.parameters.fitted), f"{fit.cost:.2f}", " ".join(costs[1:]))
-        writer.writerow([takeaway, kind, *head, *values])
-    path = str(folder / FILE)
-    with files.writing("the refits", path):
-        files.write_bytes(path, text.getvalue().encode())
+        rows.append([takeaway, kind, *head, *values])
+    write_table(folder / FILE, "the refits", [*_HEAD, *names], rows)
 
 
 def load_refits(

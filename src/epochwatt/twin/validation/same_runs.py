@@ -6,8 +6,6 @@ paper prints. So times, powers and energies of one board and network that agree 
 whatever parameters, are one point for the folds (`published/folds.py`).
 """
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -22,10 +20,9 @@ from epochwatt.published.folds import (
     load_leaks,
     point,
 )
-from epochwatt.published.numbers import SPREADS, Measurement, Published, single
-from epochwatt.records import files
-from epochwatt.twin.calibration.predicted import Batch, Fact
-from epochwatt.twin.inputs.clocks import Modes
+from epochwatt.published.numbers import SPREADS, Fact, Measurement, Published
+from epochwatt.published.tables import write_table
+from epochwatt.twin.calibration.predicted import Batch
 from epochwatt.twin.inputs.numbers import Array
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.twin import Twin
@@ -35,7 +32,7 @@ METRICS = ("e2e_s", "stall_s", "compute_s", "power_w", "energy_wh")
 N_DRAWS, SEED = 16, 0
 
 
-def write_leaks(folder: Path, published: Published, twin: Twin, modes: Modes) -> None:
+def write_leaks(folder: Path, published: Published, twin: Twin) -> None:
     """Write `overlapping_numbers.csv`: derived sets anew, those found by hand kept.
 
     Parameters
@@ -49,24 +46,22 @@ def write_leaks(folder: Path, published: Published, twin: Twin, modes: Modes) ->
     """
     order = list(published.facts())
     by_hand = [leak for leak in load_leaks(folder, order) if leak.rule == BY_HAND]
-    leaks = derived_leaks(published, one_run(published, twin, modes))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("published_ids", "rule", "why"))
-    for leak in [*leaks, *by_hand]:
-        writer.writerow((" ".join(sorted(leak.ids, key=order.index)), leak.rule, leak.why))
-    path = str(folder / LEAKS)
-    with files.writing("what gives numbers away", path):
-        files.write_bytes(path, text.getvalue().encode())
+    leaks = derived_leaks(published, one_run(published, twin))
+    rows = (
+        (" ".join(sorted(leak.ids, key=order.index)), leak.rule, leak.why)
+        for leak in [*leaks, *by_hand]
+    )
+    columns = ("published_ids", "rule", "why")
+    write_table(folder / LEAKS, "what gives numbers away", columns, rows)
 
 
-def one_run(published: Published, twin: Twin, modes: Modes) -> dict[Point, Point]:
+def one_run(published: Published, twin: Twin) -> dict[Point, Point]:
     """Return of each point that has an equal the first of those which are equal to it."""
     measurements: dict[Point, Measurement] = {}
     for fact in published.facts().values():
         for this, alone in _points(fact):
             measurements.setdefault(this, alone)
-    predictions = Batch(measurements.values(), twin, modes).predict(
+    predictions = Batch(measurements.values(), twin).predict(
         drawn(twin.parameters.candidates(), N_DRAWS, SEED)
     )
     values = {
@@ -112,16 +107,18 @@ def _is_same(a: Point, b: Point, values: Mapping[Point, Array]) -> bool:
 def _points(fact: Fact) -> Iterable[tuple[Point, Measurement]]:
     """Yield the points of a number, and each as if a number of it alone were printed."""
     metric = SAME_AS.get(fact.metric, fact.metric)
-    is_spread = getattr(fact, "formula", "") in SPREADS
-    if metric not in METRICS or getattr(fact, "kind", "run") != "run" or is_spread:
+    if metric not in METRICS or fact.kind != "run" or fact.formula in SPREADS:
         return
-    for side in (fact.config,) if isinstance(fact, Measurement) else fact.sides:
-        for config in single(side):
-            at = point(fact.paper, config, metric)
-            yield (
-                at,
-                Measurement(
-                    *(repr(at), fact.paper, fact.section, metric, 1.0, None, "s", "exact", "", ""),
-                    *("run", "", config),
-                ),
-            )
+    for run in fact.runs:
+        at = point(fact.paper, run, metric)
+        alone = Measurement(
+            id=repr(at),
+            paper=fact.paper,
+            section=fact.section,
+            metric=metric,
+            value=1.0,
+            unit="s",
+            qualifier="exact",
+            config=run,
+        )
+        yield at, alone

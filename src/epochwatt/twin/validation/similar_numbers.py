@@ -12,18 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.published.folds import Fold
+from epochwatt.published.numbers import Fact
 from epochwatt.twin.calibration.calibrate import Problem
-from epochwatt.twin.calibration.predicted import Fact
-from epochwatt.twin.inputs.clocks import Modes
 from epochwatt.twin.inputs.twin import Twin
 
 NEAR = "near"  # grouping, and how the names of its folds begin
 COSINE = 0.95  # of two numbers' sensitivities, from which on they are near
 
 
-def near_folds(
-    folds: Mapping[str, Fold], facts: Sequence[Fact], twin: Twin, modes: Modes
-) -> dict[str, Fold]:
+def near_folds(folds: Mapping[str, Fold], facts: Sequence[Fact], twin: Twin) -> dict[str, Fold]:
     """Return the folds that take a number away, with the numbers near their own removed as well.
 
     Parameters
@@ -31,7 +28,7 @@ def near_folds(
     folds : by take-away
     facts : published numbers that the fit of all may see
     """
-    alike = np.abs(_cosines(facts, twin, modes)) >= COSINE
+    alike = np.abs(_cosines(facts, twin)) >= COSINE
     seen = {fact.id for fact in facts}
     folds_with_near = {}
     for fold in folds.values():
@@ -44,12 +41,12 @@ def near_folds(
     return folds_with_near
 
 
-def _cosines(facts: Sequence[Fact], twin: Twin, modes: Modes) -> NDArray[np.floating]:
+def _cosines(facts: Sequence[Fact], twin: Twin) -> NDArray[np.floating]:
     """Return how alike the numbers hang on the parameters at their priors, -1 to 1: a matrix.
 
     A number that no parameter moves, as a bound that is met, is like none.
     """
-    problem = Problem(facts, replace(twin, parameters=twin.parameters.candidates()), modes)
+    problem = Problem(facts, replace(twin, parameters=twin.parameters.candidates()))
     slopes = problem.jacobian(np.zeros(len(problem.names)))[: len(facts)]
     lengths = np.linalg.norm(slopes, axis=1, keepdims=True)
     directions = slopes / np.maximum(lengths, np.finfo(float).tiny)

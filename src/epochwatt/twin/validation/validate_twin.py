@@ -11,34 +11,17 @@ from pathlib import Path
 import numpy as np
 
 from epochwatt.errors import EpochwattError
-from epochwatt.published.folds import (
-    POWER_MODES,
-    Fold,
-    Judged,
-    Leak,
-    claim_folds,
-    folds,
-    judged,
-    load_leaks,
-    power_mode_fold,
-)
+from epochwatt.published import folds as published_folds
+from epochwatt.published.folds import POWER_MODES, Fold, Judged, Leak
 from epochwatt.published.groupings import fold_of, groupings
-from epochwatt.published.numbers import Published, load_published
+from epochwatt.published.numbers import Fact, Published, load_published
 from epochwatt.twin.calibration.calibrate import Calibration, misfits, visible
 from epochwatt.twin.calibration.evidence import fit_with_evidence
-from epochwatt.twin.calibration.predicted import Fact, predict
-from epochwatt.twin.inputs.clocks import Modes
+from epochwatt.twin.calibration.predicted import predict
 from epochwatt.twin.inputs.parameters import Parameter, Parameters, write_parameters
-from epochwatt.twin.inputs.power_modes import load_modes
-from epochwatt.twin.inputs.twin import Twin, load_twin
-from epochwatt.twin.validation.accuracy import (
-    TAKE_AWAY,
-    Accuracy,
-    accuracies,
-    accuracy_table,
-    headline,
-    write_accuracies,
-)
+from epochwatt.twin.inputs.power_modes import load_twin_with_modes
+from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.validation import accuracy, other_priors, paper_setups, refits
 from epochwatt.twin.validation.cross_validation import (
     GOAL_CLASSES,
     Row,
@@ -46,30 +29,7 @@ from epochwatt.twin.validation.cross_validation import (
     validate,
     write_rows,
 )
-from epochwatt.twin.validation.other_priors import (
-    CHOSEN,
-    N_SHIFTED,
-    SEED,
-    WIDER,
-    at_priors,
-    load_priors,
-    prior_lines,
-    prior_rows,
-    variants,
-    write_priors,
-)
-from epochwatt.twin.validation.other_priors import FILE as PRIORS
-from epochwatt.twin.validation.paper_setups import fit_setups, load_setups, write_setups
-from epochwatt.twin.validation.refits import (
-    ALL,
-    CLAIMS,
-    FOLD,
-    PRIOR,
-    load_refits,
-    refit,
-    spreads,
-    write_refits,
-)
+from epochwatt.twin.validation.refits import ALL, CLAIMS, FOLD, PRIOR
 from epochwatt.twin.validation.same_runs import write_leaks
 from epochwatt.twin.validation.similar_numbers import NEAR, near_folds
 
@@ -99,8 +59,12 @@ class Evidence:
     other_folds: dict[str, dict[str, Fold]]
     leaks: list[Leak]
     twin: Twin
-    modes: Modes
     facts: list[Fact]
+
+    @property
+    def groups(self) -> dict[str, dict[str, str]]:
+        """Grouping -> published id -> name of its fold."""
+        return {kind: fold_of(members) for kind, members in self.other_folds.items()}
 
 
 def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
@@ -112,14 +76,20 @@ def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
     root : of the checkout
     """
     folder = root / "config/twin"
-    published, rows = load_published(root / "config/published"), judged(folder)
-    twin = load_twin(folder, {Path(path).stem: path for path in workloads})
-    modes = load_modes(list(twin.boards), root)
-    facts = visible(published, rows, twin, modes)
-    by_takeaway, claims = folds(folder), claim_folds(folder)
-    others = {**groupings(published, folder), NEAR: near_folds(by_takeaway, facts, twin, modes)}
-    leaks = load_leaks(folder, rows)
-    return Evidence(folder, published, rows, by_takeaway, claims, others, leaks, twin, modes, facts)
+    published, rows = load_published(root / "config/published"), published_folds.judged(folder)
+    twin = load_twin_with_modes(workloads, root)
+    facts, by_takeaway = visible(published, rows, twin), published_folds.folds(folder)
+    return Evidence(
+        folder=folder,
+        published=published,
+        rows=rows,
+        folds=by_takeaway,
+        claim_folds=published_folds.claim_folds(folder),
+        other_folds={**groupings(published, folder), NEAR: near_folds(by_takeaway, facts, twin)},
+        leaks=published_folds.load_leaks(folder, rows),
+        twin=twin,
+        facts=facts,
+    )
 
 
 def kinds_of_refits(evidence: Evidence) -> dict[str, str]:
@@ -130,14 +100,12 @@ def kinds_of_refits(evidence: Evidence) -> dict[str, str]:
 
 def all_folds(evidence: Evidence) -> dict[str, Fold]:
     """Return all that is refitted: take-aways, those of claims, power modes, other groupings."""
-    numbered = {
-        name: fold for name, fold in evidence.folds.items() if name not in evidence.claim_folds
-    }
-    prior = {POWER_MODES: power_mode_fold(evidence.published)}
-    others = {
-        name: fold for members in evidence.other_folds.values() for name, fold in members.items()
-    }
-    return {**numbered, **evidence.claim_folds, **prior, **others}
+    claims = evidence.claim_folds
+    refitted = {name: fold for name, fold in evidence.folds.items() if name not in claims} | claims
+    refitted[POWER_MODES] = published_folds.power_mode_fold(evidence.published)
+    for members in evidence.other_folds.values():
+        refitted |= members
+    return refitted
 
 
 def refresh_leaks(workloads: Path) -> None:
@@ -148,7 +116,7 @@ def refresh_leaks(workloads: Path) -> None:
     EpochwattError : a network was not counted yet
     """
     evidence = load_evidence(map(str, _counts(workloads)))
-    write_leaks(evidence.folder, evidence.published, evidence.twin, evidence.modes)
+    write_leaks(evidence.folder, evidence.published, evidence.twin)
 
 
 def _counts(workloads: Path) -> list[Path]:
@@ -170,25 +138,22 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
     say : called with each line of progress
     """
     evidence = load_evidence(map(str, _counts(workloads)))
-    known_to_all = (evidence.facts, evidence.leaks, evidence.twin, evidence.modes)
-    fit = fit_with_evidence(*known_to_all, say, N_RANDOM_OF_ALL)
+    folder, facts, leaks = evidence.folder, evidence.facts, evidence.leaks
+    fit = fit_with_evidence(facts, leaks, evidence.twin, say, N_RANDOM_OF_ALL)
     twin = replace(evidence.twin, parameters=fit.parameters)
     if with_folds:
-        again = refit(
-            all_folds(evidence), evidence.facts, evidence.leaks, twin, evidence.modes, say
+        fits = {ALL: fit, **refits.refit(all_folds(evidence), facts, leaks, twin, say)}
+        refits.write_refits(folder, fits, kinds_of_refits(evidence))
+        spreads = refits.spreads(
+            refits.load_refits(folder, twin.parameters), twin.parameters.fitted
         )
-        fits = {ALL: fit, **again}
-        write_refits(evidence.folder, fits, kinds_of_refits(evidence))
-        refits = load_refits(evidence.folder, fit.parameters)
-        fitted = fit.parameters.fitted
-        spread_of = {name: {"spread": spread} for name, spread in spreads(refits, fitted).items()}
-        twin = replace(twin, parameters=fit.parameters.changed(spread_of))
-        setups, n_facts = fit_setups(
-            evidence.published, evidence.rows, evidence.folds, twin, evidence.modes
+        p = twin.parameters.changed({name: {"spread": spread} for name, spread in spreads.items()})
+        setups, n_facts = paper_setups.fit_setups(
+            evidence.published, evidence.rows, evidence.folds, replace(twin, parameters=p)
         )
-        write_setups(evidence.folder, setups, n_facts)
-        twin = replace(twin, parameters=twin.parameters.moved(setups[ALL]))
-    write_parameters(evidence.folder, twin.parameters)
+        paper_setups.write_setups(folder, setups, n_facts)
+        twin = replace(twin, parameters=p.moved(setups[ALL]))
+    write_parameters(folder, twin.parameters)
     evidence = replace(evidence, twin=twin)
     for line in fit_lines(fit, evidence):
         say(line)
@@ -203,30 +168,30 @@ def study_priors(workloads: Path, say: Callable[[str], None]) -> None:
     Parameters and errors as of `recalibrate`.
     """
     evidence = load_evidence(map(str, _counts(workloads)))
-    p = evidence.twin.parameters
-
-    def without_fit(parameters: Parameters) -> list[Row]:
-        twin = replace(evidence.twin, parameters=at_priors(parameters))
-        return validate(evidence.published, evidence.rows, twin, evidence.modes, {}, {})
-
-    rows_of_priors = prior_rows(CHOSEN, "no", without_fit(p)) + prior_rows(
-        CHOSEN, "yes", validation(evidence)
-    )
-    judged_by = {row.takeaway for row in validation(evidence) if row.class_ in GOAL_CLASSES}
+    p, as_chosen = evidence.twin.parameters, validation(evidence)
+    judged_by = {row.takeaway for row in as_chosen if row.class_ in GOAL_CLASSES}
     left_out = {name: fold for name, fold in evidence.folds.items() if name in judged_by}
-    for name, other in variants(p, N_SHIFTED, SEED).items():
+
+    def rows_of(parameters: Parameters, fits: refits.Refits) -> list[Row]:
+        twin = replace(evidence.twin, parameters=parameters)
+        return validate(evidence.published, evidence.rows, twin, fits, {})
+
+    def without_fit(name: str, parameters: Parameters) -> list[other_priors.PriorRow]:
+        rows = rows_of(other_priors.at_priors(parameters), {})
+        return other_priors.prior_rows(name, "no", rows)
+
+    rows = without_fit(other_priors.CHOSEN, p)
+    rows += other_priors.prior_rows(other_priors.CHOSEN, "yes", as_chosen)
+    for name, other in other_priors.variants(p, other_priors.N_SHIFTED, other_priors.SEED).items():
         say(f"priors {name}")
-        if name != WIDER:
-            rows_of_priors += prior_rows(name, "no", without_fit(other))
+        if name != other_priors.WIDER:
+            rows += without_fit(name, other)
         twin = replace(evidence.twin, parameters=other)
-        fits = refit(
-            left_out, evidence.facts, evidence.leaks, twin, evidence.modes, say, n_random=0
-        )
-        refits = {fold: dict(fit.parameters) for fold, fit in fits.items()}
-        rows = validate(evidence.published, evidence.rows, twin, evidence.modes, refits, {})
-        rows_of_priors += prior_rows(name, "yes", rows)
-        write_priors(evidence.folder, rows_of_priors)
-    for line in prior_lines(rows_of_priors):
+        fits = refits.refit(left_out, evidence.facts, evidence.leaks, twin, say, n_random=0)
+        fitted = {fold: dict(fit.parameters) for fold, fit in fits.items()}
+        rows += other_priors.prior_rows(name, "yes", rows_of(other, fitted))
+        other_priors.write_priors(evidence.folder, rows)
+    for line in other_priors.prior_lines(rows):
         say(line)
 
 
@@ -241,15 +206,13 @@ def fit_lines(fit: Calibration, evidence: Evidence) -> list[str]:
             f"{name:24s} {parameter.prior:9.4g} {parameter.value:9.4g} {widths(parameter):+7.2f} "
             f"{parameter.spread:7.3f} {len(parameter.serves):3d}{only}"
         )
-    predictions = predict(evidence.facts, evidence.twin, evidence.modes, p)
+    predictions = predict(evidence.facts, evidence.twin, p)
     off = misfits(evidence.facts, predictions)
     lines.append(f"{len(p.fitted)} parameters, {fit.n_facts} numbers, objective {fit.cost:.2f}")
     lines.append(f"worst of {fit.n_facts}, in tolerances:")
     for i in np.argsort(-np.abs(off), kind="stable")[:N_WORST]:
-        fact, predicted = (
-            evidence.facts[i],
-            "..".join(f"{value:.4g}" for value in predictions[evidence.facts[i].id]),
-        )
+        fact = evidence.facts[i]
+        predicted = "..".join(f"{value:.4g}" for value in predictions[fact.id])
         lines.append(
             f"  {fact.id:13s} {fact.metric:25s} {fact.value:8g} {fact.unit:3s} predicted "
             f"{predicted:>8s}  {off[i]:+5.1f}"
@@ -265,18 +228,15 @@ def widths(parameter: Parameter) -> float:
 def validation(evidence: Evidence) -> list[Row]:
     """Return each published number beside its predictions, by the committed refits."""
     p, kinds = evidence.twin.parameters, (FOLD, *evidence.other_folds)
-    refits = {**load_refits(evidence.folder, p, kinds), **load_setups(evidence.folder, p)}
-    groups = {kind: fold_of(members) for kind, members in evidence.other_folds.items()}
-    return validate(
-        evidence.published, evidence.rows, evidence.twin, evidence.modes, refits, groups
-    )
+    fits = refits.load_refits(evidence.folder, p, kinds)
+    fits |= paper_setups.load_setups(evidence.folder, p)
+    return validate(evidence.published, evidence.rows, evidence.twin, fits, evidence.groups)
 
 
-def grouped(evidence: Evidence, rows: Sequence[Row]) -> list[Accuracy]:
+def grouped(evidence: Evidence, rows: Sequence[Row]) -> list[accuracy.Accuracy]:
     """Return how far the rows of `validation` are off, by what was left out."""
-    groups = {kind: fold_of(members) for kind, members in evidence.other_folds.items()}
-    groups[TAKE_AWAY] = {row.published_id: row.takeaway for row in rows}
-    return accuracies(rows, groups)
+    takeaways = {row.published_id: row.takeaway for row in rows}
+    return accuracy.accuracies(rows, {**evidence.groups, accuracy.TAKE_AWAY: takeaways})
 
 
 def write_validation(workloads: Iterable[str], table: str, groupings: str, text: str) -> None:
@@ -290,7 +250,7 @@ def write_validation(workloads: Iterable[str], table: str, groupings: str, text:
     evidence = load_evidence(workloads)
     rows = validation(evidence)
     write_rows(table, rows)
-    write_accuracies(groupings, grouped(evidence, rows))
+    accuracy.write_accuracies(groupings, grouped(evidence, rows))
     Path(text).write_text("\n".join(accuracy_lines(evidence, rows)) + "\n", "utf-8")
 
 
@@ -303,7 +263,7 @@ def accuracy_lines(evidence: Evidence, rows: Sequence[Row]) -> list[str]:
         if evidence.rows[fact.id].is_simulable and fact.id not in judged_ids
     ]
     accuracies = grouped(evidence, rows)
-    lines = ["", headline(accuracies), *accuracy_table(accuracies), ""]
-    if (evidence.folder / PRIORS).exists():
-        lines += [*prior_lines(load_priors(evidence.folder)), ""]
+    lines = ["", accuracy.headline(accuracies), *accuracy.accuracy_table(accuracies), ""]
+    if (evidence.folder / other_priors.FILE).exists():
+        lines += [*other_priors.prior_lines(other_priors.load_priors(evidence.folder)), ""]
     return summary_lines(rows, len(evidence.twin.parameters.fitted), unsaid, lines)

@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epochwatt.errors import ConfigError
+from epochwatt.published.numbers import Fact
 from epochwatt.text import aligned, counted
 from epochwatt.twin.calibration.predicted import predict
-from epochwatt.twin.calibration.queries import Modes, Question
+from epochwatt.twin.calibration.queries import Question
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.parameters import Parameters
+from epochwatt.twin.inputs.power_modes import CONFIG
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch
 from epochwatt.twin.validation.refits import load_refits
 from epochwatt.twin.what_if import bottleneck, nearest
-from epochwatt.twin.what_if.nearest import Fact, Published
+from epochwatt.twin.what_if.nearest import Published
 
-CONFIG = Path("config/twin")
 FAR = 10.0  # times the default: no longer given in per cent
 SHOWN = 5  # at most, of assumed parameters and of published numbers
 
@@ -38,66 +39,50 @@ class Answer:
     Attributes
     ----------
     request, default : the configuration in question and the paper's default
-    twin, modes : all boards, and the clocks of their modes
+    twin : all boards, with the clocks of their modes
     source : where the network's counts come from
     out_of_memory : the network did not fit on this board in the papers
+    root : the checkout, for the published numbers
     """
 
     request: Side
     default: Side
     twin: Twin
-    modes: Modes
     source: str
     out_of_memory: bool
-
-    @property
-    def parameters(self) -> Parameters:
-        """Of the simulation."""
-        return self.twin.parameters
+    root: Path
 
 
-def answer_lines(answer: Answer, root: Path) -> list[str]:
-    """Return the whole answer.
-
-    Parameters
-    ----------
-    answer : the simulated epochs
-    root : the checkout, for the published numbers
-    """
-    published = nearest.published_questions(root)
+def answer_lines(answer: Answer) -> list[str]:
+    """Return the whole answer."""
+    published = nearest.published_questions(answer.root)
+    q, setting = answer.request.question, answer.request.setting
     return [
-        *_headline(answer, _warnings(answer, published, root)),
+        f"SIMULATED, not measured: one epoch of {q.model} on {setting.board.title}",
+        *(f"WARNING: {text}" for text in _warnings(answer, published)),
+        f"{answer.source}; {counted(setting.n_minibatches, 'mini-batches')}",
         "",
         *_table(answer),
         "",
         *_bottleneck(answer),
         "",
-        *_uncertainty(answer, root),
+        *_uncertainty(answer),
         "",
-        *_evidence(answer, published, root),
+        *_evidence(answer, published),
     ]
 
 
-def _headline(answer: Answer, warnings: list[str]) -> list[str]:
-    q, setting = answer.request.question, answer.request.setting
-    return [
-        f"SIMULATED, not measured: one epoch of {q.model} on {setting.board.title}",
-        *(f"WARNING: {text}" for text in warnings),
-        f"{answer.source}; {counted(setting.n_minibatches, 'mini-batches')}",
-    ]
-
-
-def _warnings(answer: Answer, published: Published, root: Path) -> list[str]:
+def _warnings(answer: Answer, published: Published) -> list[str]:
     """Return what makes the whole answer doubtful."""
     q, warnings = answer.request.question, []
     if answer.out_of_memory:
         warnings.append(f"{q.model} ran out of memory on this board in the papers")
-    if not _is_calibrated(answer.parameters):
+    if not _is_calibrated(answer.twin.parameters):
         warnings.append(
             "config/twin/parameters.yaml was never calibrated; all fitted parameters have their "
             "assumed values (epochwatt calibrate-twin)"
         )
-    if nearest.only_assumed(q.device, published, root):
+    if nearest.only_assumed(q.device, published, answer.root):
         warnings.append(f"no number of {q.device} was fitted: data sheet and assumptions only")
     models = sorted({p.model for p in published if p.device == q.device})
     if q.model not in models:
@@ -127,9 +112,9 @@ def _is_calibrated(p: Parameters) -> bool:
     return any(p.described[name].value != p.described[name].prior for name in p.fitted)
 
 
-def _settings(q: Question, modes: Modes) -> dict[str, str]:
+def _settings(q: Question, twin: Twin) -> dict[str, str]:
     """Return the settings of a configuration by title."""
-    cores, cpu, gpu, emc = modes[q.device][q.power_mode]
+    cores, cpu, gpu, emc = twin.clocks(q.device, q.power_mode)
     return {
         "storage": q.storage,
         "loader workers": str(q.num_workers),
@@ -148,9 +133,9 @@ def _settings(q: Question, modes: Modes) -> dict[str, str]:
 def _table(answer: Answer) -> list[str]:
     sides = (answer.request, answer.default)
     rows = [("", "this", "default", "change")]
-    settings, default = (_settings(side.question, answer.modes) for side in sides)
+    settings, default = (_settings(side.question, answer.twin) for side in sides)
     rows += [(name, value, default[name], "") for name, value in settings.items()]
-    now, usual = (_results(side, answer.parameters) for side in sides)
+    now, usual = (_results(side, answer.twin.parameters) for side in sides)
     for name, value in now.items():
         if math.isnan(value):
             rows.append((name, "", "", ""))
@@ -214,7 +199,7 @@ def _results(side: Side, p: Parameters) -> dict[str, float]:
 
 
 def _bottleneck(answer: Answer) -> list[str]:
-    shorter = bottleneck.shorter_pct(answer.request.setting, answer.parameters)
+    shorter = bottleneck.shorter_pct(answer.request.setting, answer.twin.parameters)
     gains = [
         f"{name} {gain:.1f} %"
         for name, gain in sorted(shorter.items(), key=lambda item: -item[1])
@@ -235,13 +220,13 @@ def _bottleneck(answer: Answer) -> list[str]:
     return lines
 
 
-def _uncertainty(answer: Answer, root: Path) -> list[str]:
+def _uncertainty(answer: Answer) -> list[str]:
     """Return how far the answer moves if one take-away is left out of the fit."""
-    p, setting = answer.parameters, answer.request.setting
+    p, setting = answer.twin.parameters, answer.request.setting
     if not _is_calibrated(p):
         return ["uncertainty: no interval without a calibration"]
     try:
-        refits = load_refits(root / CONFIG, p)
+        refits = load_refits(answer.root / CONFIG, p)
     except ConfigError as error:
         return [f"uncertainty: no interval; {str(error).splitlines()[0]} (make validate)"]
     epochs = [epoch(setting, {**p, **values}) for values in refits.values()]
@@ -257,15 +242,15 @@ def _range(values: Iterable[Any]) -> str:
     return f"{min(numbers):.4g} to {max(numbers):.4g}"
 
 
-def _evidence(answer: Answer, published: Published, root: Path) -> list[str]:
+def _evidence(answer: Answer, published: Published) -> list[str]:
     """Return what the paper prints near this configuration, and what rests on assumptions."""
-    q, rows = answer.request.question, nearest.validation(root)
+    q, rows = answer.request.question, nearest.validation(answer.root)
     lines = [f"published numbers near this configuration ({nearest.MAIN_PAPER})"]
     pair = {"device": q.device, "model": q.model}
     if any((p.device, p.model) == (q.device, q.model) for p in published):
         missing = _settings_of(q, nearest.unpublished(q, published, **pair))
         lines += [f"  nothing of {q.model} on {q.device} with {text}" for text in missing]
-    if near := nearest.nearest(q, published, answer.modes):
+    if near := nearest.nearest(q, published, answer.twin):
         lines += _near(near, published[near], answer, rows)
     return [*lines, *_validated(q.device, rows), *_assumed(answer)]
 
@@ -274,7 +259,7 @@ def _near(
     near: Question, facts: Sequence[Fact], answer: Answer, rows: list[dict[str, str]]
 ) -> list[str]:
     q = answer.request.question
-    request, settings = (_settings(side, answer.modes) for side in (q, near))
+    request, settings = (_settings(side, answer.twin) for side in (q, near))
     differs = [] if near.model == q.model else [near.model]
     differs += [f"{name} {value}" for name, value in settings.items() if value != request[name]]
     errors = {row["published_id"]: _error(row) for row in rows if row["held_out_error_pct"]}
@@ -302,7 +287,7 @@ def _simulated(facts: Sequence[Fact], answer: Answer) -> dict[str, tuple[float, 
     """Return the simulated values of the numbers whose networks all have counts."""
     works = answer.twin.works
     covered = [f for f in facts if all(q.model in works for q in nearest.configurations(f))]
-    return predict(covered, answer.twin, answer.modes, answer.parameters)
+    return predict(covered, answer.twin, answer.twin.parameters)
 
 
 def _validated(device: str, rows: list[dict[str, str]]) -> list[str]:
@@ -317,7 +302,7 @@ def _validated(device: str, rows: list[dict[str, str]]) -> list[str]:
 
 def _assumed(answer: Answer) -> list[str]:
     """Return the assumed parameters that matter most here, and what is assumed of the board."""
-    p, board = answer.parameters, answer.request.setting.board
+    p, board = answer.twin.parameters, answer.request.setting.board
     moved = bottleneck.assumed_in_play(answer.request.setting, p)
     lines = [
         f"  assumed, supported by no published number: {name} = {p[name]:g} "

@@ -12,9 +12,11 @@ from statistics import median
 from typing import Any
 
 from epochwatt.published.folds import judged
-from epochwatt.published.numbers import Measurement, Relation, load_published, read_table
+from epochwatt.published.numbers import Fact, load_published
+from epochwatt.published.tables import read_table
 from epochwatt.twin.calibration.predicted import questions
-from epochwatt.twin.calibration.queries import Modes, Question
+from epochwatt.twin.calibration.queries import Question
+from epochwatt.twin.inputs.twin import Twin
 
 MAIN_PAPER = "sigmetrics2023"
 VALIDATION = Path("results/twin/validation.csv")
@@ -62,7 +64,6 @@ KEYS = {"num_workers": "workers", "batch_size": "batch", "power_mode": "mode"}
 QUALIFIERS = {"exact": "", "approx": "about "}  # the others read as they are
 UNITS = {"pct": "%", "x": "times"}
 
-Fact = Measurement | Relation
 Published = Mapping[Question, tuple[Fact, ...]]
 
 
@@ -88,8 +89,7 @@ def published_questions(root: Path) -> Published:
 
 def configurations(fact: Fact) -> list[Question]:
     """Return the configurations that a published number is about."""
-    sides = (fact.config,) if isinstance(fact, Measurement) else fact.sides
-    return [question for side in sides for question in questions(side)]
+    return [question for side in fact.sides for question in questions(side)]
 
 
 def only_assumed(device: str, published: Published, root: Path) -> bool:
@@ -117,7 +117,7 @@ def unpublished(
     return {key: listed for key, listed in values.items() if getattr(question, key) not in listed}
 
 
-def nearest(question: Question, published: Published, modes: Modes) -> Question | None:
+def nearest(question: Question, published: Published, twin: Twin) -> Question | None:
     """Return the published configuration of the same board that differs least; None: there is none.
 
     The same network counts first, then the number of other keys, then how far numbers are apart.
@@ -126,20 +126,20 @@ def nearest(question: Question, published: Published, modes: Modes) -> Question 
     ----------
     question : what is asked
     published : see `published_questions`
-    modes : clocks of the board's modes, including the one of the question
+    twin : with the clocks of the board's modes, including the one of the question
     """
     candidates = [q for q in published if q.device == question.device]
     if not candidates:
         return None
-    return min(candidates, key=lambda q: _distance(question, q, modes))
+    return min(candidates, key=lambda q: _distance(question, q, twin))
 
 
-def _distance(a: Question, b: Question, modes: Modes) -> tuple[bool, int, float]:
+def _distance(a: Question, b: Question, twin: Twin) -> tuple[bool, int, float]:
     numbers = [
         (a.num_workers + 1, b.num_workers + 1),
         (a.batch_size, b.batch_size),
         (a.scale, b.scale),
-        *zip(modes[a.device][a.power_mode], modes[b.device][b.power_mode], strict=True),
+        *zip(*(twin.clocks(q.device, q.power_mode) for q in (a, b)), strict=True),
     ]
     apart = sum(abs(math.log(float(x) / float(y))) for x, y in numbers)
     n_different = sum(getattr(a, key) != getattr(b, key) for key in SETTINGS)
@@ -149,13 +149,14 @@ def _distance(a: Question, b: Question, modes: Modes) -> tuple[bool, int, float]
 def subject(fact: Fact) -> str:
     """Return what a published number measures."""
     metric = METRICS.get(fact.metric, fact.metric)
-    if isinstance(fact, Measurement):
+    if not fact.formula:
         return metric
-    config_a, config_b = fact.config_a, fact.config_b
-    keys = [key for key in config_a if config_a[key] != config_b.get(key)]
-    if len(fact.sides) == 1:
-        keys = [key for key, value in config_a.items() if isinstance(value, tuple)]
-    a, b = (_settings(config, keys) for config in (config_a, config_b))
+    one, *rest = fact.sides
+    other = rest[0] if rest else {}
+    keys = [key for key in one if one[key] != other.get(key)]
+    if not rest:
+        keys = [key for key, value in one.items() if isinstance(value, tuple)]
+    a, b = (_settings(config, keys) for config in (one, other))
     formula = FORMULAS.get(fact.formula, fact.formula) if a else ""
     return f"{metric}, {formula.format(a=a, b=b)}" if formula else metric
 

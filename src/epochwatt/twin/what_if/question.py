@@ -6,6 +6,7 @@ long run, or one that begins with an empty page cache.
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,17 +14,16 @@ from epochwatt.errors import EpochwattError
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
-from epochwatt.twin.calibration.queries import Modes, Question
-from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.calibration.queries import Question
 from epochwatt.twin.inputs.kernel_counts import Workload, generic_workload, load_workload
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.parameters import Parameters
-from epochwatt.twin.inputs.power_modes import load_modes
+from epochwatt.twin.inputs.power_modes import CONFIG, load_twin_with_modes
 from epochwatt.twin.inputs.samples import SampleFacts
-from epochwatt.twin.inputs.twin import Twin, load_twin
+from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import FLOAT_BYTES, Setting, epoch
 from epochwatt.twin.model.power import Clocks, check_clocks
-from epochwatt.twin.what_if.answer import CONFIG, Answer, Side, answer_lines
+from epochwatt.twin.what_if.answer import Answer, Side, answer_lines
 
 WORKLOADS = Path("results/twin/workloads")
 LONGEST_S = 365.25 * 86400.0  # of an epoch; what takes longer is a mistake
@@ -68,18 +68,19 @@ def what_if_lines(
     ------
     EpochwattError : a name that does not exist, or a configuration that cannot run
     """
-    works = {path.stem: str(path) for path in sorted((root / WORKLOADS).glob("*.json"))}
-    twin = load_twin(root / CONFIG, works)
+    counts = sorted((root / WORKLOADS).glob("*.json"))
+    twin = load_twin_with_modes(map(str, counts), root)
     device = _board_of(device, twin, root)
     network = network_of(model, totals, twin, root)
-    modes = {name: dict(labels) for name, labels in load_modes(list(twin.boards), root).items()}
-    default, board = default_of(device, network, root), twin.boards[device]
+    default = default_of(device, network, root)
     question = default._replace(**settings)
-    question = question._replace(power_mode=mode_of(question.power_mode, board, modes[device]))
-    request, usual = (_simulate(q, twin, network, modes) for q in (question, default))
+    mode, clocks = mode_of(question.power_mode, twin, device)
+    question = question._replace(power_mode=mode)
+    twin = replace(twin, modes={**twin.modes, device: {**twin.modes[device], mode: clocks}})
+    request, usual = (_simulate(q, twin, network) for q in (question, default))
     _check_sizes(request, twin.parameters)
     too_large = model in Devices(root).get(device, "--device").out_of_memory
-    return answer_lines(Answer(request, usual, twin, modes, network.source, too_large), root)
+    return answer_lines(Answer(request, usual, twin, network.source, too_large, root))
 
 
 def _board_of(device: str, twin: Twin, root: Path) -> str:
@@ -134,17 +135,17 @@ def _needed_mib(setting: Setting, p: Parameters) -> float:
     return p["worker_mib"] * number(setting.num_workers) + FLOAT_BYTES * floats / 2.0**20
 
 
-def mode_of(mode: str, board: Board, modes: dict[str, Clocks]) -> str:
-    """Return the label of a power mode; one given by numbers is added to `modes` if it is new.
+def mode_of(mode: str, twin: Twin, device: str) -> tuple[str, Clocks]:
+    """Return label and clocks of a power mode; a new one is called by its numbers.
 
     Parameters
     ----------
-    mode : a label of `modes`, or cores, CPU, GPU and memory clock in MHz, separated by commas
-    board : the limits of its clocks hold
-    modes : clocks of the board's modes
+    mode : a label, or cores, CPU, GPU and memory clock in MHz, separated by commas
+    device : a board, whose limits of clocks hold
     """
+    board, modes = twin.boards[device], twin.modes[device]
     if mode in modes:
-        return mode
+        return mode, modes[mode]
     try:
         cores, *clocks_mhz = mode.split(",")
         clocks = Clocks(int(cores), *map(float, clocks_mhz))
@@ -161,11 +162,7 @@ def mode_of(mode: str, board: Board, modes: dict[str, Clocks]) -> str:
         nearest = (min(max(low, n), high) for n, (low, high) in zip(clocks, limits, strict=True))
         error.do = f"try the nearest: {','.join(f'{n:g}' for n in nearest)}"
         raise
-    for label, listed in modes.items():
-        if listed == clocks:
-            return label
-    modes[mode] = clocks
-    return mode
+    return next((label for label, listed in modes.items() if listed == clocks), mode), clocks
 
 
 def network_of(model: str | None, totals: Mapping[str, float], twin: Twin, root: Path) -> Network:
@@ -206,17 +203,14 @@ def _by_totals(totals: Mapping[str, float]) -> Network:
         raise EpochwattError(
             f"a network without --model needs all its totals; missing: {', '.join(missing)}"
         )
-    launches, parameters, sample_bytes, n_samples = (
-        int(totals[name]) for name in ("launches", "parameters", "sample-bytes", "samples")
+    flops, moved, launches, parameters, sample_bytes, file_bytes, pixels, n_samples = (
+        totals[name] for name in TOTALS
     )
-    work = generic_workload(totals["flops"], totals["bytes"], launches, parameters, sample_bytes)
-    mib = n_samples * totals["file-bytes"] / 2.0**20
-    samples = SampleFacts(n_samples, totals["file-bytes"], totals["pixels"], mib, "the question")
-    return Network(
-        work,
-        samples,
-        "network given by its totals: all kernels alike, each launched like a convolution (slow)",
-    )
+    work = generic_workload(flops, moved, int(launches), int(parameters), int(sample_bytes))
+    mib = int(n_samples) * file_bytes / 2.0**20
+    samples = SampleFacts(int(n_samples), file_bytes, pixels, mib, "the question")
+    source = "network given by its totals: all kernels alike, each launched like a convolution"
+    return Network(work, samples, f"{source} (slow)")
 
 
 def _counted(model: str, rows: Mapping[str, WorkloadRow]) -> Workload:
@@ -235,7 +229,7 @@ def _counted(model: str, rows: Mapping[str, WorkloadRow]) -> Workload:
         return load_workload(path)
 
 
-def _simulate(q: Question, twin: Twin, network: Network, modes: Modes) -> Side:
+def _simulate(q: Question, twin: Twin, network: Network) -> Side:
     """Return a configuration with its simulated epoch."""
     setting = Setting(
         twin.boards[q.device],
@@ -243,7 +237,7 @@ def _simulate(q: Question, twin: Twin, network: Network, modes: Modes) -> Side:
         network.samples,
         q.storage,
         q.batch_size,
-        Clocks(*(float(n) for n in modes[q.device][q.power_mode])),
+        Clocks(*(float(n) for n in twin.clocks(q.device, q.power_mode))),
         q.num_workers,
         q.cold,
         q.dvfs == "on",

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_board import make_board
 
 from epochwatt import cli, fields
 from epochwatt.device.board_files import parse_conf
-from epochwatt.fakeboard.board import make_board
 from epochwatt.prediction.data.modes import as_rows
 from epochwatt.prediction.data.required_runs import fitted_runs
 from epochwatt.prediction.models.features import POWER, TIME

@@ -88,20 +88,20 @@ def test_fit_finds_the_parameters_that_made_the_numbers(evidence, only):
     names = ("sample_kcycles", "gpu_mw_per_ghz_v2")
     twin = only(evidence.twin, *names)
     true = {name: 1.3 * twin.parameters.described[name].prior for name in names}
-    told = predict(evidence.facts, twin, evidence.modes, twin.parameters.moved(true))
+    told = predict(evidence.facts, twin, twin.parameters.moved(true))
     facts = made_up(evidence.facts, told)
-    fit = calibrate(facts, twin, evidence.modes)
+    fit = calibrate(facts, twin)
     assert fit.n_facts == len(facts)
     for name in names:
         assert fit.parameters[name] == pytest.approx(true[name], rel=0.01)
-    before = sum(misfits(facts, predict(facts, twin, evidence.modes, twin.parameters)) ** 2)
+    before = sum(misfits(facts, predict(facts, twin, twin.parameters)) ** 2)
     assert 2 * fit.cost < 0.02 * before
 
 
 def test_parameter_that_no_number_speaks_of_stays_at_its_prior(evidence, only):
     twin = only(evidence.twin, "soc_factor", "sample_kcycles")
     agx = [f for f in evidence.facts if f.id.startswith("S5.1.3")]
-    fit = calibrate(agx, twin, evidence.modes)
+    fit = calibrate(agx, twin)
     prior = twin.parameters.described["soc_factor"].prior
     assert fit.parameters["soc_factor"] == pytest.approx(prior, rel=1e-6)
 
@@ -110,9 +110,9 @@ def test_fit_starts_at_or_near_the_priors_and_tells_its_passes(evidence, only):
     twin = only(evidence.twin, "sample_kcycles")
     facts = [f for f in evidence.facts if f.id.startswith("S5.1.3")]
     lines = []
-    first = calibrate(facts, twin, evidence.modes, lines.append)
+    first = calibrate(facts, twin, lines.append)
     moved = replace(twin, parameters=twin.parameters.moved({"sample_kcycles": 9999.0}))
-    assert dict(calibrate(facts, moved, evidence.modes).parameters) == dict(first.parameters)
+    assert dict(calibrate(facts, moved).parameters) == dict(first.parameters)
     assert [line.split()[0] for line in lines] == 2 * ["linear", "soft_l1"]
     assert first.cost == first.costs[0]
 
@@ -120,7 +120,7 @@ def test_fit_starts_at_or_near_the_priors_and_tells_its_passes(evidence, only):
 def test_end_below_the_priors_counts_and_those_of_other_starts_are_told(evidence, only):
     twin = only(evidence.twin, "convolution_kcycles", "launch_kcycles", "front_kcycles")
     some = [f for f in evidence.facts if f.id.startswith(("S5.6.4", "RS5.6.6", "RS5.3.1"))]
-    one, several = (calibrate(some, twin, evidence.modes, n_random=n) for n in (0, 3))
+    one, several = (calibrate(some, twin, n_random=n) for n in (0, 3))
     assert one.costs == several.costs[:1]
     assert len(several.costs) == 4
     assert several.cost == one.cost
@@ -129,14 +129,14 @@ def test_end_below_the_priors_counts_and_those_of_other_starts_are_told(evidence
 
 def test_with_nothing_to_fit_the_priors_stay(evidence, only):
     twin = only(evidence.twin, "sample_kcycles")
-    fit = calibrate([], twin, evidence.modes)
+    fit = calibrate([], twin)
     assert fit.parameters["sample_kcycles"] == twin.parameters.described["sample_kcycles"].prior
     assert (fit.n_facts, fit.cost, fit.parameters.fitted) == (0, 0.0, ())
 
 
 def test_derivatives_are_those_of_the_residuals(evidence):
     """One-sided and all at once, against two-sided ones, parameter by parameter."""
-    problem = Problem(evidence.facts, evidence.twin, evidence.modes)
+    problem = Problem(evidence.facts, evidence.twin)
     x = np.random.default_rng(4).uniform(-0.5, 0.5, len(problem.names))
     found, h = problem.jacobian(x), 1e-4
     for i in range(len(x)):

@@ -49,9 +49,9 @@ def _numbers(row):
         {"model": "mobilenet", "device": "nx", "dataset_scale": 0.25},
     ],
 )
-def test_rows_are_those_of_the_event_simulation(written, twin, modes, changes):
+def test_rows_are_those_of_the_event_simulation(written, twin, changes):
     simulated = written(**changes)
-    found = epoch_rows([simulated], twin, modes, twin.parameters)
+    found = epoch_rows([simulated], twin, twin.parameters)
     assert len(found) == len(simulated)
     for row, told in zip(found, simulated, strict=True):
         assert {k: row[k] for k in fields.names(fields.FACTORS)} == {
@@ -67,15 +67,15 @@ def test_rows_are_those_of_the_event_simulation(written, twin, modes, changes):
                 assert row[name] == pytest.approx(told[name], rel=near, abs=1e-6), name
 
 
-def test_every_epoch_of_every_run_has_a_row(written, twin, modes):
+def test_every_epoch_of_every_run_has_a_row(written, twin):
     a, b = written(2), [{**row, "run": "other"} for row in written(4)]
     assert [len(run) for run in runs_of([*a, *b])] == [2, 4]
-    rows = epoch_rows(runs_of([*a, *b]), twin, modes, twin.parameters)
+    rows = epoch_rows(runs_of([*a, *b]), twin, twin.parameters)
     assert [(r["run"], r["epoch"]) for r in rows] == [(r["run"], r["epoch"]) for r in [*a, *b]]
 
 
-def test_without_spread_later_epochs_are_alike_and_parts_add_up(written, twin, modes, quiet):
-    first, *later = epoch_rows([written(4, model="mobilenet", storage="hdd")], twin, modes, quiet)
+def test_without_spread_later_epochs_are_alike_and_parts_add_up(written, twin, quiet):
+    first, *later = epoch_rows([written(4, model="mobilenet", storage="hdd")], twin, quiet)
     assert {row["e2e_s"] for row in later} == {later[0]["e2e_s"]}
     assert first["e2e_s"] > later[0]["e2e_s"]
     assert (first["cached_pct"], later[0]["cached_pct"]) == (0.0, 100.0)
@@ -84,10 +84,10 @@ def test_without_spread_later_epochs_are_alike_and_parts_add_up(written, twin, m
         assert parts == pytest.approx(row["e2e_s"])
 
 
-def test_a_seed_is_a_spread(written, twin, modes):
+def test_a_seed_is_a_spread(written, twin):
     runs = [written(3)]
     one, same, other = (
-        [row["e2e_s"] for row in epoch_rows(runs, twin, modes, twin.parameters, seed)]
+        [row["e2e_s"] for row in epoch_rows(runs, twin, twin.parameters, seed)]
         for seed in (1, 1, 2)
     )
     assert one == same
@@ -95,10 +95,10 @@ def test_a_seed_is_a_spread(written, twin, modes):
     assert one == pytest.approx(other, rel=0.02)
 
 
-def test_units_of_a_board_differ_as_in_the_event_simulation(written, twin, modes):
+def test_units_of_a_board_differ_as_in_the_event_simulation(written, twin):
     simulated = written(instance="d4")
-    (found, *_) = epoch_rows([simulated], twin, modes, twin.parameters)
-    (nominal, *_) = epoch_rows([written()], twin, modes, twin.parameters)
+    (found, *_) = epoch_rows([simulated], twin, twin.parameters)
+    (nominal, *_) = epoch_rows([written()], twin, twin.parameters)
     assert found["e2e_s"] == pytest.approx(simulated[0]["e2e_s"], rel=0.005)
     time, power = twin.boards["agx"].units["d4"]
     assert found["e2e_s"] / nominal["e2e_s"] == pytest.approx(time, abs=0.005)
@@ -108,19 +108,19 @@ def test_units_of_a_board_differ_as_in_the_event_simulation(written, twin, modes
 
 def test_idle_powers_follow_the_parameters(twin, modes):
     row = {"device": "agx", "power_mode": "e", "state": "i", "power_scope": "module", "x": 1}
-    (told,) = idle_rows([{**row, "power_w": 1.0}], twin, modes, twin.parameters)
+    (told,) = idle_rows([{**row, "power_w": 1.0}], twin, twin.parameters)
     wanted = idle_w(
         twin.boards["agx"], "logging_on_dvfs_off", modes["agx"]["e"], "module", twin.parameters
     )
     assert told == {**row, "power_w": pytest.approx(float(wanted))}
     more = twin.parameters.moved({"agx_soc_w": 2 * twin.parameters["agx_soc_w"]})
-    (moved,) = idle_rows([row], twin, modes, more)
+    (moved,) = idle_rows([row], twin, more)
     assert moved["power_w"] - told["power_w"] == pytest.approx(
         twin.parameters["agx_soc_w"] * twin.parameters["soc_factor"]
     )
 
 
-def test_a_mode_that_is_not_simulated_is_named(written, twin, modes):
+def test_a_mode_that_is_not_simulated_is_named(written, twin):
     rows = [{**row, "power_mode": "x"} for row in written(1)]
     with pytest.raises(EpochwattError, match="agx has no power mode 'x'"):
-        epoch_rows([rows], twin, modes, twin.parameters)
+        epoch_rows([rows], twin, twin.parameters)

@@ -54,7 +54,7 @@ def test_private_parameter_names_its_board_and_network(facts):
 
 def served_by(evidence):
     """Return by fitted parameter the numbers that it serves."""
-    found = moves(evidence.facts, evidence.twin, evidence.modes)
+    found = moves(evidence.facts, evidence.twin)
     return {name: serves(evidence.facts, moved) for name, moved in found.items()}
 
 
@@ -75,8 +75,8 @@ def test_number_that_has_nearly_all_of_what_a_parameter_does_is_named(facts, mov
 
 def test_no_fitted_parameter_is_private_to_one_number(evidence):
     """Of what a parameter moves, squared: by its width, and by the derivative."""
-    found = moves(evidence.facts, evidence.twin, evidence.modes)
-    problem = Problem(evidence.facts, evidence.twin, evidence.modes)
+    found = moves(evidence.facts, evidence.twin)
+    problem = Problem(evidence.facts, evidence.twin)
     known = evidence.twin.parameters
     x = [
         np.log(known[n] / known.described[n].prior) / np.log(known.described[n].factor)
@@ -96,7 +96,7 @@ def test_boards_share_what_is_fitted_of_their_socs_power(evidence):
         "assumed"
     }
     assert "soc_factor" in p.fitted
-    moved = moves(evidence.facts, evidence.twin, evidence.modes)["soc_factor"]
+    moved = moves(evidence.facts, evidence.twin)["soc_factor"]
     assert private_number(evidence.facts, moved) == ""
 
 
@@ -133,13 +133,11 @@ def test_parameter_of_one_number_is_assumed_again(evidence, only):
     ids = ("S5.6-06", "S5.1.3-01", "S5.1.3-02", "S5.1.4-01", "RS5.1.4-05", "S5.1.5-01")
     some = [fact for fact in evidence.facts if fact.id in ids]
     lines = []
-    fit = fit_with_evidence(some, [], twin, evidence.modes, lines.append)
+    fit = fit_with_evidence(some, [], twin, lines.append)
     assert fit.parameters.fitted == ("sample_kcycles",)
     assert "soc_factor stays at its prior: it serves S5.6-06" in lines
     assert fit.parameters["soc_factor"] == twin.parameters.described["soc_factor"].prior
     served = fit.parameters.described["sample_kcycles"].serves
     assert {"S5.1.3-01", "S5.1.5-01"} <= set(served)
     again = replace(twin, parameters=fit.parameters)
-    assert fit_with_evidence(some, [], again, evidence.modes).parameters.described == (
-        fit.parameters.described
-    )
+    assert fit_with_evidence(some, [], again).parameters.described == (fit.parameters.described)

@@ -9,6 +9,14 @@ from epochwatt.twin.calibration.queries import Question, answer
 from epochwatt.twin.model.power import idle_w
 
 RUN = {**DEFAULTS, "device": "agx", "model": "resnet", "storage": "ssd", "power_mode": "g"}
+COMMON = {
+    "id": "S1",
+    "paper": "sigmetrics2023",
+    "section": "5.1",
+    "value": 1.0,
+    "unit": "s",
+    "qualifier": "exact",
+}
 
 
 def config(**changes):
@@ -20,38 +28,31 @@ def asked(**changes):
 
 
 def measurement(metric, kind="run", **changes):
-    return Measurement(
-        *("S1", "sigmetrics2023", "5.1", metric, 1.0, None, "s", "exact", "", "", kind, ""),
-        config(**changes),
-    )
+    return Measurement(**COMMON, metric=metric, kind=kind, config=config(**changes))
 
 
 def relation(metric, formula, *sides):
-    told = dict.fromkeys(("id", "paper", "section", "unit", "qualifier", "as_printed", "note"), "")
-    fields = Relation.__dataclass_fields__
-    values = {"value": 1.0, "value_hi": None, "metric": metric, "formula": formula}
-    known = {k: v for k, v in {**told, **values}.items() if k in fields}
-    a, b = (*sides, None)[:2]
-    return Relation(**known, config_a=a, config_b=b)
+    a, b = (*sides, {})[:2]
+    return Relation(**COMMON, metric=metric, formula=formula, config_a=a, config_b=b)
 
 
 @pytest.fixture
-def predicted(twin, modes):
+def predicted(twin):
     """Return a function that gives what the simulation says to one fact."""
 
     def call(fact):
-        return predict([fact], twin, modes, twin.parameters).get(fact.id)
+        return predict([fact], twin, twin.parameters).get(fact.id)
 
     return call
 
 
 @pytest.fixture
-def e2e_s(twin, modes):
+def e2e_s(twin):
     """Return a function that gives the epoch time of the default, but for what is told."""
 
     def call(**changes):
         question = asked(**changes)
-        return answer([question], twin, modes, twin.parameters)[question]["e2e_s"]
+        return answer([question], twin, twin.parameters)[question]["e2e_s"]
 
     return call
 
@@ -143,21 +144,21 @@ def test_idle_powers_are_of_the_module_where_its_sensors_are_read(predicted, twi
         assert found == pytest.approx((float(idle_w(board, name, clocks, scope, p)),))
 
 
-def test_every_published_number_that_can_be_simulated_is_answered(evidence, modes, twin):
-    told = predict(evidence.facts, twin, modes, twin.parameters)
+def test_every_published_number_that_can_be_simulated_is_answered(evidence, twin):
+    told = predict(evidence.facts, twin, twin.parameters)
     assert set(told) == {fact.id for fact in evidence.facts}
 
 
 # -- many sets of parameters at once --------------------------------------------------------------
 
 
-def test_sets_of_parameters_side_by_side_say_what_each_says_alone(evidence, modes, twin):
+def test_sets_of_parameters_side_by_side_say_what_each_says_alone(evidence, twin):
     p, rng = twin.parameters, np.random.default_rng(3)
     factors = {name: rng.uniform(0.5, 2.0, 4) for name in p.fitted}
-    told = Batch(evidence.facts, twin, modes).predict(
+    told = Batch(evidence.facts, twin).predict(
         {**p, **{name: p[name] * by for name, by in factors.items()}}
     )
     for i in range(4):
         alone = p.moved({name: p[name] * by[i] for name, by in factors.items()})
-        expected = predict(evidence.facts, twin, modes, alone)
+        expected = predict(evidence.facts, twin, alone)
         assert {name: tuple(v[i] for v in values) for name, values in told.items()} == expected

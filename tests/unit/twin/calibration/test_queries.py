@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.errors import EpochwattError
-from epochwatt.published.numbers import read_table
+from epochwatt.published.tables import read_table
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.twin.calibration.queries import DATASETS, QUANTITIES, Question, answer
-from epochwatt.twin.inputs.clocks import mode_clocks
 from epochwatt.twin.model.epoch import epoch
 
 AGX = Question("agx", "mobilenet", "hdd", 4, 16, "g")
@@ -29,17 +28,17 @@ QUESTIONS = st.builds(
 
 
 @given(st.lists(QUESTIONS, max_size=8))
-def test_many_questions_are_answered_as_each_alone(twin, modes, questions):
-    found = answer(questions, twin, modes, twin.parameters)
+def test_many_questions_are_answered_as_each_alone(twin, questions):
+    found = answer(questions, twin, twin.parameters)
     assert set(found) == set(questions)
     for question, told in found.items():
-        alone = answer([question], twin, modes, twin.parameters)[question]
+        alone = answer([question], twin, twin.parameters)[question]
         assert set(told) == set(QUANTITIES)
         assert told == pytest.approx(alone)
 
 
-def test_quantities_belong_together(twin, modes, setting):
-    told = answer([AGX], twin, modes, twin.parameters)[AGX]
+def test_quantities_belong_together(twin, setting):
+    told = answer([AGX], twin, twin.parameters)[AGX]
     given = setting("agx", "mobilenet", medium="hdd")
     mean = epoch(given, twin.parameters)
     assert told["e2e_s"] == pytest.approx(float(mean.e2e_s[0]))
@@ -52,14 +51,14 @@ def test_quantities_belong_together(twin, modes, setting):
         100 * (told["stall_s"] + told["compute_s"]) / told["e2e_s"]
     )
     assert told["n_epochs_in_15h"] == pytest.approx(54000 / told["e2e_s"])
-    assert told["gpu_freq_mhz"] == modes["agx"]["g"].gpu_mhz
+    assert told["gpu_freq_mhz"] == twin.modes["agx"]["g"].gpu_mhz
     for name in ("gpu_util_pct", "cpu_util_pct", "cached_pct", "baseload_wh/energy_wh"):
         assert 0 < told[name] <= 100
 
 
-def test_requests_of_an_epoch_are_those_of_what_it_reads(twin, modes):
+def test_requests_of_an_epoch_are_those_of_what_it_reads(twin):
     cold = AGX._replace(cold=True)
-    told = answer([AGX, cold, cold._replace(scale=0.25)], twin, modes, twin.parameters)
+    told = answer([AGX, cold, cold._replace(scale=0.25)], twin, twin.parameters)
     samples = twin.samples["gld23k"]
     for question, n_samples in ((cold, 23080), (cold._replace(scale=0.25), 5770)):
         requests = n_samples * samples.file_bytes / 131072
@@ -88,14 +87,14 @@ def test_data_sets_are_those_of_table_2_and_of_the_delivered_workloads(pytestcon
         ({"power_mode": "z"}, "agx has no power mode 'z' with numbers\n  allowed: g, a, b"),
     ],
 )
-def test_a_question_that_has_no_answer(twin, modes, change, said):
+def test_a_question_that_has_no_answer(twin, change, said):
     with pytest.raises(EpochwattError, match=said):
-        answer([AGX._replace(**change)], twin, modes, twin.parameters)
+        answer([AGX._replace(**change)], twin, twin.parameters)
 
 
-def test_clocks_of_a_mode(modes):
-    assert mode_clocks(modes, "agx", "a") == (4, 1200, 670, 1333)
+def test_clocks_of_a_mode(twin):
+    assert twin.clocks("agx", "a") == (4, 1200, 670, 1333)
     with pytest.raises(
         EpochwattError, match="tx2 has no power mode 'a' with numbers\n  allowed: none"
     ):
-        mode_clocks(modes, "tx2", "a")
+        twin.clocks("tx2", "a")

@@ -48,7 +48,7 @@ def written(tmp_path):
 
 def test_counts_are_linear_in_the_mini_batch(written):
     work = load_workload(written())
-    assert (work.model, work.parameters, work.n_launches) == ("tiny", 7, 2)
+    assert (work.model, work.parameters, len(work.kind)) == ("tiny", 7, 2)
     assert (work.input, work.sample_bytes) == ((1, 4, 4), 64)
     assert work.kind.tolist() == ["convolution", "elementwise"]
     assert work.phase.tolist() == ["forward", "zero_grad"]
@@ -91,7 +91,7 @@ def test_a_missing_file_is_told(tmp_path):
 )
 def test_totals_are_kept_and_split_evenly(flops, moved_bytes, launches, b):
     work = generic_workload(flops, moved_bytes, launches, parameters=5, sample_bytes=64)
-    assert work.n_launches == launches
+    assert len(work.kind) == launches
     assert work.flops(b).sum() == pytest.approx(b * flops)
     assert work.bytes(b).sum() == pytest.approx(b * moved_bytes)
     assert np.ptp(work.flops(b)) == 0

@@ -78,11 +78,11 @@ def test_moved_parameters_leave_the_old_ones_alone(known):
     assert known.fitted == moved.fitted == ("wait_ms",)
 
 
-def test_assumed_parameter_is_what_it_was_before(known):
-    told = known.assumed(["wait_ms"])
+def test_parameter_that_lacks_evidence_is_at_its_prior(known):
+    told = known.lacking(["wait_ms"])
     assert told.fitted == ()
     assert told.described["wait_ms"] == Parameter(
-        "cpu", **{**ASSUMED, "value": 2, "about": "a", "unit": "ms"}
+        "cpu", **{**FITTED, "value": 2, "source": "assumed"}
     )
 
 

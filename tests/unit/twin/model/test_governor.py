@@ -36,11 +36,9 @@ def test_memory_is_not_slower_in_its_range_than_the_cpu_in_its_own(twin, modes):
 
 
 @given(st.sampled_from(["agx", "nx", "nano", "orin"]), st.tuples(SHARES, SHARES, SHARES))
-def test_no_clock_leaves_the_range_between_the_boards_lowest_and_the_modes(
-    twin, modes, name, loads
-):
+def test_no_clock_leaves_the_range_between_the_boards_lowest_and_the_modes(twin, name, loads):
     board = twin.boards[name]
-    for top in modes[name].values():
+    for top in twin.modes[name].values():
         found = governed(board, top, *loads, twin.parameters)
         assert found.cores == top.cores
         for clock in ("cpu_mhz", "gpu_mhz", "emc_mhz"):

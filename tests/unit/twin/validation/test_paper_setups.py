@@ -23,9 +23,7 @@ SPARE = "hipcw2021_spare_mib"
 @pytest.fixture(scope="module")
 def fitted(evidence):
     """The fit of the committed configuration."""
-    return fit_setups(
-        evidence.published, evidence.rows, evidence.folds, evidence.twin, evidence.modes
-    )
+    return fit_setups(evidence.published, evidence.rows, evidence.folds, evidence.twin)
 
 
 def test_only_another_papers_numbers_are_seen(evidence):
@@ -39,8 +37,8 @@ def test_no_shared_parameter_moves_and_the_main_papers_numbers_stay_as_they_are(
     before = evidence.twin.parameters
     p = before.moved(fitted[0][ALL])
     assert {name for name in p if p[name] != before[name]} <= {SPARE}
-    assert predict(evidence.facts, evidence.twin, evidence.modes, p) == predict(
-        evidence.facts, evidence.twin, evidence.modes, p.moved({SPARE: 1.0})
+    assert predict(evidence.facts, evidence.twin, p) == predict(
+        evidence.facts, evidence.twin, p.moved({SPARE: 1.0})
     )
 
 
@@ -48,14 +46,14 @@ def test_a_planted_value_is_found_again(evidence):
     """Numbers that the simulation itself would print lead back to what it printed them with."""
     twin, planted = evidence.twin, {SPARE: 1234.0}
     facts = {fact.id: fact for fact in seen_by_setups(evidence.published, evidence.rows)}
-    told = predict(facts.values(), twin, evidence.modes, twin.parameters.moved(planted))
+    told = predict(facts.values(), twin, twin.parameters.moved(planted))
     printed = {
         name: replace(fact, value=told[name][0]) if name in told and not fact.is_bound else fact
         for name, fact in evidence.published.measurements.items()
         for fact in [facts.get(name, fact)]
     }
     published = replace(evidence.published, measurements=printed, relations={})
-    values, _ = fit_setups(published, evidence.rows, {}, twin, evidence.modes)
+    values, _ = fit_setups(published, evidence.rows, {}, twin)
     assert values[ALL][SPARE] == pytest.approx(1234.0, rel=0.03)
 
 

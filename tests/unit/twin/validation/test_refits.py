@@ -78,7 +78,7 @@ def test_committed_refit_is_what_a_refit_gives(evidence):
     """One of them, which takes seconds; `make validate` makes them all."""
     kept = without(evidence.facts, all_folds(evidence)[CHEAP])
     committed = load_refits(evidence.folder, evidence.twin.parameters, KINDS)[CHEAP]
-    fit = fit_with_evidence(kept, evidence.leaks, evidence.twin, evidence.modes)
+    fit = fit_with_evidence(kept, evidence.leaks, evidence.twin)
     off = {
         name: math.log(fit.parameters[name] / value) / math.log(known.factor)
         for name, value in committed.items()
@@ -126,11 +126,11 @@ def test_folds_are_fitted_side_by_side(evidence, only):
     some = [fact for fact in evidence.facts if fact.id[:6] in ("S5.2.1", "S5.1.3", "S5.6-0")]
     folds = {name: evidence.folds[name] for name in ("5.1.3", "5.6.3", "5.6")}
     lines = []
-    found = refit(folds, some, evidence.leaks, twin, evidence.modes, lines.append)
+    found = refit(folds, some, evidence.leaks, twin, lines.append)
     assert list(found) == ["5.1.3", "5.6"]  # 5.6.3 takes none of these numbers
     assert len(lines) == 2
     left = without(some, folds["5.6"])
-    alone = fit_with_evidence(left, evidence.leaks, twin, evidence.modes)
+    alone = fit_with_evidence(left, evidence.leaks, twin)
     assert alone.parameters.fitted == ("sample_kcycles",)
     assert dict(found["5.6"].parameters) == dict(alone.parameters)
 

@@ -13,19 +13,25 @@ SIMULATED = RULES[2]
 
 
 def measurement(name, metric, section="5.1", **config):
-    device = config.get("device", "agx")
+    run = {"device": "agx", "model": "resnet", **config}
     return Measurement(
-        *(name, "sigmetrics2023", section, metric, 1.0, None, "s", "exact", "", "", "run", ""),
-        {**DEFAULTS, "device": device, "model": "resnet", **DEVICE_DEFAULTS[device], **config},
+        id=name,
+        paper="sigmetrics2023",
+        section=section,
+        metric=metric,
+        value=1.0,
+        unit="s",
+        qualifier="exact",
+        config={**DEFAULTS, **DEVICE_DEFAULTS[run["device"]], **run},
     )
 
 
 @pytest.fixture
-def grouped(twin, modes):
+def grouped(twin):
     """Return a function that says which of some made-up numbers are one to the simulation."""
 
     def call(*facts):
-        same = one_run(Published({f.id: f for f in facts}, {}), twin, modes)
+        same = one_run(Published({f.id: f for f in facts}, {}), twin)
         at = {fact.id: next(points(fact)) for fact in facts}
         return {name: same.get(own, own) for name, own in at.items()}
 
@@ -73,14 +79,14 @@ def test_what_the_simulation_cannot_tell_apart_leaves_with_its_takeaway(evidence
 
 def test_committed_leaks_are_those_of_the_committed_simulation(evidence, tmp_path):
     shutil.copy(evidence.folder / LEAKS, tmp_path)
-    write_leaks(tmp_path, evidence.published, evidence.twin, evidence.modes)
+    write_leaks(tmp_path, evidence.published, evidence.twin)
     written, committed = ((f / LEAKS).read_text("utf-8") for f in (tmp_path, evidence.folder))
     assert written == committed, "do: make validate"
 
 
 def test_numbers_that_a_fold_keeps_are_of_no_run_that_it_removes(evidence):
     """Whatever the paper prints: predictions of kept and removed numbers always differ."""
-    same = one_run(evidence.published, evidence.twin, evidence.modes)
+    same = one_run(evidence.published, evidence.twin)
     facts = evidence.published.facts()
     values = {n: f for n, f in facts.items() if isinstance(f, Measurement) and not f.is_bound}
     at = {name: {same.get(p, p) for p in points(fact)} for name, fact in values.items()}
@@ -92,7 +98,7 @@ def test_numbers_that_a_fold_keeps_are_of_no_run_that_it_removes(evidence):
 
 def test_a_tighter_or_a_coarser_look_finds_no_other_runs(evidence, monkeypatch):
     """The limit lies in a gap: nothing hangs on where."""
-    found = one_run(evidence.published, evidence.twin, evidence.modes)
+    found = one_run(evidence.published, evidence.twin)
     for limit in (SAME / 2, SAME * 1.5):
         monkeypatch.setattr("epochwatt.twin.validation.same_runs.SAME", limit)
-        assert one_run(evidence.published, evidence.twin, evidence.modes) == found
+        assert one_run(evidence.published, evidence.twin) == found

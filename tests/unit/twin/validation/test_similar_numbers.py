@@ -6,7 +6,7 @@ from epochwatt.twin.validation.similar_numbers import COSINE, NEAR, _cosines, ne
 
 
 def test_near_folds_lose_more_than_their_takeaways_and_judge_the_same(evidence):
-    found = near_folds(evidence.folds, evidence.facts, evidence.twin, evidence.modes)
+    found = near_folds(evidence.folds, evidence.facts, evidence.twin)
     assert found == evidence.other_folds[NEAR]
     more = 0
     for fold in found.values():
@@ -18,7 +18,7 @@ def test_near_folds_lose_more_than_their_takeaways_and_judge_the_same(evidence):
 
 
 def test_what_is_kept_is_near_nothing_that_is_held_out(evidence):
-    cosines = _cosines(evidence.facts, evidence.twin, evidence.modes)
+    cosines = _cosines(evidence.facts, evidence.twin)
     place = {fact.id: i for i, fact in enumerate(evidence.facts)}
     for fold in evidence.other_folds[NEAR].values():
         own = [place[name] for name in fold.ids if name in place]
@@ -29,7 +29,7 @@ def test_what_is_kept_is_near_nothing_that_is_held_out(evidence):
 
 def test_alike_is_by_direction(evidence):
     """Numbers of one run and metric are one direction; power and time of it are far apart."""
-    cosines = _cosines(evidence.facts, evidence.twin, evidence.modes)
+    cosines = _cosines(evidence.facts, evidence.twin)
     at = {fact.id: i for i, fact in enumerate(evidence.facts)}
     assert cosines[at["S5.1.1-02"], at["S5.2.2-03"]] > 0.9999
     assert abs(cosines[at["S5.6-05"], at["S5.1.1-02"]]) < 0.5

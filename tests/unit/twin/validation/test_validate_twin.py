@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from made_up import assumed
 
 from epochwatt import cli
 from epochwatt.twin.inputs.parameters import load_parameters, write_parameters
@@ -23,7 +24,7 @@ def checkout(tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
     twin = Path("config/twin")
     known = load_parameters(twin)
-    write_parameters(twin, known.assumed([n for n in known.fitted if n not in FITTED]))
+    write_parameters(twin, assumed(known, [n for n in known.fitted if n not in FITTED]))
     return twin
 
 

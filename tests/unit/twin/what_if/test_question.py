@@ -10,9 +10,8 @@ import pytest
 
 from epochwatt import cli
 from epochwatt.errors import EpochwattError
-from epochwatt.twin.inputs.boards import load_boards
 from epochwatt.twin.inputs.parameters import load_parameters, write_parameters
-from epochwatt.twin.inputs.power_modes import load_modes
+from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.what_if import bottleneck
 from epochwatt.twin.what_if.bottleneck import RESOURCES
 from epochwatt.twin.what_if.question import mode_of
@@ -331,18 +330,15 @@ def test_resources_of_which_none_helps_alone_are_not_ranked(ask, here, monkeypat
 
 @pytest.fixture
 def agx():
-    """Return AGX Xavier and its power modes."""
-    return load_boards(ROOT / "config/twin")["agx"], dict(load_modes(["agx"], ROOT)["agx"])
+    """Return the simulated boards, and the name of AGX Xavier."""
+    return load_twin_with_modes([], ROOT), "agx"
 
 
 def test_a_power_mode_is_given_by_its_label_or_by_numbers(agx):
-    board, modes = agx
-    labels = set(modes)
-    assert mode_of("e", board, modes) == "e"
-    assert mode_of("8,2265,1377,2133", board, modes) == "g"
-    assert set(modes) == labels
-    assert mode_of("8,2000,1000,2133", board, modes) == "8,2000,1000,2133"
-    assert modes["8,2000,1000,2133"] == (8, 2000, 1000, 2133)
+    twin, _ = agx
+    assert mode_of("e", *agx) == ("e", twin.modes["agx"]["e"])
+    assert mode_of("8,2265,1377,2133", *agx) == ("g", twin.modes["agx"]["g"])
+    assert mode_of("8,2000,1000,2133", *agx) == ("8,2000,1000,2133", (8, 2000, 1000, 2133))
 
 
 @pytest.mark.parametrize("mode", ["turbo", "8,2000,900", "3.2,2000,900,2133", "nan,2000,900,2133"])

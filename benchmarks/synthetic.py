@@ -1,14 +1,18 @@
-"""A power signal with a known integral, and every way to fail (board side: Python 3.6 grammar).
+"""A power signal with a known integral and every way to fail, read by the real sampler process.
 
 For tests, benchmarks and fault injection; its settings say `synthetic`, so a record never passes it
-off as measured.
+off as measured. `Sampler.start(..., program=sampler_with(...))` starts a sampler that reads it too.
 """
 
 import errno
+import json
 import math
+import os
+import sys
 import time
 from bisect import bisect_right
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from epochwatt.telemetry.source import NAN, WRITTEN_W, Source, sensor_facts
 
@@ -47,14 +51,14 @@ class SyntheticSource(Source):
         rails: int = 1,
         name: str = "synthetic",
         period_s: float = 0.1,
-        scope: Optional[str] = "module",
-        faults: Optional[Dict[str, float]] = None,
+        scope: str | None = "module",
+        faults: dict[str, float] | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.name, self.period_s, self.scope = name, period_s, scope
         self.total = "power_total_w"
-        self.columns = (self.total,) + tuple("power_rail{}_w".format(n) for n in range(1, rails))
+        self.columns = (self.total, *(f"power_rail{n}_w" for n in range(1, rails)))
         self._signal = tuple((float(d), float(w)) for d, w in signal)
         self._phase_s = phase_s
         self._share = 1.0 / max(1, rails - 1)
@@ -67,7 +71,7 @@ class SyntheticSource(Source):
             )
         self._bounds_s, self._watts, self._joules = _cumulated(self._signal)
         self._n_reads = 0
-        self._stuck: Optional[List[float]] = None
+        self._stuck: list[float] | None = None
 
     def power_w(self, t_s: float) -> float:
         """Return the power at a moment of the monotonic clock."""
@@ -84,14 +88,14 @@ class SyntheticSource(Source):
         part_j = self._joules[level] + self._watts[level] * (place_s - self._bounds_s[level])
         return math.floor(n_periods) * self._joules[-1] + part_j
 
-    def read(self) -> List[float]:
+    def read(self) -> list[float]:
         """Return the power now, or what the faults make of it; raises OSError."""
         self._n_reads += 1
         power_w = self.power_w(self._clock())
         values = [power_w] + [power_w * self._share] * (len(self.columns) - 1)
         return self._spoilt(values) if self._faults else values
 
-    def _spoilt(self, values: List[float]) -> List[float]:
+    def _spoilt(self, values: list[float]) -> list[float]:
         n, faults = self._n_reads, self._faults
         if n == faults.get("hang_at"):
             self._sleep(faults.get("hang_s", 0.0))
@@ -119,7 +123,7 @@ class SyntheticSource(Source):
         jump_s = self._faults.get("wall_jump_s", 0.0) if self._past("wall_jump_after") else 0.0
         return time.time() + jump_s
 
-    def settings(self) -> Dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Return what is simulated."""
         return {
             "synthetic": True,
@@ -131,11 +135,24 @@ class SyntheticSource(Source):
 
 
 def _cumulated(
-    signal: Sequence[Tuple[float, float]],
-) -> Tuple[List[float], List[float], List[float]]:
+    signal: Sequence[tuple[float, float]],
+) -> tuple[list[float], list[float], list[float]]:
     """Return the levels' bounds in s (one more than levels), their watts, joules at the bounds."""
     bounds_s, joules = [0.0], [0.0]
     for duration_s, watt in signal:
         bounds_s.append(bounds_s[-1] + duration_s)
         joules.append(joules[-1] + duration_s * watt)
     return bounds_s, [watt for _, watt in signal], joules
+
+
+def sampler_with(*sources: dict[str, Any]) -> list[str]:
+    """Return the program of a sampler that also reads sources: arguments of `SyntheticSource`."""
+    return [os.path.abspath(__file__), json.dumps(sources)]
+
+
+if __name__ == "__main__":
+    from epochwatt.telemetry.__main__ import main
+
+    made = [SyntheticSource(**arguments) for arguments in json.loads(sys.argv[1])]
+    clocks = [source.unix_s for source in made if source.spoils_the_clock]
+    sys.exit(main(sys.argv[2:], made, *clocks[:1]))

@@ -1,0 +1,59 @@
+"""The papers' printed numbers as a source of numbers: predicates are checked on them."""
+
+from collections import defaultdict
+
+from epochwatt.claims.number_sources import KEY, words
+from epochwatt.claims.tolerances import PRINTED
+from epochwatt.claims.verdict import NotEvaluable, Percentage
+
+QUALIFIERS = ("exact", "approx", "less_than", "at_most", "at_least")  # the best first
+JUST_INSIDE = 1e-9
+PRINTED_KEYS = (*(PRINTED.get(name, name) for name in KEY[1:]), "epoch")
+
+
+class PublishedTable:
+    """Printed values of the papers, as if they were measured.
+
+    Parameters
+    ----------
+    measurements : those of config/published/measurements.csv
+    """
+
+    def __init__(self, measurements):
+        self.inputs = set()
+        self._printed = defaultdict(list)
+        for fact in measurements:
+            for run in fact.runs:
+                self._printed[self._key(fact.paper, fact.metric, run)].append(fact)
+
+    @staticmethod
+    def _key(paper, metric, config):
+        return (paper, metric, *(config.get(key) for key in PRINTED_KEYS))
+
+    def number(self, metric, factors, epoch):
+        """Return the printed value; of several an exact one; of a bound a value just inside it."""
+        config = {PRINTED.get(name, name): value for name, value in factors.items()}
+        config["epoch"] = epoch
+        printed = self._printed.get(self._key(factors["setup"], metric, config))
+        if not printed:
+            raise NotEvaluable(f"a printed {metric} of {words(factors)}, epochs {epoch}")
+        best = min(printed, key=lambda one: QUALIFIERS.index(one.qualifier))
+        self.inputs.add(best.id)
+        value = best.value * (1 - JUST_INSIDE if best.qualifier == "less_than" else 1)
+        return Percentage(value) if metric.endswith("_pct") else value
+
+    def series(self, *_):
+        """Single epochs are not printed."""
+        raise NotEvaluable("printed single epochs")
+
+    def idle_w(self, *_):
+        """All idle powers except one are printed as bounds only."""
+        raise NotEvaluable("a printed idle power")
+
+    def predicted(self, *_):
+        """Single predictions are not printed."""
+        raise NotEvaluable("a printed prediction")
+
+    def stacks(self, *_):
+        """Software stacks of single runs are not printed."""
+        raise NotEvaluable("printed software stacks")
