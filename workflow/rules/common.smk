@@ -12,7 +12,7 @@ from snakemake.logging import logger
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.required_runs import backends as predicted_backends
-from epochwatt.prediction.data.required_runs import needed as fitted
+from epochwatt.prediction.data.required_runs import fitted_runs
 from epochwatt.prediction.registry import CONFIG as PREDICTORS
 from epochwatt.prediction.registry import method_modules
 from epochwatt.study.discard import forget_lost
@@ -160,17 +160,17 @@ def caption(figure):
 
 def epochs_fitted(wildcards):
     """Return the tables of epochs that a backend's models are fitted to."""
-    return epochs_of(fitted(TABLE, wildcards.backend).runs)
+    return epochs_of(fitted_runs(TABLE, wildcards.backend).runs)
 
 
 def modes_fitted(wildcards):
     """Return run -> cores and clocks of the same runs."""
-    return fitted(TABLE, wildcards.backend).modes
+    return fitted_runs(TABLE, wildcards.backend).modes
 
 
 def simulated_networks(wildcards):
     """Return the counts of the networks that models are fitted to, where all are counted anyway."""
-    models = {run.factors["model"] for run in fitted(TABLE, wildcards.backend).runs}
+    models = {run.factors["model"] for run in fitted_runs(TABLE, wildcards.backend).runs}
     counted = sorted(models) if models <= SIMULATED_MODELS else []
     return expand("results/twin/workloads/{model}.json", model=counted)
 
