@@ -150,12 +150,11 @@ def workload(wildcards):
 
 
 def caption(figure):
-    """Return a figure's caption for the report.
+    """Return a figure's caption, for the report and for the text beside each panel.
 
-    As it takes `output`, Snakemake derives it anew and never compares it: a new caption is no
-    reason to draw again.
+    A new caption draws the figure again, so that no old text stays.
     """
-    return lambda wildcards, output: SETTINGS.caption(figure)
+    return lambda wildcards: SETTINGS.caption(figure)
 
 
 def epochs_fitted(wildcards):

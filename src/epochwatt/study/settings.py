@@ -95,7 +95,11 @@ class Settings:
             "titles": self.titles,
             "missing": self._rows(self.table.excluded + self.table.elsewhere, figure, backend),
             "lacking": self.lacking(figure, backend),
-            "records": {run.id: run.records for run in runs if "records" in settings.reads},
+            "records": {
+                run.id: run.records
+                for run in runs
+                if "records" in settings.reads or not run.is_simulated
+            },
         }
 
     def lacking(self, figure: str, backend: str) -> list[str]:

@@ -153,7 +153,7 @@ class TestPicture:
         assert "E2E per epoch (s), LeNet-5" in svg
 
     def test_note_says_where_from_and_that_marks_are_published(self, svg):
-        assert "simulated, not measured: agx/d1; 6 runs, 12 epochs; marks: published" in svg
+        assert "simulated, not measured: agx/d1; 6 runs, 12 epochs; black: published" in svg
 
     def test_missing_runs_are_named(self, runs, job_of, gone, tmp_path):
         draw_figure(job_of("fig08", *runs(), missing=[gone(power_mode="n")]))
