@@ -23,6 +23,7 @@ STAGES = {
     "collect_idle": "tables",
     "collect_study": "tables",
     "tabulate_": "tables",
+    "split_energy": "tables",
     "plot_": "figures",
     "validate_twin": "validations of the simulation",
     "choose_power_modes": "steps of the predictions",
@@ -30,6 +31,7 @@ STAGES = {
     "score_predictions": "steps of the predictions",
     "check_claims": "pages",
     "show_": "pages",
+    "advise_runs": "pages",
     "summarise": "pages",
 }
 _SINGULAR = {
