@@ -1,6 +1,5 @@
 """Exit status and message of a program that measures (board side: Python 3.6 grammar)."""
 
-import logging
 import re
 import sys
 from typing import Callable
@@ -8,6 +7,7 @@ from typing import Callable
 from epochwatt.errors import EpochwattError, RebootNeeded
 from epochwatt.telemetry.source import in_words
 from epochwatt.training.preparation import REBOOT_NEEDED
+from epochwatt.training.progress import log_to_stderr
 
 _REFUSED = (
     "error: {}: the machine does not give what a measurement needs: {}. Look at memory, disk and "
@@ -26,7 +26,7 @@ def exit_status(what: str, measure: Callable[[], None]) -> int:
     what : id of the measurement, for messages
     measure : does it; what is wrong in the program itself passes through
     """
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
+    log_to_stderr()
     try:
         measure()
     except RebootNeeded as error:

@@ -3,12 +3,28 @@
 The loop does nothing for it: the thread looks at the timer's count every few seconds.
 """
 
+import logging
 import sys
 import threading
 import time
 from typing import Any
 
 FIRST_S, EVERY_S = 2.0, 15.0
+
+
+class _Lines(logging.Formatter):
+    """Messages as they are, warnings marked as such: who watches the log looks for that."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        prefix = "warning: " if record.levelno == logging.WARNING else ""
+        return prefix + super().format(record)
+
+
+def log_to_stderr() -> None:
+    """Write messages of any module to standard error, from INFO on."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 class Progress:
