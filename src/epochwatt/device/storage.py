@@ -89,22 +89,19 @@ def check_medium(path: str, mount: str, block_device: str, root: str = "/") -> N
     BoardError : it is on another medium
     """
     medium = medium_of(path, root)
-    name = medium.device or medium.source or "an unknown medium"
-    actual = "{} ({}, mounted at {})".format(name, medium.transport, medium.mount or "?")
     if mount and os.path.realpath(mount) != medium.mount:
-        raise BoardError(
-            f"{path} is on another medium than its row; nothing was measured",
-            found=actual,
-            allowed=f"`mount` in config/devices/: {mount}",
-            do="mount the medium there, or correct the configuration",
-        )
-    if block_device and not medium.device.startswith(block_device):
-        raise BoardError(
-            f"{path} is on another medium than its row; nothing was measured",
-            found=actual,
-            allowed=f"`block_device` in config/devices/: {block_device}",
-            do="move the data set, or correct the configuration",
-        )
+        key, wanted, do = "mount", mount, "mount the medium there"
+    elif block_device and not medium.device.startswith(block_device):
+        key, wanted, do = "block_device", block_device, "move the data set"
+    else:
+        return
+    name = medium.device or medium.source or "an unknown medium"
+    raise BoardError(
+        f"{path} is on another medium than its row; nothing was measured",
+        found=f"{name} ({medium.transport}, mounted at {medium.mount or '?'})",
+        allowed=f"`{key}` in config/devices/: {wanted}",
+        do=f"{do}, or correct the configuration",
+    )
 
 
 def _within(path: str, folder: str) -> bool:

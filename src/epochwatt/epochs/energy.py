@@ -39,9 +39,6 @@ class Energy:
     energy_j : by trapezoid, J; NaN where there is no reading at all
     error_pct : half width of an interval that holds the true integral in at least 95 of 100 cases,
         % of `energy_j`; NaN where nothing can be said (`energy_error.bound_j`)
-    n_samples : readings inside the window
-    mean_period_s : mean step between these; NaN for fewer than two
-    longest_gap_s : longest time without a reading that touches the window, s
     flags : `power_missing`: no reading at all; `power_negative`: readings below zero, left out;
         `power_gap`: none for more than three periods; `power_lost`: none in over a tenth of the
         window; `power_end_held`: none on or beyond a bound, the nearest is held;
@@ -53,9 +50,6 @@ class Energy:
 
     energy_j: float
     error_pct: float
-    n_samples: int
-    mean_period_s: float
-    longest_gap_s: float
     flags: frozenset[str]
 
 
@@ -93,7 +87,7 @@ def trapezoid(
     t, power, tried, sensor = readings(t_s, power_w, sensor, age_s)
     if t.size == 0:
         flags |= {"power_missing"}
-        return Energy(math.nan, math.nan, 0, math.nan, end_s - start_s, flags)
+        return Energy(math.nan, math.nan, flags)
     loop = None if minibatch_starts_s is None else np.asarray(minibatch_starts_s, dtype=np.float64)
     read = _around(t, power, tried, (start_s, end_s), sensor, loop)
     return _integrated(read, flags)
@@ -118,20 +112,12 @@ def _around(
 
 def _integrated(read: energy_error.Readings, flags: frozenset[str]) -> Energy:
     """Return the energy of readings around a window, with the flags that there are already."""
-    t = read.t_s
-    energy_j = float(weights_s(t, read.start_s, read.end_s) @ read.power_w)
+    energy_j = float(weights_s(read.t_s, read.start_s, read.end_s) @ read.power_w)
     flags |= _flags(read)
     still = flags & {"power_stuck", "power_still"}
     bound_j = math.nan if still else energy_error.bound_j(read)
-    inside = t[(t >= read.start_s) & (t <= read.end_s)]
-    return Energy(
-        energy_j=energy_j,
-        error_pct=100.0 * bound_j / abs(energy_j) if energy_j else math.nan,
-        n_samples=inside.size,
-        mean_period_s=float(np.ptp(inside)) / (inside.size - 1) if inside.size > 1 else math.nan,
-        longest_gap_s=float(_unread_s(read).max()),
-        flags=flags,
-    )
+    error_pct = 100.0 * bound_j / abs(energy_j) if energy_j else math.nan
+    return Energy(energy_j, error_pct, flags)
 
 
 def _negative(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float) -> frozenset[str]:
@@ -141,19 +127,14 @@ def _negative(t_s: ArrayLike, power_w: ArrayLike, start_s: float, end_s: float) 
     return frozenset({"power_negative"} if is_negative else ())
 
 
-def _unread_s(read: energy_error.Readings) -> Array:
-    """Return the steps between readings, then the times from and to the bounds."""
-    t = read.t_s
-    return np.append(np.diff(t), [t[0] - read.start_s, read.end_s - t[-1]])
-
-
 def _flags(read: energy_error.Readings) -> frozenset[str]:
     """Return what speaks for caution with these readings."""
-    unread_s = _unread_s(read)
+    t = read.t_s
+    unread_s = np.append(np.diff(t), [t[0] - read.start_s, read.end_s - t[-1]])  # bounds last
     gap = energy_error.is_gap(unread_s, read.period_s)
-    inside = (read.t_s >= read.start_s) & (read.t_s <= read.end_s)
-    stuck = bool(inside.any()) and energy_error.is_stuck(read.power_w[inside])
-    coarse = stuck and energy_error.is_coarse(read.power_w[inside], read.sensor.rounding_w)
+    inside_w = read.inside_w
+    stuck = bool(inside_w.size) and energy_error.is_stuck(inside_w)
+    coarse = stuck and energy_error.is_coarse(inside_w, read.sensor.rounding_w)
     seen = {
         "power_gap": gap.any(),
         "power_lost": read.lost_s > energy_error.LOST * read.length_s,

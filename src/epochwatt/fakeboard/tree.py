@@ -47,8 +47,6 @@ def facts(kind: FakeKind) -> dict[str, Any]:
     return {
         "name": kind.name,
         "kind": board.name,
-        "model": board.model,
-        "soc": board.soc,
         "clusters": board.clusters,
         "cpu_khz": board.cpu_khz,
         "gpu_hz": kind.gpu_hz,
@@ -60,7 +58,6 @@ def facts(kind: FakeKind) -> dict[str, Any]:
         "emc_cap": board.emc_cap,
         "emc_top_is_0": board.emc_top_is_0,
         "dla": board.dla,
-        "idle_states": board.idle_states,
         "dialect": release.tegrastats,
         "zones": kind.zones,
         "rails": [_rail_facts(kind, channel) for channel in kind.channels],

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from epochwatt.fakeboard.tools.board_files import CPU, NVFANCONTROL, BoardFiles
 
-USAGE = "jetson_clocks [--show] [--fan] [--store [file]] [--restore [file]]"
+USAGE = "jetson_clocks [--fan] [--store [file]] [--restore [file]]"
 
 
 def idle_switches(board: BoardFiles) -> list[str]:
@@ -88,53 +88,16 @@ def full_fan(board: BoardFiles) -> None:
     board.write(fan["pwm"], 255)
 
 
-def show(board: BoardFiles) -> None:
-    """Print the settings and clocks."""
-    facts, online = board.facts, board.online()
-    print("SOC family:{}  Machine:{}".format(facts["soc"], facts["model"]))
-    print("Online CPUs: {}".format(board.text(CPU + "online")))
-    for folder, cpus in board.clusters():
-        values = [board.text(folder + "scaling_" + end) for end in _CPU_FILES]
-        for cpu in cpus:
-            if cpu in online:
-                idle = " ".join(_idle_states(board, cpu))
-                print(_CPU_LINE.format(cpu, *values, idle=idle))
-    gpu = [board.text("{}/{}_freq".format(facts["gpu"], end)) for end in ("min", "max", "cur")]
-    print("GPU MinFreq={} MaxFreq={} CurrentFreq={}".format(*gpu))
-    emc = [board.text(board.emc[end]) for end in ("min", "max", "now")]
-    locked = board.text(board.emc["locked"]) if "locked" in board.emc else 0
-    print("EMC MinFreq={} MaxFreq={} CurrentFreq={} FreqOverride={}".format(*emc, locked))
-    pwm = board.text(facts["fan"]["pwm"])
-    if facts["fan"]["control"]:
-        print(f"Fan: PWM={pwm}")
-    else:
-        state = "active" if board.text(NVFANCONTROL) == "1" else "inactive"
-        node = facts["fan"]["pwm"].split("/")[-2]
-        print(f"FAN Dynamic Speed control={state} {node}_pwm1={pwm}")
-
-
-_CPU_FILES = ("governor", "min_freq", "max_freq", "cur_freq")
-_CPU_LINE = "cpu{}: Online=1 Governor={} MinFreq={} MaxFreq={} CurrentFreq={} IdleStates: {idle}"
-
-
-def _idle_states(board: BoardFiles, cpu: int) -> Iterator[str]:
-    for number, name in enumerate(board.facts["idle_states"]):
-        switch = f"{CPU}cpu{cpu}/cpuidle/state{number}/disable"
-        yield f"{name}={1 - board.number(switch)}"
-
-
 def main(root: str, words: list[str]) -> int:
     """Do what the command line says; return the exit status."""
     board = BoardFiles(root)
     file = words[1] if len(words) > 1 else os.path.expanduser("~/l4t_dfs.conf")
     try:
-        if words[:1] == ["--show"]:
-            show(board)
-        elif words[:1] == ["--store"]:
+        if words[:1] == ["--store"]:
             return store(board, file)
-        elif words[:1] == ["--restore"]:
+        if words[:1] == ["--restore"]:
             return restore(board, file)
-        elif words in ([], ["--fan"]):
+        if words in ([], ["--fan"]):
             lock(board)
             if words:
                 full_fan(board)

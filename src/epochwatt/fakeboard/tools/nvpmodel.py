@@ -177,30 +177,12 @@ def query(board: BoardFiles, conf: Conf) -> None:
     print(mode_id)
 
 
-def show(conf: Conf, path: str) -> None:
-    """Print parameters and modes in the form of `-p --verbose`."""
-    default = find_mode(conf, conf.default_id)
-    assert default is not None  # `read_conf` has looked
-    lines = [f"Config file: {path}", f"parsing done for {path}"]
-    lines.append(f"PM_CONFIG: DEFAULT={default.name}({default.id})")
-    for name, param in conf.params.items():
-        lines.append(f"PARAM TYPE={param.type} NAME={name}")
-        lines += [" ".join(pair) for pair in param.paths.items()]
-    for mode in sorted(conf.modes, key=lambda mode: mode.id):
-        lines += ["", f"POWER_MODEL: ID={mode.id} NAME={mode.name}"]
-        for name, argument, value in mode.settings:
-            lines.append(f"{name} {argument} {NO_LIMIT if value == '-1' else value}")
-    print("\n".join("NVPM VERB: " + line for line in lines))
-
-
 def main(root: str, arguments: list[str]) -> int:
     """Do what the command line says; return the exit status."""
     parser = argparse.ArgumentParser(prog="nvpmodel")
     parser.add_argument("-q", "--query", action="store_true")
-    parser.add_argument("-p", "--parse", action="store_true")
     parser.add_argument("-m", "--mode", type=int)
     parser.add_argument("-f", "--file")
-    parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--boot", action="store_true", help="stand-in only: what start-up does")
     words = parser.parse_args(arguments)
     board = BoardFiles(root)
@@ -211,9 +193,7 @@ def main(root: str, arguments: list[str]) -> int:
             return boot(board, conf)
         if words.mode is not None:
             return apply(board, conf, words.mode)
-        if words.parse:
-            show(conf, path)
-        elif words.query:
+        if words.query:
             query(board, conf)
         else:
             parser.print_usage()
