@@ -2,7 +2,7 @@
 
 Those of the main paper that a simulation can be judged on and says something to. HiPCW 2021
 contradicts the main paper, so no shared parameter is fitted to it: what its set-up has of its own
-alone sees its numbers (`setups.py`).
+alone sees its numbers (`validation/paper_setups.py`).
 
 `epochwatt calibrate-twin` writes their ids to `config/twin/seen.csv`. Figures take them from there
 (`published/folds.py`), so that no figure depends on the simulator's code.
