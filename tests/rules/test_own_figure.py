@@ -37,10 +37,11 @@ def test_recipe_draws_the_medians_of_the_runs(followed, run_rule):
     assert Path(f"{STEM}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_new_caption_draws_nothing_again_and_a_new_function_does(followed, run_rule):
+def test_a_new_caption_gets_into_the_text_and_a_new_function_draws_again(followed, run_rule):
     run_rule("plot_time_over_batch", f"{STEM}.svg")
     followed.edit("plotting.yaml", "caption: E2E time", "caption: The time")
-    assert "Nothing to be done" in run_rule("plot_time_over_batch", f"{STEM}.svg")
+    run_rule("plot_time_over_batch", f"{STEM}.svg")
+    assert "The time" in Path(f"{STEM}.txt").read_text("utf-8")
     function = followed.path / "src/own_figures.py"
     function.write_text(function.read_text("utf-8").replace("(samples)", "(n)"), "utf-8")
     run_rule("plot_time_over_batch", f"{STEM}.svg")

@@ -8,10 +8,11 @@ import shlex
 import tempfile
 import threading
 
+from snakemake.logging import logger
+
 from epochwatt.errors import EpochwattError
-from epochwatt.figures.tables.tabulate_text_only import experiment_of
 from epochwatt.prediction.data.required_runs import backends as predicted_backends
-from epochwatt.prediction.data.required_runs import needed as fitted
+from epochwatt.prediction.data.required_runs import fitted_runs
 from epochwatt.prediction.registry import CONFIG as PREDICTORS
 from epochwatt.prediction.registry import method_modules
 from epochwatt.study.discard import forget_lost
@@ -66,17 +67,6 @@ SCORING_CONFIG = [
 ]
 OWN_METHODS = [str(PREDICTORS)] if PREDICTORS.is_file() else []
 
-TEXT_STUDIES = {
-    "sigmetrics-pipeline",
-    "sigmetrics-cache-dropped",
-    "sigmetrics-power-modes",
-    "sigmetrics-orin",
-}
-TEXT_RUNS = [run for run in RUNS if TEXT_STUDIES & set(run.studies)]  # none in a figure
-TEXT_BACKENDS = sorted(
-    {run.factors["backend"] for run in TEXT_RUNS if experiment_of(run.factors)}
-)
-IS_VALIDATED = SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
 
 # -- files of config/ that several rules read ----------------------------------------------------
 
@@ -95,7 +85,10 @@ def begin():
         LOCK = working_folder_lock()
     except EpochwattError as error:
         raise WorkflowError(str(error)) from None
-    print("\n".join(start_lines(SETTINGS)), file=sys.stderr)
+    from snakemake_logger_plugin_epochwatt.outlook import outlook_extra  # takes 0.5 s
+
+    # for any logger the text; the rest is for ours, which reckons with it
+    logger.info("\n".join(start_lines(SETTINGS)), extra=outlook_extra(SETTINGS))
 
 
 def end():
@@ -157,27 +150,26 @@ def workload(wildcards):
 
 
 def caption(figure):
-    """Return a figure's caption for the report.
+    """Return a figure's caption, for the report and for the text beside each panel.
 
-    As it takes `output`, Snakemake derives it anew and never compares it: a new caption is no
-    reason to draw again.
+    A new caption draws the figure again, so that no old text stays.
     """
-    return lambda wildcards, output: SETTINGS.caption(figure)
+    return lambda wildcards: SETTINGS.caption(figure)
 
 
 def epochs_fitted(wildcards):
     """Return the tables of epochs that a backend's models are fitted to."""
-    return epochs_of(fitted(TABLE, wildcards.backend).runs)
+    return epochs_of(fitted_runs(TABLE, wildcards.backend).runs)
 
 
 def modes_fitted(wildcards):
     """Return run -> cores and clocks of the same runs."""
-    return fitted(TABLE, wildcards.backend).modes
+    return fitted_runs(TABLE, wildcards.backend).modes
 
 
 def simulated_networks(wildcards):
     """Return the counts of the networks that models are fitted to, where all are counted anyway."""
-    models = {run.factors["model"] for run in fitted(TABLE, wildcards.backend).runs}
+    models = {run.factors["model"] for run in fitted_runs(TABLE, wildcards.backend).runs}
     counted = sorted(models) if models <= SIMULATED_MODELS else []
     return expand("results/twin/workloads/{model}.json", model=counted)
 

@@ -5,10 +5,13 @@ Gives: results/index.html, the landing page, with results/tables/{advice,energy_
 results/claims.html, results/configuration.html.
 """
 
+from epochwatt.figures.tables.tabulate_text_only import text_backends
+
 CONFIGURATION = sorted(
     str(path) for kind in ("yaml", "csv") for path in Path("config").rglob(f"*.{kind}")
 )
 MEASURED_RUNS = [run for run in RUNS if not run.is_simulated]
+IS_VALIDATED = SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
 PANELS = [
     (backend, figure, panel)
     for backend in BACKENDS
@@ -97,7 +100,7 @@ rule show_index:
         tables=[path for path in INDEX_TABLES.values() if path],
         # numbers that are published and ours beside each other
         numbers=[f"results/figures/{b}/{panel}.csv" for b, _, panel in PANELS]
-        + expand("results/tables/{backend}/text_only.csv", backend=TEXT_BACKENDS),
+        + expand("results/tables/{backend}/text_only.csv", backend=text_backends(RUNS)),
         drawings=[f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS],
         specs=[f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS],
         epochs="results/tables/epochs.csv",

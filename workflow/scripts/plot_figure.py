@@ -14,6 +14,7 @@ def main(snakemake):
             predictions=snakemake.input.predictions or "",
             published=f"{snakemake.params.config}/published",
             twin=f"{snakemake.params.config}/twin",
+            captions=snakemake.params.caption,
             **snakemake.params.figure,
         )
         draw_figure(job)

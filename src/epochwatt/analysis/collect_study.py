@@ -79,20 +79,20 @@ def summarise_runs(epochs: pd.DataFrame, studies: Mapping[str, str]) -> pd.DataF
         for name, of_set in epoch_sets(of_run).items():
             valid = of_set.loc[of_set.valid, list(fields.STATISTIC_COLUMNS)]
             flags = sorted({flag for cell in of_set["flags"] for flag in cell.split()})
-            for statistic in fields.STATISTICS:
-                rows.append(
-                    {
-                        "studies": studies.get(str(run), ""),
-                        "run": run,
-                        **settings,
-                        "epoch_set": name,
-                        "statistic": statistic,
-                        "n_epochs": len(valid),
-                        "n_invalid": len(of_set) - len(valid),
-                        **getattr(valid, statistic)().to_dict(),
-                        "flags": " ".join(flags),
-                    }
-                )
+            rows += [
+                {
+                    "studies": studies.get(str(run), ""),
+                    "run": run,
+                    **settings,
+                    "epoch_set": name,
+                    "statistic": statistic,
+                    "n_epochs": len(valid),
+                    "n_invalid": len(of_set) - len(valid),
+                    **getattr(valid, statistic)().to_dict(),
+                    "flags": " ".join(flags),
+                }
+                for statistic in fields.STATISTICS
+            ]
     return pd.DataFrame(rows, columns=list(fields.names(fields.RUNS_COLUMNS)))
 
 

@@ -28,9 +28,9 @@ def summary() -> None:
         )
     click.echo(path.read_text("utf-8"))
     click.echo("figures  results/figures/     tables  results/tables/")
-    for name, path, says in PAGES:
-        if Path(path).exists():
-            click.echo(f"{name:<8} {path:<20} {says}")
+    for name, page, says in PAGES:
+        if Path(page).exists():
+            click.echo(f"{name:<8} {page:<20} {says}")
 
 
 @click.command(

@@ -3,8 +3,8 @@
 Snakemake does not see changes inside an installed package. A rule that runs a script carries
 `params: code=code_of("plot_figure.py")` (workflow/rules/common.smk): the hash covers the script and
 every module of this package, or of the user's own in src/, that it imports, directly or not.
-Comments, docstrings, layout and descriptions of columns do not count; HTML templates, style sheets
-and scripts for pages beside a module `__init__` do. Measuring rules carry no fingerprint
+Comments, docstrings, layout and descriptions of columns do not count; templates, style sheets and
+scripts of pages beside a module `__init__` do. Measuring rules carry no fingerprint
 (docs/decisions/0002).
 """
 

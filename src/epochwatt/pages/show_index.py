@@ -20,7 +20,7 @@ from epochwatt.templates import index, render
 PARTS = ("stall", "compute", "overhead", "baseload", "above_baseload")
 LINKS = (
     ("report.html", "Snakemake's report", "every figure and table with how it was made, and the "
-     "graph of the rules; `make report` makes it"),
+     "graph of the rules; make report makes it"),
     ("summary.html", "Summary", "where time and energy go, and the best settings, as tables"),
     ("claims.html", "Claims", "every take-away of both papers, judged"),
     ("configuration.html", "Configuration", "versions, machines and settings"),

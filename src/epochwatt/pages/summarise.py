@@ -222,7 +222,7 @@ def fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     places = {(run["device"], run["instance"]) for run in means.to_dict("records")}
     rows = []
     for _, group in means.groupby(["device", "instance", "model", *DATA], sort=False):
-        run: Row = group.loc[group.e2e_s.idxmin()].to_dict()
+        run: Row = group.nsmallest(1, "e2e_s").to_dict("records")[0]  # type: ignore[assignment]
         named = _named(run, titles)
         shares = {part: run[f"{part}_s"] / run["e2e_s"] for part in PARTS}
         power = {"energy Wh": run["energy_wh"], "power W": run["power_mean_w"]}

@@ -15,6 +15,7 @@ from epochwatt import fields
 from epochwatt.records.dataset_folder import folder_name
 
 TWIN = fields.TWIN
+MODE_NUMBERS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # of a power mode; the twin needs all
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(columns=columns, cell=cell, segments=segments)
     environment.filters.update(asset=asset, heading=heading, inline_json=inline_json)
+    environment.filters.update(is_number=is_number, number_columns=number_columns)
     environment.globals.update(bar_px=BAR_PX)
     return environment
 
@@ -88,6 +89,23 @@ def inline_json(value: Any) -> Markup:
     """Return a value as JSON that may stand inside a script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c"))
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a cell holds a number, which pages align on the right."""
+    try:
+        float(cell(value))
+    except ValueError:
+        return False
+    return True
+
+
+def number_columns(rows: Rows) -> list[str]:
+    """Return the names of the columns of which most filled cells are numbers."""
+    filled = {name: [row[name] for row in rows if cell(row.get(name))] for name in columns(rows)}
+    return [
+        name for name, values in filled.items() if 2 * sum(map(is_number, values)) > len(values)
+    ]
 
 
 def segments(shares: Mapping[str, float]) -> list[tuple[str, float, float]]:

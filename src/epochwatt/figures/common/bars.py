@@ -2,12 +2,14 @@
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
@@ -15,16 +17,19 @@ from numpy.typing import NDArray
 from epochwatt.figures.common import published, style
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark, mark
+from epochwatt.figures.common.relations import key_of
 from epochwatt.figures.common.runs import FACTORS, Number, RunData, csv_row
+from epochwatt.published.numbers import Config, run_key
 
 PARTS = ("stall", "compute", "overhead")
 STACK = (*(f"{part}_s" for part in PARTS), "e2e_s")  # rows of a stack
-THIN, BESIDE = 0.2, 0.5  # width of a published compute time, and how far beside its stack
-TWIN_LABEL = "published compute, thin, from 0"
+BAR = 0.66  # width of a bar; marks stand in the gap
+THIN, BESIDE = 0.16, 0.45  # width of a published compute time, and how far beside its stack
+TWIN_LABEL = "published compute, from 0"
 REASON_CHARACTERS = 24  # of a missing bar; the CSV has all of it
 SENTENCE_CHARACTERS = 30  # in a line of what is missing where nothing is there
 REASONS_SHOWN = 3  # where nothing is there; the CSV has all
-LINE_PT = 10.0  # height of a tick's line
+LINE_PT, LETTER_PT = 10.0, 8.0  # height of a tick's line, width of its letter
 NEAR = 0.5  # bars that are so close and miss for one reason say so once
 
 
@@ -94,6 +99,18 @@ def positions(groups: Sequence[str]) -> NDArray[np.floating]:
     return np.concatenate([[0.0], np.cumsum(steps)]) if groups else np.zeros(0)
 
 
+def places(bars: Sequence[Bar], offset: float = 0.0) -> Callable[[Config], float | None]:
+    """Return the function that finds the x of a run's bar, for brackets over bars.
+
+    Parameters
+    ----------
+    offset : of the bar from its place
+    """
+    x = positions([bar.group for bar in bars])
+    by_key = {key_of(b.run): float(at) + offset for b, at in zip(bars, x, strict=True)}
+    return lambda config: by_key.get(run_key({**config, "epoch": None}))
+
+
 def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> list[dict[str, Any]]:
     """Draw stall, compute and overhead stacked, with published marks; return the CSV's rows.
 
@@ -105,18 +122,20 @@ def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> li
     for part in PARTS:
         numbers = [bar.run.number(f"{part}_s", epoch_set) for bar in bars]
         height = np.array([number.value or 0.0 for number in numbers])
-        axes.bar(x, height, bottom=bottom, width=0.8, color=colour[part], label=part)
+        axes.bar(x, height, bottom=bottom, width=BAR, color=colour[part], label=part)
         bottom += height
     rows = [
         marked_row(bar.run, quantity, bar.run.number(quantity, epoch_set), job, epoch_set)
         for bar in bars
         for quantity in STACK
     ]
+    for bar, at in zip(bars, x, strict=True):
+        draw_whisker(axes, at, bar.run, "e2e_s", colour["missing"], epoch_set)
     for n, at in enumerate(x):
         stall, compute, _, e2e = rows[len(STACK) * n : len(STACK) * (n + 1)]
-        draw_mark(axes, at, stall, colour["published"])
+        draw_mark(axes, at, stall, colour["published"], BAR)
         _draw_twin(axes, at + BESIDE, compute, colour)
-        draw_mark(axes, at, e2e, colour["published"])
+        draw_mark(axes, at, e2e, colour["published"], BAR)
     missing = [row["missing"] for row in rows[:: len(STACK)]]
     draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])
     return rows
@@ -144,16 +163,39 @@ def _draw_twin(axes: Axes, at: float, row: Mapping[str, Any], colour: Mapping[st
         )  # fmt: skip
 
 
+def draw_whisker(
+    axes: Axes, at: float, run: RunData, quantity: str, colour: str, epoch_set: str = "1+"
+) -> None:
+    """Draw from the lowest to the highest epoch of a measured run; one epoch has no spread."""
+    values = run.values(quantity, epoch_set)
+    if run.is_measured and values.size > 1:
+        mean = float(values.mean())
+        ends = [[mean - float(values.min())], [float(values.max()) - mean]]
+        axes.errorbar(at, mean, ends, color=colour, capsize=2.0, linewidth=0.8, zorder=4)
+
+
 def marked_row(
     run: RunData, quantity: str, number: Number, job: Job, epoch_set: str = "1+", **more: Any
 ) -> dict[str, Any]:
-    """Return a row of the CSV with what is published of it. Parameters as of `runs.csv_row`."""
+    """Return a row of the CSV with what is published of it. Parameters as of `runs.csv_row`.
+
+    A measured row of several epochs has their lowest and highest, too.
+    """
+    values = run.values(quantity, epoch_set) if run.is_measured and _has(run, quantity) else ()
+    if len(values) > 1:
+        more |= {"lowest": float(min(values)), "highest": float(max(values))}
     published_mark = mark(job.marks, run.factors, quantity, epoch_set)
     return {**csv_row(run, quantity, number, epoch_set, **more), **cells(published_mark)}
 
 
-def legend(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str) -> None:
-    """Draw the panel's legend: what was drawn, and each kind of published value."""
+def _has(run: RunData, column: str) -> bool:
+    return bool(run.epochs) and column in run.epochs[0]
+
+
+def legend(
+    axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str, more: Sequence[Artist] = ()
+) -> None:
+    """Draw the panel's legend: what was drawn, each kind of published value, and `more`."""
     drawn, _ = axes.get_legend_handles_labels()
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -167,7 +209,58 @@ def legend(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: str) -> None:
         face = colour if all(row["seen_by_fit"] for row in twins) else "white"
         drawn.append(Patch(facecolor=face, edgecolor=colour, linewidth=0.7, label=TWIN_LABEL))
     marks = [row for row in rows if row not in twins]
-    style.legend(figure, [*drawn, *published.handles(marks, colour)])
+    style.legend(figure, [*drawn, *published.handles(marks, colour), *more])
+
+
+def by_model(bars: Sequence[Bar]) -> list[list[Bar]]:
+    """Return the bars of each network in a list of their own, without its name in their group."""
+    models = dict.fromkeys(bar.run.factors["model"] for bar in bars)
+    return [
+        [
+            replace(bar, group=bar.group.partition("\n")[2])
+            for bar in bars
+            if bar.run.factors["model"] == model
+        ]
+        for model in models
+    ]
+
+
+def model_facets(
+    figure: Figure,
+    axes: Axes,
+    bars: Sequence[Bar],
+    job: Job,
+    labels: tuple[str, str],
+    *,
+    turned: bool = False,
+) -> list[tuple[Axes, list[Bar]]]:
+    """Return axes and bars of each network, side by side, each with a scale of its own.
+
+    The bars are labelled: ticks below bars, groups below ticks. Where all ticks are one and the
+    same, the groups take their place.
+
+    Parameters
+    ----------
+    labels : of x, of y
+    turned : as of `label_axes`
+    """
+    x_label, y_label = labels
+    of_models = by_model(bars) or [[]]
+    spans = [max(len(of_model) + len({b.group for b in of_model}), 4) for of_model in of_models]
+    facets = style.widths(figure, axes, spans)
+    alike = len({bar.tick for bar in bars}) == 1 and all(bar.group for b in of_models for bar in b)
+    for facet, of_model, span in zip(facets, of_models, spans, strict=True):
+        if of_model:
+            facet.set_title(job.title(of_model[0].run.factors["model"]))
+            label_axes(of_model, facet, "", ticks_are_groups=alike, turned=turned)
+            x = positions([bar.group for bar in of_model])
+            side = 0.5 * (span - (x[-1] - x[0]))
+            facet.set_xlim(x[0] - side, x[-1] + side)
+    facets[0].set_ylabel(y_label)
+    if not alike:
+        for below in facets[len(facets) // 2].child_axes:
+            below.set_xlabel(x_label)
+    return list(zip(facets, of_models, strict=True))
 
 
 def draw_missing(missing: Iterable[tuple[float, str]], axes: Axes, colour: str) -> None:
@@ -212,11 +305,27 @@ def _say_missing(reasons: Sequence[str], axes: Axes, colour: str) -> None:
     axes.set_yticks([])
 
 
-def label_axes(bars: Sequence[Bar], axes: Axes, label: str) -> None:
-    """Write each bar's tick below it, the group's name below its bars, `label` below all."""
+def label_axes(
+    bars: Sequence[Bar],
+    axes: Axes,
+    label: str,
+    *,
+    ticks_are_groups: bool = False,
+    turned: bool = False,
+) -> None:
+    """Write each bar's tick below it, the group's name below its bars, `label` below all.
+
+    Parameters
+    ----------
+    ticks_are_groups : write the group in the tick's place
+    turned : write ticks upwards, where bars stand too close for words
+    """
     x = positions([bar.group for bar in bars])
-    axes.set_xticks(x, [bar.tick for bar in bars])
+    axes.set_xticks(x, [bar.group if ticks_are_groups else bar.tick for bar in bars])
     axes.grid(visible=False, axis="x")
+    if ticks_are_groups:
+        axes.set_xlabel(label)
+        return
     groups = list(dict.fromkeys(bar.group for bar in bars))
     middles = [
         float(np.mean([at for bar, at in zip(bars, x, strict=True) if bar.group == group]))
@@ -225,6 +334,10 @@ def label_axes(bars: Sequence[Bar], axes: Axes, label: str) -> None:
     below = axes.secondary_xaxis("bottom")
     below.set_xticks(middles, groups)
     n_lines = max((bar.tick.count("\n") for bar in bars), default=0) + 1
-    below.tick_params("x", length=0, pad=7 + LINE_PT * n_lines)
+    height = LINE_PT * n_lines
+    if turned:
+        axes.tick_params("x", rotation=90)
+        height = LETTER_PT * max((len(bar.tick) for bar in bars), default=1)
+    below.tick_params("x", length=0, pad=7 + height)
     below.spines["bottom"].set_visible(False)
     below.set_xlabel(label)

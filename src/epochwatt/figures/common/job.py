@@ -16,13 +16,33 @@ from matplotlib.figure import Figure
 from epochwatt.claims.number_sources import EpochTable, Source
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import style
+from epochwatt.figures.common.captions import caption_text, why_empty
 from epochwatt.figures.common.interactive import write_spec
-from epochwatt.figures.common.published import BOUNDS, RANGE, Marks, is_marked, published_marks
-from epochwatt.figures.common.runs import RunData, note, read_runs
+from epochwatt.figures.common.published import (
+    BOUNDS,
+    NOTED_PCT,
+    RANGE,
+    Marks,
+    deviation_pct,
+    deviation_text,
+    is_marked,
+    part_marks,
+    published_marks,
+    seen_ids,
+)
+from epochwatt.figures.common.relations import (
+    NumberOf,
+    Related,
+    load_relations,
+    numbers_of,
+    related,
+)
+from epochwatt.figures.common.runs import RunData, measured_note, note, read_runs
 from epochwatt.figures.common.verdicts import not_borne_out
-from epochwatt.study.runs import TWIN
+from epochwatt.published.numbers import Relation
 
 USER_MODULES = "src"  # folder of the user's own modules
+MOST_WARNED = 2  # claims that do not hold, in a panel's corner; its text has all
 DEVICES = ("agx", "nx", "nano")  # in the order of the paper's figures
 
 
@@ -42,9 +62,10 @@ class Job:
     panels : panel -> `title`, `width_in`, `height_in`, `claims`
     palette : thing -> colour
     titles : model or device -> name for people
+    captions : `Settings.caption` of the figure, for the text beside each panel
     missing : factors, `run` and `reason` of runs that are not available
     lacking : studies of the paper that would belong to it and are not selected
-    records : run -> folder with the records of its epochs
+    records : run -> folder with the records of its epochs, of measured runs always
     idle : table of idle powers
     predictions : table of predictions
     """
@@ -62,6 +83,7 @@ class Job:
     palette: Mapping[str, str]
     titles: Mapping[str, str]
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    captions: Mapping[str, Any] = field(default_factory=dict)
     missing: Sequence[Mapping[str, Any]] = ()
     lacking: Sequence[str] = ()
     records: Mapping[str, str] = field(default_factory=dict)
@@ -83,6 +105,21 @@ class Job:
     def marks(self) -> Marks:
         """What its paper printed."""
         return published_marks(self.published, self.twin, self.paper, self.backend)
+
+    @cached_property
+    def relations(self) -> list[Relation]:
+        """What its paper printed of two runs or more: ratios, changes, shares, spreads."""
+        return load_relations(self.published, self.paper)
+
+    def related(self, *metrics: str, number_of: NumberOf | None = None) -> list[Related]:
+        """Return the relations of these metrics whose runs are drawn, with what they are here.
+
+        Parameters
+        ----------
+        number_of : finds a number that the runs' tables of epochs do not have
+        """
+        seen = seen_ids(self.twin, self.backend)
+        return related(self.relations, number_of or numbers_of(self.runs), seen, metrics)
 
     def title(self, name: str) -> str:
         """Return the name for people of a model or a device."""
@@ -110,7 +147,9 @@ class Job:
                 where="config/plotting.yaml",
                 do="add it, with title, width_in and height_in",
             )
-        corner_note = corner_note or note(self.runs if runs is None else runs, self.lacking)
+        drawn = self.runs if runs is None else runs
+        if not corner_note:
+            corner_note = note(drawn, self.lacking) + measured_note(drawn, self.records)
         with style.panel(self.style, self.panels[name], corner_note) as opened:
             yield opened
 
@@ -121,27 +160,50 @@ class Job:
         rows: Sequence[Mapping[str, Any]],
         source: Source | None = None,
     ) -> None:
-        """Write a panel and the numbers in it: SVG, PNG and CSV.
+        """Write a panel, the numbers in it and its caption: SVG, PNG, CSV and TXT.
 
         If the rows have published numbers, the note in the corner says how they are drawn. It also
-        names claims of the panel that do not hold.
+        names claims of the panel that do not hold. A panel without a number is not drawn: its
+        picture and its caption say why.
 
         Parameters
         ----------
         rows : of the CSV
         source : what its claims are judged on; None: the epochs of the figure's runs
         """
-        if marked := [row for row in rows if is_marked(row)]:
-            explanation = "; marks: published"
-            explanation += ", filled where the fit has seen them" if self.backend == TWIN else ""
-            bounds = any(row["published_qualifier"] in (*BOUNDS, RANGE) for row in marked)
-            style.add_to_note(figure, explanation + (", arrows: bounds" if bounds else ""))
-        if ids := self.panels[name].get("claims", []):
-            failing = not_borne_out(
-                ids, source or self.epoch_table(), Path(self.published).parents[1]
-            )
-            style.warn(figure, failing, self.colours("warning")["warning"])
-        style.save(figure, f"{self.folder}/{name}", rows)
+        title = self.panels[name]["title"]
+        failing: list[str] = []
+        corner = figure.get_supxlabel().replace("\n", " ")
+        if reason := why_empty(rows):
+            style.notice(figure, f"{title}: not drawn. {reason[0].upper()}{reason[1:]}.")
+        else:
+            if marked := [row for row in rows if is_marked(row)]:
+                style.add_to_note(figure, self._marks_note(marked))
+            failing = self._failing(name, source)
+            corner = figure.get_supxlabel().replace("\n", " ")
+            told = failing[:MOST_WARNED]
+            if len(failing) > MOST_WARNED:
+                told.append(f"and {len(failing) - MOST_WARNED} more, in {name}.txt")
+            style.warn(figure, told, self.colours("warning")["warning"] if told else "")
+            part_marks(figure)
+        noted = [{**row, "deviation_pct": deviation_pct(row)} for row in rows]
+        style.save(figure, f"{self.folder}/{name}", noted)
+        text = caption_text(name, title, self.captions, self.backend, rows, corner, failing)
+        Path(f"{self.folder}/{name}.txt").write_text(text, encoding="utf-8")
+
+    def _marks_note(self, marked: Sequence[Mapping[str, Any]]) -> str:
+        """Return what the corner note says of marks."""
+        explanation = "; black: published"
+        if any(map(deviation_text, marked)):
+            explanation += f", % beside it: ours against it, beyond {NOTED_PCT:g} %"
+        bounds = any(row["published_qualifier"] in (*BOUNDS, RANGE) for row in marked)
+        return explanation + (", arrows: bounds" if bounds else "")
+
+    def _failing(self, name: str, source: Source | None) -> list[str]:
+        """Return a line for each claim of a panel that does not hold."""
+        ids = self.panels[name].get("claims", [])
+        root = Path(self.published).parents[1]
+        return not_borne_out(ids, source or self.epoch_table(), root) if ids else []
 
     def epoch_table(
         self, more: Mapping[tuple[str, int], Mapping[str, Any]] | None = None

@@ -1,12 +1,16 @@
 """The published numbers that a figure shows as marks on top of its own."""
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox, ScaledTranslation
 
 from epochwatt.published.folds import load_seen
 from epochwatt.published.numbers import (
@@ -32,11 +36,20 @@ SHAPES = {  # quantity -> marker of its values, name in a legend; of others as O
     "stall_s": ("s", "published stall"),
     "e2e_s": ("d", "published E2E"),
     "compute_s": ("P", "published compute"),
+    "first_stall_s": (">", "published stall, first epoch"),
+    "first_e2e_s": (">", "published E2E, first epoch"),
+    "energy_paper_wh": ("D", "published energy"),
     "stall_ms_per_minibatch": ("h", "published, of a mini-batch"),
     "compute_ms_per_minibatch": ("h", "published, of a mini-batch"),
     "cpu_below_peak_time_pct": ("D", "published: below 90 %"),
     "n_epochs_in_15h": ("D", "published, epochs in 15 h"),
 }
+NOTED_PCT = 10.0  # a deviation from a published number that is printed beside its mark
+AT_BAR_PT, AT_POINT_PT = 2.0, 6.0  # of a mark's marker, right of its bar or point
+DEVIATION, MARK = "_deviation", "_mark"  # labels of what is drawn; no legend shows them
+MOVES = 5  # of a text to get off others
+MOST_ROOM = 0.5  # of the axes above the bars, for deviations
+SEEN = {True: "seen by the fit", False: "not seen by the fit"}
 
 
 class Mark(NamedTuple):
@@ -132,18 +145,90 @@ def cells(published_mark: Mark | None) -> dict[str, Any]:
 
 
 def is_marked(row: Mapping[str, Any]) -> bool:
-    """Say whether a row of the CSV has a published number."""
-    return row.get("published") is not None
+    """Say whether a row of the CSV has a published number to be marked, not a relation."""
+    return row.get("published") is not None and not row.get("is_relation")
 
 
-def draw_mark(axes: Axes, x: float, row: Mapping[str, Any], colour: str) -> None:
-    """Draw what is published of a row of the CSV; nothing where nothing is.
+def deviation_pct(row: Mapping[str, Any]) -> float | None:
+    """Return by how much a row's value is beside what is published of it, % of the published.
 
-    Filled where the fit has seen the value, open where not; a bound is an arrow, a range two.
+    A bound or a range counts from its nearest end, and is 0 where it is met. None: nothing is
+    published, or nothing is there, or the published number is 0.
     """
+    value = row.get("value")
+    if value is None or not is_marked(row):
+        return None
+    low, high = _ends(row)
+    nearest = min(max(value, low), high)
+    if value == nearest:
+        return 0.0
+    return 100.0 * (value - nearest) / nearest if nearest else None
+
+
+def _ends(row: Mapping[str, Any]) -> tuple[float, float]:
+    value, qualifier = row["published"], row["published_qualifier"]
+    if qualifier in ("less_than", "at_most"):
+        return -math.inf, value
+    if qualifier == "at_least":
+        return value, math.inf
+    return value, value if row["published_hi"] is None else row["published_hi"]
+
+
+def deviation_text(row: Mapping[str, Any]) -> str:
+    """Return the deviation in words where it is beyond `NOTED_PCT`; else nothing."""
+    off = deviation_pct(row)
+    return f"{off:+.0f} %" if off is not None and abs(off) > NOTED_PCT else ""
+
+
+def draw_mark(
+    axes: Axes,
+    x: float,
+    row: Mapping[str, Any],
+    colour: str,
+    width: float = 0.0,
+    rotation: float = 90.0,
+) -> None:
+    """Draw what is published of a row of the CSV, at its value; nothing where nothing is.
+
+    Over a bar it is a line of the bar's width with a small marker at its right end, in the gap
+    beside the bar; of a point it is a marker at its right, on a short line. Filled and solid where
+    the fit has seen the value, open and dashed where not; a bound is an arrow, a range two. The
+    deviation stands at the marker where it is beyond `NOTED_PCT`.
+
+    Parameters
+    ----------
+    x : middle of the bar, or the point
+    width : of the bar; 0: a point
+    rotation : of the deviation's text; 0: it stands at the right of the marker
+    """
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    aside = AT_BAR_PT if width else AT_POINT_PT
+    moved = axes.transData + ScaledTranslation(aside / 72.0, 0.0, figure.dpi_scale_trans)
+    is_seen, end = bool(row["seen_by_fit"]), x + width / 2
     for value, marker in _drawn(row):
-        look = _look(marker, bool(row["seen_by_fit"]), colour)
-        axes.plot(x, value, **look, zorder=5, clip_on=False)
+        look = _look(marker, is_seen, colour)
+        if width:
+            axes.plot([x - width / 2, end], [value, value], **_tick(is_seen, colour))
+        (marker_drawn,) = axes.plot(end, value, **look, zorder=5, clip_on=False, transform=moved)
+        marker_drawn.set(in_layout=False, label=MARK)
+    if text := deviation_text(row):
+        value = row["published"] if row["published_hi"] is None else row["published_hi"]
+        deviation = axes.annotate(
+            text, (end, value), xytext=(0.0, 0.0), textcoords="offset points",
+            fontsize="x-small", color=colour, label=f"{DEVIATION} {aside} {rotation}",
+            path_effects=[withStroke(linewidth=2.0, foreground="white")], zorder=6,
+        )  # fmt: skip
+        deviation.set(**_places(deviation)[0])
+        deviation.set_in_layout(False)
+
+
+def _tick(is_seen: bool, colour: str) -> dict[str, Any]:
+    return {
+        **{"color": colour, "linewidth": 1.3, "zorder": 4.5, "clip_on": False},
+        **{"linestyle": "-" if is_seen else (0, (2.0, 1.2)), "solid_capstyle": "butt"},
+        "path_effects": [withStroke(linewidth=2.6, foreground="white")],
+    }
 
 
 def _drawn(row: Mapping[str, Any]) -> list[tuple[float, str]]:
@@ -156,25 +241,110 @@ def _drawn(row: Mapping[str, Any]) -> list[tuple[float, str]]:
 
 
 def handles(rows: Iterable[Mapping[str, Any]], colour: str) -> list[Line2D]:
-    """Return a legend's entry for each kind of mark: filled where the fit has seen all of it."""
+    """Return a legend's entry for each kind of mark, and what filled and open ones mean.
+
+    A kind is filled where the fit has seen all of it. Nothing is fitted to what is measured.
+    """
     labels: dict[str, str] = {}
-    is_seen: dict[str, bool] = {}
+    is_seen: dict[str, list[bool]] = {}
+    simulated = False
     for row in filter(is_marked, rows):
+        simulated = simulated or row.get("backend") == TWIN
         _, value_label = SHAPES.get(row.get("quantity", ""), OTHER)
         for _, shape in _drawn(row):
             label = ARROWS.get(shape, value_label)
             labels[shape] = label if labels.get(shape, label) == label else OTHER[1]
-            is_seen[shape] = is_seen.get(shape, True) and bool(row["seen_by_fit"])
-    return [
-        Line2D([], [], label=label, **_look(shape, is_seen[shape], colour))
+            is_seen.setdefault(shape, []).append(bool(row["seen_by_fit"]))
+    entries = [
+        Line2D([], [], label=label, **_look(shape, all(is_seen[shape]), colour))
         for shape, label in labels.items()
+    ]
+    fitted = {each for of_shape in is_seen.values() for each in of_shape} if simulated else set()
+    return entries + [
+        Line2D([], [], label=f"{'filled' if seen else 'open'}: {label}", **_look("o", seen, colour))
+        for seen, label in SEEN.items()
+        if seen in fitted
     ]
 
 
 def _look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:
     return {
-        **{"marker": marker, "markersize": 6.0 if marker == "d" else 4.5},
-        **{"markeredgewidth": 0.9, "linestyle": "none"},
+        **{"marker": marker, "markersize": 5.0 if marker == "d" else 3.8},
+        **{"markeredgewidth": 0.8, "linestyle": "none"},
         **{"markeredgecolor": colour, "markerfacecolor": colour if is_seen else "white"},
-        "path_effects": [withStroke(linewidth=2.0, foreground="white")],  # seen on dark bars
+        "path_effects": [withStroke(linewidth=1.6, foreground="white")],  # seen on dark bars
     }
+
+
+def part_marks(figure: Figure, only: Axes | None = None, spare: float = 0.0) -> None:
+    """Move deviations that lie on one another apart; the marks stay where they are.
+
+    Axes get higher where a deviation would leave them.
+
+    Parameters
+    ----------
+    only : axes to look at; None: all
+    spare : room above a deviation, in parts of its height
+    """
+    for axes in figure.axes if only is None else [only]:
+        texts = [text for text in axes.texts if str(text.get_label()).startswith(DEVIATION)]
+        if texts:
+            figure.draw_without_rendering()
+            taken = [mark.get_window_extent() for mark in axes.lines if mark.get_label() == MARK]
+            taken += [text.get_window_extent() for text in axes.texts if text not in texts]
+            _part(texts, taken, axes.bbox.y0)
+            share = max(_room(text, axes, spare) for text in texts)
+            low, high = axes.get_ylim()
+            axes.set_ylim(low, low + (high - low) / (1.0 - share))
+
+
+def _room(text: Text, axes: Axes, spare: float) -> float:
+    """Return which share of the axes has to be free above what they show, for a text to fit."""
+    box = text.get_window_extent()
+    over = float(box.y1 + spare * box.height) - axes.bbox.y1
+    anchor = axes.transData.transform(text.xy)[1] - axes.bbox.y0  # type: ignore[attr-defined]
+    return float(min(max(over, 0.0) / max(anchor, 1.0), MOST_ROOM))
+
+
+def _part(texts: Sequence[Text], others: Iterable[Bbox], lowest: float) -> None:
+    """Move texts off others: to the first place that is free, else upwards.
+
+    Parameters
+    ----------
+    lowest : y of the canvas below which a text may not be
+    """
+    placed = list(others)
+    for text in sorted(texts, key=lambda t: (t.xy[1], t.xy[0])):  # type: ignore[attr-defined]
+        places = _places(text)
+        free = [place for place in places if _is_free(text, place, placed, lowest)]
+        text.set(**(free or places)[0])
+        for _ in range(MOVES):
+            hit = _hit(text, placed)
+            if not hit:
+                break
+            figure = text.get_figure(root=True)
+            assert figure is not None
+            over = max(box.y1 for box in hit) - text.get_window_extent().y0
+            x_pt, y_pt = text.get_position()
+            text.set_position((x_pt, y_pt + over * 72.0 / figure.dpi + 1.0))
+        placed.append(text.get_window_extent())
+
+
+def _places(text: Text) -> list[dict[str, Any]]:
+    """Return where a deviation may be: above its marker, below it, at its right."""
+    aside, level = map(float, str(text.get_label()).split()[1:])
+    right = {"position": (aside + 4.0, 0.0), "rotation": 0.0, "ha": "left", "va": "center"}
+    upright = {"rotation": 90.0, "ha": "center"}
+    above = {"position": (aside, 4.0), "va": "bottom", **upright}
+    below = {"position": (aside, -4.0), "va": "top", **upright}
+    return [right, above, below] if level == 0.0 else [above, below, right]
+
+
+def _is_free(text: Text, place: Mapping[str, Any], placed: Sequence[Bbox], lowest: float) -> bool:
+    text.set(**place)
+    return not _hit(text, placed) and text.get_window_extent().y0 >= lowest
+
+
+def _hit(text: Text, placed: Iterable[Bbox]) -> list[Bbox]:
+    box = text.get_window_extent()
+    return [other for other in placed if box.overlaps(other)]

@@ -1,5 +1,6 @@
 """The runs that a figure draws: their epochs, and the reasons of those that are not there."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 from epochwatt import fields
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
+from epochwatt.records import files
+from epochwatt.records.shapes import TEXT
+from epochwatt.study.runs import TWIN
 from epochwatt.text import counted, origin
 
 FACTORS = fields.names(fields.FACTORS)
@@ -59,6 +63,11 @@ class RunData:
         """Return a column over the valid epochs of a set; what was not measured is left out."""
         cells = (row[column] for row in self.valid(epoch_set))
         return np.array([cell for cell in cells if cell is not None], dtype=float)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether clocks and sensors gave its numbers, be it of a fake board."""
+        return self.factors["backend"] != TWIN
 
     def number(self, column: str, epoch_set: str = "1+", statistic: str = "mean") -> Number:
         """Return mean or median of a column over the valid epochs of a set."""
@@ -110,6 +119,37 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
     text += f"{counted(len(drawn), 'runs')}, {counted(n_epochs, 'epochs')}"
     text += f", {left_out} not valid and left out" if left_out else ""
     return text + (f"; lacks {', '.join(lacking)}" if lacking else "")
+
+
+MACHINE = {"machine": {"cpu_model": TEXT}, "software": {"torch": TEXT}}  # of a record
+
+
+def measured_note(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
+    """Return for the corner note what measured runs ran on, and what their whiskers are.
+
+    Parameters
+    ----------
+    runs : that are drawn
+    records : run -> folder with the records of its epochs
+    """
+    drawn = [run for run in runs if run.epochs and run.is_measured]
+    if not drawn:
+        return ""
+    machines = [machine for run in drawn if (machine := _machine(run, records.get(run.id, "")))]
+    whiskers = any(run.values("e2e_s", "all").size > 1 for run in drawn)
+    text = "".join(f"; {machine}" for machine in dict.fromkeys(machines))
+    return text + ("; whiskers: lowest to highest epoch" if whiskers else "")
+
+
+def _machine(run: RunData, folder: str) -> str:
+    """Return CPU and version of PyTorch of a run's first epoch with a record; else nothing."""
+    for row in run.valid("all"):
+        path = os.path.join(folder, f"epoch-{row['epoch']}", "record.json")
+        if folder and os.path.exists(path):
+            record = files.read_json(path, MACHINE)
+            torch = str(record["software"]["torch"]).partition("+")[0]
+            return f"{record['machine']['cpu_model']}, PyTorch {torch}"
+    return ""
 
 
 def csv_row(

@@ -24,6 +24,9 @@ from matplotlib.figure import Figure
 NOTE_CHARACTERS_PER_IN = 19  # of the corner note's small letters
 LETTER_IN = 0.066  # a letter of a legend is at most this wide, on average
 ENTRY_IN = 0.36  # of a legend's entry beside its letters: handle, gaps
+LETTERS_PER_IN, LINE_IN = 16, 0.16  # of a notice
+COLUMNS = 3  # of axes in rows
+HEAD_IN = 1.0  # of a panel's height: title, legend, note
 PALE = 0.55  # share of white in a pale colour
 
 
@@ -82,6 +85,37 @@ def side_by_side(figure: Figure, axes: Axes, n: int) -> list[Axes]:
     return list(figure.subplots(1, n, squeeze=False)[0])
 
 
+def facets(figure: Figure, axes: Axes, n: int, columns: int = COLUMNS) -> list[Axes]:
+    """Return `n` axes in rows of `columns` instead of the panel's one, empty places left out.
+
+    The panel's height in config/plotting.yaml is that of two rows; it follows their number.
+    """
+    columns = min(columns, n)
+    rows = -(-n // columns)
+    height = figure.get_figheight()
+    figure.set_figheight(HEAD_IN + (height - HEAD_IN) * rows / 2)
+    axes.remove()
+    places = figure.subplots(rows, columns, squeeze=False).flatten()
+    for empty in places[n:]:
+        empty.remove()
+    return list(places[:n])
+
+
+def widths(figure: Figure, axes: Axes, ratios: Sequence[float]) -> list[Axes]:
+    """Return axes in a row, of these relative widths, instead of the panel's one."""
+    axes.remove()
+    grid = figure.subplots(1, len(ratios), squeeze=False, width_ratios=ratios)
+    return list(grid[0])
+
+
+def add_to_title(figure: Figure, addition: str) -> None:
+    """Add to the title of a panel; call it before the legend is drawn."""
+    (head,) = figure.legends
+    title = head.get_title().get_text()
+    head.remove()
+    _head(figure, f"{title}{addition}", [])
+
+
 def pale(colour: str) -> str:
     """Return a colour mixed with white."""
     red, green, blue = (PALE + (1.0 - PALE) * part for part in to_rgb(colour))
@@ -106,6 +140,16 @@ def warn(figure: Figure, lines: Sequence[str], colour: str) -> None:
     figure.supxlabel(
         f"{warning}\n{figure.get_supxlabel()}", x=0.99, ha="right", fontsize="x-small", color=colour
     )
+
+
+def notice(figure: Figure, sentence: str) -> None:
+    """Replace a panel by one sentence, in a strip as high as it."""
+    figure.clear()
+    figure.set_layout_engine("none")
+    width = figure.get_figwidth()
+    lines = textwrap.wrap(sentence, int(LETTERS_PER_IN * width))
+    figure.set_size_inches(width, LINE_IN * (len(lines) + 0.8))
+    figure.text(0.01, 0.5, "\n".join(lines), ha="left", va="center", fontsize="small")
 
 
 def save(figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]]) -> None:

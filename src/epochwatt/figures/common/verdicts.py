@@ -19,6 +19,10 @@ from epochwatt.errors import ConfigError
 N_TOLD = 2  # comparisons of a claim; claims.csv has all
 DIGITS = 3
 PRINTED = ("paper", "mixed")  # sources of a threshold
+_TOLERANCE = re.compile(r"\bEPS_")
+_BESIDE_NAMES = re.compile(  # of what a comparison is of: lists, numbers, names of variables
+    r",? ?\b[A-Z]=\[[^]]*\]|,? ?\b\w=-?[\d.]+(?=,|$)|\b\w+="
+)
 _CALL = re.compile(r"[a-z_]\(")
 
 
@@ -62,7 +66,7 @@ def line(verdict: Verdict, names: Sequence[str]) -> str:
     word = "published" if verdict.claim.threshold_source in PRINTED else "read as"
     shown = "; ".join(comparison_text(comparison, names, word) for comparison in failing[:N_TOLD])
     more = f"; {len(failing) - N_TOLD} more" if len(failing) > N_TOLD else ""
-    return f"{verdict.claim.id} does not hold: {shown}{more}"
+    return f"Does not hold here: {verdict.claim.claim} ({verdict.claim.id}): {shown}{more}"
 
 
 def comparison_text(
@@ -74,16 +78,19 @@ def comparison_text(
     shown. Parameters as of `line`; `word` is what a limit is: published, or how we read words.
     """
     of_one = [name for name in names if re.search(rf"\b{name}\b", comparison.text)]
-    where = re.sub(r"\b\w+=", "", comparison.where) or (of_one[0] if len(of_one) == 1 else "")
+    where = _BESIDE_NAMES.sub("", comparison.where) or (of_one[0] if len(of_one) == 1 else "")
     left, right = _short(comparison.left), _short(comparison.right)
     if comparison.operator == "near":
         text = f"{left} here, {right} published"
     elif comparison.operator == "similar within":
         text = f"{left} here, published as alike"
+    elif comparison.operator == "not in":
+        text = f"{left} is in the {right} here, published as not in it"
     elif _CALL.search(comparison.text.split(comparison.operator)[-1]):
         text = f"{left} {comparison.operator} {right} is published, and not so here"
     else:
-        text = f"{left} here, {word} {comparison.operator} {right}"
+        with_tolerance = " with our tolerance" if _TOLERANCE.search(comparison.text) else ""
+        text = f"{left} here, {word} {comparison.operator} {right}{with_tolerance}"
     return f"{where}: {text}" if where else text
 
 

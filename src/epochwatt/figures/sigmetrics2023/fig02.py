@@ -1,54 +1,124 @@
 """Figure 2: an epoch's time by number of loader workers (a), stall by epoch (b), energy (c).
 
 Source: SIGMETRICS 2023, section 5.1. Panel a is the mean of epochs 1+, stacked stall, compute and
-overhead; panel b the stall of epoch 0 beside that of epochs 1+; panel c the energy of an epoch. The
-paper shows panel b for four workers and panel c for none and four; a group of bars without four
-is drawn with every number of workers. Panel a has eight workers, too: see section 5.1.6.
+overhead, in axes of its own for each network and board; panel b the stall of epoch 0 beside that of
+epochs 1+; panel c the energy of an epoch. The paper shows none to four workers in panel a, four in
+panel b, none and four in panel c; a group of bars without four is drawn with every number of
+workers. Runs with eight are described in section 5.1.6 only, and no bars of panel a.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
+from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     Bar,
     draw_missing,
     draw_stacks,
+    draw_whisker,
     grouped,
-    label_axes,
     legend,
     marked_row,
+    model_facets,
+    places,
     positions,
 )
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark
+from epochwatt.figures.common.relations import (
+    Related,
+    bracket_handles,
+    brackets_of,
+    draw_brackets,
+    relation_row,
+)
 from epochwatt.figures.common.runs import RunData
+from epochwatt.text import counted
 
 WITHIN = ("num_workers", "prefetch_factor")
 FOUR = 4  # workers
+SETUP = "sigmetrics2023"
 SETS = (("0", "epoch_0", "epoch 0"), ("1+", "epoch_1_plus", "epochs 1+"))
+HALF = 0.18  # of a bar's width and gap in a pair
+PAIR = 0.3  # width of its bars
+TIMES = {"stall_s": "stall", "e2e_s": "E2E"}
+MEDIA = {"hdd": "hard disk", "sd": "SD card", "ssd": "SSD"}
 
 
 def draw(job: Job) -> None:
     """Draw the panels."""
     bars, label = bars_of(job)
-    with job.panel("fig02a") as (figure, axes):
-        rows = draw_stacks(bars, axes, job, "1+")
-        axes.set_ylabel("time per epoch, epochs 1+ (s)")
-        label_axes(bars, axes, label)
-        legend(axes, rows, job.palette["published"])
-        job.save(figure, "fig02a", rows)
+    draw_times([bar for bar in bars if not beyond(bar, bars)], label, job)
     for panel, quantity, y_label, workers in (
         ("fig02b", "stall_s", "stall per epoch (s)", (FOUR,)),
         ("fig02c", "energy_paper_wh", "energy per epoch (Wh)", (0, FOUR)),
     ):
         shown = of_paper(bars, workers)
         with job.panel(panel, [bar.run for bar in shown]) as (figure, axes):
-            rows = draw_pairs(shown, axes, job, quantity)
-            axes.set_ylabel(y_label)
-            label_axes(shown, axes, label)
-            legend(axes, rows, job.palette["published"])
-            job.save(figure, panel, rows)
+            style.add_to_title(figure, conditions([bar.run for bar in shown]))
+            changes = job.related("energy_wh") if panel == "fig02c" else []
+            rows, facets = [], model_facets(figure, axes, shown, job, (label, y_label))
+            for facet, of_model in facets:
+                rows += draw_pairs(of_model, facet, job, quantity)
+            legend(facets[0][0], rows, job.palette["published"], _handles(changes, job))
+            for facet, of_model in facets:
+                _draw_changes(facet, of_model, changes, job, HALF)
+            job.save(figure, panel, rows + [relation_row(one) for one in changes])
+
+
+def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
+    """Draw panel a: axes for each group of bars, of one network with one scale."""
+    changes = job.related(*TIMES)
+    groups = [[b for b in bars if b.group == name] for name in dict.fromkeys(b.group for b in bars)]
+    models = list(dict.fromkeys(bar.run.factors["model"] for bar in bars))
+    groups.sort(key=lambda group: models.index(group[0].run.factors["model"]))
+    with job.panel("fig02a", [bar.run for bar in bars]) as (figure, axes):
+        style.add_to_title(figure, conditions([bar.run for bar in bars]))
+        facets, rows = style.facets(figure, axes, max(len(groups), 1)), []
+        for facet, group in zip(facets, groups, strict=False):
+            rows += draw_stacks(group, facet, job, "1+")
+            facet.set_title(group[0].group.replace("\n", ", "), fontsize="small")
+            facet.set_xticks(positions([bar.group for bar in group]), [bar.tick for bar in group])
+            facet.grid(visible=False, axis="x")
+        for n, facet in enumerate(facets):
+            if n % style.COLUMNS == 0:
+                facet.set_ylabel("time per epoch (s)")
+            if n + style.COLUMNS >= len(facets):
+                facet.set_xlabel(label)
+        legend(facets[0], rows, job.palette["published"], _handles(changes, job))
+        for facet, group in zip(facets, groups, strict=False):
+            _draw_changes(facet, group, changes, job)
+        job.save(figure, "fig02a", rows + [relation_row(one) for one in changes])
+
+
+def _draw_changes(
+    axes: Axes, bars: Sequence[Bar], changes: Sequence[Related], job: Job, offset: float = 0.0
+) -> None:
+    brackets = brackets_of(changes, places(bars, offset), TIMES)
+    draw_brackets(axes, brackets, job.palette["published"])
+
+
+def _handles(changes: Sequence[Related], job: Job) -> list[Line2D]:
+    return bracket_handles(changes, job.palette["published"], job.backend)
+
+
+def conditions(runs: Sequence[RunData]) -> str:
+    """Return what all runs have in common and no label says: loader workers, medium."""
+    workers = {run.factors["num_workers"] for run in runs}
+    media = {run.factors["storage"] for run in runs}
+    words = [counted(workers.pop(), "loader workers")] if len(workers) == 1 else []
+    words += [f"data on {MEDIA[medium]}" for medium in media if len(media) == 1 and medium in MEDIA]
+    return "".join(f", {word}" for word in words)
+
+
+def beyond(bar: Bar, bars: Sequence[Bar]) -> bool:
+    """Say whether the paper's panel a has no such bar: more workers than four, beside four."""
+    alike = {other.run.factors["num_workers"] for other in bars if other.group == bar.group}
+    of_paper = bar.run.factors["setup"] == SETUP
+    return of_paper and FOUR in alike and bar.run.factors["num_workers"] > FOUR
 
 
 def bars_of(job: Job) -> tuple[list[Bar], str]:
@@ -78,18 +148,20 @@ def of_paper(bars: list[Bar], workers: tuple[int, ...]) -> list[Bar]:
     ]
 
 
-def draw_pairs(bars: list[Bar], axes: Axes, job: Job, quantity: str) -> list[dict[str, Any]]:
+def draw_pairs(bars: Sequence[Bar], axes: Axes, job: Job, quantity: str) -> list[dict[str, Any]]:
     """Draw a quantity of epoch 0 beside its mean over epochs 1+; return the CSV's rows."""
     colour = job.colours("epoch_0", "epoch_1_plus", "missing", "published")
     x, rows = positions([bar.group for bar in bars]), []
     missing: list[tuple[float, str]] = []
-    for offset, (epoch_set, key, label) in zip((-0.2, 0.2), SETS, strict=True):
+    for offset, (epoch_set, key, label) in zip((-HALF, HALF), SETS, strict=True):
         numbers = [bar.run.number(quantity, epoch_set) for bar in bars]
         height = [number.value or 0.0 for number in numbers]
-        axes.bar(x + offset, height, width=0.4, color=colour[key], label=label)
+        axes.bar(x + offset, height, width=PAIR, color=colour[key], label=label)
         for bar, number, at in zip(bars, numbers, x + offset, strict=True):
             rows.append(marked_row(bar.run, quantity, number, job, epoch_set))
-            draw_mark(axes, at, rows[-1], colour["published"])
+            draw_whisker(axes, at, bar.run, quantity, colour["missing"], epoch_set)
+            draw_mark(axes, at, rows[-1], colour["published"], PAIR)
             missing.append((at, number.missing))
     draw_missing(missing, axes, colour["missing"])
+    axes.set_ylim(bottom=0)
     return rows

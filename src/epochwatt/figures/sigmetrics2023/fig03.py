@@ -5,43 +5,78 @@ Source: SIGMETRICS 2023, section 5.2. The paper does not say which epochs panel 
 panel b are drawn.
 """
 
+from collections.abc import Sequence
+
 from matplotlib.axes import Axes
 
 from epochwatt.figures.common.bars import (
     Bar,
     draw_missing,
     draw_stacks,
+    draw_whisker,
     grouped,
-    label_axes,
     legend,
     marked_row,
+    model_facets,
+    places,
     positions,
 )
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark
+from epochwatt.figures.common.relations import (
+    Related,
+    bracket_handles,
+    brackets_of,
+    draw_brackets,
+    relation_row,
+)
 
 MEDIA = ("ssd", "sd", "hdd", "emmc")
+NAMES = {"ssd": "SSD", "sd": "SD", "hdd": "HDD", "emmc": "eMMC"}
+WIDTH = 0.66  # of a bar of panel c
+X_LABEL = "storage medium"
+SHARE = {"stall_s/e2e_s": "share of stall", "e2e_s": "E2E"}
 
 
 def draw(job: Job) -> None:
     """Draw the panels."""
     alone, four = bars_of(job, 0), bars_of(job, 4)
-    for panel, bars, epoch_set, y_label in (
-        ("fig03a", alone, "0", "time of epoch 0 (s)"),
-        ("fig03b", four, "1+", "time per epoch, epochs 1+ (s)"),
+    for panel, bars, epoch_set, y_label, metrics in (
+        ("fig03a", alone, "0", "time of epoch 0 (s)", ("stall_s/e2e_s",)),
+        ("fig03b", four, "1+", "time per epoch, epochs 1+ (s)", ("e2e_s",)),
     ):
         with job.panel(panel, [bar.run for bar in bars]) as (figure, axes):
-            rows = draw_stacks(bars, axes, job, epoch_set)
-            axes.set_ylabel(y_label)
-            label_axes(bars, axes, "storage medium")
-            legend(axes, rows, job.palette["published"])
-            job.save(figure, panel, rows)
+            changes = of_panel(job.related(*metrics), epoch_set)
+            facets, rows = (
+                model_facets(figure, axes, bars, job, (X_LABEL, y_label), turned=True),
+                [],
+            )
+            for facet, of_model in facets:
+                rows += draw_stacks(of_model, facet, job, epoch_set)
+            black = job.palette["published"]
+            brackets = bracket_handles(changes, black, job.backend)
+            legend(facets[0][0], rows, black, brackets)
+            for facet, of_model in facets:
+                draw_brackets(facet, brackets_of(changes, places(of_model), SHARE), black)
+            job.save(figure, panel, rows + [relation_row(one) for one in changes])
     with job.panel("fig03c", [bar.run for bar in four]) as (figure, axes):
-        rows = draw_energy(four, axes, job)
-        axes.set_ylabel("energy per epoch, epochs 1+ (Wh)")
-        label_axes(four, axes, "storage medium")
-        legend(axes, rows, job.palette["published"])
+        y_label = "energy per epoch, epochs 1+ (Wh)"
+        facets, rows = model_facets(figure, axes, four, job, (X_LABEL, y_label), turned=True), []
+        for facet, of_model in facets:
+            rows += draw_energy(of_model, facet, job)
+        legend(facets[0][0], rows, job.palette["published"])
         job.save(figure, "fig03c", rows)
+
+
+def of_panel(changes: Sequence[Related], epoch_set: str) -> list[Related]:
+    """Return the relations of these epochs between media, or of one run."""
+    return [
+        one
+        for one in changes
+        if {side["epoch"] for side in one.relation.sides} == {epoch_set}
+        and len({side.get("num_workers") for side in one.relation.sides}) == 1
+        and len({side.get("dvfs") for side in one.relation.sides}) == 1
+    ]
 
 
 def bars_of(job: Job, workers: int) -> list[Bar]:
@@ -55,7 +90,7 @@ def bars_of(job: Job, workers: int) -> list[Bar]:
         runs,
         job,
         ("storage",),
-        lambda r: r.factors["storage"],
+        lambda r: NAMES.get(r.factors["storage"], r.factors["storage"]),
         lambda r: order(r.factors["storage"]),
     )
 
@@ -66,12 +101,13 @@ def draw_energy(bars: list[Bar], axes: Axes, job: Job) -> list[dict[str, object]
     x = positions([bar.group for bar in bars])
     numbers = [bar.run.number("energy_paper_wh") for bar in bars]
     colours = [colour[bar.run.factors["storage"]] for bar in bars]
-    axes.bar(x, [number.value or 0.0 for number in numbers], width=0.8, color=colours)
+    axes.bar(x, [number.value or 0.0 for number in numbers], width=WIDTH, color=colours)
     draw_missing(
         [(at, n.missing) for at, n in zip(x, numbers, strict=True)], axes, colour["missing"]
     )
     rows = []
     for bar, number, at in zip(bars, numbers, x, strict=True):
         rows.append(marked_row(bar.run, "energy_paper_wh", number, job))
-        draw_mark(axes, at, rows[-1], colour["published"])
+        draw_whisker(axes, at, bar.run, "energy_paper_wh", colour["missing"])
+        draw_mark(axes, at, rows[-1], colour["published"], WIDTH)
     return rows

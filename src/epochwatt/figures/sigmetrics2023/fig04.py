@@ -1,67 +1,118 @@
 """Figure 4: mini-batch size. Stall (a), compute (b) and E2E (c), per epoch and per mini-batch.
 
-Source: SIGMETRICS 2023, section 5.3. Bars on the left axis are times of an epoch, markers on the
-right axis times of a mini-batch: the epoch's divided by their number. Both are means over epochs
-1+. The paper does not say whether its panel c has the right axis, too.
+Source: SIGMETRICS 2023, section 5.3. The paper draws times of an epoch as bars on the left axis and
+times of a mini-batch on the right one, all networks in one field. Here each network has axes of its
+own, the epoch's above, the mini-batch's, which is the epoch's divided by their number, below. Both
+are means over epochs 1+. The paper does not say whether its panel c has the right axis, too.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from epochwatt.figures.common import style
-from epochwatt.figures.common.bars import draw_missing, legend, marked_row
+from epochwatt.figures.common.bars import draw_missing, draw_whisker, legend, marked_row
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark
+from epochwatt.figures.common.relations import (
+    Related,
+    bracket_handles,
+    brackets_of,
+    draw_brackets,
+    relation_row,
+)
 from epochwatt.figures.common.runs import Number, RunData
+from epochwatt.published.numbers import Config
 
 PANELS = (("fig04a", "stall", "stall"), ("fig04b", "compute", "compute"), ("fig04c", "e2e", "E2E"))
-GROUP_WIDTH = 0.8  # of the bars of one size
+SHARE = "(stall_s+compute_s)/e2e_s"
+WORDS = {SHARE: "stall and compute"}
+WIDTH = 0.62  # of a bar
+HEADROOM = 1.1  # dots stand clear of the axes' end
+
+Rows = list[dict[str, Any]]
 
 
 def draw(job: Job) -> None:
     """Draw the panels."""
+    models = list(dict.fromkeys(run.factors["model"] for run in job.runs))
     for panel, part, part_name in PANELS:
         with job.panel(panel) as (figure, axes):
-            right = axes.twinx()
-            rows = draw_sizes(axes, right, job, part)
-            axes.set_ylabel(f"{part_name} per epoch (s), bars")
-            right.set_ylabel(f"{part_name} per mini-batch (ms), dots")
-            job.save(figure, panel, rows)
+            changes = job.related(f"{part}_ms_per_minibatch", *([SHARE] if part == "e2e" else []))
+            above, below = _two_rows(figure, axes, max(len(models), 1))
+            rows: Rows = []
+            for top, bottom, model in zip(above, below, models, strict=False):
+                runs = [run for run in job.runs if run.factors["model"] == model]
+                rows += draw_sizes(top, bottom, runs, job, part)
+                top.set_title(job.title(model))
+            above[0].set_ylabel(f"{part_name}\nper epoch (s)")
+            below[0].set_ylabel(f"{part_name} per\nmini-batch (ms)")
+            below[len(below) // 2].set_xlabel("mini-batch size (samples)")
+            black = job.palette["published"]
+            legend(above[0], rows, black, bracket_handles(changes, black, job.backend))
+            for top, bottom, model in zip(above, below, models, strict=False):
+                _draw_changes((top, bottom), model, changes, job)
+            job.save(figure, panel, rows + [relation_row(one) for one in changes])
 
 
-def draw_sizes(axes: Axes, right: Axes, job: Job, part: str) -> list[dict[str, Any]]:
-    """Draw one part of an epoch over the mini-batch size; return the CSV's rows."""
-    models = list(dict.fromkeys(run.factors["model"] for run in job.runs))
-    sizes = sorted({run.factors["batch_size"] for run in job.runs})
-    colour, rows = job.colours(*models, "missing", "published"), []
-    missing: list[tuple[float, str]] = []
-    width = GROUP_WIDTH / max(len(models), 1)
-    for n, model in enumerate(models):
-        runs = [run for run in job.runs if run.factors["model"] == model]
-        x = [
-            sizes.index(run.factors["batch_size"]) + width * (n - (len(models) - 1) / 2)
-            for run in runs
-        ]
-        epoch = [marked_row(r, f"{part}_s", r.number(f"{part}_s"), job) for r in runs]
-        batch = [
-            marked_row(r, f"{part}_ms_per_minibatch", per_minibatch(r, part), job) for r in runs
-        ]
-        heights = [row["value"] or 0.0 for row in epoch]
-        axes.bar(x, heights, width, color=style.pale(colour[model]))
-        dots = [np.nan if row["value"] is None else row["value"] for row in batch]
-        right.plot(x, dots, "o", markersize=4.5, color=colour[model], markeredgewidth=0)
-        axes.plot([], [], "s", markersize=6, color=colour[model], label=job.title(model))
-        missing += [(at, row["missing"]) for at, row in zip(x, epoch, strict=True)]
-        for at, row, per_batch in zip(x, epoch, batch, strict=True):
-            draw_mark(axes, at - width / 3, row, colour["published"])  # beside the dot
-            draw_mark(right, at, per_batch, colour["published"])
-        rows += epoch + batch
-    draw_missing(missing, axes, colour["missing"])
-    _finish(axes, right, sizes)
-    legend(axes, rows, colour["published"])
-    return rows
+def _two_rows(figure: Figure, axes: Axes, n: int) -> tuple[list[Axes], list[Axes]]:
+    axes.remove()
+    grid = figure.subplots(2, n, squeeze=False, sharex="col")
+    return list(grid[0]), list(grid[1])
+
+
+def draw_sizes(top: Axes, bottom: Axes, runs: Sequence[RunData], job: Job, part: str) -> Rows:
+    """Draw one part of a network's epoch over the mini-batch size; return the CSV's rows.
+
+    Parameters
+    ----------
+    top, bottom : of the epoch, of the mini-batch
+    runs : of one network
+    """
+    sizes = _sizes(job)
+    model = runs[0].factors["model"]
+    colour = job.colours(model, "missing", "published")
+    x = [sizes.index(run.factors["batch_size"]) for run in runs]
+    epoch = [marked_row(r, f"{part}_s", r.number(f"{part}_s"), job) for r in runs]
+    batch = [marked_row(r, f"{part}_ms_per_minibatch", per_minibatch(r, part), job) for r in runs]
+    top.bar(x, [row["value"] or 0.0 for row in epoch], WIDTH, color=colour[model])
+    dots = [np.nan if row["value"] is None else row["value"] for row in batch]
+    bottom.plot(x, dots, "o", markersize=4.5, color=colour[model], markeredgewidth=0)
+    for at, run, row, per_batch in zip(x, runs, epoch, batch, strict=True):
+        draw_whisker(top, at, run, f"{part}_s", colour["missing"])
+        draw_mark(top, at, row, colour["published"], WIDTH)
+        draw_mark(bottom, at, per_batch, colour["published"])
+    draw_missing([(at, row["missing"]) for at, row in zip(x, epoch, strict=True)], top,
+                 colour["missing"])  # fmt: skip
+    for axes in (top, bottom):
+        axes.set_xlim(-0.7, len(sizes) - 0.3)
+        axes.set_ylim(0.0, HEADROOM * axes.get_ylim()[1])
+        axes.grid(visible=False, axis="x")
+    bottom.set_xticks(range(len(sizes)), [str(size) for size in sizes])
+    bottom.tick_params("x", labelsize="x-small")
+    top.tick_params("x", length=0)
+    return epoch + batch
+
+
+def _draw_changes(
+    planes: tuple[Axes, Axes], model: str, changes: Sequence[Related], job: Job
+) -> None:
+    """Draw a network's brackets: shares of the epoch above, times of a mini-batch below."""
+    sizes = _sizes(job)
+
+    def place(config: Config) -> float | None:
+        size = config["batch_size"]
+        return float(sizes.index(size)) if config["model"] == model and size in sizes else None
+
+    for axes, is_share in zip(planes, (True, False), strict=True):
+        shown = [one for one in changes if (one.relation.metric == SHARE) == is_share]
+        draw_brackets(axes, brackets_of(shown, place, WORDS), job.palette["published"])
+
+
+def _sizes(job: Job) -> list[int]:
+    return sorted({run.factors["batch_size"] for run in job.runs})
 
 
 def per_minibatch(run: RunData, part: str) -> Number:
@@ -71,13 +122,3 @@ def per_minibatch(run: RunData, part: str) -> Number:
         return number
     n_minibatches = run.number("n_minibatches").value or 1.0
     return number._replace(value=1e3 * number.value / n_minibatches)
-
-
-def _finish(axes: Axes, right: Axes, sizes: list[int]) -> None:
-    axes.set_xticks(range(len(sizes)), [str(size) for size in sizes])
-    axes.grid(visible=False, axis="x")
-    axes.set_xlabel("mini-batch size (samples)")
-    right.grid(visible=False)
-    right.spines["right"].set_visible(True)
-    for side in (axes, right):
-        side.set_ylim(bottom=0)

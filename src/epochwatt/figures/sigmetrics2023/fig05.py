@@ -2,90 +2,178 @@
 
 Source: SIGMETRICS 2023, section 5.4. Violins are distributions over the valid epochs after the
 first, with the median inside. The paper does not say whether its violins hold epoch 0. The number
-of epochs in 15 h on the right axis is 15 h divided by the mean E2E of all valid epochs.
+of epochs in 15 h is 15 h divided by the mean E2E of all valid epochs; the paper has it on the right
+axes of both panels, here it stands below panel a. Beside the violins stand the spread that is
+printed, and ours: of the boards' medians in time, of all epochs of all boards in energy.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, legend, marked_row
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import cells, draw_mark
+from epochwatt.figures.common.published import cells, draw_mark, seen_ids
+from epochwatt.figures.common.relations import DASHES, Related, relation_row, spread_pct
 from epochwatt.figures.common.runs import Number, RunData, csv_row
+from epochwatt.published.numbers import SPREADS, Relation
 from epochwatt.study.runs import TWIN
 
 HOURS_S = 15 * 3600.0
-FACETS_APART = 0.06  # of a facet's width: the numbers of the axes between two stay apart
 PUT_IN = "; how much units differ is put in as the paper prints it, not predicted"
+SPREAD_AT = 0.9, 1.45  # of our spread and of the published one, right of the last board
 PANELS = (
-    ("fig05a", "e2e_s", "E2E per epoch (s)"),
-    ("fig05b", "energy_paper_wh", "energy per epoch (Wh)"),
+    ("fig05a", "e2e_s", 1.0, "E2E per epoch (s)", "median_e2e_s"),
+    ("fig05b", "energy_paper_wh", 1e3, "energy per epoch (mWh)", "energy_wh"),
 )
+
+Rows = list[dict[str, Any]]
 
 
 def draw(job: Job) -> None:
     """Draw the panels."""
     types = [[run for run in job.runs if _type_of(run) == t] for t in map(_type_of, job.runs)]
     types = [of_type for n, of_type in enumerate(types) if of_type not in types[:n]]
-    for panel, quantity, y_label in PANELS:
-        rows: list[dict[str, Any]] = []
+    for panel, quantity, factor, y_label, metric in PANELS:
+        rows: Rows = []
         with job.panel(panel) as (figure, axes):
-            facets = style.side_by_side(figure, axes, len(types))
-            for facet, of_type in zip(facets, types, strict=True):
-                right = facet.twinx()
-                rows += draw_units(of_type, facet, right, job, quantity)
+            counts = panel == "fig05a"
+            above, below = _rows_of_axes(figure, axes, max(len(types), 1), counts=counts)
+            for n, of_type in enumerate(types):
+                rows += draw_units(of_type, above[n], job, quantity, factor)
+                rows += draw_counts(of_type, below[n], job) if counts else []
                 first = of_type[0].factors
-                facet.set_title(f"{job.title(first['device'])}\n{job.title(first['model'])}")
-            facets[0].set_ylabel(y_label)
-            right.set_ylabel("epochs in 15 h, dots (all right axes)")
-            layout = figure.get_layout_engine()
-            if isinstance(layout, ConstrainedLayoutEngine):
-                layout.set(wspace=FACETS_APART)
+                title = f"{job.title(first['device'])}\n{job.title(first['model'])}"
+                spread = spread_of(of_type, job, metric, quantity)
+                if spread:
+                    rows.append(relation_row(spread))
+                    title += f"\nspread {spread.sentence}"
+                    _draw_spread(above[n], of_type, quantity, factor, spread, job)
+                above[n].set_title(title, fontsize="small")
+            above[0].set_ylabel(y_label)
+            if counts:
+                below[0].set_ylabel("epochs\nin 15 h")
             if job.backend == TWIN:
                 style.add_to_note(figure, PUT_IN)
-            legend(facets[0], rows, job.palette["published"])
+            legend(above[0], rows, job.palette["published"])
             job.save(figure, panel, rows)
+
+
+def _rows_of_axes(
+    figure: Figure, axes: Axes, n: int, *, counts: bool
+) -> tuple[list[Axes], list[Axes]]:
+    """Return axes for violins and, below, for numbers of epochs where they are drawn."""
+    axes.remove()
+    ratios = (2.2, 1.0) if counts else (1.0,)
+    grid = figure.subplots(len(ratios), n, squeeze=False, height_ratios=ratios)
+    return list(grid[0]), list(grid[-1])
 
 
 def _type_of(run: RunData) -> tuple[str, str]:
     return run.factors["device"], run.factors["model"]
 
 
-def draw_units(
-    runs: list[RunData], axes: Axes, right: Axes, job: Job, quantity: str
-) -> list[dict[str, Any]]:
-    """Draw the boards of one type, a violin and a dot each; return the CSV's rows."""
+def spread_of(runs: Sequence[RunData], job: Job, metric: str, quantity: str) -> Related | None:
+    """Return what is printed of a type's spread and what it is here; None: nothing is printed.
+
+    Parameters
+    ----------
+    metric : of the relation
+    quantity : column of `epochs.csv`
+    """
+    printed = [r for r in job.relations if _is_spread(r, metric, runs[0])]
+    boards = [run.values(quantity, "1+") for run in runs]
+    if metric.startswith("median_"):
+        boards = [np.array([np.median(values)]) for values in boards if values.size]
+    here = spread_pct(SPREADS[1], boards)
+    seen = seen_ids(job.twin, job.backend)
+    return Related(printed[0], here, printed[0].id in seen) if printed and here else None
+
+
+def _is_spread(relation: Relation, metric: str, run: RunData) -> bool:
+    wanted = {name: run.factors[name] for name in ("device", "model")}
+    config = relation.config_a
+    return (relation.metric, relation.formula) == (metric, SPREADS[1]) and all(
+        config.get(name) == value for name, value in wanted.items()
+    )
+
+
+def _draw_spread(
+    axes: Axes, runs: Sequence[RunData], quantity: str, factor: float, spread: Related, job: Job
+) -> None:
+    """Draw our spread and the published one as bars from the lowest value, right of the boards."""
+    colour = job.colours("published", runs[0].factors["model"])
+    values = [run.values(quantity) * factor for run in runs]
+    values = [v for v in values if v.size]
+    together = np.concatenate(values)
+    ends = together
+    if spread.relation.metric.startswith("median_"):
+        ends = np.array([np.median(v) for v in values])
+    foot = float(ends.min())
+    heights = (float(np.ptp(ends)), spread.relation.value / 100.0 * float(np.median(ends)))
+    looks: tuple[tuple[str, Any], ...] = (
+        (colour[runs[0].factors["model"]], "-"),
+        (colour["published"], "-" if spread.seen_by_fit else DASHES),
+    )
+    for aside, height, (shade, line) in zip(SPREAD_AT, heights, looks, strict=True):
+        at = len(runs) - 1 + aside
+        axes.vlines(at, foot, foot + height, color=shade, linewidth=1.6, linestyles=line)
+        axes.hlines([foot, foot + height], at - 0.15, at + 0.15, color=shade, linewidth=1.6)
+    axes.set_xlim(-0.6, len(runs) - 1 + SPREAD_AT[1] + 0.4)
+    names = [run.factors["instance"] for run in runs]
+    places = [*range(len(runs)), *(len(runs) - 1 + aside for aside in SPREAD_AT)]
+    axes.set_xticks(places, [*names, "ours", "paper"])
+    for label in axes.get_xticklabels()[len(runs) :]:
+        label.set(rotation=90, fontsize="x-small")
+
+
+def draw_units(runs: Sequence[RunData], axes: Axes, job: Job, quantity: str, factor: float) -> Rows:
+    """Draw a violin for each board of one type; return the CSV's rows.
+
+    Parameters
+    ----------
+    factor : from the CSV's unit to that of the axis
+    """
     runs = sorted(runs, key=lambda run: run.factors["instance"])
-    colour = job.colours("missing", "published", "violin_median", runs[0].factors["model"])
+    colour = job.colours("missing", "violin_median", runs[0].factors["model"])
     rows, missing = [], []
     for at, run in enumerate(runs):
-        values = run.values(quantity)
+        values = run.values(quantity) * factor
         _violin(values, at, axes, colour[run.factors["model"]], colour["violin_median"])
         rows += [
             {**csv_row(run, quantity, Number(value, 1), "1+", epoch=epoch), **cells(None)}
             for epoch, value in _by_epoch(run, quantity)
         ]
         missing.append((at, run.number(quantity).missing))
-        rows.append(_count(run, job))
-        if rows[-1]["value"] is not None:
-            dot = colour[run.factors["model"]]
-            right.plot(at, rows[-1]["value"], "o", markersize=4.5, color=dot, markeredgewidth=0)
-        draw_mark(right, at + 0.25, rows[-1], colour["published"])
     draw_missing(missing, axes, colour["missing"])
+    _name_boards(axes, runs)
+    return rows
+
+
+def draw_counts(runs: Sequence[RunData], axes: Axes, job: Job) -> Rows:
+    """Draw the number of epochs in 15 h of each board of one type; return the CSV's rows."""
+    runs = sorted(runs, key=lambda run: run.factors["instance"])
+    colour = job.colours("published", runs[0].factors["model"])
+    rows = [_count(run, job) for run in runs]
+    for at, (run, row) in enumerate(zip(runs, rows, strict=True)):
+        if row["value"] is not None:
+            shade = colour[run.factors["model"]]
+            axes.plot(at, row["value"], "o", markersize=4.5, color=shade, markeredgewidth=0)
+        draw_mark(axes, at, row, colour["published"])
+    _name_boards(axes, runs)
+    axes.set_ylim(0, max(1.25 * axes.get_ylim()[1], 1.0))
+    return rows
+
+
+def _name_boards(axes: Axes, runs: Sequence[RunData]) -> None:
     axes.set_xlim(-0.6, len(runs) - 0.3)
     axes.set_xticks(range(len(runs)), [run.factors["instance"] for run in runs])
     axes.grid(visible=False, axis="x")
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.5 * (high - low))  # violins below, dots above
-    right.grid(visible=False)
-    right.spines["right"].set_visible(True)
-    right.set_ylim(0, max([1.05 * right.get_ylim()[1], 1.0]))
-    return rows
 
 
 def _by_epoch(run: RunData, quantity: str) -> list[tuple[int, float]]:

@@ -7,18 +7,26 @@ from the telemetry of the epochs.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from epochwatt.figures.common import style
-from epochwatt.figures.common.bars import draw_missing, legend, marked_row
+from epochwatt.figures.common.bars import draw_missing, draw_whisker, legend, marked_row
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark, mark
+from epochwatt.figures.common.relations import (
+    bracket_handles,
+    brackets_of,
+    draw_brackets,
+    relation_row,
+)
 from epochwatt.figures.common.runs import Number, RunData, csv_row
-from epochwatt.figures.common.series import series
+from epochwatt.figures.common.series import Series, series
+from epochwatt.published.numbers import Config
 from epochwatt.records import files
 from epochwatt.records.shapes import NUMBER
 
@@ -29,6 +37,11 @@ LINE: dict[str, dict[str, Any]] = {
     "on": {"linewidth": 1.2},
 }
 BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "zorder": 1.5}  # behind what is told of the run
+SIDES = {"off": -0.22, "on": 0.22}  # of the bar beside its place
+WIDTH = 0.34  # of a bar
+WORKERS = 4
+TIME_AND_ENERGY = (("e2e_s", "E2E per epoch (s)"), ("energy_paper_wh", "energy per epoch (Wh)"))
+CLOCK = "gpu_freq_mhz"
 LONG = 12  # characters of a name that is broken
 CLASSES = ((0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 9.0))  # of the mode's CPU clock
 BELOW_PEAK = 0.9  # of it: the class border that the paper tells of
@@ -36,12 +49,7 @@ BELOW_PEAK = 0.9  # of it: the class border that the paper tells of
 
 def draw(job: Job) -> None:
     """Draw the panels."""
-    with job.panel("fig06a") as (figure, axes):
-        left, right = style.side_by_side(figure, axes, 2)
-        rows = draw_bars(left, job, "e2e_s", "E2E per epoch (s)")
-        rows += draw_bars(right, job, "energy_paper_wh", "energy per epoch (Wh)")
-        legend(left, rows, job.palette["published"])
-        job.save(figure, "fig06a", rows)
+    draw_time_and_energy(job)
     with job.panel("fig06b") as (figure, axes):
         rows = draw_bars(axes, job, "gpu_util_pct", "GPU utilisation (%)")
         legend(axes, rows, job.palette["published"])
@@ -56,29 +64,71 @@ def draw(job: Job) -> None:
         job.save(figure, "fig06d", rows, job.epoch_table(below_peak_pct(on, job)))
 
 
+def draw_time_and_energy(job: Job) -> None:
+    """Draw panel a: time above, energy below, each network on axes of its own."""
+    models, black = models_of(job), job.palette["published"]
+    changes = job.related("e2e_s", "energy_wh")
+    with job.panel("fig06a") as (figure, axes):
+        axes.remove()
+        grid = figure.subplots(2, max(len(models), 1), squeeze=False)
+        rows: list[dict[str, Any]] = []
+        for (quantity, y_label), line in zip(TIME_AND_ENERGY, grid, strict=True):
+            for model, facet in zip(models, line, strict=False):
+                runs = [run for run in job.runs if run.factors["model"] == model]
+                rows += draw_bars(facet, job, quantity, "", runs)
+                facet.set_xticks([])
+            line[0].set_ylabel(y_label)
+        for model, facet in zip(models, grid[0], strict=False):
+            facet.set_title(job.title(model))
+        legend(grid[0][0], rows, black, bracket_handles(changes, black, job.backend))
+        for metric, line in zip(("e2e_s", "energy_wh"), grid, strict=True):
+            of_metric = [one for one in changes if one.relation.metric == metric]
+            for model, facet in zip(models, line, strict=False):
+                draw_brackets(facet, brackets_of(of_metric, _place_in(model), {}), black)
+        job.save(figure, "fig06a", rows + [relation_row(one) for one in changes])
+
+
+def _place_in(model: str) -> Callable[[Config], float | None]:
+    """Return the function that finds a bar in the axes of a network."""
+    return lambda config: (
+        SIDES[config["dvfs"]] if config["model"] == model and config["num_workers"] == WORKERS
+        else None
+    )  # fmt: skip
+
+
 def models_of(job: Job) -> list[str]:
     """Return the models, in order."""
     return list(dict.fromkeys(run.factors["model"] for run in job.runs))
 
 
-def draw_bars(axes: Axes, job: Job, quantity: str, y_label: str) -> list[dict[str, Any]]:
-    """Draw a quantity with DVFS off and on for each model; return the CSV's rows."""
-    models, rows = models_of(job), []
+def draw_bars(
+    axes: Axes, job: Job, quantity: str, y_label: str, runs: Sequence[RunData] | None = None
+) -> list[dict[str, Any]]:
+    """Draw a quantity with DVFS off and on for each model; return the CSV's rows.
+
+    Parameters
+    ----------
+    runs : of one network alone; None: all of the figure
+    """
+    shown = job.runs if runs is None else runs
+    models, rows = list(dict.fromkeys(run.factors["model"] for run in shown)), []
     missing: list[tuple[float, str]] = []
     colour = job.colours(*models, "missing", "published")
-    for run in job.runs:
+    for run in shown:
         model, dvfs = run.factors["model"], run.factors["dvfs"]
-        at = models.index(model) + (-0.2 if dvfs == "off" else 0.2)
+        at = models.index(model) + SIDES[dvfs]
         rows.append(marked_row(run, quantity, run.number(quantity), job))
-        axes.bar(at, rows[-1]["value"] or 0.0, width=0.38, color=colour[model],
+        axes.bar(at, rows[-1]["value"] or 0.0, width=WIDTH, color=colour[model],
                  hatch=HATCH[dvfs], edgecolor="white", linewidth=0)  # fmt: skip
         missing.append((at, rows[-1]["missing"]))
-        draw_mark(axes, at, rows[-1], colour["published"])
+        draw_whisker(axes, at, run, quantity, colour["missing"])
+        draw_mark(axes, at, rows[-1], colour["published"], WIDTH)
     for dvfs in DVFS:  # the legend tells of hatches, not of colours
         axes.bar(0, 0, color=colour["missing"], hatch=HATCH[dvfs], edgecolor="white",
                  linewidth=0, label=f"DVFS {dvfs}")  # fmt: skip
     draw_missing(missing, axes, colour["missing"])
     _name_models(axes, models, job)
+    axes.set_xlim(-0.6, len(models) - 0.3)
     axes.set_ylim(bottom=0)
     axes.set_ylabel(y_label)
     return rows
@@ -122,7 +172,8 @@ def draw_gpu_clock(
                     axes.axvline(bound_s / 60, color=colour["epoch_bound"], **BOUND_LINE)
             published_cells = cells(mark(job.marks, run.factors, "gpu_freq_mhz"))
             end = clock.bounds_s[-1] / 60 if clock.bounds_s else 0.0
-            draw_mark(axes, end, published_cells, colour["published"])
+            last = {**published_cells, "quantity": CLOCK, "value": _last(clock)}
+            draw_mark(axes, end, last, colour["published"])
             rows += [
                 {
                     **csv_row(run, "gpu_mhz", Number(mhz, 1), "all", epoch=k, t_s=t),
@@ -133,6 +184,8 @@ def draw_gpu_clock(
         draw_missing(missing, axes, colour["missing"])
         axes.set_title(job.title(model))
         axes.set_ylim(bottom=0)
+        axes.set_xlim(right=1.12 * axes.get_xlim()[1])  # for marks beside the last epoch
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.set_xlabel("training time (min)")
     for dvfs in DVFS:  # the legend tells of lines, not of colours
         facets[0].plot([], [], color=colour["missing"], label=f"DVFS {dvfs}", **LINE[dvfs])
@@ -146,7 +199,7 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
     """Draw which share of the time the CPU ran at classes of its clock; return the CSV's rows."""
     keys = [f"clock_class_{n}" for n in range(len(CLASSES))]
     colour, rows = job.colours(*keys, "missing", "published"), []
-    missing = []
+    missing, drawn = [], set[str]()
     for at, run in enumerate(runs):
         folder, bottom = job.records.get(run.id, ""), 0.0
         clock = series(run, folder, "host", "cpu*_mhz")
@@ -155,18 +208,20 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
             inside = (shares >= low) & (shares < high)
             percent = 100.0 * float(inside.mean()) if inside.size else None
             axes.bar(at, percent or 0.0, 0.6, bottom, color=colour[key])
+            drawn |= {key} if percent else set()
             bottom += percent or 0.0
             number = Number(percent, len(clock.bounds_s), clock.missing)
             rows.append(csv_row(run, "time_share_pct", number, "all", clock=_class(low, high)))
         missing.append((at, clock.missing))
         published_cells = cells(mark(job.marks, run.factors, "cpu_below_peak_time_pct"))
-        draw_mark(axes, at, published_cells, colour["published"])
         below = 100.0 * float((shares < BELOW_PEAK).mean()) if shares.size else None
         number = Number(below, len(clock.bounds_s), clock.missing)
         rows.append({**csv_row(run, "cpu_below_peak_time_pct", number, "all"), **published_cells})
+        draw_mark(axes, at, rows[-1], colour["published"], 0.6, rotation=0.0)
     draw_missing(missing, axes, colour["missing"])
     for key, (low, high) in zip(keys, CLASSES, strict=True):
-        axes.bar(0, 0, color=colour[key], label=f"{_class(low, high)} of peak")
+        if key in drawn:
+            axes.bar(0, 0, color=colour[key], label=f"{_class(low, high)} of peak")
     axes.set_xticks(range(len(runs)), [job.title(run.factors["model"]) for run in runs])
     axes.grid(visible=False, axis="x")
     axes.set_ylim(0, 100)
@@ -185,6 +240,11 @@ def below_peak_pct(runs: Sequence[RunData], job: Job) -> dict[tuple[str, int], d
             low = clock.values[clock.epoch == epoch] < BELOW_PEAK * _peak_mhz(run, folder)
             shares[run.id, epoch] = {"cpu_below_peak_time_pct": 100.0 * float(low.mean())}
     return shares
+
+
+def _last(clock: Series) -> float | None:
+    """Return the mean of a clock over its last epoch, which its mark stands beside."""
+    return float(clock.values[clock.epoch == clock.epoch[-1]].mean()) if clock.values.size else None
 
 
 def _class(low: float, high: float) -> str:

@@ -2,8 +2,9 @@
 
 Source: SIGMETRICS 2023, section 5.6. Means over epochs 1+. The base load is the idle power of the
 same power mode, state (i) by the board's own sensors, times the E2E time. Each network has a
-separate axis: LeNet-5's numbers are an order of magnitude below the others'. The paper gives base
-loads as shares of a range of modes, so panel b has marks of whole epochs only.
+separate axis: LeNet-5's numbers are an order of magnitude below the others'. Below panel a stand
+the changes between modes that the paper prints, beside ours; below panel b the share of the base
+load, in the band that it prints for a range of modes.
 """
 
 import csv
@@ -12,23 +13,43 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
-from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
+    BAR,
     Bar,
     draw_missing,
     draw_stacks,
     grouped,
     legend,
     marked_row,
+    places,
     positions,
 )
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import ON_BOARD, draw_mark
+from epochwatt.figures.common.published import ON_BOARD, draw_mark, idle_mark
+from epochwatt.figures.common.relations import (
+    DASHES,
+    Related,
+    bracket_handles,
+    brackets_of,
+    draw_brackets,
+    draw_changes,
+    key_of,
+    metric_of,
+    relation_row,
+)
 from epochwatt.figures.common.runs import Number, RunData
+from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
 STRONGEST = ("max", "MAXN")
 PLACE = ("device", "instance", "power_mode")
+RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
+CHANGES = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "E2E"}
+OF_EPOCH = "epoch_0"  # colour of E2E, which is no part
+PART_COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": OF_EPOCH}
+SHARE = "baseload_wh/energy_wh"
+WORDS = {"energy_wh": "spread outside g to j"}
 NO_BASELOAD = "no idle power of this mode"
 ENERGY = ("energy_paper_wh", "baseload_wh", "baseload_pct")  # rows of a bar in panel b
 
@@ -39,11 +60,36 @@ BaseLoads = Mapping[tuple[Any, ...], float]
 def draw(job: Job) -> None:
     """Draw the panels."""
     groups, base_w = groups_of(job), baseloads(job.idle, job.backend)
-    _draw_facets(job, "fig09a", groups, "time per epoch, epochs 1+ (s)", draw_times)
-    _draw_facets(
-        *(job, "fig09b", groups, "energy per epoch, epochs 1+ (Wh)"),
-        lambda group, axes, job: draw_energies(group, axes, job, base_w),
+    changes = job.related(*CHANGES)
+    draw_panel(
+        *(job, "fig09a", groups, ("time per epoch, epochs 1+ (s)", "change (%)"), changes),
+        draw_times,
+        lambda group, axes, rows: draw_group_changes(group, axes, job, changes),
     )
+
+    def number_of(config: Config, metric: str) -> float | None:
+        run = next((run for run in job.runs if key_of(run) == run_key(_any_epoch(config))), None)
+        return None if run is None else energy_of(run, metric, base_w)
+
+    shares = job.related(SHARE, "energy_wh", number_of=number_of)
+    spreads = [one for one in shares if one.relation.formula in SPREADS]
+    draw_panel(
+        *(job, "fig09b", groups, ("energy per epoch, epochs 1+ (Wh)", "base load (%)"), spreads),
+        lambda group, axes, job: draw_energies(group, axes, job, base_w),
+        lambda group, axes, rows: draw_shares(group, axes, rows, shares, job),
+    )
+
+
+def _any_epoch(config: Config) -> Config:
+    return {**config, "epoch": None}
+
+
+def energy_of(run: RunData, metric: str, base_w: BaseLoads) -> float | None:
+    """Return the energy of an epoch, or the share of the base load in it."""
+    if metric != SHARE:
+        return metric_of(run, metric, "1+")
+    share = _energy_numbers(run, base_w)[ENERGY.index("baseload_pct")]
+    return share.value
 
 
 def groups_of(job: Job) -> list[list[Bar]]:
@@ -81,26 +127,127 @@ def baseloads(path: str, backend: str) -> BaseLoads:
         }
 
 
-def _draw_facets(
+def draw_panel(
     job: Job,
     panel: str,
     groups: Sequence[Sequence[Bar]],
-    y_label: str,
+    labels: tuple[str, str],
+    brackets: Sequence[Related],
     drawn: Callable[[Sequence[Bar], Axes, Job], Rows],
+    drawn_below: Callable[[Sequence[Bar], Axes, Rows], Rows],
 ) -> None:
+    """Draw a panel: bars of each network above, what is printed of several of them below.
+
+    Parameters
+    ----------
+    labels : of y, above and below
+    brackets : relations over the bars of panel b
+    drawn, drawn_below : draw one group and return rows of the CSV
+    """
     runs = [bar.run for group in groups for bar in group]
+    black = job.palette["published"]
     with job.panel(panel, runs) as (figure, axes):
-        facets, rows = style.side_by_side(figure, axes, max(len(groups), 1)), []
-        for facet, group in zip(facets, groups, strict=False):
-            rows += drawn(group, facet, job)
-            facet.set_title(group[0].group.replace("\n", ", "))
-            facet.set_xticks(positions([bar.group for bar in group]), [bar.tick for bar in group])
-            facet.tick_params("x", length=0, rotation=90 if max(map(_width, group)) > 1 else 0)
-            facet.grid(visible=False, axis="x")
-        facets[0].set_ylabel(y_label)
-        facets[len(facets) // 2].set_xlabel("power mode")
-        legend(facets[0], rows, job.palette["published"])
+        axes.remove()
+        n = max(len(groups), 1)
+        above, below = figure.subplots(2, n, squeeze=False, height_ratios=RATIOS)
+        rows: Rows = []
+        for top, bottom, group in zip(above, below, groups, strict=False):
+            of_group = drawn(group, top, job)
+            rows += of_group + drawn_below(group, bottom, of_group)
+            top.set_title(group[0].group.replace("\n", ", "), fontsize="small")
+            top.set_xticks(positions([bar.group for bar in group]), [bar.tick for bar in group])
+            top.tick_params("x", length=0, labelsize="small")
+            top.tick_params("x", rotation=90 if max(map(_width, group)) > 1 else 0)
+            top.grid(visible=False, axis="x")
+            top.margins(x=0.02)
+        above[0].set_ylabel(labels[0])
+        below[0].set_ylabel(labels[1])
+        above[n // 2].set_xlabel("power mode")
+        legend(above[0], rows, black, _handles(brackets, panel, job))
+        if panel == "fig09b":
+            for top, group in zip(above, groups, strict=False):
+                draw_brackets(top, brackets_of(brackets, places(group), WORDS), black)
         job.save(figure, panel, rows)
+
+
+def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Line2D]:
+    """Return the legend's entries for relations."""
+    lines = bracket_handles(shown, job.palette["published"], job.backend)
+    if panel == "fig09a" and lines:
+        for line in lines:
+            line.set_label(str(line.get_label()).replace(", here: ours", ""))
+        dot = {"marker": "o", "linestyle": "none", "markersize": 3.5}
+        lines.append(Line2D([], [], **dot, color=job.palette["compute"], label="ours, by part"))
+        lines.append(Line2D([], [], **dot, color=job.palette[OF_EPOCH], label="ours, E2E"))
+    return lines
+
+
+def draw_group_changes(
+    bars: Sequence[Bar], axes: Axes, job: Job, changes: Sequence[Related]
+) -> Rows:
+    """Draw the printed changes between the modes of a group beside ours; return the CSV's rows."""
+    place = places(bars)
+    shown = [
+        one for one in changes
+        if all(place(config) is not None for side in one.relation.sides for config in single(side))
+    ]  # fmt: skip
+    shown.sort(key=lambda one: (list(CHANGES).index(one.relation.metric), one.relation.id))
+    names = ["→".join(side["power_mode"] for side in one.relation.sides) for one in shown]
+    colours = [job.palette[PART_COLOURS[one.relation.metric]] for one in shown]
+    rows = draw_changes(axes, shown, names, colours, job.palette["published"])
+    axes.tick_params("x", rotation=90, labelsize="x-small")
+    if not shown:
+        axes.set_axis_off()
+    return rows
+
+
+def draw_shares(
+    bars: Sequence[Bar], axes: Axes, rows: Rows, shares: Sequence[Related], job: Job
+) -> Rows:
+    """Draw the share of the base load in each mode, in the printed band; return the CSV's rows.
+
+    Parameters
+    ----------
+    rows : of the bars above
+    """
+    colour = job.colours("baseload", "published")
+    x, place = positions([bar.group for bar in bars]), places(bars)
+    percent = [row["value"] for row in rows if row["quantity"] == "baseload_pct"]
+    axes.plot(x, [np.nan if p is None else p for p in percent], "o", markersize=3.5,
+              color=colour["baseload"], label="share of the base load")  # fmt: skip
+    shown = []
+    for one in shares:
+        at = [place(config) for config in single(one.relation.config_a)]
+        inside = [each for each in at if each is not None]
+        if one.relation.metric == SHARE and len(inside) == len(at):
+            band = (one.relation.value, one.relation.value_hi or one.relation.value)
+            axes.fill_between([min(inside) - 0.5, max(inside) + 0.5], *band, linewidth=0,
+                              color=colour["published"], alpha=0.15)  # fmt: skip
+            axes.set_title(one.sentence, fontsize="x-small", pad=2)
+            shown.append(relation_row(one))
+    for at_bar, bar in zip(x, bars, strict=True):
+        _draw_printed_baseload(at_bar, bar.run, axes, job)
+    axes.set_xticks(x, [bar.tick for bar in bars])
+    axes.tick_params("x", length=0, labelsize="small")
+    axes.tick_params("x", rotation=90 if max(map(_width, bars)) > 1 else 0)
+    axes.set_xlim(-0.7, x[-1] + 0.7)
+    axes.set_ylim(0, 100)
+    axes.grid(visible=False, axis="x")
+    return shown
+
+
+def _draw_printed_baseload(at: float, run: RunData, axes: Axes, job: Job) -> None:
+    """Draw the share that the printed idle power of a mode would have in our energy."""
+    mode, device = run.factors["power_mode"], run.factors["device"]
+    printed = idle_mark(job.marks, device, mode, ON_BOARD, "module")
+    energy, e2e = run.number("energy_paper_wh").value, run.number("e2e_s").value
+    if printed is not None and energy and e2e is not None:
+        percent = 100.0 * printed.value * e2e / 3600.0 / energy
+        line: Any = "-" if printed.seen_by_fit else DASHES
+        black = job.palette["published"]
+        axes.hlines(percent, at - 0.45, at + 0.45, color=black, linewidth=1.3, linestyles=line)
+        axes.annotate(f"{printed.value:g} W", (at, percent), xytext=(0, -9), ha="center",
+                      textcoords="offset points", fontsize="x-small", color=black)  # fmt: skip
 
 
 def _width(bar: Bar) -> int:
@@ -119,22 +266,28 @@ def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) 
     rows = [row for bar in bars for row in _energy_rows(bar.run, job, base_w)]
     whole, base, _ = (rows[n :: len(ENERGY)] for n in range(len(ENERGY)))
     height = np.array([row["value"] or 0.0 for row in whole])
-    axes.bar(x, height, width=0.8, color=colour["above_baseload"], label="above the base load")
+    axes.bar(x, height, width=BAR, color=colour["above_baseload"], label="above the base load")
     part = np.array([row["value"] or 0.0 for row in base])
-    axes.bar(x, part, width=0.8, color=colour["baseload"], label="base load")
+    axes.bar(x, part, width=BAR, color=colour["baseload"], label="base load")
     draw_missing(
         [(at, row["missing"]) for at, row in zip(x, whole, strict=True)], axes, colour["missing"]
     )
     unknown = (height > 0) & (part == 0)
     if unknown.any():
         grey = colour["missing"]
-        axes.bar(x[unknown], height[unknown], width=0.8, color=grey, label=NO_BASELOAD)
+        axes.bar(x[unknown], height[unknown], width=BAR, color=grey, label=NO_BASELOAD)
     for at, row in zip(x, whole, strict=True):
-        draw_mark(axes, at, row, colour["published"])
+        draw_mark(axes, at, row, colour["published"], BAR)
     return rows
 
 
 def _energy_rows(run: RunData, job: Job, base_w: BaseLoads) -> Rows:
+    numbers = dict(zip(ENERGY, _energy_numbers(run, base_w), strict=True))
+    return [marked_row(run, quantity, number, job) for quantity, number in numbers.items()]
+
+
+def _energy_numbers(run: RunData, base_w: BaseLoads) -> tuple[Number, Number, Number]:
+    """Return the energy of an epoch, the base load in it and its share."""
     energy, e2e = run.number("energy_paper_wh"), run.number("e2e_s")
     power_w = base_w.get(tuple(run.factors[key] for key in PLACE))
     base = Number(None, 0, e2e.missing or NO_BASELOAD)
@@ -143,5 +296,4 @@ def _energy_rows(run: RunData, job: Job, base_w: BaseLoads) -> Rows:
         base = e2e._replace(value=power_w * e2e.value / 3600.0)
         if energy.value is not None:
             share = energy._replace(value=100.0 * power_w * e2e.value / 3600.0 / energy.value)
-    numbers = dict(zip(ENERGY, (energy, base, share), strict=True))
-    return [marked_row(run, quantity, number, job) for quantity, number in numbers.items()]
+    return energy, base, share

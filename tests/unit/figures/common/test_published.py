@@ -5,10 +5,13 @@ import pytest
 
 from epochwatt.figures.common.published import (
     cells,
+    deviation_pct,
+    deviation_text,
     draw_mark,
     handles,
     idle_mark,
     mark,
+    part_marks,
     published_marks,
 )
 from epochwatt.figures.common.runs import read_runs
@@ -141,3 +144,70 @@ def test_nothing_is_drawn_where_nothing_is_published():
     draw_mark(axes, 1.0, cells(None), "#000000")
     assert not axes.lines
     plt.close(figure)
+
+
+TOLD = {**cells(None), "published": 10.0, "seen_by_fit": True, "published_qualifier": "exact"}
+
+
+@pytest.mark.parametrize(
+    ("about", "off", "text"),
+    [
+        ({"value": 10.9}, 9.0, ""),
+        ({"value": 12.0}, 20.0, "+20 %"),
+        ({"value": 8.0}, -20.0, "-20 %"),
+        ({"value": None}, None, ""),
+        ({"value": 3.0, "published": 0.0}, None, ""),
+        ({"value": 5.0, "published_qualifier": "less_than"}, 0.0, ""),
+        ({"value": 15.0, "published_qualifier": "at_most"}, 50.0, "+50 %"),
+        ({"value": 5.0, "published_qualifier": "at_least"}, -50.0, "-50 %"),
+        ({"value": 12.0, "published_hi": 14.0, "published_qualifier": "range"}, 0.0, ""),
+        ({"value": 21.0, "published_hi": 14.0, "published_qualifier": "range"}, 50.0, "+50 %"),
+    ],
+)
+def test_deviation_counts_from_the_published_number_or_the_end_of_its_range(about, off, text):
+    row = {**TOLD, **about}
+    assert deviation_pct(row) == (None if off is None else pytest.approx(off))
+    assert deviation_text(row) == text
+
+
+def test_mark_over_a_bar_is_a_line_of_its_width_and_a_marker_beside_it():
+    figure, axes = plt.subplots()
+    draw_mark(axes, 2.0, {**TOLD, "value": 20.0}, "#000000", width=0.6)
+    line, marker = axes.lines
+    assert list(line.get_xdata()) == pytest.approx([1.7, 2.3])
+    assert set(line.get_ydata()) == {10.0} == set(marker.get_ydata())
+    right = axes.transData.transform((2.3, 10.0))[0]
+    assert marker.get_transform().transform((2.3, 10.0))[0] > right
+    assert [text.get_text() for text in axes.texts] == ["+100 %"]
+    plt.close(figure)
+
+
+def test_line_is_dashed_where_the_fit_has_not_seen_the_number():
+    figure, axes = plt.subplots()
+    for seen in (True, False):
+        draw_mark(axes, 0.0, {**TOLD, "value": 10.0, "seen_by_fit": seen}, "#000000", width=0.6)
+    assert [line.get_linestyle() for line in axes.lines[::2]] == ["-", "--"]
+    plt.close(figure)
+
+
+def test_deviations_close_together_are_moved_apart_and_the_axes_hold_them():
+    figure, axes = plt.subplots(figsize=(2, 1.5), layout="constrained")
+    axes.bar([0.0, 0.01], [20.0, 20.0])
+    for x in (0.0, 0.01):
+        draw_mark(axes, x, {**TOLD, "value": 20.0}, "#000000")
+    part_marks(figure)
+    figure.draw_without_rendering()
+    one, two = (text.get_window_extent() for text in axes.texts)
+    assert not one.overlaps(two)
+    assert max(one.y1, two.y1) <= axes.bbox.y1 + 1
+    plt.close(figure)
+
+
+def test_legend_says_what_filled_and_open_mean_where_something_was_fitted():
+    row = {**TOLD, "quantity": "stall_s", "backend": "twin"}
+    found = handles([row, {**row, "seen_by_fit": False}], "#000000")
+    assert [line.get_label() for line in found] == [
+        *("published stall", "filled: seen by the fit", "open: not seen by the fit")
+    ]
+    measured = handles([{**row, "seen_by_fit": False, "backend": "host"}], "#000000")
+    assert [line.get_label() for line in measured] == ["published stall"]

@@ -1,10 +1,12 @@
 """Runs as a figure reads them: numbers, reasons of missing ones, the corner note."""
 
+import json
+
 import pytest
 from panels import INVALID
 
 from epochwatt.errors import EpochwattError
-from epochwatt.figures.common.runs import csv_row, note, read_runs
+from epochwatt.figures.common.runs import csv_row, measured_note, note, read_runs
 
 
 def test_number_is_the_mean_of_the_valid_epochs_of_a_set(made_up):
@@ -65,3 +67,16 @@ def test_row_names_the_run_and_the_number(made_up):
         *("run-0", "lenet", "1+", 3),
     )
     assert (told["quantity"], told["value"], told["n_epochs"]) == ("e2e_s", 4.0, 1)
+
+
+def test_measured_note_names_machine_and_whiskers(made_up, tmp_path):
+    run = read_runs([made_up({}, {}, backend="host", device="host")], [])[0]
+    assert measured_note([run], {}) == "; whiskers: lowest to highest epoch"
+    folder = tmp_path / "records"
+    (folder / "epoch-0").mkdir(parents=True)
+    record = {"machine": {"cpu_model": "A CPU"}, "software": {"torch": "2.9.1+cu128"}}
+    (folder / "epoch-0/record.json").write_text(json.dumps(record), encoding="utf-8")
+    told = measured_note([run], {run.id: str(folder)})
+    assert told == "; A CPU, PyTorch 2.9.1; whiskers: lowest to highest epoch"
+    simulated = read_runs([made_up()], [])
+    assert measured_note(simulated, {simulated[0].id: str(folder)}) == ""

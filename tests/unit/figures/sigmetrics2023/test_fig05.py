@@ -33,10 +33,19 @@ def test_violins_hold_the_epochs_after_the_first(drawn, numbers):
 
 
 def test_epochs_in_15_hours_follow_from_the_mean_of_all(drawn, numbers):
-    told = numbers("fig05b", "instance", "device", "quantity", "value", "published", "missing")
+    told = numbers("fig05a", "instance", "device", "quantity", "value", "published", "missing")
     assert [(*row[:2], *row[3:]) for row in told if row[2] == "n_epochs_in_15h"] == [
         ("d1", "agx", "144.0", "150.0", ""),
         ("d2", "agx", str(54000 / 340), "150.0", ""),
         ("d3", "agx", "", "150.0", "not bound to a board"),
         ("d1", "nano", "13500.0", "670.0", ""),
     ]
+
+
+def test_spread_is_of_medians_in_time_and_of_all_epochs_in_energy(drawn, numbers):
+    columns = ("published_id", "published", "value", "is_relation")
+    time = [row[:3] for row in numbers("fig05a", *columns) if row[3]]
+    energy = [row[:3] for row in numbers("fig05b", *columns) if row[3]]
+    assert [row[:2] for row in time] == [("RS5.4.2-01", "1.0"), ("RS5.4.2-03", "7.8")]
+    assert [float(row[2]) for row in time] == [pytest.approx(100 * 40 / 330), 0.0]
+    assert [(row[0], float(row[2])) for row in energy] == [("RS5.4.3-01", 0.0)]

@@ -116,3 +116,14 @@ def test_share_of_time_at_cpu_clocks(drawn, numbers):
         *(("resnet", clock, "", "", "no cpu*_mhz of a valid epoch") for _, clock, *_ in told[:4]),
         ("resnet", "", "", "90.0", "no cpu*_mhz of a valid epoch"),
     ]
+
+
+def test_published_bounds_on_what_dvfs_changes_are_beside_ours(job_of, made_up, records, numbers):
+    paths = [
+        made_up({}, {"e2e_s": e2e, "energy_paper_wh": 1.0}, model="resnet", dvfs=dvfs)
+        for dvfs, e2e in (("off", 4.0), ("on", 5.0))
+    ]
+    folders = {f"run-{n}": records(0, 1, name=f"r{n}") for n in range(2)}
+    draw(job_of("fig06", *paths, records=folders))
+    told = numbers("fig06a", "published_id", "value", "is_relation")
+    assert [row[:2] for row in told if row[2]] == [("RS5.5.1-01", "25.0"), ("RS5.5.1-02", "0.0")]

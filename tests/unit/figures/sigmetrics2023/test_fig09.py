@@ -94,3 +94,28 @@ def test_published_compute_stands_in_the_csv_as_it_is_printed(made_up, job_of, n
         ("compute_s", "38.4", "S5.6.4-05"),
         ("compute_s", "40.5", "S5.6.4-06"),
     ]
+
+
+def test_printed_changes_between_modes_are_below_the_bars(made_up, job_of, numbers):
+    runs = [
+        made_up({}, {"compute_s": compute_s}, model="resnet", power_mode=mode)
+        for mode, compute_s in (("b", 2.0), ("c", 1.5))
+    ]
+    draw(job_of("fig09", *runs))
+    told = numbers("fig09a", "published_id", "quantity", "published", "value", "is_relation")
+    assert [row[:4] for row in told if row[4]] == [
+        ("RS5.6.4-01", "compute_s 100*(B-A)/A", "-22.3", "-25.0")
+    ]
+
+
+def test_share_of_the_base_load_stands_in_the_printed_range(made_up, job_of, numbers, tmp_path):
+    modes = "abcdefghij"
+    head = "backend,device,instance,power_mode,dvfs,state,power_scope,power_w\n"
+    rows = [f"twin,agx,d1,{m},off,i,module,{n + 1}\n" for n, m in enumerate(modes)]
+    (tmp_path / "idle.csv").write_text(head + "".join(rows), "utf-8")
+    about = {"e2e_s": 3600.0, "energy_paper_wh": 20.0}
+    runs = [made_up({}, about, model="mobilenet", power_mode=m) for m in modes]
+    draw(job_of("fig09", *runs, idle=str(tmp_path / "idle.csv")))
+    told = numbers("fig09b", "published_id", "value", "value_hi", "published", "published_hi")
+    (share,) = [row for row in told if row[0] == "RS5.6.2-02"]
+    assert [float(cell) for cell in share[1:]] == [5.0, 50.0, 20.0, 45.0]

@@ -1,0 +1,382 @@
+"""The published ratios, changes, shares and spreads of a panel, and what they are here.
+
+`config/published/relations.csv` has them. They are drawn as brackets over the two bars that one is
+of, as marks in a strip of changes, or said in a line under a title.
+"""
+
+import math
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
+
+from epochwatt.figures.common.published import METRICS, SEEN, part_marks
+from epochwatt.figures.common.runs import RunData
+from epochwatt.published.numbers import (
+    BOUNDS,
+    KEYS,
+    SPREADS,
+    Config,
+    Relation,
+    load_published,
+    run_key,
+    single,
+)
+from epochwatt.study.runs import TWIN
+
+COLUMNS = {metric: column for column, metric in METRICS.items()} | {"median_e2e_s": "e2e_s"}
+PER_MINIBATCH = "_ms_per_minibatch"
+SIGNS = {"less_than": "<", "at_most": "≤", "at_least": "≥", "approx": "≈"}
+UNITS = {"x": "", "pct": " %"}
+LINE_PT, LETTER_PT = 8.0, 3.7  # of the small letters on brackets
+SPARE = 0.5  # of a deviation's height, free below brackets
+FOOT_PT = 3.0  # of a bracket
+CHANGE = "published change, here: ours"
+SHORTEST = 16  # letters of a bracket's line
+DASHES = (0, (3.0, 1.5))
+
+NumberOf = Callable[[Config, str], float | None]
+
+
+class Related(NamedTuple):
+    """A published relation and what it is here.
+
+    Attributes
+    ----------
+    relation : as printed
+    here : one number, or the lowest and the highest where the relation is of several runs
+    seen_by_fit : whether the simulated boards were fitted to it
+    """
+
+    relation: Relation
+    here: tuple[float, ...]
+    seen_by_fit: bool
+
+    @property
+    def sentence(self) -> str:
+        """What is printed and what it is here, in a line."""
+        return self.reading()
+
+    def reading(self, *, a_is_left: bool = True) -> str:
+        """Return the same, a factor as what the bar on the left is multiplied or divided by."""
+        r = self.relation
+        is_bound = r.qualifier in BOUNDS
+        sign = "+" if r.formula.endswith("(B-A)/A") and not is_bound else ""
+        factor = ""
+        if r.unit == "x":
+            factor = "÷" if (r.formula == "A/B") == a_is_left else "×"
+        ends = (r.value,) if r.value_hi is None else (r.value, r.value_hi)
+        published = " to ".join(f"{end:{sign}g}" for end in ends)
+        here = " to ".join(dict.fromkeys(f"{end:{sign}{_digits(end)}}" for end in self.here))
+        unit = UNITS.get(r.unit, f" {r.unit}")
+        return f"{SIGNS.get(r.qualifier, '')}{factor}{published}{unit}, here {factor}{here}{unit}"
+
+
+def _digits(value: float) -> str:
+    return ".1f" if abs(value) < 100 else ".0f"
+
+
+def load_relations(published: str, paper: str) -> list[Relation]:
+    """Return the relations of one paper that are of runs."""
+    relations = load_published(Path(published)).relations.values()
+    return [r for r in relations if r.paper == paper and "model" in r.config_a]
+
+
+def related(
+    relations: Iterable[Relation],
+    number_of: NumberOf,
+    seen: frozenset[str],
+    metrics: Iterable[str] = (),
+) -> list[Related]:
+    """Return the relations of these metrics whose runs are there, with what they are here.
+
+    Parameters
+    ----------
+    relations : `load_relations`
+    number_of : run and metric -> the number here; None: there is none
+    seen : ids that the fit has seen
+    metrics : as in `relations.csv`; none: all
+    """
+    wanted = set(metrics)
+    shown = []
+    for relation in relations:
+        if not wanted or relation.metric in wanted:
+            here = here_of(relation, number_of)
+            if here:
+                shown.append(Related(relation, here, relation.id in seen))
+    return shown
+
+
+def numbers_of(runs: Sequence[RunData]) -> NumberOf:
+    """Return the function that finds the mean of a metric in runs, as a relation names both.
+
+    It knows columns of `epochs.csv`, times of a mini-batch, and shares such as `stall_s/e2e_s`.
+    """
+    by_key = {key_of(run): run for run in runs if run.epochs}
+
+    def number_of(config: Config, metric: str) -> float | None:
+        run = by_key.get(run_key({**config, "epoch": None}))
+        return None if run is None else metric_of(run, metric, config["epoch"])
+
+    return number_of
+
+
+def key_of(run: RunData) -> tuple[Any, ...]:
+    """Return what tells a run from others, whatever the epochs."""
+    config = {key: run.factors[key] for key in KEYS if key in run.factors}
+    config |= {"cache": run.factors["cache_policy"], "scale": run.factors["dataset_scale"]}
+    return run_key({**config, "epoch": None})
+
+
+def metric_of(run: RunData, metric: str, epoch_set: str) -> float | None:
+    """Return the mean (of `median_`: the median) of a metric over a run's valid epochs."""
+    whole, share, part = metric.partition("/")
+    if share:
+        parts = [metric_of(run, name, epoch_set) for name in whole.strip("()").split("+")]
+        total = metric_of(run, part, epoch_set)
+        values = [number for number in parts if number is not None]
+        return 100.0 * sum(values) / total if total and len(values) == len(parts) else None
+    if metric.endswith(PER_MINIBATCH):
+        seconds = run.number(metric.replace(PER_MINIBATCH, "_s"), epoch_set).value
+        count = run.number("n_minibatches", epoch_set).value
+        return 1e3 * seconds / count if seconds is not None and count else None
+    statistic = "median" if metric.startswith("median_") else "mean"
+    column = COLUMNS.get(metric, metric)
+    known_column = not run.epochs or column in run.epochs[0]
+    return run.number(column, epoch_set, statistic).value if known_column else None
+
+
+def here_of(relation: Relation, number_of: NumberOf) -> tuple[float, ...]:
+    """Return what a relation is here; nothing where a run or a number of it is missing."""
+    sides = [
+        [number_of(config, relation.metric) for config in single(side)] for side in relation.sides
+    ]
+    values = [[value for value in side if value is not None] for side in sides]
+    if not all(side and len(side) == len(all_) for side, all_ in zip(values, sides, strict=True)):
+        return ()
+    if len(values) == 1:
+        return _of_one(relation.formula, np.array(values[0]))
+    a, b = map(np.array, values)
+    return _of_two(relation.formula, a, b) if a.size == b.size else ()
+
+
+def _of_one(formula: str, values: np.ndarray) -> tuple[float, ...]:
+    low, high = float(values.min()), float(values.max())
+    if formula in SPREADS:
+        if formula == SPREADS[0]:
+            return (100.0 * (high - low) / high,) if high else ()
+        return spread_pct(formula, [values])
+    return (low,) if low == high else (low, high)
+
+
+def spread_pct(formula: str, of_boards: Sequence[np.ndarray]) -> tuple[float, ...]:
+    """Return a spread of section 5.4, %: of all values together, or of the worst board's epochs.
+
+    Parameters
+    ----------
+    of_boards : values of each board
+    """
+    boards = [values for values in of_boards if values.size]
+    if not boards:
+        return ()
+    if "max|x-median|" in formula:
+        worst = [np.abs(v - np.median(v)).max() / np.median(v) for v in boards]
+        return (100.0 * float(max(worst)),)
+    together = np.concatenate(boards)
+    return (100.0 * float(np.ptp(together)) / float(np.median(together)),)
+
+
+def _of_two(formula: str, a: np.ndarray, b: np.ndarray) -> tuple[float, ...]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if formula == "A/B":
+            values = a / b
+        elif formula == "B/A":
+            values = b / a
+        else:
+            values = 100.0 * (b - a) / a
+    if formula.startswith("mean"):
+        values = np.array([values.mean()])
+    values = np.abs(values) if "|" in formula else values
+    ends = sorted({float(values.min()), float(values.max())})
+    return tuple(ends) if all(map(math.isfinite, ends)) else ()
+
+
+class Bracket(NamedTuple):
+    """A bracket over two bars: x of both, the lines of its text, whether the fit has seen it."""
+
+    left: float
+    right: float
+    lines: Sequence[str]
+    seen_by_fit: bool
+
+
+def brackets_of(
+    shown: Iterable[Related], place: Callable[[Config], float | None], words: Mapping[str, str]
+) -> list[Bracket]:
+    """Return a bracket for each pair of bars that relations are of; several are its lines.
+
+    Parameters
+    ----------
+    place : run -> x of its bar; None: it is not drawn
+    words : metric -> what begins a line
+    """
+    lines: dict[tuple[float, float], list[str]] = {}
+    is_seen: dict[tuple[float, float], bool] = {}
+    for one in shown:
+        places = [place(config) for side in one.relation.sides for config in single(side)]
+        ends = [at for at in places if at is not None]
+        if ends and len(ends) == len(places):
+            pair = min(ends), max(ends)
+            word = words.get(one.relation.metric, "")
+            text = one.reading(a_is_left=ends[0] <= ends[-1])
+            lines.setdefault(pair, []).append(f"{word} {text}".strip())
+            is_seen[pair] = is_seen.get(pair, True) and one.seen_by_fit
+    return [Bracket(*pair, of_pair, is_seen[pair]) for pair, of_pair in lines.items()]
+
+
+def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
+    """Draw brackets in a strip above all bars, which it makes room for.
+
+    Brackets that would lie on one another stand one above the other. Call it last: it lays the
+    figure out to learn how large the axes are.
+    """
+    figure = axes.get_figure(root=True)
+    if not brackets or figure is None:
+        return
+    part_marks(figure, axes, SPARE)
+    figure.draw_without_rendering()
+    to_pt = 72.0 / figure.dpi
+    width_pt, height_pt = (size * to_pt for size in axes.bbox.size)
+    x_low, x_high = axes.get_xlim()
+    x_pt = (x_high - x_low) / width_pt
+    levels: list[list[tuple[float, float]]] = []
+    placed = []
+    wrapped = [
+        bracket._replace(
+            lines=[
+                line
+                for text in bracket.lines
+                for line in _lines(text, max(int(width_pt / LETTER_PT), SHORTEST))
+            ]
+        )
+        for bracket in brackets
+    ]
+    for bracket in sorted(wrapped, key=lambda b: (b.right - b.left, b.left)):
+        half = 0.5 * x_pt * LETTER_PT * max(map(len, bracket.lines))
+        middle = 0.5 * (bracket.left + bracket.right)
+        middle = min(max(middle, x_low + half), max(x_high - half, x_low + half))
+        span = min(middle - half, bracket.left), max(middle + half, bracket.right)
+        level = next(
+            (n for n, taken in enumerate(levels) if all(_apart(span, t) for t in taken)),
+            len(levels),
+        )
+        levels += [[]] if level == len(levels) else []
+        levels[level].append(span)
+        placed.append((bracket, level, middle))
+    n_lines = [max(len(b.lines) for b, at, _ in placed if at == n) for n in range(len(levels))]
+    heights = [2.5 * FOOT_PT + LINE_PT * n for n in n_lines]
+    room = min(sum(heights) / height_pt, 0.75)
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, low + (high - low) / (1.0 - room))
+    starts = [(1.0 - room) + sum(heights[:n]) / height_pt for n in range(len(heights))]
+    across = axes.get_xaxis_transform()
+    foot = FOOT_PT / height_pt
+    for bracket, level, middle in placed:
+        top = starts[level] + 1.5 * foot
+        (line,) = axes.plot(
+            [bracket.left, bracket.left, bracket.right, bracket.right],
+            [top - foot, top, top, top - foot], transform=across, color=colour, linewidth=0.9,
+            linestyle="-" if bracket.seen_by_fit else DASHES, clip_on=False,
+        )  # fmt: skip
+        line.set_in_layout(False)
+        text = axes.annotate(
+            "\n".join(bracket.lines), (middle, top), xycoords=across, xytext=(0, 1.0),
+            textcoords="offset points", ha="center", va="bottom", fontsize="x-small",
+            linespacing=1.05, color=colour,
+            path_effects=[withStroke(linewidth=2.0, foreground="white")],
+        )  # fmt: skip
+        text.set_in_layout(False)
+
+
+def _lines(text: str, width: int) -> list[str]:
+    """Return a text in lines that part no number from its word or its unit."""
+    bound = (
+        text.replace(" %", "\u00a0%")
+        .replace("here ", "here\u00a0")
+        .replace(" to ", "\u00a0to\u00a0")
+    )
+    return [line.replace("\u00a0", " ") for line in textwrap.wrap(bound, width)]
+
+
+def _apart(one: tuple[float, float], two: tuple[float, float]) -> bool:
+    return one[1] <= two[0] or two[1] <= one[0]
+
+
+def bracket_handles(shown: Iterable[Related], colour: str, backend: str) -> list[Line2D]:
+    """Return the legend's entry of brackets: solid where the fit has seen the number."""
+    kinds = dict.fromkeys(sorted((one.seen_by_fit for one in shown), reverse=True))
+    label, entries = CHANGE, []
+    for seen in kinds:
+        told = label if seen or backend != TWIN else f"{label}, {SEEN[seen]}"
+        line: Any = "-" if seen else DASHES
+        entries.append(Line2D([], [], color=colour, linewidth=0.9, linestyle=line, label=told))
+        label = "same"
+    return entries
+
+
+def draw_changes(
+    axes: Axes, shown: Sequence[Related], names: Sequence[str], colours: Sequence[str], black: str
+) -> list[dict[str, Any]]:
+    """Draw a strip of published changes beside ours: lines at the published, dots at ours.
+
+    Parameters
+    ----------
+    names : below each; the axes are one apart
+    colours : of our dots
+    black : of the published
+
+    Returns
+    -------
+    rows of the CSV, with the columns of a relation
+    """
+    rows = []
+    for at, (one, colour) in enumerate(zip(shown, colours, strict=True)):
+        r = one.relation
+        style: Any = "-" if one.seen_by_fit else DASHES
+        ends = [r.value] if r.value_hi is None else [r.value, r.value_hi]
+        for end in ends:
+            axes.hlines(end, at - 0.35, at + 0.35, color=black, linewidth=1.3, linestyles=style)
+        if r.value_hi is not None:
+            axes.fill_between([at - 0.35, at + 0.35], *ends, color=black, alpha=0.2, linewidth=0)
+        for a, b in pairwise([*one.here, one.here[-1]]):
+            axes.plot([at, at], [a, b], color=colour, linewidth=1.0)
+        axes.plot([at] * len(one.here), one.here, "o", markersize=3.5, color=colour)
+        rows.append(relation_row(one))
+    axes.set_xticks(range(len(shown)), names)
+    axes.set_xlim(-0.6, max(len(shown) - 0.4, 0.6))
+    axes.axhline(0.0, color=black, linewidth=0.5)
+    axes.grid(visible=False, axis="x")
+    return rows
+
+
+def relation_row(one: Related) -> dict[str, Any]:
+    """Return a row of the CSV for a relation."""
+    r = one.relation
+    return {
+        "quantity": f"{r.metric} {r.formula}",
+        "value": one.here[0],
+        "value_hi": one.here[-1] if len(one.here) > 1 else None,
+        "missing": "",
+        "published": r.value,
+        "published_hi": r.value_hi,
+        "published_id": r.id,
+        "published_qualifier": r.qualifier,
+        "seen_by_fit": one.seen_by_fit,
+        "is_relation": True,
+    }

@@ -1,0 +1,132 @@
+"""Published relations: what they are here, and how brackets and strips of them are drawn."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from epochwatt.figures.common.relations import (
+    Bracket,
+    draw_brackets,
+    draw_changes,
+    here_of,
+    load_relations,
+    numbers_of,
+    related,
+    spread_pct,
+)
+from epochwatt.figures.common.runs import read_runs
+from epochwatt.published.numbers import SPREADS
+
+HDD = {"storage": "hdd", "model": "lenet"}
+
+
+@pytest.fixture
+def relations(pytestconfig):
+    """The relations of SIGMETRICS 2023, by id."""
+    found = load_relations(str(pytestconfig.rootpath / "config/published"), "sigmetrics2023")
+    return {relation.id: relation for relation in found}
+
+
+@pytest.fixture
+def axes():
+    figure, axes = plt.subplots(layout="constrained")
+    yield axes
+    plt.close(figure)
+
+
+def runs_of(*paths):
+    return read_runs(paths, [])
+
+
+def test_change_between_two_runs_is_of_their_means_after_the_first_epoch(relations, made_up):
+    alone = made_up({}, {"energy_paper_wh": 2.0}, {"energy_paper_wh": 4.0}, num_workers=0, **HDD)
+    four = made_up({}, {"energy_paper_wh": 2.7}, num_workers=4, **HDD)
+    number_of = numbers_of(runs_of(alone, four))
+    (found,) = related([relations["RS5.1.7-01"]], number_of, frozenset({"RS5.1.7-01"}))
+    assert found.here == pytest.approx((-10.0,))
+    assert found.seen_by_fit
+    assert found.sentence == "-5.4 %, here -10.0 %"
+
+
+def test_relation_without_one_of_its_runs_is_left_out(relations, made_up):
+    number_of = numbers_of(runs_of(made_up(num_workers=0, **HDD)))
+    assert related([relations["RS5.1.7-01"]], number_of, frozenset()) == []
+
+
+def test_only_relations_of_the_metrics_asked_for(relations, made_up):
+    number_of = numbers_of(
+        runs_of(*(made_up({}, {"energy_paper_wh": 2.0}, num_workers=w, **HDD) for w in (0, 4)))
+    )
+    found = related(relations.values(), number_of, frozenset(), ["energy_wh"])
+    assert [one.relation.id for one in found] == ["RS5.1.7-01"]
+    assert related(relations.values(), number_of, frozenset(), ["compute_s"]) == []
+
+
+def test_share_and_ratio_and_bound_in_words(relations, made_up):
+    about = {"model": "resnet", "storage": "hdd"}
+    number_of = numbers_of(runs_of(made_up(num_workers=0, **about)))
+    (share,) = related([relations["RS5.1.4-01"]], number_of, frozenset())
+    assert share.sentence == "6.7 %, here 37.5 %"
+    sizes = [
+        made_up({}, {"compute_s": c}, model="mobilenet", batch_size=b) for b, c in ((1, 2), (8, 3))
+    ]
+    (ratio,) = related([relations["RS5.3.1-01"]], numbers_of(runs_of(*sizes)), frozenset())
+    assert ratio.sentence == "÷1.4, here ÷1.5"
+
+
+def test_mean_of_changes_over_boards(relations):
+    stands_for = {"agx": (10.0, 9.0), "nx": (10.0, 8.0), "nano": (10.0, 7.0)}
+
+    def number_of(config, metric):
+        assert metric == "e2e_s"
+        return stands_for[config["device"]][config["num_workers"]]
+
+    assert here_of(relations["RS5.1.4-03"], number_of) == pytest.approx((-20.0,))
+
+
+def test_share_over_several_runs_is_from_the_lowest_to_the_highest(relations):
+    relation = relations["RS5.6.2-02"]
+    assert here_of(relation, lambda config, _: float(ord(config["power_mode"]))) == (97.0, 106.0)
+    assert here_of(relation, lambda config, _: None) == ()
+
+
+def test_spreads_of_boards():
+    boards = [np.array([9.0, 10.0, 11.0]), np.array([10.0, 10.0, 12.0]), np.array([])]
+    assert spread_pct(SPREADS[1], boards) == pytest.approx((30.0,))
+    assert spread_pct(SPREADS[2], boards) == pytest.approx((20.0,))
+    assert spread_pct(SPREADS[2], []) == ()
+
+
+def test_brackets_stand_above_all_bars_and_not_on_one_another(axes):
+    axes.bar([0, 1, 2], [3.0, 2.0, 1.0])
+    draw_brackets(
+        axes,
+        [Bracket(0, 1, ["a published", "a here"], True), Bracket(0, 2, ["b"], False)],
+        "black",
+    )
+    tops = [max(line.get_ydata()) for line in axes.lines]
+    low, high = axes.get_ylim()
+    assert min(min(line.get_ydata()) for line in axes.lines) > (3.0 - low) / (high - low)
+    assert tops[0] < tops[1] <= 1.0
+    assert [line.get_linestyle() for line in axes.lines] == ["-", "--"]
+    one, two = (text.get_window_extent() for text in axes.texts)
+    assert not one.overlaps(two)
+
+
+def test_no_brackets_leave_the_axes_alone(axes):
+    before = axes.get_ylim()
+    draw_brackets(axes, [], "black")
+    assert axes.get_ylim() == before
+    assert not axes.lines
+
+
+def test_strip_has_a_line_at_the_published_change_and_a_dot_at_ours(axes, relations):
+    found = related(
+        [relations["RS5.6.4-01"]], lambda c, _: 50.0 + ord(c["power_mode"]), frozenset()
+    )
+    (row,) = draw_changes(axes, found, ["b→c"], ["red"], "black")
+    assert row["published"] == -22.3
+    assert row["value"] == pytest.approx(100 / 148)
+    (line,) = axes.collections
+    assert [tuple(at) for at in line.get_segments()[0]] == [(-0.35, -22.3), (0.35, -22.3)]
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["b→c"]
