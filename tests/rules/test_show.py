@@ -27,3 +27,16 @@ def test_configuration_is_shown_with_the_machines_of_measured_runs(
     assert "1.8.0" in page
     assert "studies: [small]" in page
     assert "config/published/takeaways.csv" in page
+
+
+def test_advice_has_a_row_per_measured_run_and_energy_is_split_where_there_is_a_sensor(
+    checkout, write_epochs, run_rule
+):
+    for run in checkout.runs:
+        path = write_epochs(run.id, run.factors, {}, {}, {})
+        Path(path).with_name("energy.csv").write_text("run,epoch,power_scope,energy_wh\n")
+    run_rule("advise_runs", "results/tables/advice.csv")
+    rows = Path("results/tables/advice.csv").read_text("utf-8").splitlines()[1:]
+    assert [row.split(",")[:2] for row in rows] == [[name, "compute"] for name in checkout.ids]
+    run_rule("split_energy", "results/tables/energy_parts.csv")
+    assert len(Path("results/tables/energy_parts.csv").read_text("utf-8").splitlines()) == 1

@@ -60,7 +60,7 @@ def plant(pairs, write_epochs, findings=(), figures=(), drawn="", judged="", sco
     """
     published = Path("config/published").resolve()
     folder = Path("results/figures/twin")
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     Path("results/tables").mkdir()
     paths = [write_epochs(run.id, run.factors, *epochs) for run, epochs in pairs]
     energies = [str(Path(path).with_name("energy.csv")) for path in paths]

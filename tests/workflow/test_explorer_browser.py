@@ -45,7 +45,7 @@ SHELL = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>exp
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #111 } } %s</style></head>
 <body><section id="explorer">%s</section><div id="spec" style="width: 90vw"></div>
 <script type="application/json" id="explorer-data">%s</script>
-<script>%s</script><script>%s</script></body></html>"""
+<script type="text/plain" id="vega">%s</script><script>%s</script></body></html>"""
 
 pytestmark = pytest.mark.workflow
 

@@ -14,6 +14,7 @@ PUBLISHED = {
     "claims": "config/claims.yaml",
     "takeaways": "config/published/takeaways.csv",
 }
+DRAWN = "results/figures/{backend}"
 
 
 for FIGURE, ENTRY in SETTINGS.plotting.figures.items():
@@ -31,13 +32,10 @@ for FIGURE, ENTRY in SETTINGS.plotting.figures.items():
             style="config/paper.mplstyle",
         output:
             svg=[panel_shown(FIGURE, panel) for panel in ENTRY.panels],
-            png=[f"results/figures/{{backend}}/{panel}.png" for panel in ENTRY.panels],
-            csv=[f"results/figures/{{backend}}/{panel}.csv" for panel in ENTRY.panels],
-            spec=[
-                f"results/figures/{{backend}}/{panel}.vl.json"
-                for panel in ENTRY.panels
-            ],
-            txt=[f"results/figures/{{backend}}/{panel}.txt" for panel in ENTRY.panels],
+            png=[f"{DRAWN}/{panel}.png" for panel in ENTRY.panels],
+            csv=[f"{DRAWN}/{panel}.csv" for panel in ENTRY.panels],
+            spec=[f"{DRAWN}/{panel}.vl.json" for panel in ENTRY.panels],
+            txt=[f"{DRAWN}/{panel}.txt" for panel in ENTRY.panels],
         log:
             f"results/logs/plot_{FIGURE}/{{backend}}.log",
         benchmark:

@@ -38,27 +38,6 @@ VALIDATION_FIGURE = {
 }
 
 
-def in_gallery(backend, figure, panel):
-    """Return what the landing page knows of a panel."""
-    entry, runs = (
-        SETTINGS.plotting.figures[figure],
-        SETTINGS.figure_runs(figure, backend),
-    )
-    drawn = entry.panels[panel]
-    values = {run.factors[name] for run in runs for name in ("model", "device")}
-    simulated = entry.simulated if backend == "twin" else ""
-    return {
-        "stem": f"results/figures/{backend}/{panel}",
-        "backend": backend,
-        "paper": entry.paper,
-        "section": entry.section,
-        "title": drawn.title,
-        "caption": " ".join(filter(None, (drawn.caption, entry.caption, simulated))),
-        "claims": list(getattr(drawn, "claims", [])),
-        "words": sorted(SETTINGS.titles.get(value, value) for value in values),
-    }
-
-
 rule advise_runs:
     """Say of each measured run what holds it back, and which setting would shorten its epoch."""
     input:
@@ -117,7 +96,7 @@ rule show_index:
         ENVIRONMENT
     params:
         tables={**INDEX_TABLES, "published": "config/published"},
-        figures=[in_gallery(*place) for place in PANELS]
+        figures=[SETTINGS.gallery_entry(*place) for place in PANELS]
         + ([VALIDATION_FIGURE] if IS_VALIDATED else []),
         titles=SETTINGS.titles,
         palette=SETTINGS.palette,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt.claims.claims_table import PAPER, ClaimRow
+from epochwatt.figures.common.captions import NOT_DRAWN
 from epochwatt.pages.numbers import Table
 from epochwatt.pages.papers import figure_title
 from epochwatt.published.numbers import TITLES
@@ -83,7 +84,8 @@ def _figure(figure: Mapping[str, Any], findings: Sequence[ClaimRow]) -> dict[str
         if f.claim in figure["claims"] and f.backend == figure["backend"] and f.status == FAILS
     ]
     number = figure_title(panel) if figure["paper"] in TITLES else ""
-    caption = _beside(stem) or figure["caption"]
+    written, reason = _beside(stem)
+    caption = written or figure["caption"]
     words = [number, figure["title"], caption, label(figure["backend"]), panel, figure["section"]]
     # links are relative to the page, which lies in results/
     relative = stem.removeprefix("results/")
@@ -98,7 +100,7 @@ def _figure(figure: Mapping[str, Any], findings: Sequence[ClaimRow]) -> dict[str
         "origin": figure["backend"],
         "label": label(figure["backend"]),
         "failing": f"{', '.join(failing)} {_verb(failing)} not hold" if failing else "",
-        "reason": not_drawn(f"{stem}.csv"),
+        "reason": reason or not_drawn(f"{stem}.csv"),
         "width": width,
         "height": height,
         "find": " ".join([*words, *figure["words"]]).lower(),
@@ -109,10 +111,18 @@ def _verb(names: Sequence[str]) -> str:
     return "does" if len(names) == 1 else "do"
 
 
-def _beside(stem: str) -> str:
-    """Return the caption that the figure's job wrote beside it; empty where it wrote none."""
+def _beside(stem: str) -> tuple[str, str]:
+    """Return the caption that the figure's job wrote beside it, and why it was not drawn.
+
+    The caption is without the title and this reason; both are empty where there is no such file.
+    """
     path = Path(f"{stem}.txt")
-    return " ".join(path.read_text("utf-8").split()) if path.exists() else ""
+    if not path.exists():
+        return "", ""
+    _, *paragraphs = (" ".join(p.split()) for p in path.read_text("utf-8").split("\n\n"))
+    reasons = [p for p in paragraphs if p.startswith(f"{NOT_DRAWN}: ")]
+    caption = " ".join(p for p in paragraphs if p not in reasons)
+    return caption, " ".join(reasons).removeprefix(f"{NOT_DRAWN}: ")
 
 
 def not_drawn(table: str) -> str:

@@ -17,7 +17,7 @@ from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, load_table
 from epochwatt.study.idle_studies import FILE, IdleStudy
 from epochwatt.study.imported import IMPORTED
-from epochwatt.study.runs import Run, RunTable
+from epochwatt.study.runs import TWIN, Run, RunTable
 from epochwatt.study.selection import SIMULATED, STARTER, STUDIES, asked_names
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -133,6 +133,23 @@ class Settings:
         """Return the settings of a figure's panels."""
         panels = self.plotting.figures[figure].panels
         return {name: panel.model_dump(exclude={"caption"}) for name, panel in panels.items()}
+
+    def gallery_entry(self, backend: str, figure: str, panel: str) -> dict[str, Any]:
+        """Return what the landing page has to know of a panel, as plain values."""
+        entry, runs = self.plotting.figures[figure], self.figure_runs(figure, backend)
+        drawn = entry.panels[panel]
+        names = {run.factors[factor] for run in runs for factor in ("model", "device")}
+        simulated = entry.simulated if backend == TWIN else ""
+        return {
+            "stem": f"results/figures/{backend}/{panel}",
+            "backend": backend,
+            "paper": entry.paper,
+            "section": entry.section,
+            "title": drawn.title,
+            "caption": " ".join(filter(None, (drawn.caption, entry.caption, simulated))),
+            "claims": drawn.claims,
+            "words": sorted(self.titles.get(name, name) for name in names),
+        }
 
     def caption(self, figure: str) -> dict[str, Any]:
         """Return the parts of a figure's caption, for workflow/report/plot_figure.rst."""

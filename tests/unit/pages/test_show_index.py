@@ -136,7 +136,7 @@ def test_a_group_of_figures_says_which_take_aways_hold_and_what_does_not(page):
 def test_a_panel_without_a_value_is_named_with_its_reason(page):
     empty = DRAWN.replace("22.0871,", ",not measured").replace("22.0,,S5.1.3-01,exact,True", ",,,,")
     text = page(figures=[{}], drawn=empty)
-    assert "Not drawn, as every value is missing: not measured" in text
+    assert "Not drawn: not measured" in text
     assert '"images":{}' in text
 
 
@@ -194,3 +194,13 @@ def test_panels_have_the_papers_numbers():
 def test_a_run_is_in_words():
     cells = {"device": "agx", "model": "lenet", "num_workers": "1", "dataset_scale": "0.25"}
     assert run_words(cells, TITLES) == "AGX Xavier, LeNet-5, 1 worker, data x0.25"
+
+
+def test_the_caption_that_a_figure_wrote_beside_it_is_taken_and_its_reason_too(page):
+    Path("results/figures/twin").mkdir(parents=True)
+    text = "fig02a: Time.\n\nNot drawn: no power\ncould be read.\n\nWhat it\nwould show.\n"
+    Path("results/figures/twin/fig02a.txt").write_text(text)
+    shown = page(figures=[{}], drawn=DRAWN)
+    assert "Not drawn: no power could be read." in shown
+    assert "<p>What it would show.</p>" in shown
+    assert "What one sees" not in shown

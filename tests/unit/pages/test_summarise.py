@@ -44,7 +44,7 @@ def table(page, first):
     """Return the cells of the page's first table whose header begins with some columns."""
     for text in re.findall("<table>.*?</table>", page, re.S):
         header, *rows = re.findall("<tr.*?</tr>", text, re.S)
-        names = re.findall("<th>(.*?)</th>", header)
+        names = re.findall("<th.*?>(.*?)</th>", header)
         if [name for name in names if name != "parts"][: len(first)] == first:
             drawn = names.index("parts") if "parts" in names else None
             found_rows = [re.findall("<td.*?>(.*?)</td>", row, re.S) for row in rows]

@@ -265,3 +265,10 @@ def test_words_over_ssh_cross_any_locale(tmp_path):
         [b"sh", b"-c", b"printf '%s\\0' " + sent], capture_output=True, check=True
     ).stdout
     assert got.decode("utf-8").split("\0")[:-1] == arguments
+
+
+def test_a_panel_in_the_gallery_has_the_names_of_its_networks_and_boards(checkout):
+    entry = checkout.settings().gallery_entry("host", "fig02", "fig02a")
+    assert entry["stem"] == "results/figures/host/fig02a"
+    assert (entry["title"], entry["paper"]) == ("time by workers", "sigmetrics2023")
+    assert entry["words"] == ["LeNet-5", "a test's machine"]

@@ -109,7 +109,7 @@ def run_columns(by_run: Mapping[str, pd.DataFrame]) -> Columns:
             }
         )
     names = list(rows[0]) if rows else []
-    return {name: [plain(row[name]) for row in rows] for name in names}
+    return {str(name): [plain(row[name]) for row in rows] for name in names}
 
 
 def later_valid(epochs: pd.DataFrame) -> pd.DataFrame:

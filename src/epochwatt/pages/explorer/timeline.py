@@ -129,10 +129,10 @@ def _series(meta: dict[str, Any], samples: Samples) -> list[dict[str, Any]]:
         t_s = table["t_mono_s"] - start_s
         for column, values in table.items():
             lane = lane_of(column)
-            known = np.isfinite(values)
-            if not lane or not known.any():
+            is_read = np.isfinite(values)
+            if not lane or not is_read.any():
                 continue
-            t, v = around(t_s[known], values[known], meta["e2e_s"])
+            t, v = around(t_s[is_read], values[is_read], meta["e2e_s"])
             t, v = thinned(t, v)
             lines.append(
                 {

@@ -183,6 +183,7 @@
   const BARE = { actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false }, ast: true };
   const drawn = new Map(); // element -> view, and how to draw it again
   async function embed(element, spec, again, renderer = "svg") {
+    if (!window.vegaEmbed) document.head.append(make("script", $("vega").textContent)); // read when it is needed
     drawn.get(element)?.result?.finalize();
     const settings = { ...BARE, renderer, config: config(), tooltip: { theme: isDark() ? "dark" : "light" } };
     const result = await vegaEmbed(element, spec, settings);
