@@ -14,7 +14,7 @@ SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 .PHONY: run validate test lint format bench gpu-check board-env browser setup-jetson remove-jetson report docs docs-site lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
-	@$(SNAKEMAKE)
+	@EPOCHWATT_COMMAND="make run" $(SNAKEMAKE)
 	@$(MAKE) --no-print-directory report
 	@$(PY) -m epochwatt summary
 
@@ -49,7 +49,7 @@ lint: $(VENV)/dev-ready ## formatting, style, types, who imports whom, board-sid
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
-	$(PY) -m pylint --score=n src/epochwatt workflow/scripts
+	$(PY) -m pylint --score=n src/epochwatt src/snakemake_logger_plugin_epochwatt workflow/scripts
 	$(VENV)/bin/lint-imports --no-cache
 	$(PY) -m snakefmt --check Snakefile workflow
 	$(VENV)/bin/vermin --quiet --no-tips --target=3.6- --violations $(BOARD_SIDE)
@@ -101,14 +101,22 @@ $(VENV)/path:
 	@echo "setting up $(VENV) (once; about 7 GB where torch and its CUDA libraries are wanted)"
 	@$(PYTHON) -m venv --clear $(VENV) || \
 	  { echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
-	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	@$(PY) -m pip install -qq --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	@echo "$(CURDIR)" > $@
 
 $(VENV)/%-ready: requirements/%.txt pyproject.toml $(VENV)/path
 	@echo "installing requirements/$*.txt"
-	@$(PY) -m uv pip install --quiet --compile-bytecode --python $(PY) --require-hashes -r requirements/$*.txt
+	@$(call alive,$(PY) -m uv pip install --quiet --compile-bytecode --python $(PY) --require-hashes -r requirements/$*.txt)
 	@$(PY) -m uv pip install --quiet --python $(PY) --no-deps --editable .
 	@touch $@
+
+# A command that says nothing for minutes, and now and then a line that it is still there. The sleep
+# has let go of the output, else whoever reads that would wait for it at the end.
+alive = every=30; [ -t 1 ] && every=10; start=$$(date +%s); \
+  space() { df -Pm $(VENV) | awk 'END { print $$4 }'; }; before=$$(space); \
+  (while sleep $$every >/dev/null 2>&1; do \
+    echo "  still installing after $$(($$(date +%s) - start)) s; $$((before - $$(space))) MB written to the disk"; \
+  done) & beat=$$!; trap 'kill $$beat' EXIT; $(1)
 
 # -- the oldest software of a board, for one test ------------------------------------------------
 # a shim may lie on the PATH and lead nowhere, so each candidate is asked for its version

@@ -6,15 +6,16 @@ that nvpmodel gives the stock mode, where the table holds a governor's means or 
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from epochwatt.prediction.data.modes import Mode, Numbers
+from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
-from epochwatt.prediction.predictor import Prior
+from epochwatt.prediction.evaluation.splits import Split
+from epochwatt.prediction.predictor import LEVEL, Predictor, Prior
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.model.power import Load, parts
@@ -151,3 +152,31 @@ def _tables(rows: Iterable[tuple[str | float, ...]], processes: int) -> Tables:
         )
         for name, own in found.items()
     }
+
+
+def coverage(
+    fit: Callable[[Observations], Predictor],
+    observations: Observations,
+    splits: Iterable[Split],
+    level: float = LEVEL,
+) -> tuple[int, int]:
+    """Return how many test modes the intervals hold, and of how many.
+
+    Parameters
+    ----------
+    fit : of a method that has intervals
+    observations : of one workload; the mean of each mode counts
+    splits : which modes train and which test
+    level : of the intervals
+    """
+    held = n_modes = 0
+    for split in splits:
+        predictor = fit(observations.only(split.train))
+        test = observations.only(split.test).per_mode()
+        interval = predictor.interval(test.modes, level)
+        if interval is None:
+            raise PredictionError(f"this predictor of {predictor.target} has no interval")
+        value = getattr(test, predictor.target)
+        held += int(((interval[0] <= value) & (value <= interval[1])).sum())
+        n_modes += len(value)
+    return held, n_modes

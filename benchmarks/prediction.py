@@ -52,7 +52,7 @@ from epochwatt.twin.calibration.queries import DATASETS
 from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.inputs.twin import Twin, load_twin
-from epochwatt.twin.validation.refits import load_prior_parameters, load_refits
+from epochwatt.twin.validation.cross_validation_fits import load_prior_parameters, load_refits
 
 METHODS = [method for method in load_methods().values() if method.is_scored]
 CONFIG, OUT = REPOSITORY / "config/twin", REPOSITORY / "results/prediction.md"

@@ -20,7 +20,6 @@ from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.cross_validation import (
     Priors,
     Trial,
-    coverage,
     cross_validate,
     score,
 )
@@ -133,9 +132,9 @@ def _measured_held(
     for name, of in {**yolo, **tx2}.items():
         splits = {"all but one": leave_one_mode_out(of.distinct()), "4 modes": few(of.distinct())}
         for how, own in splits.items():
-            cells = [share(coverage(fit_physical_time, of, own))]
+            cells = [share(measured.coverage(fit_physical_time, of, own))]
             has_power = not np.isnan(of.power_w).any()
-            cells.append(share(coverage(fit_power, of, own)) if has_power else "-")
+            cells.append(share(measured.coverage(fit_power, of, own)) if has_power else "-")
             rows.append([name, how, *cells])
     text = ["", "Measured modes that intervals of 90 % of the physical models hold, in %", ""]
     return text + markdown(["workload", "profiled", "time", "power"], rows)

@@ -1,12 +1,23 @@
 """What the scripts of `workflow/scripts/` share: the only module that serves Snakemake's object."""
 
 import logging
+import os
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from epochwatt.errors import EpochwattError
+
+QUIET_JOBS = "EPOCHWATT_QUIET_JOBS"  # set: the log file alone, from which our logger takes warnings
+
+
+class _Lines(logging.Formatter):
+    """Messages as they are, warnings marked as such."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        prefix = "warning: " if record.levelno == logging.WARNING else ""
+        return prefix + super().format(record)
 
 
 @contextmanager
@@ -17,8 +28,12 @@ def job_log(path: str) -> Iterator[None]:
     screen shows it only for an error that nobody expected.
     """
     with open(path, "w", encoding="utf-8") as handle:
-        handlers: list[logging.Handler] = [logging.StreamHandler(s) for s in (handle, sys.stderr)]
-        logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=handlers, force=True)
+        is_quiet = bool(os.environ.get(QUIET_JOBS))
+        streams = [handle] if is_quiet else [handle, sys.stderr]
+        handlers: list[logging.Handler] = [logging.StreamHandler(stream) for stream in streams]
+        for handler in handlers:
+            handler.setFormatter(_Lines())
+        logging.basicConfig(level=logging.INFO, handlers=handlers, force=True)
         try:
             yield
         except EpochwattError as error:
@@ -27,4 +42,6 @@ def job_log(path: str) -> Iterator[None]:
             sys.exit(1)
         except BaseException:
             traceback.print_exc(file=handle)
+            if is_quiet:
+                sys.exit(1)
             raise

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.figures.common.job import Job
-from epochwatt.figures.sigmetrics2023.fig02 import draw
+from epochwatt.figures.common.job import Job, draw_figure
 
 FOLDER = "results/figures/host"
 INVALID = {"valid": False, "flags": {"fresh_weights"}, "e2e_s": 1000.0}
@@ -32,7 +31,7 @@ def test_numbers_are_the_golden_ones_and_a_second_drawing_has_the_same_bytes(
         assert_table(f"{FOLDER}/{panel}.csv", expected("plot_figure", f"{panel}.csv"))
 
     root = pytestconfig.rootpath
-    draw(
+    draw_figure(
         Job(
             folder=str(tmp_path / "again"),
             style=str(root / "config/paper.mplstyle"),
@@ -45,4 +44,4 @@ def test_numbers_are_the_golden_ones_and_a_second_drawing_has_the_same_bytes(
     by_rule = {path.name: path.read_bytes() for path in Path(FOLDER).iterdir()}
     again = {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
     assert [name for name, found in by_rule.items() if found != again[name]] == []
-    assert len(by_rule) == len(again) == 9
+    assert len(by_rule) == len(again) == 12

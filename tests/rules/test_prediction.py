@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from epochwatt.prediction.data.required_runs import needed
+from epochwatt.prediction.data.required_runs import fitted_runs
 from epochwatt.prediction.evaluation.fit_models import fit_models
 from epochwatt.prediction.selection.choose_power_modes import choose_power_modes
 from epochwatt.twin.counting.count_workload import write_workload
@@ -44,7 +44,7 @@ def made(power_modes):
     """Return a function that does what the rules before do, without Snakemake."""
 
     def call(n_jobs):
-        found = needed(power_modes.settings().table, "twin")
+        found = fitted_runs(power_modes.settings().table, "twin")
         paths = [run.epochs_csv for run in found.runs]
         choices, table, times, energies = (
             f"{MODELS}/{name}" for name in ("power_modes.json", "power_modes.csv", *FITTED)

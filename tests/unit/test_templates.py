@@ -51,7 +51,7 @@ def summary(shares):
 def test_columns_are_those_of_all_rows_in_order():
     rows = [{"a": 1, "b": "x,y"}, {"a": 2, "c_mhz": 2265.6}]
     assert columns(rows) == ["a", "b", "c_mhz"]
-    assert Cells(tables(rows)).rows == [["a", "b", "c mhz"], ["1", "x,y", ""], ["2", "", "2265.6"]]
+    assert Cells(tables(rows)).rows == [["a", "b", "c MHz"], ["1", "x,y", ""], ["2", "", "2265.6"]]
 
 
 def test_a_published_row_has_its_class():

@@ -93,6 +93,7 @@ class FullCheckout:
     """
 
     profile = "profiles/host"
+    style = "snakemake"  # of the screen: all lines, which tests read
 
     def __init__(
         self,
@@ -147,7 +148,7 @@ class FullCheckout:
     # -- commands --
 
     def _snakemake(self) -> list[str]:
-        words = [sys.executable, "-m", "snakemake"]
+        words = [sys.executable, "-m", "snakemake", "--logger-epochwatt-style", self.style]
         if self.workflow == self.root:
             return [*words, "--profile", self.profile]
         return [

@@ -75,6 +75,7 @@ def test_a_study_of_5000_epochs_dry_runs(fresh):
     assert outcome.status == 0, outcome.text
     counts = dict(re.findall(r"^(\w+) +(\d+)$", outcome.text, re.M))
     assert counts == {
+        "advise_runs": "1",
         "all": "1",
         "check_claims": "1",
         "collect_run": "833",
@@ -83,7 +84,9 @@ def test_a_study_of_5000_epochs_dry_runs(fresh):
         "plot_fig02": "1",
         "show_claims": "1",
         "show_configuration": "1",
+        "show_index": "1",
+        "split_energy": "1",
         "summarise": "1",
-        "total": str(833 * 7 + 8),
+        "total": str(833 * 7 + 11),
         "train_epoch": str(833 * 6),
     }

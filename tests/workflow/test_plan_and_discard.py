@@ -69,11 +69,11 @@ def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
 
     outcome = checkout.make()
     assert outcome.jobs == [
-        "check_claims",
+        *("advise_runs", "check_claims"),
         f"collect_run {run}",
         "collect_study",
         "plot_fig02 host",
-        *("show_claims", "show_configuration", "summarise"),
+        *("show_claims", "show_configuration", "show_index", "split_energy", "summarise"),
         f"train_epoch {run} 1 1",
     ]
     assert checkout.state(*others) == before

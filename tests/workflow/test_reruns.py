@@ -14,20 +14,21 @@ pytestmark = pytest.mark.workflow
 def test_the_first_run_makes_every_table_and_figure(finished):
     drawn, beside = finished.drawn, finished.beside
     assert finished.first_run.jobs == [
-        "check_claims",
+        *("advise_runs", "check_claims"),
         f"collect_run {beside}",
         f"collect_run {drawn}",
         "collect_study",
         "make_dataset data/mnist-digits-x0.5",
         "plot_fig02 host",
-        *("show_claims", "show_configuration", "summarise"),
+        *("show_claims", "show_configuration", "show_index", "split_energy", "summarise"),
         f"train_epoch {beside} 0 0",
         f"train_epoch {drawn} 0 0",
         f"train_epoch {drawn} 1 1",
     ]
     figures = [f"figures/host/fig02{p}.{kind}" for p in "abc" for kind in ("svg", "png", "csv")]
-    tables = ["tables/epochs.csv", "tables/runs.csv", "claims.csv"]
-    pages = ["summary.txt", "summary.html", "claims.html", "configuration.html"]
+    tables = [f"tables/{name}.csv" for name in ("epochs", "runs", "advice", "energy_parts")]
+    tables.append("claims.csv")
+    pages = ["index.html", "summary.txt", "summary.html", "claims.html", "configuration.html"]
     for path in [*figures, *tables, *pages]:
         assert (finished.checkout.root / "results" / path).stat().st_size > 0, path
     rows = finished.checkout.table("results/tables/epochs.csv")
@@ -52,11 +53,11 @@ def test_another_batch_size_measures_that_run_and_redraws_what_uses_it(shop, fin
     new = checkout.run_of("host-pipeline").id
     assert new != finished.drawn
     assert checkout.make().jobs == [
-        "check_claims",
+        *("advise_runs", "check_claims"),
         f"collect_run {new}",
         "collect_study",
         "plot_fig02 host",
-        *("show_claims", "show_configuration", "summarise"),
+        *("show_claims", "show_configuration", "show_index", "split_energy", "summarise"),
         f"train_epoch {new} 0 0",
         f"train_epoch {new} 1 1",
     ]
@@ -71,10 +72,10 @@ def test_raising_epochs_continues_the_run(shop, finished):
     before, epoch_0 = checkout.state(*others, receipt), checkout.epoch_state(run, 0)
     configure_two_studies(checkout, beside_epochs=2)
     assert checkout.make().jobs == [
-        "check_claims",
+        *("advise_runs", "check_claims"),
         f"collect_run {run}",
         "collect_study",
-        *("show_claims", "show_configuration", "summarise"),
+        *("show_claims", "show_configuration", "show_index", "split_energy", "summarise"),
         f"train_epoch {run} 1 1",
     ]
     assert checkout.state(*others, receipt) == before
@@ -86,22 +87,22 @@ def test_raising_epochs_continues_the_run(shop, finished):
 
 
 def _other_colour(checkout):
-    """The summary has bars of the same colours, and the configuration is shown as it stands."""
+    """Summary and landing page have bars of the same colours; the configuration is shown, too."""
     plotting = checkout.read_yaml("config/plotting.yaml")
     plotting["palette"]["stall"] = "#123456"
     checkout.write_yaml("config/plotting.yaml", plotting)
-    return ["plot_fig02 host", "show_configuration", "summarise"]
+    return ["plot_fig02 host", "show_configuration", "show_index", "summarise"]
 
 
 def _other_figure_code(checkout):
     path = checkout.root / "src/epochwatt/figures/common/bars.py"
     path.write_text(path.read_text().replace("width=0.8", "width=0.7"))
-    return ["plot_fig02 host"]
+    return ["plot_fig02 host", "show_index"]
 
 
 def _other_style(checkout):
     checkout.append("config/paper.mplstyle", "axes.linewidth: 2.0")
-    return ["plot_fig02 host"]
+    return ["plot_fig02 host", "show_index"]
 
 
 @pytest.mark.parametrize("change", [_other_colour, _other_figure_code, _other_style])
@@ -154,7 +155,7 @@ def test_editing_the_simulator_redraws_no_figure_of_measured_runs(shop, finished
     assert edit_code(checkout, "twin") > 20
     assert checkout.make("--dry-run").jobs == []
     assert edit_code(checkout, "twin", "telemetry", "device", judged=True) > 20
-    assert checkout.make().jobs == ["check_claims", "show_claims", "summarise"]
+    assert checkout.make().jobs == ["check_claims", "show_claims", "show_index", "summarise"]
     assert checkout.state("results/figures", "results/tables") == figures
 
 

@@ -8,9 +8,11 @@ import shlex
 import tempfile
 import threading
 
+from snakemake.logging import logger
+
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.required_runs import backends as predicted_backends
-from epochwatt.prediction.data.required_runs import needed as fitted
+from epochwatt.prediction.data.required_runs import fitted_runs
 from epochwatt.prediction.registry import CONFIG as PREDICTORS
 from epochwatt.prediction.registry import method_modules
 from epochwatt.study.discard import forget_lost
@@ -65,6 +67,7 @@ SCORING_CONFIG = [
 ]
 OWN_METHODS = [str(PREDICTORS)] if PREDICTORS.is_file() else []
 
+
 # -- files of config/ that several rules read ----------------------------------------------------
 
 TWIN_CONFIG = sorted(map(str, Path("config/twin").glob("*.yaml")))
@@ -82,7 +85,10 @@ def begin():
         LOCK = working_folder_lock()
     except EpochwattError as error:
         raise WorkflowError(str(error)) from None
-    print("\n".join(start_lines(SETTINGS)), file=sys.stderr)
+    from snakemake_logger_plugin_epochwatt.outlook import outlook_extra  # takes 0.5 s
+
+    # for any logger the text; the rest is for ours, which reckons with it
+    logger.info("\n".join(start_lines(SETTINGS)), extra=outlook_extra(SETTINGS))
 
 
 def end():
@@ -153,17 +159,17 @@ def caption(figure):
 
 def epochs_fitted(wildcards):
     """Return the tables of epochs that a backend's models are fitted to."""
-    return epochs_of(fitted(TABLE, wildcards.backend).runs)
+    return epochs_of(fitted_runs(TABLE, wildcards.backend).runs)
 
 
 def modes_fitted(wildcards):
     """Return run -> cores and clocks of the same runs."""
-    return fitted(TABLE, wildcards.backend).modes
+    return fitted_runs(TABLE, wildcards.backend).modes
 
 
 def simulated_networks(wildcards):
     """Return the counts of the networks that models are fitted to, where all are counted anyway."""
-    models = {run.factors["model"] for run in fitted(TABLE, wildcards.backend).runs}
+    models = {run.factors["model"] for run in fitted_runs(TABLE, wildcards.backend).runs}
     counted = sorted(models) if models <= SIMULATED_MODELS else []
     return expand("results/twin/workloads/{model}.json", model=counted)
 

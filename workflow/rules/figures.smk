@@ -2,7 +2,7 @@
 
 Needs: the `epochs.csv` of exactly the runs a figure draws, and their records, idle powers or predictions
 where config/plotting.yaml says that it reads them; the published numbers; the style file.
-Gives: results/figures/{backend}/{panel}.{svg,png,csv,txt}: picture, numbers and caption.
+Gives: results/figures/{backend}/{panel}.{svg,png,csv,vl.json,txt}: picture, numbers, interactive form, caption.
 """
 
 # what a figure marks beside our numbers, and what the claims of its panels are judged by
@@ -33,6 +33,10 @@ for FIGURE, ENTRY in SETTINGS.plotting.figures.items():
             svg=[panel_shown(FIGURE, panel) for panel in ENTRY.panels],
             png=[f"results/figures/{{backend}}/{panel}.png" for panel in ENTRY.panels],
             csv=[f"results/figures/{{backend}}/{panel}.csv" for panel in ENTRY.panels],
+            spec=[
+                f"results/figures/{{backend}}/{panel}.vl.json"
+                for panel in ENTRY.panels
+            ],
             txt=[f"results/figures/{{backend}}/{panel}.txt" for panel in ENTRY.panels],
         log:
             f"results/logs/plot_{FIGURE}/{{backend}}.log",

@@ -25,10 +25,11 @@ rule measure_idle:
         settings=lambda wildcards: IDLES[wildcards.idle].settings,
     params:
         seconds=lambda wildcards: IDLES[wildcards.idle].seconds,
-    shell:
+    shell:  # shown, too, unless our logger shows it; Ctrl-C ends the job, not the tee
         "{resources.python} -m epochwatt.training.idle --idle {wildcards.idle} --measured measured"
         " --settings {resources.settings:q} --seconds {params.seconds}"
-        " --machine {resources.machine:q} --receipt {output.receipt:q} 2>&1 | tee {log:q}"
+        " --machine {resources.machine:q} --receipt {output.receipt:q} 2>&1"
+        ' | if [ "${{EPOCHWATT_QUIET_JOBS:-}}" ]; then tee -i {log:q} >/dev/null; else tee -i {log:q}; fi'
 
 
 rule collect_idle:

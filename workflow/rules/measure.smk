@@ -27,7 +27,8 @@ rule train_epoch:
         tmpdir=tempfile.gettempdir(),  # Snakemake's default, but not evaluated anew for each job
     params:
         factors=lambda wildcards: TABLE[wildcards.run].canonical,
-    shell:
+    shell:  # shown, too, unless our logger shows it; Ctrl-C ends the job, not the tee
         "{resources.command} --run {wildcards.run} --factors {params.factors:q}"
         " --first {wildcards.first} --last {wildcards.last} --measured measured"
-        " --receipt {output.receipt:q} 2>&1 | tee {log:q}"
+        " --receipt {output.receipt:q} 2>&1"
+        ' | if [ "${{EPOCHWATT_QUIET_JOBS:-}}" ]; then tee -i {log:q} >/dev/null; else tee -i {log:q}; fi'

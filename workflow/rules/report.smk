@@ -1,13 +1,130 @@
 """Pages that the report shows beside figures and tables; nothing depends on them.
 
 Needs: claims; the `epochs.csv` of all runs; config/.
-Gives: results/summary.{txt,html}, results/claims.html, results/configuration.html.
+Gives: results/index.html, the landing page, with results/tables/{advice,energy_parts}.csv; results/summary.{txt,html},
+results/claims.html, results/configuration.html.
 """
+
+from epochwatt.figures.tables.tabulate_text_only import text_backends
 
 CONFIGURATION = sorted(
     str(path) for kind in ("yaml", "csv") for path in Path("config").rglob(f"*.{kind}")
 )
 MEASURED_RUNS = [run for run in RUNS if not run.is_simulated]
+IS_VALIDATED = SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
+PANELS = [
+    (backend, figure, panel)
+    for backend in BACKENDS
+    for figure in SETTINGS.figures(backend, idle=backend in IDLE_BACKENDS)
+    for panel in SETTINGS.panels(figure)
+]
+# what the landing page reads besides figures; empty: it was not made
+INDEX_TABLES = {
+    "runs": "results/tables/runs.csv",
+    "advice": "results/tables/advice.csv",
+    "claims": "results/claims.csv",
+    "energy_parts": "results/tables/energy_parts.csv",
+    "validation": "results/twin/validation.csv" if IS_VALIDATED else "",
+}
+VALIDATION_FIGURE = {
+    "stem": "results/figures/twin/validation",
+    "backend": "twin",
+    "paper": "none",
+    "section": "The simulation against the papers",
+    "title": "What the simulation predicts, fitted without the number",
+    "caption": Path(workflow.source_path("../report/validation.rst")).read_text(),
+    "claims": [],
+    "words": [],
+}
+
+
+def in_gallery(backend, figure, panel):
+    """Return what the landing page knows of a panel."""
+    entry, runs = (
+        SETTINGS.plotting.figures[figure],
+        SETTINGS.figure_runs(figure, backend),
+    )
+    drawn = entry.panels[panel]
+    values = {run.factors[name] for run in runs for name in ("model", "device")}
+    simulated = entry.simulated if backend == "twin" else ""
+    return {
+        "stem": f"results/figures/{backend}/{panel}",
+        "backend": backend,
+        "paper": entry.paper,
+        "section": entry.section,
+        "title": drawn.title,
+        "caption": " ".join(filter(None, (drawn.caption, entry.caption, simulated))),
+        "claims": list(getattr(drawn, "claims", [])),
+        "words": sorted(SETTINGS.titles.get(value, value) for value in values),
+    }
+
+
+rule advise_runs:
+    """Say of each measured run what holds it back, and which setting would shorten its epoch."""
+    input:
+        epochs_of(MEASURED_RUNS),
+    output:
+        "results/tables/advice.csv",
+    log:
+        "results/logs/advise_runs.log",
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_of("advise_runs.py"),
+    script:
+        "../scripts/advise_runs.py"
+
+
+rule split_energy:
+    """Split the energy of measured runs: constant power, and CPU, GPU and memory as rails tell."""
+    input:
+        epochs=epochs_of(MEASURED_RUNS),
+        scopes=[run.energy_csv for run in MEASURED_RUNS],
+        idle=IDLE_CSV,
+    output:
+        "results/tables/energy_parts.csv",
+    log:
+        "results/logs/split_energy.log",
+    conda:
+        ENVIRONMENT
+    params:
+        records={run.id: run.records for run in MEASURED_RUNS},
+        code=code_of("split_energy.py"),
+    script:
+        "../scripts/split_energy.py"
+
+
+rule show_index:
+    """Write the landing page: the machine at hand, the papers' runs, all figures; opens offline."""
+    input:
+        tables=[path for path in INDEX_TABLES.values() if path],
+        # numbers that are published and ours beside each other
+        numbers=[f"results/figures/{b}/{panel}.csv" for b, _, panel in PANELS]
+        + expand("results/tables/{backend}/text_only.csv", backend=text_backends(RUNS)),
+        drawings=[f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS],
+        specs=[f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS],
+        epochs="results/tables/epochs.csv",
+        validation="results/figures/twin/validation.svg" if IS_VALIDATED else [],
+        published=[
+            "config/published/measurements.csv",
+            "config/published/relations.csv",
+        ],
+    output:
+        page="results/index.html",
+    log:
+        "results/logs/show_index.log",
+    conda:
+        ENVIRONMENT
+    params:
+        tables={**INDEX_TABLES, "published": "config/published"},
+        figures=[in_gallery(*place) for place in PANELS]
+        + ([VALIDATION_FIGURE] if IS_VALIDATED else []),
+        titles=SETTINGS.titles,
+        palette=SETTINGS.palette,
+        records={run.id: run.records for run in RUNS},
+        code=code_of("show_index.py"),
+    script:
+        "../scripts/show_index.py"
 
 
 rule summarise:

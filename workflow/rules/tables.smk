@@ -5,19 +5,11 @@ and of those it compares them with.
 Gives: results/tables/table{1,2,3}.{csv,html}, results/tables/{backend}/text_only.{csv,html}.
 """
 
-from epochwatt.figures.tables.tabulate_text_only import experiment_of
+from epochwatt.figures.tables.tabulate_text_only import text_backends, text_runs
 
-TEXT_STUDIES = {
-    "sigmetrics-pipeline",
-    "sigmetrics-cache-dropped",
-    "sigmetrics-power-modes",
-    "sigmetrics-orin",
-}
-TEXT_RUNS = [run for run in RUNS if TEXT_STUDIES & set(run.studies)]
-TEXT_BACKENDS = sorted(
-    {run.factors["backend"] for run in TEXT_RUNS if experiment_of(run.factors)}
-)
-TABLE_MODELS = sorted({r.factors["model"] for r in TEXT_RUNS if r.is_simulated})
+TEXT_RUNS = text_runs(RUNS)
+TEXT_BACKENDS = text_backends(RUNS)
+TABLE_MODELS = sorted({r.factors["model"] for r in RUNS if r.is_simulated})
 SETUP_TABLES = {
     "table1": "Table 1: boards",
     "table2": "Table 2: networks and data sets",

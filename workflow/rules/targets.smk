@@ -40,12 +40,7 @@ rule paper_tables:
 rule figures:
     """All figures of the selected studies."""
     input:
-        [
-            f"results/figures/{backend}/{panel}.svg"
-            for backend in BACKENDS
-            for figure in SETTINGS.figures(backend, idle=backend in IDLE_BACKENDS)
-            for panel in SETTINGS.panels(figure)
-        ],
+        [f"results/figures/{backend}/{panel}.svg" for backend, _, panel in PANELS],
 
 
 rule models:
@@ -62,8 +57,9 @@ rule claims:
 
 
 rule pages:
-    """All pages, the summary first."""
+    """All pages, the landing page first."""
     input:
+        "results/index.html",
         "results/summary.txt",
         "results/summary.html",
         "results/claims.html",
@@ -75,6 +71,6 @@ rule validation:
     input:
         (
             ["results/twin/validation.csv", "results/figures/twin/validation.svg"]
-            if SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
+            if IS_VALIDATED
             else []
         ),

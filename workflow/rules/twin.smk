@@ -105,6 +105,7 @@ rule validate_twin:
         text="results/twin/validation.txt",
         png="results/figures/twin/validation.png",
         csv="results/figures/twin/validation.csv",
+        caption="results/figures/twin/validation.txt",
         figure=shown(
             "results/figures/twin/validation.svg",
             "Simulated boards",

@@ -17,6 +17,7 @@ def main(snakemake):
             table=snakemake.output.table,
             groupings=snakemake.output.groupings,
             priors="config/twin/priors.csv",
+            published="config/published",
             style_file=snakemake.input.style,
             palette=snakemake.params.palette,
             stem=snakemake.output.figure.removesuffix(".svg"),

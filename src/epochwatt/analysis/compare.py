@@ -13,7 +13,6 @@ With a margin m, a part is `equivalent` where the whole interval lies between 1 
 1 + m, `different` where the whole interval lies outside, and else there are `not enough epochs`.
 """
 
-import csv
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -317,8 +316,5 @@ def _alone(rows: Sequence[Ratio]) -> list[str]:
 
 def write_csv(rows: Iterable[Ratio], path: Path) -> None:
     """Write the ratios, a row each; the columns are the attributes of `Ratio`."""
-    with path.open("w", newline="", encoding="utf-8") as handle:
-        names = [column.name for column in columns_of(Ratio)]
-        writer = csv.DictWriter(handle, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
+    columns = [column.name for column in columns_of(Ratio)]
+    pd.DataFrame(map(asdict, rows), columns=columns, dtype=object).to_csv(path, index=False)

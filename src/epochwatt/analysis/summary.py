@@ -37,7 +37,7 @@ MEANS = ("e2e_s", *(f"{part}_s" for part in PARTS), "energy_wh", "power_mean_w")
 
 
 class WorkloadSummary(NamedTuple):
-    """Where time and energy of one model on one kind of board go.
+    """Times, energies and shares of one model on one kind of board.
 
     Attributes
     ----------
@@ -95,12 +95,7 @@ def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
 
 
 def workloads(means: pd.DataFrame) -> list[WorkloadSummary]:
-    """Return where time and energy go, for each workload.
-
-    Parameters
-    ----------
-    means : as `run_means` gives them
-    """
+    """Return where time and energy go, for each workload."""
     summaries = []
     for group, group_means in _groups(means, WORKLOAD):
         shares = {
@@ -119,10 +114,6 @@ def best_settings(means: pd.DataFrame) -> list[Choice]:
     """Return the settings that none beats, for each workload and unit with two runs to compare.
 
     Time against energy (`pareto_front`) of the runs with energy; where there is none, time alone.
-
-    Parameters
-    ----------
-    means : as `run_means` gives them
     """
     choices = []
     for group, group_means in _groups(means, (*WORKLOAD, "instance")):

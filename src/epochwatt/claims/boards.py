@@ -20,7 +20,7 @@ from epochwatt.claims.functions import Front, collected
 from epochwatt.claims.number_sources import ENERGIES, METRICS, EpochTable, Row, statistic
 from epochwatt.claims.tolerances import KEYWORDS, Terms
 from epochwatt.claims.verdict import Judgement, NotEvaluable, all_of
-from epochwatt.study.power_mode import MODE_NUMBERS
+from epochwatt.study.runs import MODE_NUMBERS
 
 BOARD = ("setup", "device", "instance")
 # factors that follow from another, and so vary with it

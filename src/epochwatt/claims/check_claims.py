@@ -22,8 +22,8 @@ from epochwatt.claims.tolerances import load_terms
 from epochwatt.records import files
 from epochwatt.study.runs import TWIN
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
+from epochwatt.twin.validation.cross_validation_fits import CLAIMS, FOLD, load_refits
 from epochwatt.twin.validation.paper_setups import load_setups
-from epochwatt.twin.validation.refits import CLAIMS, FOLD, load_refits
 
 TWIN_CONFIG = "config/twin"
 
@@ -113,13 +113,6 @@ def finding(verdict: Verdict, backend: str) -> ClaimRow:
         comparison=verdict.sides,
         missing="; ".join(verdict.missing),
         margin_pct="" if margin is None else f"{margin:.3g}",
-        status_held_out="",
-        rests_on="",
-        fragile="",
-        draws_holding_pct="",
-        draws_turning_pct="",
-        mechanisms="",
-        why="",
         threshold_source=claim.threshold_source,
         n_cases=str(verdict.n_cases),
         runs=" ".join(verdict.inputs),

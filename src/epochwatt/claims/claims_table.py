@@ -41,16 +41,16 @@ class ClaimRow(NamedTuple):
     comparison: str
     missing: str
     margin_pct: str
-    status_held_out: str
-    rests_on: str
-    fragile: str
-    draws_holding_pct: str
-    draws_turning_pct: str
-    mechanisms: str
-    why: str
-    threshold_source: str
-    n_cases: str
-    runs: str
+    status_held_out: str = ""
+    rests_on: str = ""
+    fragile: str = ""
+    draws_holding_pct: str = ""
+    draws_turning_pct: str = ""
+    mechanisms: str = ""
+    why: str = ""
+    threshold_source: str = ""
+    n_cases: str = ""
+    runs: str = ""
 
 
 def write_claims_table(path: str, findings: Iterable[ClaimRow]) -> None:

@@ -42,7 +42,7 @@ class Claim(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a table says about a claim."""
+    """The outcome of judging a claim on a table."""
 
     claim: Claim
     board: str  # of the general form: setup, device, instance; "" for the papers' own form

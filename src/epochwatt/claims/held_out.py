@@ -4,7 +4,7 @@ In closed form (`twin/calibration/closed_form_rows.py`), in which a whole grid t
 with other parameters:
 
 * those of the fit that saw neither the take-away nor what gives it away
-  (`twin/validation/refits.py`); of a take-away that prints no number, those of the fit that saw no
+  (`cross_validation_fits.py`); of a take-away that prints no number, those of the fit that saw no
   number of the runs its claims read;
 * draws around the fitted ones, as they spread over the folds: a claim that turns is fragile;
 * draws of the assumed ones, each within a factor either way: a claim that turns rests on them.
@@ -30,7 +30,7 @@ from epochwatt.claims.tolerances import Terms
 from epochwatt.twin.calibration.closed_form_rows import epoch_rows, idle_rows, runs_of
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.validation.refits import Refits, held_out, parameter_draws
+from epochwatt.twin.validation.cross_validation_fits import Refits, held_out, parameter_draws
 
 UNTOUCHED = "not held out: no fitted number is of what its take-away says or its claims read"
 HIPCW = "H-"  # begins the folds of the paper of which no shared parameter has seen a number
@@ -61,7 +61,7 @@ class Simulation(NamedTuple):
 
 
 class Rejudgement(NamedTuple):
-    """What the second judgement of a claim says.
+    """The second judgement of a claim.
 
     Attributes
     ----------

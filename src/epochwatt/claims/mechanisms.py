@@ -16,7 +16,7 @@ RESTS_ON = ("mechanism", "fitted", "assumed")  # each weaker evidence than the o
 
 
 class Mechanisms(NamedTuple):
-    """What a take-away rests on where the boards are simulated.
+    """The mechanisms and assumptions on which a take-away rests where the boards are simulated.
 
     Attributes
     ----------
@@ -41,10 +41,6 @@ class Mechanisms(NamedTuple):
 
 def load_mechanisms(folder: Path, claims: Sequence[Claim]) -> dict[str, Mechanisms]:
     """Return what each claim rests on, by its id.
-
-    Parameters
-    ----------
-    folder : config/twin
 
     Raises
     ------

@@ -71,7 +71,7 @@ def questions_of(claims: Iterable[Claim], terms: Terms) -> QuestionLog:
 
 
 class ClaimInputs(NamedTuple):
-    """What the claims need of a run table.
+    """The runs, records and networks of a run table that the claims need.
 
     Attributes
     ----------
@@ -91,11 +91,7 @@ class ClaimInputs(NamedTuple):
 
 
 def needed(table: RunTable, root: Path = Path()) -> ClaimInputs:
-    """Return what the claims need of the selected studies.
-
-    Parameters
-    ----------
-    root : the checkout
+    """Return what the claims need of the selected studies of a checkout.
 
     Raises
     ------

@@ -7,6 +7,11 @@ import click
 from epochwatt.cli.command import NOT_NEGATIVE, PATH, Command, names_in
 from epochwatt.errors import EpochwattError
 
+PAGES = (  # the last is the first to open
+    ("report", "results/report.html", "Snakemake's own, with the graph of the rules"),
+    ("page", "results/index.html", "open this one: it shows all of it in any browser, offline"),
+)
+
 
 @click.command(
     cls=Command,
@@ -14,7 +19,7 @@ from epochwatt.errors import EpochwattError
     examples=[("epochwatt summary", "the text that `make run` ends with")],
 )
 def summary() -> None:
-    """Print what was trained, where the time went, and where figures and tables are."""
+    """Print what was trained, where the time went, and where page, figures and tables are."""
     path = Path("results/summary.txt")
     if not path.exists():
         raise EpochwattError(
@@ -23,8 +28,9 @@ def summary() -> None:
         )
     click.echo(path.read_text("utf-8"))
     click.echo("figures  results/figures/     tables  results/tables/")
-    if Path("results/report.html").exists():
-        click.echo("report   results/report.html  (opens in any browser, offline)")
+    for name, page, says in PAGES:
+        if Path(page).exists():
+            click.echo(f"{name:<8} {page:<20} {says}")
 
 
 @click.command(

@@ -65,23 +65,35 @@ def obtain(wanted: list[Wanted], folder: Path, title: str) -> list[Path]:
                 raise missing(wanted, folder, title, str(error)) from error
         elif file.md5 and (md5 := md5_of(path)) != file.md5:
             raise DataError(
-                f"{path} has MD5 {md5}, that of {title} has {file.md5}: it is cut short or "
-                "another file. Remove it and start again"
+                f"cut short, or not a file of {title}",
+                where=str(path),
+                found=f"MD5 {md5}",
+                allowed=f"MD5 {file.md5}",
+                do="remove it and start again",
             )
     return [folder / file.name for file in wanted]
 
 
 def missing(wanted: list[Wanted], folder: Path, title: str, reason: str) -> DataError:
     """Return the error that says which files to put where."""
-    lines = [f"{title}: not all its files are here, and they cannot be downloaded ({reason})."]
-    lines.append(f"  Put these into {folder.resolve()} by hand and start again:")
+    lacking = []
     for file in wanted:
         if not (folder / file.name).exists():
             checksum = f"MD5 {file.md5}" if file.md5 else "no checksum is published"
             size = f", {file.size}" if file.size else ""
-            lines.append(f"    {file.name}  ({checksum}{size})  from {' or '.join(file.urls)}")
-    lines.append("  Or train on another source of this data set, such as dataset_source: synthetic")
-    return DataError("\n".join(lines))
+            lacking.append(f"{file.name}  ({checksum}{size})  from {' or '.join(file.urls)}")
+    return DataError(
+        "not all its files are here, and they cannot be downloaded",
+        where=title,
+        found=reason,
+        do="\n    ".join(
+            [
+                f"put these into {folder.resolve()} by hand and start again, or train on another "
+                "source of this data set, such as dataset_source: synthetic",
+                *lacking,
+            ]
+        ),
+    )
 
 
 def download(file: Wanted, path: Path) -> None:
@@ -147,8 +159,11 @@ def _check_space(part: Path, n_bytes: int) -> None:
     free = shutil.disk_usage(part.parent).free
     if n_bytes > free:
         raise DataError(
-            f"{part.parent.resolve()} has room for {free / 1e9:.1f} GB, the download of "
-            f"{part.stem} needs {n_bytes / 1e9:.1f} GB. Make room and start again"
+            f"no room to download {part.stem}",
+            where=str(part.parent.resolve()),
+            found=f"{free / 1e9:.1f} GB",
+            allowed=f"{n_bytes / 1e9:.1f} GB or more",
+            do="make room and start again",
         )
 
 

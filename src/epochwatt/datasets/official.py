@@ -96,8 +96,10 @@ def make_cifar10(folder: Path, n_samples: int, seed: int) -> list[str]:
     for name, md5 in CIFAR10_MD5.items():
         if (actual := md5_of(folder / name)) != md5:
             raise DataError(
-                f"{name} of CIFAR-10 has MD5 {actual}, it should be {md5}. Remove {unpacked} and "
-                "start again"
+                f"{name} is not that of CIFAR-10",
+                found=f"MD5 {actual}",
+                allowed=f"MD5 {md5}",
+                do=f"remove {unpacked} and start again",
             )
     return list(CIFAR10_MD5)
 
@@ -119,8 +121,10 @@ def make_gld23k(folder: Path, n_samples: int, seed: int) -> list[str]:
     n_classes = len({row.label for row in rows})
     if (len(rows), n_classes) != (n_samples, landmarks.CLASSES):
         raise DataError(
-            f"{map_path} lists {len(rows)} pictures of {n_classes} classes; GLD-23k has "
-            f"{n_samples} of {landmarks.CLASSES}"
+            "not the map of GLD-23k",
+            where=str(map_path),
+            found=f"{len(rows)} pictures of {n_classes} classes",
+            allowed=f"{n_samples} of {landmarks.CLASSES}",
         )
     (folder / "train").mkdir()
     pictures = {f"{row.image_id}.jpg": landmarks.image_name(row.image_id) for row in rows}
@@ -143,7 +147,8 @@ def _unpack_pictures(archive: Path, folder: Path, pictures: dict[str, str]) -> N
                 if n_done % 1000 == 0:
                     log.info("%d of %d pictures", n_done, len(pictures))
     except (zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{archive} is damaged ({error}). Remove it and start again") from error
+        problem = f"it is damaged ({error})"
+        raise DataError(problem, where=str(archive), do="remove it and start again") from error
     log.info("%s is not needed any more and may be removed", archive)
 
 
@@ -165,6 +170,7 @@ def _check_all(names: Collection[str], there: Collection[str], where: Path) -> N
     lacking = [name for name in names if name not in there]
     if lacking:
         raise DataError(
-            f"{where} lacks {len(lacking)} of the {len(names)} files that are needed, the first is "
-            f"{lacking[0]}. Put them there, or remove {where}, and start again"
+            f"{len(lacking)} of {len(names)} files are missing, the first is {lacking[0]}",
+            where=str(where),
+            do=f"put them there, or remove {where}, and start again",
         )

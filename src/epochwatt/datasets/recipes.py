@@ -56,8 +56,9 @@ def maker_of(dataset: str, source: str) -> Maker:
         maker = resolve(source, "the data set's source")
         if isinstance(maker, Maker):
             return maker
-        page = "docs/tutorials/own-network.md"
-        raise ConfigError(f"the data set's source {source!r} is no Maker ({page})")
+        raise ConfigError(
+            f"the data set's source {source!r} is no Maker", do="see docs/tutorials/own-network.md"
+        )
     try:
         return MAKERS[dataset, source]
     except KeyError:
@@ -78,7 +79,7 @@ def recipe(dataset: str, source: str, scale: float) -> dict[str, Any]:
         return {**named, "seed": SEED, "version": maker.version}
     if scale != 1:
         raise ConfigError(
-            f"the original {dataset} has one size: dataset_scale is {scale:g}, allowed is 1"
+            f"dataset_scale is {scale:g}: the original {dataset} has one size", allowed="1"
         )
     return {**named, "checksums": maker.checksums}
 

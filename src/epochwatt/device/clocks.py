@@ -74,8 +74,8 @@ def need_same(mode: Dict[str, Any], actual: Dict[str, Any]) -> None:
                 "power mode {}: {} differs from this board's nvpmodel.conf".format(
                     mode["nvpmodel"], key
                 ),
-                found="{:g}".format(number),
-                allowed="{:g}".format(limit),
+                found=f"{number:g}",
+                allowed=f"{limit:g}",
                 do="correct it in config/devices/, or leave all numbers out",
             )
 
@@ -139,7 +139,7 @@ def compare(
         tolerance = 0 if key == "cores" else MET * wanted[key]
         furthest = max((value for value in values if value is not None), key=_away(wanted[key]))
         if abs(furthest - wanted[key]) > tolerance:
-            complaints.append("{} is {:g}, wanted {:g}".format(key, furthest, wanted[key]))
+            complaints.append(f"{key} is {furthest:g}, wanted {wanted[key]:g}")
     return complaints, unread
 
 

@@ -27,16 +27,16 @@ def resolve(what: str, nominal_mhz: float, steps_mhz: Sequence[float]) -> float:
     """
     if not steps_mhz:
         raise ConfigError(
-            "{}: the steps of this board's clock are not known".format(what),
-            found="{:g} MHz".format(nominal_mhz),
-            do="leave {} out of the power mode".format(what),
+            f"{what}: the steps of this board's clock are not known",
+            found=f"{nominal_mhz:g} MHz",
+            do=f"leave {what} out of the power mode",
         )
     nearest = sorted(steps_mhz, key=lambda step: abs(step - nominal_mhz))[:2]
     if abs(nearest[0] - nominal_mhz) <= WITHIN * nearest[0]:
         return nearest[0]
     raise ConfigError(
-        "{}: {:g} MHz is not a step of this board's clock".format(what, nominal_mhz),
+        f"{what}: {nominal_mhz:g} MHz is not a step of this board's clock",
         allowed="within {:.0f} % of a step; the nearest are {} MHz".format(
-            100 * WITHIN, " and ".join("{:g}".format(step) for step in sorted(nearest))
+            100 * WITHIN, " and ".join(f"{step:g}" for step in sorted(nearest))
         ),
     )

@@ -25,7 +25,7 @@ def helper_file(interpreter: str = "/usr/bin/python3") -> bytes:
     interpreter : the board's own Python; it imports nothing but its standard library
     """
     content = io.BytesIO()
-    content.write("#!{} -IS\n".format(interpreter).encode())
+    content.write(f"#!{interpreter} -IS\n".encode())
     with zipfile.ZipFile(content, "a") as archive:
         _add(archive, "__main__.py", _MAIN)
         _add(archive, "epochwatt/__init__.py", "")

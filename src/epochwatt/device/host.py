@@ -63,7 +63,7 @@ def _cpu_model() -> str:
 def meminfo_kib(root: str, name: str) -> Optional[int]:
     """Return a number of /proc/meminfo below `root`; None where it is missing."""
     match = re.search(
-        "^{}:[ \t]*([0-9]{{1,15}}) kB$".format(name),
+        f"^{name}:[ \t]*([0-9]{{1,15}}) kB$",
         _read(os.path.join(root, "proc/meminfo")),
         re.MULTILINE,
     )

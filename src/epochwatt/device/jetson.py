@@ -48,12 +48,12 @@ class JetsonBoard(Machine):
     def _fake_because(self) -> str:
         """Return why this board is a fake one; empty: it is real."""
         if os.path.realpath(self.root) != "/":
-            return "its files lie in {}".format(self.root)
+            return f"its files lie in {self.root}"
         for tool in (os.path.join(self.root, name) for name in TOOLS):
             try:
                 with open(tool, "rb") as handle:
                     if STAND_IN in handle.read(512):
-                        return "{} is a stand-in".format(tool)
+                        return f"{tool} is a stand-in"
             except OSError:
                 pass
         return ""
@@ -92,7 +92,7 @@ class JetsonBoard(Machine):
                 "no Jetson board is described in {}; nothing was measured".format(
                     os.path.join(self.root, "proc/device-tree")
                 ),
-                do="run it on a board of kind {}, which the row is of".format(wanted),
+                do=f"run it on a board of kind {wanted}, which the row is of",
             )
         if self.backend != self.settings["backend"]:
             raise BoardError(
@@ -103,8 +103,8 @@ class JetsonBoard(Machine):
             )
         if self.identity.kind != wanted:
             raise BoardError(
-                "the row is of a board of kind {}; nothing was measured".format(wanted),
-                found="{} ({})".format(self.identity.kind, self.identity.model),
+                f"the row is of a board of kind {wanted}; nothing was measured",
+                found=f"{self.identity.kind} ({self.identity.model})",
                 do="measure it on such a board, or correct `board` in config/devices/",
             )
         super().check()
@@ -163,7 +163,7 @@ class JetsonBoard(Machine):
                 raise ConfigError(
                     "cores: the board does not have that many",
                     found=str(mode["cores"]),
-                    allowed="1 to {}".format(n_cpus),
+                    allowed=f"1 to {n_cpus}",
                 )
             resolved["cores"] = mode["cores"]
         return resolved
@@ -174,7 +174,7 @@ class JetsonBoard(Machine):
         try:
             conf = board_files.board_conf(self.root)
         except ValueError as error:
-            raise BoardError("{}: {}".format(path, error)) from error
+            raise BoardError(f"{path}: {error}") from error
         for mode in conf.modes:
             if mode.name == name:
                 limits = clocks.limits(mode, self.steps_mhz())
@@ -184,7 +184,7 @@ class JetsonBoard(Machine):
                     limits["gpu_share"] = share
                 return dict(limits, nvpmodel=name, nvpmodel_id=mode.id)
         raise ConfigError(
-            "nvpmodel: this board has no power mode {}".format(name),
+            f"nvpmodel: this board has no power mode {name}",
             where=path,
             allowed=[mode.name for mode in conf.modes],
         )
@@ -193,9 +193,9 @@ class JetsonBoard(Machine):
         mode = self.ask_helper("status")["nvpmodel"]
         if mode["id"] != wanted:
             raise BoardError(
-                "nvpmodel did not switch to mode {}".format(wanted),
+                f"nvpmodel did not switch to mode {wanted}",
                 found="mode {} ({})".format(mode["id"], mode["name"]),
-                do="try it by hand: sudo nvpmodel -m {}".format(wanted),
+                do=f"try it by hand: sudo nvpmodel -m {wanted}",
             )
 
     def _fan_to_maximum(self) -> str:
@@ -270,7 +270,7 @@ class JetsonBoard(Machine):
             command = ["sudo", "-n"] + command
         if not os.path.exists(helper):
             raise BoardError(
-                "{} is missing, and {} needs it".format(helper, verb),
+                f"{helper} is missing, and {verb} needs it",
                 do="install it once: make setup-jetson (see docs/explanation/root-helper.md)",
             )
         done = _run(command)
@@ -280,7 +280,7 @@ class JetsonBoard(Machine):
         reason = answer.get("error") or done.stderr.strip() or "no reason given"
         if done.returncode == REBOOT:
             raise RebootNeeded(
-                "the board has to be restarted first: {}".format(reason),
+                f"the board has to be restarted first: {reason}",
                 do="then start the same command again; it resumes where it stopped",
             )
         how = "was refused" if done.returncode == REFUSED else "failed"

@@ -26,7 +26,7 @@ def machine_lock() -> "MachineLock":
 
 def _unusable(verb: str, path: str, error: OSError) -> RecordWriteError:
     return RecordWriteError(
-        "cannot {} {}: {}".format(verb, path, error.strerror), do="make it writable for this user"
+        f"cannot {verb} {path}: {error.strerror}", do="make it writable for this user"
     )
 
 
@@ -78,7 +78,7 @@ class HolderLock:
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise
             if on_wait is None:
-                raise LockedError("{} is held by {}".format(self.path, self.describe())) from None
+                raise LockedError(f"{self.path} is held by {self.describe()}") from None
             on_wait(self.describe())
             fcntl.flock(fd, fcntl.LOCK_EX)
 
@@ -111,7 +111,7 @@ class HolderLock:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             os.close(fd)
-            raise RecordWriteError("{} is a link or a device".format(self.path), do="remove it")
+            raise RecordWriteError(f"{self.path} is a link or a device", do="remove it")
         return fd
 
     def _write_holder(self, fd: int, note: Dict[str, Any]) -> None:
@@ -125,7 +125,7 @@ class HolderLock:
     def describe(self) -> str:
         """Return a description of the holder."""
         try:
-            return ", ".join("{} {}".format(k, v) for k, v in sorted(self._read_holder().items()))
+            return ", ".join(f"{k} {v}" for k, v in sorted(self._read_holder().items()))
         except (OSError, ValueError, AttributeError, RecursionError):
             return "a process that left no description"
 

@@ -13,7 +13,7 @@ AS_IT_IS = "as it is"
 
 
 class Machine:
-    """A machine to measure on: describe, check, set, watch.
+    """A machine to measure on: describe, check, set, watch. One that is no board is never set.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class Machine:
         unit, names = self.settings["unit"], self.unit_names()
         if unit and unit not in names:
             raise BoardError(
-                "the row is bound to unit {} (`units` in config/devices/); nothing was "
-                "measured".format(unit),
+                f"the row is bound to unit {unit} (`units` in config/devices/); nothing was "
+                "measured",
                 found=" or ".join(names),
                 do="measure it there, or bind it to this machine",
             )
@@ -135,14 +135,10 @@ class Machine:
         return page_cache.drop(paths)
 
 
-class HostMachine(Machine):
-    """Any machine that is not a board: it is described and watched, never set."""
-
-
 def open_machine(settings: Dict[str, Any]) -> Machine:
     """Return the machine of a device's settings (see `Machine`)."""
     if settings["backend"] == "host":
-        return HostMachine(settings)
+        return Machine(settings)
     from epochwatt.device.jetson import JetsonBoard  # it imports this module
 
     return JetsonBoard(settings)

@@ -24,7 +24,7 @@ _FOREIGN = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
 
 
 def _own_name() -> str:
-    return "epochwatt-{}".format(os.geteuid())
+    return f"epochwatt-{os.geteuid()}"
 
 
 def write_note(name: str, content: Dict[str, Any]) -> None:
@@ -83,7 +83,7 @@ def _check(fd: int, path: str, is_kind: Any) -> None:
 
 def _not_ours(path: str) -> RecordWriteError:
     return RecordWriteError(
-        "{} is not this user's alone; another user may have placed it".format(path),
+        f"{path} is not this user's alone; another user may have placed it",
         do="look at it and remove it, or set TMPDIR to another folder",
     )
 
@@ -92,7 +92,7 @@ def _refused(path: str, error: OSError) -> RecordWriteError:
     if error.errno in _FOREIGN:
         return _not_ours(path)
     return RecordWriteError(
-        "cannot write {}: {}".format(path, error.strerror), do="make it writable for this user"
+        f"cannot write {path}: {error.strerror}", do="make it writable for this user"
     )
 
 

@@ -28,7 +28,7 @@ def _params(kind: Kind, release: Release) -> Dict[str, Param]:
     def file(name: str, path: str) -> Param:
         return Param("FILE", {name: path})
 
-    cores = {"CORE_{}".format(n): _CPU.format(n) + "online" for n in range(kind.cores)}
+    cores = {f"CORE_{n}": _CPU.format(n) + "online" for n in range(kind.cores)}
     params = {"CPU_ONLINE": Param("FILE", cores)}
     if any(mode.tpc_mask is not None for mode in release.modes):
         params["TPC_POWER_GATING"] = file("TPC_PG_MASK", _GPU + "tpc_pg_mask")
@@ -37,7 +37,7 @@ def _params(kind: Kind, release: Release) -> Dict[str, Param]:
     for n, cluster in enumerate(kind.clusters):
         folder = _CPU.format(cluster[0]) + "cpufreq/scaling_"
         params[kind.cpu_param.format(n)] = _clock(folder)
-    params["GPU"] = _clock("/{}/".format(gpu_folder(release)))
+    params["GPU"] = _clock(f"/{gpu_folder(release)}/")
     if kind.emc_cap is not None:
         params["EMC"] = Param("CLOCK", {"MAX_FREQ": "/" + kind.emc_cap})
     for name, path in kind.dla.items():
@@ -52,7 +52,7 @@ def _clock(folder: str) -> Param:
 
 def _settings(kind: Kind, mode: StockMode) -> List[Tuple[str, str, str]]:
     """Return the lines of a mode; a cluster that is off has no clocks."""
-    rows = [("CPU_ONLINE", "CORE_{}".format(n), int(n < mode.cores)) for n in range(kind.cores)]  # type: List[Tuple[str, str, object]]
+    rows = [("CPU_ONLINE", f"CORE_{n}", int(n < mode.cores)) for n in range(kind.cores)]  # type: List[Tuple[str, str, object]]
     if mode.tpc_mask is not None:
         rows.append(("TPC_POWER_GATING", "TPC_PG_MASK", mode.tpc_mask))
     rows.append(("GPU_POWER_CONTROL_ENABLE", "GPU_PWR_CNTL_EN", "on"))

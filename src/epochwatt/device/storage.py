@@ -93,16 +93,16 @@ def check_medium(path: str, mount: str, block_device: str, root: str = "/") -> N
     actual = "{} ({}, mounted at {})".format(name, medium.transport, medium.mount or "?")
     if mount and os.path.realpath(mount) != medium.mount:
         raise BoardError(
-            "{} is on another medium than its row; nothing was measured".format(path),
+            f"{path} is on another medium than its row; nothing was measured",
             found=actual,
-            allowed="`mount` in config/devices/: {}".format(mount),
+            allowed=f"`mount` in config/devices/: {mount}",
             do="mount the medium there, or correct the configuration",
         )
     if block_device and not medium.device.startswith(block_device):
         raise BoardError(
-            "{} is on another medium than its row; nothing was measured".format(path),
+            f"{path} is on another medium than its row; nothing was measured",
             found=actual,
-            allowed="`block_device` in config/devices/: {}".format(block_device),
+            allowed=f"`block_device` in config/devices/: {block_device}",
             do="move the data set, or correct the configuration",
         )
 

@@ -47,7 +47,7 @@ Z = 2.15
 
 @dataclass(frozen=True)
 class Readings:
-    """What was read about a window.
+    """Readings around a window, and how they were taken.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Readings:
 
     @property
     def inside_w(self) -> Array:
-        """What was read inside the window, W."""
+        """Readings inside the window, W."""
         return self.power_w[(self.t_s >= self.start_s) & (self.t_s <= self.end_s)]
 
     @property

@@ -36,14 +36,6 @@ _PLACES = (  # beginning of a thermal zone's name -> where it is; the part is of
 
 
 @dataclass(frozen=True)
-class Zone:
-    """A thermal zone: its type, and where it is, or "off" when its part has no power."""
-
-    type: str
-    place: str
-
-
-@dataclass(frozen=True)
 class Channel:
     """A channel of a sensor: its share of what each part of the board draws."""
 
@@ -106,9 +98,9 @@ class FakeKind:
         return _WATTS.get(self.board.name, _DEFAULT_W)
 
     @property
-    def zones(self) -> tuple[Zone, ...]:
-        """Return the thermal zones."""
-        return tuple(Zone(name, _place(name)) for name in self.release.zones)
+    def zones(self) -> list[dict[str, str]]:
+        """Return type and place of each thermal zone; "off": its part has no power."""
+        return [{"type": name, "place": _place(name)} for name in self.release.zones]
 
     @property
     def channels(self) -> tuple[Channel, ...]:

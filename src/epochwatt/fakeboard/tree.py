@@ -62,7 +62,7 @@ def facts(kind: FakeKind) -> dict[str, Any]:
         "dla": board.dla,
         "idle_states": board.idle_states,
         "dialect": release.tegrastats,
-        "zones": [asdict(zone) for zone in kind.zones],
+        "zones": kind.zones,
         "rails": [_rail_facts(kind, channel) for channel in kind.channels],
         "tegrastats_rails": _rails_of_tegrastats(kind),
         "total": kind.total,
@@ -270,9 +270,9 @@ def _thermal(kind: FakeKind) -> Files:
     files: Files = {}
     for number, zone in enumerate(kind.zones):
         folder = f"sys/class/thermal/thermal_zone{number}/"
-        files |= {folder + "type": zone.type, folder + "mode": "enabled"}
+        files |= {folder + "type": zone["type"], folder + "mode": "enabled"}
         files |= {folder + "trip_point_0_type": "passive", folder + "trip_point_0_temp": 95000}
-        if zone.place != "off":
+        if zone["place"] != "off":
             files[folder + "temp"] = 30000
     slowing = "{}-balanced" if kind.jetpack < 5 else "{}-throttle-alert"
     for number, name in enumerate(("pwm-fan", slowing.format("cpu"), slowing.format("gpu"))):
@@ -309,6 +309,6 @@ def _links(kind: FakeKind) -> dict[str, str]:
             names = _rail_facts(kind, channel)
             links |= {names["volt"]: IO_ERROR, names["curr"]: IO_ERROR}
     for number, zone in enumerate(kind.zones):
-        if zone.place == "off":
+        if zone["place"] == "off":
             links[f"sys/class/thermal/thermal_zone{number}/temp"] = IO_ERROR
     return links

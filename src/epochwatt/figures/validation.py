@@ -1,41 +1,69 @@
 """Published numbers and what the simulated boards, fitted without them, predict.
 
-Three panels have what is judged as a ratio, each in its own unit: times, energies and powers, and
-changes as the ratio of their two sides. The worst are named. The fourth has the median error by
-what was left out: a statement on the accuracy has to quote their range. Shares, small
+Four fields have what is judged as a ratio, each in its own unit: times, changes as the ratio of
+their two sides, powers, and energies. The worst are named below them. The fifth has the median
+error by what was left out: a statement on the accuracy has to quote their range. Shares, small
 changes and bounds are in `results/twin/validation.csv`.
 """
 
 import csv
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from epochwatt.figures.common import style
+from epochwatt.published.numbers import load_published
 
 PAPER_OF = {
     "": "SIGMETRICS 2023",
-    "hipcw_": "HiPCW 2021, one parameter",
+    "hipcw_": "HiPCW 2021",
 }  # by what a class begins with
-PANELS = {"time": "times", "energy_power": "energies and powers", "change": "changes"}
+PANELS = {"time": "times", "change": "changes", "power": "powers", "energy": "energies"}
 UNITS = {  # of a panel: unit in the table -> how many of the panel's unit, marker, words
-    "time": {"s": (1.0, "o", "s"), "ms": (1e-3, "v", "ms of a mini-batch, in s")},
-    "energy_power": {"W": (1.0, "s", "W"), "Wh": (1.0, "D", "Wh")},
+    "time": {"s": (1.0, "o", "of an epoch"), "ms": (1e-3, "v", "of a mini-batch")},
     "change": {"pct": (1.0, "^", "change"), "x": (1.0, "^", "change")},
+    "power": {"W": (1.0, "s", "power")},
+    "energy": {"Wh": (1.0, "D", "energy")},
 }
-AXIS = {"time": "s", "energy_power": "W, or Wh", "change": "ratio of two sides"}
-PANEL = {"title": "Simulated boards against published numbers", "width_in": 7.2, "height_in": 7.0}
+AXIS = {"time": "s", "power": "W", "energy": "Wh", "change": "ratio of two sides"}
+OF_UNIT = {"W": "power", "Wh": "energy"}  # panel of what is not told by its class
+PANEL = {"title": "Simulated boards against published numbers", "width_in": 7.2, "height_in": 9.4}
+CAPTION = """Published numbers and what the simulated boards, fitted without them, predict.
+
+A point is a published number that is judged as a ratio, and its prediction by a fit that has not
+seen it; dashed and dotted lines are the median error of each paper, the grey band is the goal of
+10 %. The worst points are named below each field. The last field has the median error by what was
+left out of the fit; bars are 90 % of a bootstrap over what was left out. Simulated, not measured.
+"""
+METRICS = {  # words of a quantity, with the worst points
+    "stall_s": "stall",
+    "compute_s": "compute",
+    "e2e_s": "E2E",
+    "power_w": "power",
+    "energy_wh": "energy",
+    "idle_power_w": "idle power",
+    "stall_ms_per_minibatch": "stall of a mini-batch",
+    "compute_ms_per_minibatch": "compute of a mini-batch",
+}
+NAMED = ("device", "model", "storage", "num_workers", "batch_size", "power_mode")
+USUAL = (16, "g", "15W", "MAXN")  # mini-batch size and power modes that are not named
+LABELS_WIDE = 12.0  # how far the labels of the last field reach, as a factor of its lowest value
 BAND_PCT = 10.0  # the goal
 WIDE = 100.0  # from the lowest to the highest value of an axis
-N_NAMED = 3  # worst points of a panel that are named
+BESIDE_PT = ((4, -2), (-9, -2), (4, 4))  # where the numbers of the worst points stand
+N_NAMED = len(BESIDE_PT)  # worst points of a panel that are named
 COLOURS = {"time": "compute", "energy_power": "epoch_0", "change": "stall"}  # of the palette
-LEFT_OUT = ("time", "energy_power")  # classes of the fourth panel
-PRIORS = "priors"  # begins the rows of the fourth panel that are no grouping
+COLOURS |= {"power": "epoch_0", "energy": "epoch_0"}
+MARKERS = {"time": "o", "energy_power": "s"}
+LEFT_OUT = {"time": "times", "energy_power": "energies and powers"}  # classes of the last field
+PRIORS = ("fitted, priors", "not fitted, priors")  # begin the rows there that are no grouping
 CHOSEN = "as chosen"  # priors of the fits: all other panels have what these give
 
 
@@ -63,7 +91,7 @@ class Point(NamedTuple):
     @property
     def panel(self) -> str:
         """The panel that it is drawn in."""
-        return self.class_.removeprefix("hipcw_")
+        return OF_UNIT.get(self.unit, self.class_.removeprefix("hipcw_"))
 
 
 class Median(NamedTuple):
@@ -106,7 +134,45 @@ def _value(row: Mapping[str, str], column: str) -> float:
     value, unit = float(row[column]), row["unit"]
     if unit == "pct":
         return 1.0 + value / 100.0
-    return value * UNITS[row["class"].removeprefix("hipcw_")][unit][0]
+    return value * UNITS[OF_UNIT.get(unit, row["class"].removeprefix("hipcw_"))][unit][0]
+
+
+def read_names(published: str) -> dict[str, str]:
+    """Return in words what each published number is of, by its id.
+
+    Parameters
+    ----------
+    published : folder config/published
+    """
+    facts = load_published(Path(published))
+    names = {
+        id_: f"{_settings(fact.config)}: {METRICS.get(fact.metric, fact.metric)}"
+        for id_, fact in facts.measurements.items()
+    }
+    for id_, fact in facts.relations.items():
+        a, b = fact.config_a, fact.config_b
+        change = " against ".join(
+            _settings({key: side[key] for key in NAMED if side.get(key) != other.get(key)})
+            for side, other in ((a, b), (b, a))
+            if side
+        )
+        same = _settings({key: a[key] for key in NAMED if key in a and a[key] == b.get(key)})
+        metric = METRICS.get(fact.metric, fact.metric)
+        names[id_] = f"{', '.join(filter(None, (same, change)))}: {metric}"
+    return names
+
+
+def _settings(config: Mapping[str, Any]) -> str:
+    """Return in a few words the settings that a number is of."""
+    words = {"num_workers": counted_workers, "power_mode": "mode {}".format}
+    words |= {"batch_size": "batch {}".format}
+    shown = [name for name in NAMED if config.get(name) not in (None, "", *USUAL)]
+    return " ".join(words.get(name, str)(config[name]) for name in shown)
+
+
+def counted_workers(n: int) -> str:
+    """Return a number of workers in few letters."""
+    return f"w={n}"
 
 
 def read_medians(groupings: str, priors: str) -> list[Median]:
@@ -124,14 +190,25 @@ def read_medians(groupings: str, priors: str) -> list[Median]:
         rows = list(csv.DictReader(handle))
     for row in rows:
         if (row["priors"], row["fitted"]) != (CHOSEN, "yes"):
-            label = f"{PRIORS} {row['priors']}" + (", no fit" if row["fitted"] == "no" else "")
+            label = f"{PRIORS[row['fitted'] == 'no']} {row['priors']}"
             error_pct = float(row["median_error_pct"])
             medians.append(Median(label, row["class"], int(row["n"]), error_pct, None, None))
     return medians
 
 
-def draw(points: Sequence[Point], panel: str, axes: Axes, palette: Mapping[str, str]) -> None:
-    """Draw prediction over published value, both logarithmic, the goal's band and the median."""
+def draw(
+    points: Sequence[Point],
+    panel: str,
+    axes: Axes,
+    palette: Mapping[str, str],
+    names: Mapping[str, str],
+) -> None:
+    """Draw prediction over published value, both logarithmic, the goal's band and the median.
+
+    Parameters
+    ----------
+    names : id -> what a number is of, in words
+    """
     colour = style.colours(palette, [*COLOURS.values(), "missing"])
     edge = colour[COLOURS[panel]]
     values = [value for point in points for value in (point.published, point.held_out)]
@@ -149,29 +226,38 @@ def draw(points: Sequence[Point], panel: str, axes: Axes, palette: Mapping[str, 
                 [point.published for point in here], [point.held_out for point in here],
                 s=16, marker=marker, facecolors="none" if paper else edge, edgecolors=edge,
                 linewidths=0.8, label=f"{words}{', HiPCW' if paper else ''}" if here else None,
+                zorder=3,
             )  # fmt: skip
-    _name_worst(points, axes)
-    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, title=PANELS[panel])
-    axes.set(xlabel=f"published, {AXIS[panel]}", ylabel=f"simulated, held out, {AXIS[panel]}")
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+    axes.set_ylabel(f"simulated ({AXIS[panel]})", fontsize="small")
+    worst = _name_worst(points, axes, names)
+    axes.set_xlabel(
+        "\n".join([f"published ({AXIS[panel]})", *worst]), fontsize="x-small", loc="left"
+    )
     for axis in (axes.xaxis, axes.yaxis):
         _plain_ticks(axis, *ends)
-    axes.legend(loc="upper left", fontsize="xx-small")
+    axes.tick_params(labelsize="x-small")
+    _legend_above(axes, f"{PANELS[panel]}, left out of the fit")
 
 
-def _name_worst(points: Sequence[Point], axes: Axes) -> None:
-    """Put numbers beside the worst points, and in the empty corner what they are."""
+def _legend_above(axes: Axes, title: str) -> None:
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize="x-small", title=title,
+        title_fontsize="small", alignment="left", borderaxespad=0.2,
+    )  # fmt: skip
+
+
+def _name_worst(points: Sequence[Point], axes: Axes, names: Mapping[str, str]) -> list[str]:
+    """Put numbers beside the worst points; return lines of what they are."""
     lines = []
     for n, point in enumerate(sorted(points, key=lambda p: -p.error_pct)[:N_NAMED], 1):
         axes.annotate(
-            str(n), (point.published, point.held_out), fontsize="xx-small",
-            xytext=(4, -2), textcoords="offset points",
+            str(n), (point.published, point.held_out), fontsize="x-small",
+            xytext=BESIDE_PT[n - 1], textcoords="offset points",
         )  # fmt: skip
-        lines.append(
-            f"{n}  {point.published_id}: {point.published:.3g} simulated as {point.held_out:.3g}"
-        )
-    axes.text(
-        0.99, 0.02, "\n".join(lines), fontsize="xx-small", ha="right", transform=axes.transAxes
-    )
+        name = names.get(point.published_id, point.published_id)
+        lines.append(f"{n}  {name} {point.published:.3g}, simulated {point.held_out:.3g}")
+    return lines
 
 
 def _plain_ticks(axis: Axis, low: float, high: float) -> None:
@@ -214,22 +300,28 @@ def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, st
         grouped = [
             entry.median_error_pct for entry in of_class if not entry.left_out.startswith(PRIORS)
         ]
-        label = f"{PANELS[class_]}: {min(grouped):.0f} to {max(grouped):.0f} %, {PRIORS} apart"
-        axes.scatter(x, y, s=14, color=edge, marker="os"[LEFT_OUT.index(class_)], label=label)
+        ends = f"{min(grouped):.0f} to {max(grouped):.0f} %"
+        label = f"{LEFT_OUT[class_]}: {ends}, without the rows of other priors"
+        axes.scatter(x, y, s=14, color=edge, marker=MARKERS[class_], label=label, zorder=3)
     axes.axvline(BAND_PCT, color=colour["missing"], lw=0.8)
-    axes.set_yticks(range(len(labels)), labels, fontsize="xx-small")
-    axes.set(xscale="log", ylim=(len(labels) - 0.5, -0.5), xlabel="median error, %")
+    axes.set(xscale="log", ylim=(len(labels) - 0.5, -0.5))
+    low, high = axes.get_xlim()
+    axes.set_xlim(max(low, 1.0) / LABELS_WIDE, high)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_xlabel("median error (%); vertical line: the goal", fontsize="small")
+    axes.tick_params(labelsize="x-small")
+    axes.tick_params("y", length=0, pad=-4)  # inside: they are long
+    for text in axes.get_yticklabels():
+        text.set(ha="left", path_effects=[withStroke(linewidth=2.0, foreground="white")])
     _plain_ticks(axes.xaxis, *axes.get_xlim())
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize="xx-small",
-        title="by what was left out", alignment="left",
-    )  # fmt: skip
+    _legend_above(axes, "median error by what the fit was without, or started from")
 
 
 def plot(
     table: str,
     groupings: str,
     priors: str,
+    published: str,
     style_file: str,
     palette: Mapping[str, str],
     stem: str,
@@ -240,20 +332,30 @@ def plot(
     ----------
     table, groupings : `validation.csv` and `groupings.csv`
     priors : config/twin/priors.csv
+    published : folder config/published
     style_file : matplotlib style
     palette : thing -> colour
     stem : path of its files without ending
     """
     points, medians = read(table), read_medians(groupings, priors)
-    note = f"simulated boards; band: {BAND_PCT:g} %; {len(points)} numbers judged as a ratio"
-    note += "; bars: 90 % of a bootstrap over what was left out"
+    names = read_names(published)
+    note = f"simulated, not measured; grey band: {BAND_PCT:g} %; {len(points)} numbers judged as a"
+    note += " ratio; bars: 90 % of a bootstrap over what was left out; one"
+    note += " parameter was fitted to HiPCW 2021"
     with style.panel(style_file, PANEL, note) as (figure, axes):
         axes.remove()
-        facets = figure.subplots(2, 2).ravel()
-        for panel, facet in zip(PANELS, facets, strict=False):
-            draw([point for point in points if point.panel == panel], panel, facet, palette)
-        draw_medians(medians, facets[-1], palette)
+        grid = figure.add_gridspec(3, 2, height_ratios=(3.0, 2.0, 2.0))
+        places = (grid[0, 0], grid[0, 1], grid[1, 0], grid[1, 1])
+        for panel, place in zip(PANELS, places, strict=True):
+            here = [point for point in points if point.panel == panel]
+            facet = figure.add_subplot(place)
+            if here:
+                draw(here, panel, facet, palette, names)
+            else:
+                facet.remove()
+        draw_medians(medians, figure.add_subplot(grid[2, :]), palette)
         style.save(figure, stem, [*map(_csv_row, points), *(entry._asdict() for entry in medians)])
+    Path(f"{stem}.txt").write_text(CAPTION, encoding="utf-8")
 
 
 def _csv_row(point: Point) -> dict[str, Any]:

@@ -50,8 +50,8 @@ def setup_jetson(root: str = "/") -> list[str]:
     user = _user(root)
     if not board_kind(root):
         raise BoardError(
-            f"no Jetson board is described in {root.rstrip('/')}/proc/device-tree; nothing was "
-            "installed. The workflow needs no helper on any other machine"
+            "this is no Jetson board, and other machines need no helper: nothing was installed",
+            where=f"{root.rstrip('/')}/proc/device-tree",
         )
     helper, rules, link = _places(root, user)
     _install(rules, sudoers(user.pw_name).encode(), 0o440)
@@ -62,7 +62,7 @@ def setup_jetson(root: str = "/") -> list[str]:
         if link.is_symlink():
             link.unlink()
         elif link.exists():
-            raise BoardError(f"{link} exists and is not a link; move it away and start again")
+            raise BoardError("is no link", where=str(link), do="move it away and start again")
         link.symlink_to(target)
     return [
         f"{helper}  the root helper",
@@ -84,9 +84,9 @@ def remove_jetson(root: str = "/") -> list[str]:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise BoardError(
-                "the board still has settings of a run, and they cannot be put back: "
-                f"{(done.stdout or done.stderr).strip()}\n  set the mode by hand (sudo nvpmodel -m "
-                f"ID), remove {folder} and start again"
+                "the board still has settings of a run, and they cannot be put back",
+                found=(done.stdout or done.stderr).strip(),
+                do=f"set the mode by hand (sudo nvpmodel -m ID), remove {folder} and start again",
             )
     removed = [path for path in (rules, helper) if path.exists()]
     for path in removed:
@@ -108,7 +108,7 @@ def sudoers(user: str) -> str:
     checks them once more.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*", user):
-        raise BoardError(f"the user name {user!r} cannot stand in a sudoers file; use another user")
+        raise BoardError(f"the user name {user!r} cannot stand in a sudoers file", do="use another")
     calls = ", \\\n    ".join(f"/{INSTALLED} {call}" for call in _CALLS)
     return (
         "# Written by epochwatt's `make setup-jetson`; `make remove-jetson` takes it away.\n"
@@ -131,8 +131,9 @@ def _user(root: str) -> pwd.struct_passwd:
     name = os.environ.get("SUDO_USER", "root")
     if os.geteuid() != 0 or name == "root":
         raise BoardError(
-            "this needs root, and an ordinary user who is to measure; call `make setup-jetson` or "
-            "`make remove-jetson` as that user, and let it ask for the password"
+            "this needs root, and an ordinary user who is to measure",
+            do="call `make setup-jetson` or `make remove-jetson` as that user, and let it ask for "
+            "the password",
         )
     return pwd.getpwnam(name)
 
@@ -172,7 +173,7 @@ def _check_sudoers(path: Path) -> None:
     """Let visudo read a sudoers file: one that is wrong can lock everybody out of sudo."""
     visudo = shutil.which("visudo", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if visudo is None:
-        raise BoardError("visudo is not installed (apt install sudo); nothing was installed")
+        raise BoardError("visudo is missing: nothing was installed", do="apt install sudo")
     done = subprocess.run([visudo, "-cf", path], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BoardError(f"visudo refuses the sudoers file: {(done.stdout + done.stderr).strip()}")

@@ -3,8 +3,9 @@
 Snakemake does not see changes inside an installed package. A rule that runs a script carries
 `params: code=code_of("plot_figure.py")` (workflow/rules/common.smk): the hash covers the script and
 every module of this package, or of the user's own in src/, that it imports, directly or not.
-Comments, docstrings, layout and descriptions of columns do not count; HTML templates beside a
-module `__init__` do. Measuring rules carry no fingerprint (docs/decisions/0002).
+Comments, docstrings, layout and descriptions of columns do not count; templates, style sheets and
+scripts of pages beside a module `__init__` do. Measuring rules carry no fingerprint
+(docs/decisions/0002).
 """
 
 import ast
@@ -97,5 +98,6 @@ def _code_of(path: Path) -> str:
         elif isinstance(node, ast.Constant) and path == ROOT / PACKAGE / "fields.py":
             # a string with a space describes a column or a flag, for docs/reference/columns.md
             node.value = "" if " " in str(node.value) else node.value
-    beside = sorted(path.parent.glob("*.html")) if path.name == "__init__.py" else []
+    files = path.parent.iterdir() if path.name == "__init__.py" else ()
+    beside = sorted(file for file in files if file.suffix in (".html", ".css", ".js"))
     return ast.dump(tree) + "".join(template.read_text(encoding="utf-8") for template in beside)

@@ -26,8 +26,8 @@ def make_report() -> str:
     """Make the report unless it is up to date; return what was done, in words."""
     if not SUMMARY.exists():
         raise EpochwattError(
-            f"there is nothing to report yet: no {SUMMARY}\n"
-            "  the workflow makes it (`make run`; on a board: snakemake --profile jetson)"
+            f"there is nothing to report yet: no {SUMMARY}",
+            do="run the workflow (`make run`; on a board: snakemake --profile jetson)",
         )
     newest = max((path.stat().st_mtime for path in shown()), default=0.0)
     if REPORT.exists() and REPORT.stat().st_mtime >= newest:
@@ -36,8 +36,9 @@ def make_report() -> str:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         raise EpochwattError(
-            "the report cannot be made: it shows the studies of config/config.yaml, and not all of "
-            "theirs is there. Name under `studies:` what was run, and run the workflow again\n"
-            + result.stderr
+            "the report cannot be made: not all results of the studies of config/config.yaml are "
+            "there",
+            found=result.stderr.strip(),
+            do="name under `studies:` what was run, and run the workflow again",
         )
     return f"{REPORT} is made"

@@ -30,6 +30,7 @@ def write_claims(claims: str, path: str) -> None:
             for backend in backends
         },
         papers=_by_takeaway(findings),
+        statuses=list(dict.fromkeys(f.status for f in findings if not _is_unmeasured(f))),
         wanted=_by_board([f for f in findings if _is_unmeasured(f)]),
     )
     Path(path).write_text(page, "utf-8")

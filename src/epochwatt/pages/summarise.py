@@ -3,6 +3,7 @@
 A section for what was measured and one for what was simulated; no mean and no row is of both.
 """
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from epochwatt.analysis.collect_study import read_epochs
-from epochwatt.analysis.summary import PARTS, best_settings, bound_by, run_means, workloads
+from epochwatt.analysis.summary import DATA, PARTS, best_settings, bound_by, run_means, workloads
 from epochwatt.claims.claims_table import ClaimRow, read_claims_table
 from epochwatt.claims.summary import in_short
 from epochwatt.published.numbers import TITLES as PAPERS
@@ -36,6 +37,11 @@ LEARNING = "Learning is not judged."
 LONG_S = 36_000  # told in hours from here on
 PLACE = ("setup", "board", "data", "unit", "storage")  # told of runs that differ in it
 FEW_RUNS = 20  # up to so many have a row each; results/tables/runs.csv has them all
+# of the text for the terminal; the page has all of it
+WIDTH, MOST_LINES = 100, 22
+MOST_ROWS, MOST_NOTES = 6, 2
+SETTING_WIDTH = 32
+MORE = "more on the pages: results/index.html, results/summary.html"
 
 Row = dict[str, Any]  # texts, and shares of an epoch, which are drawn on the page alone
 
@@ -59,12 +65,16 @@ class Section(NamedTuple):
     title: str
     head: list[str]
     tables: list[Table]
+    fastest: list[Row]  # for the terminal: the fastest run of each network
 
     def lines(self) -> list[str]:
-        """Return it for the terminal."""
-        lines = list(self.head)
-        for table in self.tables:
-            lines += ["", *filter(None, [table.note]), *_aligned(table.rows)]
+        """Return it in short, for the terminal."""
+        head = [sentence for sentence in self.head if sentence != MEANS]
+        lines = [line for sentence in head for line in textwrap.wrap(sentence, WIDTH)]
+        if self.fastest:
+            lines += ["", *_aligned(self.fastest[:MOST_ROWS])]
+            n_more = len(self.fastest) - MOST_ROWS
+            lines += [f"and {counted(n_more, 'networks')} more"] if n_more > 0 else []
         return lines
 
 
@@ -96,12 +106,30 @@ def write_summary(
         if len(selected := all_epochs[all_epochs.backend.isin(backends)])
     ]
     if (all_epochs.backend == TWIN).all():
-        sections.insert(0, Section("Measured", [NOTHING], []))
+        sections.insert(0, Section("Measured", [NOTHING], [], []))
     notes = [f"missing: {row['run']} ({row['reason']})" for row in excluded]
-    lines = [line for part in sections for line in (*part.lines(), "")]
-    Path(text).write_text("\n".join([*lines, *notes, ""] if notes else lines), "utf-8")
+    Path(text).write_text("\n".join(in_short_lines(sections, notes)).rstrip() + "\n", "utf-8")
     html = render("summary.html", title="Summary", sections=sections, colours=colours, notes=notes)
     Path(page).write_text(html, "utf-8")
+
+
+def in_short_lines(sections: Sequence[Section], notes: Sequence[str]) -> list[str]:
+    """Return the summary for the terminal: at most `MOST_LINES` lines of at most `WIDTH` columns.
+
+    Parameters
+    ----------
+    sections, notes : as the page shows them
+    """
+    lines = [line for part in sections for line in (*part.lines(), "")]
+    lines_of_notes = [
+        textwrap.shorten(note, WIDTH, placeholder=" ...") for note in notes[:MOST_NOTES]
+    ]
+    n_more = len(notes) - MOST_NOTES
+    lines_of_notes += [f"and {counted(n_more, 'runs')} more that are missing"] if n_more > 0 else []
+    lines += [*lines_of_notes, ""] if lines_of_notes else []
+    if len(lines) > MOST_LINES:
+        lines = [*lines[: MOST_LINES - 2], f"... {MORE}", ""]
+    return lines
 
 
 def section(
@@ -127,7 +155,8 @@ def section(
         tables.append(Table("Runs", "", run_rows(means, titles)))
     first, *others = headline(epochs)
     head = [first, *in_short(findings), *others]
-    return Section(title, head, [table for table in tables if table.rows])
+    fastest = [] if (epochs.backend == TWIN).all() else fastest_rows(means, titles)
+    return Section(title, head, [table for table in tables if table.rows], fastest)
 
 
 def headline(epochs: pd.DataFrame) -> list[str]:
@@ -186,6 +215,37 @@ def best_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, list
         note for note, is_metered in ((FRONT, True), (FASTEST, False)) if is_metered in metered
     ]
     return " ".join([*notes, LEARNING]), rows
+
+
+def fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
+    """Return the fastest run of each network and unit, in few words."""
+    places = {(run["device"], run["instance"]) for run in means.to_dict("records")}
+    rows = []
+    for _, group in means.groupby(["device", "instance", "model", *DATA], sort=False):
+        run: Row = group.nsmallest(1, "e2e_s").to_dict("records")[0]  # type: ignore[assignment]
+        named = _named(run, titles)
+        shares = {part: run[f"{part}_s"] / run["e2e_s"] for part in PARTS}
+        power = {"energy Wh": run["energy_wh"], "power W": run["power_mean_w"]}
+        rows.append(
+            {
+                **({"unit": f"{run['device']}/{run['instance']}"} if len(places) > 1 else {}),
+                "network": named["model"],
+                "data": named["data"],
+                "runs": str(len(group)),
+                "fastest": textwrap.shorten(_setting(run), SETTING_WIDTH, placeholder=" ..."),
+                "E2E s": f"{run['e2e_s']:.2f}",
+                **{name: _short(value) for name, value in power.items() if not pd.isna(value)},
+                "stall": f"{100 * shares['stall']:.0f} %",
+                "bound by": bound_by(shares),
+            }
+        )
+    return rows
+
+
+def _setting(run: Row) -> str:
+    words = [counted(run["num_workers"], "workers"), f"batch {run['batch_size']}"]
+    mode = [] if run["power_mode"] == "asis" else [f"mode {run['power_mode']}"]
+    return ", ".join([*words, *mode, run["storage"]])
 
 
 def run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:

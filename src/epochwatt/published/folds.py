@@ -23,6 +23,8 @@ Most of the leaks follow from the tables (`derived_leaks`): rows, or ends of rel
 same run and metric; numbers of one run that add up or multiply; and both again where the simulation
 says the same to two runs, so that for it they are one (`twin/validation/same_runs.py`). The others
 were found by hand, and the file says the arithmetic.
+
+`folder` is config/twin of the checkout in all functions here.
 """
 
 from collections import defaultdict
@@ -140,10 +142,6 @@ class NumbersRead:
 def folds(folder: Path) -> dict[str, Fold]:
     """Return the folds by take-away, in the order of the papers.
 
-    Parameters
-    ----------
-    folder : config/twin of the checkout
-
     Raises
     ------
     ConfigError : a file is missing, or a line cannot be: file, line, what is allowed
@@ -160,7 +158,7 @@ def folds(folder: Path) -> dict[str, Fold]:
 
 
 def claim_folds(folder: Path) -> dict[str, Fold]:
-    """Return the folds of take-aways that claims alone judge. Parameters and errors as of `folds`.
+    """Return the folds of take-aways that claims alone judge. Errors as of `folds`.
 
     Where nothing that the claims read is published, the fold removes nothing.
     """
@@ -197,7 +195,7 @@ def _at_other_clocks(fact: Fact) -> bool:
 
 
 def judged(folder: Path) -> dict[str, Judged]:
-    """Return for each published id how it is judged. Parameters and errors as of `folds`."""
+    """Return for each published id how it is judged. Errors as of `folds`."""
     rows: dict[str, Judged] = {}
     for where, row, how in checked_rows(Judged, folder / FOLDS):
         name, simulable = row[ID], row["simulable"]
@@ -211,7 +209,7 @@ def judged(folder: Path) -> dict[str, Judged]:
 
 
 def load_seen(folder: Path) -> frozenset[str]:
-    """Return the ids of the numbers that the fit sees. Parameters and errors as of `folds`."""
+    """Return the ids of the numbers that the fit sees. Errors as of `folds`."""
     path, rows = folder / SEEN, judged(folder)
     lines = {row[ID]: line for line, row in read_table(path)}
     for name, line in lines.items():
@@ -220,13 +218,7 @@ def load_seen(folder: Path) -> frozenset[str]:
 
 
 def load_leaks(folder: Path, published_ids: Collection[str]) -> list[Leak]:
-    """Return the sets of numbers that leave together. Errors as of `folds`.
-
-    Parameters
-    ----------
-    folder : config/twin of the checkout
-    published_ids : all published ids
-    """
+    """Return the sets of numbers that leave together. Errors as of `folds`."""
     leaks = []
     for where, _, leak in checked_rows(Leak, folder / LEAKS):
         _check_ids(leak.ids, published_ids, where)
@@ -234,9 +226,9 @@ def load_leaks(folder: Path, published_ids: Collection[str]) -> list[Leak]:
     return leaks
 
 
-def _check_ids(ids: Iterable[str], known: Collection[str], where: str) -> None:
+def _check_ids(ids: Iterable[str], all_ids: Collection[str], where: str) -> None:
     for name in sorted(ids):
-        if name not in known:
+        if name not in all_ids:
             raise ConfigError(f"{name} is not in {FOLDS}", where=where)
 
 

@@ -39,10 +39,6 @@ def groupings(published: Published, folder: Path) -> dict[str, dict[str, Fold]]:
 
     Only of the main paper: nothing else is fitted.
 
-    Parameters
-    ----------
-    folder : config/twin of the checkout
-
     Raises
     ------
     ConfigError : as of `folds.folds`

@@ -249,10 +249,6 @@ class Published:
 def load_published(folder: Path) -> Published:
     """Read both tables.
 
-    Parameters
-    ----------
-    folder : config/published of the checkout
-
     Raises
     ------
     ConfigError : a table is missing, or a row cannot be: file, line, column, what is allowed

@@ -20,7 +20,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^/\0\n]+)$")
 def write_sums(folder: str, durable: bool = True) -> None:
     """Write the checksums of all files in the folder; raises OSError."""
     names = sorted(name for name in os.listdir(folder) if name != SUMS)
-    lines = ["{}  {}\n".format(files.sha256_of(os.path.join(folder, n)), n) for n in names]
+    lines = [f"{files.sha256_of(os.path.join(folder, n))}  {n}\n" for n in names]
     files.write_bytes(os.path.join(folder, SUMS), "".join(lines).encode("utf-8"), durable)
 
 
@@ -35,7 +35,7 @@ def read_sums(folder: str) -> Optional[Dict[str, str]]:
     lines = files.read_bytes(path).decode("utf-8", "replace").splitlines()
     matches = [_LINE.match(line) for line in lines]
     if not all(matches):
-        raise DamagedError("{} was altered: it is not a list of checksums".format(path))
+        raise DamagedError(f"{path} was altered: it is not a list of checksums")
     return {match.group(2): match.group(1) for match in matches if match}
 
 
@@ -52,9 +52,9 @@ def fault(path: str, sums: Optional[Dict[str, str]], content: Optional[bytes] = 
         return ""
     wanted = sums.get(os.path.basename(path))
     if wanted is None:
-        return "{} was altered: {} does not list it".format(path, SUMS)
+        return f"{path} was altered: {SUMS} does not list it"
     actual = files.sha256_of(path) if content is None else hashlib.sha256(content).hexdigest()
-    return "" if actual == wanted else "{} was altered: its SHA-256 differs".format(path)
+    return "" if actual == wanted else f"{path} was altered: its SHA-256 differs"
 
 
 def read_checked(path: str, sums: Optional[Dict[str, str]]) -> bytes:

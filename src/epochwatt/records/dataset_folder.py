@@ -7,7 +7,7 @@ table, and with it every figure, depends on no reader of data sets.
 
 def folder_name(dataset: str, source: str, scale: float) -> str:
     """Return the name of a data set's folder below the root of its storage medium."""
-    digits = "{:g}".format(scale)
+    digits = f"{scale:g}"
     if float(digits) != scale:
         digits = repr(scale)  # all its digits: two scales are two folders
-    return "{}-{}-x{}".format(dataset, source, digits)
+    return f"{dataset}-{source}-x{digits}"

@@ -37,7 +37,7 @@ def writing(what: str, path: str, lost: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = "cannot write {}: {}".format(what, error.strerror or error)
+        reason = f"cannot write {what}: {error.strerror or error}"
         advice = _ADVICE.get(error.errno or 0, "mend that")
         raise RecordWriteError(
             reason + ("; " + lost if lost else ""), where=path, do=advice + ", then start again"
@@ -65,7 +65,7 @@ def write_bytes(path: str, content: bytes, durable: bool = True) -> None:
         with open(path, "wb") as handle:
             handle.write(content)
         return
-    temporary = "{}.{}.tmp".format(path, os.getpid())
+    temporary = f"{path}.{os.getpid()}.tmp"
     try:
         with open(temporary, "wb") as handle:
             handle.write(content)
@@ -90,9 +90,9 @@ def read_bytes(path: str) -> bytes:
         with open(path, "rb") as handle:
             return handle.read()
     except FileNotFoundError as error:
-        raise DamagedError("cannot read {}: {}".format(path, error)) from error
+        raise DamagedError(f"cannot read {path}: {error}") from error
     except OSError as error:  # a permission, say: nothing speaks against the file itself
-        raise RecordError("cannot read {}: {}".format(path, error)) from error
+        raise RecordError(f"cannot read {path}: {error}") from error
 
 
 def read_json(path: str, shape: Any = shapes.ANY) -> Any:
@@ -115,10 +115,10 @@ def parse_json(content: bytes, path: str, shape: Any = shapes.ANY) -> Any:
     try:
         value = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise DamagedError("cannot read {}: {}".format(path, error)) from error
+        raise DamagedError(f"cannot read {path}: {error}") from error
     wrong = shapes.problem(value, shape)
     if wrong is not None:
-        raise RecordError("{} cannot be read: {}".format(path, wrong))
+        raise RecordError(f"{path} cannot be read: {wrong}")
     return value
 
 

@@ -66,7 +66,7 @@ class RunFolder:
 
     def epoch_path(self, epoch: int) -> str:
         """Return the folder of a finished epoch."""
-        return os.path.join(self.path, "epoch-{}".format(epoch))
+        return os.path.join(self.path, f"epoch-{epoch}")
 
     def attempt_path(self, epoch: int) -> str:
         """Return the folder of an epoch under way."""
@@ -116,7 +116,7 @@ class RunFolder:
         """Open an attempt at an epoch; return what an earlier, unfinished attempt left, or None."""
         attempt = self.attempt_path(epoch)
         earlier = None
-        with files.writing("the attempt at epoch {}".format(epoch), attempt, files.UNMEASURED):
+        with files.writing(f"the attempt at epoch {epoch}", attempt, files.UNMEASURED):
             if os.path.isdir(attempt) and not os.path.islink(attempt):
                 earlier = self._read_attempt(attempt)
                 shutil.rmtree(attempt)
@@ -145,7 +145,7 @@ class RunFolder:
         Raises RecordWriteError; the epoch then counts as not measured.
         """
         attempt = self.attempt_path(epoch)
-        with files.writing("the record of epoch {}".format(epoch), attempt, files.UNMEASURED):
+        with files.writing(f"the record of epoch {epoch}", attempt, files.UNMEASURED):
             os.unlink(os.path.join(attempt, ATTEMPT))
             write_record(attempt, dict(meta, checksums=checksums.SUMS), minibatch_s)
             checksums.write_sums(attempt)
@@ -170,13 +170,13 @@ class RunFolder:
         try:
             return self._read(self.epoch_path(epoch), epoch)
         except RecordError as error:
-            again = "to measure the epoch again: epochwatt discard {} {}".format(self.run, epoch)
+            again = f"to measure the epoch again: epochwatt discard {self.run} {epoch}"
             raise type(error)(
                 error.problem,
                 where=error.where,
                 found=error.found,
                 allowed=error.allowed,
-                do="{}; or {}".format(error.do, again) if error.do else again,
+                do=f"{error.do}; or {again}" if error.do else again,
             ) from error
 
     def verify(self, epoch: int) -> EpochRecord:
@@ -195,15 +195,15 @@ class RunFolder:
         sums = checksums.read_sums(path)
         meta = self._read_meta(os.path.join(path, RECORD), epoch, sums)
         if sums is None and "checksums" in meta:
-            raise DamagedError("{} is missing in {}".format(checksums.SUMS, path))
+            raise DamagedError(f"{checksums.SUMS} is missing in {path}")
         array_path = os.path.join(path, MINIBATCHES)
         content = checksums.read_checked(array_path, sums)
         if hashlib.sha256(content).hexdigest() != meta["minibatches_sha256"]:
-            raise DamagedError("{} was altered: its SHA-256 differs".format(array_path))
+            raise DamagedError(f"{array_path} was altered: its SHA-256 differs")
         try:
             minibatch_s = np.load(io.BytesIO(content), allow_pickle=False)
         except Exception as error:
-            raise DamagedError("cannot read {}: {}".format(array_path, error)) from error
+            raise DamagedError(f"cannot read {array_path}: {error}") from error
         check_minibatches(minibatch_s, meta, array_path)
         telemetry_path, telemetry = os.path.join(path, TELEMETRY), {}
         if os.path.exists(telemetry_path) or TELEMETRY in (sums or {}):
@@ -219,7 +219,7 @@ class RunFolder:
             check_meta(meta, path, self.run, epoch)
         except RecordError as error:
             if damage:  # what it says no longer matters, but it helps to see what was done to it
-                raise DamagedError("{} ({})".format(damage, error)) from error
+                raise DamagedError(f"{damage} ({error})") from error
             raise
         if damage:
             raise DamagedError(damage)
@@ -228,7 +228,7 @@ class RunFolder:
     def _new_trash(self) -> str:
         """Return a folder of this run in `.trash` that is not there yet."""
         stamp = time.strftime("%Y%m%dT%H%M%S")
-        names = itertools.chain([stamp], ("{}-{}".format(stamp, n) for n in itertools.count(2)))
+        names = itertools.chain([stamp], (f"{stamp}-{n}" for n in itertools.count(2)))
         trashes = (os.path.join(self.root, ".trash", name, self.run) for name in names)
         return next(path for path in trashes if not os.path.exists(path))
 
@@ -274,11 +274,11 @@ def write_record(
 def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
     """Raise RecordError, with the reason, unless this is the record of that epoch of that run."""
     if not isinstance(meta, dict):
-        raise RecordError("{} holds no record".format(path))
+        raise RecordError(f"{path} holds no record")
     version = meta.get("schema_version")
     if version not in fields.READABLE_SCHEMAS:
         raise RecordError(
-            "{} has schema version {}".format(path, version),
+            f"{path} has schema version {version}",
             allowed=fields.READABLE_SCHEMAS,
             do="read it with the version of epochwatt that wrote it",
         )
@@ -286,9 +286,9 @@ def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
     if wrong is None and meta.get("board") and "events" not in meta:
         wrong = "events is missing"
     if wrong is None and meta["t_end_mono_s"] - meta["t_start_mono_s"] > record_shapes.LONGEST_S:
-        wrong = "its stamps lie more than {:.0f} s apart".format(record_shapes.LONGEST_S)
+        wrong = f"its stamps lie more than {record_shapes.LONGEST_S:.0f} s apart"
     if wrong is not None:
-        raise RecordError("{} cannot be read: {}".format(path, wrong))
+        raise RecordError(f"{path} cannot be read: {wrong}")
     if meta["run"] != run or meta["epoch"] != epoch:
         raise RecordError(
             "{} says it is epoch {} of {}; was the folder renamed by hand?".format(
@@ -302,15 +302,11 @@ def check_minibatches(minibatch_s: np.ndarray, meta: Dict[str, Any], path: str) 
     shape = (meta["n_minibatches"], len(fields.MINIBATCH_COLUMNS))
     if minibatch_s.shape != shape or minibatch_s.dtype != np.float32:
         raise RecordError(
-            "{} holds {} {}, the record says float32 {}".format(
-                path, minibatch_s.dtype, minibatch_s.shape, shape
-            )
+            f"{path} holds {minibatch_s.dtype} {minibatch_s.shape}, the record says float32 {shape}"
         )
     sums = minibatch_s.sum(axis=0, dtype=np.float64)
     for name, total in zip(fields.MINIBATCH_COLUMNS, sums):
         if not abs(total - meta[name]) <= 1e-6 + 1e-5 * meta[name]:
             raise RecordError(
-                "{}: {} sums to {:.9g} s, the record says {:.9g} s".format(
-                    path, name, total, meta[name]
-                )
+                f"{path}: {name} sums to {total:.9g} s, the record says {meta[name]:.9g} s"
             )

@@ -22,7 +22,7 @@ MAX_BYTES, MAX_HEADER, BLOCK_BYTES = 2**29, 2**16, 2**22
 
 def samples_path(folder: str, source: str) -> str:
     """Return the sample file of a source."""
-    return os.path.join(folder, "samples-{}.csv".format(source))
+    return os.path.join(folder, f"samples-{source}.csv")
 
 
 def row_format(columns: Sequence[str]) -> str:
@@ -155,7 +155,7 @@ def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, 
     try:
         size = os.path.getsize(path)
         if size > MAX_BYTES:
-            raise RecordError("{} has {} bytes: no sampler writes so many".format(path, size))
+            raise RecordError(f"{path} has {size} bytes: no sampler writes so many")
         damage = checksums.fault(path, sums)
         if damage:
             raise DamagedError(damage)
@@ -163,12 +163,12 @@ def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, 
             columns = _columns(handle.readline(MAX_HEADER), path)
             blocks = list(_blocks(handle, len(columns), path, finished))
     except FileNotFoundError as error:
-        raise DamagedError("cannot read {}: {}".format(path, error)) from error
+        raise DamagedError(f"cannot read {path}: {error}") from error
     except OSError as error:
-        raise RecordError("cannot read {}: {}".format(path, error)) from error
+        raise RecordError(f"cannot read {path}: {error}") from error
     table = np.ascontiguousarray(np.concatenate([np.empty((0, len(columns)))] + blocks).T)
     if not (np.diff(table[0]) >= 0).all() or not np.isfinite(table[:2]).all():
-        raise DamagedError("{}: the rows are not in order of time".format(path))
+        raise DamagedError(f"{path}: the rows are not in order of time")
     return dict(zip(columns, table))
 
 
@@ -176,7 +176,7 @@ def _columns(header: bytes, path: str) -> List[str]:
     columns = header.decode("ascii", "replace").rstrip("\n").split(",")
     is_whole = header.endswith(b"\n") and len(set(columns)) == len(columns)
     if not is_whole or tuple(columns[: len(STAMPS)]) != STAMPS:
-        raise DamagedError("{} does not begin with a header of {}, ...".format(path, STAMPS))
+        raise DamagedError(f"{path} does not begin with a header of {STAMPS}, ...")
     return columns
 
 
@@ -193,7 +193,7 @@ def _blocks(handle: BinaryIO, n_columns: int, path: str, finished: bool) -> "Ite
         if not block:
             break
     if rest and finished:
-        raise DamagedError("{}: the last line is cut".format(path))
+        raise DamagedError(f"{path}: the last line is cut")
 
 
 def _rows(text: bytes, n_columns: int, path: str, line: int) -> "np.ndarray":
@@ -205,13 +205,13 @@ def _rows(text: bytes, n_columns: int, path: str, line: int) -> "np.ndarray":
     n_commas = np.diff(np.searchsorted(np.flatnonzero(held == ord(",")), ends), prepend=0)
     odd = np.flatnonzero(n_commas != n_columns - 1)
     if len(odd):
-        raise DamagedError("{}, line {}: not {} cells".format(path, line + odd[0], n_columns))
+        raise DamagedError(f"{path}, line {line + odd[0]}: not {n_columns} cells")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # numpy only warns of what is not a number
             cells = np.fromstring(text.replace(b"\n", b","), np.float64, sep=",")
     except (ValueError, DeprecationWarning) as error:
-        raise DamagedError("{}, from line {} on: {}".format(path, line, error)) from error
+        raise DamagedError(f"{path}, from line {line} on: {error}") from error
     if len(cells) != len(ends) * n_columns:
-        raise DamagedError("{}, from line {} on: a cell is not a number".format(path, line))
+        raise DamagedError(f"{path}, from line {line} on: a cell is not a number")
     return cells.reshape(len(ends), n_columns)

@@ -59,7 +59,7 @@ def problem(value: Any, shape: Any, place: str = "") -> Optional[str]:
     if isinstance(shape, list):
         if not isinstance(value, list):
             return _wrong(value, shape, place)
-        parts = (problem(v, shape[0], "{}[{}]".format(place, n)) for n, v in enumerate(value))
+        parts = (problem(v, shape[0], f"{place}[{n}]") for n, v in enumerate(value))
         return next((text for text in parts if text), None)
     if isinstance(shape, dict):
         return _problem_of_object(value, shape, place)
@@ -93,7 +93,7 @@ def _wrong(value: Any, shape: Any, place: str) -> str:
     shown = ascii(value) if not isinstance(value, float) or math.isfinite(value) else str(value)
     if len(shown) > _SHOWN:
         shown = shown[:_SHOWN] + "..."
-    return "{} is {}, needed: {}".format(_at(place), shown, _described(shape))
+    return f"{_at(place)} is {shown}, needed: {_described(shape)}"
 
 
 def _described(shape: Any) -> str:

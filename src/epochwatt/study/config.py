@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from epochwatt import fields
 from epochwatt.device.kinds import KINDS
-from epochwatt.study.power_mode import need_one_way
+from epochwatt.study.runs import MODE_NUMBERS
 
 
 class Closed(BaseModel):
@@ -146,7 +146,16 @@ class PowerMode(Closed):
 
     @model_validator(mode="after")
     def _one_way(self) -> "PowerMode":
-        need_one_way(self.model_dump(exclude_none=True))
+        numbers = self.model_dump(exclude_none=True).keys() - {"nvpmodel"}
+        if self.nvpmodel is not None and numbers and not numbers >= set(MODE_NUMBERS):
+            raise ValueError(
+                "either the name of an nvpmodel mode or numbers, not both, except all of "
+                f"{', '.join(MODE_NUMBERS)}: they say what the named mode is"
+            )
+        if self.gpu_share is not None and self.nvpmodel is None:
+            raise ValueError(
+                "gpu_share goes with an nvpmodel mode: only a start of the board sets it"
+            )
         return self
 
 

@@ -13,8 +13,7 @@ from epochwatt.study.config import Device, Exclusion, FactorValues, Study, Workl
 from epochwatt.study.devices import DEVICES, Devices, check_names, read_rows
 from epochwatt.study.imported import IMPORTED, imported_runs
 from epochwatt.study.place import absence, is_measured
-from epochwatt.study.power_mode import MODE_NUMBERS
-from epochwatt.study.runs import TWIN, Run, RunTable, canonical_json, run_id
+from epochwatt.study.runs import MODE_NUMBERS, TWIN, Run, RunTable, canonical_json, run_id
 from epochwatt.study.selection import STUDIES, asked_names, selected
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
@@ -264,8 +263,9 @@ def _table(runs: list[Run], exclusions: list[Exclusion], devices: Devices) -> Ru
             run = replace(run, python=(), here=False)  # receipts need no interpreter of the board
         if run.id in kept:
             raise ConfigError(
-                f"{STUDIES}: two different runs have the id {run.id}\n"
-                "  the first 8 digits of their hashes agree: change the seed of one"
+                f"two runs have the id {run.id}: the first 8 digits of their hashes agree",
+                where=STUDIES,
+                do="change the seed of one",
             )
         kept[run.id] = run
     return RunTable(kept, excluded, elsewhere)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any, Literal
 
@@ -13,8 +12,7 @@ from epochwatt import fields
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Closed, Device
 from epochwatt.study.devices import Devices
-from epochwatt.study.power_mode import MODE_NUMBERS
-from epochwatt.study.runs import TWIN
+from epochwatt.study.runs import MODE_NUMBERS, TWIN
 
 FILE = "config/idle_simulated.yaml"
 _DVFS = {"i": "off", "ii": "off", "iii": "on", "iv": ""}  # by state; asleep there is none
@@ -45,28 +43,19 @@ class IdleStudy(Closed):
     sweep: list[IdleBlock] = Field(min_length=1, description="what is simulated")
 
 
-@dataclass(frozen=True)
-class SimulatedIdle:
-    """One idle power that the twin tells."""
-
-    id: str
-    place: dict[str, Any]  # backend, device, instance, power_mode, dvfs, state
-    mode: dict[str, Any]  # numbers of the power mode
-    power_scope: str
-    seconds: float
-
-
 def simulated_idles(studies: dict[str, IdleStudy], devices: Devices) -> list[dict[str, Any]]:
-    """Return the idle powers of these studies, each a `SimulatedIdle` as a dict.
+    """Return the idle powers of these studies, each with its id and all that the twin needs.
 
-    Raises ConfigError for a device or a power mode that cannot be simulated.
+    `place` holds the factors and the state, `mode` the numbers of the power mode.
+
+    Raises
+    ------
+    ConfigError : a device or a power mode that cannot be simulated
     """
-    return [
-        asdict(idle) for name, study in studies.items() for idle in _expanded(name, study, devices)
-    ]
+    return [idle for name, study in studies.items() for idle in _expanded(name, study, devices)]
 
 
-def _expanded(name: str, study: IdleStudy, devices: Devices) -> Iterator[SimulatedIdle]:
+def _expanded(name: str, study: IdleStudy, devices: Devices) -> Iterator[dict[str, Any]]:
     for n, block in enumerate(study.sweep):
         where = f"{FILE}: {name}.sweep[{n}]"
         for device_name, state in product(block.device, block.state):
@@ -101,13 +90,17 @@ def _numbers(device: Device, mode: str, where: str) -> dict[str, Any]:
     return numbers
 
 
-def _simulated_idle(place: dict[str, Any], mode: dict[str, Any], study: IdleStudy) -> SimulatedIdle:
+def _simulated_idle(
+    place: dict[str, Any], mode: dict[str, Any], study: IdleStudy
+) -> dict[str, Any]:
     identity = {"place": place, "mode": mode, "scope": study.power_scope, "seconds": study.seconds}
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("utf-8")).hexdigest()[:8]
-    words = [
-        "idle",
-        TWIN,
-        *(place[key] for key in ("device", "instance", "power_mode", "state")),
-        *(study.power_scope, f"p{fields.PROTOCOL}", digest),
-    ]
-    return SimulatedIdle("-".join(words).lower(), place, mode, study.power_scope, study.seconds)
+    words = [place[key] for key in ("device", "instance", "power_mode", "state")]
+    name = "-".join(["idle", TWIN, *words, study.power_scope, f"p{fields.PROTOCOL}", digest])
+    return {
+        "id": name.lower(),
+        "place": place,
+        "mode": mode,
+        "power_scope": study.power_scope,
+        "seconds": study.seconds,
+    }

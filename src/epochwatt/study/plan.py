@@ -19,7 +19,8 @@ from epochwatt.study.settings import Settings
 from epochwatt.study.starter import SLOWER
 from epochwatt.text import aligned, counted, first_of
 
-JOB_S = 3.5  # ASSUME: interpreter, torch and Snakemake around one job; `make bench` measures it
+JOB_S = 4.2  # ASSUME: interpreter, torch and Snakemake around one job; `make bench` measures it
+GUESS = "a guess"  # where an estimate comes from when nothing like it was measured
 
 _HEADER = ("run", "studies", "epochs", "measured", "s per epoch", "left")
 
@@ -31,11 +32,11 @@ def plan_lines(settings: Settings) -> list[str]:
     """
     simulated = settings.table.of_backend(TWIN)
     runs = [run for run in settings.table.runs.values() if not run.is_simulated]
-    measured_s = {run.id: _measured_e2e_s(run) for run in runs}
+    measured_s = {run.id: measured_e2e_s(run) for run in runs}
     rows, total_s, total_left = [], 0.0, 0
     for run in runs:
         done = _done(run)
-        epoch_s, basis = _epoch_estimate_s(run, measured_s, settings)
+        epoch_s, basis = epoch_estimate_s(run, measured_s, settings)
         left = run.epochs - len(done)
         left_s = left * epoch_s + _jobs_left(run, done) * JOB_S
         total_s, total_left = total_s + left_s, total_left + left
@@ -127,7 +128,7 @@ def memory_warnings(settings: Settings) -> list[str]:
     ]
 
 
-def _measured_e2e_s(run: Run) -> float | None:
+def measured_e2e_s(run: Run) -> float | None:
     """Return the mean E2E of the run's measured epochs, if any can be read."""
     folder = RunFolder(MEASURED, run.id)
     times = []
@@ -139,7 +140,7 @@ def _measured_e2e_s(run: Run) -> float | None:
     return sum(times) / len(times) if times else None
 
 
-def _epoch_estimate_s(
+def epoch_estimate_s(
     run: Run, measured_s: dict[str, float | None], settings: Settings
 ) -> tuple[float, str]:
     """Return seconds per epoch and where they come from: this run, runs like it, or a guess."""
@@ -163,7 +164,7 @@ def _epoch_estimate_s(
     )
     if STARTER in run.studies:
         guess /= SLOWER
-    return samples / guess, "a guess"
+    return samples / guess, GUESS
 
 
 def _jobs_left(run: Run, done: list[int]) -> int:

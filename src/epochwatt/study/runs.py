@@ -15,6 +15,7 @@ from epochwatt import fields
 from epochwatt.records.dataset_folder import folder_name
 
 TWIN = fields.TWIN
+MODE_NUMBERS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # of a power mode; the twin needs all
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class Run:
     def epochs_csv(self) -> str:
         """Path of the table of its epochs."""
         return f"results/runs/{self.id}/epochs.csv"
+
+    @property
+    def energy_csv(self) -> str:
+        """Path of the table of their energies, by power scope."""
+        return f"results/runs/{self.id}/energy.csv"
 
     @property
     def records(self) -> str:

@@ -93,7 +93,7 @@ class Settings:
             "panels": self.panels(figure),
             "palette": self.palette,
             "titles": self.titles,
-            "missing": self.excluded(figure, backend) + self._elsewhere(figure, backend),
+            "missing": self._rows(self.table.excluded + self.table.elsewhere, figure, backend),
             "lacking": self.lacking(figure, backend),
             "records": {
                 run.id: run.records
@@ -108,14 +108,6 @@ class Settings:
         wanted = [s for s in self.plotting.figures[figure].studies if s in self.paper_studies]
         return [s for s in wanted if s not in there] if there & set(wanted) else []
 
-    def _elsewhere(self, figure: str, backend: str) -> list[dict[str, Any]]:
-        """Return the runs of a figure that only another machine can measure."""
-        return [
-            {**run.factors, "run": run.id, "reason": reason}
-            for run, reason in self.table.elsewhere
-            if self._draws(figure, run) and run.factors["backend"] == backend
-        ]
-
     def _device_titles(self) -> dict[str, str]:
         """Return device -> its name for people, without the word that all boards share."""
         blocks = [block for study in self.idle_studies.values() for block in study.sweep]
@@ -126,9 +118,14 @@ class Settings:
 
     def excluded(self, figure: str = "", backend: str = "") -> list[dict[str, Any]]:
         """Return factors, `run` and `reason` of the excluded rows (of a figure, of a backend)."""
+        return self._rows(self.table.excluded, figure, backend)
+
+    def _rows(
+        self, missing: Iterable[tuple[Run, str]], figure: str, backend: str
+    ) -> list[dict[str, Any]]:
         return [
             {**run.factors, "run": run.id, "reason": reason}
-            for run, reason in self.table.excluded
+            for run, reason in missing
             if (not figure or self._draws(figure, run)) and backend in ("", run.factors["backend"])
         ]
 
@@ -270,5 +267,5 @@ def working_folder_lock() -> HolderLock:
         return lock.acquire({"workflow in": os.getcwd()})
     except LockedError as error:
         raise LockedError(
-            f"another workflow runs in this folder: {error}. Wait for it, or end it"
+            f"another workflow runs in this folder: {error}", do="wait for it, or end it"
         ) from None

@@ -34,15 +34,17 @@ def starter(name: str, device: Device) -> tuple[Study, dict[str, PowerMode]]:
     media = [key for key, storage in device.storage.items() if medium_is_here(storage)]
     if not media:
         raise ConfigError(
-            f"config/devices/{name}.yaml: no medium of storage is there: "
-            + "; ".join(f"{key}: {no_medium(s)}" for key, s in device.storage.items()),
+            "no medium of storage is there",
+            where=f"config/devices/{name}.yaml",
+            found="; ".join(f"{key}: {no_medium(s)}" for key, s in device.storage.items()),
             do="correct `storage` there: docs/how-to/add-a-storage-medium.md",
         )
     clocks = tables(device.sysroot)
     if not clocks.cpu_khz or not clocks.gpu_hz:
         raise ConfigError(
-            f"config/devices/{name}.yaml: the board below {device.sysroot} does not list the "
-            "clocks of its CPU or its GPU, so no power mode can be chosen",
+            f"the board below {device.sysroot} does not list the clocks of its CPU or its GPU, so "
+            "no power mode can be chosen",
+            where=f"config/devices/{name}.yaml",
             do="run `epochwatt doctor`",
         )
     modes = power_modes(clocks, len(cpus(device.sysroot)))

@@ -25,8 +25,8 @@ def refuse_deep(text: str, path: Path) -> None:
             depth -= 1
         if depth > DEEPEST and event.start_mark is not None:
             raise ConfigError(
-                f"{path}, line {event.start_mark.line + 1} is nested more than {DEEPEST} levels "
-                "deep",
+                f"nested more than {DEEPEST} levels deep",
+                where=f"{path}, line {event.start_mark.line + 1}",
                 do="look for stray brackets",
             )
 
@@ -40,14 +40,16 @@ def read_yaml(path: Path) -> Any:
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not text ({error})", allowed="YAML in UTF-8") from error
+        raise ConfigError(
+            "not text", where=str(path), found=str(error), allowed="YAML in UTF-8"
+        ) from error
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
         problem = getattr(error, "problem", None) or str(error).split("\n")[0]
-        raise ConfigError(f"{path}{line} is not valid YAML", found=problem) from error
+        raise ConfigError("not valid YAML", where=f"{path}{line}", found=problem) from error
     except ValueError as error:  # a date that there is not, say
-        raise ConfigError(f"{path} is not valid YAML", found=str(error)) from error
+        raise ConfigError("not valid YAML", where=str(path), found=str(error)) from error
 
 
 class _Loader(yaml.SafeLoader):

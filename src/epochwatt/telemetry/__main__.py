@@ -158,9 +158,9 @@ def _obey(recorder: Recorder, line: bytes) -> Dict[str, Any]:
         elif command == b"end":
             result = {"statistics": recorder.end()}
         else:
-            raise ValueError("no such command: {!r}".format(line))
+            raise ValueError(f"no such command: {line!r}")
     except READ_ERRORS as error:
-        return {"ok": False, "error": "{}: {}".format(type(error).__name__, error)}
+        return {"ok": False, "error": f"{type(error).__name__}: {error}"}
     return dict(result, ok=True)
 
 

@@ -57,7 +57,7 @@ class BoardSource(Source):
         self._throttles = _throttles(root)
         self._zones = _zones(root)
         single = [self._gpu_clock, self._gpu_load, self._emc_clock, self._emc_load, self._fan]
-        several = [handle for _, handle in self._throttles + self._zones]
+        several: List[Optional[Handle]] = [h for _, h in self._throttles + self._zones]
         self._handles = single + several
         self.columns = (
             "gpu_mhz",
@@ -148,7 +148,7 @@ def _zones(root: str) -> List[Tuple[str, Handle]]:
     """Return name and open file of each thermal zone; zones that are off now may come back."""
     zones = []
     for n in range(MAX_ZONES):
-        folder = os.path.join(root, "sys/class/thermal/thermal_zone{}".format(n))
+        folder = os.path.join(root, f"sys/class/thermal/thermal_zone{n}")
         name = zone_name(text(os.path.join(folder, "type")))
         path = os.path.join(folder, "temp")
         if not name or not os.path.exists(path):

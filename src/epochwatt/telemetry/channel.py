@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from epochwatt.records.samples import SampleWriter
 from epochwatt.telemetry.schedule import Schedule
-from epochwatt.telemetry.source import NAN, READ_ERRORS, Service, Source
+from epochwatt.telemetry.source import NAN, READ_ERRORS, Service, Source, in_words
 from epochwatt.telemetry.source_statistics import Tally
 
 # The cap on rows per epoch and source: all instants for 5.5 h at 10 Hz, then one in ten for 55 h,
@@ -79,7 +79,7 @@ class Channel:
         self._n_rows += len(fresh)
         for before_s, after_s, unix_s, planned_s, taken in fresh:
             if after_s - before_s > HANG_S:
-                taken = "a reading took {:.1f} s".format(after_s - before_s)
+                taken = f"a reading took {after_s - before_s:.1f} s"
             values = self._values(taken)
             t_s = (before_s + after_s) / 2.0
             ahead_s = unix_s - after_s
@@ -97,7 +97,7 @@ class Channel:
         except READ_ERRORS as error:
             return self._failed(in_words(error))
         if len(values) != len(self._nothing):
-            return self._failed("ValueError: {} values".format(len(values)))
+            return self._failed(f"ValueError: {len(values)} values")
         return values
 
     def _failed(self, why: str) -> List[float]:
@@ -171,7 +171,7 @@ class ServiceChannel(Channel):
             gap_s = 0.0 if self._latest_s is None else t_s - self._latest_s
             n_missing = round(gap_s / self.source.period_s) - 1
             if n_missing > 0:
-                self._miss(n_missing, "no sample for {:.1f} s".format(gap_s))
+                self._miss(n_missing, f"no sample for {gap_s:.1f} s")
             self._latest_s = t_s
             if self._n_rows + len(self._fresh) < MAX_ROWS:
                 self._fresh.append((t_s, t_s, t_s + unix_ahead_s, None, taken))
@@ -219,8 +219,3 @@ def _settings(source: Source) -> Dict[str, Any]:
         return source.settings()
     except READ_ERRORS as error:
         return {"error": in_words(error)}
-
-
-def in_words(error: Exception) -> str:
-    """Return kind and text of an error."""
-    return "{}: {}".format(type(error).__name__, error)

@@ -96,7 +96,7 @@ class Sampler:
                 start_new_session=True,  # Ctrl-C in the terminal is not for it
             )
         except OSError as error:
-            sampler._lose("it cannot be started: {}".format(error))
+            sampler._lose(f"it cannot be started: {error}")
             return sampler
         answer = sampler._answer(START_S) or {}
         sampler.sources = answer.get("sources", {})
@@ -124,7 +124,7 @@ class Sampler:
         elif answer is not None:
             if shapes.problem(answer, _ENDED) is None:
                 return dict(answer["statistics"])
-            self._lose("it answers nonsense: {!r}".format(answer)[:ODD_CHARS])
+            self._lose(f"it answers nonsense: {answer!r}"[:ODD_CHARS])
         return self._nothing()
 
     def stop(self) -> None:
@@ -147,7 +147,7 @@ class Sampler:
         try:
             self._process.stdin.write(command + b"\n")  # type: ignore[union-attr]
         except OSError as error:
-            self._lose("it takes no command: {}".format(error))
+            self._lose(f"it takes no command: {error}")
             return None
         return self._answer(self._timeout_s)
 
@@ -160,7 +160,7 @@ class Sampler:
         while b"\n" not in self._answers:
             left_s = deadline_s - time.monotonic()
             if left_s <= 0 or not poll.poll(1000 * left_s):
-                self._lose("no answer within {:g} s".format(timeout_s))
+                self._lose(f"no answer within {timeout_s:g} s")
                 return None
             try:
                 block = os.read(fd, 65536)
@@ -176,7 +176,7 @@ class Sampler:
         except (ValueError, RecursionError):
             answer = None
         if shapes.problem(answer, (_DONE, _REFUSED)) is not None:
-            self._lose("it answers nonsense: {!r}".format(line)[:ODD_CHARS])
+            self._lose(f"it answers nonsense: {line!r}"[:ODD_CHARS])
             return None
         return dict(answer)
 

@@ -15,9 +15,9 @@ def column_names(stem: str, names: Sequence[str], unit: str) -> Tuple[str, ...]:
     columns: List[str] = []
     for name in names:
         short = "{}_{}".format(stem, re.sub("[^a-z0-9]+", "_", name.strip().lower()))
-        column, n = "{}_{}".format(short, unit), 2
+        column, n = f"{short}_{unit}", 2
         while column in columns:
-            column, n = "{}_{}_{}".format(short, n, unit), n + 1
+            column, n = f"{short}_{n}_{unit}", n + 1
         columns.append(column)
     return tuple(columns)
 

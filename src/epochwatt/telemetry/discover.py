@@ -80,7 +80,7 @@ def _power(root: str, kind: str, name: str) -> Source:
 
             return open_jtop(kind, JTOP_S)
     except READ_ERRORS as error:
-        why = "{} cannot be used: {}".format(name, error)
+        why = f"{name} cannot be used: {error}"
         log.warning("%s; the sensors are read from sysfs", why)
         return Ina3221Source(root, kind, fallback=why)
     return Ina3221Source(root, kind)

@@ -32,7 +32,7 @@ Taken = Tuple[float, bytes, List[Tuple[bytes, bytes]], List[bytes]]
 
 
 class HostSource(Source):
-    """What the kernel counts: one row a second from handles that stay open.
+    """Counters of the kernel: one row a second from handles that stay open.
 
     `cpu{n}_mhz` is the clock of core n and of all cores of its cluster.
 
@@ -78,7 +78,7 @@ class HostSource(Source):
         self.columns = (
             _RATES
             + ("ram_used_mib", "swap_used_mib")
-            + tuple("cpu{}_mhz".format(n) for n, _ in clocks)
+            + tuple(f"cpu{n}_mhz" for n, _ in clocks)
             + (("cpu_temp_c",) if self._temperature else ())
         )
 
@@ -169,7 +169,7 @@ def block_device(root: str, path: str) -> Optional[str]:
         number = os.stat(path).st_dev
     except OSError:
         return None
-    name = "{}:{}".format(os.major(number), os.minor(number))
+    name = f"{os.major(number)}:{os.minor(number)}"
     if os.path.exists(os.path.join(root, "sys/dev/block", name, "stat")):
         return name
     for line in text(os.path.join(root, "proc/self/mountinfo")).splitlines():
@@ -179,7 +179,7 @@ def block_device(root: str, path: str) -> Optional[str]:
                 number = os.stat(os.path.join(root, origin.split()[1][1:])).st_rdev
             except OSError:
                 return None
-            return "{}:{}".format(os.major(number), os.minor(number))
+            return f"{os.major(number)}:{os.minor(number)}"
     return None
 
 

@@ -102,7 +102,7 @@ class Ina3221Source(Source):
         self._unread = {c.label: c.error for c in every if c.error is not None}
         if not self._channels:
             reason = "; ".join(map(str, self._unread.values())) or "no such sensor"
-            raise OSError("no rail of an INA3221 can be read below {}: {}".format(root, reason))
+            raise OSError(f"no rail of an INA3221 can be read below {root}: {reason}")
         self._fds = [fd for channel in self._channels for fd in channel.fds]
         self._power = ModulePower(kind, [channel.label for channel in self._channels])
         self.columns, self.total = self._power.columns, self._power.total
@@ -126,7 +126,7 @@ class Ina3221Source(Source):
         n = len(self._layout.files)
         watts = [c.watts(taken[k * n : k * n + n]) for k, c in enumerate(self._channels)]
         if all(value != value for value in watts):
-            raise OSError("no rail answers: {}".format(self._channels[0].error))
+            raise OSError(f"no rail answers: {self._channels[0].error}")
         return self._power.row(watts)
 
     def settings(self) -> Dict[str, Any]:

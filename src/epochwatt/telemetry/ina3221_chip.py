@@ -127,7 +127,7 @@ def _from_device_tree(folder: str) -> Timing:
     if not continuous and not mode:
         return UNKNOWN  # it follows the CPU's clock
     kind = "continuous" if continuous else "trigger"
-    config = _cell(os.path.join(tree, "ti,{}-config".format(kind)))
+    config = _cell(os.path.join(tree, f"ti,{kind}-config"))
     if not config:
         return UNKNOWN
     n_channels = bin(config >> 12 & 7).count("1")

@@ -26,7 +26,7 @@ from epochwatt.device.kinds import KINDS
 from epochwatt.telemetry.columns import OFFLINE_C, column_names, zone_name
 from epochwatt.telemetry.ina3221_chip import sensor
 from epochwatt.telemetry.rails import ModulePower, is_connected
-from epochwatt.telemetry.source import NAN, READ_ERRORS, Arrivals, Service
+from epochwatt.telemetry.source import NAN, READ_ERRORS, Arrivals, Service, in_words
 
 START_S = 20.0  # to connect; the service may hang, and the client would wait for ever
 STALE = 3  # intervals without a new sample; the client itself waits that long
@@ -87,10 +87,10 @@ def open_jtop(kind: str, interval_s: float = 1.0) -> "JtopSource":
         return source
     given_up.set()
     if not failed:
-        raise OSError("no answer from the jtop service within {:g} s".format(START_S))
+        raise OSError(f"no answer from the jtop service within {START_S:g} s")
     if isinstance(failed[0], ImportError):
-        raise OSError("no jetson-stats for {}: {}".format(sys.executable, failed[0]))
-    raise OSError("jtop: {}".format(_told(failed[0])))
+        raise OSError(f"no jetson-stats for {sys.executable}: {failed[0]}")
+    raise OSError(f"jtop: {in_words(failed[0])}")
 
 
 def uptime_s() -> float:
@@ -152,7 +152,7 @@ class Feed:
             self.arrivals.add(taken_s, (reading(client, self._kind), now_s - taken_s))
             self._odd = ""
         except READ_ERRORS as error:
-            self._odd = ": " + _told(error)
+            self._odd = ": " + in_words(error)
             self.arrivals.add(taken_s, "jtop" + self._odd)
 
     def _instant_s(self, now_s: float, service_s: float) -> float:
@@ -187,14 +187,14 @@ class Feed:
         """Return for how long no sample has come, and why."""
         newest = self.arrivals.newest
         age_s = self._clock() - newest[0] if newest is not None else math.inf
-        return "no new sample from jtop for {:.1f} s{}".format(age_s, self._why())
+        return f"no new sample from jtop for {age_s:.1f} s{self._why()}"
 
     def _why(self) -> str:
         """Return what the client says of its end, or what was odd; empty when it waits."""
         try:
             self.client.ok(spin=True)
         except Exception as error:  # noqa: BLE001  whatever has ended its thread
-            return ": " + _told(error)
+            return ": " + in_words(error)
         return self._odd
 
     @property
@@ -358,8 +358,3 @@ def _zones(temperatures: Mapping[str, Any]) -> Dict[str, float]:
 
 def _number(value: Any, divisor: float = 1.0) -> float:
     return float(value) / divisor if isinstance(value, (int, float)) else NAN
-
-
-def _told(error: Exception) -> str:
-    """Return an error in one line; the library's own go over several."""
-    return " ".join("{}: {}".format(type(error).__name__, error).split())

@@ -188,8 +188,8 @@ class NvmlSource(Source):
         counter the longest time), else `update_s` is what is known of the card. `seen_share` is the
         part of the time that the sensor looks at. None: not known.
         """
-        name = str(self._told("nvmlDeviceGetName"))
-        architecture = self._told("nvmlDeviceGetArchitecture")
+        name = str(self._property("nvmlDeviceGetName"))
+        architecture = self._property("nvmlDeviceGetArchitecture")
         traits = _sensor(name, architecture)
         mean = not self._instant and (architecture or 0) >= _AMPERE and not _holds(name, _GA100)
         averaging_s = _MEAN_S if mean else traits and traits.averaging_s
@@ -212,13 +212,14 @@ class NvmlSource(Source):
         return {
             "sensor": self.sensor(),
             "power": instant if self._instant else mean,
-            "gpu": self._told("nvmlDeviceGetName"),
-            "uuid": self._told("nvmlDeviceGetUUID"),
-            "power_limit_mw": self._told("nvmlDeviceGetEnforcedPowerLimit"),
+            "gpu": self._property("nvmlDeviceGetName"),
+            "uuid": self._property("nvmlDeviceGetUUID"),
+            "power_limit_mw": self._property("nvmlDeviceGetEnforcedPowerLimit"),
             "not_supported": [self.columns[n] for n in sorted(self._not_supported)],
         }
 
-    def _told(self, question: str) -> Any:
+    def _property(self, question: str) -> Any:
+        """Return what the card answers to a question; None: nothing."""
         try:
             answer = getattr(self._nvml, question)(self._handle)
         except (self._nvml.NVMLError, AttributeError):

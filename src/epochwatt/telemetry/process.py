@@ -50,7 +50,7 @@ def scheduling() -> str:
     """Return how this process is scheduled, for the record."""
     if os.sched_getscheduler(0) == os.SCHED_FIFO:
         return "real time"
-    return "nice {}".format(os.nice(0))
+    return f"nice {os.nice(0)}"
 
 
 def _be_ordinary(number: int, frame: Any) -> None:

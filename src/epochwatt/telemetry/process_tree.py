@@ -43,7 +43,7 @@ class ProcessTree:
         self._left_out = os.getpid()
         self._members: Dict[int, _Member] = {}
         self._parents: Dict[int, int] = {}  # of all processes; used without `children` files
-        self._by_children = os.path.exists("{0}/{1}/task/{1}/children".format(proc, pid))
+        self._by_children = os.path.exists(f"{proc}/{pid}/task/{pid}/children")
         self._newest = b""
         self._loadavg = readable(os.path.join(proc, "loadavg"))
 
@@ -97,7 +97,7 @@ class ProcessTree:
 
     def _add(self, pid: int) -> bool:
         try:
-            self._members[pid] = _Member("{}/{}".format(self._proc, pid))
+            self._members[pid] = _Member(f"{self._proc}/{pid}")
         except OSError:  # it has ended already
             return False
         return True
@@ -105,7 +105,7 @@ class ProcessTree:
     def _children(self, pid: int) -> List[int]:
         if not self._by_children:
             return [child for child, parent in self._parents.items() if parent == pid]
-        tasks = "{}/{}/task".format(self._proc, pid)
+        tasks = f"{self._proc}/{pid}/task"
         try:
             threads = os.listdir(tasks)
         except OSError:
@@ -120,7 +120,7 @@ class ProcessTree:
         for pid in present:
             parent = before.get(pid)
             if parent is None:
-                after_name = text("{}/{}/stat".format(self._proc, pid)).rpartition(")")[2].split()
+                after_name = text(f"{self._proc}/{pid}/stat").rpartition(")")[2].split()
                 parent = int(after_name[1]) if after_name else 0
             self._parents[pid] = parent
 

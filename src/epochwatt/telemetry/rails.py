@@ -84,10 +84,9 @@ class ModulePower:
         self.n_contradictions += 1
         if self.contradiction is None:
             self.contradiction = (
-                "{} shows {:.3f} W, and {}, which hangs below it, {:.3f} W: "
-                "the labels may be on the wrong channels".format(
-                    self._labels[above], watts[above], self._labels[below], watts[below]
-                )
+                f"{self._labels[above]} shows {watts[above]:.3f} W, and {self._labels[below]}, "
+                f"which hangs below it, {watts[below]:.3f} W: "
+                "the labels may be on the wrong channels"
             )
 
     def parts(self) -> Dict[str, str]:
@@ -120,16 +119,16 @@ def _reason(kind: str, labels: Tuple[str, ...]) -> Optional[str]:
     if board is None:
         return "the rails of this board ({}) are not known".format(kind or "none") + present
     if not board.total_rule:
-        return "which rails add up to the power of a {} is not known".format(board.title) + present
+        return f"which rails add up to the power of a {board.title} is not known" + present
     roots = [rail.label for rail in board.rails if rail.parent is None]
     missing = ", ".join(label for label in roots if label not in labels)
     if missing:
-        return "no reading of {}, which is a part of the {}'s total".format(missing, kind) + present
+        return f"no reading of {missing}, which is a part of the {kind}'s total" + present
     twice = ", ".join(sorted({label for label in roots if labels.count(label) > 1}))
     if twice:
         return "more than one channel is labelled " + twice
     in_table = {rail.label for rail in board.rails}
     strange = ", ".join(label for label in labels if label not in in_table)
     if strange and len(roots) > 1:
-        return "the table of rails does not know {}: it may be a part of the sum".format(strange)
+        return f"the table of rails does not know {strange}: it may be a part of the sum"
     return None

@@ -124,7 +124,7 @@ class RaplSource(Source):
         if len(usable) < len(spent):
             self._n_restarts += 1
             self._marks = [(t_s, self._energy_uj)] * 2
-            raise OSError("an energy counter was set back: it shows {} uJ".format(shown))
+            raise OSError(f"an energy counter was set back: it shows {shown} uJ")
         # Two rows may be closer than a mean needs: then it goes back to the row before that.
         older, newer = self._marks
         since_s, since_uj = newer if t_s - newer[0] >= MIN_STEP_S else older

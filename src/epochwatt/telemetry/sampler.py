@@ -13,9 +13,9 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import epochwatt
 from epochwatt.records import files
 from epochwatt.telemetry import process
-from epochwatt.telemetry.channel import Channel, Clock, ServiceChannel, channel_of, in_words
+from epochwatt.telemetry.channel import Channel, Clock, ServiceChannel, channel_of
 from epochwatt.telemetry.schedule import together
-from epochwatt.telemetry.source import Service, Source
+from epochwatt.telemetry.source import Service, Source, in_words
 
 SCHEMA_VERSION = 1  # of telemetry.json
 STATISTICS = "telemetry.json"
@@ -83,7 +83,7 @@ class Recorder:
         self._strata_s = self._until_s = self._clock()
         for channel in self._channels:
             name = channel.source.name if channel.source.scope else "counters"
-            channel.begin("{}/{}/{}".format(self._seed, name, epoch), self._until_s)
+            channel.begin(f"{self._seed}/{name}/{epoch}", self._until_s)
         self._look_ahead()
         return {"t_mono_s": self._clock()}
 
@@ -119,7 +119,7 @@ class Recorder:
     def take_over(self, hang_s: float) -> bool:
         """Put a source aside whose reading has lasted for longer; say whether there was one.
 
-        Who calls goes on with the others in its own thread. One reading may hang at a time.
+        The caller goes on with the other sources in its thread. One reading may hang at a time.
         """
         reading = self._reading[:]
         if self._aside or not reading or self._clock() - reading[0][0] <= hang_s:

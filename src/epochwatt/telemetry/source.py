@@ -11,6 +11,11 @@ WRITTEN_W = 1e-4  # step of a power below 100 W in a file of samples, which has 
 READ_ERRORS = (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError)
 
 
+def in_words(error: Exception) -> str:
+    """Return kind and text of an error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
 class Source:
     """A sensor, or a group of sensors that are read together.
 

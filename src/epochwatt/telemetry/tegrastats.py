@@ -55,7 +55,7 @@ class TegrastatsSource(Service):
             self._launch()
             first = parse_line(self._newest().decode("ascii", "replace"))
             if not first.rails_mw:
-                raise OSError("{} prints no power rails on this board".format(self._tool))
+                raise OSError(f"{self._tool} prints no power rails on this board")
         except OSError:
             self.close()
             raise
@@ -98,14 +98,14 @@ class TegrastatsSource(Service):
         while self.arrivals.newest is None or self.arrivals.newest[0] <= after_s:
             left_s = deadline_s - self._clock()
             if left_s <= 0:
-                raise OSError("{} printed nothing within {:g} s".format(self._tool, FIRST_S))
+                raise OSError(f"{self._tool} printed nothing within {FIRST_S:g} s")
             poll.poll(1000 * left_s)
             self._drain()
 
     def _drain(self) -> int:
         """Take what has been printed, without waiting; return its size. Raises OSError."""
         if self._child is None or self._ended:
-            raise OSError(self._ended or "{} is not running".format(self._tool))
+            raise OSError(self._ended or f"{self._tool} is not running")
         n_bytes = 0
         lines: List[bytes] = []
         for _ in range(MAX_BLOCKS):
@@ -114,7 +114,7 @@ class TegrastatsSource(Service):
             except BlockingIOError:
                 break
             if not block:
-                self._ended = "{} ended (exit status {})".format(self._tool, self._child.poll())
+                self._ended = f"{self._tool} ended (exit status {self._child.poll()})"
                 break
             n_bytes += len(block)
             whole = (self._pending + block).split(b"\n")
@@ -146,7 +146,7 @@ class TegrastatsSource(Service):
 
     def silence(self) -> str:
         """Return why no line has come."""
-        return self._ended or "{} is silent".format(self._tool)
+        return self._ended or f"{self._tool} is silent"
 
     def _newest(self) -> bytes:
         """Return the newest line; raises OSError where the child has ended or is silent."""
@@ -187,7 +187,7 @@ class TegrastatsSource(Service):
         watts = self._power.row([line.rails_mw.get(label, NAN) / 1e3 for label in self._labels])
         # a user who may not see the clock gets 0 %, whatever the load
         emc_pct = None if line.emc_mhz is None else line.emc_pct
-        others = [line.gpu_mhz, line.gpu_pct, line.emc_mhz, emc_pct]
+        others: List[Optional[float]] = [line.gpu_mhz, line.gpu_pct, line.emc_mhz, emc_pct]
         others += [line.temps_c.get(zone) for zone in self._zones]
         return watts + [NAN if value is None else float(value) for value in others]
 
@@ -195,7 +195,7 @@ class TegrastatsSource(Service):
         """Return the child's CPU time so far, s; NaN when it has ended."""
         if self._child is None:
             return NAN
-        times = text("/proc/{}/stat".format(self._child.pid)).rpartition(")")[2].split()[_CPU_TIMES]
+        times = text(f"/proc/{self._child.pid}/stat").rpartition(")")[2].split()[_CPU_TIMES]
         return sum(map(int, times)) / os.sysconf("SC_CLK_TCK") if times else NAN
 
     def settings(self) -> Dict[str, Any]:

@@ -26,7 +26,7 @@ class Line(NamedTuple):
 def _words(pattern: str) -> Pattern:
     """Return a pattern of whole words; {n} is a number, {r} one that may have decimals."""
     n = "[0-9]{1,9}"  # longer ones are not readings, and would not fit a float exactly
-    r = r"-?{0}(?:\.{0})?".format(n)
+    r = rf"-?{n}(?:\.{n})?"
     return re.compile(r"(?<!\S)" + pattern.format(n=n, r=r) + r"(?!\S)")
 
 

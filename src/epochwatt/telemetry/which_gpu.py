@@ -41,8 +41,8 @@ def choose(nvml: Any, gpu: str, environment: Optional[Dict[str, str]] = None) ->
         chosen = _by_uuid(nvml, gpus, gpu)
     if chosen is not None and _is_divided(nvml, chosen[1]):
         raise ValueError(
-            "{} is divided (MIG): NVML reports the power of the whole card, not of the part that "
-            "computes".format(chosen[0])
+            f"{chosen[0]} is divided (MIG): NVML reports the power of the whole card, not of the "
+            "part that computes"
         )
     return None if chosen is None else chosen[1]
 
@@ -72,8 +72,8 @@ def _by_uuid(nvml: Any, gpus: List[Gpu], uuid: str) -> Gpu:
             return name, handle
     if any(_is_divided(nvml, handle) for _, handle in gpus):
         raise ValueError(
-            "the training is on {}, a part of a divided GPU (MIG): NVML reports the power of whole "
-            "cards only".format(uuid)
+            f"the training is on {uuid}, a part of a divided GPU (MIG): NVML reports the power of "
+            "whole cards only"
         )
     raise ValueError(
         "the training is on {}, NVML knows {}: the power of another GPU would be recorded".format(
@@ -87,8 +87,8 @@ def _first_visible(gpus: List[Gpu], environment: Dict[str, str]) -> Optional[Gpu
     first = environment.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
     if first[:4].upper() == "MIG-":
         raise ValueError(
-            "CUDA_VISIBLE_DEVICES names {}, a part of a divided GPU (MIG): NVML reports the power "
-            "of whole cards only".format(first)
+            f"CUDA_VISIBLE_DEVICES names {first}, a part of a divided GPU (MIG): NVML reports the "
+            "power of whole cards only"
         )
     if not first.isdigit():
         matching = [gpu for gpu in gpus if first and gpu[0].lower().startswith(first.lower())]
@@ -97,8 +97,8 @@ def _first_visible(gpus: List[Gpu], environment: Dict[str, str]) -> Optional[Gpu
         return None
     if len(gpus) > 1 and environment.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
         raise ValueError(
-            "{} GPUs, and CUDA may number them otherwise than NVML does: set CUDA_VISIBLE_DEVICES "
-            "to a UUID, or CUDA_DEVICE_ORDER=PCI_BUS_ID".format(len(gpus))
+            f"{len(gpus)} GPUs, and CUDA may number them otherwise than NVML does: set "
+            "CUDA_VISIBLE_DEVICES to a UUID, or CUDA_DEVICE_ORDER=PCI_BUS_ID"
         )
     return gpus[int(first)]
 

@@ -83,8 +83,8 @@ def _state(path: str, device: torch.device) -> Any:
     if not path.endswith(".npz"):
         if not _WEIGHTS_ONLY:
             raise RecordError(
-                "torch {} wrote it as a pickle, which could run anything; only torch 1.13 or newer "
-                "reads such a file safely".format(torch.__version__)
+                f"torch {torch.__version__} wrote it as a pickle, which could run anything",
+                do="use torch 1.13 or newer, which reads such a file safely",
             )
         return torch.load(path, map_location=device, weights_only=True)
     with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as archive:

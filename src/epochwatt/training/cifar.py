@@ -29,11 +29,11 @@ def decode(content: bytes, where: str) -> Tuple[np.ndarray, np.ndarray]:
             raise ValueError("a label is not a number")
         images, labels = _pixels(batch["data"]), np.array(batch["labels"], dtype=np.int64)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
-        raise DataError("{} is not a CIFAR-10 batch: {}".format(where, error)) from error
+        raise DataError(f"{where} is not a CIFAR-10 batch: {error}") from error
     if images.shape != (len(labels), N_VALUES):
-        raise DataError("{} holds no n x 3072 bytes with n labels".format(where))
+        raise DataError(f"{where} holds no n x 3072 bytes with n labels")
     if len(labels) and not 0 <= labels.min() <= labels.max() < CLASSES:
-        raise DataError("{} has labels outside 0..{}".format(where, CLASSES - 1))
+        raise DataError(f"{where} has labels outside 0..{CLASSES - 1}")
     return images.reshape((-1,) + SHAPE), labels.astype(np.uint8)
 
 
@@ -106,7 +106,7 @@ def _parsed(content: bytes) -> Any:
             state = stack.pop()
             stack[-1].state = state
         elif name not in ("PROTO", "STOP"):
-            raise ValueError("it asks for {}".format(argument or name))
+            raise ValueError(f"it asks for {argument or name}")
     return stack.pop()
 
 
@@ -115,7 +115,7 @@ def _pixels(array: Any) -> np.ndarray:
     _, shape, kind, is_fortran, pixels = array.state
     text = kind.arguments[0].encode("latin-1")
     if array.name != _NAMES[0] or kind.name != _NAMES[2] or text != b"u1" or is_fortran:
-        raise ValueError("it holds an array of type {!r}".format(text))
+        raise ValueError(f"it holds an array of type {text!r}")
     n_rows, n_values = shape
     return np.frombuffer(pixels.encode("latin-1"), np.uint8).reshape(n_rows, n_values).copy()
 

@@ -20,7 +20,7 @@ from epochwatt.training.references import is_reference, resolve
 MANIFEST = "manifest.json"
 MNIST_IMAGES = "train-images-idx3-ubyte"
 MNIST_LABELS = "train-labels-idx1-ubyte"
-CIFAR_BATCHES = tuple("data_batch_{}".format(i) for i in range(1, 6))
+CIFAR_BATCHES = tuple(f"data_batch_{i}" for i in range(1, 6))
 
 _FILE = {"bytes": COUNT, "sha256": TEXT}
 _MANIFEST = {"recipe": OBJECT, "files": {ANY_KEY: _FILE}, "n_samples": COUNT}
@@ -174,7 +174,7 @@ def reader_of(dataset: str) -> Any:
         return resolve(dataset, "the data set")
     if dataset not in READERS:
         raise ConfigError(
-            "no reader for the data set {!r}".format(dataset), allowed=[*READERS, "module.Class"]
+            f"no reader for the data set {dataset!r}", allowed=[*READERS, "module.Class"]
         )
     return READERS[dataset]
 

@@ -1,12 +1,13 @@
 """Exit status and message of a program that measures (board side: Python 3.6 grammar)."""
 
-import logging
 import re
 import sys
 from typing import Callable
 
 from epochwatt.errors import EpochwattError, RebootNeeded
+from epochwatt.telemetry.source import in_words
 from epochwatt.training.preparation import REBOOT_NEEDED
+from epochwatt.training.progress import log_to_stderr
 
 _REFUSED = (
     "error: {}: the machine does not give what a measurement needs: {}. Look at memory, disk and "
@@ -25,22 +26,21 @@ def exit_status(what: str, measure: Callable[[], None]) -> int:
     what : id of the measurement, for messages
     measure : does it; what is wrong in the program itself passes through
     """
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
+    log_to_stderr()
     try:
         measure()
     except RebootNeeded as error:
-        print("reboot needed: {}: {}".format(what, error), file=sys.stderr)
+        print(f"reboot needed: {what}: {error}", file=sys.stderr)
         return REBOOT_NEEDED
     except EpochwattError as error:
-        print("error: {}: {}".format(what, error), file=sys.stderr)
+        print(f"error: {what}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("ended by Ctrl-C: {}".format(what), file=sys.stderr)
+        print(f"ended by Ctrl-C: {what}", file=sys.stderr)
         return 130
     except (OSError, MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not _NO_MEMORY.search(str(error)):
             raise
-        message = "{}: {}".format(type(error).__name__, " ".join(str(error).split()))
-        print(_REFUSED.format(what, message), file=sys.stderr)
+        print(_REFUSED.format(what, in_words(error)), file=sys.stderr)
         return 1
     return 0

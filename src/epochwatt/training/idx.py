@@ -21,26 +21,24 @@ def decode(content: bytes, where: str) -> np.ndarray:
     Raises DataError, naming `where`, for another type or a size that does not fit the header.
     """
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != UNSIGNED_BYTE:
-        raise DataError("{} is not an IDX file of unsigned bytes".format(where))
+        raise DataError(f"{where} is not an IDX file of unsigned bytes")
     n_dims = content[3]
     start = 4 + 4 * n_dims
     if len(content) < start:
-        raise DataError("{} ends inside its header".format(where))
-    shape: Tuple[int, ...] = struct.unpack(">{}I".format(n_dims), content[4:start])
+        raise DataError(f"{where} ends inside its header")
+    shape: Tuple[int, ...] = struct.unpack(f">{n_dims}I", content[4:start])
     expected = start + int(np.prod(shape, dtype=np.int64))
     if len(content) != expected:
-        raise DataError(
-            "{} has {} bytes, its header asks for {}".format(where, len(content), expected)
-        )
+        raise DataError(f"{where} has {len(content)} bytes, its header asks for {expected}")
     try:
         return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
     except ValueError as error:  # more dimensions or elements than numpy can count
-        raise DataError("{}: {}".format(where, error)) from error
+        raise DataError(f"{where}: {error}") from error
 
 
 def encode(array: np.ndarray) -> bytes:
     """Return the bytes of an IDX file that holds a uint8 array of any shape."""
     if array.dtype != np.uint8:
-        raise ValueError("IDX is written from uint8, not {}".format(array.dtype))
-    header = struct.pack(">HBB{}I".format(array.ndim), 0, UNSIGNED_BYTE, array.ndim, *array.shape)
+        raise ValueError(f"IDX is written from uint8, not {array.dtype}")
+    header = struct.pack(f">HBB{array.ndim}I", 0, UNSIGNED_BYTE, array.ndim, *array.shape)
     return header + np.ascontiguousarray(array).tobytes()

@@ -58,7 +58,7 @@ def _measure(
             from epochwatt.training.session import Session
         except ImportError as error:
             raise TrainingError(
-                "{} cannot import what training needs".format(sys.executable),
+                f"{sys.executable} cannot import what training needs",
                 found=str(error),
                 do="name an interpreter that can under `python:` in config/devices/",
             ) from error

@@ -20,7 +20,7 @@ Row = NamedTuple("Row", [("user_id", str), ("image_id", str), ("label", int)])
 
 def image_name(image_id: str) -> str:
     """Return the path of a picture inside the data set's folder."""
-    return "train/{}.jpg".format(image_id)
+    return f"train/{image_id}.jpg"
 
 
 def decode_map(content: bytes, where: str) -> List[Row]:
@@ -37,7 +37,7 @@ def decode_map(content: bytes, where: str) -> List[Row]:
         ) from error
     for row in rows:
         if not 0 <= row.label < CLASSES or "/" in row.image_id:
-            raise DataError("{} has a row that cannot be: {}".format(where, tuple(row)))
+            raise DataError(f"{where} has a row that cannot be: {tuple(row)}")
     return rows
 
 

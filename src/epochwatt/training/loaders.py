@@ -110,6 +110,6 @@ def _check_temporary_folder() -> None:
         raise TrainingError(
             "the path of the folder for temporary files is too long for the sockets of workers",
             found=folder,
-            allowed="at most {} bytes".format(LONGEST_FOLDER),
+            allowed=f"at most {LONGEST_FOLDER} bytes",
             do="set TMPDIR to a shorter one",
         )

@@ -3,12 +3,28 @@
 The loop does nothing for it: the thread looks at the timer's count every few seconds.
 """
 
+import logging
 import sys
 import threading
 import time
 from typing import Any
 
 FIRST_S, EVERY_S = 2.0, 15.0
+
+
+class _Lines(logging.Formatter):
+    """Messages as they are, warnings marked as such: who watches the log looks for that."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        prefix = "warning: " if record.levelno == logging.WARNING else ""
+        return prefix + super().format(record)
+
+
+def log_to_stderr() -> None:
+    """Write messages of any module to standard error, from INFO on."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 class Progress:
@@ -47,11 +63,11 @@ class Progress:
 
     def line(self, done: int, elapsed_s: float) -> str:
         """Return the progress after `done` mini-batches in `elapsed_s` seconds."""
-        what = "warm-up" if self._epoch < 0 else "epoch {}".format(self._epoch)
-        text = "{}: mini-batch {} of {}".format(what, done, self._n)
+        what = "warm-up" if self._epoch < 0 else f"epoch {self._epoch}"
+        text = f"{what}: mini-batch {done} of {self._n}"
         if done:
             rate = done / elapsed_s
-            text += ", {:.3g}/s, {:.0f} s left".format(rate, (self._n - done) / rate)
+            text += f", {rate:.3g}/s, {(self._n - done) / rate:.0f} s left"
         return text
 
     def __enter__(self) -> "Progress":

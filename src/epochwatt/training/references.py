@@ -34,13 +34,13 @@ def resolve(reference: str, where: str) -> Any:
         try:
             module = importlib.import_module(module_name)
         except (ImportError, TypeError) as error:  # TypeError: of dots at its beginning
-            problem = "cannot be imported ({})".format(error)
+            problem = f"cannot be imported ({error})"
         else:
             if hasattr(module, name):
                 return getattr(module, name)
-            problem = "is not there: {} has no {}".format(module.__file__, name)
+            problem = f"is not there: {module.__file__} has no {name}"
     raise ConfigError(
-        "{!r} {}".format(reference, problem),
+        f"{reference!r} {problem}",
         where=where,
         allowed="module.name, of a module on the Python path, such as src/ of the checkout "
         "(docs/tutorials/own-network.md)",

@@ -52,7 +52,7 @@ class MadeUpSamples:
 
 def epoch_seed(seed: int, epoch: int) -> int:
     """Return the seed of one epoch: random state is derived, never carried from epoch to epoch."""
-    digest = hashlib.sha256("{}/{}".format(seed, epoch).encode("ascii")).digest()
+    digest = hashlib.sha256(f"{seed}/{epoch}".encode("ascii")).digest()
     return int.from_bytes(digest[:7], "big")
 
 
@@ -277,7 +277,7 @@ def _explained(epoch: int) -> Iterator[None]:
         if "DataLoader worker" not in str(error):
             raise
         raise TrainingError(
-            "a loader worker died in epoch {}; nothing of this epoch counts".format(epoch),
+            f"a loader worker died in epoch {epoch}; nothing of this epoch counts",
             found=str(error),
             do="look for an out-of-memory kill (dmesg), then start again",
         ) from error

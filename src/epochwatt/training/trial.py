@@ -14,6 +14,7 @@ import time
 from typing import Any, Dict, List
 
 from epochwatt.telemetry.client import Sampler
+from epochwatt.telemetry.source import in_words
 
 LIBRARIES = ("torch", "torchvision", "numpy", "PIL", "pynvml", "jtop")
 
@@ -37,12 +38,12 @@ def libraries() -> Dict[str, Any]:
             module = importlib.import_module(name)
             versions[name] = str(getattr(module, "__version__", "unknown"))
         except Exception as error:  # noqa: BLE001  a broken library raises what it likes
-            errors[name] = _one_line(error)
+            errors[name] = in_words(error)
     if versions["torch"] is not None:
         try:
             versions.update(_gpu())
         except Exception as error:  # noqa: BLE001  RuntimeError, and those of the driver
-            errors["gpu"] = _one_line(error)
+            errors["gpu"] = in_words(error)
     versions["errors"] = errors
     return versions
 
@@ -62,10 +63,6 @@ def sample(folder: str, data_path: str, root: str, power: str, seconds: float) -
         sampler.begin(folder)
         time.sleep(seconds)
         return sampler.end()
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join("{}: {}".format(type(error).__name__, error).split())
 
 
 def main(words: List[str]) -> None:

@@ -53,7 +53,7 @@ def workload_of(factors: Dict[str, Any]) -> Workload:
     """
     model, network = factors["model"], factors.get("network")
     if network is not None:
-        where = "config/workloads.yaml: {}.".format(model)
+        where = f"config/workloads.yaml: {model}."
         changes = {k: resolve(network[k], where + k) for k in Workload._fields if k in network}
         WORKLOADS[model] = _builtin(network["like"], where + "like")._replace(**changes)
     return _builtin(model, "config/workloads.yaml: a row without build")
@@ -61,7 +61,7 @@ def workload_of(factors: Dict[str, Any]) -> Workload:
 
 def _builtin(model: str, where: str) -> Workload:
     if model not in WORKLOADS:
-        raise ConfigError("{} is {!r}".format(where, model), allowed=WORKLOADS)
+        raise ConfigError(f"{where} is {model!r}", allowed=WORKLOADS)
     return WORKLOADS[model]
 
 

@@ -30,7 +30,7 @@ from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.simulation.idle import idle_power_w
 from epochwatt.twin.simulation.records import write_run
 from epochwatt.twin.simulation.run import simulate
-from epochwatt.twin.validation.refits import ALL, CLAIMS, FOLD, load_refits
+from epochwatt.twin.validation.cross_validation_fits import ALL, CLAIMS, FOLD, load_refits
 
 N_EPOCHS = 3  # of each run; claims about 15 h cannot be evaluated on them
 NEAR_PCT = 3.0  # of turning: the closed form has no sampler; counts have no margin

@@ -157,17 +157,22 @@ def test_summary_before_the_first_run_is_an_error_with_advice(run, tmp_path, mon
     assert "make run" in err
 
 
-@pytest.mark.parametrize("has_report", [False, True])
-def test_summary_names_the_report_only_if_there_is_one(has_report, run, tmp_path, monkeypatch):
+@pytest.mark.parametrize("there", [(), ("report.html",), ("index.html", "report.html")])
+def test_summary_names_the_pages_that_are_there_the_landing_page_last(
+    there, run, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     Path("results").mkdir()
     Path("results/summary.txt").write_text("LeNet-5 is bound by input", "utf-8")
-    if has_report:
-        Path("results/report.html").touch()
+    for name in there:
+        Path("results", name).touch()
     status, out, _ = run("summary")
     assert status == 0
     assert out.startswith("LeNet-5 is bound by input\n")
-    assert ("results/report.html" in out) is has_report
+    for name in ("report.html", "index.html"):
+        assert (f"results/{name}" in out) is (name in there)
+    if "index.html" in there:
+        assert "results/index.html" in out.splitlines()[-1]
 
 
 def test_report_prints_what_was_done(run, monkeypatch):

@@ -164,13 +164,13 @@ def test_without_a_network_it_says_which_files_to_put_where(tmp_path):
     (tmp_path / "sets/a").write_bytes(b"a")
     with pytest.raises(DataError) as told:
         downloads.obtain(files, tmp_path / "sets", "The set")
-    lines = str(told.value).split("\n")
-    assert lines[0].startswith("The set: not all its files are here, and they cannot be downloaded")
-    assert "Connection refused" in lines[0]
-    assert lines[1] == f"  Put these into {tmp_path / 'sets'} by hand and start again:"
-    assert lines[2] == f"    b  (MD5 {files[1].md5})  from {NOWHERE}/b"
-    assert "dataset_source: synthetic" in lines[3]
-    assert len(lines) == 4
+    error = told.value
+    assert (error.where, error.problem[:31]) == ("The set", "not all its files are here, and")
+    assert "Connection refused" in error.found
+    first, *lacking = error.do.split("\n")
+    assert first.startswith(f"put these into {tmp_path / 'sets'} by hand and start again")
+    assert first.endswith("dataset_source: synthetic")
+    assert lacking == [f"    b  (MD5 {files[1].md5})  from {NOWHERE}/b"]
 
 
 def test_missing_page_is_told_with_its_number(server, tmp_path):
@@ -181,18 +181,20 @@ def test_missing_page_is_told_with_its_number(server, tmp_path):
 
 def test_wrong_file_put_by_hand_is_named(file, tmp_path):
     (tmp_path / "set.bin").write_bytes(file[0][:-1])
-    with pytest.raises(DataError, match=f"{tmp_path}/set.bin has MD5 .* the set has {file[1].md5}"):
+    with pytest.raises(DataError, match="cut short, or not a file of the set") as caught:
         downloads.obtain([file[1]], tmp_path, "the set")
+    assert caught.value.where == f"{tmp_path}/set.bin"
+    assert caught.value.found == f"MD5 {md5(file[0][:-1])}"
+    assert caught.value.allowed == f"MD5 {file[1].md5}"
     assert (tmp_path / "set.bin").exists()
 
 
 def test_disk_without_room_is_told_before_the_download(file, tmp_path, monkeypatch):
     usage = type("Usage", (), {"free": 2_999_999})
     monkeypatch.setattr(downloads.shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(
-        DataError, match=r"room for 0\.0 GB, the download of set\.bin needs 0\.0 GB"
-    ):
+    with pytest.raises(DataError, match=r"no room to download set\.bin") as caught:
         downloads.obtain([file[1]], tmp_path, "the set")
+    assert (caught.value.found, caught.value.allowed) == ("0.0 GB", "0.0 GB or more")
 
 
 # -- recipes -------------------------------------------------------------------------------------
@@ -225,8 +227,9 @@ def test_recipe_of_an_original_is_its_checksums(dataset, count, files):
 
 @pytest.mark.parametrize("scale", [0.5, 2])
 def test_original_has_one_size(scale):
-    with pytest.raises(ConfigError, match=f"dataset_scale is {scale}, allowed is 1"):
+    with pytest.raises(ConfigError, match=f"dataset_scale is {scale}:") as caught:
         recipes.recipe("mnist", "official", scale)
+    assert caught.value.allowed == "1"
 
 
 def test_digits_keep_the_id_they_had():
@@ -291,8 +294,8 @@ def test_mnist_without_a_network_names_both_files(make, mnist, tmp_path, monkeyp
     monkeypatch.setattr(official, "MNIST", files)
     with pytest.raises(DataError) as told:
         make("mnist", 5)
-    assert all(f"{f.name}  (MD5 {f.md5})" in str(told.value) for f in files)
-    assert f"Put these into {tmp_path}/downloads/mnist by hand" in str(told.value)
+    assert all(f"{f.name}  (MD5 {f.md5})" in told.value.do for f in files)
+    assert f"put these into {tmp_path}/downloads/mnist by hand" in told.value.do
     assert not (tmp_path / "mnist-official-x1/manifest.json").exists()
 
 
@@ -334,10 +337,10 @@ def test_cifar_put_by_hand_is_checked(make, cifar_files, tmp_path):
     folder.mkdir(parents=True)
     for name, content in list(cifar_files.items())[:4]:
         (folder / name).write_bytes(content)
-    with pytest.raises(DataError, match=f"{folder} lacks 1 of the 5 files .* data_batch_5"):
+    with pytest.raises(DataError, match=f"{folder}: 1 of 5 files are missing.* data_batch_5"):
         make("cifar10", 10)
     (folder / "data_batch_5").write_bytes(cifar_files["data_batch_4"])
-    with pytest.raises(DataError, match="data_batch_5 of CIFAR-10 has MD5"):
+    with pytest.raises(DataError, match="data_batch_5 is not that of CIFAR-10"):
         make("cifar10", 10)
 
 
@@ -383,20 +386,22 @@ def test_landmarks_that_lack_a_picture_are_refused(make, pictures, tmp_path):
     folder.mkdir(parents=True)
     for name, content in list(pictures.items())[3:]:
         (folder / name).write_bytes(content)
-    with pytest.raises(DataError, match=f"lacks 3 of the 203 files .* the first is {0:016x}.jpg"):
+    with pytest.raises(DataError, match=f"3 of 203 files are missing, the first is {0:016x}.jpg"):
         make("gld23k", 203)
 
 
 def test_number_of_landmarks_and_classes_is_checked(make, pictures):
-    with pytest.raises(DataError, match="lists 203 pictures of 203 classes; GLD-23k has 23080 of"):
+    with pytest.raises(DataError, match="not the map of GLD-23k") as caught:
         make("gld23k", 23_080)
+    assert caught.value.found == "203 pictures of 203 classes"
+    assert caught.value.allowed.startswith("23080 of")
 
 
 def test_damaged_archive_is_named(make, pictures, server):
     content = bytearray(server.files["images.zip"])
     content[200] ^= 1  # in the first picture: its CRC-32 is wrong
     server.files["images.zip"] = bytes(content)
-    with pytest.raises(DataError, match=r"images\.zip is damaged \(Bad CRC-32"):
+    with pytest.raises(DataError, match=r"images\.zip: it is damaged \(Bad CRC-32"):
         make("gld23k", 203)
 
 

@@ -4,8 +4,18 @@ import csv
 
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.text import Text
+from panels import SMALLEST_PT
 
-from epochwatt.figures.validation import draw, draw_medians, plot, read, read_medians
+from epochwatt.figures.common import style
+from epochwatt.figures.validation import (
+    draw,
+    draw_medians,
+    plot,
+    read,
+    read_medians,
+    read_names,
+)
 
 PALETTE = {"compute": "#0072B2", "epoch_0": "#D55E00", "stall": "#009E73", "missing": "#777777"}
 HEAD = (
@@ -70,7 +80,13 @@ def panel(table):
 
     def call(name):
         _, axes = plt.subplots()
-        draw([point for point in read(table) if point.panel == name], name, axes, PALETTE)
+        draw(
+            [point for point in read(table) if point.panel == name],
+            name,
+            axes,
+            PALETTE,
+            {"H1": "x"},
+        )
         return axes
 
     yield call
@@ -85,31 +101,55 @@ def test_each_panel_has_its_unit_its_papers_and_their_median_errors(panel):
     times = panel("time")
     assert texts(times) == [
         "SIGMETRICS 2023: 2, median error 13.9 %",
-        "s",
-        "ms of a mini-batch, in s",
-        "HiPCW 2021, one parameter: 1, median error 109.9 %",
-        "s, HiPCW",
+        "of an epoch",
+        "of a mini-batch",
+        "HiPCW 2021: 1, median error 109.9 %",
+        "of an epoch, HiPCW",
     ]
     assert times.get_xlim() == times.get_ylim()
-    assert times.get_xlabel() == "published, s"
-    powers = panel("energy_power")
-    assert texts(powers) == ["SIGMETRICS 2023: 1, median error 22.3 %", "W"]
-    assert powers.get_xlabel() == "published, W, or Wh"
-    assert panel("change").get_xlabel() == "published, ratio of two sides"
+    assert times.get_xlabel().startswith("published (s)\n")
+    powers = panel("power")
+    assert texts(powers) == ["SIGMETRICS 2023: 1, median error 22.3 %", "power"]
+    assert powers.get_xlabel().startswith("published (W)\n")
+    assert panel("change").get_xlabel().startswith("published (ratio of two sides)\n")
 
 
 def test_worst_points_are_named_with_both_sides(panel):
-    named = [text.get_text() for text in panel("time").texts]
-    lines = (
-        "1  H1: 100 simulated as 300",
-        "2  S4: 0.195 simulated as 0.234",
-        "3  S1: 10 simulated as 11",
+    times = panel("time")
+    assert [text.get_text() for text in times.texts] == ["1", "2", "3"]
+    assert times.get_xlabel().split("\n")[1:] == [
+        "1  x 100, simulated 300",
+        "2  S4 0.195, simulated 0.234",
+        "3  S1 10, simulated 11",
+    ]
+
+
+def test_published_numbers_have_names_in_words(pytestconfig):
+    names = read_names(str(pytestconfig.rootpath / "config/published"))
+    assert names["H-III.A-06"] == "nx mobilenet sd w=1: stall"
+    assert names["RH-III.A-02"] == "nx mobilenet sd, w=0 against w=1: stall"
+    assert names["S5.6.4-01"] == "agx resnet ssd w=4 mode b: compute"
+
+
+def test_no_letters_are_too_small(pytestconfig, table, others, tmp_path, monkeypatch):
+    saved = {}
+
+    def save(figure, stem, rows):
+        figure.draw_without_rendering()
+        shown = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+        saved["sizes"] = {text.get_fontsize() for text in shown}
+
+    monkeypatch.setattr(style, "save", save)
+    root = pytestconfig.rootpath
+    plot(
+        *(table, *others, str(root / "config/published"), str(root / "config/paper.mplstyle")),
+        *(PALETTE, str(tmp_path / "validation")),
     )
-    assert named == ["1", "2", "3", "\n".join(lines)]
+    assert min(saved["sizes"]) >= SMALLEST_PT
 
 
 def test_median_line_is_as_far_off_as_the_median(panel):
-    lines = {line.get_label(): line for line in panel("energy_power").get_lines()}
+    lines = {line.get_label(): line for line in panel("power").get_lines()}
     line = lines["SIGMETRICS 2023: 1, median error 22.3 %"]
     assert line.get_ydata() / line.get_xdata() == pytest.approx([1.25, 1.25], rel=1e-3)
 
@@ -120,31 +160,32 @@ def test_medians_are_by_what_was_left_out_and_by_other_priors(others):
         ("take-away", "time", 7.8),
         ("take-away", "energy_power", 25.9),
         ("board", "time", 12.5),
-        ("priors as chosen, no fit", "time", 6.6),
-        ("priors shifted 1", "time", 10.7),
+        ("not fitted, priors as chosen", "time", 6.6),
+        ("fitted, priors shifted 1", "time", 10.7),
     ]
     assert [m.low_pct for m in found] == [4.9, None, None, None, None]
     _, axes = plt.subplots()
     draw_medians(found, axes, PALETTE)
     assert texts(axes) == [
-        "times: 8 to 12 %, priors apart",
-        "energies and powers: 26 to 26 %, priors apart",
+        "times: 8 to 12 %, without the rows of other priors",
+        "energies and powers: 26 to 26 %, without the rows of other priors",
     ]
     plt.close("all")
 
 
 def test_files_are_the_same_each_time(table, others, tmp_path, request):
-    style = str(request.config.rootpath / "config/paper.mplstyle")
+    root = request.config.rootpath
+    files = (str(root / "config/published"), str(root / "config/paper.mplstyle"))
     for name in ("one", "two"):
-        plot(table, *others, style, PALETTE, str(tmp_path / name / "validation"))
+        plot(table, *others, *files, PALETTE, str(tmp_path / name / "validation"))
     first, second = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         for name in ("one", "two")
     )
     assert first == second
-    assert sorted(first) == ["validation.csv", "validation.png", "validation.svg"]
+    assert sorted(first) == ["validation.csv", "validation.png", "validation.svg", "validation.txt"]
     rows = list(csv.DictReader(first["validation.csv"].decode().splitlines()))
     ids = [row["published_id"] for row in rows]
     assert ids == ["S1", "S4", "S2", "RS1", "RS2", "H1", *[""] * 5]
     assert [row["left_out"] for row in rows[6:]][:2] == ["take-away", "take-away"]
-    assert b"simulated boards" in first["validation.svg"]
+    assert b"simulated, not measured" in first["validation.svg"]

@@ -109,7 +109,7 @@ def test_a_sudoers_file_that_visudo_refuses_is_not_installed(root, monkeypatch):
 
 def test_without_visudo_nothing_is_installed(root, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name, path: None)
-    with pytest.raises(BoardError, match="visudo is not installed"):
+    with pytest.raises(BoardError, match="visudo is missing"):
         setup_jetson(root)
     assert os.listdir(Path(root, SUDOERS).parent) == []
     assert not Path(root, INSTALLED).exists()

@@ -31,7 +31,7 @@ def shown(tmp_path):
 
 def rows(page):
     """Return the texts of the cells of each row below a header."""
-    found = re.findall("<tr><td.*?</tr>", page)
+    found = re.findall("<tr[^>]*><td.*?</tr>", page)
     return [
         [re.sub("<.*?>", " ", cell).split() for cell in re.findall("<td.*?</td>", row)]
         for row in found
@@ -96,3 +96,12 @@ def test_without_findings_the_page_says_only_what_it_is(shown):
     page = shown()
     assert "<h1>Claims</h1>" in page
     assert "<table>" not in page
+
+
+def test_claims_are_listed_and_may_be_chosen_by_status(shown):
+    page = shown(TWIN, TWIN | {"claim": "T2a", "takeaway": "2", "status": "does_not_hold"})
+    for takeaway in ("1", "2"):
+        assert f'<a href="#takeaway-{takeaway}">' in page
+        assert f'<section id="takeaway-{takeaway}">' in page
+    assert re.findall('id="only-(.*?)"', page) == ["holds", "does_not_hold"]
+    assert re.findall('<tr data-status="(.*?)"', page) == ["holds", "does_not_hold"]

@@ -14,7 +14,7 @@ from benchmarks.synthetic_truth import SHARES, observed, of_another_kind, of_the
 from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.twin import load_twin
-from epochwatt.twin.validation.refits import load_refits
+from epochwatt.twin.validation.cross_validation_fits import load_refits
 
 STRONGEST = Mode(8, 2265.6, 1377, 2133)
 LENET = {

@@ -252,12 +252,12 @@ class TestFileItself:
     def test_that_is_not_yaml_is_named_with_the_line(self, file, checkout, refused):
         checkout.write(file, "small:\n  epochs: [3\n  device: host\n")
         found, _ = refused()
-        assert f"config/{file}, line 3 is not valid YAML" in found
+        assert f"config/{file}, line 3: not valid YAML" in found
 
     def test_with_a_key_twice_names_it(self, checkout, refused):
         checkout.edit("studies.yaml", "  epochs: 3\n", "  epochs: 3\n  epochs: 4\n")
         found, why = refused()
-        assert "config/studies.yaml, line 6 " in found
+        assert "config/studies.yaml, line 6: " in found
         assert "'epochs' stands twice" in found + why
 
     def test_with_a_list_for_a_key_is_refused(self, checkout, refused):

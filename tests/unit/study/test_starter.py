@@ -116,9 +116,10 @@ class TestStudy:
     def test_without_a_medium_is_refused(self, make):
         gone = {"hdd": {"title": "t", "root": "/mnt/x", "mount": "/no/such/mount"}}
         with pytest.raises(
-            ConfigError, match=r"agx\.yaml: no medium of storage is there: hdd: nothing is mounted"
-        ):
+            ConfigError, match=r"agx\.yaml: no medium of storage is there"
+        ) as caught:
             make(storage=gone)
+        assert caught.value.found == "hdd: nothing is mounted at /no/such/mount"
 
     @pytest.mark.parametrize("missing", ["cpu_khz", "gpu_hz"])
     def test_without_clocks_is_refused(self, missing, make, monkeypatch):

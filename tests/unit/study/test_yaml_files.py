@@ -45,7 +45,7 @@ def test_object_of_python_is_refused_where_libyaml_is_missing(path, tmp_path, py
 @pytest.mark.parametrize("text", ["a: " + "[" * 100_000, "a:\n " + "- " * 5000, "{a: " * 60 + "1"])
 def test_deep_nesting_is_refused_with_its_line(path, read, text):
     path.write_text(text)
-    with pytest.raises(ConfigError, match=r"a\.yaml, line [12] is nested more than 50 levels"):
+    with pytest.raises(ConfigError, match=r"a\.yaml, line [12]: nested more than 50 levels"):
         read(path)
 
 

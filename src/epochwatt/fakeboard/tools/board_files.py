@@ -22,7 +22,7 @@ def nearest(value: float, steps: Sequence[int]) -> int:
 
 def cpu_list(cpus: Sequence[int]) -> str:
     """Return CPUs, ascending, as the kernel lists them: `0-3,6`."""
-    runs = []  # type: List[List[int]]
+    runs: list[list[int]] = []
     for cpu in cpus:
         if runs and cpu == runs[-1][1] + 1:
             runs[-1][1] = cpu

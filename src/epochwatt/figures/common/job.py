@@ -17,6 +17,7 @@ from epochwatt.claims.number_sources import EpochTable, Source
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import style
 from epochwatt.figures.common.captions import caption_text, why_empty
+from epochwatt.figures.common.interactive import write_spec
 from epochwatt.figures.common.published import (
     BOUNDS,
     NOTED_PCT,
@@ -225,6 +226,8 @@ class Job:
 def draw_figure(job: Job) -> None:
     """Draw all panels of a figure with the function that config/plotting.yaml names.
 
+    Beside each panel its interactive spec is written, from the CSV that the function has written.
+
     A module of your own lies in src/ of the working folder.
 
     Raises
@@ -241,3 +244,6 @@ def draw_figure(job: Job) -> None:
     except (AttributeError, TypeError) as error:
         raise ConfigError(f"{job.draw}: {error}", where=where) from error
     function(*arguments.args, **arguments.kwargs)
+    for panel, settings in job.panels.items():
+        stem = f"{job.folder}/{panel}"
+        write_spec(stem, settings["title"], job.backend, job.titles, job.palette)

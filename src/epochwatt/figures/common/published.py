@@ -36,6 +36,8 @@ SHAPES = {  # quantity -> marker of its values, name in a legend; of others as O
     "stall_s": ("s", "published stall"),
     "e2e_s": ("d", "published E2E"),
     "compute_s": ("P", "published compute"),
+    "first_stall_s": (">", "published stall, first epoch"),
+    "first_e2e_s": (">", "published E2E, first epoch"),
     "energy_paper_wh": ("D", "published energy"),
     "stall_ms_per_minibatch": ("h", "published, of a mini-batch"),
     "compute_ms_per_minibatch": ("h", "published, of a mini-batch"),

@@ -84,6 +84,8 @@ def comparison_text(
         text = f"{left} here, {right} published"
     elif comparison.operator == "similar within":
         text = f"{left} here, published as alike"
+    elif comparison.operator == "not in":
+        text = f"{left} is in the {right} here, published as not in it"
     elif _CALL.search(comparison.text.split(comparison.operator)[-1]):
         text = f"{left} {comparison.operator} {right} is published, and not so here"
     else:

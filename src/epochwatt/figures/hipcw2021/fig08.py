@@ -3,18 +3,22 @@
 Source: sections III.E and III.F. Panels a and c are those of the SSD, b and d those of the hard
 disk. The paper does not say when it asked for the share in the page cache: that after each epoch
 is drawn. It does not say either which numbers of workers it shows: all are drawn. Linear growth,
-a dash at a bar of panels c and d, is the time at the data set's own size, times the scale.
+a dotted line at a bar of panels c and d, is the time at the data set's own size, times the scale.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from matplotlib.axes import Axes
 
-from epochwatt.figures.common.bars import Bar, legend, positions
+from epochwatt.figures.common import style
+from epochwatt.figures.common.bars import Bar, positions
 from epochwatt.figures.common.job import Job
+from epochwatt.figures.common.published import handles
+from epochwatt.figures.common.relations import Bracket, Related, bracket_handles, draw_brackets
 from epochwatt.figures.common.runs import Number, csv_row
-from epochwatt.figures.hipcw2021.medians import bars_of, draw_medians
+from epochwatt.figures.hipcw2021.medians import LONE_BAR, bars_of, changes, draw_medians, is_of
 
 PANELS = (
     ("hipcw_fig08a", "ssd", "cached_after_pct", "data set in the page cache (%)"),
@@ -22,22 +26,44 @@ PANELS = (
     ("hipcw_fig08c", "ssd", "e2e_s", "E2E per epoch, median (s)"),
     ("hipcw_fig08d", "hdd", "e2e_s", "E2E per epoch, median (s)"),
 )
-ALONG = "size of the data set, relative to its own; above: loader workers"
+ALONG = "loader workers, and below them the size of the data set"
+SIZES = {"0.25": "a quarter of the data", "1": "the data set", "4": "four times the data"}
 
 
 def draw(job: Job) -> None:
     """Draw the panels."""
     for panel, storage, quantity, label in PANELS:
         runs = [run for run in job.runs if run.factors["storage"] == storage]
-        bars = bars_of(runs, "dataset_scale", "num_workers")
+        bars = [
+            replace(bar, group="\n".join([SIZES.get(first, f"{first} times"), *others]))
+            for bar in bars_of(runs, "dataset_scale", "num_workers")
+            for first, *others in [bar.group.split("\n")]
+        ]
         with job.panel(panel, runs) as (figure, axes):
             rows = draw_medians(bars, axes, job, quantity, ALONG)
             linear = draw_linear(bars, axes, job) if quantity == "e2e_s" else []
-            legend(axes, rows, job.palette["published"])
             axes.set_ylabel(label)
+            shown = _shown(bars, job) if quantity == "e2e_s" else []
+            drawn, _ = axes.get_legend_handles_labels()
+            black = job.palette["published"]
+            entries = [*drawn, *handles(rows, black), *bracket_handles(shown, black, job.backend)]
+            style.legend(figure, entries)
             if quantity == "cached_after_pct":
                 axes.set_ylim(0, 105)
+                style.add_to_note(figure, "; the paper prints no number of this panel")
+            elif shown:
+                draw_brackets(axes, _brackets(shown, bars), black)
             job.save(figure, panel, rows + linear)
+
+
+def _shown(bars: Sequence[Bar], job: Job) -> list[Related]:
+    """Return the printed changes of the epoch's time between two of the bars."""
+    runs = [bar.run for bar in bars]
+    return [
+        one
+        for one in changes(job, "e2e_s")
+        if all(any(is_of(run, side) for run in runs) for side in one.relation.sides)
+    ]
 
 
 def draw_linear(bars: Sequence[Bar], axes: Axes, job: Job) -> list[dict[str, Any]]:
@@ -54,7 +80,26 @@ def draw_linear(bars: Sequence[Bar], axes: Axes, job: Job) -> list[dict[str, Any
             linear = number._replace(value=scale * number.value)
             more = {"statistic": "median", "dataset_scale": scale}
             rows.append(csv_row(bar.run, "e2e_s_linear", linear, "all", **more))
-    values = [row["value"] for row in rows]
-    axes.plot(at, values, linestyle="none", marker="_", markersize=14, markeredgewidth=1.2,
-              color=job.colours("missing")["missing"], label="linear growth")  # fmt: skip
+    grey = job.colours("missing")["missing"]
+    for n, (place, row) in enumerate(zip(at, rows, strict=True)):
+        axes.hlines(
+            row["value"], place - LONE_BAR, place + LONE_BAR, color=grey, linewidth=1.6,
+            linestyles=(0, (1, 1)), label="" if n else "linear growth", zorder=4.2,
+        )  # fmt: skip
     return rows
+
+
+def _brackets(shown: Sequence[Related], bars: Sequence[Bar]) -> list[Bracket]:
+    """Return a bracket for each change that the paper prints of two of the bars."""
+    x = positions([bar.group for bar in bars]).tolist()
+    brackets = []
+    for one in shown:
+        ends = [
+            at
+            for side in one.relation.sides
+            for bar, at in zip(bars, x, strict=True)
+            if is_of(bar.run, side)
+        ]
+        if len(ends) == 2:
+            brackets.append(Bracket(min(ends), max(ends), [one.sentence], one.seen_by_fit))
+    return brackets

@@ -15,23 +15,30 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from epochwatt.fields import MINIBATCH_COLUMNS
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, marked_row
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import draw_mark, handles
+from epochwatt.figures.common.published import NOTED_PCT, draw_mark, handles, mark
 from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.figures.common.series import series
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.text import counted
 
+ONE_SCALE = ("read_iops",)  # fields have one scale; stalls with and without workers are far apart
 PANELS = tuple(zip("abcdef", product(("ssd", "hdd"), (0.25, 1.0, 4.0)), strict=True))
 N_BINS = 60  # of an epoch
 CUT = 1.5  # an epoch's start that is higher than all else by this factor is cut off
 LINE: dict[str, Any] = {"linewidth": 1.2}
+SAME = 1e-3  # of their mean, that ends of a range are apart where there is none
+HEAD = 1.22  # height of the axes over what they show: above it is each epoch's mean
+IMPLIED_LINE: dict[str, Any] = {"linewidth": 1.2, "linestyle": (0, (1, 1)), "zorder": 2.5}
 BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "zorder": 1.5}
+STALL_QUANTITY = "stall_ms_per_minibatch"
+IMPLIED = f"{STALL_QUANTITY}_implied"  # by what is published of whole epochs
 STALL = [MINIBATCH_COLUMNS.index(name) for name in ("wait_s", "copy_s")]
 
 
@@ -107,23 +114,40 @@ def draw_series(
                 points = points_of(run, job.records.get(run.id, ""))
                 rows += _draw_run(run, points, facet, job, (quantity, label[1]), along[0])
                 facet.set_xlabel(along[1])
+                facet.xaxis.set_major_locator(MaxNLocator(4))
+            if quantity in ONE_SCALE:
+                top = max(facet.get_ylim()[1] for facet in facets)
+                for facet in facets:
+                    facet.set_ylim(0, top)
             if not runs:
                 reason = f"lacks {', '.join(job.lacking)}" if job.lacking else "no such run"
                 draw_missing([(0.0, reason)], facets[0], job.palette["missing"])
             else:
-                style.add_to_note(figure, f"; mean and range of 1/{N_BINS} of an epoch each")
+                rate = "" if _has_range(rows) else "; simulated: one rate throughout an epoch"
+                style.add_to_note(figure, f"; steps of 1/{N_BINS} of an epoch{rate}")
                 _series_legend(figure, storage, rows, job)
             job.save(figure, f"{job.figure}{letter}", rows)
 
 
 def _series_legend(figure: Figure, medium: str, rows: Sequence[dict[str, Any]], job: Job) -> None:
     colour = job.colours(medium, "epoch_bound", "published")
-    drawn = [
-        Line2D([], [], color=colour[medium], label="mean", **LINE),
-        Patch(color=style.pale(colour[medium]), label="range"),
-        Line2D([], [], color=colour["epoch_bound"], label="end of an epoch", **BOUND_LINE),
-    ]
+    drawn: list[Any] = [Line2D([], [], color=colour[medium], label="mean", **LINE)]
+    if _has_range(rows):
+        drawn.append(Patch(color=style.pale(colour[medium]), label="range"))
+    look = {"color": colour["epoch_bound"], **BOUND_LINE}
+    drawn.append(Line2D([], [], label="end of an epoch", **look))
+    for row in rows:
+        if row["quantity"] == IMPLIED:
+            off = f" (ours {row['off_pct']:+.0f} %)" if abs(row["off_pct"]) > NOTED_PCT else ""
+            label = f"implied by the published {row['implied_by']}: {row['value']:.0f} ms{off}"
+            drawn.append(Line2D([], [], color=colour["published"], label=label, **IMPLIED_LINE))
     style.legend(figure, [*drawn, *handles(rows, colour["published"])])
+
+
+def _has_range(rows: Sequence[dict[str, Any]]) -> bool:
+    """Say whether values differ within most of the steps that are drawn as one."""
+    steps = [row["high"] - row["low"] > SAME * row["value"] for row in rows if "high" in row]
+    return sum(steps) > len(steps) / 2
 
 
 def _draw_run(
@@ -152,10 +176,19 @@ def _draw_run(
         row = marked_row(
             run, quantity, Number(mean, 1), job, "1+" if epoch else "0", **scale, epoch=epoch
         )
+        middle = sum(ends) / 2
+        axes.annotate(
+            f"{'mean ' if epoch == points.epochs[0] else ''}{_short(mean)}", (middle, 1.0),
+            xycoords=axes.get_xaxis_transform(), xytext=(0, -3), textcoords="offset points",
+            ha="center", va="top", fontsize="x-small",
+        )  # fmt: skip
         if row["published"] is not None:
-            draw_mark(axes, sum(ends) / 2, row, colour["published"])
+            draw_mark(axes, middle, row, colour["published"], 0.9 * (ends[1] - ends[0]))
             rows.append(row)
-    start = _limit(axes, bins, [row.get("published") or 0.0 for row in rows])
+    if quantity == STALL_QUANTITY and not any(row.get("published") for row in rows):
+        rows += _draw_implied(run, axes, job, scale)
+    marks = [row.get("published") or row["value"] for row in rows if "low" not in row]
+    start = _limit(axes, bins, marks)
     cut = f" (starts of epochs: up to {start:.0f} {unit})" if start else ""
     axes.set_title(f"{counted(run.factors['num_workers'], 'workers')}{cut}", fontsize="small")
     if points.bounds:
@@ -165,13 +198,44 @@ def _draw_run(
     return rows
 
 
+def _short(mean: float) -> str:
+    return f"{mean:.3g}" if mean >= 1 else f"{mean:.1f}".replace("0.0", "0")
+
+
+def _draw_implied(
+    run: RunData, axes: Axes, job: Job, scale: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Draw what published times of an epoch imply for a mini-batch; return the CSV's row.
+
+    The published stall over the number of mini-batches; without one, and without workers, the
+    published E2E less what is not stall here.
+    """
+    count = run.number("n_minibatches", "all").value
+    whole, e2e = (mark(job.marks, run.factors, name, "all") for name in ("stall_s", "e2e_s"))
+    if whole is not None:
+        stall_s, words = whole.value, "median stall of an epoch"
+    else:
+        ours = [run.number(name, "all", "median").value for name in ("e2e_s", "stall_s")]
+        if e2e is None or run.factors["num_workers"] or None in ours:
+            return []
+        stall_s, words = e2e.value - (ours[0] - ours[1]), "median E2E less our compute"  # type: ignore[operator]
+    if not count or stall_s <= 0.0:
+        return []
+    implied_ms = 1e3 * stall_s / count
+    axes.axhline(implied_ms, color=job.colours("published")["published"], **IMPLIED_LINE)
+    number = Number(implied_ms, 0)
+    here_s = run.number("stall_s", "all", "median").value or 0.0
+    off_pct = 100.0 * (1e3 * here_s / count / implied_ms - 1.0)
+    return [csv_row(run, IMPLIED, number, "all", **scale, implied_by=words, off_pct=off_pct)]
+
+
 def _limit(axes: Axes, bins: Sequence[Bin], marks: Sequence[float]) -> float:
     """Show the axis up to the highest value; return the epochs' starts where they are cut off."""
     firsts = [n for n, b in enumerate(bins) if n == 0 or b.epoch != bins[n - 1].epoch]
     start = max([bins[n].high for n in firsts], default=0.0)
     rest = max((*(b.high for n, b in enumerate(bins) if n not in firsts), *marks), default=0.0)
     is_cut = start > CUT * rest > 0
-    axes.set_ylim(0, 1.1 * (rest if is_cut else max(rest, start)) or 1.0)
+    axes.set_ylim(0, HEAD * (rest if is_cut else max(rest, start)) or 1.0)
     return start if is_cut else 0.0
 
 
@@ -192,7 +256,7 @@ def draw_stalls(job: Job) -> None:
     """Draw the stall of each mini-batch over their number."""
     label = "stall per mini-batch", "ms"
     along = "minibatch", "mini-batches since the run began"
-    draw_series(job, "stall_ms_per_minibatch", label, along, stalls)
+    draw_series(job, STALL_QUANTITY, label, along, stalls)
 
 
 def stalls(run: RunData, folder: str) -> Points:

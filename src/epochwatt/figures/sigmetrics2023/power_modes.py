@@ -2,44 +2,54 @@
 
 Source: SIGMETRICS 2023, section 5.6 and appendix. A point is the mean of a run's epochs 1+. The
 letter beside it is the power mode, which the paper shows by the marker. The line is the Pareto
-front of each network. LeNet-5 is an order of magnitude below the others and has separate axes.
+front of each network. The paper has all networks in one field, LeNet-5 on axes of its own; here
+each has its field. Modes that section 5.6.6 names for LeNet-5 alone are pale in the other fields,
+and no part of the front, as in the predicates of `config/published/takeaways.csv`.
 """
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from epochwatt.analysis.pareto import pareto_front
-from epochwatt.figures.common import published, style
-from epochwatt.figures.common.bars import group_labels, marked_row
+from epochwatt.claims.tolerances import load_terms
+from epochwatt.figures.common import style
+from epochwatt.figures.common.bars import draw_whisker, group_labels, marked_row
 from epochwatt.figures.common.job import Job
+from epochwatt.figures.common.published import METRICS, deviation_text, is_marked
 from epochwatt.figures.common.runs import RunData
+from epochwatt.figures.sigmetrics2023.letters import Place, Taken
+from epochwatt.published.numbers import Relation, load_published
 from epochwatt.records import files
 from epochwatt.records.shapes import OBJECT
+from epochwatt.study.runs import TWIN
 from epochwatt.text import counted
 
-SMALL = "lenet"  # on the secondary axes
 STRONGEST = "g"  # AGX's MAXN: a diamond
+STRONGEST_LABEL = "mode g (MAXN)"
 X_LABELS = {"energy_paper_wh": "energy per epoch (mWh)", "power_mean_w": "average power (W)"}
+WORDS = {"energy_paper_wh": "energy", "power_mean_w": "power", "e2e_s": "E2E"}
 CLOCKS = {"cpu_mhz": "CPU", "gpu_mhz": "GPU", "emc_mhz": "memory"}
 SOLID, TRIANGLE, HOLLOW, LINE = ("o", True), ("^", True), ("s", False), ("x", False)
-NOT_TOLD = ("*", False)  # of a run whose records are gone
-NEAR_PT = (8.0, 11.0, 15.0, 20.0, 26.0)  # how far from its point a letter stands, in points
-TURNS = 16  # places around a point at one distance
-POINT_PT, LETTER_PT, LINE_PT = 8.0, 9.5, 5.5  # how far from others' points, letters, fronts
-FAR_PT = 12.0  # a letter as far as that is tied to its point by a line
-STEP_PT = 3.0  # between the places on a front that letters keep away from
+DIAMOND = ("D", True)
+UNKNOWN = ("*", False)  # of a run whose records are gone
+COLUMNS = 3  # fields side by side
 MISSING_SHOWN = 3  # in the corner note; the CSV has all
+BELOW = 0.26  # of a field's height, kept free below the points for the spread
+BRACKET, BRACKET_TEXT = 0.155, 0.02  # height of the spread's bracket and of its text in a field
+RING_PT = 10.5  # how far letters keep from a ring or from a diamond around a marker
+RING: dict[str, Any] = {"marker": "o", "markersize": 9.0, "markerfacecolor": "none"}
+PUBLISHED_LINE: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.0}
 
 
 @dataclass(frozen=True)
@@ -51,15 +61,17 @@ class Cloud:
     label, model : whose they are
     runs : one per power mode
     x : quantity on the x axis; E2E is on the other
+    outside : power modes that the front is not made of
     """
 
     label: str
     model: str
     runs: Sequence[RunData]
     x: str
+    outside: frozenset[str] = frozenset()
 
     @cached_property
-    def points(self) -> list[tuple[float, float] | None]:
+    def points(self) -> list[Place | None]:
         """Return x and E2E of each run, mean of epochs 1+; None: one of them is missing."""
         pairs = [(run.number(self.x).value, run.number("e2e_s").value) for run in self.runs]
         return [None if x is None or y is None else (x, y) for x, y in pairs]
@@ -67,9 +79,18 @@ class Cloud:
     @cached_property
     def front(self) -> list[int]:
         """Return places of the runs on the Pareto front, from left to right."""
-        there = [n for n, point in enumerate(self.points) if point]
+        there = [n for n, point in enumerate(self.points) if point and self.is_compared(n)]
         xy = np.array([self.points[n] for n in there], dtype=float).reshape(-1, 2)
         return [there[n] for n in pareto_front(xy[:, 0], xy[:, 1])]
+
+    def is_compared(self, n: int) -> bool:
+        """Say whether a run is one that the front is made of."""
+        return self.runs[n].factors["power_mode"] not in self.outside
+
+    def point(self, mode: str) -> Place | None:
+        """Return the point of a power mode; None where it is not there."""
+        modes = [run.factors["power_mode"] for run in self.runs]
+        return self.points[modes.index(mode)] if mode in modes else None
 
 
 def group_runs(job: Job, x: str) -> list[Cloud]:
@@ -81,44 +102,63 @@ def group_runs(job: Job, x: str) -> list[Cloud]:
     groups: dict[str, list[RunData]] = {label: [] for label in labels}
     for run, label in zip(job.runs, labels, strict=True):
         groups[label].append(run)
-    return [
-        Cloud(label.replace("\n", ", "), runs[0].factors["model"], runs, x)
-        for label, runs in groups.items()
-        if len(runs) > 1
-    ]
+    compared = load_terms(Path(job.published).parents[1]).sets["MODES"]
+    clouds = []
+    for label, runs in groups.items():
+        factors = runs[0].factors
+        outside: frozenset[str] = frozenset()
+        if factors["setup"] == job.paper and factors["model"] in compared:
+            modes = {run.factors["power_mode"] for run in runs}
+            named = frozenset(mode for modes in compared.values() for mode in modes)
+            outside = frozenset(modes & named) - frozenset(compared[factors["model"]])
+        clouds.append(Cloud(label.replace("\n", ", "), factors["model"], runs, x, outside))
+    return [cloud for cloud in clouds if len(cloud.runs) > 1]
 
 
-def draw(job: Job, x: str, marker_by: str = "") -> None:
-    """Draw a figure of one panel.
+def draw(job: Job, x: str, marker_by: str = "", change: str = "") -> None:
+    """Draw a figure of one panel, a field for each network.
 
     Parameters
     ----------
     x : column on the x axis, `energy_paper_wh` or `power_mean_w`
     marker_by : setting of the power modes that the markers show; empty: none
+    change : two power modes that the paper's text compares, such as `f e`; empty: none
     """
     clouds, by = group_runs(job, x), marker_by
     runs = [run for cloud in clouds for run in cloud.runs]
     settings = {run.id: mode_setting(run, job.records[run.id], by) for run in runs} if by else {}
     styles = marker_styles({value for value in settings.values() if value is not None})
+    relations = list(load_published(Path(job.published)).relations.values())
+    colour = job.colours(*{c.model for c in clouds}, "pareto", "missing", "published")
     with job.panel(job.figure, runs) as (figure, axes):
-        planes = _planes(axes, clouds, x)
-        colour = job.colours(*{c.model for c in clouds}, "pareto", "missing", "published")
-        rows: list[dict[str, Any]] = []
-        for cloud in clouds:
-            plane = planes[cloud.model == SMALL]
-            on = [cloud.points[n] for n in cloud.front]
-            plane.plot(*zip(*on, strict=True), color=colour["pareto"], linewidth=2.5, zorder=1)
+        fields, rows, drawn = _fields(figure, axes, len(clouds), x), [], []
+        for cloud, field in zip(clouds, fields, strict=False):
+            more = [{by: settings[run.id]} if by else {} for run in cloud.runs]
+            of_cloud = [_rows(cloud, n, job, columns) for n, columns in enumerate(more)]
+            marks = [pair for pair in of_cloud if any(map(is_marked, pair))]
             for n, run in enumerate(cloud.runs):
-                marker = styles.get(settings.get(run.id), NOT_TOLD) if by else _mode_marker(run)
-                _draw_point(plane, cloud.points[n], marker, colour[cloud.model])
-                rows += _rows(cloud, n, job, {by: settings[run.id]} if by else {})
+                marker = styles.get(settings.get(run.id), UNKNOWN) if by else None
+                _draw_point(cloud, n, field, marker, colour)
+            _draw_front(cloud, field, colour["pareto"])
+            title = [cloud.label, _draw_change(cloud, field, change.split(), relations)]
+            title += map(_deviation, marks)
+            field.set_title("\n".join(filter(None, title)), fontsize="small")
+            for pair in marks:
+                _draw_published(pair, field, colour["published"])
+            field.margins(0.1)
+            if not by:
+                _draw_spread(cloud, field, relations)
+            rows += [row for pair in of_cloud for row in pair]
+            drawn.append((cloud, field, marks))
         _say_missing(figure, clouds)
-        _legend(figure, clouds, planes, styles, by, rows, colour)
-        marks = _draw_published(clouds, planes, rows, colour["published"])
-        for plane in planes:
-            plane.margins(0.08)
+        for cloud in clouds:
+            for fact in _printed_changes(cloud, change.split(), relations):
+                if fact.note:
+                    style.add_to_note(figure, f"; the published {fact.value:g} %: {fact.note}")
+        _legend(figure, clouds, styles, by, rows, colour)
         figure.draw_without_rendering()  # from here on the axes are as they will be
-        _draw_letters(clouds, planes, marks, colour)
+        for cloud, field, marks in drawn:
+            _draw_letters(cloud, field, marks, change.split(), colour[cloud.model])
         job.save(figure, job.figure, rows)
 
 
@@ -145,60 +185,184 @@ def marker_styles(values: set[float]) -> dict[Any, tuple[str, bool]]:
     return {value: kinds[min(n, len(kinds) - 1)] for n, value in enumerate(ordered)}
 
 
-def _mode_marker(run: RunData) -> tuple[str, bool]:
-    return ("D", True) if run.factors["power_mode"] == STRONGEST else SOLID
-
-
-def _planes(axes: Axes, clouds: Sequence[Cloud], x: str) -> tuple[Axes, Axes]:
-    """Return the primary axes, and those of LeNet-5: the same where it is alone or not there."""
-    planes = (axes, axes)
-    if len({cloud.model == SMALL for cloud in clouds}) == 2:
-        right = axes.twinx()
-        top = right.twiny()
-        right.spines["right"].set_visible(True)
-        top.spines["top"].set_visible(True)
-        right.set_ylabel("E2E per epoch (s), LeNet-5")
-        top.set_xlabel(f"{X_LABELS[x]}, LeNet-5")
-        right.grid(visible=False)
-        planes = (axes, top)
-    for plane in planes:
-        plane.grid(visible=plane is axes, axis="both")
+def _fields(figure: Figure, axes: Axes, n: int, x: str) -> list[Axes]:
+    """Return a field for each network instead of the panel's one."""
+    axes.remove()
+    n_columns = min(max(n, 1), COLUMNS)
+    n_rows = -(-max(n, 1) // n_columns)
+    grid = figure.subplots(n_rows, n_columns, squeeze=False)
+    for field in grid.ravel()[n:]:
+        field.set_visible(n == 0)
+    for field in grid.ravel():
+        field.grid(visible=True, axis="both")
+        field.xaxis.set_major_locator(MaxNLocator(4))
         if x == "energy_paper_wh":  # the paper's unit; the CSV stays in Wh
-            plane.xaxis.set_major_formatter(FuncFormatter(lambda wh, _: f"{1e3 * wh:g}"))
-    axes.set_xlabel(X_LABELS[x])
-    axes.set_ylabel("E2E per epoch, epochs 1+ (s)")
-    return planes
+            field.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10]))
+            field.xaxis.set_major_formatter(FuncFormatter(lambda wh, _: f"{1e3 * wh:g}"))
+        field.set_xlabel(X_LABELS[x])
+    for field in grid[:, 0]:
+        field.set_ylabel("E2E per epoch, epochs 1+ (s)")
+    return list(grid.ravel())
 
 
 def _draw_point(
-    plane: Axes, point: tuple[float, float] | None, marker: tuple[str, bool], colour: str
+    cloud: Cloud, n: int, field: Axes, marker: tuple[str, bool] | None, colour: dict[str, str]
 ) -> None:
-    if point:
-        plane.plot(*[[value] for value in point], linestyle="none", **_look(marker, colour))
+    """Draw a run: pale where it is not compared, the strongest mode as or in a diamond."""
+    point, of_model = cloud.points[n], colour[cloud.model]
+    if point is None:
+        return
+    shade = of_model if cloud.is_compared(n) else style.pale(of_model)
+    is_strongest = cloud.runs[n].factors["power_mode"] == STRONGEST
+    look = _look(marker or (DIAMOND if is_strongest else SOLID), shade)
+    draw_whisker(field, point[0], cloud.runs[n], "e2e_s", colour["missing"])
+    field.plot(*[[value] for value in point], linestyle="none", **look)
+    if is_strongest and marker:
+        field.plot(*[[value] for value in point], linestyle="none", **_frame(shade))
 
 
 def _look(marker: tuple[str, bool], colour: str) -> dict[str, Any]:
     shape, is_filled = marker
     return {
-        **{"marker": shape, "markersize": {"D": 9.0, "s": 5.5}.get(shape, 6.5)},
+        **{"marker": shape, "markersize": {"D": 7.0, "s": 5.5}.get(shape, 6.0)},
         "markerfacecolor": colour if is_filled else "white",
         "markeredgecolor": "white" if is_filled else colour,  # what lies over another is seen
         "markeredgewidth": 1.6 if shape == LINE[0] else 0.8,
     }
 
 
+def _frame(colour: str) -> dict[str, Any]:
+    """Return the look of the diamond around a marker that shows a setting."""
+    look = {"marker": "D", "markersize": 9.0, "markerfacecolor": "none"}
+    return {**look, "markeredgecolor": colour, "markeredgewidth": 1.0}
+
+
+def _draw_front(cloud: Cloud, field: Axes, colour: str) -> None:
+    on = [point for n in cloud.front if (point := cloud.points[n])]
+    if on:
+        field.plot(*zip(*on, strict=True), color=colour, linewidth=2.5, zorder=1)
+
+
 def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str, Any]]:
-    run, is_small = cloud.runs[n], cloud.model == SMALL
-    columns = {"axes": "secondary" if is_small else "primary", "on_front": n in cloud.front, **more}
-    columns["on_front"] = columns["on_front"] if cloud.points[n] else None
+    """Return the rows of the CSV of a run: x and E2E."""
+    run, is_compared = cloud.runs[n], cloud.is_compared(n)
+    on_front = n in cloud.front if is_compared and cloud.points[n] else None
+    columns = {"compared": is_compared, "on_front": on_front, **more}
     return [
         marked_row(run, quantity, run.number(quantity), job, **columns)
         for quantity in (cloud.x, "e2e_s")
     ]
 
 
+def _draw_published(pair: Sequence[dict[str, Any]], field: Axes, colour: str) -> None:
+    """Draw what is published of a run.
+
+    Of both numbers a ring, tied to our point; of one alone a line across the field, which nobody
+    can take for a point.
+    """
+    x, y = (row["published"] for row in pair)
+    ours = [row["value"] for row in pair]
+    if x is None:
+        field.axhline(y, color=colour, zorder=1.5, **PUBLISHED_LINE)
+    elif y is None:
+        field.axvline(x, color=colour, zorder=1.5, **PUBLISHED_LINE)
+    else:
+        field.plot([x], [y], linestyle="none", markeredgecolor=colour, zorder=4, **RING)
+        if None not in ours:
+            field.plot([ours[0], x], [ours[1], y], color=colour, linewidth=0.7, zorder=3)
+
+
+def _deviation(pair: Sequence[dict[str, Any]]) -> str:
+    """Return in words by how much a run is beside what is published of it; nothing where little."""
+    off = [f"{WORDS[row['quantity']]} {text}" for row in pair if (text := deviation_text(row))]
+    return f"{pair[0]['power_mode']} against published:\n{', '.join(off)}" if off else ""
+
+
+def _draw_change(
+    cloud: Cloud, field: Axes, modes: Sequence[str], relations: Sequence[Relation]
+) -> str:
+    """Draw an arrow from one power mode to another; return what changes, and what is printed."""
+    ends = [cloud.point(mode) for mode in modes]
+    if len(ends) != 2 or ends[0] is None or ends[1] is None:
+        return ""
+    arrow = {"arrowstyle": "->", "color": "black", "linewidth": 0.8, "shrinkA": 4, "shrinkB": 4}
+    field.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=1.6)
+    x_pct, y_pct = (100.0 * (b / a - 1.0) for a, b in zip(*ends, strict=True))
+    text = f"{modes[0]} to {modes[1]}: E2E {_signed(y_pct)}, {WORDS[cloud.x]} {_signed(x_pct)}"
+    printed = _printed_changes(cloud, modes, relations)
+    return text + "".join(f"\npublished: E2E {fact.value:+g} %" for fact in printed)
+
+
+def _printed_changes(
+    cloud: Cloud, modes: Sequence[str], relations: Sequence[Relation]
+) -> list[Relation]:
+    """Return the published changes of E2E from one power mode to another."""
+    return [
+        fact
+        for fact in _of_network(relations, cloud, "100*(B-A)/A", "e2e_s")
+        if [fact.config_a["power_mode"], fact.config_b["power_mode"]] == list(modes)
+    ]
+
+
+def _signed(change_pct: float) -> str:
+    """Return a change in whole per cent; none has no sign."""
+    whole = round(change_pct)
+    return f"{whole:+d} %" if whole else "0 %"
+
+
+def _of_network(
+    relations: Sequence[Relation], cloud: Cloud, formula: str, metric: str
+) -> list[Relation]:
+    """Return the published relations of this board and network that have a formula."""
+    factors = cloud.runs[0].factors
+    return [
+        fact
+        for fact in relations
+        if (fact.formula, fact.metric) == (formula, metric)
+        and (fact.paper, fact.config_a.get("device"), fact.config_a.get("model"))
+        == (factors["setup"], factors["device"], cloud.model)
+    ]
+
+
+def _draw_spread(cloud: Cloud, field: Axes, relations: Sequence[Relation]) -> None:
+    """Draw a bracket below the points where a spread over some modes is published."""
+    metric = METRICS.get(cloud.x, cloud.x)
+    for fact in _of_network(relations, cloud, "100*(max-min)/max", metric)[:1]:
+        there = [
+            point[0]
+            for run, point in zip(cloud.runs, cloud.points, strict=True)
+            if point and run.factors["power_mode"] in fact.config_a["power_mode"]
+        ]
+        if len(there) < 2:
+            continue
+        low, high = min(there), max(there)
+        bottom, top = field.get_ylim()
+        field.set_ylim(bottom - BELOW * (top - bottom), top)
+        across = field.get_xaxis_transform()
+        field.plot([low, low, high, high], [BRACKET + d for d in (0.025, 0.0, 0.0, 0.025)],
+                   color="black", linewidth=0.9, transform=across)  # fmt: skip
+        spread_pct = 100.0 * (high - low) / high
+        field.text(
+            0.5, BRACKET_TEXT,
+            f"energy of all but {_left_out(cloud, fact)}: spread\n"
+            f"{spread_pct:.0f} % here, {fact.value:g} % published",
+            transform=field.transAxes, ha="center", va="bottom", fontsize="x-small",
+            path_effects=[withStroke(linewidth=2.0, foreground="white")],
+        )  # fmt: skip
+
+
+def _left_out(cloud: Cloud, fact: Relation) -> str:
+    """Return the compared modes that a spread is not over, as `g to j`."""
+    modes = sorted(
+        run.factors["power_mode"]
+        for n, run in enumerate(cloud.runs)
+        if cloud.is_compared(n) and run.factors["power_mode"] not in fact.config_a["power_mode"]
+    )
+    return f"{modes[0]} to {modes[-1]}" if len(modes) > 2 else " and ".join(modes) or "none"
+
+
 def _say_missing(figure: Figure, clouds: Sequence[Cloud]) -> None:
-    """Add to the corner note what is missing: the points leave no free place in the panel."""
+    """Add to the corner note what letters are, and what is missing: the fields are full."""
     missing = [
         f"{cloud.label}, {run.factors['power_mode']} "
         f"({run.number(cloud.x).missing or run.number('e2e_s').missing})"
@@ -211,6 +375,7 @@ def _say_missing(figure: Figure, clouds: Sequence[Cloud]) -> None:
             *missing[:MISSING_SHOWN],
             f"and {len(missing) - MISSING_SHOWN} more, see the CSV",
         ]
+    style.add_to_note(figure, "; letters: power modes; each field has its own scales")
     if missing:
         style.add_to_note(figure, f"; missing: {', '.join(missing)}")
 
@@ -218,24 +383,45 @@ def _say_missing(figure: Figure, clouds: Sequence[Cloud]) -> None:
 def _legend(
     figure: Figure,
     clouds: Sequence[Cloud],
-    planes: tuple[Axes, Axes],
     styles: dict[Any, tuple[str, bool]],
     by: str,
     rows: Sequence[dict[str, Any]],
     colour: dict[str, str],
 ) -> None:
-    def handle(label: str, marker: tuple[str, bool], face: str) -> Line2D:
-        return Line2D([], [], linestyle="none", label=label, **_look(marker, face))
+    def handle(label: str, look: dict[str, Any]) -> Line2D:
+        return Line2D([], [], linestyle="none", label=label, **look)
 
-    axes_note = " (right, top)" if planes[0] is not planes[1] else ""
-    handles = [
-        handle(c.label + (axes_note if c.model == SMALL else ""), SOLID, colour[c.model])
-        for c in clouds
-    ]
-    handles += [handle(_part(by, v), m, colour["missing"]) for v, m in styles.items()]
+    grey, black = colour["missing"], colour["published"]
+    handles = [handle(_part(by, v), _look(m, grey)) for v, m in styles.items()]
+    if any(row["power_mode"] == STRONGEST for row in rows):
+        handles.append(handle(STRONGEST_LABEL, _frame(grey) if by else _look(DIAMOND, grey)))
+    if outside := sorted(set().union(*(cloud.outside for cloud in clouds))):
+        label = f"{outside[0]} to {outside[-1]}: the paper has them of LeNet-5 alone"
+        handles.append(handle(label, _look(SOLID, style.pale(grey))))
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
-    times = [row for row in rows if row["quantity"] == "e2e_s"]
-    style.legend(figure, [*handles, *published.handles(times, colour["published"])])
+    style.legend(figure, [*handles, *_published_handles(rows, black)])
+
+
+def _published_handles(rows: Sequence[dict[str, Any]], colour: str) -> list[Line2D]:
+    """Return a legend's entry for rings and one for lines, with whether the fit has seen them."""
+    rings: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
+    for pair in zip(rows[::2], rows[1::2], strict=True):
+        marked = [row for row in pair if is_marked(row)]
+        (rings if len(marked) == 2 else lines).extend(marked)
+    ring = {"linestyle": "none", "markeredgecolor": colour, **RING}
+    handles = []
+    for marked, label, look in (
+        (rings, "published", ring),
+        (lines, f"published {WORDS['e2e_s']} alone", {"color": colour, **PUBLISHED_LINE}),
+    ):
+        if marked:
+            seen = sum(bool(row["seen_by_fit"]) for row in marked)
+            how = "seen" if seen == len(marked) else "not seen" if not seen else "partly seen"
+            is_simulated = marked[0]["backend"] == TWIN
+            text = f"{label} ({how} by the fit)" if is_simulated else label
+            handles.append(Line2D([], [], label=text, **look))
+    return handles
 
 
 def _part(by: str, value: float) -> str:
@@ -243,90 +429,25 @@ def _part(by: str, value: float) -> str:
     return f"{CLOCKS[by]} {value:g} MHz" if by in CLOCKS else counted(value, by)
 
 
-def _draw_published(
-    clouds: Sequence[Cloud],
-    planes: tuple[Axes, Axes],
-    rows: Sequence[dict[str, Any]],
-    colour: str,
-) -> list[tuple[Axes, tuple[float, float]]]:
-    """Draw what is published, of E2E alone above or below our point; return plane and place."""
-    marks, remaining = [], iter(rows)
-    for cloud in clouds:
-        plane = planes[cloud.model == SMALL]
-        for _ in cloud.runs:
-            x, y = next(remaining), next(remaining)
-            at = x["published"] if x["published"] is not None else x["value"]
-            if at is not None and y["published"] is not None:
-                published.draw_mark(plane, at, y, colour)
-                marks.append((plane, (at, y["published"])))
-    return marks
-
-
 def _draw_letters(
-    clouds: Sequence[Cloud],
-    planes: tuple[Axes, Axes],
-    marks: Sequence[tuple[Axes, tuple[float, float]]],
-    colour: dict[str, str],
+    cloud: Cloud,
+    field: Axes,
+    marks: Sequence[Sequence[dict[str, Any]]],
+    change: Sequence[str],
+    colour: str,
 ) -> None:
     """Write each point's power mode beside it, clear of what is drawn."""
-    taken = [(*_pt(plane, place), POINT_PT) for plane, place in marks]
-    letters = []
-    for cloud in clouds:
-        plane = planes[cloud.model == SMALL]
-        front = [_pt(plane, point) for n in cloud.front if (point := cloud.points[n])]
-        taken += [(*place, LINE_PT) for place in along(front)]
-        for run, point in zip(cloud.runs, cloud.points, strict=True):
-            if point:
-                letters.append((plane, point, run.factors["power_mode"], colour[cloud.model]))
-                taken.append((*_pt(plane, point), POINT_PT))
-    for plane, point, letter, letter_colour in letters:
-        at = _pt(plane, point)
-        offset = free_place(at, taken)
-        taken.append((at[0] + offset[0], at[1] + offset[1], LETTER_PT))
-        is_far = math.hypot(*offset) > FAR_PT
-        tie = {
-            "arrowstyle": "-",
-            "color": letter_colour,
-            "linewidth": 0.6,
-            "shrinkA": 3.0,
-            "shrinkB": 3.0,
-        }
-        plane.annotate(
-            letter, point, offset, textcoords="offset points", ha="center", va="center",
-            color=letter_colour, fontsize="small", arrowprops=tie if is_far else None,
-        )  # fmt: skip
-
-
-def along(line: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return places on a line, `STEP_PT` apart."""
-    places: list[tuple[float, float]] = []
-    for start, end in pairwise(line):
-        n = max(int(math.dist(start, end) / STEP_PT), 1)
-        places += [tuple(p) for p in np.linspace(start, end, n, endpoint=False).tolist()]
-    return places
-
-
-def _pt(plane: Axes, point: tuple[float, float]) -> tuple[float, float]:
-    """Return a place of the plane in points of the page."""
-    to_points = plane.transData + plane.figure.dpi_scale_trans.inverted()
-    x, y = 72.0 * to_points.transform(point)
-    return float(x), float(y)
-
-
-def free_place(
-    point: tuple[float, float], taken: Sequence[tuple[float, float, float]]
-) -> tuple[float, float]:
-    """Return where a letter stands, from its point, so that it is clear of all else; points.
-
-    The first of the places around that is clear, else the clearest.
-
-    Parameters
-    ----------
-    taken : x, y, and how far a letter has to keep away
-    """
-    turns = [2 * math.pi * n / TURNS for n in range(TURNS)]
-    places = [(r * math.cos(turn), r * math.sin(turn)) for r in NEAR_PT for turn in turns]
-    at = np.add(point, places)[:, None, :]
-    others = np.array([*taken, (math.inf, math.inf, 0.0)])
-    room = np.hypot(*np.moveaxis(at - others[:, :2], -1, 0)) - others[:, 2]
-    return places[int(np.argmax(np.minimum(room.min(axis=1), -0.01)))]
+    taken = Taken(field)
+    taken.add_points(point for point in cloud.points if point)
+    taken.add_points([point for point in [cloud.point(STRONGEST)] if point], RING_PT)
+    taken.add_line([point for mode in change if (point := cloud.point(mode))])
+    taken.add_line([point for n in cloud.front if (point := cloud.points[n])])
+    low, high = field.get_xlim()
+    for x, y in ((pair[0]["published"], pair[1]["published"]) for pair in marks):
+        if x is None:
+            taken.add_line([(low, y), (high, y)])
+        elif y is not None:
+            taken.add_points([(x, y)], RING_PT)
+    for run, point in zip(cloud.runs, cloud.points, strict=True):
+        if point:
+            taken.write(point, run.factors["power_mode"], colour)

@@ -21,6 +21,18 @@ from epochwatt.twin.inputs.samples import load_samples
 PUBLISHED, HERE, STEPS = "published", "here", "steps of the board"  # source of a row
 BOARDS = ("nano", "nx", "agx", "orin")  # in the order of Table 1
 CLOCKS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
+HEADS = {  # of the pages' columns
+    **{"cpu_mhz": "CPU (MHz)", "gpu_mhz": "GPU (MHz)", "emc_mhz": "memory (MHz)"},
+    **{"parameters_m": "parameters (M)", "memory_mb": "memory (MB)", "disk_mb": "disk (MB)"},
+    **{"mflop": "multiply-adds (M)", "model": "network", "dataset": "data set"},
+    **{"agx": "AGX", "nx": "NX", "nano": "Nano", "orin": "Orin"},
+}
+STEP_HEADS = {
+    **{"cpu_mhz": "CPU step (MHz)", "gpu_mhz": "GPU step (MHz)"},
+    **{"emc_mhz": "memory step (MHz)"},
+}
+MODE_ROWS = (PUBLISHED, HERE, STEPS)  # of each power mode
+FIGURES, WHOLE = 4, 1000.0  # of numbers on a page: how many figures, and from where on whole ones
 FITS = ("agx", "nx", "nano")  # columns of Table 2
 
 Rows = list[dict[str, Any]]
@@ -37,11 +49,17 @@ def write(config: str, workloads: Iterable[str], paths: Sequence[str]) -> None:
     """
     at = Path(config)
     boards_stem, networks_stem, modes_stem = (path.removesuffix(".csv") for path in paths)
+    board_rows, network_rows, mode_rows = (
+        boards(at),
+        networks(at, map(Path, workloads)),
+        power_modes(at),
+    )
     table_files.save(
         boards_stem,
         "Table 1: boards",
         ["Here: what the simulated boards are made of (config/twin/boards.yaml)."],
-        boards(at),
+        board_rows,
+        [renamed(board_rows)],
     )
     table_files.save(
         networks_stem,
@@ -50,16 +68,59 @@ def write(config: str, workloads: Iterable[str], paths: Sequence[str]) -> None:
             "Here: millions of parameters, and of multiply-adds of a sample's forward pass, "
             "counted kernel by kernel; data sets of config/twin/samples.yaml; which boards a "
             "network fits on by config/devices/, after the paper. The paper prints multiply-adds "
-            "as FLOPs, and mixes variants of the networks: see the notes."
+            "as FLOPs, and mixes variants of the networks: see the notes. Layers, memory and the "
+            "mini-batch size are printed alone.",
+            *not_counted(network_rows),
         ],
-        networks(at, map(Path, workloads)),
+        network_rows,
+        [renamed(network_rows)],
     )
     table_files.save(
         modes_stem,
         "Table 3: power modes",
-        ["Here: nominal clocks of config/devices/. The steps are those of the board's own tables."],
-        power_modes(at),
+        [
+            "The steps are those of the board's own clock tables that the nominal clocks mean. "
+            "The nominal clocks are the paper's; where config/devices/ has others, they stand in "
+            "brackets."
+        ],
+        mode_rows,
+        [side_by_side(mode_rows)],
     )
+
+
+def renamed(rows: Rows) -> Rows:
+    """Return rows with the headings and in the numbers of the page."""
+    return [{HEADS.get(name, name): _short(value) for name, value in row.items()} for row in rows]
+
+
+def _short(value: Any) -> Any:
+    """Return a number to four figures, at least whole; anything else as it is."""
+    if not isinstance(value, float):
+        return value
+    return f"{value:.0f}" if value >= WHOLE else f"{value:.{FIGURES}g}"
+
+
+def not_counted(rows: Rows) -> list[str]:
+    """Return a sentence on the networks whose row here has no counts."""
+    names = [r["model"] for r in rows if r["source"] == HERE and "parameters_m" not in r]
+    if not names:
+        return []
+    return [f"Not counted here: {', '.join(names)}, since no simulated run of it is selected."]
+
+
+def side_by_side(rows: Rows) -> Rows:
+    """Return a row of the page for each power mode: nominal clocks, then the board's steps."""
+    shown = []
+    for n in range(0, len(rows), len(MODE_ROWS)):
+        published, here, steps = rows[n : n + len(MODE_ROWS)]
+        row: dict[str, Any] = {"device": published["device"], "mode": published["power_mode"]}
+        for name in CLOCKS:
+            same = float(published[name]) == float(here[name])
+            other = "" if same else f" ({here[name]:g})"
+            row[HEADS.get(name, name)] = f"{published[name]}{other}"
+        row |= {STEP_HEADS[name]: steps[name] for name in STEP_HEADS}
+        shown.append(row)
+    return shown
 
 
 def boards(config: Path) -> Rows:

@@ -21,6 +21,7 @@ from epochwatt.published.numbers import (
     run_key,
     single,
 )
+from epochwatt.study.runs import Run
 from epochwatt.text import counted
 
 PAPER = "sigmetrics2023"
@@ -28,6 +29,12 @@ EXPERIMENTS = (  # in the order of the text
     *("8 workers", "page cache dropped", "AGX Orin"),
     *("GPU at 114.75 MHz", "modes e and f without workers"),
 )
+STUDIES = {
+    "sigmetrics-pipeline",
+    "sigmetrics-cache-dropped",
+    "sigmetrics-power-modes",
+    "sigmetrics-orin",
+}
 QUANTITIES = ("e2e_s", "stall_s", "compute_s", "energy_paper_wh", "power_mean_w")
 COLUMNS = {
     "power_w": "power_mean_w",
@@ -60,6 +67,17 @@ def experiment_of(run: Mapping[str, Any]) -> str:
     return next(
         (name for name, is_member in zip(EXPERIMENTS, belongs, strict=True) if is_member), ""
     )
+
+
+def text_runs(runs: Iterable[Run]) -> list[Run]:
+    """Return the runs of the studies that hold what the text describes."""
+    return [run for run in runs if not STUDIES.isdisjoint(run.studies)]
+
+
+def text_backends(runs: Iterable[Run]) -> list[str]:
+    """Return the backends with a run of one of the text's experiments."""
+    described = [run.factors for run in text_runs(runs) if experiment_of(run.factors)]
+    return sorted({factors["backend"] for factors in described})
 
 
 def write(

@@ -76,8 +76,9 @@ class Board(NamedTuple):
         steps = self.steps()
         if empty := [name for name, s in zip(Mode._fields, steps, strict=True) if not len(s)]:
             raise PredictionError(
-                f"{self.kind}: the steps of {', '.join(empty)} are not known\n"
-                "  needed: the tables of the board itself (`epochwatt doctor` shows them)"
+                f"the steps of {', '.join(empty)} are not known",
+                where=self.kind,
+                do="ask on the board, whose own tables count (`epochwatt doctor` shows them)",
             )
         return np.stack(np.meshgrid(*steps, indexing="ij"), -1).reshape(-1, N_PARTS)
 
@@ -91,8 +92,9 @@ class Board(NamedTuple):
         """
         if mode.cores not in range(1, self.n_cores + 1):
             raise PredictionError(
-                f"{self.kind} has no mode of {mode}\n  cores: {mode.cores:g}; it has 1 to "
-                f"{self.n_cores}"
+                f"{self.kind} has no mode of {mode}",
+                found=f"{mode.cores:g} cores",
+                allowed=f"1 to {self.n_cores}",
             )
         clocks = zip(Mode._fields[1:4], mode[1:4], self.steps()[1:4], strict=True)
         steps = (resolve(name, mhz, table.tolist()) for name, mhz, table in clocks)
@@ -113,13 +115,13 @@ def as_rows(modes: ArrayLike | Sequence[Mode]) -> Numbers:
         rows = np.column_stack([rows, np.ones(len(rows))])
     if rows.ndim != 2 or rows.shape[1] != N_PARTS:
         raise PredictionError(
-            f"power modes of shape {rows.shape}: each has {', '.join(Mode._fields)}; the last may "
-            "be left out"
+            f"power modes of shape {rows.shape}",
+            allowed=f"for each mode {', '.join(Mode._fields)}; the last may be left out",
         )
     good = (np.isfinite(rows) & (rows > 0)).all(1) & (rows[:, -1] <= 1)
     if not good.all():
         raise PredictionError(
-            f"a power mode of {Mode(*rows[~good][0])}: all its numbers are above zero, "
-            "and no more than the whole GPU is on"
+            f"a power mode of {Mode(*rows[~good][0])}",
+            allowed="numbers above zero, and no more than the whole GPU",
         )
     return rows

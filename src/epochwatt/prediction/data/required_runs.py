@@ -4,14 +4,13 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 from epochwatt import fields
-from epochwatt.study.power_mode import MODE_NUMBERS
-from epochwatt.study.runs import Run, RunTable
+from epochwatt.study.runs import MODE_NUMBERS, Run, RunTable
 
 PER_MODE = ("power_mode", "dvfs")  # factors that say which mode a run has, not of which workload
 LEAST_MODES = 2
 
 
-class Needed(NamedTuple):
+class Fitted(NamedTuple):
     """What the models of one backend need of a run table.
 
     Attributes
@@ -24,7 +23,7 @@ class Needed(NamedTuple):
     modes: dict[str, list[float]]
 
 
-def needed(table: RunTable, backend: str) -> Needed:
+def fitted_runs(table: RunTable, backend: str) -> Fitted:
     """Return the runs that models are fitted to: clocks pinned, all numbers of the mode known."""
     groups: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
     for run in table.of_backend(backend):
@@ -38,13 +37,13 @@ def needed(table: RunTable, backend: str) -> Needed:
         for run in runs
     }
     runs = [run for run in table.of_backend(backend) if run.id in kept]
-    return Needed(runs, {run.id: _numbers(run) for run in runs})
+    return Fitted(runs, {run.id: _numbers(run) for run in runs})
 
 
 def backends(table: RunTable) -> list[str]:
     """Return the backends that have runs to fit models to."""
     there = sorted({run.factors["backend"] for run in table.runs.values()})
-    return [backend for backend in there if needed(table, backend).runs]
+    return [backend for backend in there if fitted_runs(table, backend).runs]
 
 
 def _workload(run: Run) -> tuple[Any, ...]:

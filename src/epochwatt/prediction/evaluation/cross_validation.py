@@ -1,7 +1,7 @@
 """Cross-validate methods: predict modes that they have not seen, at the same profiling cost."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.splits import Split
 from epochwatt.prediction.models.times_power import times_power
 from epochwatt.prediction.names import ENERGY, POWER, TIME
-from epochwatt.prediction.predictor import LEVEL, Context, Method, Predictor, Prior
+from epochwatt.prediction.predictor import Context, Method, Predictor, Prior
 from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS
 
 Priors = Mapping[str, Prior]  # target -> what is expected before any run
@@ -135,31 +135,3 @@ def predictors(
     if ENERGY not in fitted and {TIME, POWER} <= fitted.keys():
         fitted[ENERGY] = times_power(fitted)
     return fitted
-
-
-def coverage(
-    fit: Callable[[Observations], Predictor],
-    observations: Observations,
-    splits: Iterable[Split],
-    level: float = LEVEL,
-) -> tuple[int, int]:
-    """Return how many test modes the intervals hold, and of how many.
-
-    Parameters
-    ----------
-    fit : of a method that has intervals
-    observations : of one workload; the mean of each mode counts
-    splits : which modes train and which test
-    level : of the intervals
-    """
-    held = n_modes = 0
-    for split in splits:
-        predictor = fit(observations.only(split.train))
-        test = observations.only(split.test).per_mode()
-        interval = predictor.interval(test.modes, level)
-        if interval is None:
-            raise PredictionError(f"this predictor of {predictor.target} has no interval")
-        value = getattr(test, predictor.target)
-        held += int(((interval[0] <= value) & (value <= interval[1])).sum())
-        n_modes += len(value)
-    return held, n_modes

@@ -32,7 +32,8 @@ def split(modes: Sequence[Mode], train: Sequence[Mode]) -> Split:
     rest = tuple(mode for mode in modes if mode not in train)
     if not train or not rest:
         raise PredictionError(
-            f"{len(train)} of {len(modes)} modes to train on; one or more, and not all of them"
+            f"{len(train)} of {len(modes)} modes to train on",
+            allowed="one or more, and not all of them",
         )
     return Split(tuple(train), rest)
 

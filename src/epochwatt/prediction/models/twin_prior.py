@@ -4,7 +4,7 @@ The closed form (`twin/model/epoch.py`): an epoch of the long run, all modes at 
 such a prior learns how far the board is from it (`physical.fit_on_prior`). The prior must not
 have seen what is predicted: its parameters are those of a calibration without any number of a power
 mode other than the default one, and without DVFS, which lowers clocks too
-(`twin.validation.refits.load_prior_parameters`).
+(`twin.validation.cross_validation_fits.load_prior_parameters`).
 """
 
 from collections.abc import Callable, Mapping

@@ -10,7 +10,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.fields import FACTOR_DEFAULTS, TWIN
 from epochwatt.prediction.data.modes import Board, Mode
 from epochwatt.study.config import Config, Device, FactorValues, PowerMode
-from epochwatt.study.power_mode import MODE_NUMBERS
+from epochwatt.study.runs import MODE_NUMBERS
 from epochwatt.study.settings import CONFIG
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml

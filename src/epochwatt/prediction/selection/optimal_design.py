@@ -143,7 +143,7 @@ def choose_modes(
         board lacks
     """
     if n_modes < 1:
-        raise PredictionError(f"{n_modes} modes to choose; allowed: one or more")
+        raise PredictionError(f"{n_modes} modes to choose", allowed="one or more")
     profiled = as_rows([design.board.resolve(mode) for mode in already])
     is_profiled = (design.candidates[:, None] == profiled).all(-1).any(-1)
     candidates = design.candidates[~is_profiled]
@@ -152,8 +152,9 @@ def choose_modes(
     least = float(cost[order[:n_modes]].sum())
     if least > limit or len(order) < n_modes:
         raise PredictionError(
-            f"{n_modes} of {len(order)} candidates within {limit:g}: their shortest epochs alone "
-            f"are expected to take {least:g}; raise the limit or take fewer modes"
+            f"{n_modes} of {len(order)} candidates within {limit:g}",
+            found=f"their shortest epochs alone are expected to take {least:g}",
+            do="raise the limit or take fewer modes",
         )
     n_short = max(n_modes, int((cost <= limit / n_modes).sum()))
     rng = np.random.default_rng(0)

@@ -105,7 +105,9 @@ def common_modes(observations: Sequence[Observations], least: int) -> tuple[Mode
     if len(shared) < least:
         names = ", ".join(rows.workload for rows in observations) or "no network"
         raise PredictionError(
-            f"{names}: {counted(len(shared), 'power modes')} in common\n  needed: {least} or more"
+            f"{counted(len(shared), 'power modes')} in common",
+            where=names,
+            allowed=f"{least} or more",
         )
     return tuple(mode for mode in observations[0].distinct() if mode in shared)
 

@@ -61,12 +61,7 @@ class Calibration(NamedTuple):
 
 
 def visible(published: Published, rows: Mapping[str, Judged], twin: Twin) -> list[Fact]:
-    """Return the published numbers that a fit may see and that the simulation says something to.
-
-    Parameters
-    ----------
-    rows : how each published number is judged
-    """
+    """Return the published numbers that a fit may see and that the simulation says something to."""
     facts = seen_by_fit(published, rows)
     predictions = predict(facts, twin, twin.parameters)
     return [fact for fact in facts if fact.id in predictions]

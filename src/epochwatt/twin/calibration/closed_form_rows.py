@@ -15,7 +15,7 @@ import numpy as np
 
 from epochwatt import fields
 from epochwatt.twin.calibration.queries import QUANTITIES, Quantity, Question, answer
-from epochwatt.twin.inputs.numbers import Array, number
+from epochwatt.twin.inputs.numbers import Array, Values, number
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, first_cluster
 from epochwatt.twin.model.power import STATE, idle_w
@@ -27,7 +27,7 @@ TIMES = ("e2e_s", "stall_s", "compute_s", "overhead_s", "fetch_s", "preprocess_s
 SCOPE = "module"
 
 
-def _cached_pct(setting: Setting, e: Epoch, p: Mapping[str, float]) -> Array:
+def _cached_pct(setting: Setting, e: Epoch, p: Values) -> Array:
     """Return the share that the epoch finds cached; what was read before the loop is there, %."""
     if not setting.samples.file_bytes:
         return np.asarray(100.0)
@@ -70,10 +70,7 @@ def runs_of(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def epoch_rows(
-    runs: Sequence[Sequence[Row]],
-    twin: Twin,
-    p: Mapping[str, float],
-    seed: int = 0,
+    runs: Sequence[Sequence[Row]], twin: Twin, p: Values, seed: int = 0
 ) -> list[dict[str, Any]]:
     """Return a row for each epoch of each run.
 
@@ -111,11 +108,7 @@ def _questions(rows: Sequence[Row]) -> list[Question]:
 
 
 def _rows(
-    rows: Sequence[Row],
-    answers: Sequence[Mapping[str, float]],
-    twin: Twin,
-    p: Mapping[str, float],
-    seed: int,
+    rows: Sequence[Row], answers: Sequence[Mapping[str, float]], twin: Twin, p: Values, seed: int
 ) -> list[dict[str, Any]]:
     """Return a run's rows, its epochs spread."""
     factors = {name: rows[0][name] for name in ("run", *fields.names(fields.FACTORS))}
@@ -133,12 +126,12 @@ def _rows(
     return epochs
 
 
-def idle_rows(rows: Iterable[Row], twin: Twin, p: Mapping[str, float]) -> list[dict[str, Any]]:
+def idle_rows(rows: Iterable[Row], twin: Twin, p: Values) -> list[dict[str, Any]]:
     """Return simulated idle powers (rows of `idle.csv`) for other parameters."""
     return [{**row, "power_w": _idle_w(row, twin, p)} for row in rows]
 
 
-def _idle_w(row: Row, twin: Twin, p: Mapping[str, float]) -> float:
+def _idle_w(row: Row, twin: Twin, p: Values) -> float:
     clocks = twin.clocks(row["device"], row["power_mode"])
     board = twin.boards[row["device"]]
     return number(idle_w(board, STATE[row["state"]], clocks, row["power_scope"], p))

@@ -21,12 +21,7 @@ NEVER_SEEN = {"RS5.1.7-06": "Orin rests on its data sheet alone"}
 
 
 def seen_by_fit(published: Published, rows: Mapping[str, Judged]) -> list[Fact]:
-    """Return the numbers, in the order of the paper.
-
-    Parameters
-    ----------
-    rows : how each published number is judged (`folds.judged`)
-    """
+    """Return the numbers, in the order of the paper."""
     return [
         fact
         for fact in published.facts().values()
@@ -38,12 +33,7 @@ def seen_by_fit(published: Published, rows: Mapping[str, Judged]) -> list[Fact]:
 
 
 def seen_by_setups(published: Published, rows: Mapping[str, Judged]) -> list[Fact]:
-    """Return the numbers of other papers, which what their set-ups have of their own may see.
-
-    Parameters
-    ----------
-    rows : how each published number is judged (`folds.judged`)
-    """
+    """Return the numbers of other papers, which what their set-ups have of their own may see."""
     facts = published.facts().values()
     return [f for f in facts if f.paper != PAPERS[0] and rows[f.id].is_simulable]
 

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from epochwatt.published.numbers import Fact, single
 from epochwatt.twin.calibration.queries import QUANTITIES, Group, Question, groups
 from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array, number
+from epochwatt.twin.inputs.numbers import Array, Values, number
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import epoch
 from epochwatt.twin.model.power import STATE, idle_w
 
 Answers = Mapping[Question, Mapping[str, Array]]
-Numbers = Mapping[str, float]  # what the equations are written for; they hold for arrays, too
 
 _SWEPT = ("device", "model", "storage", "num_workers", "batch_size", "power_mode", "dvfs")
 _ON_BOARD = "i"  # the one idle state that the module's sensors are read in
@@ -40,10 +39,6 @@ class Batch:
 
     The simulation's equations take one value per configuration. So a number of sets is as many
     copies of the configurations, each with its own parameters, and costs little more than one.
-
-    Parameters
-    ----------
-    facts : published numbers
     """
 
     def __init__(self, facts: Iterable[Fact], twin: Twin) -> None:
@@ -84,9 +79,7 @@ class Batch:
         return predictions
 
 
-def predict(
-    facts: Iterable[Fact], twin: Twin, p: Mapping[str, float]
-) -> dict[str, tuple[float, ...]]:
+def predict(facts: Iterable[Fact], twin: Twin, p: Values) -> dict[str, tuple[float, ...]]:
     """Return what the simulation says to each published number; those it cannot say are left out.
 
     Returns
@@ -108,7 +101,7 @@ def _repeated(
         num_workers=np.tile(group.setting.num_workers, n),
     )
     repeated = {k: np.repeat(value, size) if np.ndim(value) else value for k, value in p.items()}
-    numbers = cast(Numbers, repeated)
+    numbers = cast(Values, repeated)
     mean = epoch(setting, numbers)
 
     def table(values: Array) -> NDArray[np.floating]:
@@ -166,4 +159,4 @@ def _idle(fact: Fact, twin: Twin, p: Mapping[str, Array]) -> tuple[Array, ...]:
     scope = "module" if state == _ON_BOARD else "socket"
     clocks = twin.clocks(device, config["power_mode"])
     board = twin.boards[device]
-    return (idle_w(board, STATE[state], clocks, scope, cast(Numbers, p)),)
+    return (idle_w(board, STATE[state], clocks, scope, cast(Values, p)),)

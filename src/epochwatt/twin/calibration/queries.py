@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array
+from epochwatt.twin.inputs.numbers import Array, Values
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch
 from epochwatt.twin.model.power import idle_w
@@ -38,7 +38,7 @@ def _per_minibatch_ms(name: str) -> Callable[[Setting, Epoch, Mapping[str, float
     return lambda setting, e, p: 1e3 * getattr(e, name) / setting.n_minibatches
 
 
-def _baseload_share_pct(setting: Setting, e: Epoch, p: Mapping[str, float]) -> Array:
+def _baseload_share_pct(setting: Setting, e: Epoch, p: Values) -> Array:
     base_w = idle_w(setting.board, "logging_on_dvfs_off", setting.clocks, "module", p)
     return 100.0 * base_w / e.power_w
 
@@ -71,7 +71,7 @@ QUANTITIES: dict[str, Quantity] = {
 def answer(
     questions: Iterable[Question],
     twin: Twin,
-    p: Mapping[str, float],
+    p: Values,
     quantities: Mapping[str, Quantity] = QUANTITIES,
 ) -> dict[Question, dict[str, float]]:
     """Return quantities of each configuration.

@@ -7,7 +7,7 @@ from epochwatt.twin.inputs.numbers import Array
 
 
 class Clocks(NamedTuple):
-    """What a power mode sets: online cores, and clocks in MHz."""
+    """The settings of a power mode: online cores, and clocks in MHz."""
 
     cores: Array
     cpu_mhz: Array

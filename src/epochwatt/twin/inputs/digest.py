@@ -20,10 +20,6 @@ WORDS = ("title", "source", "sources")  # of an entry: what no simulation reads
 def digests(folder: Path) -> dict[str, str]:
     """Return 16 hex digits for each board; equal ones mean the same simulation.
 
-    Parameters
-    ----------
-    folder : config/twin
-
     Raises
     ------
     ConfigError : a file is missing, or an entry of it cannot be

@@ -29,8 +29,8 @@ FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True)
-class Workload:
-    """What one training mini-batch asks of a GPU, a row per kernel in launch order.
+class KernelCounts:
+    """The kernels of one training mini-batch of a network, in launch order.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Workload:
         return self.elements_fixed + b * self.elements_per_sample
 
 
-def load_workload(path: str) -> Workload:
+def load_kernel_counts(path: str) -> KernelCounts:
     """Read the counts of one network.
 
     Raises
@@ -85,7 +85,7 @@ def load_workload(path: str) -> Workload:
     try:
         if content["schema_version"] != SCHEMA_VERSION:
             raise ValueError(f"schema_version is {content['schema_version']}, not {SCHEMA_VERSION}")
-        return Workload(
+        return KernelCounts(
             model=str(content["model"]),
             parameters=int(content["parameters"]),
             input=tuple(int(n) for n in content["input"]),
@@ -118,9 +118,9 @@ def _columns(kernels: dict[str, list[Any]]) -> dict[str, np.ndarray]:
     return columns
 
 
-def generic_workload(
+def generic_kernel_counts(
     flops: float, moved_bytes: float, launches: int, parameters: int, sample_bytes: int
-) -> Workload:
+) -> KernelCounts:
     """Return a workload that is known by its totals only, split evenly over the launches.
 
     Every kernel counts as a convolution whose elements are read once and written once.
@@ -147,7 +147,7 @@ def generic_workload(
         if not (math.isfinite(value) and value > 0):
             raise ConfigError(f"{what} of a network is {value!r}", allowed="a number above 0")
     none = np.zeros(launches)
-    return Workload(
+    return KernelCounts(
         model="generic",
         parameters=parameters,
         input=(max(1, sample_bytes // FLOAT_BYTES),),

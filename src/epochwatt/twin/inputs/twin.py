@@ -6,7 +6,7 @@ from pathlib import Path
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.boards import Board, load_boards
 from epochwatt.twin.inputs.clocks import Clocks, Modes
-from epochwatt.twin.inputs.kernel_counts import Workload, load_workload
+from epochwatt.twin.inputs.kernel_counts import KernelCounts, load_kernel_counts
 from epochwatt.twin.inputs.parameters import Parameters, load_parameters
 from epochwatt.twin.inputs.samples import SampleFacts, load_samples
 
@@ -24,10 +24,12 @@ class Twin:
     boards: dict[str, Board]
     samples: dict[str, SampleFacts]
     parameters: Parameters
-    works: dict[str, Workload]
+    works: dict[str, KernelCounts]
     modes: Modes = field(default_factory=dict)
 
-    def find(self, device: str, model: str, dataset: str) -> tuple[Board, Workload, SampleFacts]:
+    def find(
+        self, device: str, model: str, dataset: str
+    ) -> tuple[Board, KernelCounts, SampleFacts]:
         """Return board, network and data set; EpochwattError names what there is instead."""
         try:
             return self.boards[device], self.works[model], self.samples[dataset]
@@ -59,5 +61,5 @@ def load_twin(config: Path, works: dict[str, str]) -> Twin:
         load_boards(config),
         load_samples(config),
         load_parameters(config),
-        {model: load_workload(path) for model, path in works.items()},
+        {model: load_kernel_counts(path) for model, path in works.items()},
     )

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.kernel_counts import Workload
-from epochwatt.twin.inputs.numbers import Array
+from epochwatt.twin.inputs.kernel_counts import KernelCounts
+from epochwatt.twin.inputs.numbers import Array, Values
 from epochwatt.twin.model.cpu import slowdown, work_s
 
 EFFICIENCIES = {  # kind of kernel -> parameter: the share of the GPU's rate that it reaches
@@ -59,12 +59,7 @@ class Compute(NamedTuple):
 
 
 def kernels_s(
-    work: Workload,
-    batch_size: int,
-    board: Board,
-    gpu_mhz: Array,
-    emc_mhz: Array,
-    p: Mapping[str, float],
+    work: KernelCounts, batch_size: int, board: Board, gpu_mhz: Array, emc_mhz: Array, p: Values
 ) -> NDArray[np.floating]:
     """Return the time of each kernel, s: shape (configurations, kernels).
 
@@ -90,13 +85,13 @@ def kernels_s(
 
 
 def compute(
-    work: Workload,
+    work: KernelCounts,
     batch_size: int,
     board: Board,
     clocks: tuple[Array, Array, Array],
     cores: Array,
     n_others: Array,
-    p: Mapping[str, float],
+    p: Values,
 ) -> Compute:
     """Return what one mini-batch takes; configurations that are alike in it are worked out once.
 
@@ -117,11 +112,7 @@ def compute(
 
 
 def _compute(
-    work: Workload,
-    batch_size: int,
-    board: Board,
-    state: Iterable[Array],
-    p: Mapping[str, float],
+    work: KernelCounts, batch_size: int, board: Board, state: Iterable[Array], p: Values
 ) -> Compute:
     """Return the same; state: the clocks, `cores` and `n_others`."""
     cpu_mhz, gpu_mhz, emc_mhz, cores, n_others = state
@@ -142,7 +133,7 @@ def _compute(
     )
 
 
-def moved_bytes(work: Workload, batch_size: int, p: Mapping[str, float]) -> NDArray[np.floating]:
+def moved_bytes(work: KernelCounts, batch_size: int, p: Values) -> NDArray[np.floating]:
     """Return what each kernel reads and writes, bytes; tiles of a convolution are read again."""
     traffic = np.where(work.kind == "convolution", _column(p["convolution_traffic"]), 1.0)
     return np.asarray(traffic * work.bytes(batch_size))

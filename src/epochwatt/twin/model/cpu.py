@@ -11,17 +11,13 @@ process's core for a part `share / cores` of the time. The number of processes c
 their mean load: almost idle loader workers still slow their parent (SIGMETRICS 2023, 5.6.5).
 """
 
-from collections.abc import Mapping
-
 from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.numbers import Array
+from epochwatt.twin.inputs.numbers import Array, Values
 
 MAIN_OTHERS = 2  # beside the loader's workers: the monitor and autograd's own thread
 
 
-def work_s(
-    kcycles: Array, board: Board, cpu_mhz: Array, emc_mhz: Array, p: Mapping[str, float]
-) -> Array:
+def work_s(kcycles: Array, board: Board, cpu_mhz: Array, emc_mhz: Array, p: Values) -> Array:
     """Return the time of work on an undisturbed core, s.
 
     Parameters
@@ -35,7 +31,7 @@ def work_s(
     return 1e-3 * kcycles * per_kcycle_ms
 
 
-def slowdown(n_others: Array, cores: Array, p: Mapping[str, float]) -> Array:
+def slowdown(n_others: Array, cores: Array, p: Values) -> Array:
     """Return how many times longer work takes beside other runnable processes.
 
     Parameters

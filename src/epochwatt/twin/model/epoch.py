@@ -4,7 +4,6 @@ It gives the averages of the event simulation (`simulate`). The calibration, the
 and the checks use it, because it costs microseconds.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,8 +12,8 @@ import numpy as np
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.kernel_counts import Workload
-from epochwatt.twin.inputs.numbers import Array
+from epochwatt.twin.inputs.kernel_counts import KernelCounts
+from epochwatt.twin.inputs.numbers import Array, Values
 from epochwatt.twin.inputs.samples import SampleFacts
 from epochwatt.twin.model import governor, page_cache, power
 from epochwatt.twin.model.compute import Compute, compute
@@ -45,7 +44,7 @@ class Setting:
     """
 
     board: Board
-    work: Workload
+    work: KernelCounts
     samples: SampleFacts
     medium: str
     batch_size: int
@@ -119,7 +118,7 @@ class Epoch(NamedTuple):
         return self.power_w * self.e2e_s / 3600.0
 
 
-def epoch(setting: Setting, p: Mapping[str, float]) -> Epoch:
+def epoch(setting: Setting, p: Values) -> Epoch:
     """Return times, loads and power of an epoch of the long run."""
     at_top = _at(setting, setting.clocks, p)
     if not setting.dvfs:
@@ -137,7 +136,7 @@ def epoch(setting: Setting, p: Mapping[str, float]) -> Epoch:
     return _at(setting, chosen, p)
 
 
-def _at(setting: Setting, clocks: Clocks, p: Mapping[str, float]) -> Epoch:
+def _at(setting: Setting, clocks: Clocks, p: Values) -> Epoch:
     """Return an epoch at given clocks."""
     stages, work, read_share = stage_times(setting, clocks, p)
     slow = slowdown(np.asarray(setting.num_workers) + MAIN_OTHERS, clocks.cores, p)
@@ -169,7 +168,7 @@ def _at(setting: Setting, clocks: Clocks, p: Mapping[str, float]) -> Epoch:
     )  # fmt: skip
 
 
-def first_s(num_workers: Array, p: Mapping[str, float]) -> Array:
+def first_s(num_workers: Array, p: Values) -> Array:
     """Return how long the loader's workers, at least one, take to begin, s: one after the other."""
     return 1e-3 * p["worker_start_ms"] * np.maximum(num_workers, 1)
 
@@ -179,9 +178,7 @@ def _batch_bytes(setting: Setting) -> float:
     return float(setting.n_first * setting.work.sample_bytes)
 
 
-def stage_times(
-    setting: Setting, clocks: Clocks, p: Mapping[str, float]
-) -> tuple[Stages, Compute, Array]:
+def stage_times(setting: Setting, clocks: Clocks, p: Values) -> tuple[Stages, Compute, Array]:
     """Return the mean times of the stages of one mini-batch, the GPU's part, the share of reads."""
     board, samples, b = setting.board, setting.samples, setting.n_first
     workers = np.asarray(setting.num_workers)
@@ -209,9 +206,7 @@ def stage_times(
     return stages, work, read_share
 
 
-def _fetch_s(
-    setting: Setting, files: Array, decode_s: Array, workers: Array, p: Mapping[str, float]
-) -> Array:
+def _fetch_s(setting: Setting, files: Array, decode_s: Array, workers: Array, p: Values) -> Array:
     """Return how long one worker waits for a mini-batch's files."""
     if not setting.samples.file_bytes:
         return 0.0 * workers
@@ -220,7 +215,7 @@ def _fetch_s(
     return files * response_s(service_s, decode_s / np.maximum(files, 1e-9), readers)
 
 
-def _read_share(setting: Setting, workers: Array, p: Mapping[str, float]) -> Array:
+def _read_share(setting: Setting, workers: Array, p: Values) -> Array:
     """Return the share of samples that come from the medium."""
     if not setting.samples.file_bytes:
         return 0.0 * workers
@@ -229,7 +224,7 @@ def _read_share(setting: Setting, workers: Array, p: Mapping[str, float]) -> Arr
     return 1.0 - page_cache.hit_share(cached_share(setting, p))
 
 
-def cached_share(setting: Setting, p: Mapping[str, float]) -> Array:
+def cached_share(setting: Setting, p: Values) -> Array:
     """Return the share of the data set that the page cache has room for, 0 to 1."""
     work, b = setting.work, setting.n_first
     activations = work.elements(b)[work.phase == "forward"].sum()  # kept for the way back

@@ -7,24 +7,17 @@ the memory is not slower in its range than the fastest CPU in its own (ASSUME: L
 for bandwidth by its clock).
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array
+from epochwatt.twin.inputs.numbers import Array, Values
 
 SCHEDUTIL_MARGIN = 1.25
 
 
 def governed(
-    board: Board,
-    top: Clocks,
-    core_util: Array,
-    gpu_util: Array,
-    emc_util: Array,
-    p: Mapping[str, float],
+    board: Board, top: Clocks, core_util: Array, gpu_util: Array, emc_util: Array, p: Values
 ) -> Clocks:
     """Return the clocks chosen below a power mode's.
 

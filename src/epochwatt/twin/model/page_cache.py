@@ -10,17 +10,13 @@ share c:
     hits = integral over y from 0 to c of 1 - (1 - c) / (1 - y) = c + (1 - c) ln(1 - c)
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.numbers import Array
+from epochwatt.twin.inputs.numbers import Array, Values
 
 
-def capacity_mib(
-    board: Board, num_workers: Array, model_mib: float, p: Mapping[str, float]
-) -> Array:
+def capacity_mib(board: Board, num_workers: Array, model_mib: float, p: Values) -> Array:
     """Return the memory that the page cache may use, MiB, not below 0.
 
     Parameters

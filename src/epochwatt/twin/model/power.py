@@ -12,7 +12,6 @@ takes power by its clock and energy by each byte moved:
 Disks and USB hang on the carrier: the module's sensors do not see them (SIGMETRICS 2023, 4.5).
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from epochwatt.device.frequencies import WITHIN
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import Array
+from epochwatt.twin.inputs.numbers import Array, Values
 
 STATES = ("logging_on_dvfs_off", "logging_off_dvfs_off", "logging_off_dvfs_on", "wol")
 STATE = dict(zip(("i", "ii", "iii", "iv"), STATES, strict=True))  # by the papers' number (5.6)
@@ -67,7 +66,7 @@ class Parts(NamedTuple):
 
     @property
     def module_w(self) -> Array:
-        """What the module's sensors add up to, W."""
+        """Power of the whole module, the sum of its sensors, W."""
         return self.soc_w + self.cpu_w + self.gpu_w + self.memory_w
 
 
@@ -76,7 +75,7 @@ def voltage(mhz: Array, limits_mhz: tuple[float, float], limits_v: tuple[float, 
     return np.interp(mhz, limits_mhz, limits_v)
 
 
-def parts(board: Board, clocks: Clocks, load: Load, p: Mapping[str, float]) -> Parts:
+def parts(board: Board, clocks: Clocks, load: Load, p: Values) -> Parts:
     """Return the power of each part of a module."""
     cpu_v = voltage(clocks.cpu_mhz, board.cpu_mhz, board.cpu_v)
     gpu_v = voltage(clocks.gpu_mhz, board.gpu_mhz, board.gpu_v)
@@ -99,12 +98,12 @@ def parts(board: Board, clocks: Clocks, load: Load, p: Mapping[str, float]) -> P
     )
 
 
-def socket_w(board: Board, module_w: Array, p: Mapping[str, float]) -> Array:
+def socket_w(board: Board, module_w: Array, p: Values) -> Array:
     """Return the power at the plug, W: carrier board and the adapter's loss added."""
     return (module_w + p[f"{board.power}_carrier_w"]) / p["adapter_efficiency"]
 
 
-def idle_w(board: Board, state: str, clocks: Clocks, scope: str, p: Mapping[str, float]) -> Array:
+def idle_w(board: Board, state: str, clocks: Clocks, scope: str, p: Values) -> Array:
     """Return the mean power of a board that does not train, W.
 
     Parameters

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.inputs.numbers import Values
 
 
 class Spread(NamedTuple):
@@ -17,11 +18,7 @@ class Spread(NamedTuple):
 
 
 def spread_of(
-    factors: Mapping[str, Any],
-    n_epochs: int,
-    board: Board,
-    random: np.random.Generator,
-    p: Mapping[str, float],
+    factors: Mapping[str, Any], n_epochs: int, board: Board, random: np.random.Generator, p: Values
 ) -> Spread:
     """Return the factors of a run's epochs: of the unit they share, and of each its own."""
     time, power = board.units.get(factors["instance"], (1.0, 1.0))

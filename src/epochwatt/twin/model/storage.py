@@ -12,17 +12,15 @@ customers; with service times as irregular as a disk's, mean value analysis solv
     R(n) = t (1 + Q(n-1)),  X(n) = n / (R(n) + D),  Q(n) = X(n) R(n),  Q(0) = 0
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from epochwatt.twin.inputs.numbers import Array
+from epochwatt.twin.inputs.numbers import Array, Values
 
 MEDIA = ("ssd", "hdd", "sd", "emmc")
 BLOCK_BYTES = 131072.0  # of one read request: the kernel's read-ahead
 
 
-def file_s(file_bytes: float, medium: str, readers: Array, p: Mapping[str, float]) -> Array:
+def file_s(file_bytes: float, medium: str, readers: Array, p: Values) -> Array:
     """Return the time from one file served to the next, s.
 
     Parameters

@@ -36,7 +36,7 @@ def simulate_idle(idles: str, config: Path, output: str) -> None:
 
     Parameters
     ----------
-    idles : JSON, a list of `study.idle.SimulatedIdle` as dicts
+    idles : JSON, as of `study.idle_studies.simulated_idles`
     config : folder of the twin's configuration
     output : folder of all of them
     """

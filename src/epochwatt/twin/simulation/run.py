@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from epochwatt import fields
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.numbers import number
+from epochwatt.twin.inputs.numbers import Values, number
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch, first_s, stage_times
 from epochwatt.twin.model.loader import Stages, waits_s
@@ -113,18 +113,14 @@ def _seeds(factors: Mapping[str, Any]) -> list[int]:
     return list(hashlib.sha256(json.dumps(seeding, sort_keys=True).encode()).digest()[:16])
 
 
-def _mean(setting: Setting, p: Mapping[str, float]) -> Mean:
+def _mean(setting: Setting, p: Values) -> Mean:
     whole = epoch(setting, p)
     smaller = replace(setting, batch_size=setting.n_last)
     return Mean(setting, whole, stage_times(smaller, whole.clocks, p)[0])
 
 
 def _played(
-    means: list[Mean],
-    spread: Spread,
-    prefetch_factor: int,
-    random: np.random.Generator,
-    p: Mapping[str, float],
+    means: list[Mean], spread: Spread, prefetch_factor: int, random: np.random.Generator, p: Values
 ) -> Played:
     """Return the times of every mini-batch: each stage drawn, the loader's events played."""
     setting = means[0].setting
@@ -160,7 +156,7 @@ def _epoch(
     played: Played,
     power_factor: float,
     random: np.random.Generator,
-    p: Mapping[str, float],
+    p: Values,
 ) -> SimulatedEpoch:
     """Return one epoch with what its sensors told."""
     setting, times_s = mean.setting, played.times_s[:, :, place]

@@ -7,14 +7,13 @@ sampler does (`telemetry/schedule.py`), and at both bounds. No reading of a powe
 their spread is put in by hand (`noise_reading`).
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.telemetry.rails import ModulePower
-from epochwatt.twin.inputs.numbers import number
+from epochwatt.twin.inputs.numbers import Values, number
 from epochwatt.twin.model import power
 from epochwatt.twin.model.epoch import Epoch, Setting, first_cluster
 from epochwatt.twin.model.power import Load
@@ -56,11 +55,7 @@ class Timeline(NamedTuple):
 
 
 def timeline(
-    setting: Setting,
-    mean: Epoch,
-    times_s: NDArray[np.floating],
-    factor: float,
-    p: Mapping[str, float],
+    setting: Setting, mean: Epoch, times_s: NDArray[np.floating], factor: float, p: Values
 ) -> Timeline:
     """Return the power of an epoch over time.
 
@@ -89,7 +84,7 @@ def sources(
     start_s: float,
     factor: float,
     random: np.random.Generator,
-    p: Mapping[str, float],
+    p: Values,
 ) -> tuple[Samples, ...]:
     """Return the rows of the power, host and board sources of an epoch that begins at `start_s`."""
     line = timeline(setting, mean, times_s, factor, p)
@@ -137,7 +132,7 @@ def _host(
     mean: Epoch,
     t_s: NDArray[np.floating],
     start_s: float,
-    p: Mapping[str, float],
+    p: Values,
     random: np.random.Generator,
 ) -> Samples:
     """Return the host's counters: means of the epoch, none in the first row, as a real one."""

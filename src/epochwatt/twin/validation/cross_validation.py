@@ -1,12 +1,12 @@
 """Cross-validation: each published number beside what the simulation says without having seen it.
 
-`epochwatt calibrate-twin --folds` refits the folds (`refits`); this module only evaluates the
-committed refits. A number that belongs to a take-away is predicted by the fit that saw neither the
-take-away nor what gives it away; and again by fits that saw nothing of its section, its board, its
-network, or its board with its network, nor of its take-away and what is near it. HiPCW 2021
-contradicts the main paper (the same NX run stalls for 456 s in one and 173 s in the other), so no
-shared parameter sees it: it is predicted with the main paper's parameters and one separate
-one (`setups.py`), refitted without each take-away, and shown apart.
+`epochwatt calibrate-twin --folds` refits the folds (`cross_validation_fits`); this module only
+evaluates the committed refits. A number that belongs to a take-away is predicted by the fit that
+saw neither the take-away nor what gives it away; and again by fits that saw nothing of its section,
+its board, its network, or its board with its network, nor of its take-away and what is near it.
+HiPCW 2021 contradicts the main paper (the same NX run stalls for 456 s in one and 173 s in the
+other), so no shared parameter sees it: it is predicted with the main paper's parameters and one of
+its own (`paper_setups.py`), refitted without each take-away, and shown apart.
 
 The error of a time, an energy, a power, a factor or a change of 20 % and more is
 100 |ln(predicted / published)|, for a change on the ratio of its two sides; of a share or a smaller
@@ -28,7 +28,7 @@ from epochwatt.twin.calibration.calibrate import log_error, visible
 from epochwatt.twin.calibration.fit_numbers import ALSO_SEEN, seen_by_setups
 from epochwatt.twin.calibration.predicted import predict
 from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.validation.refits import Refits, held_out
+from epochwatt.twin.validation.cross_validation_fits import Refits, held_out
 
 TIMES, ENERGIES = ("s", "ms"), ("W", "Wh")
 CLASSES = ("time", "energy_power", "change", "small_change", "share", "bound", "count")

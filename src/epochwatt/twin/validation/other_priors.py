@@ -45,12 +45,7 @@ class PriorRow:
 
 
 def variants(parameters: Parameters, n: int, seed: int) -> dict[str, Parameters]:
-    """Return parameters with other priors: n shifted ones, and one with wider ones.
-
-    Parameters
-    ----------
-    seed : the same gives the same
-    """
+    """Return parameters with other priors: n shifted ones, and one with wider ones."""
     p = parameters.candidates()
     described, rng = {name: p.described[name] for name in p.fitted}, np.random.default_rng(seed)
     priors = {}

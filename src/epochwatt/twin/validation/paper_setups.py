@@ -18,21 +18,18 @@ import numpy as np
 from epochwatt.errors import ConfigError
 from epochwatt.published.folds import Fold, Judged
 from epochwatt.published.numbers import Fact, Published
-from epochwatt.published.tables import read_table, write_table
+from epochwatt.published.tables import write_table
 from epochwatt.twin.calibration.calibrate import misfits_of_sets
 from epochwatt.twin.calibration.fit_numbers import seen_by_setups
 from epochwatt.twin.calibration.predicted import Batch, predict
 from epochwatt.twin.inputs.parameters import Parameters, rounded
 from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.validation.refits import ALL
+from epochwatt.twin.validation.cross_validation_fits import AGAIN, ALL, Fits, read_fits
 
 FILE = "setups.csv"
 SOURCE = "setup"  # of a parameter that is fitted to one paper's numbers alone
 WIDTHS, N_LOOKED = 3.0, 121
 _HEAD = ("takeaway", "n_facts")
-_AGAIN = "  refit them with: make validate"
-
-Values = dict[str, dict[str, float]]  # take-away held out, or `ALL` -> parameter -> value
 
 
 def own_parameters(p: Parameters) -> list[str]:
@@ -41,11 +38,8 @@ def own_parameters(p: Parameters) -> list[str]:
 
 
 def fit_setups(
-    published: Published,
-    rows: Mapping[str, Judged],
-    folds: Mapping[str, Fold],
-    twin: Twin,
-) -> tuple[Values, dict[str, int]]:
+    published: Published, rows: Mapping[str, Judged], folds: Mapping[str, Fold], twin: Twin
+) -> tuple[Fits, dict[str, int]]:
     """Fit each set-up's own parameters, with all of its numbers and without each take-away.
 
     Returns
@@ -68,8 +62,9 @@ def fit_setups(
 def _fitted(facts: Sequence[Fact], twin: Twin) -> dict[str, float]:
     """Return the value of each parameter that fits best while all others stay as they are."""
     names = own_parameters(twin.parameters)
-    return {name: _best(name, [f for f in facts if name.startswith(f.paper)], twin)
-            for name in names}  # fmt: skip
+    return {
+        name: _best(name, [f for f in facts if name.startswith(f.paper)], twin) for name in names
+    }
 
 
 def _best(name: str, facts: Sequence[Fact], twin: Twin) -> float:
@@ -97,7 +92,7 @@ def _cost(differences: Sequence[float]) -> float:
     return float(np.sum(np.sqrt(1.0 + np.square(differences)) - 1.0))
 
 
-def write_setups(folder: Path, values: Values, n_facts: Mapping[str, int]) -> None:
+def write_setups(folder: Path, values: Fits, n_facts: Mapping[str, int]) -> None:
     """Write `setups.csv`, whole or not at all: a row per fit, a column per parameter."""
     rows = (
         [name, n_facts[name], *(f"{value:.12g}" for value in of_fold.values())]
@@ -107,7 +102,7 @@ def write_setups(folder: Path, values: Values, n_facts: Mapping[str, int]) -> No
     write_table(folder / FILE, "what set-ups have of their own", columns, rows)
 
 
-def load_setups(folder: Path, p: Parameters) -> Values:
+def load_setups(folder: Path, p: Parameters) -> Fits:
     """Return the values by take-away held out, those of all numbers left out.
 
     Parameters
@@ -119,12 +114,8 @@ def load_setups(folder: Path, p: Parameters) -> Values:
     ------
     ConfigError : the file is missing, damaged, or of other parameters
     """
-    path, setups = folder / FILE, Values()
-    for line, row in read_table(path):
-        try:
-            setups[row["takeaway"]] = {n: float(row[n]) for n in row if n not in _HEAD}
-        except (KeyError, ValueError) as error:
-            raise ConfigError(f"{path}, line {line}: {error}\n{_AGAIN}") from None
+    path = folder / FILE
+    setups = read_fits(path, _HEAD)
     if setups.pop(ALL, None) != {name: p[name] for name in own_parameters(p)}:
-        raise ConfigError(f"{path} is of other values than those of parameters.yaml\n{_AGAIN}")
+        raise ConfigError(f"{path} is of other values than those of parameters.yaml", do=AGAIN)
     return setups

@@ -35,10 +35,6 @@ N_DRAWS, SEED = 16, 0
 def write_leaks(folder: Path, published: Published, twin: Twin) -> None:
     """Write `overlapping_numbers.csv`: derived sets anew, those found by hand kept.
 
-    Parameters
-    ----------
-    folder : config/twin
-
     Raises
     ------
     ConfigError : the file that is there is missing or wrong

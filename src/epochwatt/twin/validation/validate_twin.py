@@ -21,7 +21,8 @@ from epochwatt.twin.calibration.predicted import predict
 from epochwatt.twin.inputs.parameters import Parameter, Parameters, write_parameters
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.inputs.twin import Twin
-from epochwatt.twin.validation import accuracy, other_priors, paper_setups, refits
+from epochwatt.twin.validation import accuracy, other_priors, paper_setups
+from epochwatt.twin.validation import cross_validation_fits as fits_of_folds
 from epochwatt.twin.validation.cross_validation import (
     GOAL_CLASSES,
     Row,
@@ -29,7 +30,7 @@ from epochwatt.twin.validation.cross_validation import (
     validate,
     write_rows,
 )
-from epochwatt.twin.validation.refits import ALL, CLAIMS, FOLD, PRIOR
+from epochwatt.twin.validation.cross_validation_fits import ALL, CLAIMS, FOLD, PRIOR
 from epochwatt.twin.validation.same_runs import write_leaks
 from epochwatt.twin.validation.similar_numbers import NEAR, near_folds
 
@@ -142,10 +143,10 @@ def recalibrate(workloads: Path, with_folds: bool, say: Callable[[str], None]) -
     fit = fit_with_evidence(facts, leaks, evidence.twin, say, N_RANDOM_OF_ALL)
     twin = replace(evidence.twin, parameters=fit.parameters)
     if with_folds:
-        fits = {ALL: fit, **refits.refit(all_folds(evidence), facts, leaks, twin, say)}
-        refits.write_refits(folder, fits, kinds_of_refits(evidence))
-        spreads = refits.spreads(
-            refits.load_refits(folder, twin.parameters), twin.parameters.fitted
+        fits = {ALL: fit, **fits_of_folds.refit(all_folds(evidence), facts, leaks, twin, say)}
+        fits_of_folds.write_refits(folder, fits, kinds_of_refits(evidence))
+        spreads = fits_of_folds.spreads(
+            fits_of_folds.load_refits(folder, twin.parameters), twin.parameters.fitted
         )
         p = twin.parameters.changed({name: {"spread": spread} for name, spread in spreads.items()})
         setups, n_facts = paper_setups.fit_setups(
@@ -172,7 +173,7 @@ def study_priors(workloads: Path, say: Callable[[str], None]) -> None:
     judged_by = {row.takeaway for row in as_chosen if row.class_ in GOAL_CLASSES}
     left_out = {name: fold for name, fold in evidence.folds.items() if name in judged_by}
 
-    def rows_of(parameters: Parameters, fits: refits.Refits) -> list[Row]:
+    def rows_of(parameters: Parameters, fits: fits_of_folds.Refits) -> list[Row]:
         twin = replace(evidence.twin, parameters=parameters)
         return validate(evidence.published, evidence.rows, twin, fits, {})
 
@@ -187,7 +188,7 @@ def study_priors(workloads: Path, say: Callable[[str], None]) -> None:
         if name != other_priors.WIDER:
             rows += without_fit(name, other)
         twin = replace(evidence.twin, parameters=other)
-        fits = refits.refit(left_out, evidence.facts, evidence.leaks, twin, say, n_random=0)
+        fits = fits_of_folds.refit(left_out, evidence.facts, evidence.leaks, twin, say, n_random=0)
         fitted = {fold: dict(fit.parameters) for fold, fit in fits.items()}
         rows += other_priors.prior_rows(name, "yes", rows_of(other, fitted))
         other_priors.write_priors(evidence.folder, rows)
@@ -228,7 +229,7 @@ def widths(parameter: Parameter) -> float:
 def validation(evidence: Evidence) -> list[Row]:
     """Return each published number beside its predictions, by the committed refits."""
     p, kinds = evidence.twin.parameters, (FOLD, *evidence.other_folds)
-    fits = refits.load_refits(evidence.folder, p, kinds)
+    fits = fits_of_folds.load_refits(evidence.folder, p, kinds)
     fits |= paper_setups.load_setups(evidence.folder, p)
     return validate(evidence.published, evidence.rows, evidence.twin, fits, evidence.groups)
 

@@ -16,7 +16,7 @@ from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.power_modes import CONFIG
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, cached_share, epoch
-from epochwatt.twin.validation.refits import load_refits
+from epochwatt.twin.validation.cross_validation_fits import load_refits
 from epochwatt.twin.what_if import bottleneck, nearest
 from epochwatt.twin.what_if.nearest import Published
 

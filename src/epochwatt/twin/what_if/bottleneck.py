@@ -13,15 +13,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from epochwatt.twin.inputs.numbers import number
+from epochwatt.twin.inputs.numbers import Values, number
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.model.epoch import Setting, epoch
 
 STEP = 1.1  # 10 % faster
 NEARLY_PCT = 50.0  # of the largest share: resources above it are named, too
 IN_PLAY_PCT = 0.25  # least change of time or energy for 10 % more of an assumed parameter
-
-Values = Mapping[str, float]
 
 
 class Resource(NamedTuple):

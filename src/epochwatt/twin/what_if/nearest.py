@@ -70,10 +70,6 @@ Published = Mapping[Question, tuple[Fact, ...]]
 def published_questions(root: Path) -> Published:
     """Return the configurations that published numbers are about, with those numbers.
 
-    Parameters
-    ----------
-    root : the checkout
-
     Raises
     ------
     ConfigError : a table of `config/published` or `config/twin` cannot be read

@@ -15,7 +15,11 @@ from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.twin.calibration.queries import Question
-from epochwatt.twin.inputs.kernel_counts import Workload, generic_workload, load_workload
+from epochwatt.twin.inputs.kernel_counts import (
+    KernelCounts,
+    generic_kernel_counts,
+    load_kernel_counts,
+)
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.power_modes import CONFIG, load_twin_with_modes
@@ -42,7 +46,7 @@ TOTALS = (  # options that describe a network
 class Network(NamedTuple):
     """A network, its samples, and where its counts come from."""
 
-    work: Workload
+    work: KernelCounts
     samples: SampleFacts
     source: str
 
@@ -206,14 +210,14 @@ def _by_totals(totals: Mapping[str, float]) -> Network:
     flops, moved, launches, parameters, sample_bytes, file_bytes, pixels, n_samples = (
         totals[name] for name in TOTALS
     )
-    work = generic_workload(flops, moved, int(launches), int(parameters), int(sample_bytes))
+    work = generic_kernel_counts(flops, moved, int(launches), int(parameters), int(sample_bytes))
     mib = int(n_samples) * file_bytes / 2.0**20
     samples = SampleFacts(int(n_samples), file_bytes, pixels, mib, "the question")
     source = "network given by its totals: all kernels alike, each launched like a convolution"
     return Network(work, samples, f"{source} (slow)")
 
 
-def _counted(model: str, rows: Mapping[str, WorkloadRow]) -> Workload:
+def _counted(model: str, rows: Mapping[str, WorkloadRow]) -> KernelCounts:
     """Count the kernels of a network now, which needs torch and takes some seconds."""
     try:
         from epochwatt.twin.counting.count_workload import network_factors, write_workload
@@ -226,7 +230,7 @@ def _counted(model: str, rows: Mapping[str, WorkloadRow]) -> Workload:
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/{model}.json"
         write_workload(network_factors(model, rows), path)
-        return load_workload(path)
+        return load_kernel_counts(path)
 
 
 def _simulate(q: Question, twin: Twin, network: Network) -> Side:

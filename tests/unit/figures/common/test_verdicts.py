@@ -9,7 +9,6 @@ from epochwatt.claims.verdict import Comparison, Percentage
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import style
 from epochwatt.figures.common.verdicts import comparison_text, not_borne_out
-from epochwatt.figures.sigmetrics2023.fig10 import align_zeros
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -48,6 +47,16 @@ def test_an_unknown_claim_is_named():
 @pytest.mark.parametrize(
     ("comparison", "words"),
     [
+        (
+            Comparison("'a' not in front(m)", "m=resnet", "a", "not in", "front a g", False, -1.0),
+            "resnet: a is in the front a g here, published as not in it",
+        ),
+        (
+            Comparison(
+                "near(x(E), 6)", "m=resnet, v=6, E=[2.3, 2.4]", 11.2, "near", 6, False, -1.0
+            ),
+            "resnet: 11.2 here, 6 published",
+        ),
         (
             Comparison("near(x(a), 456)", "", 603.24, "near", 456, False, -1.0),
             "603 here, 456 published",
@@ -90,23 +99,3 @@ def test_a_panel_tells_it_above_its_note_in_a_colour(pytestconfig):
         style.warn(figure, ["T1 does not hold: " + "x " * 40], "#B2182B")
         first, *_, last = figure.get_supxlabel().split("\n")
         assert (first.startswith("T1 does not hold"), last) == (True, "note")
-
-
-def test_zeros_stand_at_one_height(axes_pair):
-    left, right = axes_pair
-    left.set_ylim(-0.5, 1.5)
-    right.set_ylim(0, 600)
-    align_zeros(left, right)
-    places = [low / (low - high) for low, high in (left.get_ylim(), right.get_ylim())]
-    assert places[0] == pytest.approx(places[1])
-    assert min(right.get_yticks()) >= 0
-
-
-@pytest.fixture
-def axes_pair():
-    """Return axes and those on their right side."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots()
-    yield axes, axes.twinx()
-    plt.close(figure)

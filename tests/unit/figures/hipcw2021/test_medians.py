@@ -88,9 +88,50 @@ def test_share_in_the_cache_is_that_after_epochs_and_a_zero_is_told(job_of, nx, 
     shares = [{"cached_after_pct": share} for share in (0.0, 30.0, 40.0)]
     none = {"cached_after_pct": 0.0}
     runs = [nx(*shares, storage="hdd"), nx(none, none, storage="hdd", **QUARTER)]
-    draw_figure(job_of("hipcw_fig08", *runs))
+    job = job_of("hipcw_fig08", *runs)
+    draw_figure(job)
+    texts = " ".join(words(job, "hipcw_fig08b")).replace("\n", " ")
+    assert "the paper prints no number of this panel" in texts
     assert numbers("hipcw_fig08b", "dataset_scale", "value") == [
         ("0.25", "0.0"),
         ("1.0", "30.0"),
     ]
     assert numbers("hipcw_fig08a", "value") == []  # no run with an SSD
+
+
+def words(job, panel):
+    """Return the texts of a panel."""
+    return [text.get_text() for text, _, _ in job.saved[panel]]
+
+
+def test_each_number_of_workers_has_a_field_and_says_by_how_much_it_cuts_the_stall(job_of, nx):
+    slow, quick = [{"wait_s": 500.0}] * 3, [{"wait_s": 19.5}] * 3
+    runs = [
+        nx(*slow, storage="sd", **ALONE, instance="d1"),
+        nx(*quick, storage="sd", num_workers=1),
+    ]
+    job = job_of("hipcw_fig02", *runs)
+    draw_figure(job)
+    assert "0 to 1 worker, here (published):\nSD ÷25.0 (÷27.3)" in words(job, "hipcw_fig02")
+    assert words(job, "hipcw_fig02").count("loader workers") == 2
+
+
+def test_marks_of_first_epochs_have_a_name_of_their_own(job_of, nx):
+    agx = {"device": "agx", "power_mode": "g"}
+    job = job_of("hipcw_fig04", nx(**agx, storage="sd", num_workers=2))
+    draw_figure(job)
+    texts = words(job, "hipcw_fig04")
+    assert {"published stall", "published stall, first epoch"} <= set(texts)
+
+
+def test_growth_of_the_epoch_stands_beside_the_published_one(job_of, nx):
+    four = {"e2e_s": 18.0}
+    runs = [
+        nx({}, {}, {}, storage="hdd", **ALONE),
+        nx(four, four, four, storage="hdd", **ALONE, dataset_scale=4.0),
+    ]
+    job = job_of("hipcw_fig08", *runs)
+    draw_figure(job)
+    texts = words(job, "hipcw_fig08d")
+    assert "4.67× published, 4.5× here" in texts
+    assert {"the data set", "four times the data"} <= set(texts)

@@ -82,6 +82,55 @@ def test_stall_of_a_minibatch_is_wait_and_copy_with_what_is_published(
     ]
 
 
+def words(job, panel):
+    """Return the texts of a panel."""
+    return [text.get_text().replace("\n", " ") for text, _, _ in job.saved[panel]]
+
+
+def test_published_stall_of_an_epoch_implies_that_of_a_minibatch(job_of, nx, with_records, numbers):
+    path = nx(storage="hdd", **ALONE)
+    job = job_of("hipcw_fig07", path, records=with_records(path))
+    draw_figure(job)
+    name = "stall_ms_per_minibatch_implied"
+    told = numbers("hipcw_fig07e", "quantity", "value", "implied_by")
+    assert told[-1] == (name, str(1e3 * 704.0 / 2), "median stall of an epoch")
+    label = "implied by the published median stall of an epoch: 352000 ms (ours -100 %)"
+    assert label in words(job, "hipcw_fig07e")
+
+
+def test_published_epoch_implies_its_stall_where_nothing_else_is_printed(
+    job_of, nx, with_records, numbers
+):
+    path = nx(storage="hdd", **ALONE, dataset_scale=4.0, dataset_source="synthetic")
+    draw_figure(job_of("hipcw_fig07", path, records=with_records(path)))
+    columns = ("quantity", "value", "implied_by")
+    implied_ms = 1e3 * (5600.0 - (4.0 - 1.5)) / 2
+    assert numbers("hipcw_fig07f", *columns)[-1] == (
+        "stall_ms_per_minibatch_implied",
+        str(implied_ms),
+        "median E2E less our compute",
+    )
+
+
+def test_each_epoch_has_its_mean_on_top(job_of, nx, with_records):
+    path = nx(storage="ssd")
+    job = job_of("hipcw_fig06", path, records=with_records(path))
+    draw_figure(job)
+    assert {"mean 30", "31"} <= set(words(job, "hipcw_fig06b"))
+
+
+def test_a_rate_that_does_not_change_has_no_range(job_of, nx):
+    constant = Points(np.arange(200) + 0.5, np.full(200, 2.0), [200.0], [0])
+    job = job_of("hipcw_fig06", nx(storage="ssd"))
+    draw_series(job, "read_iops", ("a", "1/s"), ("t_s", "t"), lambda run, folder: constant)
+    texts = words(job, "hipcw_fig06b")
+    assert "range" not in texts
+    assert any("simulated: one rate throughout an epoch" in text for text in texts)
+    rising = constant._replace(values=np.arange(200) + 1.0)
+    draw_series(job, "read_iops", ("a", "1/s"), ("t_s", "t"), lambda run, folder: rising)
+    assert "range" in words(job, "hipcw_fig06b")
+
+
 def test_epochs_that_are_not_valid_are_left_out(job_of, nx, with_records, numbers):
     path = nx({}, {"valid": False, "flags": {"fresh_weights"}}, {}, storage="ssd")
     draw_figure(job_of("hipcw_fig07", path, records=with_records(path, 3)))

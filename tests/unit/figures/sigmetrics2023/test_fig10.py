@@ -105,9 +105,11 @@ def test_a_network_that_the_model_fails_for_says_so_and_what_is_published(
         "matplotlib.axes.Axes.set_title", lambda self, text, **look: titles.append(text)
     )
     draw(job_of("fig10", *runs, predictions=table((10.0, True), (-4.0, False))))
-    assert titles[0].split("\n")[1] == "the model fails: 150 to 200 % off"  # no such time printed
+    assert (
+        titles[0].split("\n")[1] == "the model fails: 150 to 200 % off, and less than 0"
+    )  # no such time printed
     assert titles[1].split("\n")[1:] == [
-        "the model fails: 150 to 200 % off",
+        "the model fails: 150 to 200 % off, and less than 0",
         "published: up to about 60 %",
     ]
     titles.clear()
@@ -120,3 +122,29 @@ def test_vgg_is_no_part_of_energy(made_up, job_of, numbers):
     draw(job_of("fig10", *runs))
     assert {model for (model,) in numbers("fig10a", "model")} == {"lenet", "vgg11"}
     assert {model for (model,) in numbers("fig10b", "model")} == {"lenet"}
+
+
+def test_panels_say_which_modes_trained_the_model_and_count_errors_as_the_paper_does(
+    made_up, job_of, table
+):
+    networks = ("lenet", "mobilenet", "resnet", "vgg11")
+    runs = [made_up({}, {}, model=m, power_mode=mode) for m in networks for mode in "abcdefghij"]
+    values = [(4.2 if n % 4 else 5.0, n % 10 in (2, 5)) for n in range(len(runs))]
+    job = job_of("fig10", *runs, predictions=table(*values))
+    draw(job)
+    texts = [text.get_text().replace("\n", " ") for text, _, _ in job.saved["fig10a"]]
+    (corner,) = (text for text in texts if "simulated, not measured" in text)
+    assert "30 of 40 errors below 10 % (31 of 40 published)" in corner
+    assert "trained on modes c f (the paper's: e f i j)" in corner
+    assert {"simulated epochs", "error of a test", "error of a trained mode"} <= set(texts)
+
+
+def test_panel_of_energy_has_the_printed_errors_and_says_where_nothing_is_tested(
+    made_up, job_of, table
+):
+    runs = [made_up({}, {"energy_paper_wh": 4.0}, power_mode=mode) for mode in "ab"]
+    job = job_of("fig10", *runs, predictions=table((5.0, True), (3.0, True)))
+    draw(job)
+    texts = [text.get_text().replace("\n", " ") for text, _, _ in job.saved["fig10b"]]
+    assert "line: published, up to 60 %" in texts
+    assert any("every mode trained the model: no bar is a test" in text for text in texts)

@@ -1,6 +1,7 @@
 """Figures 8 and 11 to 16: the points, the fronts, what the markers tell, where letters stand."""
 
 import math
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import pytest
@@ -8,18 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.figures.common.job import draw_figure
-from epochwatt.figures.sigmetrics2023 import power_modes
+from epochwatt.figures.sigmetrics2023 import letters, power_modes
+from epochwatt.figures.sigmetrics2023.letters import free_place
 from epochwatt.figures.sigmetrics2023.power_modes import (
     HOLLOW,
     LINE,
     SOLID,
     TRIANGLE,
-    free_place,
     marker_styles,
 )
 from epochwatt.records import files
 
 COSTS = {"a": (0.1, 9.0), "b": (0.2, 9.5), "g": (0.3, 5.0), "h": (0.4, 5.0)}  # Wh, s
+PAPER = {"setup": "sigmetrics2023"}
 
 
 @pytest.fixture
@@ -55,6 +57,12 @@ def records(tmp_path):
     return write
 
 
+def words(job):
+    """Return the texts of a job's panels, each in one line."""
+    texts = [text.get_text() for panel in job.saved.values() for text, _, _ in panel]
+    return " | ".join(text.replace("\n", " ") for text in texts)
+
+
 class TestNumbers:
     """What stands in the CSV beside the panel."""
 
@@ -86,18 +94,22 @@ class TestNumbers:
             ("h", "power_mean_w", str(0.01 * 3600 / 4.0), "False"),
         ]
 
-    def test_each_network_has_its_front_and_lenet_the_other_axes(self, runs, job_of, numbers):
-        both = [*runs(), *runs("resnet", {"g": (3.0, 349.0), "b": (2.0, 700.0)})]
-        draw_figure(job_of("fig08", *both))
-        told = set(numbers("fig08", "model", "power_mode", "axes", "on_front"))
+    def test_each_network_has_its_front_and_only_lenet_modes_k_to_n_in_it(
+        self, runs, job_of, numbers
+    ):
+        costs = {"g": (3.0, 349.0), "b": (2.0, 700.0), "n": (2.5, 500.0)}
+        draw_figure(job_of("fig08", *runs(costs=costs, **PAPER), *runs("resnet", costs, **PAPER)))
+        told = set(numbers("fig08", "model", "power_mode", "compared", "on_front"))
         assert told == {
-            ("lenet", "a", "secondary", "True"),
-            ("lenet", "b", "secondary", "False"),
-            ("lenet", "g", "secondary", "True"),
-            ("lenet", "h", "secondary", "False"),
-            ("resnet", "b", "primary", "True"),
-            ("resnet", "g", "primary", "True"),
+            *(("lenet", mode, "True", "True") for mode in "bgn"),
+            *(("resnet", mode, "True", "True") for mode in "bg"),
+            ("resnet", "n", "False", ""),
         }
+
+    def test_modes_of_other_setups_are_all_compared(self, runs, job_of):
+        both = runs("resnet", {"n": (2.0, 5.0), "g": (3.0, 4.0)})
+        (cloud,) = power_modes.group_runs(job_of("fig08", *both), "energy_paper_wh")
+        assert cloud.front == [0, 1]
 
     def test_run_without_energy_is_missing_and_on_no_front(self, runs, job_of, numbers, made_up):
         paths = [*runs(), made_up({}, {}, power_mode="c")]
@@ -149,16 +161,56 @@ class TestPicture:
         return (tmp_path / "figures/fig08.svg").read_text("utf-8")
 
     def test_axes_are_named_with_the_papers_units(self, svg):
-        assert svg.count("energy per epoch (mWh)") == 2  # primary, and LeNet-5's
-        assert "E2E per epoch (s), LeNet-5" in svg
+        assert svg.count("energy per epoch (mWh)") == 2  # a field for each network
+        assert svg.count("E2E per epoch, epochs 1+ (s)") == 1
+
+    def test_a_published_point_is_a_ring_and_says_whether_the_fit_has_seen_it(self, svg):
+        assert "published (seen by the fit)" in svg
+        assert "published E2E alone" not in svg
+
+    def test_a_published_time_without_energy_is_a_line(self, runs, job_of, tmp_path):
+        costs = {"g": (2.7, 290.0), "b": (2.0, 540.0)}
+        draw_figure(job_of("fig08", *runs("mobilenet", costs)))
+        svg = (tmp_path / "figures/fig08.svg").read_text("utf-8")
+        assert "published E2E alone (seen by the fit)" in svg
+        assert "published (" not in svg
+
+    def test_a_point_far_from_the_published_one_says_so(self, runs, job_of):
+        job = job_of("fig08", *runs("resnet", {"g": (3.0, 400.0), "b": (2.0, 700.0)}))
+        draw_figure(job)
+        assert "g against published: E2E +15 %" in words(job)
+
+    def test_published_spreads_of_energy_are_told_beside_ours(self, runs, job_of):
+        costs = {"a": (2.0, 9.0), "e": (1.8, 8.0), "g": (3.0, 5.0)}
+        job = job_of("fig08", *runs("resnet", costs, **PAPER))
+        draw_figure(job)
+        assert "energy of all but g: spread 10 % here, 6 % published" in words(job)
+
+    def test_figure_13_has_the_change_that_the_text_names(self, runs, job_of, tmp_path, records):
+        told = {"cores": 8, "cpu_mhz": 1, "gpu_mhz": 1, "emc_mhz": 1}
+        costs = {"e": (1.5, 8.0), "f": (2.0, 10.0), "g": (3.0, 5.0)}
+        draw_figure(job_of("fig13", *runs(costs=costs), records=records(told, told, told)))
+        svg = (tmp_path / "figures/fig13.svg").read_text("utf-8")
+        assert "f to e: E2E -20 %, energy -25 %" in svg
+
+    def test_a_printed_change_of_the_epoch_stands_beside_ours(
+        self, runs, job_of, tmp_path, records
+    ):
+        told = {"cores": 8, "cpu_mhz": 1, "gpu_mhz": 1, "emc_mhz": 1}
+        costs = {"d": (1.5, 10.0), "e": (1.5, 8.0)}
+        draw_figure(job_of("fig14", *runs(costs=costs, **PAPER), records=records(told, told)))
+        svg = (tmp_path / "figures/fig14.svg").read_text("utf-8")
+        assert "d to e: E2E -20 %, energy 0 %" in svg
+        assert "published: E2E -13.5 %" in svg
 
     def test_note_says_where_from_and_that_marks_are_published(self, svg):
-        assert "simulated, not measured: agx/d1; 6 runs, 12 epochs; black: published" in svg
+        assert "simulated, not measured: agx/d1; 6 runs, 12 epochs; letters: power modes" in svg
+        assert "black: published" in svg
 
-    def test_missing_runs_are_named(self, runs, job_of, gone, tmp_path):
-        draw_figure(job_of("fig08", *runs(), missing=[gone(power_mode="n")]))
-        svg = (tmp_path / "figures/fig08.svg").read_text("utf-8")
-        assert "missing: LeNet-5, n (out of memory)" in svg
+    def test_missing_runs_are_named(self, runs, job_of, gone):
+        job = job_of("fig08", *runs(), missing=[gone(power_mode="n")])
+        draw_figure(job)
+        assert "missing: LeNet-5, n (out of memory)" in words(job)
 
     def test_no_figure_stays_open(self, svg):
         assert plt.get_fignums() == []
@@ -183,19 +235,31 @@ def test_markers_go_from_high_to_low(values, expected):
 
 
 def test_letter_stands_right_of_a_lone_point():
-    place = free_place((100.0, 100.0), [(100.0, 100.0, power_modes.POINT_PT)])
-    assert place == pytest.approx((power_modes.NEAR_PT[0], 0.0))
+    place = free_place((100.0, 100.0), [(100.0, 100.0, letters.POINT_PT)])
+    assert place == pytest.approx((letters.NEAR_PT[0], 0.0))
 
 
 @given(st.lists(st.tuples(st.floats(80, 120), st.floats(80, 120)), max_size=3))
 def test_letter_is_clear_of_few_other_points(others):
-    taken = [(x, y, power_modes.POINT_PT) for x, y in [(100.0, 100.0), *others]]
+    taken = [(x, y, letters.POINT_PT) for x, y in [(100.0, 100.0), *others]]
     x, y = free_place((100.0, 100.0), taken)
-    assert math.hypot(x, y) <= power_modes.NEAR_PT[-1] + 1e-9
+    assert math.hypot(x, y) <= letters.NEAR_PT[-1] + 1e-9
     assert all(math.dist((100.0 + x, 100.0 + y), (o[0], o[1])) >= 5.0 for o in taken)
 
 
+@given(st.lists(st.tuples(st.floats(20, 80), st.floats(20, 80)), min_size=14, max_size=14))
+def test_letters_of_a_field_do_not_collide(points):
+    taken = [(x, y, letters.POINT_PT) for x, y in points]
+    placed = []
+    for point in points:
+        x, y = free_place(point, taken, (-40.0, -40.0, 140.0, 200.0))
+        placed.append((point[0] + x, point[1] + y))
+        taken.append((*placed[-1], letters.LETTER_PT))
+    assert all(math.dist(a, b) >= letters.LETTER_PT - 0.01 for a, b in combinations(placed, 2))
+    assert all(-40.0 <= x <= 140.0 and -40.0 <= y <= 200.0 for x, y in placed)
+
+
 def test_letters_keep_away_from_the_whole_front():
-    places = power_modes.along([(0.0, 0.0), (9.0, 0.0), (9.0, 6.0)])
+    places = letters.along([(0.0, 0.0), (9.0, 0.0), (9.0, 6.0)])
     assert places == [(0, 0), (3, 0), (6, 0), (9, 0), (9, 3)]
-    assert power_modes.along([(0.0, 0.0)]) == []
+    assert letters.along([(0.0, 0.0)]) == []

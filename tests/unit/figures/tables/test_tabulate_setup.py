@@ -13,6 +13,7 @@ from epochwatt.figures.tables.tabulate_setup import (
     boards,
     networks,
     power_modes,
+    side_by_side,
     write,
 )
 
@@ -80,6 +81,29 @@ def test_three_tables_are_written(config, counted, tmp_path):
     assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == [
         f"table{n}.{form}" for n in (1, 2, 3) for form in ("csv", "html")
     ]
+
+
+def test_pages_have_units_as_they_are_written_and_one_row_for_a_mode(config, counted, tmp_path):
+    tables = [str(tmp_path / f"table{n}.csv") for n in (1, 2, 3)]
+    write(str(config), [str(counted)], tables)
+    _, networks_page, modes_page = (Path(t).with_suffix(".html").read_text("utf-8") for t in tables)
+    heads = ("parameters (M)", "memory (MB)", "multiply-adds (M)", "disk (MB)")
+    assert all(f">{head}</th>" in networks_page for head in heads)
+    assert "Not counted here: mobilenet, resnet, vgg11" in networks_page
+    assert all(f">{unit} (MHz)</th>" in modes_page for unit in ("CPU", "GPU", "memory"))
+    assert modes_page.count("<tr>") == 1 + 17
+    assert ">published<" not in modes_page
+
+
+def test_clocks_that_differ_from_the_papers_stand_in_brackets():
+    rows = [
+        {"device": "agx", "power_mode": "a", "source": source, "cores": 4, "cpu_mhz": cpu_mhz,
+         "gpu_mhz": 670.0, "emc_mhz": 1333.0}
+        for source, cpu_mhz in ((PUBLISHED, 1200), (HERE, 1190.0), (STEPS, 1190.4))
+    ]  # fmt: skip
+    (row,) = side_by_side(rows)
+    assert (row["CPU (MHz)"], row["CPU step (MHz)"]) == ("1200 (1190)", 1190.4)
+    assert row["cores"] == "4"
 
 
 def test_published_modes_are_those_of_the_paper(config):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from epochwatt.prediction.data.required_runs import _numbers, backends, needed
+from epochwatt.prediction.data.required_runs import _numbers, backends, fitted_runs
 from epochwatt.study.settings import load_settings
 
 
@@ -16,7 +16,7 @@ def table(request):
 
 
 def test_grid_of_the_paper_has_its_networks_and_modes(table):
-    found = needed(table, "twin")
+    found = fitted_runs(table, "twin")
     factors = [run.factors for run in found.runs]
     four = Counter(f["model"] for f in factors if (f["num_workers"], f["device"]) == (4, "agx"))
     assert four["lenet"] >= 14
@@ -27,7 +27,7 @@ def test_grid_of_the_paper_has_its_networks_and_modes(table):
 
 
 def test_single_modes_are_left_out(table):
-    used = {run.id for run in needed(table, "twin").runs}
+    used = {run.id for run in fitted_runs(table, "twin").runs}
     nano = [run for run in table.runs.values() if run.factors["device"] == "nano"]
     assert nano
     assert used.isdisjoint(run.id for run in nano)
@@ -36,7 +36,7 @@ def test_single_modes_are_left_out(table):
 def test_backends_without_two_modes_have_no_models(table, checkout):
     assert backends(table) == ["twin"]
     assert backends(checkout.settings().table) == []
-    assert needed(checkout.settings().table, "host").runs == []
+    assert fitted_runs(checkout.settings().table, "host").runs == []
 
 
 def test_a_mode_that_gates_half_of_the_gpu_says_so():

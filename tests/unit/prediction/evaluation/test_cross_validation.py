@@ -10,7 +10,6 @@ from epochwatt.prediction.data.modes import Mode, PredictionError
 from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.evaluation.cross_validation import (
     board_minutes,
-    coverage,
     cross_validate,
     mape_pct,
     score,
@@ -144,7 +143,7 @@ def shown(tables, splits_of):
 def held(tables, fit, splits_of):
     """Print how many modes the intervals of 90 % hold."""
     for name, of in tables.items():
-        n_held, n_modes = coverage(fit, of, splits_of(of.distinct()))
+        n_held, n_modes = measured.coverage(fit, of, splits_of(of.distinct()))
         print(f"{name:24} {fit.__name__}: intervals of 90 % hold {n_held} of {n_modes}")
 
 

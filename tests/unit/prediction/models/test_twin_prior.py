@@ -10,7 +10,7 @@ from epochwatt.twin.calibration.queries import Question, answer
 from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.model.power import Clocks
-from epochwatt.twin.validation.refits import load_prior_parameters
+from epochwatt.twin.validation.cross_validation_fits import load_prior_parameters
 
 LENET = {
     **{"device": "agx", "model": "lenet", "dataset": "mnist", "storage": "ssd", "num_workers": 4},

@@ -15,7 +15,7 @@ from fake_board import make_board
 from epochwatt import cli, fields
 from epochwatt.device.board_files import parse_conf
 from epochwatt.prediction.data.modes import as_rows
-from epochwatt.prediction.data.required_runs import needed
+from epochwatt.prediction.data.required_runs import fitted_runs
 from epochwatt.prediction.models.features import POWER, TIME
 from epochwatt.prediction.models.linear_model import LinearModel
 from epochwatt.prediction.recommend import recommend
@@ -346,7 +346,7 @@ def test_runs_of_what_was_not_fitted_are_those_of_the_network_but_for_what_is_as
     runs = paste(here, err)
     wanted = fitted(storage="sd", num_workers=8)[0]["workload"]
     assert [{name: run.factors[name] for name in wanted} for run in runs] == [wanted] * 4
-    assert len(needed(load_table({"studies": runs[0].studies[0]}, here), "twin").runs) == 4
+    assert len(fitted_runs(load_table({"studies": runs[0].studies[0]}, here), "twin").runs) == 4
 
 
 def test_too_few_modes_of_another_workload_are_said_where_it_is_offered(ask, store):

@@ -98,12 +98,13 @@ def test_cost_is_in_epochs_of_the_strongest_mode(agx_design):
 
 
 def test_limit_that_cannot_be_kept_is_refused(agx_design):
-    with pytest.raises(PredictionError, match="4 of 1296 candidates within 2: their shortest"):
+    with pytest.raises(PredictionError, match="4 of 1296 candidates within 2") as caught:
         choose_modes(agx_design, 4, max_cost=2)
+    assert caught.value.found == "their shortest epochs alone are expected to take 4"
 
 
 def test_no_mode_is_refused(agx_design):
-    with pytest.raises(PredictionError, match="0 modes to choose; allowed: one or more"):
+    with pytest.raises(PredictionError, match="0 modes to choose"):
         choose_modes(agx_design, 0)
 
 

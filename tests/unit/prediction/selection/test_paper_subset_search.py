@@ -66,7 +66,7 @@ def test_ties_lie_within_the_tolerance(networks):
 def test_networks_are_compared_under_the_modes_they_share(networks, modes):
     one = networks[0].only(modes[:6])
     assert common_modes([networks[1], one], 4) == modes[:6]
-    with pytest.raises(PredictionError, match="6 power modes in common\n  needed: 7 or more"):
+    with pytest.raises(PredictionError, match="6 power modes in common\n  allowed: 7 or more"):
         common_modes([networks[1], one], 7)
 
 

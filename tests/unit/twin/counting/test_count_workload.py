@@ -20,7 +20,7 @@ from epochwatt.twin.counting.count_workload import (
     network_factors,
     write_workload,
 )
-from epochwatt.twin.inputs.kernel_counts import load_workload
+from epochwatt.twin.inputs.kernel_counts import load_kernel_counts
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 MODELS = ("lenet", "mobilenet", "resnet", "vgg11")
@@ -33,7 +33,7 @@ def counted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("workloads")
     for model in MODELS:
         write_workload({"model": model}, str(folder / f"{model}.json"))
-    return {model: load_workload(str(folder / f"{model}.json")) for model in MODELS}
+    return {model: load_kernel_counts(str(folder / f"{model}.json")) for model in MODELS}
 
 
 def multiply_adds(work, phase, b=1):
@@ -270,4 +270,4 @@ def test_a_network_that_no_row_names_is_refused():
 def test_counts_are_written_and_read_again(tmp_path, counted):
     path = tmp_path / "new/lenet.json"
     write_workload({"model": "lenet"}, str(path))
-    assert load_workload(str(path)).flops(16).tolist() == counted["lenet"].flops(16).tolist()
+    assert load_kernel_counts(str(path)).flops(16).tolist() == counted["lenet"].flops(16).tolist()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.errors import ConfigError, RecordError
-from epochwatt.twin.inputs.kernel_counts import generic_workload, load_workload
+from epochwatt.twin.inputs.kernel_counts import generic_kernel_counts, load_kernel_counts
 
 CONTENT = {
     "schema_version": 1,
@@ -47,7 +47,7 @@ def written(tmp_path):
 
 
 def test_counts_are_linear_in_the_mini_batch(written):
-    work = load_workload(written())
+    work = load_kernel_counts(written())
     assert (work.model, work.parameters, len(work.kind)) == ("tiny", 7, 2)
     assert (work.input, work.sample_bytes) == ((1, 4, 4), 64)
     assert work.kind.tolist() == ["convolution", "elementwise"]
@@ -74,13 +74,13 @@ def test_counts_are_linear_in_the_mini_batch(written):
 )
 def test_what_is_not_as_written_is_refused(written, change, said):
     with pytest.raises(RecordError, match=said) as raised:
-        load_workload(written(change))
+        load_kernel_counts(written(change))
     assert "make it again" in str(raised.value)
 
 
 def test_a_missing_file_is_told(tmp_path):
     with pytest.raises(RecordError, match="cannot read"):
-        load_workload(str(tmp_path / "none.json"))
+        load_kernel_counts(str(tmp_path / "none.json"))
 
 
 @given(
@@ -90,7 +90,7 @@ def test_a_missing_file_is_told(tmp_path):
     b=st.integers(1, 512),
 )
 def test_totals_are_kept_and_split_evenly(flops, moved_bytes, launches, b):
-    work = generic_workload(flops, moved_bytes, launches, parameters=5, sample_bytes=64)
+    work = generic_kernel_counts(flops, moved_bytes, launches, parameters=5, sample_bytes=64)
     assert len(work.kind) == launches
     assert work.flops(b).sum() == pytest.approx(b * flops)
     assert work.bytes(b).sum() == pytest.approx(b * moved_bytes)
@@ -103,4 +103,4 @@ def test_totals_are_kept_and_split_evenly(flops, moved_bytes, launches, b):
 def test_a_total_that_cannot_be_is_refused(what, wrong):
     totals = dict.fromkeys(("flops", "moved_bytes", "launches", "parameters", "sample_bytes"), 64)
     with pytest.raises(ConfigError, match=f"^{what} of a network is"):
-        generic_workload(**{**totals, what: wrong})
+        generic_kernel_counts(**{**totals, what: wrong})

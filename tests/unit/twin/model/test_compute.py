@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.twin.inputs.kernel_counts import generic_workload
+from epochwatt.twin.inputs.kernel_counts import generic_kernel_counts
 from epochwatt.twin.model.compute import compute, kernels_s, last_end_s
 from epochwatt.twin.model.epoch import epoch
 
@@ -57,7 +57,9 @@ def test_a_network_that_launches_in_no_time_ends_with_its_last_execution():
 
 
 def generic(flops, moved_bytes):
-    return generic_workload(flops, moved_bytes, launches=10, parameters=1000, sample_bytes=4000)
+    return generic_kernel_counts(
+        flops, moved_bytes, launches=10, parameters=1000, sample_bytes=4000
+    )
 
 
 @pytest.fixture

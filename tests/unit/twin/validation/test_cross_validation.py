@@ -17,8 +17,8 @@ from epochwatt.twin.validation.cross_validation import (
     validate,
     write_rows,
 )
+from epochwatt.twin.validation.cross_validation_fits import FOLD, load_refits
 from epochwatt.twin.validation.paper_setups import load_setups
-from epochwatt.twin.validation.refits import FOLD, load_refits
 from epochwatt.twin.validation.validate_twin import accuracy_lines, validation
 
 ISSUE = [

@@ -9,13 +9,13 @@ from epochwatt.twin.calibration.fit_numbers import seen_by_setups
 from epochwatt.twin.calibration.predicted import predict
 from epochwatt.twin.inputs.parameters import write_parameters
 from epochwatt.twin.model.epoch import cached_share
+from epochwatt.twin.validation.cross_validation_fits import ALL
 from epochwatt.twin.validation.paper_setups import (
     fit_setups,
     load_setups,
     own_parameters,
     write_setups,
 )
-from epochwatt.twin.validation.refits import ALL
 
 SPARE = "hipcw2021_spare_mib"
 

@@ -9,7 +9,12 @@ from made_up import assumed
 
 from epochwatt import cli
 from epochwatt.twin.inputs.parameters import load_parameters, write_parameters
-from epochwatt.twin.validation.refits import ALL, CLAIMS, load_prior_parameters, load_refits
+from epochwatt.twin.validation.cross_validation_fits import (
+    ALL,
+    CLAIMS,
+    load_prior_parameters,
+    load_refits,
+)
 from epochwatt.twin.validation.validate_twin import write_validation
 
 FITTED = ("sample_kcycles", "gpu_mw_per_ghz_v2")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.twin.inputs.kernel_counts import generic_workload
+from epochwatt.twin.inputs.kernel_counts import generic_kernel_counts
 from epochwatt.twin.inputs.samples import SampleFacts
 from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.model.epoch import Setting, epoch
@@ -31,7 +31,7 @@ def ask(twin):
     def make(samples=NO_FILES, medium="ssd", workers=4, cold=False, dvfs=False, **totals):
         changes = {**BALANCED, "parameters": 10**6, "sample_bytes": 3072, **totals}
         clocks = Clocks(8.0, 2265.0, 1377.0, 2133.0)
-        work = generic_workload(**changes)
+        work = generic_kernel_counts(**changes)
         return Setting(twin.boards["agx"], work, samples, medium, 16, clocks, workers, cold, dvfs)
 
     return make

@@ -30,8 +30,9 @@ FILE = "cross_validation_fits.csv"
 ALL = "all"  # in place of a take-away: nothing held out
 FOLD, CLAIMS, PRIOR = "fold", "claims", "prior"  # kinds of a refit; `ALL` is one, too
 _HEAD = ("takeaway", "kind", "n_facts", "n_parameters", "objective", "other_starts")
-_AGAIN = "  refit them with: make validate"
+AGAIN = "refit them with: make validate"
 
+Fits = dict[str, dict[str, float]]  # take-away held out, or `ALL` -> parameter -> value
 Refits = Mapping[str, Mapping[str, float]]  # take-away -> fitted values when it is held out
 
 
@@ -112,9 +113,7 @@ def write_refits(folder: Path, fits: Mapping[str, Calibration], kinds: Mapping[s
     write_table(folder / FILE, "the refits", [*_HEAD, *names], rows)
 
 
-def load_refits(
-    folder: Path, parameters: Parameters, kinds: Collection[str] = (FOLD,)
-) -> dict[str, dict[str, float]]:
+def load_refits(folder: Path, parameters: Parameters, kinds: Collection[str] = (FOLD,)) -> Fits:
     """Return the fitted values by take-away held out, and those of all numbers under `ALL`.
 
     Parameters
@@ -127,20 +126,32 @@ def load_refits(
     ------
     ConfigError : the file is missing, damaged, or of other parameters
     """
-    path, refits = folder / FILE, dict[str, dict[str, float]]()
-    for line, row in read_table(path):
-        names = [name for name in row if name not in _HEAD]
-        try:
-            if row["kind"] in (ALL, *kinds):
-                refits[row["takeaway"]] = {name: float(row[name]) for name in names}
-        except (KeyError, ValueError) as error:
-            raise ConfigError(f"{path}, line {line}: {error}\n{_AGAIN}") from None
+    path = folder / FILE
+    refits = read_fits(path, _HEAD, (ALL, *kinds))
     fitted = refits.get(ALL, {})
     if fitted != {n: parameters.get(n) for n in fitted} or not fitted.keys() >= {
         *parameters.fitted
     }:
-        raise ConfigError(f"{path} is of other fitted values than those beside it\n{_AGAIN}")
+        raise ConfigError(f"{path} is of other fitted values than those beside it", do=AGAIN)
     return refits
+
+
+def read_fits(path: Path, head: Collection[str], kinds: Collection[str] = ()) -> Fits:
+    """Return the fitted values of each line, by the take-away that is held out.
+
+    Parameters
+    ----------
+    head : columns that are no parameter
+    kinds : of the lines that count; empty: all do
+    """
+    fits: Fits = {}
+    for line, row in read_table(path):
+        try:
+            if not kinds or row["kind"] in kinds:
+                fits[row["takeaway"]] = {n: float(row[n]) for n in row if n not in head}
+        except (KeyError, ValueError) as error:
+            raise ConfigError(f"{path}, line {line}: {error}", do=AGAIN) from None
+    return fits
 
 
 def load_prior_parameters(folder: Path, p: Parameters) -> dict[str, float]:
@@ -150,7 +161,7 @@ def load_prior_parameters(folder: Path, p: Parameters) -> dict[str, float]:
     """
     refits = load_refits(folder, p, (PRIOR,))
     if POWER_MODES not in refits:
-        raise ConfigError(f"{folder / FILE} has no row {POWER_MODES!r}\n{_AGAIN}")
+        raise ConfigError(f"{folder / FILE} has no row {POWER_MODES!r}", do=AGAIN)
     return dict(held_out(p, refits, POWER_MODES))
 
 

@@ -11,7 +11,7 @@ from epochwatt.published.folds import POWER_MODES
 from epochwatt.published.groupings import GROUPINGS
 from epochwatt.twin.calibration.calibrate import Calibration
 from epochwatt.twin.calibration.evidence import fit_with_evidence
-from epochwatt.twin.validation.refits import (
+from epochwatt.twin.validation.cross_validation_fits import (
     ALL,
     CLAIMS,
     FILE,

@@ -1,0 +1,279 @@
+"""What holds each measured run back, and which setting would shorten its epoch.
+
+Advice rests on a sibling where there is one: a run that differs in one setting and is faster beyond
+the spread of the epochs. Else it is an estimate, called so, or there is none, and the reason says
+why. Only measured runs are judged; learning is not.
+"""
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from dataclasses import fields as columns_of
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from epochwatt import fields
+from epochwatt.analysis.collect_study import epoch_sets, read_epochs
+from epochwatt.analysis.compare import interval
+from epochwatt.text import counted
+
+PARTS = {"loader": "wait_s", "copy": "copy_s", "compute": "compute_s", "overhead": "overhead_s"}
+TOO_SHORT_S = 1.0  # below, start-up and the clock's steps are much of an epoch
+LEAST_GAIN = 0.02  # of an epoch; less is not worth a sentence
+BUSY_PCT = 90.0  # of the CPU: no core is free for another worker
+# settings that may be turned without changing what is learned; batch size is tried last
+LEVERS = ("num_workers", "prefetch_factor", "storage", "torch_threads", "power_mode", "dvfs")
+LEARNING = ("batch_size",)
+FACTORS = fields.names(fields.FACTORS)
+MEASURED, ESTIMATED, NONE = "measured", "estimated", "none"
+LEVER_WORDS = {
+    "prefetch_factor": "prefetch {}",
+    "storage": "storage {}",
+    "torch_threads": "{} torch threads",
+    "power_mode": "mode {}",
+    "dvfs": "DVFS {}",
+    "batch_size": "batch {}",
+}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is said of one run; a row of `results/tables/advice.csv`.
+
+    Attributes
+    ----------
+    run : its id
+    bound_by : key of `PARTS`; empty: too short to tell
+    kind : measured, estimated or none
+    advice, reason : a sentence each, with the numbers that they rest on
+    compared_run : the sibling that was measured
+    saved_pct, saved_low_pct, saved_high_pct : of the epoch's time, with the 95 % interval
+    hidden_pct : share of the wait that the sibling does not have
+    workers : that are estimated to hide the wait
+    """
+
+    run: str
+    bound_by: str
+    kind: str
+    advice: str
+    reason: str
+    compared_run: str = ""
+    saved_pct: float | None = None
+    saved_low_pct: float | None = None
+    saved_high_pct: float | None = None
+    hidden_pct: float | None = None
+    workers: int | None = None
+
+
+class _Run:
+    """The valid epochs of a run after the first, and its factors."""
+
+    def __init__(self, run: str, factors: Mapping[str, Any], epochs: pd.DataFrame) -> None:
+        self.run, self.factors, self.epochs = run, factors, epochs
+
+    def mean(self, column: str) -> float:
+        """Return the mean of a column; nan where no epoch has it."""
+        return float(self.epochs[column].mean()) if len(self.epochs) else math.nan
+
+    def share_pct(self, *columns: str) -> float:
+        """Return what columns are of the epoch, in %."""
+        return 100.0 * sum(self.mean(column) for column in columns) / self.mean("e2e_s")
+
+    @property
+    def workers(self) -> int:
+        """Number of loader workers."""
+        return int(self.factors["num_workers"])
+
+
+def write_advice(paths: Iterable[str], path: str) -> None:
+    """Write `advice.csv`: a row for each run.
+
+    Parameters
+    ----------
+    paths : one `epochs.csv` per measured run
+    path : where to write
+    """
+    names = [column.name for column in columns_of(Advice)]
+    with Path(path).open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in advise(read_epochs(paths)))
+
+
+def advise(epochs: pd.DataFrame) -> list[Advice]:
+    """Return what is said of each run, in their order.
+
+    Parameters
+    ----------
+    epochs : of measured runs, as `read_epochs` gives them
+    """
+    later = epoch_sets(epochs)["1+"]
+    valid = later[later.valid]
+    runs = [
+        _Run(
+            first["run"], {name: first[name] for name in FACTORS}, valid[valid.run == first["run"]]
+        )
+        for first in epochs.drop_duplicates("run").to_dict("records")
+    ]
+    return [_advice(run, runs) for run in runs]
+
+
+def _advice(run: _Run, runs: Sequence[_Run]) -> Advice:
+    if not len(run.epochs):
+        reason = "No valid epoch after the first."
+        return Advice(run.run, "", NONE, "Too short to tell what holds it back.", reason)
+    if run.mean("e2e_s") < TOO_SHORT_S:
+        reason = f"An epoch takes {run.mean('e2e_s'):.2f} s; judged from {TOO_SHORT_S:g} s on."
+        return Advice(run.run, "", NONE, "Too short to tell what holds it back.", reason)
+    bound = max(PARTS, key=lambda part: run.mean(PARTS[part]))
+    near = [(other, lever) for other in runs if (lever := lever_between(run, other))]
+    return _measured(run, bound, near) or _unmeasured(run, bound, near)
+
+
+def lever_between(run: _Run, other: _Run) -> str:
+    """Return the one setting in which two runs differ; empty where it is none, or several.
+
+    Without workers there is no prefetch factor, so that one goes along with their number.
+    """
+    differing = [name for name in FACTORS if not _same(run.factors[name], other.factors[name])]
+    if "num_workers" in differing and 0 in (run.workers, other.workers):
+        differing = [name for name in differing if name != "prefetch_factor"]
+    lever = differing[0] if len(differing) == 1 else ""
+    return lever if lever in LEVERS + LEARNING else ""
+
+
+def _same(one: Any, other: Any) -> bool:
+    if pd.isna(one) or pd.isna(other):
+        return bool(pd.isna(one) and pd.isna(other))
+    return bool(one == other)
+
+
+def _measured(run: _Run, bound: str, near: Sequence[tuple[_Run, str]]) -> Advice | None:
+    """Return the advice that the fastest sibling gives; None where none is faster for certain."""
+    for levers in (LEVERS, LEARNING):
+        faster = []
+        for other, lever in near:
+            ratio = _ratio(run, other) if lever in levers else None
+            if ratio and ratio[2] < 1.0 and ratio[0] < 1.0 - LEAST_GAIN:
+                faster.append((ratio, other, lever))
+        if faster:
+            ratio, other, lever = min(faster, key=lambda entry: entry[0])
+            return _from_sibling(run, bound, other, lever, ratio)
+    return None
+
+
+def _ratio(run: _Run, other: _Run) -> tuple[float, float, float] | None:
+    """Return other / run of E2E with its interval; None where one has no spread."""
+    one, two = (r.epochs.e2e_s.to_numpy(dtype=float) for r in (run, other))
+    if min(len(one), len(two)) < 2:
+        return None
+    low, high = interval(one, two)
+    return float(two.mean() / one.mean()), low, high
+
+
+def _from_sibling(
+    run: _Run, bound: str, other: _Run, lever: str, ratio: tuple[float, float, float]
+) -> Advice:
+    saved_pct, high_pct, low_pct = (100.0 * (1.0 - value) for value in ratio)
+    words = setting_words(lever, other.factors[lever])
+    is_plural = words[0].isdigit() and not words.startswith("1 ")
+    row = Advice(run.run, bound, MEASURED, "", "", other.run, saved_pct, low_pct, high_pct)
+    wait_s, other_wait_s = run.mean("wait_s"), other.mean("wait_s")
+    if bound == "loader" and other_wait_s < wait_s:
+        hidden_pct = 100.0 * (1.0 - other_wait_s / wait_s)
+        verb = "hide" if is_plural else "hides"
+        text = f"{words} {verb} {hidden_pct:.0f} % of the wait (measured)."
+        row = replace(row, hidden_pct=hidden_pct)
+    else:
+        verb = "take" if is_plural else "takes"
+        text = f"{words} {verb} {saved_pct:.0f} % less time (measured)."
+    reason = (
+        f"{run.mean('e2e_s'):.3g} s here, {other.mean('e2e_s'):.3g} s there: "
+        f"{saved_pct:.0f} % less, 95 % interval {low_pct:.0f} to {high_pct:.0f} %."
+    )
+    reason += _energy_words(run, other)
+    reason += " Another batch size also changes what is learned." if lever in LEARNING else ""
+    return replace(row, advice=f"Bound by {_bound_words(bound)}: {text}", reason=reason)
+
+
+def _energy_words(run: _Run, other: _Run) -> str:
+    """Return what a sibling does to the energy, where the same sensor saw both."""
+    here, there = run.mean("energy_wh"), other.mean("energy_wh")
+    if not (here > 0 and there > 0) or set(run.epochs.power_scope) != set(other.epochs.power_scope):
+        return ""
+    change_pct = 100.0 * (there / here - 1.0)
+    return f" Energy: {abs(change_pct):.0f} % {'less' if change_pct < 0 else 'more'}."
+
+
+def setting_words(lever: str, value: Any) -> str:
+    """Return a setting in words: `2 workers`, `batch 32`."""
+    if lever == "num_workers":
+        return counted(int(value), "workers") if value else "running without workers"
+    return LEVER_WORDS[lever].format(value)
+
+
+def _bound_words(bound: str) -> str:
+    return {"loader": "the loader", "copy": "copying to the GPU"}.get(bound, bound)
+
+
+def _unmeasured(run: _Run, bound: str, near: Sequence[tuple[_Run, str]]) -> Advice:
+    """Return an estimate where the loader holds the run back, else why there is no advice."""
+    row = Advice(run.run, bound, NONE, "", "")
+    name = f"Bound by {_bound_words(bound)}"
+    if bound == "loader":
+        return _loader_estimate(replace(row, advice=name), run)
+    standing = _standing(run, near)
+    if bound == "overhead" and run.workers:
+        reason = (
+            f"Starting and ending {counted(run.workers, 'workers')} and the rest of the overhead "
+            f"are {run.share_pct('overhead_s'):.0f} % of the epoch; longer epochs have less of it."
+        )
+    else:
+        reason = (
+            f"Waiting for data and copying are {run.share_pct('wait_s', 'copy_s'):.0f} % of the "
+            "epoch; hiding all of it would save no more."
+        )
+    return replace(row, advice=f"{name}: {standing}", reason=reason)
+
+
+def _standing(run: _Run, near: Sequence[tuple[_Run, str]]) -> str:
+    """Return how a run stands among those that differ in one setting."""
+    if not near:
+        return "no run that differs in one setting was measured."
+    ratios = [_ratio(run, other) for other, _ in near]
+    if not any(ratios):
+        return "its neighbours cannot be told apart, as one epoch has no spread."
+    if all(ratio and ratio[1] > 1.0 for ratio in ratios):
+        settings = counted(len(near), "neighbouring settings")
+        return f"faster than {'the' if len(near) == 1 else 'all'} {settings} measured."
+    return "no neighbouring setting is faster beyond the spread of the epochs."
+
+
+def _loader_estimate(row: Advice, run: _Run) -> Advice:
+    """Return how many workers would hide the wait, from what loading and training take."""
+    n_minibatches = run.mean("n_minibatches")
+    load_ms, fetch_ms, work_ms = (
+        1000.0 * sum(run.mean(column) for column in columns) / n_minibatches
+        for columns in (("fetch_s", "preprocess_s"), ("fetch_s",), ("compute_s", "copy_s"))
+    )
+    if not (load_ms > 0 and work_ms > 0):
+        reason = "How long loading takes was not recorded, so no number of workers is estimated."
+        return replace(row, advice=f"{row.advice}.", reason=reason)
+    needed = max(math.ceil(load_ms / work_ms), 1)
+    reason = (
+        f"Loading a mini-batch takes {load_ms:.3g} ms of one worker, "
+        f"{100 * fetch_ms / load_ms:.0f} % of it fetching; training on it takes {work_ms:.3g} ms."
+    )
+    cpu_pct = run.mean("cpu_util_pct")
+    if needed <= run.workers:
+        text = f"{row.advice}, although {counted(run.workers, 'workers')} should keep up."
+        return replace(row, advice=text, reason=reason)
+    if cpu_pct > BUSY_PCT:
+        text = f"{row.advice}, and the CPU is {cpu_pct:.0f} % busy: more workers find no free core."
+        return replace(row, advice=text, reason=reason)
+    verb = "workers would hide" if needed > 1 else "worker would hide"
+    text = f"{row.advice}: {needed} {verb} the wait (estimated)."
+    return replace(row, kind=ESTIMATED, advice=text, reason=reason, workers=needed)

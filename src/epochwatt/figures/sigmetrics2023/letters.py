@@ -1,0 +1,107 @@
+"""Letters beside the points of a plane: each clear of points, lines and other letters."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+NEAR_PT = (8.0, 11.0, 15.0, 20.0, 26.0, 33.0, 41.0, 50.0, 60.0, 72.0)  # how far from its point
+TURNS = 16  # places around a point at one distance
+POINT_PT, LETTER_PT, LINE_PT = 8.0, 9.5, 5.5  # how far from others' points, letters, lines
+EDGE_PT = 5.0  # how far from the frame of the axes
+FAR_PT = 12.0  # a letter as far as that is tied to its point by a line
+STEP_PT = 3.0  # between the places on a line that letters keep away from
+
+Place = tuple[float, float]
+
+
+@dataclass
+class Taken:
+    """What letters of one plane keep away from.
+
+    Attributes
+    ----------
+    plane : its limits no longer change
+    places : x, y, and how far a letter has to keep away; points of the page
+    """
+
+    plane: Axes
+    places: list[tuple[float, float, float]] = field(default_factory=list)
+
+    def add_points(self, points: Iterable[Place], room_pt: float = POINT_PT) -> None:
+        """Keep letters away from points of the plane."""
+        self.places += [(*on_page(self.plane, point), room_pt) for point in points]
+
+    def add_line(self, points: Sequence[Place]) -> None:
+        """Keep letters away from a line through points of the plane."""
+        line = [on_page(self.plane, point) for point in points]
+        self.places += [(*place, LINE_PT) for place in along(line)]
+
+    def write(self, point: Place, letter: str, colour: str) -> None:
+        """Write a letter beside a point of the plane, where it is clear of all else."""
+        at = on_page(self.plane, point)
+        offset = free_place(at, self.places, self._room())
+        self.places.append((at[0] + offset[0], at[1] + offset[1], LETTER_PT))
+        tie: dict[str, Any] = {
+            "arrowstyle": "-",
+            "color": colour,
+            "linewidth": 0.6,
+            "shrinkA": 3.0,
+            "shrinkB": 3.0,
+        }
+        self.plane.annotate(
+            letter, point, offset, textcoords="offset points", ha="center", va="center",
+            color=colour, fontsize="small",
+            arrowprops=tie if math.hypot(*offset) > FAR_PT else None,
+        )  # fmt: skip
+
+    def _room(self) -> tuple[float, float, float, float]:
+        """Return where letters may stand on the page: x and y from, x and y to."""
+        box = self.plane.get_window_extent()
+        per_px = 72.0 / self.plane.figure.dpi
+        x0, y0, x1, y1 = (per_px * edge for edge in (box.x0, box.y0, box.x1, box.y1))
+        return x0 + EDGE_PT, y0 + EDGE_PT, x1 - EDGE_PT, y1 - EDGE_PT
+
+
+def on_page(plane: Axes, point: Place) -> Place:
+    """Return a place of the plane in points of the page."""
+    to_points = plane.transData + plane.figure.dpi_scale_trans.inverted()
+    x, y = 72.0 * to_points.transform(point)
+    return float(x), float(y)
+
+
+def along(line: Sequence[Place]) -> list[Place]:
+    """Return places on a line, `STEP_PT` apart."""
+    places: list[Place] = []
+    for start, end in pairwise(line):
+        n = max(int(math.dist(start, end) / STEP_PT), 1)
+        places += [tuple(p) for p in np.linspace(start, end, n, endpoint=False).tolist()]
+    return places
+
+
+def free_place(
+    point: Place,
+    taken: Sequence[tuple[float, float, float]],
+    room: tuple[float, float, float, float] = (-math.inf, -math.inf, math.inf, math.inf),
+) -> Place:
+    """Return where a letter stands, from its point, so that it is clear of all else; points.
+
+    The first of the places around that is clear, else the clearest.
+
+    Parameters
+    ----------
+    taken : x, y, and how far a letter has to keep away
+    room : x and y from, x and y to, that it should not leave
+    """
+    turns = [2 * math.pi * n / TURNS for n in range(TURNS)]
+    places = [(r * math.cos(turn), r * math.sin(turn)) for r in NEAR_PT for turn in turns]
+    at = np.add(point, places)
+    others = np.array([*taken, (math.inf, math.inf, 0.0)])
+    clear = np.hypot(*np.moveaxis(at[:, None, :] - others[:, :2], -1, 0)) - others[:, 2]
+    inside = np.minimum(at - room[:2], np.array(room[2:]) - at).min(axis=1)
+    clearest = np.minimum(clear.min(axis=1), inside)
+    return places[int(np.argmax(np.minimum(clearest, -0.01)))]

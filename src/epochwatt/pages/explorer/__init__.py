@@ -1,0 +1,1 @@
+"""The explorer of the landing page: runs as points, modes in a budget, pairs of runs, epochs."""

@@ -1,0 +1,103 @@
+"""Numbers of the landing page: each one names the cell of the table that it was taken from.
+
+The page writes them through `shown` alone, so a test can read every cell again and compare.
+"""
+
+import csv
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+HOW: Mapping[str, Callable[[float, float], float]] = {
+    "share": lambda value, whole: 100.0 * value / whole,
+    "deviation": lambda value, other: 100.0 * (value / other - 1.0),
+    "difference": lambda value, other: value - other,
+}
+SIGNED = ("deviation", "difference")
+PRINTED = "printed"  # shown with the digits of its cell, as somebody else has rounded it
+
+
+class Number(NamedTuple):
+    """A number of the page and where it is from.
+
+    Attributes
+    ----------
+    text : as it is shown
+    unit : beside it; may be empty
+    source : path of the table
+    row : of the table, the first below the header is 0
+    column : its own
+    per : column of the value that it is compared with; empty: it is the cell itself
+    how : key of `HOW`, `PRINTED`, or empty
+    """
+
+    text: str
+    unit: str
+    source: str
+    row: int
+    column: str
+    per: str = ""
+    how: str = ""
+
+
+def shown(value: float, how: str = "", unit: str = "") -> str:
+    """Return a number as the page shows it.
+
+    Three figures, a large one in full; per cent to one decimal; what is printed elsewhere as it is;
+    a difference with its sign.
+
+    Parameters
+    ----------
+    value : of a cell, or what `HOW` makes of two
+    how, unit : as in `Number`
+    """
+    if how == PRINTED:
+        return f"{value:,g}".replace("-", "\u2212")
+    size = abs(value)
+    if float(f"{size:.3g}") >= 100:
+        text = f"{size:,.0f}"
+    elif unit == "%":
+        text = f"{size:.1f}"
+    else:
+        text = f"{size:#.3g}".rstrip(".") if size else "0"
+    is_zero = not text.strip("0.")
+    sign = "" if is_zero else "\u2212" if value < 0 else "+" if how in SIGNED else ""
+    return sign + text
+
+
+class Table:
+    """A CSV file whose numbers are shown.
+
+    Parameters
+    ----------
+    path : of the file, as it is named on the page
+
+    Attributes
+    ----------
+    rows : its lines, texts by column
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with Path(path).open(newline="", encoding="utf-8") as handle:
+            self.rows = list(csv.DictReader(handle))
+
+    def number(
+        self, row: int, column: str, unit: str = "", per: str = "", how: str = ""
+    ) -> Number | None:
+        """Return a number of a row; None where a cell that it needs holds none.
+
+        Parameters
+        ----------
+        row : place among `rows`
+        column, unit, per, how : as in `Number`
+        """
+        try:
+            value = float(self.rows[row][column])
+            if per:
+                value = HOW[how](value, float(self.rows[row][per]))
+        except (KeyError, ValueError, ZeroDivisionError):
+            return None
+        if value != value:
+            return None
+        return Number(shown(value, how, unit), unit, self.path, row, column, per, how)

@@ -1,0 +1,77 @@
+"""The landing page: `results/index.html`, one file that opens offline.
+
+It shows cells of the tables that the workflow wrote; each number names the cell that it is from.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from epochwatt.analysis.collect_study import read_epochs
+from epochwatt.claims.claims_table import read_claims_table
+from epochwatt.pages.explorer.data import explorer
+from epochwatt.pages.explorer.library import library
+from epochwatt.pages.gallery import gallery
+from epochwatt.pages.machine import Machine, describe
+from epochwatt.pages.numbers import Table
+from epochwatt.pages.papers import compare
+from epochwatt.templates import index, render
+
+PARTS = ("stall", "compute", "overhead", "baseload", "above_baseload")
+LINKS = (
+    ("report.html", "Snakemake's report", "every figure and table with how it was made, and the "
+     "graph of the rules; make report makes it"),
+    ("summary.html", "Summary", "where time and energy go, and the best settings, as tables"),
+    ("claims.html", "Claims", "every take-away of both papers, judged"),
+    ("configuration.html", "Configuration", "versions, machines and settings"),
+    ("tables/runs.csv", "Statistics of runs", "means and medians, CSV"),
+    ("tables/epochs.csv", "All epochs", "CSV"),
+    ("tables/advice.csv", "Advice", "what holds each measured run back, CSV"),
+)  # fmt: skip
+
+
+def write_index(
+    inputs: Mapping[str, str],
+    figures: Sequence[Mapping[str, Any]],
+    numbers: Iterable[str],
+    titles: Mapping[str, str],
+    palette: Mapping[str, str],
+    page: str,
+    explored: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the page.
+
+    Parameters
+    ----------
+    inputs : paths of `runs`, `advice`, `energy_parts`, `claims`, `validation` (empty: it was not
+        made) and `published`, the folder of the published numbers
+    figures : as `gallery` takes them
+    numbers : tables with published numbers beside ours
+    titles : model or device -> name for people
+    palette : colours of the parts of an epoch, among others
+    page : where to write
+    explored : what the explorer shows: `epochs`, path of the table; `records`, run -> folder;
+        `specs`, paths; None: the page has no explorer
+    """
+    findings = read_claims_table(inputs["claims"])
+    tables = Machine(*(Table(inputs[name]) for name in ("runs", "advice", "energy_parts")))
+    shown, images = gallery(figures, findings)
+    text = render(
+        index.PAGE,
+        colours={name.replace("_", "-"): palette[name] for name in PARTS if name in palette},
+        machine=describe(tables, titles),
+        papers=compare(numbers, inputs["validation"], inputs["published"], findings, titles),
+        figures=shown,
+        links=[{"path": path, "title": title, "says": says} for path, title, says in LINKS],
+        data={"images": images},
+        explorer=explored
+        and explorer(
+            read_epochs([explored["epochs"]]),
+            explored["records"],
+            titles,
+            palette,
+            explored["specs"],
+        ),
+        library=explored and library(),
+    )
+    Path(page).write_text(text, "utf-8")

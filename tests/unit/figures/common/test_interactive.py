@@ -1,0 +1,217 @@
+"""Interactive specs: the cells of the CSV, marks of what is published, and Vega-Lite takes them."""
+
+import csv
+import io
+import itertools
+import json
+import re
+from pathlib import Path
+
+import pytest
+import vl_convert
+
+from epochwatt.figures.common.interactive import axis_title, write_spec
+from epochwatt.figures.common.job import draw_figure
+from epochwatt.study.config import Plotting
+from epochwatt.study.validation import validated
+from epochwatt.study.yaml_files import read_yaml
+
+PALETTE = {"lenet": "#D55E00", "stall": "#00441B", "compute": "#8FBC5A", "published": "#000000"}
+PALETTE |= {"overhead": "#8C8C8C", "epoch_0": "#44546A", "epoch_1_plus": "#A9BCCB"}
+TITLES = {"lenet": "LeNet-5", "agx": "AGX Xavier"}
+RUN = {"run": "r", "backend": "twin", "device": "agx", "instance": "d1", "model": "lenet"}
+RUN |= {"num_workers": "0", "power_mode": "g", "missing": "", "published": "", "published_hi": ""}
+RUN |= {"published_qualifier": "", "seen_by_fit": ""}
+
+
+@pytest.fixture
+def spec_of(tmp_path):
+    """Return a function that gives the spec of rows, after Vega-Lite has taken and drawn it."""
+
+    def make(*rows, backend="twin"):
+        stem = tmp_path / "fig"
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        with open(f"{stem}.csv", "w", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, names, restval="", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        write_spec(str(stem), "A title", backend, TITLES, PALETTE)
+        return json.loads((tmp_path / "fig.vl.json").read_text("utf-8"))
+
+    return make
+
+
+def row(**cells):
+    return {**RUN, **cells}
+
+
+def stack(**cells):
+    parts = {"stall_s": "1", "compute_s": "2", "overhead_s": "0.5", "e2e_s": "3.5"}
+    return [row(quantity=name, value=value, **cells) for name, value in parts.items()]
+
+
+def drawn(spec):
+    """Return the SVG; what holds no number would be drawn as NaN."""
+    plain = json.loads(json.dumps(spec).replace('"container"', "400"))
+    svg = vl_convert.vegalite_to_svg(plain)
+    assert "NaN" not in svg
+    return svg
+
+
+def n_marks(spec, kind):
+    return len(re.findall(f'aria-roledescription="{kind}"', drawn(spec)))
+
+
+def cells(spec):
+    return list(csv.DictReader(io.StringIO(spec["data"]["values"])))
+
+
+def test_data_are_the_cells_of_the_csv(spec_of):
+    rows = stack(num_workers="0") + stack(num_workers="2")
+    spec = spec_of(*rows)
+    assert [{name: cell[name] for name in RUN} for cell in cells(spec)] == [
+        {name: r[name] for name in RUN} for r in rows
+    ]
+    assert [cell["value"] for cell in cells(spec)] == [r["value"] for r in rows]
+
+
+def test_title_says_whether_it_was_measured(spec_of):
+    assert spec_of(*stack())["title"]["subtitle"] == "simulated, not measured"
+    assert spec_of(*stack(), backend="host")["title"]["subtitle"] == "measured, host"
+    assert "not measured" in spec_of(*stack(), backend="fake")["title"]["subtitle"]
+
+
+def test_parts_of_an_epoch_are_stacked_without_their_sum(spec_of):
+    spec = spec_of(*stack(num_workers="0"), *stack(num_workers="2"))
+    assert n_marks(spec, "bar") == 6
+
+
+def test_factors_that_differ_make_small_multiples(spec_of):
+    rows = [
+        line
+        for device in ("agx", "nx")
+        for workers in ("0", "1", "2")
+        for line in stack(device=device, num_workers=workers)
+    ]
+    spec = spec_of(*rows)
+    assert spec["facet"]["sort"] == ["AGX Xavier", "nx"]
+    assert n_marks(spec, "bar") == 18
+
+
+def test_a_factor_that_follows_from_another_is_none_of_its_own(spec_of):
+    boards = (("agx", "g"), ("nx", "15W"))
+    rows = [
+        row(device=device, power_mode=mode, quantity="e2e_s", value="1") for device, mode in boards
+    ]
+    assert "facet" not in spec_of(*rows)
+
+
+def test_units_are_not_mixed_on_an_axis(spec_of):
+    values = {"e2e_s": "4", "predicted_e2e_s": "5", "mape_pct": "20"}
+    rows = [
+        row(power_mode=mode, quantity=name, value=value)
+        for mode in "ab"
+        for name, value in values.items()
+    ]
+    spec = spec_of(*rows)
+    assert spec["facet"]["sort"] == ["E2E (s)", "mean error (%)"]
+
+
+def test_published_numbers_are_marks_and_what_is_missing_is_a_cross(spec_of):
+    spec = spec_of(
+        row(quantity="stall_s", value="1", published="1.5", seen_by_fit="True"),
+        row(
+            quantity="stall_s", value="2", num_workers="1", published="3",
+            published_qualifier="less_than", seen_by_fit="False",
+        ),
+        row(quantity="stall_s", value="", num_workers="2", missing="out of memory"),
+    )  # fmt: skip
+    svg = drawn(spec)
+    assert "black marks: published" in spec["title"]["subtitle"]
+    assert n_marks(spec, "bar") == 2
+    assert n_marks(spec, "point") == 2
+    assert "published: 1.5" in svg
+    assert "missing: out of memory" in svg
+    assert {cell["shape"] for cell in cells(spec)} == {"diamond", "triangle-down"}
+
+
+def test_a_range_is_a_rod(spec_of):
+    spec = spec_of(row(quantity="stall_s", value="1", published="1", published_hi="2"))
+    assert n_marks(spec, "rule mark") == 1
+
+
+def test_a_plane_has_a_point_for_each_run_and_the_front(spec_of):
+    rows = [
+        row(run=f"r{mode}", power_mode=mode, on_front=front, quantity=name, value=value)
+        for mode, front, values in (("a", "True", "12"), ("b", "True", "21"), ("c", "False", "33"))
+        for name, value in zip(("energy_paper_wh", "e2e_s"), values, strict=True)
+    ]
+    rows[1] |= {"published": "2.5"}
+    spec = spec_of(*rows)
+    assert n_marks(spec, "point") == 4  # with the published time, at our energy
+    (published,) = [cell for cell in cells(spec) if cell["mark_e2e_s"]]
+    assert (published["mark_energy_paper_wh"], published["mark_e2e_s"]) == ("1", "2.5")
+
+
+@pytest.mark.parametrize("over", ["t_s", "minibatch"])
+def test_time_makes_lines_with_their_range(spec_of, over):
+    same = {"quantity": "read_iops", "low": "0", "high": "9"}
+    rows = [row(epoch=str(n // 3), value=str(n), **{over: str(n)}, **same) for n in range(6)]
+    rows.append(row(epoch="0", quantity="read_iops", value="", published="5"))
+    spec = spec_of(*rows)
+    assert n_marks(spec, "line mark") == 2
+    assert n_marks(spec, "rule mark") == 1
+
+
+def test_epochs_make_a_strip_for_each_unit(spec_of):
+    rows = [
+        row(instance=unit, epoch=str(n), quantity="e2e_s", value=str(10 + n))
+        for unit in ("d1", "d2")
+        for n in range(4)
+    ]
+    spec = spec_of(*rows)
+    assert n_marks(spec, "tick") == 8
+    assert n_marks(spec, "point") == 2  # medians
+
+
+def test_a_panel_without_numbers_says_so(spec_of):
+    assert "no numbers" in drawn(spec_of({"note": "nothing"}))
+
+
+@pytest.mark.parametrize(
+    ("quantity", "title"),
+    [
+        ("e2e_s", "E2E (s)"),
+        ("energy_paper_wh", "energy (Wh)"),
+        ("stall_ms_per_minibatch", "stall of a mini-batch (ms)"),
+        ("gpu_util_pct", "gpu util (%)"),
+        ("n_epochs_in_15h", "epochs in 15 h"),
+    ],
+)
+def test_axes_bear_names_and_units(quantity, title):
+    assert axis_title(quantity) == title
+
+
+@pytest.mark.slow
+def test_every_panel_of_epochs_alone_has_a_spec_that_is_drawn(job_of, made_up, pytestconfig):
+    text = read_yaml(pytestconfig.rootpath / "config/plotting.yaml")
+    figures = validated(Plotting, text, "plotting.yaml").figures
+    power = {"energy_wh": 0.02, "energy_paper_wh": 0.02, "power_mean_w": 9.0, "read_iops": 3.0}
+    power |= {"gpu_util_pct": 40.0, "cached_after_pct": 90.0}
+    epochs = [{"e2e_s": 4.0 + 0.1 * n, **power} for n in range(3)]
+    runs = []
+    for device, mode, workers in itertools.product(("agx", "nx"), ("g", "a"), (0, 4)):
+        where = {"device": device, "power_mode": mode, "num_workers": workers, "batch_size": 16}
+        runs += [made_up(*epochs, **where, storage=medium) for medium in ("ssd", "hdd")]
+    n_panels = 0
+    for name, figure in figures.items():
+        if set(figure.reads) != {"epochs"}:
+            continue
+        job = job_of(name, *runs)
+        draw_figure(job)
+        for panel in figure.panels:
+            spec = json.loads(Path(f"{job.folder}/{panel}.vl.json").read_text("utf-8"))
+            assert spec["title"]["text"] == figure.panels[panel].title
+            drawn(spec)
+            n_panels += 1
+    assert n_panels > 20

@@ -1,0 +1,237 @@
+"""The plugin on Snakemake's records: what a person sees of a run, and of what is none."""
+
+import logging
+import os
+import signal
+
+import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_records import failed, finished, job, record
+
+from snakemake_logger_plugin_epochwatt import run_screen
+from snakemake_logger_plugin_epochwatt.handler import command_typed
+from snakemake_logger_plugin_epochwatt.stages import OUTLOOK
+
+RUN = "host-local-lenet-disk-w2"
+PLAN = {
+    "slowness": 1.0,
+    "runs": {
+        RUN: {
+            "title": "LeNet-5, 2 workers",
+            "model": "lenet",
+            "epochs": 2,
+            "kept": 0,
+            "parts": {(0, 0): 8.0, (1, 1): 8.0},
+        }
+    },
+}
+
+
+def plan():
+    """Return the record in which the workflow says what it plans."""
+    text = "1 run, 2 epochs, 0 of them measured; the rest takes about 16 s"
+    return record(text, **{OUTLOOK: PLAN})
+
+
+def test_a_run_is_a_few_lines(terminal, tmp_path):
+    table = tmp_path / "results/runs" / RUN / "epochs.csv"
+    table.parent.mkdir(parents=True)
+    table.write_text("epoch,valid,e2e_s,stall_s\n0,True,3,1\n1,True,2.9,0.812\n", "utf-8")
+    screen = terminal()
+    screen.start(train_epoch=2, collect_run=1, plot_fig02=2, all=1)
+    screen.send(plan())
+    for part in (0, 1):
+        screen.send(job(part, "train_epoch", run=RUN, first=str(part), last=str(part)))
+        screen.send(finished(part), record("1 of 6 steps", LogEvent.PROGRESS, done=1, total=6))
+    screen.send(job(2, "collect_run", run=RUN), finished(2))
+    for figure in (3, 4):
+        screen.send(job(figure, "plot_fig02", backend="host"), finished(figure))
+    screen.send(job(5, "all"), finished(5), record("Complete log(s): x"), record("Elapsed time: 1"))
+    screen.handler.close()
+    assert screen.lines == [
+        "6 jobs, 2 of training, 2 figures: about 19 s on 2 cores",
+        "1 run, 2 epochs, 0 of them measured",
+        "LeNet-5, 2 workers: 2 epochs, 2.9 s each, stall 28 %",
+        "2 figures in 0 s",
+        "done: 6 jobs in 0 s (the estimate at the start: 19 s)",
+    ]
+
+
+def test_a_complete_run_has_nothing_to_do(terminal):
+    screen = terminal()
+    screen.send(
+        record("Assuming unrestricted shared filesystem usage."),
+        record("Workflow has started!", LogEvent.WORKFLOW_STARTED),
+        record("Building DAG of jobs..."),
+        record("Nothing to be done (all requested files are present and up to date)."),
+    )
+    screen.handler.close()
+    assert screen.lines == ["nothing to do: all that is asked for is there (0 s)"]
+
+
+def test_a_failed_job_is_shown_with_the_end_of_its_log_and_what_to_do(terminal, tmp_path):
+    log = tmp_path / "job.log"
+    log.write_text("Traceback\n  code\nerror: no room\n  do: make room\n", "utf-8")
+    screen = terminal()
+    screen.start(plot_fig02=1, plot_fig03=1, summarise=1)
+    screen.send(plan(), job(1, "plot_fig02", log=[str(log)], backend="host"))
+    screen.send(
+        record("RuleException:\nCalledProcessError in file x", LogEvent.ERROR, logging.ERROR),
+        failed(1, "plot_fig02", [str(log)]),
+        job(2, "plot_fig03", backend="host"),
+        finished(2),
+        record("Exiting because a job execution failed. Look below", level=logging.ERROR),
+        record(
+            "WorkflowError:\nAt least one job did not complete successfully.", LogEvent.ERROR, 40
+        ),
+    )
+    screen.handler.close()
+    assert screen.lines[2:] == [
+        "failed: plot_fig02 (backend=host)",
+        "  | error: no room",
+        "  |   do: make room",
+        f"  log: {log}",
+        "1 of 2 figures in 0 s, 1 failed",
+        "1 failed, after 0 s:",
+        f"  plot_fig02 (backend=host)  {log}",
+        "0 of 2 epochs kept, 1 of 3 jobs done; 1 more wait for them",
+        "mend what the log says, then continue with: make run",
+    ]
+
+
+def test_an_error_that_is_no_jobs_is_shown_in_full(terminal):
+    screen = terminal()
+    screen.start(plot_fig02=1)
+    screen.send(record("WorkflowError:\nanother workflow runs here", LogEvent.ERROR, logging.ERROR))
+    screen.handler.close()
+    assert screen.lines == ["WorkflowError:", "another workflow runs here"]
+
+
+def test_warnings_of_snakemake_and_of_jobs_are_shown_in_full(terminal, tmp_path):
+    log = tmp_path / "job.log"
+    log.write_text("warning: the board is hot\n  it waits\nfine\n", "utf-8")
+    screen = terminal()
+    screen.start(train_epoch=1)
+    screen.send(plan(), record("incomplete files", level=logging.WARNING))
+    screen.send(job(1, "train_epoch", [str(log)], run=RUN, first="0", last="0"), finished(1))
+    assert screen.lines[2:] == [
+        "warning: incomplete files",
+        f"warning: train_epoch (run={RUN}, first=0, last=0): the board is hot",
+        "  it waits",
+    ]
+
+
+def test_ctrl_c_says_what_is_kept_and_what_to_type(terminal, tmp_path):
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        screen = terminal()
+        screen.start(train_epoch=2, plot_fig02=1)
+        (tmp_path / "measured" / RUN / "epoch-0").mkdir(parents=True)
+        screen.send(plan(), job(1, "train_epoch", run=RUN, first="0", last="0"), finished(1))
+        screen.send(job(2, "train_epoch", run=RUN, first="1", last="1"))
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        screen.send(
+            record("Terminating processes on user request, this might take some time."),
+            failed(2, "train_epoch"),
+            record("WorkflowError:\nAt least one job did not", LogEvent.ERROR, logging.ERROR),
+        )
+        screen.handler.close()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert screen.lines[2:] == [
+        "stopped after 0 s; 1 of 2 epochs kept, 1 of 3 jobs done",
+        "continue with: make run",
+    ]
+
+
+def test_ctrl_c_before_the_first_job_ends_without_a_traceback(terminal):
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        screen = terminal()
+        screen.send(record("Workflow has started!", LogEvent.WORKFLOW_STARTED))
+        with pytest.raises(SystemExit) as ended:
+            os.kill(os.getpid(), signal.SIGINT)
+        screen.handler.close()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.value.code == 130
+    assert screen.lines == ["stopped before a job was started; continue with: make run"]
+
+
+@pytest.mark.parametrize(
+    "common",
+    [
+        {"dryrun": True, "stdout": True},
+        {"quiet": ["progress"]},
+        {"verbose": True},
+        {"debug_dag": True},
+        {"printshellcmds": True},
+        {"style": "snakemake"},
+    ],
+    ids=lambda common: next(iter(common)),
+)
+def test_who_asks_for_snakemakes_lines_gets_them(common, terminal):
+    screen = terminal(**common)
+    screen.start(plot_fig02=1)
+    assert screen.lines[0] == "Assuming unrestricted shared filesystem usage."
+    assert screen.lines[-2:] == ["Job stats:", "..."]
+
+
+def test_what_is_no_run_is_shown_as_before(terminal):
+    screen = terminal()
+    screen.send(record("Using workflow specific profile"), record("Building DAG of jobs..."))
+    screen.send(record("Creating report..."))
+    assert screen.lines[-3:] == [
+        "Using workflow specific profile",
+        "Building DAG of jobs...",
+        "Creating report...",
+    ]
+
+
+def test_lines_of_a_start_that_ends_early_are_not_lost(terminal):
+    screen = terminal()
+    screen.send(record("Unlocked working directory."))
+    screen.handler.close()
+    assert screen.lines == ["Unlocked working directory."]
+
+
+def test_an_error_of_the_display_is_said_once_and_snakemakes_lines_go_on(terminal, monkeypatch):
+    screen = terminal()
+    screen.start(plot_fig02=2)
+    monkeypatch.setattr(run_screen.Progress, "started", lambda *_: 1 / 0)
+    screen.send(job(1), job(2), record("1 of 2 steps (50%) done"))
+    complaints = [line for line in screen.lines if "display failed" in line]
+    assert complaints == [
+        "the display failed (ZeroDivisionError: division by zero); plain logging goes on"
+    ]
+    assert screen.lines[-1] == "1 of 2 steps (50%) done"
+    assert run_screen.QUIET_JOBS not in os.environ
+
+
+def test_jobs_write_their_logs_alone_while_their_lines_are_shown_here(terminal):
+    screen = terminal()
+    screen.start(plot_fig02=1)
+    assert run_screen.QUIET_JOBS not in os.environ
+    screen.send(plan())
+    assert os.environ[run_screen.QUIET_JOBS] == "1"
+    screen.handler.close()
+    assert run_screen.QUIET_JOBS not in os.environ
+
+
+def test_an_unknown_style_is_refused(terminal):
+    with pytest.raises(ValueError, match="not one of auto, plain, snakemake"):
+        terminal(style="loud")
+
+
+@pytest.mark.parametrize(
+    ("argv", "command"),
+    [
+        (["/x/snakemake", "--profile", "a b"], "/x/snakemake --profile 'a b'"),
+        ([".venv/bin/snakemake", "runs"], ".venv/bin/snakemake runs"),
+    ],
+)
+def test_the_command_to_go_on_is_the_one_that_was_typed(argv, command, monkeypatch):
+    monkeypatch.delenv("EPOCHWATT_COMMAND", raising=False)
+    monkeypatch.setattr("sys.argv", argv)
+    assert command_typed() == command

@@ -1,0 +1,357 @@
+"""The explorer in a real browser without a network: clicked through, and its numbers checked."""
+
+import csv
+import itertools
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+from scipy.special import stdtrit
+
+from epochwatt import fields
+from epochwatt.analysis.collect_study import export_tables, read_epochs
+from epochwatt.analysis.compare import compare, find_runs, interval, verdict_of
+from epochwatt.analysis.pareto import pareto_front
+from epochwatt.figures.common.interactive import write_spec
+from epochwatt.pages.explorer.data import explorer
+from epochwatt.pages.explorer.library import library
+from epochwatt.study.yaml_files import read_yaml
+from epochwatt.templates import asset, inline_json
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+FETCHED = REPOSITORY / ".cache/chromium/chromium"  # by `make browser`
+INSTALLED = ("chromium-headless-shell", "chromium", "google-chrome")
+WIDTHS = {"desk": 1400, "phone": 420}
+OLD = REPOSITORY / "tests/data/schema-1"
+OLD_RUN = "host-local-slow-ssd-w0-bs16-native-p1-0123abcd"
+TITLES = {"agx": "AGX Xavier", "lenet": "LeNet-5", "resnet": "ResNet-18", "host": "this machine"}
+BOARD = {
+    **{"backend": "twin", "device": "agx", "instance": "d1", "model": "lenet", "dataset": "mnist"},
+    **{"dataset_source": "official", "storage": "ssd", "power_mode": "g"},
+}
+MODES = {  # power mode -> mean power, W, and time of an epoch, s
+    **{"a": (10.0, 80.0), "b": (12.0, 70.0), "c": (14.0, 75.0), "d": (18.0, 50.0)},
+    **{"e": (19.5, 41.25), "f": (30.0, 40.0), "g": (32.0, 38.5)},
+}
+SHELL = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>explorer</title>
+<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
+<style>body { font-family: sans-serif; margin: 1em; color: #222 }
+@media (prefers-color-scheme: dark) { body { color: #ddd; background: #111 } } %s</style></head>
+<body><section id="explorer">%s</section><div id="spec" style="width: 90vw"></div>
+<script type="application/json" id="explorer-data">%s</script>
+<script>%s</script><script>%s</script></body></html>"""
+
+pytestmark = pytest.mark.workflow
+
+
+def epochs_of(n, e2e_s, power_w=None):
+    """Return n epochs whose times and powers differ a little."""
+    rows = []
+    for k in range(n):
+        row = {"e2e_s": e2e_s * (1 + 0.01 * ((7 * k) % 5 - 2)), "wait_s": 0.2 * e2e_s}
+        row |= {"copy_s": 0.01 * e2e_s * (1 + 0.1 * (k % 3)), "compute_s": 0.7 * e2e_s}
+        if power_w is not None:
+            row |= {"power_scope": "module", "power_mean_w": power_w}
+            row |= {"energy_wh": power_w * row["e2e_s"] / 3600}
+        rows.append(row)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory, write_epochs) -> Path:
+    """A folder with results/runs of three kinds of data, and the tables exported from them."""
+    root = tmp_path_factory.mktemp("explorer")
+    for n, (mode, (power_w, e2e_s)) in enumerate(MODES.items()):
+        factors = fields.with_defaults({**BOARD, "power_mode": mode})
+        write_epochs(f"twin-{mode}", factors, *epochs_of(3 + n % 3, e2e_s, power_w), root=root)
+        if mode in "abd":  # beats them all, but was not simulated: never on their front
+            fake = {**factors, "backend": "fake", "model": "resnet"}
+            epochs = epochs_of(4, e2e_s / 2, power_w / 2)
+            write_epochs(f"fake-{mode}", fake, *epochs, root=root)
+    host = fields.with_defaults({**BOARD, "backend": "host", "device": "host", "dvfs": "on"})
+    for w in (0, 1, 2):
+        write_epochs(f"host-w{w}", {**host, "num_workers": w}, *epochs_of(2 + w, 4 - w), root=root)
+    old = root / "results/runs" / OLD_RUN / "epochs.csv"
+    old.parent.mkdir()
+    shutil.copy(OLD / "tables/epochs.csv", old)
+    export_tables(epochs_paths(root), {}, str(root / "epochs.csv"), str(root / "runs.csv"))
+    return root
+
+
+def epochs_paths(root):
+    return sorted(map(str, root.glob("results/runs/*/epochs.csv")))
+
+
+@pytest.fixture(scope="module")
+def written(tables) -> Path:
+    """The explorer alone on a page, with one figure."""
+    palette = read_yaml(REPOSITORY / "config/plotting.yaml")["palette"]
+    stem = tables / "results/figures/twin/fig02a"
+    stem.parent.mkdir(parents=True)
+    rows = [f"twin-{m},agx,lenet,{m},e2e_s,{s},,{s + 1}" for m, (_, s) in MODES.items()]
+    header = "run,device,model,power_mode,quantity,value,missing,published"
+    stem.with_suffix(".csv").write_text("\n".join([header, *rows]) + "\n")
+    write_spec(str(stem), "Power modes", "twin", TITLES, palette)
+    records = {OLD_RUN: str(OLD / "measured" / OLD_RUN)}
+    data = explorer(
+        read_epochs(epochs_paths(tables)), records, TITLES, palette, [f"{stem}.vl.json"]
+    )
+    parts = [asset(f"index/explorer.{kind}") for kind in ("css", "html", "js")]
+    page = tables / "index.html"
+    page.write_text(SHELL % (*parts[:2], inline_json(data), library(tables), parts[2]), "utf-8")
+    return page
+
+
+@pytest.fixture(scope="module")
+def browser() -> Browser:
+    there = [str(FETCHED)] * FETCHED.exists() + [shutil.which(name) for name in INSTALLED]
+    program = next(filter(None, there), None)
+    if program is None:
+        pytest.skip(f"none of {', '.join(INSTALLED)} is here; `make browser` fetches one")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, env=dict(os.environ))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=WIDTHS.values(), ids=WIDTHS)
+def page(request, browser, written) -> Iterator[Page]:
+    """The page in one of two widths; whatever is done there, it says nothing and loads nothing."""
+    yield from opened(browser, written, request.param)
+
+
+@pytest.fixture
+def desk(browser, written) -> Iterator[Page]:
+    """The wide page, for what does not depend on the width."""
+    yield from opened(browser, written, WIDTHS["desk"])
+
+
+def opened(browser: Browser, written: Path, width: int) -> Iterator[Page]:
+    context = browser.new_context(offline=True, viewport={"width": width, "height": 900})
+    page, messages, requests = context.new_page(), [], []
+    page.set_default_timeout(15_000)
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(written.as_uri())
+    page.locator("#x-chart svg.marks").wait_for()
+    yield page
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    context.close()
+    assert messages == []
+    assert requests == [written.as_uri()]
+    assert wide <= 0
+
+
+def n_points(page: Page, panel: str) -> int:
+    page.locator(f"#{panel} svg.marks").wait_for()
+    return page.locator(f"#{panel} [aria-roledescription=point]").count()
+
+
+def mean_of(tables: Path, run: str) -> dict[str, float]:
+    """Return the row of runs.csv that the explorer shows of a run."""
+    with (tables / "runs.csv").open(newline="", encoding="utf-8") as handle:
+        return next(
+            row
+            for row in csv.DictReader(handle)
+            if (row["run"], row["epoch_set"], row["statistic"]) == (run, "1+", "mean")
+        )
+
+
+def workload(page: Page, kind: str) -> str:
+    """Return the first workload of a kind of data, as the explorer names it."""
+    texts = page.locator("#x-workload option").all_inner_texts()
+    return next(text for text in texts if text.startswith(kind))
+
+
+def shown(value: float) -> str:
+    """Return a number as the explorer and `epochwatt compare` write it."""
+    return f"{float(f'{value:.4g}'):g}"
+
+
+def test_all_runs_are_points_and_filters_and_axes_choose(page, tables):
+    assert page.locator("#x-count").inner_text() == "14 of 14 runs shown"
+    page.select_option("#x-x", "energy_wh")
+    assert "3 without energy left out" in page.locator("#x-count").inner_text()
+    page.click(".x-filters summary")
+    page.locator(".x-chip[data-factor=kind]", has_text="simulated").click()
+    page.wait_for_function(
+        "document.querySelectorAll('#x-chart [aria-roledescription=point]').length === 7"
+    )
+    assert "7 of 14 runs shown" in page.locator("#x-count").inner_text()
+    page.click(".x-rows summary")
+    row = page.locator("#x-table tr", has_text="mode e")
+    cells = row.locator("td").all_inner_texts()
+    mean = mean_of(tables, "twin-e")
+    assert cells[0] == "simulated, not measured"
+    assert cells[4:6] == [shown(float(mean[name])) for name in ("energy_wh", "e2e_s")]
+
+
+def test_a_point_tells_all_of_its_run_at_a_click_and_is_zoomed(page):
+    before = page.locator("#x-chart .role-axis-label text").all_inner_texts()
+    page.locator("#x-chart [aria-roledescription=point]").first.click(force=True)
+    card = page.locator("#x-picked")
+    assert re.search(r"measured|fake board", card.locator(".x-kind").inner_text())
+    assert "batch size" in card.inner_text()
+    page.click("#x-in")
+    page.wait_for_timeout(300)
+    assert page.locator("#x-chart .role-axis-label text").all_inner_texts() != before
+    card.get_by_text("compare as B").click()
+    run = card.locator("code").inner_text()
+    assert page.input_value("#x-b") == run
+    assert page.locator("#x-tab-pair").get_attribute("aria-selected") == "true"
+
+
+@pytest.mark.parametrize("limit", [9.0, 10.0, 13.5, 19.5, 31.0, 40.0])
+def test_the_best_mode_within_the_budget_is_that_of_the_tables(desk, tables, limit):
+    desk.click("#x-tab-budget")
+    desk.select_option("#x-workload", label=workload(desk, "simulated"))
+    desk.fill("#x-limit", str(limit))
+    desk.locator("#x-limit").blur()
+    answer = desk.locator("#x-answer").inner_text()
+    inside = {m: mean_of(tables, f"twin-{m}") for m, (w, _) in MODES.items() if w <= limit}
+    if not inside:
+        assert answer.startswith(f"None of 7 settings stays within {limit:g} W; the least is 10 W")
+        return
+    mode, row = min(inside.items(), key=lambda item: float(item[1]["e2e_s"]))
+    numbers = [shown(float(row[name])) for name in ("e2e_s", "energy_wh", "power_mean_w")]
+    units = zip(numbers, ("s", "Wh", "W"), strict=True)
+    expected = ", ".join(f"{value} {unit}" for value, unit in units)
+    assert answer.startswith(
+        f"Fastest within {limit:g} W: mode {mode}, {expected}, simulated, not measured."
+    )
+
+
+def test_the_slider_moves_the_budget_from_the_least_to_all(page):
+    page.click("#x-tab-budget")
+    page.locator("#x-budget-chart svg.marks").wait_for()
+    page.locator("#x-range").focus()
+    page.keyboard.press("End")
+    assert "best of 7 settings within the budget, of 7" in page.locator("#x-answer").inner_text()
+    page.keyboard.press("Home")
+    assert "best of 1 settings within" in page.locator("#x-answer").inner_text()
+    page.select_option("#x-limited", "e2e_s")
+    page.select_option("#x-least", "energy_wh")
+    assert page.locator("#x-answer").inner_text().startswith("Least energy within")
+
+
+def test_measured_runs_without_power_have_no_budget_of_it(page):
+    page.click("#x-tab-budget")
+    page.select_option("#x-workload", label=workload(page, "measured"))
+    assert "was not measured" in page.locator("#x-answer").inner_text()
+    assert page.locator("#x-range").is_disabled()
+
+
+def test_two_runs_differ_as_the_command_says(page, tables, monkeypatch):
+    monkeypatch.chdir(tables)
+    page.click("#x-tab-pair")
+    page.select_option("#x-a", "host-w0")
+    page.select_option("#x-b", "host-w2")
+    rows = page.locator("#x-pair-table tbody tr")
+    texts = [row.locator("td").all_inner_texts() for row in rows.all()]
+    expected = compare(find_runs("host-w0"), find_runs("host-w2"), 0.05)
+    assert len(texts) == len(expected) + 1  # and the mean power
+    for cells, row in zip(texts, expected, strict=False):
+        if row.ratio is None:
+            assert cells[4:6] == ["–", "–"]
+        else:
+            change = f"{100 * (row.ratio - 1):+.1f} %".replace("-", "−")
+            assert cells[4] == change
+        assert cells[6] == row.verdict + (f" ({row.reason})" if row.reason else "")
+    assert "workers" in page.locator("#x-pair-settings").inner_text()
+    page.click("#x-swap")
+    assert page.input_value("#x-a") == "host-w2"
+    page.select_option("#x-b", "twin-a")
+    assert "A is measured, B is simulated" in page.locator("#x-pair-head").inner_text()
+
+
+def test_pairs_of_all_kinds_of_runs_are_compared_as_in_python(desk, tables, monkeypatch):
+    monkeypatch.chdir(tables)
+    runs = desk.evaluate("epochwattExplorer.rows.map((row) => row.run)")
+    epochs = {run: find_runs(run) for run in runs}
+    for (n, a), (m, b) in list(itertools.combinations(enumerate(runs), 2))[::3]:
+        expected = [row for row in compare(epochs[a], epochs[b], 0.02) if row.part]
+        drawn = desk.evaluate(
+            "([a, b]) => Object.keys(epochwattExplorer.data.compared)"
+            ".map((part) => epochwattExplorer.compared(a, b, part, 0.02))",
+            [n, m],
+        )
+        for row, got in zip(expected, drawn, strict=False):
+            assert (got["part"], got["verdict"], got["reason"]) == (
+                row.part, row.verdict, row.reason
+            )  # fmt: skip
+            for name in ("a", "b", "ratio", "low", "high"):
+                wanted = getattr(row, name)
+                assert got[name] == (wanted if wanted is None else pytest.approx(wanted, rel=1e-9))
+
+
+def test_quantiles_and_intervals_agree_with_scipy(desk):
+    freedoms = [1.0, 1.2, 2.0, 2.7, 5.5, 12.0, 80.0, 1000.5, 1e5]
+    got = desk.evaluate("(f) => f.map(epochwattExplorer.studentT)", freedoms)
+    assert got == pytest.approx([float(stdtrit(f, 0.975)) for f in freedoms], rel=1e-9)
+    rng, pairs = np.random.default_rng(0), []
+    for _ in range(300):
+        sizes, spread = rng.integers(2, 40, 2), rng.uniform(0.001, 0.3, 2)
+        pairs.append([rng.lognormal(2, s, n) for n, s in zip(sizes, spread, strict=True)])
+    sides = [
+        [{"n": v.size, "mean": v.mean(), "variance": v.var(ddof=1)} for v in pair] for pair in pairs
+    ]
+    drawn = desk.evaluate("(s) => s.map(([a, b]) => epochwattExplorer.ratio(a, b))", sides)
+    for (a, b), got in zip(pairs, drawn, strict=True):
+        low, high = interval(a, b)
+        assert (got["low"], got["high"]) == (pytest.approx(low), pytest.approx(high))
+        assert verdict_of(got["low"], got["high"], 0.05) == verdict_of(low, high, 0.05)
+
+
+def test_fronts_agree_with_python(desk):
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 5, 40):
+        planes = rng.integers(0, 12, (2, n)).astype(float)
+        got = desk.evaluate("([x, y]) => epochwattExplorer.front(x, y)", planes.tolist())
+        assert got == pareto_front(*planes).tolist()
+
+
+def test_one_epoch_shows_mini_batches_and_power_and_says_what_lacks(page):
+    page.click("#x-tab-epoch")
+    page.locator("#x-epoch-chart svg.marks").wait_for()
+    head = page.locator("#x-epoch-head")
+    assert "epoch 1" in head.inner_text()
+    assert head.locator(".x-kind").inner_text() == "measured"
+    assert "power (W)" in page.locator("#x-epoch-chart").inner_text()
+    note = page.locator("#x-epoch-note").inner_text()
+    assert "Every mini-batch is drawn." in note
+    assert "Not recorded here: clocks, temperatures" in note
+    page.select_option("#x-number", "0")
+    page.wait_for_function("document.querySelector('#x-epoch-head').innerText.includes('epoch 0')")
+
+
+def test_tabs_turn_with_the_arrow_keys(desk):
+    desk.locator("#x-tab-points").focus()
+    desk.keyboard.press("ArrowRight")
+    assert desk.evaluate("document.activeElement.id") == "x-tab-budget"
+    assert desk.locator("#x-budget").is_visible()
+    assert not desk.locator("#x-points").is_visible()
+    desk.keyboard.press("End")
+    assert desk.evaluate("document.activeElement.id") == "x-tab-epoch"
+
+
+def test_a_figure_opens_interactive_and_an_unknown_one_does_not(page):
+    call = "(name) => epochwattSpec(name, document.getElementById('spec'))"
+    assert page.evaluate(call, "twin-fig02a") is True
+    assert page.locator("#spec svg [aria-roledescription=bar]").count() == len(MODES)
+    assert "simulated, not measured" in page.locator("#spec").inner_text()
+    assert page.evaluate(call, "twin-none") is False
+
+
+def test_a_dark_page_redraws(desk):
+    ink = "getComputedStyle(document.querySelector('#x-chart .role-axis-title text')).fill"
+    before = desk.evaluate(ink)
+    desk.emulate_media(color_scheme="dark")
+    desk.wait_for_function(f"{ink} !== {json.dumps(before)}")
+    assert n_points(desk, "x-chart") == 14

@@ -1,0 +1,162 @@
+"""The landing page in a real browser, offline: search, sorting, filters, pictures, a phone."""
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from page_numbers import Page as ShownPage
+from page_numbers import differing
+from planted_page import DRAWN, JUDGED, claim, plant
+from playwright.sync_api import Browser, Page, sync_playwright
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+FETCHED = REPOSITORY / ".cache/chromium/chromium"  # by `make browser`
+INSTALLED = ("chromium-headless-shell", "chromium", "google-chrome")
+WIDTHS = {"desk": 1400, "phone": 420}
+FIRST_PICTURE_MS = 2000
+
+pytestmark = pytest.mark.workflow
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory, make_checkout, write_epochs) -> Path:
+    """A page of three runs, two figures and some published numbers."""
+    folder = tmp_path_factory.mktemp("page")
+    with contextlib.chdir(folder):
+        runs = make_checkout(folder).runs
+        times = [[{}, {"e2e_s": s}, {"e2e_s": s + 0.1}] for s in (30.0, 4.0, 100.0)]
+        figures = [{}, {"title": "Stall of NX", "words": ["Xavier NX"], "section": "5.2"}]
+        plant(
+            list(zip(runs, times, strict=False)), write_epochs, (claim(),), figures, DRAWN, JUDGED
+        )
+    return folder / "results/index.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Browser:
+    there = [str(FETCHED)] * FETCHED.exists() + [shutil.which(name) for name in INSTALLED]
+    program = next(filter(None, there), None)
+    if program is None:
+        pytest.skip(f"none of {', '.join(INSTALLED)} is here; `make browser` fetches one")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, env=dict(os.environ))
+        yield browser
+        browser.close()
+
+
+class Seen(NamedTuple):
+    """What a page said and asked for."""
+
+    messages: list[str]
+    requests: list[str]
+
+
+@pytest.fixture(params=WIDTHS.values(), ids=WIDTHS)
+def page(request, browser, index) -> Page:
+    """The page in one of two widths; whatever is done there, it says nothing and loads nothing."""
+    context = browser.new_context(offline=True, viewport={"width": request.param, "height": 900})
+    page, seen = context.new_page(), Seen([], [])
+    page.set_default_timeout(15_000)
+    page.on("console", lambda message: seen.messages.append(message.text))
+    page.on("pageerror", lambda error: seen.messages.append(str(error)))
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.goto(index.as_uri())
+    yield page
+    context.close()
+    assert seen.messages == []
+    assert [url[:80] for url in seen.requests if not url.startswith(("file:", "blob:"))] == []
+    assert len([url for url in seen.requests if url.startswith("file:")]) == 1
+
+
+def texts(page: Page, selector: str) -> list[str]:
+    """Return the texts of what is in view."""
+    return [
+        element.inner_text() for element in page.locator(selector).all() if element.is_visible()
+    ]
+
+
+def test_every_number_of_a_page_that_the_workflow_made_is_that_of_its_table(finished):
+    made = finished.checkout.root / "results/index.html"
+    assert len(ShownPage(made.read_text("utf-8")).shown) > 5
+    assert differing(made, finished.checkout.root) == []
+
+
+def test_something_is_seen_soon_and_nothing_is_wider_than_the_screen(page):
+    first_ms = page.evaluate(
+        """() => new Promise((seen) => {
+            const look = () => {
+                const [entry] = performance.getEntriesByName("first-contentful-paint");
+                entry ? seen(entry.startTime) : setTimeout(look, 20);
+            };
+            look();
+        })"""
+    )
+    assert first_ms < FIRST_PICTURE_MS
+    assert page.evaluate("document.documentElement.scrollWidth") == page.viewport_size["width"]
+
+
+def test_the_card_has_time_stall_and_what_holds_back(page):
+    (card,) = texts(page, ".card")
+    for word in ("LeNet-5", "measured, host", "epoch", "stall", "held back by"):
+        assert word in card
+
+
+def test_pictures_are_unpacked_and_enlarged(page):
+    thumb = page.locator("a.open").first
+    thumb.scroll_into_view_if_needed()
+    page.wait_for_function("document.querySelector('a.open img').naturalWidth > 0")
+    thumb.click()
+    page.wait_for_function("document.querySelector('dialog[open] img').naturalWidth > 0")
+    assert "Time by workers" in page.locator("dialog figcaption").inner_text()
+    page.get_by_label("Close").click()
+    assert not page.locator("dialog").is_visible()
+
+
+def test_search_leaves_what_has_all_words(page):
+    search = page.locator("#search")
+    search.fill("STALL nx")
+    assert texts(page, ".thumb h3") == ["Fig. 2a Stall of NX"]
+    assert texts(page, ".runs tbody tr") == []
+    search.fill("no-such-network")
+    assert texts(page, ".thumb, .card, .group, .data tbody tr") == []
+    assert "0 measured runs, 0 published numbers, 0 figures" in page.locator("#found").inner_text()
+    search.fill("lenet host")
+    assert len(texts(page, ".card")) == 1
+    assert len(texts(page, ".runs tbody tr")) == 3
+    search.fill("")
+    assert len(texts(page, ".thumb")) == 2
+
+
+def test_rows_are_filtered_by_words_and_by_buttons(page):
+    runs, numbers = (page.locator(f".tools[data-for^={name}]") for name in ("runs", "numbers"))
+    runs.locator("input").fill("batch 32")
+    assert "1 of 3 rows" in runs.inner_text()
+    assert len(texts(page, ".runs tbody tr")) == 1
+    assert "3 rows" in numbers.inner_text()
+    button = numbers.get_by_text("more than 10 % off")
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert "1 of 3 rows" in numbers.inner_text()
+    button.click()
+    numbers.get_by_text("not seen by the fit").click()
+    assert texts(page, "[id^=numbers] td[data-label='seen by the fit']") == ["no"]
+
+
+def epochs_in_order(page: Page) -> list[float]:
+    return [float(text.split()[0]) for text in texts(page, ".runs td[data-label=epoch]")]
+
+
+def test_rows_are_sorted_as_numbers_up_and_down(page):
+    header = page.locator(".runs th", has_text="epoch")
+    tools = page.locator(".tools[data-for^=runs]")
+    for direction in ("ascending", "descending"):
+        if header.locator("button").is_visible():
+            header.locator("button").click()
+        else:  # a phone shows rows as cards, without a header
+            tools.locator("select").select_option(label="epoch, " + direction)
+        assert header.get_attribute("aria-sort") == direction
+        expected = [4.05, 30.1, 100.0]
+        assert epochs_in_order(page) == expected[:: 1 if direction == "ascending" else -1]

@@ -1,0 +1,25 @@
+"""Adapter of rule show_index."""
+
+from epochwatt.adapters import job_log
+from epochwatt.pages.show_index import write_index
+
+
+def main(snakemake):
+    with job_log(snakemake.log[0]):
+        write_index(
+            inputs=snakemake.params.tables,
+            figures=snakemake.params.figures,
+            numbers=snakemake.input.numbers,
+            titles=snakemake.params.titles,
+            palette=snakemake.params.palette,
+            page=snakemake.output.page,
+            explored={
+                "epochs": snakemake.input.epochs,
+                "records": snakemake.params.records,
+                "specs": snakemake.input.specs,
+            },
+        )
+
+
+if "snakemake" in globals():
+    main(snakemake)  # noqa: F821
