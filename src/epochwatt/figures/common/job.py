@@ -181,10 +181,10 @@ class Job:
                 style.add_to_note(figure, self._marks_note(marked))
             failing = self._failing(name, source)
             corner = figure.get_supxlabel().replace("\n", " ")
-            told = failing[:MOST_WARNED]
+            warnings = failing[:MOST_WARNED]
             if len(failing) > MOST_WARNED:
-                told.append(f"and {len(failing) - MOST_WARNED} more, in {name}.txt")
-            style.warn(figure, told, self.colours("warning")["warning"] if told else "")
+                warnings.append(f"and {len(failing) - MOST_WARNED} more, in {name}.txt")
+            style.warn(figure, warnings, self.colours("warning")["warning"] if warnings else "")
             part_marks(figure)
         noted = [{**row, "deviation_pct": deviation_pct(row)} for row in rows]
         style.save(figure, f"{self.folder}/{name}", noted)

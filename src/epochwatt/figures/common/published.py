@@ -259,7 +259,7 @@ def handles(rows: Iterable[Mapping[str, Any]], colour: str) -> list[Line2D]:
         Line2D([], [], label=label, **_look(shape, all(is_seen[shape]), colour))
         for shape, label in labels.items()
     ]
-    fitted = {each for of_shape in is_seen.values() for each in of_shape} if simulated else set()
+    fitted = {seen for of_shape in is_seen.values() for seen in of_shape} if simulated else set()
     return entries + [
         Line2D([], [], label=f"{'filled' if seen else 'open'}: {label}", **_look("o", seen, colour))
         for seen, label in SEEN.items()
@@ -333,7 +333,12 @@ def _part(texts: Sequence[Text], others: Iterable[Bbox], lowest: float) -> None:
 def _places(text: Text) -> list[dict[str, Any]]:
     """Return where a deviation may be: above its marker, below it, at its right."""
     aside, level = map(float, str(text.get_label()).split()[1:])
-    right = {"position": (aside + 4.0, 0.0), "rotation": 0.0, "ha": "left", "va": "center"}
+    right = {
+        "position": (aside + 4.0, 3.0 if level else 0.0),
+        "rotation": 0.0,
+        "ha": "left",
+        "va": "center",
+    }
     upright = {"rotation": 90.0, "ha": "center"}
     above = {"position": (aside, 4.0), "va": "bottom", **upright}
     below = {"position": (aside, -4.0), "va": "top", **upright}
@@ -342,7 +347,9 @@ def _places(text: Text) -> list[dict[str, Any]]:
 
 def _is_free(text: Text, place: Mapping[str, Any], placed: Sequence[Bbox], lowest: float) -> bool:
     text.set(**place)
-    return not _hit(text, placed) and text.get_window_extent().y0 >= lowest
+    box = text.get_window_extent()
+    below = lowest - box.y0
+    return not _hit(text, placed) and below <= (0.0 if place["rotation"] else 0.6 * box.height)
 
 
 def _hit(text: Text, placed: Iterable[Bbox]) -> list[Bbox]:

@@ -323,9 +323,9 @@ def bracket_handles(shown: Iterable[Related], colour: str, backend: str) -> list
     kinds = dict.fromkeys(sorted((one.seen_by_fit for one in shown), reverse=True))
     label, entries = CHANGE, []
     for seen in kinds:
-        told = label if seen or backend != TWIN else f"{label}, {SEEN[seen]}"
+        words = label if seen or backend != TWIN else f"{label}, {SEEN[seen]}"
         line: Any = "-" if seen else DASHES
-        entries.append(Line2D([], [], color=colour, linewidth=0.9, linestyle=line, label=told))
+        entries.append(Line2D([], [], color=colour, linewidth=0.9, linestyle=line, label=words))
         label = "same"
     return entries
 
@@ -353,7 +353,9 @@ def draw_changes(
         for end in ends:
             axes.hlines(end, at - 0.35, at + 0.35, color=black, linewidth=1.3, linestyles=style)
         if r.value_hi is not None:
-            axes.fill_between([at - 0.35, at + 0.35], *ends, color=black, alpha=0.2, linewidth=0)
+            axes.fill_between(
+                [at - 0.35, at + 0.35], ends[0], ends[-1], color=black, alpha=0.2, linewidth=0
+            )
         for a, b in pairwise([*one.here, one.here[-1]]):
             axes.plot([at, at], [a, b], color=colour, linewidth=1.0)
         axes.plot([at] * len(one.here), one.here, "o", markersize=3.5, color=colour)

@@ -27,7 +27,7 @@ from epochwatt.figures.common.bars import (
     positions,
 )
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import draw_mark
+from epochwatt.figures.common.published import draw_mark, is_marked
 from epochwatt.figures.common.relations import (
     Related,
     bracket_handles,
@@ -45,6 +45,7 @@ SETS = (("0", "epoch_0", "epoch 0"), ("1+", "epoch_1_plus", "epochs 1+"))
 HALF = 0.18  # of a bar's width and gap in a pair
 PAIR = 0.3  # width of its bars
 TIMES = {"stall_s": "stall", "e2e_s": "E2E"}
+ASIDE = 0.7  # of a bar, beside the last one, for what is printed of it
 MEDIA = {"hdd": "hard disk", "sd": "SD card", "ssd": "SSD"}
 
 
@@ -83,6 +84,8 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
             facet.set_title(group[0].group.replace("\n", ", "), fontsize="small")
             facet.set_xticks(positions([bar.group for bar in group]), [bar.tick for bar in group])
             facet.grid(visible=False, axis="x")
+            if any(map(is_marked, rows)):
+                facet.set_xlim(-0.55, len(group) - 0.45 + ASIDE)
         for n, facet in enumerate(facets):
             if n % style.COLUMNS == 0:
                 facet.set_ylabel("time per epoch (s)")

@@ -176,7 +176,7 @@ def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Line2D]:
     if panel == "fig09a" and lines:
         for line in lines:
             line.set_label(str(line.get_label()).replace(", here: ours", ""))
-        dot = {"marker": "o", "linestyle": "none", "markersize": 3.5}
+        dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5}
         lines.append(Line2D([], [], **dot, color=job.palette["compute"], label="ours, by part"))
         lines.append(Line2D([], [], **dot, color=job.palette[OF_EPOCH], label="ours, E2E"))
     return lines
@@ -218,7 +218,7 @@ def draw_shares(
     shown = []
     for one in shares:
         at = [place(config) for config in single(one.relation.config_a)]
-        inside = [each for each in at if each is not None]
+        inside = [place_of_bar for place_of_bar in at if place_of_bar is not None]
         if one.relation.metric == SHARE and len(inside) == len(at):
             band = (one.relation.value, one.relation.value_hi or one.relation.value)
             axes.fill_between([min(inside) - 0.5, max(inside) + 0.5], *band, linewidth=0,
