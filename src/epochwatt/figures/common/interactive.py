@@ -3,7 +3,7 @@
 One builder for all figures. It takes the columns that differ, and makes of them bars in small
 multiples, points in a plane, lines over time, or a strip for each unit. Hovering shows every column
 of a row. Published numbers are marks at their value: filled where the fit has seen them, arrows for
-bounds. Ratios and changes between runs have no bar of their own: they are listed in `usermeta`. What
+bounds. Ratios and changes between runs have no bar: they are listed in `usermeta`. What
 it does not copy is how the drawn panel looks: scales and groups may differ.
 """
 
