@@ -3,7 +3,8 @@
 One builder for all figures. It takes the columns that differ, and makes of them bars in small
 multiples, points in a plane, lines over time, or a strip for each unit. Hovering shows every column
 of a row. Published numbers are marks at their value: filled where the fit has seen them, arrows for
-bounds. What it does not copy is how the drawn panel looks: scales and groups may differ.
+bounds. Ratios and changes between runs have no bar: they are listed in `usermeta`. What
+it does not copy is how the drawn panel looks: scales and groups may differ.
 """
 
 import csv
@@ -71,7 +72,12 @@ def write_spec(
     """
     with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
+    relations = [row for row in rows if row.get("is_relation") == "True"]
+    rows = [row for row in rows if row not in relations]
     spec = Panel(rows, titles, palette).spec()
+    if relations:
+        filled = [{name: cell for name, cell in row.items() if cell} for row in relations]
+        spec["usermeta"] = {"relations": filled}
     is_measured = backend != TWIN and "not measured" not in label(backend)
     subtitle = label(backend) if is_measured else origin([backend]).rstrip(":")
     if any(row.get("published") for row in rows):

@@ -135,6 +135,15 @@ def test_published_numbers_are_marks_and_what_is_missing_is_a_cross(spec_of):
     assert {cell["shape"] for cell in cells(spec)} == {"diamond", "triangle-down"}
 
 
+def test_relations_between_runs_are_listed_and_not_drawn(spec_of):
+    relation = {"quantity": "stall_s A/B", "value": "2.1", "published": "2.5"}
+    rows = [row(quantity="stall_s", value="1"), {**relation, "is_relation": "True"}]
+    spec = spec_of(*rows)
+    assert spec["usermeta"]["relations"] == [{**relation, "is_relation": "True"}]
+    assert "facet" not in spec
+    assert n_marks(spec, "point") == 0
+
+
 def test_a_range_is_a_rod(spec_of):
     spec = spec_of(row(quantity="stall_s", value="1", published="1", published_hi="2"))
     assert n_marks(spec, "rule mark") == 1
