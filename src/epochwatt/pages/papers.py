@@ -118,8 +118,13 @@ def _facts(folder: Path) -> dict[str, dict[str, str]]:
 def _drawn(
     table: Table, facts: Mapping[str, dict[str, str]], titles: Mapping[str, str]
 ) -> Iterable[Row]:
-    """Yield the rows of a figure's table that have a published number."""
+    """Yield the rows of a figure's table that have a published number.
+
+    Relations between runs are taken from the validation (`_judged`), which has all of them.
+    """
     for place, cells in enumerate(table.rows):
+        if cells.get("is_relation") == "True":
+            continue
         ids = cells.get("published_id", "")
         fact = facts.get(ids.split()[0]) if ids else None
         if fact is None or not cells.get("published") or not cells.get("quantity"):
