@@ -129,8 +129,6 @@ def _drawn(
         fact = facts.get(ids.split()[0]) if ids else None
         if fact is None or not cells.get("published") or not cells.get("quantity"):
             continue
-        if cells.get("is_relation"):  # of several runs: validation.csv judges it
-            continue
         unit = unit_of(cells["quantity"])
         how = "difference" if unit == "%" else "deviation"
         is_range = bool(cells.get("published_hi"))

@@ -57,20 +57,15 @@ def starter(name: str, device: Device) -> tuple[Study, dict[str, PowerMode]]:
         "dataset_scale": _scale(device, n_runs * EPOCHS),
         "power_mode": "max",
     }
-    return (
-        Study(
-            setup="own",
-            title=f"First look at a {device.title}",
-            backend="jetson",
-            device=name,
-            epochs=EPOCHS,
-            sweep=[
-                {**common, **pipeline},
-                {**common, "num_workers": 4, "storage": media[0], "power_mode": list(modes)},
-            ],
-        ),
-        modes,
+    sweep = [
+        {**common, **pipeline},
+        {**common, "num_workers": 4, "storage": media[0], "power_mode": list(modes)},
+    ]
+    title = f"First look at a {device.title}"
+    study = Study(
+        setup="own", title=title, backend="jetson", device=name, epochs=EPOCHS, sweep=sweep
     )
+    return study, modes
 
 
 def power_modes(clocks: Tables, n_cores: int) -> dict[str, PowerMode]:

@@ -253,21 +253,34 @@ def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
     figure.draw_without_rendering()
     to_pt = 72.0 / figure.dpi
     width_pt, height_pt = (size * to_pt for size in axes.bbox.size)
-    x_low, x_high = axes.get_xlim()
+    letters = max(int(width_pt / LETTER_PT), SHORTEST)
+    wrapped = [
+        bracket._replace(lines=[line for text in bracket.lines for line in _lines(text, letters)])
+        for bracket in brackets
+    ]
+    placed = _placed(wrapped, axes.get_xlim(), width_pt)
+    n_lines = [0] * (1 + max(level for _, level, _ in placed))
+    for bracket, level, _ in placed:
+        n_lines[level] = max(n_lines[level], len(bracket.lines))
+    heights = [2.5 * FOOT_PT + LINE_PT * n for n in n_lines]
+    room = min(sum(heights) / height_pt, 0.75)
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, low + (high - low) / (1.0 - room))
+    foot = FOOT_PT / height_pt
+    for bracket, level, middle in placed:
+        top = (1.0 - room) + sum(heights[:level]) / height_pt + 1.5 * foot
+        _draw_bracket(axes, bracket, middle, top, foot, colour)
+
+
+def _placed(
+    brackets: Sequence[Bracket], x_limits: tuple[float, float], width_pt: float
+) -> list[tuple[Bracket, int, float]]:
+    """Return each bracket, the shortest first, with its level and the middle of its text."""
+    x_low, x_high = x_limits
     x_pt = (x_high - x_low) / width_pt
     levels: list[list[tuple[float, float]]] = []
     placed = []
-    wrapped = [
-        bracket._replace(
-            lines=[
-                line
-                for text in bracket.lines
-                for line in _lines(text, max(int(width_pt / LETTER_PT), SHORTEST))
-            ]
-        )
-        for bracket in brackets
-    ]
-    for bracket in sorted(wrapped, key=lambda b: (b.right - b.left, b.left)):
+    for bracket in sorted(brackets, key=lambda b: (b.right - b.left, b.left)):
         half = 0.5 * x_pt * LETTER_PT * max(map(len, bracket.lines))
         middle = 0.5 * (bracket.left + bracket.right)
         middle = min(max(middle, x_low + half), max(x_high - half, x_low + half))
@@ -279,29 +292,27 @@ def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
         levels += [[]] if level == len(levels) else []
         levels[level].append(span)
         placed.append((bracket, level, middle))
-    n_lines = [max(len(b.lines) for b, at, _ in placed if at == n) for n in range(len(levels))]
-    heights = [2.5 * FOOT_PT + LINE_PT * n for n in n_lines]
-    room = min(sum(heights) / height_pt, 0.75)
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, low + (high - low) / (1.0 - room))
-    starts = [(1.0 - room) + sum(heights[:n]) / height_pt for n in range(len(heights))]
+    return placed
+
+
+def _draw_bracket(
+    axes: Axes, bracket: Bracket, middle: float, top: float, foot: float, colour: str
+) -> None:
+    """Draw one bracket, its feet down from `top` (both in parts of the axes), and its text."""
     across = axes.get_xaxis_transform()
-    foot = FOOT_PT / height_pt
-    for bracket, level, middle in placed:
-        top = starts[level] + 1.5 * foot
-        (line,) = axes.plot(
-            [bracket.left, bracket.left, bracket.right, bracket.right],
-            [top - foot, top, top, top - foot], transform=across, color=colour, linewidth=0.9,
-            linestyle="-" if bracket.seen_by_fit else DASHES, clip_on=False,
-        )  # fmt: skip
-        line.set_in_layout(False)
-        text = axes.annotate(
-            "\n".join(bracket.lines), (middle, top), xycoords=across, xytext=(0, 1.0),
-            textcoords="offset points", ha="center", va="bottom", fontsize="x-small",
-            linespacing=1.05, color=colour,
-            path_effects=[withStroke(linewidth=2.0, foreground="white")],
-        )  # fmt: skip
-        text.set_in_layout(False)
+    (line,) = axes.plot(
+        [bracket.left, bracket.left, bracket.right, bracket.right],
+        [top - foot, top, top, top - foot], transform=across, color=colour, linewidth=0.9,
+        linestyle="-" if bracket.seen_by_fit else DASHES, clip_on=False,
+    )  # fmt: skip
+    line.set_in_layout(False)
+    text = axes.annotate(
+        "\n".join(bracket.lines), (middle, top), xycoords=across, xytext=(0, 1.0),
+        textcoords="offset points", ha="center", va="bottom", fontsize="x-small",
+        linespacing=1.05, color=colour,
+        path_effects=[withStroke(linewidth=2.0, foreground="white")],
+    )  # fmt: skip
+    text.set_in_layout(False)
 
 
 def _lines(text: str, width: int) -> list[str]:
