@@ -256,30 +256,29 @@ def _drawn(row: Mapping[str, Any]) -> list[tuple[float, str]]:
 
 
 def handles(rows: Iterable[Mapping[str, Any]], colour: str) -> list[Line2D]:
-    """Return a legend's entry for each kind of mark, and what filled and open ones mean.
+    """Return a legend's entry for each kind of mark; `fit_note` says what filled and open mean.
 
-    A kind is filled where the fit has seen all of it. Nothing is fitted to what is measured.
+    A kind is filled where the fit has seen all of it.
     """
     labels: dict[str, str] = {}
     is_seen: dict[str, list[bool]] = {}
-    simulated = False
     for row in filter(is_marked, rows):
-        simulated = simulated or row.get("backend") == TWIN
         _, value_label = SHAPES.get(row.get("quantity", ""), OTHER)
         for _, shape in _drawn(row):
             label = ARROWS.get(shape, value_label)
             labels[shape] = label if labels.get(shape, label) == label else OTHER[1]
             is_seen.setdefault(shape, []).append(bool(row["seen_by_fit"]))
-    entries = [
+    return [
         Line2D([], [], label=label, **_look(shape, all(is_seen[shape]), colour))
         for shape, label in labels.items()
     ]
-    fitted = {seen for of_shape in is_seen.values() for seen in of_shape} if simulated else set()
-    return entries + [
-        Line2D([], [], label=f"{'filled' if seen else 'open'}: {label}", **_look("o", seen, colour))
-        for seen, label in SEEN.items()
-        if seen in fitted
-    ]
+
+
+def fit_note(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return for the corner what filled and open marks mean; measured ones have no fit."""
+    seen = {bool(r["seen_by_fit"]) for r in rows if is_marked(r) and r.get("backend") == TWIN}
+    looks = {True: "filled", False: "open"}
+    return "".join(f", {looks[one]}: {SEEN[one]}" for one in SEEN if one in seen)
 
 
 def _look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:
