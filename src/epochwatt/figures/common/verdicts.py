@@ -25,6 +25,9 @@ _TOLERANCE = re.compile(r"\bEPS_")
 _BESIDE_NAMES = re.compile(  # of what a comparison is of: lists, numbers, names of variables
     r",? ?\b[A-Z]=\[[^]]*\]|,? ?\b\w=-?[\d.]+(?=,|$)|\b\w+="
 )
+_LOOP = re.compile(  # of a list: factor, and its values
+    r"\b(?P<factor>\w+)=(?P<variable>\w+)\b.*\bfor (?P=variable) in \((?P<values>[^()]*)\)"
+)
 _CALL = re.compile(r"[a-z_]\(")
 
 
@@ -109,7 +112,7 @@ def comparison_text(
     if comparison.operator == "near":
         text = f"{left} here, {right} published"
     elif comparison.operator == "similar within":
-        text = f"{left} here, published as alike"
+        text = f"{_each(comparison) or left} here, published as alike"
     elif comparison.operator == "not in":
         text = f"{left} is in the {right} here, published as not in it"
     elif _CALL.search(comparison.text.split(comparison.operator)[-1]):
@@ -118,6 +121,17 @@ def comparison_text(
         with_tolerance = " with our tolerance" if _TOLERANCE.search(comparison.text) else ""
         text = f"{left} here, {word} {comparison.operator} {right}{with_tolerance}"
     return f"{where}: {text}" if where else text
+
+
+def _each(comparison: Comparison) -> str:
+    """Return the values of a list with what each is of; nothing where the text does not say it."""
+    loop = _LOOP.search(comparison.text)
+    names = [name.strip() for name in loop["values"].split(",")] if loop else []
+    if loop is None or len(names) != len(comparison.left):
+        return ""
+    unit = " ms" if "_ms_per_minibatch(" in comparison.text else ""
+    pairs = zip(names, comparison.left, strict=True)
+    return ", ".join(f"{loop['factor']} {name}: {_short(value)}{unit}" for name, value in pairs)
 
 
 def _short(value: Any) -> str:

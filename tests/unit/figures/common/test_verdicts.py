@@ -80,6 +80,14 @@ def test_words_of_a_comparison(comparison, words):
     assert comparison_text(comparison) == words
 
 
+def test_a_list_said_to_be_alike_names_what_each_value_is_of():
+    comparison = Comparison(
+        "similar([stall_ms_per_minibatch(nx, mobilenet, scale=x, epoch='all') for x in (0.25, 4)])",
+        "", [16.3, 13.8], "similar within", Percentage(15), False, -2.0,
+    )  # fmt: skip
+    assert comparison_text(comparison).startswith("scale 0.25: 16.3 ms, scale 4: 13.8 ms here")
+
+
 def test_a_comparison_of_one_network_names_it():
     comparison = Comparison(
         "near_pp(f(agx, lenet), 50)", "", Percentage(67.2), "near", Percentage(50), False, -1
