@@ -32,12 +32,20 @@ class KeepingJob(Job):
 
         def draw(text, renderer, *args, **kwargs):
             if isinstance(renderer, RendererAgg) and text.get_visible() and text.get_text().strip():
-                texts[text] = text, Text.get_window_extent(text, renderer), figure.bbox.frozen()
+                texts[text] = text, inked(text, renderer), figure.bbox.frozen()
             draw_text(text, renderer, *args, **kwargs)
 
         with mock.patch.object(Text, "draw", draw):
             super().save(figure, name, rows, source)
         self.saved[name] = list(texts.values())
+
+
+def inked(text, renderer):
+    """Return the box of a text without the empty lines that it begins with."""
+    box, words = Text.get_window_extent(text, renderer), text.get_text()
+    empty = len(words) - len(words.lstrip("\n"))
+    y1 = box.y1 - box.height * empty / (words.count("\n") + 1)
+    return Bbox([[box.x0, box.y0], [box.x1, y1]])
 
 
 def assert_readable(panels):

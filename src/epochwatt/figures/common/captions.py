@@ -67,7 +67,12 @@ def caption_text(
         paragraphs += [farthest] if (farthest := _farthest(rows)) else []
     paragraphs.append(_origin(backend, parts))
     paragraphs.append(f"{note}.")
-    return "\n\n".join(textwrap.fill(text, COLUMNS) for text in paragraphs) + "\n"
+    return "\n\n".join(map(_filled, paragraphs)) + "\n"
+
+
+def _filled(paragraph: str) -> str:
+    """Return a paragraph in lines; ids with a hyphen stay whole."""
+    return textwrap.fill(paragraph, COLUMNS, break_on_hyphens=False)
 
 
 def why_empty(rows: Sequence[Mapping[str, Any]]) -> str:

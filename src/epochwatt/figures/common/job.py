@@ -25,6 +25,7 @@ from epochwatt.figures.common.published import (
     Marks,
     deviation_pct,
     deviation_text,
+    fit_note,
     is_marked,
     part_marks,
     published_marks,
@@ -193,7 +194,7 @@ class Job:
 
     def _marks_note(self, marked: Sequence[Mapping[str, Any]]) -> str:
         """Return what the corner note says of marks."""
-        explanation = "; black: published"
+        explanation = f"; black: published{fit_note(marked)}"
         if any(map(deviation_text, marked)):
             explanation += f", % beside it: ours against it, beyond {NOTED_PCT:g} %"
         bounds = any(row["published_qualifier"] in (*BOUNDS, RANGE) for row in marked)

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
+from matplotlib.colors import rgb_to_hsv, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, ScaledTranslation
@@ -49,6 +51,7 @@ AT_BAR_PT, AT_POINT_PT = 2.0, 6.0  # of a mark's marker, right of its bar or poi
 DEVIATION, MARK = "_deviation", "_mark"  # labels of what is drawn; no legend shows them
 MOVES = 5  # of a text to get off others
 MOST_ROOM = 0.5  # of the axes above the bars, for deviations
+DARK = 0.5  # HSV value of bars on which black is not seen
 SEEN = {True: "seen by the fit", False: "not seen by the fit"}
 
 
@@ -209,7 +212,8 @@ def draw_mark(
     for value, marker in _drawn(row):
         look = _look(marker, is_seen, colour)
         if width:
-            axes.plot([x - width / 2, end], [value, value], **_tick(is_seen, colour))
+            halo = _is_on_dark(axes, x, value)
+            axes.plot([x - width / 2, end], [value, value], **_tick(is_seen, colour, halo))
         (marker_drawn,) = axes.plot(end, value, **look, zorder=5, clip_on=False, transform=moved)
         marker_drawn.set(in_layout=False, label=MARK)
     if text := deviation_text(row):
@@ -223,11 +227,22 @@ def draw_mark(
         deviation.set_in_layout(False)
 
 
-def _tick(is_seen: bool, colour: str) -> dict[str, Any]:
+def _is_on_dark(axes: Axes, x: float, value: float) -> bool:
+    """Say whether a point is inside of a dark bar; elsewhere a halo would hide a bar's top."""
+    return any(
+        bar.get_x() <= x <= bar.get_x() + bar.get_width()
+        and bar.get_y() < value < bar.get_y() + bar.get_height()
+        and rgb_to_hsv(to_rgb(bar.get_facecolor()))[2] < DARK
+        for bar in axes.patches
+        if isinstance(bar, Rectangle)
+    )
+
+
+def _tick(is_seen: bool, colour: str, halo: bool) -> dict[str, Any]:
     return {
         **{"color": colour, "linewidth": 1.3, "zorder": 4.5, "clip_on": False},
         **{"linestyle": "-" if is_seen else (0, (2.0, 1.2)), "solid_capstyle": "butt"},
-        "path_effects": [withStroke(linewidth=2.6, foreground="white")],
+        "path_effects": [withStroke(linewidth=2.2, foreground="white")] if halo else [],
     }
 
 
@@ -241,30 +256,29 @@ def _drawn(row: Mapping[str, Any]) -> list[tuple[float, str]]:
 
 
 def handles(rows: Iterable[Mapping[str, Any]], colour: str) -> list[Line2D]:
-    """Return a legend's entry for each kind of mark, and what filled and open ones mean.
+    """Return a legend's entry for each kind of mark; `fit_note` says what filled and open mean.
 
-    A kind is filled where the fit has seen all of it. Nothing is fitted to what is measured.
+    A kind is filled where the fit has seen all of it.
     """
     labels: dict[str, str] = {}
     is_seen: dict[str, list[bool]] = {}
-    simulated = False
     for row in filter(is_marked, rows):
-        simulated = simulated or row.get("backend") == TWIN
         _, value_label = SHAPES.get(row.get("quantity", ""), OTHER)
         for _, shape in _drawn(row):
             label = ARROWS.get(shape, value_label)
             labels[shape] = label if labels.get(shape, label) == label else OTHER[1]
             is_seen.setdefault(shape, []).append(bool(row["seen_by_fit"]))
-    entries = [
+    return [
         Line2D([], [], label=label, **_look(shape, all(is_seen[shape]), colour))
         for shape, label in labels.items()
     ]
-    fitted = {seen for of_shape in is_seen.values() for seen in of_shape} if simulated else set()
-    return entries + [
-        Line2D([], [], label=f"{'filled' if seen else 'open'}: {label}", **_look("o", seen, colour))
-        for seen, label in SEEN.items()
-        if seen in fitted
-    ]
+
+
+def fit_note(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return for the corner what filled and open marks mean; measured ones have no fit."""
+    seen = {bool(r["seen_by_fit"]) for r in rows if is_marked(r) and r.get("backend") == TWIN}
+    looks = {True: "filled", False: "open"}
+    return "".join(f", {looks[one]}: {SEEN[one]}" for one in SEEN if one in seen)
 
 
 def _look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:

@@ -138,7 +138,9 @@ def measured_note(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
     machines = [machine for run in drawn if (machine := _machine(run, records.get(run.id, "")))]
     whiskers = any(run.values("e2e_s", "all").size > 1 for run in drawn)
     text = "".join(f"; {machine}" for machine in dict.fromkeys(machines))
-    return text + ("; whiskers: lowest to highest epoch" if whiskers else "")
+    lone = any(run.values("e2e_s", "1+").size == 1 for run in drawn)
+    why = ", none where one epoch follows the first" if lone else ""
+    return text + (f"; whiskers: lowest to highest epoch{why}" if whiskers else "")
 
 
 def _machine(run: RunData, folder: str) -> str:

@@ -20,6 +20,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 
 NOTE_CHARACTERS_PER_IN = 19  # of the corner note's small letters
 LETTER_IN = 0.066  # a letter of a legend is at most this wide, on average
@@ -125,21 +126,33 @@ def pale(colour: str) -> str:
 def add_to_note(figure: Figure, addition: str) -> None:
     """Add to the corner note of a panel, broken into lines that fit."""
     text = figure.get_supxlabel().replace("\n", " ") + addition
-    width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
     figure.supxlabel(
-        textwrap.fill(text, width), x=0.99, ha="right", fontsize="x-small", color="#555555"
+        _note_lines(figure, text), x=0.99, ha="right", fontsize="x-small", color="#555555"
     )
+
+
+def _note_lines(figure: Figure, text: str) -> str:
+    """Return a text in lines that fit the corner; ids with a hyphen stay whole."""
+    width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
+    return textwrap.fill(text, width, break_on_hyphens=False)
 
 
 def warn(figure: Figure, lines: Sequence[str], colour: str) -> None:
-    """Write lines above the corner note, all of it in a colour; nothing where there are none."""
+    """Write lines in a colour above the corner note; nothing where there are none.
+
+    The note gets empty lines above it, for which the layout makes room, and the lines stand there.
+    """
     if not lines:
         return
-    width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
-    warning = "\n".join(textwrap.fill(line, width) for line in lines)
-    figure.supxlabel(
-        f"{warning}\n{figure.get_supxlabel()}", x=0.99, ha="right", fontsize="x-small", color=colour
+    warning = "\n".join(_note_lines(figure, line) for line in lines)
+    room = "\n" * (warning.count("\n") + 1)
+    note = figure.supxlabel(
+        f"{room}{figure.get_supxlabel()}", x=0.99, ha="right", fontsize="x-small", color="#555555"
     )
+    above = Annotation(
+        warning, (1.0, 1.0), xycoords=note, ha="right", va="top", fontsize="x-small", color=colour
+    )
+    figure.add_artist(above)
 
 
 def notice(figure: Figure, sentence: str) -> None:

@@ -5,6 +5,7 @@ measured: somebody who sees the picture alone must not take it for the paper's. 
 runs are missing says nothing.
 """
 
+import ast
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,16 +13,20 @@ from typing import Any
 
 from epochwatt.claims.evaluate import Verdict, evaluate, load_claims
 from epochwatt.claims.number_sources import Source
-from epochwatt.claims.tolerances import load_terms
+from epochwatt.claims.tolerances import Terms, load_terms
 from epochwatt.claims.verdict import Comparison, Percentage
 from epochwatt.errors import ConfigError
 
 N_TOLD = 2  # comparisons of a claim; claims.csv has all
 DIGITS = 3
+ORDERS = ("<", "<=", ">", ">=")
 PRINTED = ("paper", "mixed")  # sources of a threshold
 _TOLERANCE = re.compile(r"\bEPS_")
 _BESIDE_NAMES = re.compile(  # of what a comparison is of: lists, numbers, names of variables
     r",? ?\b[A-Z]=\[[^]]*\]|,? ?\b\w=-?[\d.]+(?=,|$)|\b\w+="
+)
+_LOOP = re.compile(  # of a list: factor, and its values
+    r"\b(?P<factor>\w+)=(?P<variable>\w+)\b.*\bfor (?P=variable) in \((?P<values>[^()]*)\)"
 )
 _CALL = re.compile(r"[a-z_]\(")
 
@@ -52,21 +57,45 @@ def not_borne_out(ids: Sequence[str], source: Source, root: Path) -> list[str]:
     terms = load_terms(root)
     verdicts = evaluate([claims[name] for name in ids], source, terms)
     names = terms.sets["MODELS4"]
-    return [line(verdict, names) for verdict in verdicts if verdict.status == "does_not_hold"]
+    return [
+        line(verdict, names, terms.numbers["NEAR"] if _only_off(verdict, source, terms) else None)
+        for verdict in verdicts
+        if verdict.status == "does_not_hold"
+    ]
 
 
-def line(verdict: Verdict, names: Sequence[str]) -> str:
+def _only_off(verdict: Verdict, source: Source, terms: Terms) -> bool:
+    """Say whether the claim's order of numbers holds, and only printed numbers beside it fail."""
+    if any(c.operator != "near" for c in verdict.comparisons if not c.holds):
+        return False
+    tree = ast.parse(verdict.claim.predicate, mode="eval").body
+    parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else []
+    of_parts = evaluate(
+        [verdict.claim._replace(predicate=ast.unparse(part)) for part in parts], source, terms
+    )
+    return any(
+        part.status == "holds" and any(c.operator in ORDERS for c in part.comparisons)
+        for part in of_parts
+    )
+
+
+def line(verdict: Verdict, names: Sequence[str], near_pct: float | None = None) -> str:
     """Return in a line why a claim does not hold: what is here, what is published.
 
     Parameters
     ----------
     names : of networks, told where a comparison is of one of them
+    near_pct : tolerance of the printed numbers, where nothing but these fails; None: more does
     """
     failing = [c for c in verdict.comparisons if not c.holds]
     word = "published" if verdict.claim.threshold_source in PRINTED else "read as"
     shown = "; ".join(comparison_text(comparison, names, word) for comparison in failing[:N_TOLD])
     more = f"; {len(failing) - N_TOLD} more" if len(failing) > N_TOLD else ""
-    return f"Does not hold here: {verdict.claim.claim} ({verdict.claim.id}): {shown}{more}"
+    claim = f"{verdict.claim.claim} ({verdict.claim.id})"
+    if near_pct is not None:
+        beyond = f"beyond the tolerance of {near_pct:g} %"
+        return f"Direction as published, size not: {claim}: {shown}{more}, {beyond}"
+    return f"Does not hold here: {claim}: {shown}{more}"
 
 
 def comparison_text(
@@ -83,7 +112,7 @@ def comparison_text(
     if comparison.operator == "near":
         text = f"{left} here, {right} published"
     elif comparison.operator == "similar within":
-        text = f"{left} here, published as alike"
+        text = f"{_each(comparison) or left} here, published as alike"
     elif comparison.operator == "not in":
         text = f"{left} is in the {right} here, published as not in it"
     elif _CALL.search(comparison.text.split(comparison.operator)[-1]):
@@ -92,6 +121,17 @@ def comparison_text(
         with_tolerance = " with our tolerance" if _TOLERANCE.search(comparison.text) else ""
         text = f"{left} here, {word} {comparison.operator} {right}{with_tolerance}"
     return f"{where}: {text}" if where else text
+
+
+def _each(comparison: Comparison) -> str:
+    """Return the values of a list with what each is of; nothing where the text does not say it."""
+    loop = _LOOP.search(comparison.text)
+    names = [name.strip() for name in loop["values"].split(",")] if loop else []
+    if loop is None or len(names) != len(comparison.left):
+        return ""
+    unit = " ms" if "_ms_per_minibatch(" in comparison.text else ""
+    pairs = zip(names, comparison.left, strict=True)
+    return ", ".join(f"{loop['factor']} {name}: {_short(value)}{unit}" for name, value in pairs)
 
 
 def _short(value: Any) -> str:

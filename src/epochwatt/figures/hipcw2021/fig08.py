@@ -81,10 +81,12 @@ def draw_linear(bars: Sequence[Bar], axes: Axes, job: Job) -> list[dict[str, Any
             more = {"statistic": "median", "dataset_scale": scale}
             rows.append(csv_row(bar.run, "e2e_s_linear", linear, "all", **more))
     grey = job.colours("missing")["missing"]
+    factors = " and ".join(dict.fromkeys(f"{row['dataset_scale']:g} ×" for row in rows))
+    label = f"linear growth: {factors} our bar for the whole data set"
     for n, (place, row) in enumerate(zip(at, rows, strict=True)):
         axes.hlines(
             row["value"], place - LONE_BAR, place + LONE_BAR, color=grey, linewidth=1.6,
-            linestyles=(0, (1, 1)), label="" if n else "linear growth", zorder=4.2,
+            linestyles=(0, (1, 1)), label="" if n else label, zorder=4.2,
         )  # fmt: skip
     return rows
 

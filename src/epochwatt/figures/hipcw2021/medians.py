@@ -170,7 +170,9 @@ def _cuts(shown: Sequence[Related], bars: Sequence[Bar]) -> str:
             fewer, more = one.relation.sides
             if is_of(bar.run, more):
                 workers = counted(more["num_workers"], "workers")
-                lines[f"{fewer['num_workers']} to {workers}, here (published):"] = None
+                lines[f"{fewer['num_workers']} to {workers}, here\n(from the paper's seconds):"] = (
+                    None
+                )
                 factors = f"÷{one.here[0]:.1f} (÷{one.relation.value:.1f})"
                 lines[f"{bar.tick} {factors}"] = None
     return "\n".join(lines)

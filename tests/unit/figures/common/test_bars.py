@@ -176,7 +176,6 @@ def test_legend_has_an_entry_for_each_kind_of_published_value(bars, made_up, axe
     (drawn,) = axes.figure.legends
     assert [text.get_text() for text in drawn.get_texts()] == [
         *("stall", "compute", "overhead", "published stall", "published E2E"),
-        "filled: seen by the fit",
     ]
 
 

@@ -8,6 +8,7 @@ from epochwatt.figures.common.published import (
     deviation_pct,
     deviation_text,
     draw_mark,
+    fit_note,
     handles,
     idle_mark,
     mark,
@@ -203,11 +204,10 @@ def test_deviations_close_together_are_moved_apart_and_the_axes_hold_them():
     plt.close(figure)
 
 
-def test_legend_says_what_filled_and_open_mean_where_something_was_fitted():
+def test_note_says_what_filled_and_open_mean_where_something_was_fitted():
     row = {**TOLD, "quantity": "stall_s", "backend": "twin"}
-    found = handles([row, {**row, "seen_by_fit": False}], "#000000")
-    assert [line.get_label() for line in found] == [
-        *("published stall", "filled: seen by the fit", "open: not seen by the fit")
-    ]
-    measured = handles([{**row, "seen_by_fit": False, "backend": "host"}], "#000000")
-    assert [line.get_label() for line in measured] == ["published stall"]
+    rows = [row, {**row, "seen_by_fit": False}]
+    assert fit_note(rows) == ", filled: seen by the fit, open: not seen by the fit"
+    assert fit_note([row]) == ", filled: seen by the fit"
+    assert fit_note([{**row, "seen_by_fit": False, "backend": "host"}]) == ""
+    assert [line.get_label() for line in handles(rows, "#000000")] == ["published stall"]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from matplotlib.text import Annotation
 
 from epochwatt.claims.number_sources import EpochTable
 from epochwatt.claims.verdict import Comparison, Percentage
@@ -79,6 +80,14 @@ def test_words_of_a_comparison(comparison, words):
     assert comparison_text(comparison) == words
 
 
+def test_a_list_said_to_be_alike_names_what_each_value_is_of():
+    comparison = Comparison(
+        "similar([stall_ms_per_minibatch(nx, mobilenet, scale=x, epoch='all') for x in (0.25, 4)])",
+        "", [16.3, 13.8], "similar within", Percentage(15), False, -2.0,
+    )  # fmt: skip
+    assert comparison_text(comparison).startswith("scale 0.25: 16.3 ms, scale 4: 13.8 ms here")
+
+
 def test_a_comparison_of_one_network_names_it():
     comparison = Comparison(
         "near_pp(f(agx, lenet), 50)", "", Percentage(67.2), "near", Percentage(50), False, -1
@@ -86,6 +95,24 @@ def test_a_comparison_of_one_network_names_it():
     assert comparison_text(comparison, ["lenet", "resnet"]) == "lenet: 67.2 % here, 50 % published"
     both = comparison._replace(text="f(lenet) < f(resnet)")
     assert comparison_text(both, ["lenet", "resnet"]) == "67.2 % here, 50 % published"
+
+
+def test_an_order_that_holds_is_not_denied_where_only_its_size_is_off(made_up, job_of):
+    about = {"setup": "hipcw2021", "device": "nx", "model": "mobilenet", "storage": "hdd"}
+    about |= {"dataset": "gld23k", "power_mode": "15W", "num_workers": 0}
+
+    def table_of(factor):
+        runs = [
+            made_up({"e2e_s": 1000.0}, **about, dataset_scale=1),
+            made_up({"e2e_s": 1000.0 * factor}, **about, dataset_scale=4),
+        ]
+        return job_of("hipcw_fig08", *runs).epoch_table()
+
+    (off,) = not_borne_out(["TH-III.Fb"], table_of(5.6), ROOT)
+    assert off.startswith("Direction as published, size not: From the hard disk four")
+    assert off.endswith("5.6 here, 4.67 published, beyond the tolerance of 15 %")
+    (less,) = not_borne_out(["TH-III.Fb"], table_of(3.0), ROOT)
+    assert less.startswith("Does not hold here: ")
 
 
 def test_a_panel_tells_it_above_its_note_in_a_colour(pytestconfig):
@@ -96,6 +123,9 @@ def test_a_panel_tells_it_above_its_note_in_a_colour(pytestconfig):
     ):
         style.warn(figure, [], "#B2182B")
         assert figure.get_supxlabel() == "note"
-        style.warn(figure, ["T1 does not hold: " + "x " * 40], "#B2182B")
-        first, *_, last = figure.get_supxlabel().split("\n")
-        assert (first.startswith("T1 does not hold"), last) == (True, "note")
+        style.warn(figure, ["Does not hold: " + "x " * 40 + "(TH-III.Fb)"], "#B2182B")
+        (warning,) = (a for a in figure.artists if isinstance(a, Annotation))
+        lines = warning.get_text().split("\n")
+        assert (lines[0].startswith("Does not hold"), warning.get_color()) == (True, "#B2182B")
+        assert any("(TH-III.Fb)" in line for line in lines)
+        assert figure.get_supxlabel() == "\n" * len(lines) + "note"

@@ -112,7 +112,9 @@ def test_each_number_of_workers_has_a_field_and_says_by_how_much_it_cuts_the_sta
     ]
     job = job_of("hipcw_fig02", *runs)
     draw_figure(job)
-    assert "0 to 1 worker, here (published):\nSD ÷25.0 (÷27.3)" in words(job, "hipcw_fig02")
+    assert "0 to 1 worker, here\n(from the paper's seconds):\nSD ÷25.0 (÷27.3)" in words(
+        job, "hipcw_fig02"
+    )
     assert words(job, "hipcw_fig02").count("loader workers") == 2
 
 
