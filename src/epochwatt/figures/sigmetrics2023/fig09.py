@@ -12,9 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
+from epochwatt.claims.number_sources import EpochTable
+from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     BAR,
     Bar,
@@ -40,6 +46,8 @@ from epochwatt.figures.common.relations import (
     relation_row,
 )
 from epochwatt.figures.common.runs import Number, RunData
+from epochwatt.figures.sigmetrics2023.fig07 import of_backend
+from epochwatt.figures.sigmetrics2023.power_modes import outside, outside_label
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
 STRONGEST = ("max", "MAXN")
@@ -160,17 +168,18 @@ def draw_panel(
             top.tick_params("x", rotation=90 if max(map(_width, group)) > 1 else 0)
             top.grid(visible=False, axis="x")
             top.margins(x=0.02)
+            fade(top, group, job)
         above[0].set_ylabel(labels[0])
         below[0].set_ylabel(labels[1])
         above[n // 2].set_xlabel("power mode")
-        legend(above[0], rows, black, _handles(brackets, panel, job))
+        legend(above[0], rows, black, _handles(brackets, panel, job) + pale_handles(groups, job))
         if panel == "fig09b":
             for top, group in zip(above, groups, strict=False):
                 draw_brackets(top, brackets_of(brackets, places(group), WORDS), black)
-        job.save(figure, panel, rows)
+        job.save(figure, panel, rows, source_of(job))
 
 
-def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Line2D]:
+def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Artist]:
     """Return the legend's entries for relations."""
     lines = bracket_handles(shown, job.palette["published"], job.backend)
     if panel == "fig09a" and lines:
@@ -179,7 +188,29 @@ def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Line2D]:
         dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5}
         lines.append(Line2D([], [], **dot, color=job.palette["compute"], label="ours, by part"))
         lines.append(Line2D([], [], **dot, color=job.palette[OF_EPOCH], label="ours, E2E"))
-    return lines
+    return [*lines]
+
+
+def source_of(job: Job) -> EpochTable:
+    """Return what claims of the figure are judged on: its epochs and its idle powers."""
+    idles = of_backend(job.idle, job.backend) if job.idle else []
+    return EpochTable([row for run in job.runs for row in run.epochs], idles)
+
+
+def fade(axes: Axes, bars: Sequence[Bar], job: Job) -> None:
+    """Draw the bars of modes pale that the paper has of other networks alone."""
+    for container in axes.containers:
+        if isinstance(container, BarContainer) and len(container) == len(bars):
+            for bar, patch in zip(bars, container, strict=True):
+                if bar.tick in outside(job, [bar.run]):
+                    patch.set_facecolor(style.pale(to_hex(patch.get_facecolor())))
+
+
+def pale_handles(groups: Sequence[Sequence[Bar]], job: Job) -> list[Artist]:
+    """Return the legend's entry of pale bars; none where there are none."""
+    modes = {mode for group in groups for mode in outside(job, [bar.run for bar in group])}
+    grey = style.pale(job.palette["missing"])
+    return [Patch(facecolor=grey, label=outside_label(modes))] if modes else []
 
 
 def draw_group_changes(
@@ -213,8 +244,10 @@ def draw_shares(
     colour = job.colours("baseload", "published")
     x, place = positions([bar.group for bar in bars]), places(bars)
     percent = [row["value"] for row in rows if row["quantity"] == "baseload_pct"]
-    axes.plot(x, [np.nan if p is None else p for p in percent], "o", markersize=3.5,
-              color=colour["baseload"], label="share of the base load")  # fmt: skip
+    pale = outside(job, [bar.run for bar in bars])
+    for at_bar, share, bar in zip(x, percent, bars, strict=True):
+        shade = style.pale(colour["baseload"]) if bar.tick in pale else colour["baseload"]
+        axes.plot([at_bar], [np.nan if share is None else share], "o", markersize=3.5, color=shade)
     shown = []
     for one in shares:
         at = [place(config) for config in single(one.relation.config_a)]
@@ -223,7 +256,9 @@ def draw_shares(
             band = (one.relation.value, one.relation.value_hi or one.relation.value)
             axes.fill_between([min(inside) - 0.5, max(inside) + 0.5], *band, linewidth=0,
                               color=colour["published"], alpha=0.15)  # fmt: skip
-            axes.set_title(one.sentence, fontsize="x-small", pad=2)
+            modes = sorted(config["power_mode"] for config in single(one.relation.config_a))
+            here = f"here ({modes[0]} to {modes[-1]}) "
+            axes.set_title(one.sentence.replace("here ", here), fontsize="x-small", pad=2)
             shown.append(relation_row(one))
     for at_bar, bar in zip(x, bars, strict=True):
         _draw_printed_baseload(at_bar, bar.run, axes, job)
@@ -246,7 +281,8 @@ def _draw_printed_baseload(at: float, run: RunData, axes: Axes, job: Job) -> Non
         line: Any = "-" if printed.seen_by_fit else DASHES
         black = job.palette["published"]
         axes.hlines(percent, at - 0.45, at + 0.45, color=black, linewidth=1.3, linestyles=line)
-        axes.annotate(f"{printed.value:g} W", (at, percent), xytext=(0, -9), ha="center",
+        axes.annotate(f"share at the published {printed.value:g} W", (0.5, percent),
+                      xycoords=axes.get_yaxis_transform(), xytext=(0, -9), ha="center",
                       textcoords="offset points", fontsize="x-small", color=black)  # fmt: skip
 
 

@@ -8,7 +8,7 @@ and no part of the front, as in the predicates of `config/published/takeaways.cs
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -102,17 +102,28 @@ def group_runs(job: Job, x: str) -> list[Cloud]:
     groups: dict[str, list[RunData]] = {label: [] for label in labels}
     for run, label in zip(job.runs, labels, strict=True):
         groups[label].append(run)
-    compared = load_terms(Path(job.published).parents[1]).sets["MODES"]
-    clouds = []
-    for label, runs in groups.items():
-        factors = runs[0].factors
-        outside: frozenset[str] = frozenset()
-        if factors["setup"] == job.paper and factors["model"] in compared:
-            modes = {run.factors["power_mode"] for run in runs}
-            named = frozenset(mode for modes in compared.values() for mode in modes)
-            outside = frozenset(modes & named) - frozenset(compared[factors["model"]])
-        clouds.append(Cloud(label.replace("\n", ", "), factors["model"], runs, x, outside))
+    clouds = [
+        Cloud(label.replace("\n", ", "), runs[0].factors["model"], runs, x, outside(job, runs))
+        for label, runs in groups.items()
+    ]
     return [cloud for cloud in clouds if len(cloud.runs) > 1]
+
+
+def outside(job: Job, runs: Sequence[RunData]) -> frozenset[str]:
+    """Return the power modes among runs of a network that the paper has of other networks alone."""
+    factors = runs[0].factors
+    compared = load_terms(Path(job.published).parents[1]).sets["MODES"]
+    if factors["setup"] != job.paper or factors["model"] not in compared:
+        return frozenset()
+    modes = {run.factors["power_mode"] for run in runs}
+    named = frozenset(mode for modes in compared.values() for mode in modes)
+    return frozenset(modes & named) - frozenset(compared[factors["model"]])
+
+
+def outside_label(modes: Iterable[str]) -> str:
+    """Return a legend's entry of modes that are pale."""
+    ordered = sorted(modes)
+    return f"{ordered[0]} to {ordered[-1]}: the paper has them of LeNet-5 alone"
 
 
 def draw(job: Job, x: str, marker_by: str = "", change: str = "") -> None:
@@ -395,9 +406,8 @@ def _legend(
     handles = [handle(_part(by, v), _look(m, grey)) for v, m in styles.items()]
     if any(row["power_mode"] == STRONGEST for row in rows):
         handles.append(handle(STRONGEST_LABEL, _frame(grey) if by else _look(DIAMOND, grey)))
-    if outside := sorted(set().union(*(cloud.outside for cloud in clouds))):
-        label = f"{outside[0]} to {outside[-1]}: the paper has them of LeNet-5 alone"
-        handles.append(handle(label, _look(SOLID, style.pale(grey))))
+    if modes := set().union(*(cloud.outside for cloud in clouds)):
+        handles.append(handle(outside_label(modes), _look(SOLID, style.pale(grey))))
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
     style.legend(figure, [*handles, *_published_handles(rows, black)])
 
