@@ -20,6 +20,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt.claims.number_sources import EpochTable
+from epochwatt.claims.predictions import BEST
 from epochwatt.figures.common import published, style
 from epochwatt.figures.common.bars import Bar, draw_missing, draw_whisker, marked_row, positions
 from epochwatt.figures.common.job import Job
@@ -173,9 +174,13 @@ def _handles(rows: Rows, job: Job) -> list[Any]:
     return [*handles, *published.handles(rows, job.palette["published"])]
 
 
-def claim_numbers(predictions: Predictions, job: Job) -> dict[tuple[str, str, str, str], float]:
-    """Return the errors of the paper's own runs as predicates of claims ask for them."""
-    errors_pct = {}
+def claim_numbers(predictions: Predictions, job: Job) -> dict[tuple[str, str, str, str], Any]:
+    """Return what predicates of claims ask for of the paper's own runs: errors, chosen modes.
+
+    The chosen modes, letters in order, are those whose epochs trained the model of time.
+    """
+    errors_pct: dict[tuple[str, str, str, str], Any] = {}
+    chosen: dict[str, set[str]] = {}
     for run in job.runs:
         f = run.factors
         for target, metric in METRIC.items() if f["setup"] == job.paper else ():
@@ -183,7 +188,10 @@ def claim_numbers(predictions: Predictions, job: Job) -> dict[tuple[str, str, st
                 errors_pct[metric, f["device"], f["model"], f["power_mode"]] = float(
                     row["mape_pct"]
                 )
-    return errors_pct
+                if target == "time_s" and row["in_training_set"] == TRUE:
+                    chosen.setdefault(f["device"], set()).add(f["power_mode"])
+    best = {(BEST, device, "", ""): "".join(sorted(modes)) for device, modes in chosen.items()}
+    return errors_pct | best
 
 
 def _failure(bar_rows: Sequence[Rows], job: Job, metric: str) -> str:
