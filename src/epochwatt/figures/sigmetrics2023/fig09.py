@@ -9,6 +9,7 @@ load, in the band that it prints for a range of modes.
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from epochwatt.claims.number_sources import EpochTable
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     BAR,
+    STACK,
     Bar,
     draw_missing,
     draw_stacks,
@@ -33,7 +35,14 @@ from epochwatt.figures.common.bars import (
     positions,
 )
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import ON_BOARD, draw_mark, idle_mark
+from epochwatt.figures.common.published import (
+    ON_BOARD,
+    deviation_text,
+    draw_mark,
+    handles,
+    idle_mark,
+    is_marked,
+)
 from epochwatt.figures.common.relations import (
     DASHES,
     Related,
@@ -46,6 +55,7 @@ from epochwatt.figures.common.relations import (
     relation_row,
 )
 from epochwatt.figures.common.runs import Number, RunData
+from epochwatt.figures.sigmetrics2023.failing import failing, handle
 from epochwatt.figures.sigmetrics2023.fig07 import of_backend
 from epochwatt.figures.sigmetrics2023.power_modes import outside, outside_label
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
@@ -56,6 +66,7 @@ RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
 CHANGES = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "E2E"}
 OF_EPOCH = "epoch_0"  # colour of E2E, which is no part
 PART_COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": OF_EPOCH}
+PARTS_PT = 26.0  # of the parts' names below the axes
 SHARE = "baseload_wh/energy_wh"
 WORDS = {"energy_wh": "spread outside g to j"}
 NO_BASELOAD = "no idle power of this mode"
@@ -172,7 +183,10 @@ def draw_panel(
         above[0].set_ylabel(labels[0])
         below[0].set_ylabel(labels[1])
         above[n // 2].set_xlabel("power mode")
-        legend(above[0], rows, black, _handles(brackets, panel, job) + pale_handles(groups, job))
+        on_stack = [row for row in rows if row["quantity"] == "compute_s" and is_marked(row)]
+        marks = [row for row in rows if row not in on_stack]
+        more = [*compute_handles(on_stack, black), *_handles(brackets, panel, job)]
+        legend(above[0], marks, black, [*more, *pale_handles(groups, job)])
         if panel == "fig09b":
             for top, group in zip(above, groups, strict=False):
                 draw_brackets(top, brackets_of(brackets, places(group), WORDS), black)
@@ -186,9 +200,18 @@ def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Artist]:
         for line in lines:
             line.set_label(str(line.get_label()).replace(", here: ours", ""))
         dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5}
-        lines.append(Line2D([], [], **dot, color=job.palette["compute"], label="ours, by part"))
-        lines.append(Line2D([], [], **dot, color=job.palette[OF_EPOCH], label="ours, E2E"))
+        lines.append(Line2D([], [], **dot, color=job.palette["missing"], label="dot: ours"))
+        if failing(job, panel, shown, source_of(job)):
+            return [*lines, handle(job.palette["warning"])]
     return [*lines]
+
+
+def compute_handles(rows: Rows, colour: str) -> list[Line2D]:
+    """Return the legend's entry of published compute times; none where there are none."""
+    entries = handles(rows, colour)[:1]
+    for entry in entries:
+        entry.set_label("published compute (its number), on our stall")
+    return entries
 
 
 def source_of(job: Job) -> EpochTable:
@@ -227,9 +250,27 @@ def draw_group_changes(
     colours = [job.palette[PART_COLOURS[one.relation.metric]] for one in shown]
     rows = draw_changes(axes, shown, names, colours, job.palette["published"])
     axes.tick_params("x", rotation=90, labelsize="x-small")
+    wrong = failing(job, "fig09a", shown, source_of(job))
+    for label, one in zip(axes.get_xticklabels(), shown, strict=True):
+        if one in wrong:
+            label.set_color(job.palette["warning"])
+    _name_parts(axes, shown)
     if not shown:
         axes.set_axis_off()
     return rows
+
+
+def _name_parts(axes: Axes, shown: Sequence[Related]) -> None:
+    """Write below the names of changes which part of an epoch they are of."""
+    metrics = [one.relation.metric for one in shown]
+    names = list(dict.fromkeys(metrics))
+    middles = [float(np.mean([n for n, m in enumerate(metrics) if m == name])) for name in names]
+    below = axes.secondary_xaxis("bottom")
+    below.set_xticks(middles, [CHANGES[name] for name in names])
+    below.tick_params("x", length=0, pad=PARTS_PT, labelsize="x-small")
+    below.spines["bottom"].set_visible(False)
+    for end in (n for n, pair in enumerate(pairwise(metrics)) if pair[0] != pair[1]):
+        axes.axvline(end + 0.5, color="black", linewidth=0.5, linestyle=":")
 
 
 def draw_shares(
@@ -292,7 +333,18 @@ def _width(bar: Bar) -> int:
 
 def draw_times(bars: Sequence[Bar], axes: Axes, job: Job) -> Rows:
     """Draw stall, compute and overhead stacked; return the CSV's rows."""
-    return draw_stacks(bars, axes, job, "1+")
+    rows = draw_stacks(bars, axes, job, "1+", beside=False)
+    black = job.palette["published"]
+    for n, at in enumerate(positions([bar.group for bar in bars])):
+        stall, compute = rows[len(STACK) * n : len(STACK) * n + 2]
+        if is_marked(compute) and stall["value"] is not None:
+            top = stall["value"] + compute["published"]
+            draw_mark(axes, at, {**compute, "published": top, "value": None}, black, BAR)
+            words = f"{compute['published']:g} {deviation_text(compute)}".strip()
+            axes.annotate(words, (at, top), xytext=(0, -3), textcoords="offset points",
+                          rotation=90, ha="center", va="top", fontsize="x-small",
+                          color=black)  # fmt: skip
+    return rows
 
 
 def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) -> Rows:
