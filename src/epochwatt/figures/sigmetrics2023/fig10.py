@@ -16,7 +16,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt.claims.number_sources import EpochTable
@@ -286,8 +285,9 @@ def _draw_errors(axes: Axes, bar_rows: Sequence[Rows], job: Job, metric: str) ->
     printed = _printed(job, metric, model)
     for limit_pct in COUNTED_PCT if metric == METRIC["time_s"] else printed:
         axes.axhline(limit_pct, color=black, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
-        if metric == METRIC["time_s"]:
-            _say(axes, f"{limit_pct:g} %", (1.0, limit_pct), limit_pct == COUNTED_PCT[0])
+        place = axes.get_subplotspec()
+        if metric == METRIC["time_s"] and place is not None and place.is_last_col():
+            _say(axes, f"{limit_pct:g} %", limit_pct)
     if metric != METRIC["time_s"] and printed:
         axes.text(0.02, 0.04, f"line: published, up to {printed[0]:g} %", fontsize="x-small",
                   transform=axes.transAxes)  # fmt: skip
@@ -295,13 +295,13 @@ def _draw_errors(axes: Axes, bar_rows: Sequence[Rows], job: Job, metric: str) ->
     axes.tick_params("x", length=0)
 
 
-def _say(axes: Axes, words: str, end: tuple[float, float], is_below: bool) -> None:
-    """Write at the right end of a line, below or above it."""
+def _say(axes: Axes, words: str, limit_pct: float) -> None:
+    """Write right of the axes, at the end of a line; the lower of the two a little lower."""
+    down = limit_pct == COUNTED_PCT[0]
     axes.annotate(
-        words, end, xycoords=axes.get_yaxis_transform(), xytext=(0, -1 if is_below else 1),
-        textcoords="offset points", fontsize="x-small", ha="right",
-        va="top" if is_below else "bottom",
-        path_effects=[withStroke(linewidth=2.0, foreground="white")],
+        words, (1.0, limit_pct), xycoords=axes.get_yaxis_transform(), xytext=(2, 0),
+        textcoords="offset points", fontsize="x-small", ha="left",
+        va="top" if down else "bottom", annotation_clip=False,
     )  # fmt: skip
 
 
