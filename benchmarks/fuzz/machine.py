@@ -11,7 +11,7 @@ from benchmarks.fuzz.target import Target, on_file
 from epochwatt.device import alarms, board_files, clocks, host, root_helper, storage
 from epochwatt.device.identity import identify
 from epochwatt.device.jetson import JetsonBoard
-from epochwatt.device.machine import HostMachine
+from epochwatt.device.machine import Machine
 from epochwatt.fakeboard.board import make_board
 from epochwatt.telemetry import jtop_source
 from epochwatt.telemetry.board import BoardSource
@@ -109,7 +109,7 @@ def _write(root: Path, texts: dict[str, str]) -> list[Path]:
 def _host(root: Path) -> Iterator[Target]:
     paths = _write(root, PROC)
     settings = {"backend": "host", "root": str(root), "kind": "", "unit": "", "storage": {}}
-    machine = HostMachine(settings)
+    machine = Machine(settings)
 
     def read() -> None:
         machine.events()

@@ -13,29 +13,32 @@ from snakemake_logger_plugin_epochwatt.stages import MEASURING
 # Seconds of a job, from its start to Snakemake's note that it has finished, two jobs at a time on
 # two x86 cores: means of a `make run` with an empty results/, 2026-11-22.
 DEFAULT_S = {
+    "advise_runs": 0.7,
     "all": 0.0,
-    "check_claims": 9.1,
+    "check_claims": 7.3,
     "choose_power_modes": 0.7,
     "collect_idle": 0.3,
     "collect_run": 0.3,
-    "collect_study": 7.2,
-    "count_workload": 5.5,
-    "fit_epoch_energy": 5.0,
-    "fit_epoch_time": 3.3,
-    "make_dataset": 3.1,
+    "collect_study": 4.1,
+    "count_workload": 4.5,
+    "fit_epoch_energy": 2.0,
+    "fit_epoch_time": 2.0,
+    "make_dataset": 1.5,
     "measure_idle": 60.0,
-    "score_predictions": 37.0,
-    "show_claims": 0.6,
+    "score_predictions": 15.8,
+    "show_claims": 0.7,
     "show_configuration": 0.4,
-    "simulate_idle": 0.7,
-    "simulate_run": 0.53,
-    "summarise": 2.1,
-    "tabulate_setup": 0.8,
-    "tabulate_text_only": 0.9,
-    "train_epoch": 9.0,
-    "validate_twin": 6.0,
+    "show_index": 7.4,
+    "simulate_idle": 0.3,
+    "simulate_run": 0.36,
+    "split_energy": 0.6,
+    "summarise": 2.8,
+    "tabulate_setup": 0.4,
+    "tabulate_text_only": 1.7,
+    "train_epoch": 7.5,
+    "validate_twin": 2.7,
 }
-FIGURE_S, UNKNOWN_S = 2.3, 1.5
+FIGURE_S, UNKNOWN_S = 2.8, 1.5
 STEADY_S = 5.0  # of jobs that have to finish before their pace counts half for other rules
 MOST_WEIGHT_S, MOST_LOG = 20.0, 1.1  # of one rule in what is expected of others; of all of them
 MOST_PIECES = 40  # of one rule's jobs, when the rest is planned

@@ -150,10 +150,7 @@ def workload(wildcards):
 
 
 def caption(figure):
-    """Return a figure's caption, for the report and for the text beside each panel.
-
-    A new caption draws the figure again, so that no old text stays.
-    """
+    """Return a figure's caption, for the report and for the text beside each panel."""
     return lambda wildcards: SETTINGS.caption(figure)
 
 

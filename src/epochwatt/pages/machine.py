@@ -52,7 +52,7 @@ NO_CONSTANT = (
     "How much of the energy is constant power is not known: the idle power of this machine was "
     "not measured."
 )
-NOTE = "Means over the valid epochs after the first. Learning is not judged."
+NOTE = "Means over the valid epochs after the first. How well the networks learn is not judged."
 
 
 class Cell(NamedTuple):
