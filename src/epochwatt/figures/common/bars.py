@@ -111,11 +111,17 @@ def places(bars: Sequence[Bar], offset: float = 0.0) -> Callable[[Config], float
     return lambda config: by_key.get(run_key({**config, "epoch": None}))
 
 
-def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> list[dict[str, Any]]:
+def draw_stacks(
+    bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str, *, beside: bool = True
+) -> list[dict[str, Any]]:
     """Draw stall, compute and overhead stacked, with published marks; return the CSV's rows.
 
     What is published of the compute time is a thin bar beside the stack, from 0, with its number:
     each mark stands at its value, and on no part that it does not judge.
+
+    Parameters
+    ----------
+    beside : draw that thin bar
     """
     colour = job.colours(*PARTS, "missing", "published")
     x, bottom = positions([bar.group for bar in bars]), np.zeros(len(bars))
@@ -134,7 +140,8 @@ def draw_stacks(bars: Sequence[Bar], axes: Axes, job: Job, epoch_set: str) -> li
     for n, at in enumerate(x):
         stall, compute, _, e2e = rows[len(STACK) * n : len(STACK) * (n + 1)]
         draw_mark(axes, at, stall, colour["published"], BAR)
-        _draw_twin(axes, at + BESIDE, compute, colour)
+        if beside:
+            _draw_twin(axes, at + BESIDE, compute, colour)
         draw_mark(axes, at, e2e, colour["published"], BAR)
     missing = [row["missing"] for row in rows[:: len(STACK)]]
     draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])

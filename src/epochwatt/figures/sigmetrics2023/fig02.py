@@ -36,6 +36,7 @@ from epochwatt.figures.common.relations import (
     relation_row,
 )
 from epochwatt.figures.common.runs import RunData
+from epochwatt.figures.sigmetrics2023.failing import failing, handle, redden
 from epochwatt.text import counted
 
 WITHIN = ("num_workers", "prefetch_factor")
@@ -91,9 +92,12 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
                 facet.set_ylabel("time per epoch (s)")
             if n + style.COLUMNS >= len(facets):
                 facet.set_xlabel(label)
-        legend(facets[0], rows, job.palette["published"], _handles(changes, job))
+        wrong, red = failing(job, "fig02a", changes, job.epoch_table()), job.palette["warning"]
+        more = [*_handles(changes, job), *([handle(red)] if wrong else [])]
+        legend(facets[0], rows, job.palette["published"], more)
         for facet, group in zip(facets, groups, strict=False):
             _draw_changes(facet, group, changes, job)
+            redden(facet, brackets_of(changes, places(group), TIMES), wrong, red)
         job.save(figure, "fig02a", rows + [relation_row(one) for one in changes])
 
 

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
+from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, draw_whisker, legend, marked_row
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import draw_mark
+from epochwatt.figures.common.published import draw_mark, is_marked
 from epochwatt.figures.common.relations import (
     Related,
     bracket_handles,
@@ -29,6 +31,7 @@ from epochwatt.published.numbers import Config
 PANELS = (("fig04a", "stall", "stall"), ("fig04b", "compute", "compute"), ("fig04c", "e2e", "E2E"))
 SHARE = "(stall_s+compute_s)/e2e_s"
 WORDS = {SHARE: "stall and compute"}
+PRINTED_UNIT = "; published times of a mini-batch: in ms, though the paper prints µs"
 WIDTH = 0.62  # of a bar
 HEADROOM = 1.1  # dots stand clear of the axes' end
 
@@ -51,10 +54,20 @@ def draw(job: Job) -> None:
             below[0].set_ylabel(f"{part_name} per\nmini-batch (ms)")
             below[len(below) // 2].set_xlabel("mini-batch size (samples)")
             black = job.palette["published"]
-            legend(above[0], rows, black, bracket_handles(changes, black, job.backend))
+            entries = [ours(job), *bracket_handles(changes, black, job.backend)]
+            legend(above[0], rows, black, entries)
             for top, bottom, model in zip(above, below, models, strict=False):
                 _draw_changes((top, bottom), model, changes, job)
+            if part == "compute" and any(map(is_marked, rows)):
+                style.add_to_note(figure, PRINTED_UNIT)
             job.save(figure, panel, rows + [relation_row(one) for one in changes])
+
+
+def ours(job: Job) -> Line2D:
+    """Return the legend's entry of the lower axes' dots."""
+    look: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 4.5}
+    colour = job.palette["missing"]
+    return Line2D([], [], color=colour, label="dot, below: ours, of a mini-batch", **look)
 
 
 def _two_rows(figure: Figure, axes: Axes, n: int) -> tuple[list[Axes], list[Axes]]:
@@ -83,7 +96,9 @@ def draw_sizes(top: Axes, bottom: Axes, runs: Sequence[RunData], job: Job, part:
     for at, run, row, per_batch in zip(x, runs, epoch, batch, strict=True):
         draw_whisker(top, at, run, f"{part}_s", colour["missing"])
         draw_mark(top, at, row, colour["published"], WIDTH)
-        draw_mark(bottom, at, per_batch, colour["published"])
+        draw_mark(bottom, at, per_batch, colour["published"], 0.3 if part == "compute" else 0.0)
+        if is_marked(per_batch) and part == "compute":
+            _name_mark(bottom, at, per_batch, colour["published"])
     draw_missing([(at, row["missing"]) for at, row in zip(x, epoch, strict=True)], top,
                  colour["missing"])  # fmt: skip
     for axes in (top, bottom):
@@ -94,6 +109,14 @@ def draw_sizes(top: Axes, bottom: Axes, runs: Sequence[RunData], job: Job, part:
     bottom.tick_params("x", labelsize="x-small")
     top.tick_params("x", length=0)
     return epoch + batch
+
+
+def _name_mark(axes: Axes, at: float, row: dict[str, Any], colour: str) -> None:
+    """Write a published time of a mini-batch at its mark, tied to the size that it is of."""
+    value = row["published"]
+    axes.vlines(at, 0.0, value, color=colour, linewidth=0.6, linestyles=":")
+    axes.annotate(f"{value:g}", (at, value), xytext=(-5, 3), textcoords="offset points",
+                  ha="right", fontsize="x-small", color=colour)  # fmt: skip
 
 
 def _draw_changes(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from epochwatt.figures.common import style
@@ -60,8 +61,14 @@ def draw(job: Job) -> None:
                 below[0].set_ylabel("epochs\nin 15 h")
             if job.backend == TWIN:
                 style.add_to_note(figure, PUT_IN)
-            legend(above[0], rows, job.palette["published"])
+            legend(above[0], rows, job.palette["published"], [ours(job)] if counts else [])
             job.save(figure, panel, rows)
+
+
+def ours(job: Job) -> Line2D:
+    """Return the legend's entry of our numbers of epochs."""
+    look: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 4.5}
+    return Line2D([], [], color=job.palette["missing"], label="dot: ours, epochs in 15 h", **look)
 
 
 def _rows_of_axes(

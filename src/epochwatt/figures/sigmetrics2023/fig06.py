@@ -53,7 +53,8 @@ def draw(job: Job) -> None:
     with job.panel("fig06b") as (figure, axes):
         rows = draw_bars(axes, job, "gpu_util_pct", "GPU utilisation (%)")
         legend(axes, rows, job.palette["published"])
-        job.save(figure, "fig06b", rows)
+        on = [run for run in job.runs if run.factors["dvfs"] == "on"]
+        job.save(figure, "fig06b", rows, job.epoch_table(gpu_clock_mhz(on, job)))
     drawn = as_long(job.runs)
     with job.panel("fig06c", drawn) as (figure, axes):
         facets = style.side_by_side(figure, axes, len(models_of(job)))
@@ -240,6 +241,16 @@ def below_peak_pct(runs: Sequence[RunData], job: Job) -> dict[tuple[str, int], d
             low = clock.values[clock.epoch == epoch] < BELOW_PEAK * _peak_mhz(run, folder)
             shares[run.id, epoch] = {"cpu_below_peak_time_pct": 100.0 * float(low.mean())}
     return shares
+
+
+def gpu_clock_mhz(runs: Sequence[RunData], job: Job) -> dict[tuple[str, int], dict[str, float]]:
+    """Return the mean GPU clock of each epoch, as the claims name it."""
+    means = {}
+    for run in runs:
+        clock = series(run, job.records.get(run.id, ""), "board", "gpu_mhz")
+        for epoch in dict.fromkeys(clock.epoch.tolist()):
+            means[run.id, epoch] = {CLOCK: float(clock.values[clock.epoch == epoch].mean())}
+    return means
 
 
 def _last(clock: Series) -> float | None:

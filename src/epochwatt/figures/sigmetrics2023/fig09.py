@@ -9,14 +9,22 @@ load, in the band that it prints for a range of modes.
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
+from epochwatt.claims.number_sources import EpochTable
+from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     BAR,
+    STACK,
     Bar,
     draw_missing,
     draw_stacks,
@@ -27,7 +35,14 @@ from epochwatt.figures.common.bars import (
     positions,
 )
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import ON_BOARD, draw_mark, idle_mark
+from epochwatt.figures.common.published import (
+    ON_BOARD,
+    deviation_text,
+    draw_mark,
+    handles,
+    idle_mark,
+    is_marked,
+)
 from epochwatt.figures.common.relations import (
     DASHES,
     Related,
@@ -40,6 +55,9 @@ from epochwatt.figures.common.relations import (
     relation_row,
 )
 from epochwatt.figures.common.runs import Number, RunData
+from epochwatt.figures.sigmetrics2023.failing import failing, handle
+from epochwatt.figures.sigmetrics2023.fig07 import of_backend
+from epochwatt.figures.sigmetrics2023.power_modes import outside, outside_label
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
 STRONGEST = ("max", "MAXN")
@@ -48,6 +66,7 @@ RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
 CHANGES = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "E2E"}
 OF_EPOCH = "epoch_0"  # colour of E2E, which is no part
 PART_COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": OF_EPOCH}
+PARTS_PT = 26.0  # of the parts' names below the axes
 SHARE = "baseload_wh/energy_wh"
 WORDS = {"energy_wh": "spread outside g to j"}
 NO_BASELOAD = "no idle power of this mode"
@@ -160,26 +179,61 @@ def draw_panel(
             top.tick_params("x", rotation=90 if max(map(_width, group)) > 1 else 0)
             top.grid(visible=False, axis="x")
             top.margins(x=0.02)
+            fade(top, group, job)
         above[0].set_ylabel(labels[0])
         below[0].set_ylabel(labels[1])
         above[n // 2].set_xlabel("power mode")
-        legend(above[0], rows, black, _handles(brackets, panel, job))
+        on_stack = [row for row in rows if row["quantity"] == "compute_s" and is_marked(row)]
+        marks = [row for row in rows if row not in on_stack]
+        more = [*compute_handles(on_stack, black), *_handles(brackets, panel, job)]
+        legend(above[0], marks, black, [*more, *pale_handles(groups, job)])
         if panel == "fig09b":
             for top, group in zip(above, groups, strict=False):
                 draw_brackets(top, brackets_of(brackets, places(group), WORDS), black)
-        job.save(figure, panel, rows)
+        job.save(figure, panel, rows, source_of(job))
 
 
-def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Line2D]:
+def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Artist]:
     """Return the legend's entries for relations."""
     lines = bracket_handles(shown, job.palette["published"], job.backend)
     if panel == "fig09a" and lines:
         for line in lines:
             line.set_label(str(line.get_label()).replace(", here: ours", ""))
         dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5}
-        lines.append(Line2D([], [], **dot, color=job.palette["compute"], label="ours, by part"))
-        lines.append(Line2D([], [], **dot, color=job.palette[OF_EPOCH], label="ours, E2E"))
-    return lines
+        lines.append(Line2D([], [], **dot, color=job.palette["missing"], label="dot: ours"))
+        if failing(job, panel, shown, source_of(job)):
+            return [*lines, handle(job.palette["warning"])]
+    return [*lines]
+
+
+def compute_handles(rows: Rows, colour: str) -> list[Line2D]:
+    """Return the legend's entry of published compute times; none where there are none."""
+    entries = handles(rows, colour)[:1]
+    for entry in entries:
+        entry.set_label("published compute (its number), on our stall")
+    return entries
+
+
+def source_of(job: Job) -> EpochTable:
+    """Return what claims of the figure are judged on: its epochs and its idle powers."""
+    idles = of_backend(job.idle, job.backend) if job.idle else []
+    return EpochTable([row for run in job.runs for row in run.epochs], idles)
+
+
+def fade(axes: Axes, bars: Sequence[Bar], job: Job) -> None:
+    """Draw the bars of modes pale that the paper has of other networks alone."""
+    for container in axes.containers:
+        if isinstance(container, BarContainer) and len(container) == len(bars):
+            for bar, patch in zip(bars, container, strict=True):
+                if bar.tick in outside(job, [bar.run]):
+                    patch.set_facecolor(style.pale(to_hex(patch.get_facecolor())))
+
+
+def pale_handles(groups: Sequence[Sequence[Bar]], job: Job) -> list[Artist]:
+    """Return the legend's entry of pale bars; none where there are none."""
+    modes = {mode for group in groups for mode in outside(job, [bar.run for bar in group])}
+    grey = style.pale(job.palette["missing"])
+    return [Patch(facecolor=grey, label=outside_label(modes))] if modes else []
 
 
 def draw_group_changes(
@@ -196,9 +250,27 @@ def draw_group_changes(
     colours = [job.palette[PART_COLOURS[one.relation.metric]] for one in shown]
     rows = draw_changes(axes, shown, names, colours, job.palette["published"])
     axes.tick_params("x", rotation=90, labelsize="x-small")
+    wrong = failing(job, "fig09a", shown, source_of(job))
+    for label, one in zip(axes.get_xticklabels(), shown, strict=True):
+        if one in wrong:
+            label.set_color(job.palette["warning"])
+    _name_parts(axes, shown)
     if not shown:
         axes.set_axis_off()
     return rows
+
+
+def _name_parts(axes: Axes, shown: Sequence[Related]) -> None:
+    """Write below the names of changes which part of an epoch they are of."""
+    metrics = [one.relation.metric for one in shown]
+    names = list(dict.fromkeys(metrics))
+    middles = [float(np.mean([n for n, m in enumerate(metrics) if m == name])) for name in names]
+    below = axes.secondary_xaxis("bottom")
+    below.set_xticks(middles, [CHANGES[name] for name in names])
+    below.tick_params("x", length=0, pad=PARTS_PT, labelsize="x-small")
+    below.spines["bottom"].set_visible(False)
+    for end in (n for n, pair in enumerate(pairwise(metrics)) if pair[0] != pair[1]):
+        axes.axvline(end + 0.5, color="black", linewidth=0.5, linestyle=":")
 
 
 def draw_shares(
@@ -213,8 +285,10 @@ def draw_shares(
     colour = job.colours("baseload", "published")
     x, place = positions([bar.group for bar in bars]), places(bars)
     percent = [row["value"] for row in rows if row["quantity"] == "baseload_pct"]
-    axes.plot(x, [np.nan if p is None else p for p in percent], "o", markersize=3.5,
-              color=colour["baseload"], label="share of the base load")  # fmt: skip
+    pale = outside(job, [bar.run for bar in bars])
+    for at_bar, share, bar in zip(x, percent, bars, strict=True):
+        shade = style.pale(colour["baseload"]) if bar.tick in pale else colour["baseload"]
+        axes.plot([at_bar], [np.nan if share is None else share], "o", markersize=3.5, color=shade)
     shown = []
     for one in shares:
         at = [place(config) for config in single(one.relation.config_a)]
@@ -223,7 +297,9 @@ def draw_shares(
             band = (one.relation.value, one.relation.value_hi or one.relation.value)
             axes.fill_between([min(inside) - 0.5, max(inside) + 0.5], *band, linewidth=0,
                               color=colour["published"], alpha=0.15)  # fmt: skip
-            axes.set_title(one.sentence, fontsize="x-small", pad=2)
+            modes = sorted(config["power_mode"] for config in single(one.relation.config_a))
+            here = f"here ({modes[0]} to {modes[-1]}) "
+            axes.set_title(one.sentence.replace("here ", here), fontsize="x-small", pad=2)
             shown.append(relation_row(one))
     for at_bar, bar in zip(x, bars, strict=True):
         _draw_printed_baseload(at_bar, bar.run, axes, job)
@@ -246,7 +322,8 @@ def _draw_printed_baseload(at: float, run: RunData, axes: Axes, job: Job) -> Non
         line: Any = "-" if printed.seen_by_fit else DASHES
         black = job.palette["published"]
         axes.hlines(percent, at - 0.45, at + 0.45, color=black, linewidth=1.3, linestyles=line)
-        axes.annotate(f"{printed.value:g} W", (at, percent), xytext=(0, -9), ha="center",
+        axes.annotate(f"share at the published {printed.value:g} W", (0.5, percent),
+                      xycoords=axes.get_yaxis_transform(), xytext=(0, -9), ha="center",
                       textcoords="offset points", fontsize="x-small", color=black)  # fmt: skip
 
 
@@ -256,7 +333,18 @@ def _width(bar: Bar) -> int:
 
 def draw_times(bars: Sequence[Bar], axes: Axes, job: Job) -> Rows:
     """Draw stall, compute and overhead stacked; return the CSV's rows."""
-    return draw_stacks(bars, axes, job, "1+")
+    rows = draw_stacks(bars, axes, job, "1+", beside=False)
+    black = job.palette["published"]
+    for n, at in enumerate(positions([bar.group for bar in bars])):
+        stall, compute = rows[len(STACK) * n : len(STACK) * n + 2]
+        if is_marked(compute) and stall["value"] is not None:
+            top = stall["value"] + compute["published"]
+            draw_mark(axes, at, {**compute, "published": top, "value": None}, black, BAR)
+            words = f"{compute['published']:g} {deviation_text(compute)}".strip()
+            axes.annotate(words, (at, top), xytext=(0, -3), textcoords="offset points",
+                          rotation=90, ha="center", va="top", fontsize="x-small",
+                          color=black)  # fmt: skip
+    return rows
 
 
 def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) -> Rows:

@@ -16,10 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt.claims.number_sources import EpochTable
+from epochwatt.claims.predictions import BEST
 from epochwatt.figures.common import published, style
 from epochwatt.figures.common.bars import Bar, draw_missing, draw_whisker, marked_row, positions
 from epochwatt.figures.common.job import Job
@@ -173,9 +173,13 @@ def _handles(rows: Rows, job: Job) -> list[Any]:
     return [*handles, *published.handles(rows, job.palette["published"])]
 
 
-def claim_numbers(predictions: Predictions, job: Job) -> dict[tuple[str, str, str, str], float]:
-    """Return the errors of the paper's own runs as predicates of claims ask for them."""
-    errors_pct = {}
+def claim_numbers(predictions: Predictions, job: Job) -> dict[tuple[str, str, str, str], Any]:
+    """Return what predicates of claims ask for of the paper's own runs: errors, chosen modes.
+
+    The chosen modes, letters in order, are those whose epochs trained the model of time.
+    """
+    errors_pct: dict[tuple[str, str, str, str], Any] = {}
+    chosen: dict[str, set[str]] = {}
     for run in job.runs:
         f = run.factors
         for target, metric in METRIC.items() if f["setup"] == job.paper else ():
@@ -183,7 +187,10 @@ def claim_numbers(predictions: Predictions, job: Job) -> dict[tuple[str, str, st
                 errors_pct[metric, f["device"], f["model"], f["power_mode"]] = float(
                     row["mape_pct"]
                 )
-    return errors_pct
+                if target == "time_s" and row["in_training_set"] == TRUE:
+                    chosen.setdefault(f["device"], set()).add(f["power_mode"])
+    best = {(BEST, device, "", ""): "".join(sorted(modes)) for device, modes in chosen.items()}
+    return errors_pct | best
 
 
 def _failure(bar_rows: Sequence[Rows], job: Job, metric: str) -> str:
@@ -278,8 +285,9 @@ def _draw_errors(axes: Axes, bar_rows: Sequence[Rows], job: Job, metric: str) ->
     printed = _printed(job, metric, model)
     for limit_pct in COUNTED_PCT if metric == METRIC["time_s"] else printed:
         axes.axhline(limit_pct, color=black, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
-        if metric == METRIC["time_s"]:
-            _say(axes, f"{limit_pct:g} %", (1.0, limit_pct), limit_pct == COUNTED_PCT[0])
+        place = axes.get_subplotspec()
+        if metric == METRIC["time_s"] and place is not None and place.is_last_col():
+            _say(axes, f"{limit_pct:g} %", limit_pct)
     if metric != METRIC["time_s"] and printed:
         axes.text(0.02, 0.04, f"line: published, up to {printed[0]:g} %", fontsize="x-small",
                   transform=axes.transAxes)  # fmt: skip
@@ -287,13 +295,13 @@ def _draw_errors(axes: Axes, bar_rows: Sequence[Rows], job: Job, metric: str) ->
     axes.tick_params("x", length=0)
 
 
-def _say(axes: Axes, words: str, end: tuple[float, float], is_below: bool) -> None:
-    """Write at the right end of a line, below or above it."""
+def _say(axes: Axes, words: str, limit_pct: float) -> None:
+    """Write right of the axes, at the end of a line; the lower of the two a little lower."""
+    down = limit_pct == COUNTED_PCT[0]
     axes.annotate(
-        words, end, xycoords=axes.get_yaxis_transform(), xytext=(0, -1 if is_below else 1),
-        textcoords="offset points", fontsize="x-small", ha="right",
-        va="top" if is_below else "bottom",
-        path_effects=[withStroke(linewidth=2.0, foreground="white")],
+        words, (1.0, limit_pct), xycoords=axes.get_yaxis_transform(), xytext=(2, 0),
+        textcoords="offset points", fontsize="x-small", ha="left",
+        va="top" if down else "bottom", annotation_clip=False,
     )  # fmt: skip
 
 

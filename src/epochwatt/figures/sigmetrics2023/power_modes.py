@@ -8,7 +8,7 @@ and no part of the front, as in the predicates of `config/published/takeaways.cs
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,8 +47,8 @@ COLUMNS = 3  # fields side by side
 MISSING_SHOWN = 3  # in the corner note; the CSV has all
 BELOW = 0.26  # of a field's height, kept free below the points for the spread
 BRACKET, BRACKET_TEXT = 0.155, 0.02  # height of the spread's bracket and of its text in a field
-RING_PT = 10.5  # how far letters keep from a ring or from a diamond around a marker
-RING: dict[str, Any] = {"marker": "o", "markersize": 9.0, "markerfacecolor": "none"}
+RING_PT = 8.0  # how far letters keep from a cross or from a diamond around a marker
+CROSS: dict[str, Any] = {"marker": "+", "markersize": 6.0, "markeredgewidth": 1.2}
 PUBLISHED_LINE: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.0}
 
 
@@ -102,17 +102,28 @@ def group_runs(job: Job, x: str) -> list[Cloud]:
     groups: dict[str, list[RunData]] = {label: [] for label in labels}
     for run, label in zip(job.runs, labels, strict=True):
         groups[label].append(run)
-    compared = load_terms(Path(job.published).parents[1]).sets["MODES"]
-    clouds = []
-    for label, runs in groups.items():
-        factors = runs[0].factors
-        outside: frozenset[str] = frozenset()
-        if factors["setup"] == job.paper and factors["model"] in compared:
-            modes = {run.factors["power_mode"] for run in runs}
-            named = frozenset(mode for modes in compared.values() for mode in modes)
-            outside = frozenset(modes & named) - frozenset(compared[factors["model"]])
-        clouds.append(Cloud(label.replace("\n", ", "), factors["model"], runs, x, outside))
+    clouds = [
+        Cloud(label.replace("\n", ", "), runs[0].factors["model"], runs, x, outside(job, runs))
+        for label, runs in groups.items()
+    ]
     return [cloud for cloud in clouds if len(cloud.runs) > 1]
+
+
+def outside(job: Job, runs: Sequence[RunData]) -> frozenset[str]:
+    """Return the power modes among runs of a network that the paper has of other networks alone."""
+    factors = runs[0].factors
+    compared = load_terms(Path(job.published).parents[1]).sets["MODES"]
+    if factors["setup"] != job.paper or factors["model"] not in compared:
+        return frozenset()
+    modes = {run.factors["power_mode"] for run in runs}
+    named = frozenset(mode for modes in compared.values() for mode in modes)
+    return frozenset(modes & named) - frozenset(compared[factors["model"]])
+
+
+def outside_label(modes: Iterable[str]) -> str:
+    """Return a legend's entry of modes that are pale."""
+    ordered = sorted(modes)
+    return f"{ordered[0]} to {ordered[-1]}: the paper has them of LeNet-5 alone"
 
 
 def draw(job: Job, x: str, marker_by: str = "", change: str = "") -> None:
@@ -142,6 +153,7 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "") -> None:
             _draw_front(cloud, field, colour["pareto"])
             title = [cloud.label, _draw_change(cloud, field, change.split(), relations)]
             title += map(_deviation, marks)
+            title.append(_front_text(cloud))
             field.set_title("\n".join(filter(None, title)), fontsize="small")
             for pair in marks:
                 _draw_published(pair, field, colour["published"])
@@ -224,10 +236,10 @@ def _draw_point(
 def _look(marker: tuple[str, bool], colour: str) -> dict[str, Any]:
     shape, is_filled = marker
     return {
-        **{"marker": shape, "markersize": {"D": 7.0, "s": 5.5}.get(shape, 6.0)},
+        **{"marker": shape, "markersize": {"D": 5.5, "s": 4.2}.get(shape, 4.6)},
         "markerfacecolor": colour if is_filled else "white",
         "markeredgecolor": "white" if is_filled else colour,  # what lies over another is seen
-        "markeredgewidth": 1.6 if shape == LINE[0] else 0.8,
+        "markeredgewidth": 1.4 if shape == LINE[0] else 0.6,
     }
 
 
@@ -241,6 +253,12 @@ def _draw_front(cloud: Cloud, field: Axes, colour: str) -> None:
     on = [point for n in cloud.front if (point := cloud.points[n])]
     if on:
         field.plot(*zip(*on, strict=True), color=colour, linewidth=2.5, zorder=1)
+
+
+def _front_text(cloud: Cloud) -> str:
+    """Return which power modes are on the front; nothing where none is."""
+    modes = sorted(str(cloud.runs[n].factors["power_mode"]) for n in cloud.front)
+    return f"front: {' '.join(modes)}" if modes else ""
 
 
 def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str, Any]]:
@@ -257,7 +275,7 @@ def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str
 def _draw_published(pair: Sequence[dict[str, Any]], field: Axes, colour: str) -> None:
     """Draw what is published of a run.
 
-    Of both numbers a ring, tied to our point; of one alone a line across the field, which nobody
+    Of both numbers a cross, tied to our point; of one alone a line across the field, which nobody
     can take for a point.
     """
     x, y = (row["published"] for row in pair)
@@ -267,7 +285,7 @@ def _draw_published(pair: Sequence[dict[str, Any]], field: Axes, colour: str) ->
     elif y is None:
         field.axvline(x, color=colour, zorder=1.5, **PUBLISHED_LINE)
     else:
-        field.plot([x], [y], linestyle="none", markeredgecolor=colour, zorder=4, **RING)
+        field.plot([x], [y], linestyle="none", markeredgecolor=colour, zorder=4, **CROSS)
         if None not in ours:
             field.plot([ours[0], x], [ours[1], y], color=colour, linewidth=0.7, zorder=3)
 
@@ -395,21 +413,20 @@ def _legend(
     handles = [handle(_part(by, v), _look(m, grey)) for v, m in styles.items()]
     if any(row["power_mode"] == STRONGEST for row in rows):
         handles.append(handle(STRONGEST_LABEL, _frame(grey) if by else _look(DIAMOND, grey)))
-    if outside := sorted(set().union(*(cloud.outside for cloud in clouds))):
-        label = f"{outside[0]} to {outside[-1]}: the paper has them of LeNet-5 alone"
-        handles.append(handle(label, _look(SOLID, style.pale(grey))))
+    if modes := set().union(*(cloud.outside for cloud in clouds)):
+        handles.append(handle(outside_label(modes), _look(SOLID, style.pale(grey))))
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
     style.legend(figure, [*handles, *_published_handles(rows, black)])
 
 
 def _published_handles(rows: Sequence[dict[str, Any]], colour: str) -> list[Line2D]:
-    """Return a legend's entry for rings and one for lines, with whether the fit has seen them."""
+    """Return a legend's entry for crosses and one for lines, with whether the fit has seen them."""
     rings: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
     for pair in zip(rows[::2], rows[1::2], strict=True):
         marked = [row for row in pair if is_marked(row)]
         (rings if len(marked) == 2 else lines).extend(marked)
-    ring = {"linestyle": "none", "markeredgecolor": colour, **RING}
+    ring = {"linestyle": "none", "markeredgecolor": colour, **CROSS}
     handles = []
     for marked, label, look in (
         (rings, "published", ring),

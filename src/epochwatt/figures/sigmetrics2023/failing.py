@@ -1,0 +1,69 @@
+"""Which published changes of a panel its claims do not bear out: they are drawn in red."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from epochwatt.claims.evaluate import evaluate, load_claims
+from epochwatt.claims.number_sources import Source
+from epochwatt.claims.tolerances import load_terms
+from epochwatt.figures.common.job import Job
+from epochwatt.figures.common.relations import Bracket, Related
+
+SAME = 1e-9  # relative: numbers that come from one mean on two ways
+LIKE = 1e-2  # relative: over more epochs
+LABEL = "red: does not hold"
+
+
+def failing(job: Job, panel: str, shown: Sequence[Related], source: Source) -> list[Related]:
+    """Return the changes that are a side of a comparison which a claim of the panel fails by.
+
+    Parameters
+    ----------
+    source : what the claims are judged on
+    """
+    root = Path(job.published).parents[1]
+    ids = job.panels[panel].get("claims", [])
+    claims = [claim for claim in load_claims(root) if claim.id in ids]
+    wrong = [
+        (comparison.left, comparison.right)
+        for verdict in evaluate(claims, source, load_terms(root))
+        for comparison in verdict.comparisons
+        if verdict.status == "does_not_hold" and not comparison.holds
+    ]
+    return [one for one in shown if any(_is_of(one, sides) for sides in wrong)]
+
+
+def _is_of(one: Related, sides: tuple[Any, Any]) -> bool:
+    """Say whether a comparison has a change as a side; loosely where its published number is too.
+
+    A claim reads no more epochs than the paper had, so that the two can differ a little.
+    """
+    numbers = [float(side) for side in sides if isinstance(side, float | int)]
+    tolerance = LIKE if one.relation.value in numbers else SAME
+    return any(math.isclose(h, n, rel_tol=tolerance) for h in one.here for n in numbers)
+
+
+def redden(axes: Axes, brackets: Sequence[Bracket], wrong: Sequence[Related], colour: str) -> None:
+    """Give the brackets that have one of some changes another colour, with their text."""
+    readings = {one.reading(a_is_left=left) for one in wrong for left in (True, False)}
+    for bracket in brackets:
+        if any(line.endswith(reading) for line in bracket.lines for reading in readings):
+            ends = [bracket.left, bracket.left, bracket.right, bracket.right]
+            words = " ".join(bracket.lines)
+            for line in axes.lines:
+                if np.array_equal(line.get_xdata(), ends):
+                    line.set_color(colour)
+            for text in axes.texts:
+                if " ".join(text.get_text().split()) == words:
+                    text.set_color(colour)
+
+
+def handle(colour: str) -> Patch:
+    """Return the legend's entry of what is red."""
+    return Patch(facecolor=colour, label=LABEL)
