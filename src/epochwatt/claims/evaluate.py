@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from epochwatt.claims import expression, functions
 from epochwatt.claims.functions import Front, collected
-from epochwatt.claims.number_sources import HIPCW, METRICS, PREDICTED, Source
+from epochwatt.claims.number_sources import BEST, HIPCW, METRICS, PREDICTED, Source
 from epochwatt.claims.tolerances import Terms
 from epochwatt.claims.verdict import Comparison, Judgement, NotEvaluable, Percentage
 from epochwatt.errors import ConfigError
@@ -197,7 +197,7 @@ class _Data:
 
     def best_mode_set(self, device: str) -> str:
         """Return the modes that the time prediction learns from best, as letters in order."""
-        return str(self.source.predicted("best_mode_set", device, "", ""))
+        return str(self.source.predicted(BEST, device, "", ""))
 
     def software_stack(self, device: str) -> list[str]:
         """Return the software stack of each run of a device."""

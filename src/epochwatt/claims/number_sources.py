@@ -63,6 +63,7 @@ CLOCKS = ("gpu_freq_mhz", "emc_below_max_time_pct", "cpu_below_peak_time_pct")
 METRICS = (*DERIVED, *COLUMNS, "gpu_util_pct", *CLOCKS)
 ENERGIES = ("energy_wh", "power_w")
 PREDICTED = ("time_mape_pct", "energy_mape_pct")
+BEST = "best_mode_set"  # of a board, beside them
 
 
 def _float(row: Row, column: str) -> float:

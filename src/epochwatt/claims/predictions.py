@@ -7,7 +7,7 @@ import csv
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from epochwatt.claims.number_sources import Row
+from epochwatt.claims.number_sources import BEST, Row
 from epochwatt.claims.tolerances import Terms
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.workloads import board_groups, workloads_of
@@ -21,7 +21,6 @@ from epochwatt.twin.inputs.clocks import Modes
 Predictions = dict[tuple[str, str, str, str], Any]
 
 METRIC = {TIME: "time_mape_pct", ENERGY: "energy_mape_pct"}
-BEST = "best_mode_set"
 
 
 def read_predictions(folder: str, terms: Terms) -> Predictions:

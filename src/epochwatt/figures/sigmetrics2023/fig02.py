@@ -92,7 +92,8 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
                 facet.set_ylabel("time per epoch (s)")
             if n + style.COLUMNS >= len(facets):
                 facet.set_xlabel(label)
-        wrong, red = failing(job, "fig02a", changes, job.epoch_table()), job.palette["warning"]
+        wrong = failing(job, "fig02a", changes, job.epoch_table())
+        red = job.colours("warning")["warning"] if wrong else ""
         more = [*_handles(changes, job), *([handle(red)] if wrong else [])]
         legend(facets[0], rows, job.palette["published"], more)
         for facet, group in zip(facets, groups, strict=False):

@@ -18,8 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from epochwatt.claims.number_sources import EpochTable
-from epochwatt.claims.predictions import BEST
+from epochwatt.claims.number_sources import BEST, EpochTable
 from epochwatt.figures.common import published, style
 from epochwatt.figures.common.bars import Bar, draw_missing, draw_whisker, marked_row, positions
 from epochwatt.figures.common.job import Job
