@@ -111,8 +111,10 @@ def test_a_fault_is_told_in_log_and_on_screen_and_nothing_is_recorded(disaster, 
     run = checkout.run_of(case).id
     log = checkout.job_log(run, 0, 0)
     (error,) = [line for line in log.splitlines() if line.startswith(f"error: {run}: ")]
-    assert TOLD[case] in error
+    advice = log.partition(error)[2].partition("error: ")[0]  # the lines below it
+    assert TOLD[case] in error + advice
     assert error in disaster.outcome.text
+    assert TOLD[case] in disaster.outcome.text
     assert "Traceback" not in log
     assert not checkout.is_measured(run, 0)
     assert not (checkout.root / f"results/runs/{run}/part-0-0.json").exists()
