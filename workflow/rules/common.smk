@@ -166,7 +166,9 @@ def modes_fitted(wildcards):
 
 def simulated_networks(wildcards):
     """Return the counts of the networks that models are fitted to, where all are counted anyway."""
-    models = {run.factors["model"] for run in fitted_runs(TABLE, wildcards.backend).runs}
+    models = {
+        run.factors["model"] for run in fitted_runs(TABLE, wildcards.backend).runs
+    }
     counted = sorted(models) if models <= SIMULATED_MODELS else []
     return expand("results/twin/workloads/{model}.json", model=counted)
 
