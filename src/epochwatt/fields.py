@@ -187,6 +187,37 @@ IDLE_COLUMNS = (
     _f("duration_s", "float", "s", "how long it was measured"),
 )
 
+# results/sweeps/{sweep}.csv and the tables that others measured: one row per mode and repeat.
+PROVENANCES = ("measured", "public", "simulated", "fake")
+TASKS = ("train", "infer")
+SWEEP_COLUMNS = (
+    _f("sweep", "str", "", "name of the sweep"),
+    _f("provenance", "str", "", "measured: by this tool; public: by others; simulated; fake"),
+    _f("device", "str", "", "board kind, as agx_orin, or GPU, as V100"),
+    _f("instance", "str", "", "which unit of that device; empty: not known"),
+    _f("workload", "str", "", "network, and what else tells it from others of the sweep"),
+    _f("task", "str", "", "train or infer"),
+    _f("batch_size", "int", "samples", "samples of a mini-batch; empty: not known"),
+    _f("precision", "str", "", "fp32, tf32, fp16 or bf16; empty: not known"),
+    _f("work", "str", "", "what `time_s` is the time of: mini-batch, epoch, 5000 images, ..."),
+    _f("cores", "int", "", "CPU cores online; on a host, threads of the training process"),
+    _f("cpu_mhz", "float", "MHz", "CPU clock"),
+    _f("gpu_mhz", "float", "MHz", "GPU clock"),
+    _f("emc_mhz", "float", "MHz", "memory clock"),
+    _f("gpu_share", "float", "", "share of the GPU's parts that are on"),
+    _f("power_limit_w", "float", "W", "limit that the device keeps by itself; empty: none"),
+    _f("repeat", "int", "", "which repeat of the mode, the first is 0"),
+    _f("n_minibatches", "int", "mini-batches", "mini-batches that the mean is taken over"),
+    _f("time_s", "float", "s", "mean time of the work"),
+    _f("time_sd_s", "float", "s", "standard deviation of one mini-batch's time"),
+    _f("power_w", "float", "W", "mean power during the work; empty: not measured"),
+    _f("power_scope", "str", "", "module, socket, gpu or cpu_package; empty: no power"),
+    _f("valid", "bool", "", "counts in fits and scores; false when a flag says so"),
+    _f("flags", "str", "", "what is known against or for the row, separated by spaces"),
+)
+# The parts of a mode in that table; an empty cell: not known, or not a part of the device's modes.
+MODE_PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "gpu_share", "power_limit_w")
+
 # Every flag there is. config/flags.yaml says of each whether it invalidates or informs.
 FLAGS: Dict[str, str] = {
     "cold_process": "first epoch measured by its process",

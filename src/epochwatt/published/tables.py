@@ -1,6 +1,7 @@
-"""Read and write the CSV tables of `config/published/` and `config/twin/`."""
+"""Read and write CSV tables of configuration and sweeps; compressed where a name ends in .gz."""
 
 import csv
+import gzip
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
@@ -18,7 +19,8 @@ Row = TypeVar("Row")
 def read_table(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield number and cells of each line of a table; ConfigError when it cannot be read."""
     try:
-        with path.open(newline="", encoding="utf-8") as handle:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", newline="", encoding="utf-8") as handle:
             rows = csv.DictReader(handle)
             for row in rows:
                 if None in row or None in row.values():
@@ -26,7 +28,7 @@ def read_table(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                         f"{path}, line {rows.line_num} has more or fewer cells than the first line"
                     )
                 yield rows.line_num, row
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
 
 
@@ -79,8 +81,11 @@ def write_table(
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(rows)
+    encoded = text.getvalue().encode()
     with files.writing(content, str(path)):
-        files.write_bytes(str(path), text.getvalue().encode())
+        files.write_bytes(
+            str(path), gzip.compress(encoded, mtime=0) if path.suffix == ".gz" else encoded
+        )
 
 
 def write_entries(

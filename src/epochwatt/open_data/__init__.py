@@ -1,0 +1,1 @@
+"""Open packages of tables: made, checked and read (Frictionless Table Schema, Croissant)."""

@@ -1,0 +1,1 @@
+"""Mode tables: time and power of a workload in each mode of a device, whoever measured them."""

@@ -1,0 +1,181 @@
+"""Mode table: time and power of one workload on one device, mode by mode.
+
+What predictors, scores and schedulers learn from and are judged on. Tables are CSV files of
+`fields.SWEEP_COLUMNS`, compressed where the name ends in .gz; a file may hold several workloads.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt import fields
+from epochwatt.errors import ConfigError
+from epochwatt.published.tables import checked_rows, write_table
+
+Numbers = NDArray[np.float64]
+
+COLUMNS = fields.names(fields.SWEEP_COLUMNS)
+
+
+class Workload(NamedTuple):
+    """What rows of one table share: the columns of `fields.SWEEP_COLUMNS` of the same names."""
+
+    sweep: str
+    provenance: str
+    device: str
+    instance: str
+    workload: str
+    task: str
+    batch_size: int | None
+    precision: str
+    work: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepRow:
+    """One mode of one workload, measured once: a row of the file, in its order and units."""
+
+    sweep: str
+    provenance: Literal["measured", "public", "simulated", "fake"]
+    device: str
+    instance: str = ""
+    workload: str
+    task: Literal["train", "infer"]
+    batch_size: int | None = None
+    precision: Literal["", "fp32", "tf32", "fp16", "bf16"] = ""
+    work: str = "mini-batch"
+    cores: int | None = None
+    cpu_mhz: float | None = None
+    gpu_mhz: float | None = None
+    emc_mhz: float | None = None
+    gpu_share: float | None = None
+    power_limit_w: float | None = None
+    repeat: int = 0
+    n_minibatches: int | None = None
+    time_s: float
+    time_sd_s: float | None = None
+    power_w: float | None = None
+    power_scope: Literal["", "module", "socket", "gpu", "cpu_package"] = ""
+    valid: bool = True
+    flags: str = ""
+
+    def __post_init__(self) -> None:
+        positive = (*fields.MODE_PARTS, "batch_size", "n_minibatches", "time_s", "power_w")
+        for name in positive:
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} is {value:g}; a finite number above zero is allowed")
+        if not self.sweep or not self.device or not self.workload:
+            raise ValueError("sweep, device and workload may not be empty")
+        if self.power_w is not None and not self.power_scope:
+            raise ValueError("power_w needs a power_scope, which says what it is the power of")
+
+    @property
+    def key(self) -> Workload:
+        """The workload that it is a row of."""
+        return Workload(*(getattr(self, name) for name in Workload._fields))
+
+
+@dataclass(frozen=True, eq=False)
+class ModeTable:
+    """One workload on one device, in every mode that was tried.
+
+    Attributes
+    ----------
+    of : what the rows share
+    rows : in the order of the file
+    """
+
+    of: Workload
+    rows: tuple[SweepRow, ...]
+
+    def column(self, name: str) -> Numbers:
+        """Return a column of numbers, shape (n,); NaN where a cell is empty."""
+        values = (getattr(row, name) for row in self.rows)
+        return np.array([np.nan if value is None else value for value in values], float)
+
+    @property
+    def modes(self) -> Numbers:
+        """Parts of each row's mode, `fields.MODE_PARTS`, shape (n, 6); NaN where not known."""
+        return np.column_stack([self.column(name) for name in fields.MODE_PARTS])
+
+    @property
+    def power_scope(self) -> str:
+        """What the power is that of; empty: no row has one."""
+        return next((row.power_scope for row in self.rows if row.power_scope), "")
+
+    def varied(self) -> tuple[str, ...]:
+        """Return the parts of a mode that differ among the valid rows, in order."""
+        valid = [row for row in self.rows if row.valid]
+        return tuple(
+            name for name in fields.MODE_PARTS if len({getattr(row, name) for row in valid}) > 1
+        )
+
+    def valid(self) -> "ModeTable":
+        """Return the table without its invalid rows."""
+        return ModeTable(self.of, tuple(row for row in self.rows if row.valid))
+
+
+def tables_of(rows: Iterable[SweepRow]) -> list[ModeTable]:
+    """Return a table per workload, in the order of their first rows.
+
+    Raises
+    ------
+    ConfigError : a workload with power of several scopes, which are never mixed
+    """
+    grouped: dict[Workload, list[SweepRow]] = defaultdict(list)
+    for row in rows:
+        grouped[row.key].append(row)
+    for of, some in grouped.items():
+        if len(scopes := {row.power_scope for row in some} - {""}) > 1:
+            raise ConfigError(
+                "power of several scopes in one table",
+                where=f"{of.sweep}: {of.workload}",
+                found=", ".join(sorted(scopes)),
+                allowed="one",
+                do="give each its own sweep",
+            )
+    return [ModeTable(of, tuple(some)) for of, some in grouped.items()]
+
+
+def read_mode_tables(path: Path) -> list[ModeTable]:
+    """Return the tables of a file, one per workload.
+
+    Raises
+    ------
+    ConfigError : it cannot be read, holds no row, or a cell is wrong: file, line, column, allowed
+    """
+    rows = [row for _, _, row in checked_rows(SweepRow, path, _without_empty)]
+    if not rows:
+        raise ConfigError("a table of modes without a row", where=str(path))
+    return tables_of(rows)
+
+
+def _without_empty(cells: dict[str, str]) -> dict[str, str]:
+    return {name: cell for name, cell in cells.items() if cell != ""}
+
+
+def write_mode_tables(path: Path, tables: Sequence[ModeTable]) -> None:
+    """Write tables as one file, whole or not at all. Raises RecordWriteError."""
+    rows = (_cells(row) for table in tables for row in table.rows)
+    write_table(path, "a table of modes", COLUMNS, rows)
+
+
+def _cells(row: SweepRow) -> list[object]:
+    """Return the cells of a row: true and false in lower case, numbers to nine digits."""
+    cells: list[object] = []
+    for value in astuple(row):
+        is_number = isinstance(value, float)
+        cells.append(
+            str(value).lower()
+            if isinstance(value, bool)
+            else f"{value:.9g}"
+            if is_number
+            else value
+        )
+    return cells
