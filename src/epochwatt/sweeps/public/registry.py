@@ -7,7 +7,7 @@ from a folder that the user names: their own copies of the authors' repositories
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -160,7 +160,38 @@ def read_public(name: str, root: Path, folder: Path | None) -> list[ModeTable]:
     registry = load_registry(root)
     if registry.is_shipped(name):
         return read_mode_tables(shipped_path(name, root))
-    return converted(name, registry, folder).tables
+    return converted(name, registry, public_folder(folder)).tables
+
+
+class About(NamedTuple):
+    """Who measured a public sweep, and on which terms it may be used: see `Source`, `Sweep`."""
+
+    name: str
+    title: str
+    licence: str
+    repository: str
+    commit: str
+    authors: str
+    citation: str
+    caveats: tuple[str, ...]
+
+
+def about(name: str, root: Path = Path()) -> About | None:
+    """Return what is known of a public sweep; None: no public sweep has this name."""
+    registry = load_registry(root)
+    if name not in registry.sweeps:
+        return None
+    sweep, source = registry.sweeps[name], registry.source(name)
+    return About(
+        name,
+        sweep.title,
+        source.licence,
+        source.repository,
+        source.commit,
+        source.authors,
+        source.citation,
+        tuple(sweep.caveats),
+    )
 
 
 def write_shipped(root: Path, folder: Path) -> list[Path]:
