@@ -30,7 +30,7 @@ PUBLIC_DATA = click.option(
 
 @click.command(
     cls=Command,
-    short_help="List the sweeps of modes: yours and those that others measured.",
+    short_help="List sweeps of modes: yours and those of others.",
     examples=[
         ("epochwatt sweeps", "all of them"),
         ("epochwatt sweeps zeus-v100", "who measured it, its licence, its workloads"),
@@ -56,7 +56,7 @@ def sweeps(names: tuple[str, ...], public_data: Path | None) -> None:
 @click.command(
     "convert-sweep",
     cls=Command,
-    short_help="Convert published measurements by others to a table of modes.",
+    short_help="Convert measurements by others to a table of modes.",
     examples=[
         ("epochwatt convert-sweep zeus summary_power_a40.csv --output a40.csv.gz", "one file"),
         (

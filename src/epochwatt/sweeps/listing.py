@@ -13,8 +13,8 @@ from epochwatt.sweeps.public.registry import (
     FOLDER,
     OPTION,
     VARIABLE,
-    about,
     load_registry,
+    origin_of,
     originals,
     public_folder,
 )
@@ -50,8 +50,8 @@ def listing(root: Path, public_data: Path | None) -> list[str]:
 
 
 def _row(name: str, root: Path, folder: Path | None) -> tuple[str, ...]:
-    public, where = about(name, root), _where(name, root, folder)
-    licence = public.licence if public else "yours"
+    public, where = origin_of(name, root), _where(name, root, folder)
+    licence = public.licence if public else "-"
     if where == NOT_HERE:
         return (name, *[""] * (len(HEADINGS) - 4), "public", licence, where)
     tables = find_tables(name, root, folder)
@@ -114,7 +114,7 @@ def details(name: str, root: Path, public_data: Path | None) -> list[str]:
     ------
     ConfigError : there is no such sweep
     """
-    public, lines = about(name, root), []
+    public, lines = origin_of(name, root), []
     if public is not None:
         terms = "none: not passed on with epochwatt" if public.licence == "none" else public.licence
         facts = {
