@@ -88,9 +88,9 @@ def convert_sweep(
 ) -> None:
     """Convert the authors' own files, as they are in their repository, to one table of modes.
 
-    FORMAT is one of translucence, zeus, energy-time-fairness, ali, opml19, hkbu, ellis
-    (docs/how-to/use-public-sweeps.md). Files that say nothing about modes, or copy another one, are
-    refused.
+    FORMAT is one of translucence, zeus, energy-time-fairness, ali, opml19, hkbu, broncospace,
+    ellis (docs/how-to/use-public-sweeps.md). Files that say nothing about modes, or copy another
+    one, are refused.
     """
     from epochwatt.sweeps.find import ENDINGS
     from epochwatt.sweeps.listing import conversion_lines

@@ -218,6 +218,40 @@ def test_hkbu_reads_caffe_and_kernels_in_the_unit_of_the_column(tmp_path):
     assert kernel.workload == "BlackScholes BlackScholesGPU input00"
 
 
+def bronco_log(path, rails_mw, off=4):
+    loads = [f"CPU {n} Load (%)" for n in range(12)]
+    rails = ("VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0", "VDDQ_VDD2_1V8AO")
+    columns = ["Index", "Time (mS)", "CPU Frequency (MHz)", *loads]
+    columns += [f"{rail} {kind} (mW)" for rail in rails for kind in ("Current", "Average")]
+    power = [cell for mw in rails_mw for cell in (mw, 1)]
+    load = ["off" if n >= 12 - off else "3" for n in range(12)]
+    with path.open("w", newline="") as handle:
+        handle.write('"Thu Oct 24 10:34:56 PM UTC 2024\n"\n')
+        writer = csv.writer(handle)
+        writer.writerow(columns)
+        for i, mhz in enumerate((729, 1728, 1190)):
+            writer.writerow([i, 8000 + 1000 * i, mhz, *load, *power])
+    return path
+
+
+def test_broncospace_adds_three_rails_and_takes_the_mode_from_the_name(tmp_path):
+    rails_mw = (9000, 3000, 6000, 2000)  # the last is a part of the third
+    path = bronco_log(tmp_path / "resnet_training_30W.csv", rails_mw)
+    found_row = row("broncospace", path)
+    assert (found_row.device, found_row.task, found_row.cores) == ("agx_orin", "train", 8)
+    assert (found_row.cpu_mhz, found_row.gpu_mhz, found_row.emc_mhz) == (1728, 612, 3199)
+    assert (found_row.power_w, found_row.power_scope) == (pytest.approx(18), "module")
+    assert (found_row.time_s, found_row.gpu_share) == (3, 0.5)
+    strongest = row("broncospace", bronco_log(tmp_path / "resnet_training.csv", rails_mw, 0))
+    assert (strongest.cores, strongest.gpu_mhz) == (12, 1300.5)
+    other = bronco_log(tmp_path / "phi_30W.csv", rails_mw)
+    _, left_out = convert("broncospace", [path, other], WANTED)
+    assert "not known to do the same work" in left_out[0]
+    other.write_text("Index,Time\n")
+    with pytest.raises(ConfigError, match=r"no column Time \(mS\)"):
+        convert("broncospace", [other], WANTED)
+
+
 def test_hkbu_refuses_clocks_that_are_offsets(tmp_path):
     path = write(tmp_path / "titanX-caffe-vgg.csv", CAFFE | {"coreF": "-100", "memF": "500"})
     with pytest.raises(ConfigError, match="offsets"):
@@ -338,7 +372,7 @@ def test_repeats_of_a_mode_are_numbered_in_order(limits, tmp_path_factory):
 
 
 def test_every_format_has_a_test_here_and_says_what_its_files_are():
-    assert set(FORMATS) == {*LINES, "energy-time-fairness"}
+    assert set(FORMATS) == {*LINES, "energy-time-fairness", "broncospace"}
     assert all(form.title and form.files for form in FORMATS.values())
 
 
