@@ -54,7 +54,7 @@ FORMATS: dict[str, Format] = {
     "zeus": Format(
         zeus.read,
         "training under GPU power limits",
-        "trace/summary_power_*.csv of ml-energy/zeus",
+        "trace/summary_power_*.csv, tests/profile_data/*.csv of ml-energy/zeus",
     ),
     "energy-time-fairness": Format(
         energy_time_fairness.read,
