@@ -26,24 +26,25 @@ from epochwatt.cli.command import PATH, Command, names_in
     "--licence",
     metavar="SPDX",
     default="",
-    help="What others may do with the data, such as CC-BY-4.0.",
+    help="What others may do with the data, such as CC-BY-4.0. Default: what its authors say.",
 )
-@click.option("--title", metavar="TEXT", default="", help="A line. Default: the names.")
+@click.option("--title", metavar="TEXT", default="", help="What it is, in a line.")
 @click.option("--creator", metavar="TEXT", default="", help="Who measured or simulated.")
 @click.option("--source", metavar="URL", default="", help="Where the data comes from.")
 @click.option("--citation", metavar="TEXT", default="", help="How to cite it.")
-def export(names: tuple[str, ...], output: Path, licence: str, **labels: str) -> None:
+def export(names: tuple[str, ...], output: Path, **given: str) -> None:
     """Write tables with their schema, units, provenance, licence, boards and checksums to one
     folder or .zip file (docs/how-to/share-a-sweep.md). Programs read it as a Frictionless Data
     Package, as Croissant or as an RO-Crate.
 
-    NAME is a sweep, a CSV table of modes, a package, a study, or a run (or a pattern of runs in
-    quotes). Measured, public and simulated rows come into tables of their own; the name of a
-    package with simulated rows says so.
+    NAME is a sweep (`epochwatt sweeps` lists the public ones), a CSV table of modes, a package, a
+    study, or a run (or a pattern of runs in quotes). Measured, public and simulated rows come into
+    tables of their own; the name of a package with simulated rows says so.
     """
     from epochwatt.open_data.export import export as write
+    from epochwatt.open_data.terms import Terms
 
-    click.echo("\n".join(write(names, output, licence, **labels)))
+    click.echo("\n".join(write(names, output, Terms(**given))))
 
 
 @click.command(

@@ -14,12 +14,14 @@ from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import layout
 from epochwatt.open_data.metadata import Labels, Part
-from epochwatt.open_data.read import SWEEPS, find_tables
+from epochwatt.open_data.read import find_tables
 from epochwatt.open_data.schema import TABLES
+from epochwatt.open_data.terms import Terms, terms_of
 from epochwatt.open_data.write import write_package
 from epochwatt.records import files
 from epochwatt.records.checksums import SUMS
 from epochwatt.study.devices import DEVICES, Devices
+from epochwatt.sweeps.find import names as sweep_names
 from epochwatt.sweeps.mode_table import ModeTable, row_cells
 from epochwatt.text import counted, first_of
 
@@ -32,36 +34,21 @@ _NO_NUMBER = ("nan", "inf", "-inf")  # a loss that was not finite; a flag of its
 Rows = list[dict[str, str]]
 
 
-def export(
-    names: Sequence[str],
-    output: Path,
-    licence: str = "",
-    title: str = "",
-    creator: str = "",
-    source: str = "",
-    citation: str = "",
-) -> list[str]:
+def export(names: Sequence[str], output: Path, given: Terms) -> list[str]:
     """Write a package; return what was written, as lines of text.
 
     Parameters
     ----------
     names : of sweeps (whatever `find_tables` takes), studies or runs, these also as patterns
     output : folder or .zip file; its name gets what is not measured, where it does not say so
-    licence : SPDX expression
-    title, creator, source, citation : what the package says of itself
+    given : what the package says of itself; public sweeps and packages have terms of their own
 
     Raises
     ------
     ConfigError, DataError : no such name, no licence, or a cell that may not be passed on
     RecordWriteError : it cannot be written
     """
-    if wrong := layout.licence_problem(licence) if licence else "is missing":
-        raise ConfigError(
-            f"the licence {wrong}",
-            found=licence or None,
-            allowed="a name of https://spdx.org/licenses, such as CC-BY-4.0 or Apache-2.0",
-            do="add --licence: without one nobody may use the data",
-        )
+    terms = terms_of(names, given)
     parts, facts = gather(names)
     provenances = tuple(p for p in fields.PROVENANCES if p in {part.provenance for part in parts})
     suffix = ".zip" if output.suffix == ".zip" else ""
@@ -69,17 +56,17 @@ def export(
     target = output.with_name(name + suffix)
     labels = Labels(
         name=re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-"),
-        title=title or ", ".join(names),
-        licence=licence,
-        creator=creator,
-        source=source,
-        citation=citation,
+        title=terms.title or ", ".join(names),
+        licence=terms.licence,
+        creator=terms.creator,
+        source=terms.source,
+        citation=terms.citation,
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
         provenances=provenances,
     )
-    write_package(target, labels, parts, facts)
+    write_package(target, labels, parts, facts, terms.text)
     return [
-        f"{target}  {layout.statement(provenances)}; {licence}",
+        f"{target}  {layout.statement(provenances)}; {terms.licence}",
         *(f"  {part.path}  {counted(len(part.rows), 'rows')}" for part in parts),
     ]
 
@@ -110,13 +97,12 @@ def _sweep(name: str) -> list[ModeTable]:
     try:
         return find_tables(name)
     except ConfigError as error:
-        if Path(name).exists() or (SWEEPS / f"{name}.csv").exists():
+        if Path(name).exists() or name in sweep_names():
             raise
-        runs = first_of(sorted({row["run"] for row in _table("epochs")})) or "no run"
+        runs = first_of(sorted({row["run"] for row in _table("epochs")})) or "none"
         raise ConfigError(
             f"neither a sweep nor a run or study is called {name!r}",
-            found=f"sweeps: {first_of(sorted(p.stem for p in SWEEPS.glob('*.csv'))) or 'none'}; "
-            f"runs: {runs}",
+            found=f"sweeps: {', '.join(sweep_names()) or 'none'}; runs: {runs}",
             do="name a sweep, a study, a run, or a pattern of runs in quotes ('host-*')",
         ) from error
 

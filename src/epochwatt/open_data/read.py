@@ -13,14 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from epochwatt import fields
-from epochwatt.errors import ConfigError, DataError
+from epochwatt.errors import DataError
 from epochwatt.open_data import layout
 from epochwatt.open_data.check import check_cells, check_folder, read_lines
 from epochwatt.open_data.schema import TABLES, Column
 from epochwatt.published.tables import checked_rows
+from epochwatt.sweeps import find
+from epochwatt.sweeps.find import ENDINGS
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
 
-SWEEPS = Path("results/sweeps")
 PAGE = "docs/how-to/share-a-sweep.md"
 LARGEST = 1 << 30  # bytes of an unpacked package
 _COLUMNS = {column.name: column for column in TABLES["sweeps"].columns}
@@ -28,12 +29,13 @@ _COLUMNS = {column.name: column for column in TABLES["sweeps"].columns}
 _OPTIONAL = ("provenance", "sweep", "work", "repeat", "valid")
 
 
-def find_tables(what: str) -> list[ModeTable]:
+def find_tables(what: str, public_data: Path | None = None) -> list[ModeTable]:
     """Return tables of modes, wherever they come from.
 
     Parameters
     ----------
     what : a package (a folder or .zip file), a CSV file of modes, or the name of a sweep
+    public_data : folder of others' repositories (`sweeps.find.find_tables`)
 
     Raises
     ------
@@ -42,26 +44,13 @@ def find_tables(what: str) -> list[ModeTable]:
     path = Path(what)
     if path.is_dir() or path.suffix == ".zip":
         return read_package(path)
-    if path.name.endswith((".csv", ".csv.gz")):
-        return read_mode_tables(path) if _is_ours(path) else read_plain(path)
-    return _named(what)
-
-
-def _named(name: str) -> list[ModeTable]:
-    path = SWEEPS / f"{name}.csv"
-    if not path.is_file():
-        there = sorted(p.stem for p in SWEEPS.glob("*.csv")) or "no sweep"
-        raise ConfigError(
-            f"no sweep {name!r}",
-            where=str(SWEEPS),
-            found=there,
-            allowed="the name of a sweep, a package (folder or .zip) or a CSV file",
-        )
-    return read_mode_tables(path)
+    if path.name.endswith(ENDINGS) and not _is_ours(path):
+        return read_plain(path)
+    return find.find_tables(what, public_data=public_data)
 
 
 def _is_ours(path: Path) -> bool:
-    return path.resolve().parent == SWEEPS.resolve()
+    return path.resolve().parent == Path(find.RESULTS).resolve()
 
 
 def read_package(path: Path) -> list[ModeTable]:

@@ -1,5 +1,6 @@
 """What `epochwatt validate` prints of a package or a plain table of modes."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def report_lines(path: Path) -> tuple[list[str], bool]:
     except EpochwattError as error:  # what holds of a row or a workload as a whole
         tables, problems = [], [error]
     if not problems:
-        return [f"{path}: valid", *map(_described, tables)], True
+        return [f"{path}: valid", *_described(tables)], True
     more = len(problems) - MOST
     return [
         f"{path}: {counted(len(problems), 'problems')}",
@@ -43,10 +44,16 @@ def _package(path: Path) -> tuple[list[ModeTable], Sequence[EpochwattError]]:
         return [] if problems else modes_in(folder), problems
 
 
-def _described(table: ModeTable) -> str:
-    provenance = layout.STATEMENTS[table.of.provenance]
-    knobs = ", ".join(table.varied()) or "nothing"
-    return (
-        f"  {table.of.sweep}: {table.of.workload} on {table.of.device}, "
-        f"{counted(len(table.rows), 'rows')}; varied: {knobs}; {provenance}"
-    )
+def _described(tables: Sequence[ModeTable]) -> list[str]:
+    """Return a line for all workloads of a sweep on a device in which the same was varied."""
+    alike: dict[tuple[str, ...], list[ModeTable]] = defaultdict(list)
+    for table in tables:
+        knobs = ", ".join(table.varied()) or "nothing"
+        alike[table.of.sweep, table.of.device, knobs, table.of.provenance].append(table)
+    lines = []
+    for (sweep, device, knobs, provenance), some in alike.items():
+        work = some[0].of.workload if len(some) == 1 else counted(len(some), "workloads")
+        rows = counted(sum(len(table.rows) for table in some), "rows")
+        state = layout.STATEMENTS[provenance]
+        lines.append(f"  {sweep}: {work} on {device}, {rows}; varied: {knobs}; {state}")
+    return lines

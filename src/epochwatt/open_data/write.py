@@ -24,7 +24,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # time of each file in a .zip, so that equal pac
 
 
 def write_package(
-    output: Path, labels: Labels, parts: Sequence[Part], facts: Mapping[str, Any]
+    output: Path, labels: Labels, parts: Sequence[Part], facts: Mapping[str, Any], licence: str = ""
 ) -> None:
     """Write a package whole or not at all, checked.
 
@@ -34,6 +34,7 @@ def write_package(
     labels : what it says of itself
     parts : its tables, none of them empty
     facts : name of a further JSON file -> what it holds
+    licence : its text; empty: its name only
 
     Raises
     ------
@@ -48,6 +49,8 @@ def write_package(
     with files.writing("a package", str(output)):
         try:
             folder.mkdir(parents=True)
+            if licence:
+                (folder / layout.LICENCE).write_text(licence, "utf-8")
             _fill(folder, labels, parts, facts)
             problems = check_folder(folder)
             if problems:

@@ -8,6 +8,7 @@ from epochwatt.open_data import layout
 from epochwatt.open_data.cell_checksums import sums_of
 from epochwatt.open_data.check import read_lines
 from epochwatt.open_data.export import export
+from epochwatt.open_data.terms import Terms
 from epochwatt.records.checksums import write_sums
 from epochwatt.records.files import sha256_of
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
@@ -64,7 +65,7 @@ def package(plant, checkout):
 
     def make(rows=None, name="pack"):
         plant(sweep_rows() if rows is None else rows)
-        lines = export(["planted"], checkout.path / name, licence="CC-BY-4.0", title="Planted")
+        lines = export(["planted"], checkout.path / name, Terms("CC-BY-4.0", "Planted"))
         (folder,) = checkout.path.glob(f"{name}*")
         assert lines[0].startswith(str(folder))
         return folder

@@ -49,8 +49,7 @@ def test_a_package_as_it_was_written_is_valid(package):
     assert valid
     assert lines == [
         f"{folder}: valid",
-        "  planted: lenet on agx_orin, 4 rows; varied: gpu_mhz; measured with epochwatt",
-        "  planted: resnet on agx_orin, 4 rows; varied: gpu_mhz; measured with epochwatt",
+        "  planted: 2 workloads on agx_orin, 8 rows; varied: gpu_mhz; measured with epochwatt",
     ]
 
 

@@ -17,6 +17,7 @@ from epochwatt.open_data import layout
 from epochwatt.open_data.check import check_folder
 from epochwatt.open_data.export import export
 from epochwatt.open_data.read import find_tables, read_package
+from epochwatt.open_data.terms import Terms
 from epochwatt.sweeps.mode_table import SweepRow, tables_of
 
 from .conftest import GPU_MHZ, sweep_rows
@@ -87,7 +88,7 @@ ROWS = st.lists(
 def test_any_table_comes_back_as_it_was(plant, tmp_path_factory, rows, suffix):
     plant(rows)
     output = tmp_path_factory.mktemp("packages") / f"pack{suffix}"
-    export(["planted"], output, licence="MIT")
+    export(["planted"], output, Terms("MIT"))
     (path,) = output.parent.iterdir()
     expected = [
         replace(row, provenance="public") if row.provenance == "measured" else row
@@ -120,22 +121,22 @@ def test_licence_is_needed_and_known(plant):
         ("mit", "other"),
     ):
         with pytest.raises(ConfigError, match=told):
-            export(["planted"], Path("pack"), licence=licence)
+            export(["planted"], Path("pack"), Terms(licence))
     assert not Path("pack").exists()
 
 
 def test_an_unknown_name_is_answered_with_those_there(plant):
     plant(sweep_rows())
     with pytest.raises(ConfigError, match="neither a sweep nor a run") as error:
-        export(["orin"], Path("pack"), licence="MIT")
-    assert error.value.found == "sweeps: planted; runs: no run"
+        export(["orin"], Path("pack"), Terms("MIT"))
+    assert error.value.found == "sweeps: planted; runs: none"
 
 
 def test_rows_that_cannot_be_told_apart_are_not_passed_on(plant):
     row = sweep_rows()[0]
     plant([row, replace(row, time_s=3.0)])
     with pytest.raises(DataError, match="as in line 2"):
-        export(["planted"], Path("pack"), licence="MIT")
+        export(["planted"], Path("pack"), Terms("MIT"))
     assert [path.name for path in Path().iterdir()] == ["config", "results"]
 
 
@@ -175,7 +176,7 @@ def runs(checkout, measure, write_epochs):
 
 def test_runs_are_split_by_provenance(runs):
     measured, simulated = runs
-    export(["*"], Path("all"), licence="CC0-1.0")
+    export(["*"], Path("all"), Terms("CC0-1.0"))
     folder = Path("all-partly-simulated")
     assert check_folder(folder) == []
     for provenance, run in (("measured", measured), ("simulated", simulated)):
@@ -188,7 +189,7 @@ def test_runs_are_split_by_provenance(runs):
 
 def test_a_study_alone_is_measured_and_names_its_records(runs):
     measured, _ = runs
-    export(["small"], Path("small"), licence="CC0-1.0")
+    export(["small"], Path("small"), Terms("CC0-1.0"))
     records = json.loads(Path("small", layout.RECORDS).read_text())
     assert records.keys() == {measured}
     assert records[measured].keys() == {"epoch-0", "epoch-1"}
@@ -206,7 +207,7 @@ def test_a_simulated_run_called_measured_in_every_column_is_refused_by_its_id(
     runs, reseal, replace_everywhere
 ):
     _, simulated = runs
-    export([simulated], Path("pack"), licence="CC0-1.0")
+    export([simulated], Path("pack"), Terms("CC0-1.0"))
     folder = Path("pack-simulated")
     replace_everywhere(folder, "SIMULATED, not measured", "measured with epochwatt")
     replace_everywhere(folder, "simulated", "measured")
@@ -225,6 +226,6 @@ def test_imported_logs_are_not_measured_by_us():
 
 
 def test_a_package_of_runs_alone_holds_no_table_of_modes(runs):
-    export(["small"], Path("small"), licence="CC0-1.0")
+    export(["small"], Path("small"), Terms("CC0-1.0"))
     with pytest.raises(DataError, match="without a table of modes"):
         find_tables("small")
