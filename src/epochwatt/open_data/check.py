@@ -37,6 +37,7 @@ CROISSANT_SHAPE = {
 }
 CRATE_SHAPE = {"@graph": [{"@id": shapes.WORD}]}
 CELLS_SHAPE = {"*": {"columns": {"*": shapes.TEXT}, "lines": shapes.TEXT}}
+RECORDS_SHAPE = {"*": {"*": shapes.WORD}}
 _MOST_CELLS = 5  # altered cells of a table that are named one by one
 
 
@@ -144,6 +145,8 @@ def _check_resource(folder: Path, resource: Mapping[str, Any]) -> list[DataError
         return [*problems, header_problem(path, lines.header, table)]
     cells = list(check_cells(path, lines, table.columns))
     cells += _check_provenance(path, lines, table, stated["provenance"])
+    if stated["provenance"] == "measured":
+        problems += _check_records(folder, path, lines, table)
     if cells:
         problems += cells
     elif not problems:
@@ -251,6 +254,30 @@ def _check_provenance(path: str, lines: Lines, table: Table, stated: str) -> Ite
         if run is not None and (stated == "simulated") != row[run].startswith("twin-"):
             what = "the id of a simulated run begins with twin-, and no other"
             yield _wrong(where + "run", what, row[run], [])
+
+
+def _check_records(folder: Path, path: str, lines: Lines, table: Table) -> Iterator[DataError]:
+    """Yield sweeps and runs that are called measured, and for which no record is listed."""
+    records: dict[str, Any] = {}
+    if (folder / layout.RECORDS).is_file():
+        try:
+            records = _read(folder, layout.RECORDS, RECORDS_SHAPE)
+        except DataError as error:
+            yield error
+            return
+    column = "sweep" if table.name == "sweeps" else "run"
+    i = table.header.index(column)
+    names = {
+        row[i]: number for row, number in reversed([*zip(lines.rows, lines.numbers, strict=True)])
+    }
+    for name, number in names.items():
+        if not records.get(name):
+            yield _wrong(
+                f"{path}, line {number}, column {column}",
+                f"called measured, and {layout.RECORDS} lists no record of it",
+                name,
+                list(records),
+            )
 
 
 def _check_keys(path: str, lines: Lines, table: Table) -> Iterator[DataError]:

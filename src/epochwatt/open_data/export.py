@@ -3,7 +3,6 @@
 import csv
 import datetime
 import fnmatch
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,13 +12,12 @@ from epochwatt import fields
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import layout
+from epochwatt.open_data.evidence import machines, records_of
 from epochwatt.open_data.metadata import Labels, Part
 from epochwatt.open_data.read import find_tables
 from epochwatt.open_data.schema import TABLES
 from epochwatt.open_data.terms import Terms, terms_of
 from epochwatt.open_data.write import write_package
-from epochwatt.records import files
-from epochwatt.records.checksums import SUMS
 from epochwatt.study.devices import DEVICES, Devices
 from epochwatt.sweeps.find import names as sweep_names
 from epochwatt.sweeps.mode_table import ModeTable, row_cells
@@ -27,7 +25,6 @@ from epochwatt.text import counted, first_of
 
 RUN_TABLES = Path("results/tables")
 RUN_RESULTS = Path("results/runs")
-MEASURED = Path("measured")
 _WHOLE = re.compile(r"(-?\d+)\.0")
 _NO_NUMBER = ("nan", "inf", "-inf")  # a loss that was not finite; a flag of its epoch says so
 
@@ -88,7 +85,7 @@ def gather(names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
     if runs:
         parts += _of_runs(runs)
     boards = {table.of.device for table in tables} | {row["device"] for row in runs.values()}
-    records = _records(runs)
+    records = records_of(tables, runs)
     facts = {layout.DEVICES: _devices(sorted(boards), runs)}
     return parts, {**facts, layout.RECORDS: records} if records else facts
 
@@ -180,15 +177,6 @@ def _of_runs(runs: Mapping[str, Mapping[str, str]]) -> Iterator[Part]:
         yield from _split(name, ({**row, "provenance": provenances[row["run"]]} for row in ours))
 
 
-def _records(runs: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """Return run -> epoch -> SHA-256 of the list of checksums of its record, where it is here."""
-    return {
-        run: {path.parent.name: files.sha256_of(str(path)) for path in paths}
-        for run in sorted(runs)
-        if (paths := sorted((MEASURED / run).glob(f"epoch-*/{SUMS}")))
-    }
-
-
 # -- boards ----------------------------------------------------------------------------------------
 
 
@@ -206,8 +194,8 @@ def _devices(names: Sequence[str], runs: Mapping[str, Mapping[str, str]]) -> dic
             kind = device.board
         if kind in KINDS:
             facts["board"] = _board(kind)
-        if machines := _machines(run for run, row in runs.items() if row["device"] == name):
-            facts["machines"] = machines
+        if here := machines(run for run, row in runs.items() if row["device"] == name):
+            facts["machines"] = here
         described[name] = facts
     return described
 
@@ -226,14 +214,3 @@ def _board(kind: str) -> dict[str, Any]:
         "ram_mib": board.ram_mib,
         "rails": [rail.label for rail in board.rails],
     }
-
-
-def _machines(runs: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the different machines of the records of these runs, with their software."""
-    machines: dict[str, dict[str, Any]] = {}
-    for run in runs:
-        for path in sorted((MEASURED / run).glob("epoch-*/record.json"))[:1]:
-            record = files.read_json(str(path))
-            facts = {key: record[key] for key in ("machine", "software") if key in record}
-            machines[json.dumps(facts, sort_keys=True)] = facts
-    return list(machines.values())

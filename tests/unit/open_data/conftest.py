@@ -43,6 +43,15 @@ def sweep_rows(provenance="measured", sweep="planted", workloads=("lenet", "resn
     ]
 
 
+def record(folder, workload):
+    """Write what stands for the record of a mode of a workload."""
+    factors = {"model": workload.workload, "instance": workload.instance}
+    factors["batch_size"] = workload.batch_size
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "mode.json").write_text(json.dumps({"factors": factors}))
+    write_sums(str(folder), durable=False)
+
+
 @pytest.fixture
 def plant(checkout):
     """Return a function that puts a sweep into results/sweeps of a small checkout; gives its name.
@@ -53,7 +62,11 @@ def plant(checkout):
     def put(rows, name="planted"):
         path = checkout.path / "results/sweeps" / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_mode_tables(path, tables_of(rows))
+        tables = tables_of(rows)
+        write_mode_tables(path, tables)
+        for i, table in enumerate(tables):
+            if table.of.provenance == "measured":
+                record(checkout.path / f"measured/sweep-{i}/mode-c12-x-{i}-x", table.of)
         return name
 
     return put

@@ -282,6 +282,19 @@ def test_a_simulated_table_under_a_measured_name_is_refused_cell_by_cell(simulat
     assert cells[0].found == "simulated"
 
 
+def test_a_simulated_package_called_measured_everywhere_has_no_records(
+    simulated, reseal, replace_everywhere
+):
+    replace_everywhere(simulated, "SIMULATED, not measured", "measured with epochwatt")
+    replace_everywhere(simulated, "Simulated, not measured", "Measured with epochwatt")
+    replace_everywhere(simulated, "simulated", "measured")
+    folder = simulated.rename(simulated.with_name("pack-measured"))
+    reseal(folder)
+    (problem,) = check_folder(folder)
+    assert problem.where == f"{TABLE}, line 2, column sweep"
+    assert problem.problem == "called measured, and records.json lists no record of it"
+
+
 def test_a_row_of_another_provenance_is_refused(simulated, reseal):
     edit_cell(simulated, 4, "provenance", "measured", "sweeps-simulated.csv")
     reseal(simulated)

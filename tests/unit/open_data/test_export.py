@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from epochwatt.open_data.check import check_folder
 from epochwatt.open_data.export import export
 from epochwatt.open_data.read import find_tables, read_package
 from epochwatt.open_data.terms import Terms
+from epochwatt.records.files import sha256_of
 from epochwatt.sweeps.mode_table import SweepRow, tables_of
 
 from .conftest import GPU_MHZ, sweep_rows
@@ -137,7 +139,7 @@ def test_rows_that_cannot_be_told_apart_are_not_passed_on(plant):
     plant([row, replace(row, time_s=3.0)])
     with pytest.raises(DataError, match="as in line 2"):
         export(["planted"], Path("pack"), Terms("MIT"))
-    assert [path.name for path in Path().iterdir()] == ["config", "results"]
+    assert {path.name for path in Path().iterdir()} == {"config", "measured", "results"}
 
 
 def test_nothing_is_overwritten(package):
@@ -151,6 +153,20 @@ def test_what_is_known_of_the_board_is_there(package):
     board = devices["agx_orin"]["board"]
     assert (board["title"], board["cores"]) == ("Jetson AGX Orin", 12)
     assert 1300.5 in board["gpu_mhz"]
+
+
+def test_measured_rows_name_their_records(package):
+    records = json.loads((package() / layout.RECORDS).read_text())
+    assert records["planted"].keys() == {"sweep-0/mode-c12-x-0-x", "sweep-1/mode-c12-x-1-x"}
+    sums = Path("measured/sweep-0/mode-c12-x-0-x/SHA256SUMS")
+    assert records["planted"]["sweep-0/mode-c12-x-0-x"] == sha256_of(str(sums))
+
+
+def test_nothing_is_called_measured_without_a_record(plant):
+    plant(sweep_rows())
+    shutil.rmtree("measured")
+    with pytest.raises(DataError, match="no record of planted is in measured/"):
+        export(["planted"], Path("pack"), Terms("MIT"))
 
 
 # -- tables of runs --------------------------------------------------------------------------------
@@ -192,7 +208,7 @@ def test_a_study_alone_is_measured_and_names_its_records(runs):
     export(["small"], Path("small"), Terms("CC0-1.0"))
     records = json.loads(Path("small", layout.RECORDS).read_text())
     assert records.keys() == {measured}
-    assert records[measured].keys() == {"epoch-0", "epoch-1"}
+    assert records[measured].keys() == {f"{measured}/epoch-0", f"{measured}/epoch-1"}
     devices = json.loads(Path("small", layout.DEVICES).read_text())
     assert devices["host"]["machines"] == [
         {"machine": {"cpu_model": "one"}, "software": {"torch": "2.9.1"}}
