@@ -222,6 +222,8 @@ MODE_PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "gpu_share", "power_limi
 FLAGS: Dict[str, str] = {
     "cold_process": "first epoch measured by its process",
     "imported": "taken over from logs of the 2023 scripts; mode and medium as told, not verified",
+    "no_dependence_on_mode": "of a public sweep: neither its time nor its power follows a clock",
+    "power_of_some_rails": "of a public sweep: too little for the whole module, so power is empty",
     "resumed": "an unfinished attempt was found, or something else was measured in between",
     "warmup_skipped": "the process started here, after epoch 0, without a warm-up",
     "fresh_weights": "the checkpoint of the epoch before was missing or damaged",
