@@ -49,6 +49,12 @@ rule models:
         expand("results/models/{backend}/scores.html", backend=MODEL_BACKENDS),
 
 
+rule sweep_scores:
+    """All methods judged on sweeps that others measured; minutes, so not a part of `all`."""
+    input:
+        "results/sweeps/sweep_scores.html",
+
+
 rule claims:
     """The papers' take-aways, judged."""
     input:

@@ -15,7 +15,7 @@ from epochwatt.errors import EpochwattError
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Measure": (measure.plan, measure.doctor, measure.discard),
     "Look at results": (look.summary, look.report, look.compare),
-    "Simulate and predict": (predict.what_if, predict.recommend),
+    "Simulate and predict": (predict.what_if, predict.recommend, predict.score),
     "Sweeps of modes": (sweeps.sweeps, sweeps.convert_sweep),
     "Share data": (share.export, share.validate),
     "Maintain": (

@@ -8,7 +8,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.open_data import layout
 from epochwatt.open_data.read import unpacked
 from epochwatt.records import files
-from epochwatt.sweeps.public.registry import about, licence_path, load_registry
+from epochwatt.sweeps.public.registry import licence_path, load_registry, origin_of
 
 NO_LICENCE = "none"  # of a public sweep
 
@@ -84,7 +84,7 @@ def _joined(texts: Sequence[str], between: str = "; ") -> str:
 
 def _known(name: str) -> Terms | None:
     """Return the terms of a public sweep or of a package; None: it is neither."""
-    if public := about(name):
+    if public := origin_of(name):
         path = licence_path(load_registry().sweeps[name].source)
         return Terms(
             public.licence,
