@@ -333,6 +333,22 @@ def test_a_line_without_a_time_is_left_out_and_one_without_power_stays(nothing, 
     assert left_out == [f"{path}, line 3: no time"]
 
 
+def test_a_workload_that_says_nothing_is_left_out_beside_one_that_does(tmp_path):
+    clocks, noise = range(510, 1410, 15), (1.0, 2.0, 1.5, 0.7)
+    lines = [
+        {"sm_app_clock": str(mhz), "run_time": str(time_s), "application": name, "power_usage": ""}
+        for i, mhz in enumerate(clocks)
+        for name, time_s in (("lstm", 3000 / mhz), ("noise", noise[i % len(noise)]))
+    ]
+    path = original(tmp_path, "ali", *lines)
+    (table,), left_out = convert("ali", [path], WANTED)
+    assert table.of.workload == "lstm"
+    assert "GA100 noise: neither time nor power" in left_out[0]
+    alone = [line for line in lines if line["application"] == "noise"]
+    with pytest.raises(ConfigError, match="says nothing"):
+        convert("ali", [original(tmp_path, "ali", *alone)], WANTED)
+
+
 def test_a_file_without_a_line_of_use_is_refused(tmp_path):
     path = original(tmp_path, "zeus", {"time_per_epoch": ""})
     with pytest.raises(ConfigError, match="no line of use"):
