@@ -46,15 +46,15 @@ def _judged(
 ) -> Iterator[Finding]:
     tables = [table for table in inputs.tables(name) if table.varied()]
     for device in dict.fromkeys(table.of.device for table in tables):
-        own = [table for table in tables if table.of.device == device]
-        judged = [some for some in map(errors_of, own) if some.size]
+        of_device = [table for table in tables if table.of.device == device]
+        judged = [some for some in map(errors_of, of_device) if some.size]
         if not judged:
             continue
         pooled = np.concatenate(judged)
         median = float(np.median(pooled))
         finding = at_most(f"{device}: median error of {target}", "%", HOLDS_PCT, median)
         yield finding._replace(
-            note=f"{counted(len(own[0].varied()), 'clocks')}; "
+            note=f"{counted(len(of_device[0].varied()), 'clocks')}; "
             f"{counted(len(judged), 'workloads')}, {pooled.size} settings; 90 % of them within "
             f"{np.percentile(pooled, 90):.1f} %"
         )

@@ -141,10 +141,10 @@ def _limit_points(tables: Iterable[ModeTable]) -> Iterator[CurvePoint]:
     """Yield a curve per network: the median over its batch sizes and optimisers."""
     energies: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
     for table in tables:
-        limits, own = table.column("power_limit_w"), _energies(table)
+        limits, joule = table.column("power_limit_w"), _energies(table)
         if len(limits) >= LEAST_LIMITS:
             name = f"{table.of.device} {_network(table)}"
-            for limit, energy in zip(limits.tolist(), own / own[limits.argmax()], strict=True):
+            for limit, energy in zip(limits.tolist(), joule / joule[limits.argmax()], strict=True):
                 energies[name][limit].append(float(energy))
     for name, by_limit in energies.items():
         medians = np.array([np.median(some) for some in by_limit.values()])

@@ -19,7 +19,7 @@ TITLES = {  # panel of the table -> title, axis
 COLOURS = {"public": "#0072B2", "simulated": "#D55E00"}
 WORDS = {"public": "measured by others", "simulated": "simulated"}
 HIGHEST = 6.0  # of the energies shown
-CAPTION = """Energy over GPU clocks and power limits, each curve over its own least.
+CAPTION = """Energy over GPU clocks and power limits, each curve over its points least.
 
 Measured by others: a Jetson TX2's GPU rail under ResNet-18 and ResNet-50 (Energy Time Fairness,
 SEC 2023); training of six networks on V100 and RTX 6000 under power limits, the GPU's energy,
@@ -53,10 +53,10 @@ def _draw(axes: Axes, panel: str, rows: Sequence[dict[str, str]]) -> None:
     for provenance in ("simulated", "public"):
         some = [row for row in rows if row["provenance"] == provenance]
         for curve in dict.fromkeys(row["curve"] for row in some):
-            own = [row for row in some if row["curve"] == curve]
+            points = [row for row in some if row["curve"] == curve]
             axes.plot(
-                [float(row["setting"]) for row in own],
-                [float(row["energy"]) for row in own],
+                [float(row["setting"]) for row in points],
+                [float(row["energy"]) for row in points],
                 color=COLOURS[provenance],
                 linewidth=1.6 if provenance == "public" else 0.7,
                 alpha=0.9 if provenance == "public" else 0.6,
