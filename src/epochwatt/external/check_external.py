@@ -40,7 +40,7 @@ def _by_sweep(
 
 
 PARTS = (
-    Part(ENERGY, training_logs.REPOSITORY, training_logs.findings),
+    Part(ENERGY, training_logs.SWEEP, training_logs.findings),
     Part(CURVE, energy_curves.TX2, energy_curves.gpu_clock_findings),
     *_by_sweep(LIMIT, energy_curves.power_limit_findings, *energy_curves.LIMITS),
     *_by_sweep(LAW, clock_laws.findings, "energy-time-fairness-tx2", "ali-a100"),
@@ -50,7 +50,7 @@ PARTS = (
     *_by_sweep(POWER_LAW, clock_laws.power_findings, "hkbu-kernels", "ellis-operators"),
     *_by_sweep(SCALING, scaling.findings, "translucence-tx1-5000", "translucence-tx2-5000"),
     *_by_sweep(SCALING, scaling.findings, "opml19-tx2"),
-    Part(SCALING, training_logs.REPOSITORY, scaling.stock_mode_findings),
+    Part(SCALING, training_logs.SWEEP, scaling.stock_mode_findings),
 )
 
 
