@@ -244,6 +244,7 @@ def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> 
     It prints errors of time, power and energy, what intervals hold, what the fastest mode within a
     power budget costs and how often it breaks the budget, and what all that says.
     """
+    from epochwatt.open_data.read import find_tables
     from epochwatt.prediction.evaluation.score_sweeps import (
         as_text,
         judged_methods,
@@ -251,7 +252,6 @@ def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> 
         write_scores,
     )
     from epochwatt.prediction.evaluation.sweep_text import text_lines
-    from epochwatt.open_data.read import find_tables
 
     scores = score_tables(
         [table for name in sweeps for table in find_tables(name)],
