@@ -81,7 +81,8 @@ rule show_index:
         numbers=[f"results/figures/{b}/{panel}.csv" for b, _, panel in PANELS]
         + expand("results/tables/{backend}/text_only.csv", backend=text_backends(RUNS)),
         drawings=[f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS],
-        specs=[f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS],
+        specs=[f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS]
+        + (["results/figures/twin/validation.vl.json"] if IS_VALIDATED else []),
         epochs="results/tables/epochs.csv",
         validation="results/figures/twin/validation.svg" if IS_VALIDATED else [],
         published=[

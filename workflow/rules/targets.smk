@@ -80,3 +80,10 @@ rule validation:
             if IS_VALIDATED
             else []
         ),
+
+
+rule external:
+    """Checks against measurements by others; `all` does not ask for them."""
+    input:
+        "results/tables/external.csv",
+        "results/external.html",
