@@ -26,8 +26,8 @@ validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take
 	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds --priors
 	@$(SNAKEMAKE) results/twin/validation.csv
 
-test: $(VENV)/dev-ready ## all tests: unit, rules, end to end
-	@$(PY) -m pytest -rs -n 2
+test: $(VENV)/dev-ready ## unit, rule and end-to-end tests; with THOROUGH=1, as in CI, further variants of them
+	@$(PY) -m pytest -rs -n 2 $(if $(THOROUGH),,-m "not thorough")
 	@echo "tests passed; where they are and how to add one: CONTRIBUTING.md"
 
 setup-jetson: $(VENV)/workflow-ready ## on a Jetson: install the root helper and link the profile (asks for your password)

@@ -16,6 +16,7 @@ from epochwatt.study import config
 from epochwatt.study.idle_studies import IdleStudy
 from epochwatt.sweeps.config import SweepEntry
 from epochwatt.sweeps.grids import ALL, NAMED
+from epochwatt.sweeps.public.registry import Registry
 from epochwatt.sweeps.table import NOT_OURS
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.parameters import Parameter
@@ -34,6 +35,7 @@ KINDS: dict[str, Any] = {  # name of the schema -> what a file holds
     "flags": dict[str, config.Flag],
     "plotting": config.Plotting,
     "idle_simulated": dict[str, IdleStudy],
+    "public_sweeps": Registry,
     "claims": Terms,
     "boards": dict[str, Board],
     "parameters": dict[str, dict[str, Parameter]],

@@ -51,7 +51,7 @@ def priors(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> di
 
 
 def memoised(prior: Prior, rows: Numbers) -> Prior:
-    """Return a prior whose values were worked out once, for the modes (n, 5) it will be called for.
+    """Return a prior whose values were worked out once, for the modes (n, 6) it will be called for.
 
     The modes that models learn from are among them. It raises PredictionError for any other mode.
     """
