@@ -11,12 +11,15 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run validate test lint format bench gpu-check board-env browser setup-jetson remove-jetson report docs docs-site lock clean help
+.PHONY: run score validate test lint format bench gpu-check board-env browser setup-jetson remove-jetson report docs docs-site lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@EPOCHWATT_COMMAND="make run" $(SNAKEMAKE)
 	@$(MAKE) --no-print-directory report
 	@$(PY) -m epochwatt summary
+
+score: $(VENV)/workflow-ready ## judge all prediction methods on a Jetson TX1's 736 power modes, measured by others
+	@$(PY) -m epochwatt score translucence-tx1-5000
 
 report: $(VENV)/host-ready ## results/report.html, remade only when something it shows is newer
 	@$(PY) -m epochwatt report

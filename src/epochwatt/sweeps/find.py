@@ -11,6 +11,7 @@ from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
 from epochwatt.sweeps.public.registry import load_registry, read_public
 
 RESULTS = "results/sweeps"  # {sweep}.csv: measured or simulated by the workflow
+SCORES = "scores.csv"  # beside them: how well methods predict sweeps
 ENDINGS = (".csv", ".csv.gz")
 
 
@@ -46,6 +47,6 @@ def find_tables(
 
 def names(root: Path = Path()) -> list[str]:
     """Return the names of the sweeps in results/sweeps/ and of the public ones."""
-    paths = sorted((root / RESULTS).glob("*.csv*"))
+    paths = sorted(path for path in (root / RESULTS).glob("*.csv*") if path.name != SCORES)
     made = [path.name.partition(".csv")[0] for path in paths if path.name.endswith(ENDINGS)]
     return [*dict.fromkeys(made), *load_registry(root).sweeps]

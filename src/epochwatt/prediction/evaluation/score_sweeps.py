@@ -49,7 +49,7 @@ def score_tables(
     tables: Iterable[ModeTable],
     methods: Sequence[str],
     root: Path = Path(),
-    n_draws: int = N_DRAWS,
+    n_draws: int | None = None,
     processes: int = 1,
     say: Callable[[str], None] = lambda line: None,
 ) -> Scores:
@@ -60,7 +60,7 @@ def score_tables(
     tables : of any provenance; each is judged by itself, or with those of its sweep and device
     methods : names in the registry
     root : the checkout, whose config/predictors.yaml may name further methods
-    n_draws : random sets of profiled modes
+    n_draws : random sets of profiled modes; None: as many as always
     processes : how many may work at once
     say : called with a line for each part that is done
 
@@ -77,7 +77,8 @@ def score_tables(
     parts = [(unit, how, n) for unit in units for how, n in _ways(unit)]
     rows: list[Row] = []
     with _pool(min(processes, len(parts))) as pool:
-        jobs = [pool.submit(_score, *part, tuple(methods), root, n_draws) for part in parts]
+        settings = tuple(methods), root, n_draws or N_DRAWS
+        jobs = [pool.submit(_score, *part, *settings) for part in parts]
         for number, ((unit, how, n_profiled), job) in enumerate(zip(parts, jobs, strict=True), 1):
             rows += job.result()
             what = f"{unit.sweep}, {unit.workload}: {n_profiled} {how} modes"
@@ -129,17 +130,22 @@ def _pool(processes: int) -> Iterator[Executor]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
+def as_text(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return rows as a file of scores has them: numbers to five digits, no column missing."""
+    return [{name: _cell(row.get(name, "")) for name in COLUMNS} for row in rows]
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
 def write_scores(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows as CSV: numbers to five digits."""
+    """Write rows as CSV."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, COLUMNS, restval="", lineterminator="\n")
+        writer = csv.DictWriter(handle, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-
-
-def _cell(value: Any) -> Any:
-    return f"{value:.5g}" if isinstance(value, float) else value
+        writer.writerows(as_text(rows))
 
 
 def read_scores(paths: Iterable[str]) -> list[dict[str, str]]:

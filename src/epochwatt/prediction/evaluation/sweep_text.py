@@ -55,6 +55,8 @@ class Judged:
     key : sweep, device, workload
     about : one of its rows, for what all rows share
     columns : how many profiled modes, chosen how, in order
+    n_draws : most random sets of profiled modes
+    left_out : method, or way to choose modes -> why it has no number
     """
 
     def __init__(self, key: Key, rows: Sequence[Row]) -> None:
@@ -62,11 +64,16 @@ class Judged:
         scored = [row for row in rows if row["statistic"] != LEFT_OUT]
         self.about = scored[0] if scored else rows[0]
         self.columns = list(dict.fromkeys(_column(row) for row in scored))
+        self.n_draws = max((int(row["n_draws"]) for row in scored), default=0)
         self._cells = {
             (_column(row), row["method"], row["target"], row["statistic"]): _cell(row)
             for row in scored
         }
-        self.left_out = {row["method"]: row["note"] for row in rows if row not in scored}
+        self.left_out = {
+            row["method"] or f"{row['learned_from']} modes": row["note"]
+            for row in rows
+            if row["statistic"] == LEFT_OUT
+        }
 
     def cell(self, column: Column, method: str, target: str, statistic: str) -> Cell | None:
         """Return a number; None: there is none."""
@@ -140,6 +147,19 @@ def heading(column: Column) -> str:
     return f"{n_profiled} modes" if how == RANDOM else f"{n_profiled} {how}"
 
 
+def in_words(columns: Sequence[Column]) -> str:
+    """Return the same of several: `4 designed modes and 10, 25 and 50 random modes`."""
+    numbers: dict[str, list[str]] = defaultdict(list)
+    for how, n_profiled in columns:
+        numbers[how].append(str(n_profiled))
+    return listed([f"{listed(some)} {how} modes" for how, some in numbers.items()])
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
 def _errors(unit: Judged, column: Column, method: str, target: str) -> str:
     parts = [unit.cell(column, method, target, statistic) for statistic in (MEDIAN, P90)]
     return " / ".join(short(part.value) for part in parts if part)
@@ -195,8 +215,8 @@ def text_lines(rows: Sequence[Row], left_out: Sequence[str] = ()) -> list[str]:
 
 
 def left_out_lines(unit: Judged) -> list[str]:
-    """Return which methods have no number, and why."""
-    return [f"left out: {method}: {why}" for method, why in unit.left_out.items() if method]
+    """Return what has no number, and why."""
+    return [f"left out: {what}: {why}" for what, why in unit.left_out.items()]
 
 
 def sentences(unit: Judged) -> list[str]:
@@ -225,19 +245,18 @@ def _winners(unit: Judged, target: str) -> Iterator[str]:
             for column in columns
             if (cell := unit.cell(column, unit.best(column, target)[0], target, MEDIAN))
         )
-        where = ", ".join(heading(column) for column in columns)
-        alone = f"{best[0]} is best" if len(best) == 1 else f"{' and '.join(best)} are level"
-        yield f"from {where} {alone} (median error {errors} %)"
+        alone = f"{best[0]} is best" if len(best) == 1 else f"{listed(best)} are level"
+        yield f"from {in_words(columns)} {alone} (median error {errors} %)"
 
 
 def _plain(unit: Judged, target: str) -> str:
     beats = {column: unit.beats_paper(column, target) for column in unit.columns}
     if all(methods is None for methods in beats.values()):
         return "; the paper's plain regression has no number here"
-    none = [heading(column) for column, methods in beats.items() if methods == []]
+    none = [column for column, methods in beats.items() if methods == []]
     if not none:
-        return "; the plain regression is beaten throughout"
-    return f"; no method beats the plain regression from {', '.join(none)}"
+        return "; some method beats the paper's plain regression throughout"
+    return f"; no method beats the paper's plain regression from {in_words(none)}"
 
 
 def _broken(unit: Judged) -> list[str]:
@@ -250,39 +269,54 @@ def _broken(unit: Judged) -> list[str]:
         broken, regret = (unit.cell(column, method, RECOMMENDED, s) for s in (BROKEN, REGRET))
         if broken and regret:
             parts.append(f"{method} {broken.value:.0f} % (regret {regret.value:.1f} %)")
-    told = ", ".join(part for part in parts if not part.startswith(PROFILED))
+    shares = ", ".join(part for part in parts if not part.startswith(PROFILED))
     base = next((part for part in parts if part.startswith(PROFILED)), "")
     regret = base.partition("regret ")[2].rstrip(")")
     return [
         f"{unit.key[0]}, {unit.key[2]}: the fastest mode that is predicted to keep a power budget "
-        f"breaks it, from {heading(column)}: {told}; the best profiled mode keeps it, at a regret "
-        f"of {regret}."
+        f"breaks it, from {in_words([column])}: {shares}; the best profiled mode keeps it, at a "
+        f"regret of {regret}."
     ]
 
 
 def summary(units: Sequence[Judged]) -> list[str]:
-    """Return over all units how often each method is best, and where none beats the regression."""
-    found = []
-    for target, title in TITLES.items():
-        alone: Counter[str] = Counter()
-        among: Counter[str] = Counter()
-        places, none = 0, []
-        for unit in units:
-            for column in unit.columns if unit.methods(target) else ():
-                best = unit.best(column, target)
-                if not best:
-                    continue
-                places += 1
-                among.update(best)
-                alone.update(best if len(best) == 1 else [])
-                if unit.beats_paper(column, target) == []:
-                    none.append(f"{unit.key[0]}, {unit.key[2]} from {heading(column)}")
-        if not places:
-            continue
-        order = sorted(among, key=lambda name: (-among[name], name))
-        shares = ", ".join(f"{name} {among[name]} (alone {alone[name]})" for name in order)
-        found.append(f"All sweeps, {title}: among the best in {places} comparisons: {shares}.")
-        if target != POWER:
-            where = "; ".join(none) or "nowhere"
-            found.append(f"All sweeps, {title}: no method beats the plain regression: {where}.")
-    return found
+    """Return over all units how often each method is best, and where none beats the regression.
+
+    Units of another provenance are counted by themselves; a single unit needs no summary.
+    """
+    by_provenance: dict[str, list[Judged]] = defaultdict(list)
+    for unit in units:
+        by_provenance[unit.about["provenance"]].append(unit)
+    return [
+        f"All {provenance} sweeps, {title}: {sentence}."
+        for provenance, some in by_provenance.items()
+        if len(some) > 1
+        for target, title in TITLES.items()
+        for sentence in _of_all(some, target)
+    ]
+
+
+def _of_all(units: Sequence[Judged], target: str) -> Iterator[str]:
+    alone: Counter[str] = Counter()
+    among: Counter[str] = Counter()
+    places = [(unit, column) for unit in units for column in unit.columns if unit.methods(target)]
+    for unit, column in places:
+        best = unit.best(column, target)
+        among.update(best)
+        alone.update(best if len(best) == 1 else [])
+    if not among:
+        return
+    order = sorted(among, key=lambda name: (-among[name], name))
+    shares = ", ".join(f"{name} {among[name]} (alone {alone[name]})" for name in order)
+    yield f"among the best in {len(places)} comparisons: {shares}"
+    beats = [(*place, place[0].beats_paper(place[1], target)) for place in places]
+    judged_too = [row for row in beats if row[2] is not None]
+    none = [f"{unit.key[0]} from {in_words([c])}" for unit, c, methods in judged_too if not methods]
+    if judged_too:
+        n_compared = counted(len(judged_too), "comparisons")
+        yield (
+            f"no method beats the paper's plain regression in {len(none)} of {n_compared}: "
+            f"{'; '.join(none)}"
+            if none
+            else f"some method beats the paper's plain regression in each of {n_compared}"
+        )

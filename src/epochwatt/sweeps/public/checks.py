@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from epochwatt import fields
@@ -138,20 +139,33 @@ def _uninformative_blocks(table: ModeTable) -> set[int]:
     if n < 2 * BLOCK:
         return set()
     knobs, targets = _ranks(_knobs(table)), _ranks(_targets(table))
-    bad: set[int] = set()
-    for block in np.array_split(np.arange(n), n // BLOCK):
-        rest = np.setdiff1d(np.arange(n), block)
-        by_rest = np.nan_to_num(_scores(knobs[rest], targets[rest]))
-        knob, target = np.unravel_index(np.argmax(by_rest), by_rest.shape)
-        could = all(
-            np.std(ranks[block]) >= SPREAD * np.std(ranks)
-            for ranks in (knobs[:, knob], targets[:, target])
-        )
-        scores = np.nan_to_num(_scores(_ranks(knobs[block]), _ranks(targets[block])))
-        nothing = scores[knob, target] < CHANCE_OF_BLOCK and scores.max() < CHANCE
-        if could and nothing and by_rest[knob, target] >= CHANCE:
-            bad.update(block.tolist())
-    return bad
+    blocks = np.array_split(np.arange(n), n // BLOCK)
+    judged = [_follows(block, knobs, targets) for block in blocks]
+    bad = {i for i, score in enumerate(judged) if score < CHANCE_OF_BLOCK}
+    usual = np.median([score for i, score in enumerate(judged) if i not in bad] or [0])
+    beside = {i for i, score in enumerate(judged) if {i - 1, i + 1} & bad and score < usual / 2}
+    return {int(index) for i in bad | beside for index in blocks[i]}
+
+
+def _follows(block: NDArray[np.int64], knobs: Numbers, targets: Numbers) -> float:
+    """Return how a block follows the knob that the rest follows most; inf: it cannot be judged.
+
+    Parameters
+    ----------
+    block : indexes of rows
+    knobs, targets : ranks in the whole table, shapes (n, parts) and (n, 1 or 2)
+    """
+    rest = np.setdiff1d(np.arange(len(knobs)), block)
+    by_rest = np.nan_to_num(_scores(knobs[rest], targets[rest]))
+    knob, target = np.unravel_index(np.argmax(by_rest), by_rest.shape)
+    varies = all(
+        np.std(ranks[block]) >= SPREAD * np.std(ranks)
+        for ranks in (knobs[:, knob], targets[:, target])
+    )
+    scores = np.nan_to_num(_scores(_ranks(knobs[block]), _ranks(targets[block])))
+    if not varies or by_rest[knob, target] < CHANCE or scores.max() >= CHANCE:
+        return np.inf
+    return float(scores[knob, target])
 
 
 def ratio_of_copies(first: ModeTable, second: ModeTable) -> float | None:

@@ -13,6 +13,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, tables_of
 from epochwatt.sweeps.public import (
     ali,
+    broncospace,
     ellis,
     energy_time_fairness,
     hkbu,
@@ -75,6 +76,11 @@ FORMATS: dict[str, Format] = {
         "Caffe training and CUDA kernels over GPU core and memory clocks",
         "caffe/excels/*.csv of blackjack2015/dlbench_dvfs, csvs/*-Performance-Power.csv of "
         "HKBU-HPML/GPU-DVFS-Job-Schedule and blackjack2015/NV-DVFS-Benchmark",
+    ),
+    "broncospace": Format(
+        broncospace.read,
+        "complete 1 Hz logs of training on a Jetson AGX Orin in its stock modes",
+        "docs/data/*training*.csv of BroncoSpace-Lab/scales-hardware",
     ),
     "ellis": Format(
         ellis.read,

@@ -39,7 +39,8 @@ def read(path: Path, wanted: Wanted) -> Iterator[SweepRow | str]:
             yield f"{line.where}: clocks are offsets from clocks that nobody says"
             continue
         _refuse_offsets(line)
-        in_name = line.stem.partition("-")[0] if "-" in line.stem else ""
+        gpu, dash, _ = line.stem.partition("-")
+        in_name = gpu if dash and gpu.lower() != "dvfs" else ""
         power_w = line.measured(*POWER) if line.has(*POWER) else None
         yield public_row(
             line,

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from epochwatt.errors import ConfigError
-from epochwatt.study.config import Closed
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables, write_mode_tables
@@ -25,7 +24,13 @@ VARIABLE = "EPOCHWATT_PUBLIC_DATA"
 OPTION = "--public-data"
 
 
-class Source(Closed):
+class Entry(BaseModel):
+    """A mapping of the registry that accepts the keys it describes and no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Source(Entry):
     """Who measured, where it is published, and on which terms."""
 
     authors: str = Field(description="who measured it")
@@ -37,7 +42,7 @@ class Source(Closed):
     citation: str = Field("", description="paper that describes the measurements")
 
 
-class Sweep(Closed):
+class Sweep(Entry):
     """One sweep of a source."""
 
     source: str = Field(description="its source")
@@ -56,7 +61,7 @@ class Sweep(Closed):
         return self
 
 
-class Registry(Closed):
+class Registry(Entry):
     """config/sweeps/registry.yaml: sweeps that others published."""
 
     sources: dict[str, Source] = Field(description="source -> who, where, on which terms")
@@ -163,7 +168,7 @@ def read_public(name: str, root: Path, folder: Path | None) -> list[ModeTable]:
     return converted(name, registry, public_folder(folder)).tables
 
 
-class About(NamedTuple):
+class Origin(NamedTuple):
     """Who measured a public sweep, and on which terms it may be used: see `Source`, `Sweep`."""
 
     name: str
@@ -176,13 +181,13 @@ class About(NamedTuple):
     caveats: tuple[str, ...]
 
 
-def about(name: str, root: Path = Path()) -> About | None:
+def origin_of(name: str, root: Path = Path()) -> Origin | None:
     """Return what is known of a public sweep; None: no public sweep has this name."""
     registry = load_registry(root)
     if name not in registry.sweeps:
         return None
     sweep, source = registry.sweeps[name], registry.source(name)
-    return About(
+    return Origin(
         name,
         sweep.title,
         source.licence,
