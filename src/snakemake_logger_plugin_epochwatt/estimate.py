@@ -37,6 +37,7 @@ DEFAULT_S = {
     "simulate_sweep": 1.1,
     "split_energy": 0.6,
     "summarise": 2.8,
+    "sweeps": 0.0,
     "tabulate_setup": 0.4,
     "tabulate_text_only": 1.7,
     "train_epoch": 7.5,

@@ -47,7 +47,7 @@ class EpochUnderWay:
 
 
 class ModeUnderWay(NamedTuple):
-    """The mode that a job spoke of last: its place in the chunk from 1, of how many, and what."""
+    """The mode that a job finished last: its place in the sweep from 1, of how many, and what."""
 
     place: int
     n: int
@@ -89,7 +89,7 @@ class TrainingLog:
 
 
 class ModesLog:
-    """Follows the log of a job that measures modes, in the same way.
+    """Reads the log of a job that measures modes.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class ModesLog:
         self._path = path
 
     def look(self) -> ModeUnderWay | None:
-        """Return the mode of the last line of progress; None before the first."""
+        """Return the mode that was measured last; None before the first."""
         reports = _MODE.findall(tail(self._path, 4096))
         return (
             ModeUnderWay(int(reports[-1][0]), int(reports[-1][1]), reports[-1][2])

@@ -257,8 +257,11 @@ class Progress:
         """Return the seconds that a job under way still takes."""
         expected_s = self.times.expected_s(self._kinds(job), job.prior_s)
         elapsed_s = time.monotonic() - job.started_s
-        if job.modes_log is not None and (mode := job.modes_log.look()) and mode.place > 1:
-            return elapsed_s * (mode.n - mode.place + 1) / (mode.place - 1)
+        if job.modes_log is not None and (mode := job.modes_log.look()):
+            _, first, end = _part(job.wildcards)
+            done = max(1, mode.place - first)
+            share_s = elapsed_s / done  # those of the job that were measured before count as fast
+            return max(0.0, end + 1 - first - done) * share_s
         epoch, last = job.epoch, job.wildcards.get("last", "")
         if epoch is None or epoch.epoch is None or not last.isdigit():
             return max(expected_s - elapsed_s, _OVERDUE * max(expected_s, elapsed_s))
@@ -279,7 +282,7 @@ class Progress:
     def epoch_line(self, job: Job) -> str:
         """Return "LeNet-5, 2 workers: epoch 0 (1 of 3), mini-batch 408 of 899, 204/s, 31.2 W".
 
-        Of a job of a sweep it is "orin-50: mode 23 of 50, mode-c4-...: 12.3 ms".
+        Of a job of a sweep it is "orin-50: mode 23 of 50, mode-c4-...: 12.3 ms, 8.1 W".
         """
         if job.modes_log is not None:
             return self._mode_line(job, job.modes_log)
@@ -305,8 +308,7 @@ class Progress:
         mode = log.look()
         if mode is None:
             return f"{title}: modes {first + 1} to {last + 1}"
-        total = f" of {len(sweep['modes'])}" if sweep else ""
-        return f"{title}: mode {first + mode.place}{total}, {mode.words}"
+        return f"{title}: mode {mode.place} of {mode.n}, {mode.words}"
 
 
 def _part(wildcards: Mapping[str, str]) -> tuple[str, int, int]:
