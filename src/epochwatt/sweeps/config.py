@@ -71,4 +71,9 @@ class SweepEntry(Closed):
     chunk: int = Field(
         20, ge=1, description="modes that one job measures; how many it is changes no result"
     )
+    procedure: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict,
+        description="numbers by which a mode is measured that differ from the usual ones "
+        "(docs/explanation/sweep-measuring.md): idle_s, patience_s, warm_up_s, ...",
+    )
     minibatches: int = Field(40, ge=5, le=10_000, description="mini-batches measured in each mode")

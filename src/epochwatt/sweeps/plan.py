@@ -8,10 +8,12 @@ from epochwatt.study.settings import Settings
 from epochwatt.sweeps.modes import SweepMode
 from epochwatt.sweeps.table import Sweep, SweepTable
 from epochwatt.text import aligned
+from epochwatt.training.procedure import procedure_of
 
-# ASSUME: to set a mode, to let clocks and power follow, to warm up. PowerTrain's bare collection is
-# 12 to 24 s a mode, and 54 s with all that is around it (FGCS 2024: 16.3 h for a quarter of 4,368).
-SWITCH_S = {"host": 1.0, "jetson": 30.0, "fake": 2.0}
+# ASSUME: to set a mode and read it back; until the power has followed. PowerTrain collects in 12 to
+# 24 s a mode, 54 s with all that is around it (FGCS 2024: 16.3 h for a quarter of 4,368).
+SET_S = 3.0
+FOLLOW_S = 8.0
 SLOWER = 1.5  # ASSUME: a first guess of a network's speed is of the strongest mode, and hopeful
 
 _HEADER = ("sweep", "modes", "measured", "s per mode", "left")
@@ -74,7 +76,15 @@ def mode_estimate_s(sweep: Sweep, settings: Settings) -> tuple[float, str]:
         f["model"], settings.workloads[f["model"]].guess_samples_per_s
     )
     training_s = SLOWER * f["minibatches"] * f["batch_size"] / guess
-    return SWITCH_S[f["backend"]] + training_s, GUESS
+    return _around_s(sweep) + training_s, GUESS
+
+
+def _around_s(sweep: Sweep) -> float:
+    """Return what a mode takes besides its mini-batches: a rest, and training before they count."""
+    procedure = procedure_of(sweep.run.factors)
+    if not sweep.board:  # nobody sees the power follow
+        return procedure.idle_s + procedure.warm_up_s
+    return SET_S + procedure.idle_s + FOLLOW_S
 
 
 def _measured_s(sweep: Sweep) -> float | None:

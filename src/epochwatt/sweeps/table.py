@@ -27,6 +27,7 @@ from epochwatt.sweeps.config import Grid, Part, SweepEntry
 from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.grids import Steps
 from epochwatt.sweeps.modes import PARTS, SweepMode
+from epochwatt.training.procedure import procedure_of
 
 SWEEPS = "config/sweeps.yaml"
 MODE = "sweep"  # stands for the power mode in the factors of a sweep: each mode has its own
@@ -228,6 +229,10 @@ def _run(name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, Wo
     with _about(f"{name}.workload", instead_of=f"{name}.sweep[0]"):
         (run,) = expanded(name, study, devices, workloads)
     factors = {**run.factors, "power_mode": MODE, "minibatches": entry.minibatches}
+    if entry.procedure:
+        factors["procedure"] = dict(entry.procedure)
+    with _about(f"{name}.procedure"):
+        procedure_of(factors)
     factors["dvfs"] = "on" if entry.backend == "host" else "off"
     factors.pop("power_mode_settings", None)
     if entry.backend == "host":  # they are the mode

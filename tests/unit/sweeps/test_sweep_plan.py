@@ -4,7 +4,7 @@ import pytest
 
 from epochwatt.study.plan import JOB_S
 from epochwatt.sweeps.modes import SweepMode
-from epochwatt.sweeps.plan import SWITCH_S, chunk_estimates_s, modes_left, slowness, sweep_lines
+from epochwatt.sweeps.plan import chunk_estimates_s, modes_left, slowness, sweep_lines
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_a_guess_counts_switching_mini_batches_and_the_job(threads):
     sweep = threads.sweep()
     (chunk_s,), basis = chunk_estimates_s(sweep, threads.settings())
     assert basis == "a guess"
-    assert chunk_s == pytest.approx(SWITCH_S["host"] + 1.5 * 40 * 16 / 7188)
+    assert chunk_s == pytest.approx(3 + 10 + 1.5 * 40 * 16 / 7188)
     last = sweep_lines(threads.table(["one"]), threads.settings())[-1]
     assert last == f"sweeps: the rest takes about {round(chunk_s + JOB_S)} s"
 

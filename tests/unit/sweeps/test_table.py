@@ -47,6 +47,7 @@ def test_the_id_has_all_that_would_cause_a_new_measurement_but_not_the_modes(swe
     larger = sweeps.sweep(grid={"modes": [{"cores": 1}], "random": 1}, chunk=3, title="t")
     assert larger.id == first.id
     assert sweeps.sweep(minibatches=50).id != first.id
+    assert sweeps.sweep(procedure={"idle_s": 1}).id != first.id
     assert sweeps.sweep(workload={"model": "lenet", "num_workers": 0, "seed": 1}).id != first.id
 
 
@@ -141,6 +142,8 @@ def test_wrong_names_are_refused_with_file_key_and_what_is_allowed(refused):
     assert wrong.allowed == "one value: a sweep is of one workload"
     wrong = refused(workload={"model": "lenet", "batch_size": 0})
     assert str(wrong).startswith("config/sweeps.yaml: one.workload.batch_size is 0")
+    wrong = refused(procedure={"idle_min": 1})
+    assert str(wrong).startswith("config/sweeps.yaml: one.procedure: unknown number 'idle_min'")
     wrong = refused(device="mars")
     assert "one.device is 'mars'" in str(wrong)
     assert refused(gird="all").problem.startswith("unknown key 'one.gird'")
