@@ -23,6 +23,12 @@ rule idle_power:
         IDLE_CSV,
 
 
+rule sweeps:
+    """The tables of the selected sweeps."""
+    input:
+        [sweep.table for sweep in SWEEPS.sweeps.values()],
+
+
 rule tables:
     """All tables of runs and epochs."""
     input:
