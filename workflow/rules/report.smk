@@ -102,6 +102,7 @@ rule show_index:
         titles=SETTINGS.titles,
         palette=SETTINGS.palette,
         records={run.id: run.records for run in RUNS},
+        scored=Path("results/sweeps/sweep_scores.html").is_file(),
         code=code_of("show_index.py"),
     script:
         "../scripts/show_index.py"

@@ -56,6 +56,10 @@ class Config(Closed):
         "`auto`: `starter` on a Jetson board, else `host-pipeline`, `host-photographs` and "
         "`simulated`",
     )
+    sweeps: str | list[str] = Field(
+        default_factory=list,
+        description="names of the sweeps of config/sweeps.yaml to run as well, after the studies",
+    )
 
 
 Axis = Any  # a scalar or a list of scalars; checked against FactorValues once expanded
@@ -109,6 +113,9 @@ class FactorValues(Closed):
     gpu_timing: Literal["synchronised", "pooled"] = fields.FACTOR_DEFAULTS["gpu_timing"]
     seed: int = Field(fields.FACTOR_DEFAULTS["seed"], ge=0, strict=True)
     epochs_per_job: int = Field(fields.FACTOR_DEFAULTS["epochs_per_job"], ge=1, strict=True)
+    task: Literal["train", "infer"] = fields.FACTOR_DEFAULTS["task"]
+    precision: Literal["fp32", "tf32", "fp16", "bf16"] = fields.FACTOR_DEFAULTS["precision"]
+    compile: Literal["on", "off"] = fields.FACTOR_DEFAULTS["compile"]
 
 
 class Storage(Closed):

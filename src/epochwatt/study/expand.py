@@ -9,6 +9,7 @@ from typing import Any
 from epochwatt import fields
 from epochwatt.datasets.recipes import recipe
 from epochwatt.errors import ConfigError
+from epochwatt.study.arithmetic import refuse_arithmetic
 from epochwatt.study.config import Device, Exclusion, FactorValues, Study, WorkloadRow
 from epochwatt.study.devices import DEVICES, Devices, check_names, read_rows
 from epochwatt.study.imported import IMPORTED, imported_runs
@@ -43,7 +44,7 @@ def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
     devices = Devices(root)
     merged: dict[str, Run] = {}
     for name, study in selected(names, devices):
-        for run in _expand(name, study, devices, workloads):
+        for run in expanded(name, study, devices, workloads):
             merged[run.canonical] = _merge(merged.get(run.canonical), run)
     table = _table(_grouped(merged.values()), exclusions, devices)
     if IMPORTED in names:
@@ -74,9 +75,10 @@ def _exclusions(path: Path) -> list[Exclusion]:
     return exclusions
 
 
-def _expand(
+def expanded(
     name: str, study: Study, devices: Devices, workloads: dict[str, WorkloadRow]
 ) -> list[Run]:
+    """Return the runs of a study, one for each combination of its blocks; ConfigError as above."""
     runs = []
     for i, block in enumerate(study.sweep):
         where = f"{name}.sweep[{i}]"
@@ -151,6 +153,7 @@ def _resolve(
         raise ConfigError(problem, where=STUDIES, allowed=error.allowed) from None
     if network := _own_network(row.model, workloads):
         factors["network"] = network
+    refuse_arithmetic(factors, device, STUDIES, where)
     factors |= _settings(factors, device, where)
     return fields.with_defaults(factors)
 

@@ -8,12 +8,13 @@ import multiprocessing
 import os
 import tempfile
 from time import perf_counter
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Iterable, Iterator, List, Tuple
 
 import torch
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, get_worker_info
 
 from epochwatt.errors import TrainingError
+from epochwatt.training.transforms import Sample
 
 try:
     from torch.utils.data import default_collate
@@ -34,13 +35,11 @@ class TimedMinibatches(Dataset):
     Parameters
     ----------
     source : reader with `read(i) -> (raw, label)` and a length
-    transform : raw sample to tensor
+    transform : raw sample to tensor, or to a `Sample`: input and target
     num_workers : loader workers; 0 means the training process itself
     """
 
-    def __init__(
-        self, source: Any, transform: Callable[[Any], torch.Tensor], num_workers: int
-    ) -> None:
+    def __init__(self, source: Any, transform: Callable[[Any], Any], num_workers: int) -> None:
         self.source = source
         self.transform = transform
         # (fetch, pre-process) seconds; with forked workers shared, a pair and one writer for each
@@ -49,7 +48,7 @@ class TimedMinibatches(Dataset):
             self._seconds = multiprocessing.RawArray("d", 2 * num_workers)
 
     def __getitem__(self, indices: List[int]) -> Any:
-        """Return inputs (B, ...) and labels (B,) of the samples `indices`."""
+        """Return inputs (B, ...) and labels (B,) or targets (B, ...) of the samples `indices`."""
         read, transform = self.source.read, self.transform
         samples = []
         fetch_s = 0.0
@@ -58,7 +57,8 @@ class TimedMinibatches(Dataset):
             fetch_s -= perf_counter()
             raw, label = read(index)
             fetch_s += perf_counter()
-            samples.append((transform(raw), label))
+            made = transform(raw)
+            samples.append(made if isinstance(made, Sample) else (made, label))
         minibatch = default_collate(samples)
         worker = get_worker_info()
         row = 0 if worker is None else 2 * worker.id
@@ -88,6 +88,46 @@ def make_loader(
     TrainingError : the path of the folder for temporary files is too long for the workers' sockets
     """
     order = RandomSampler(range(n_samples), generator=generator)
+    batches = BatchSampler(order, factors["batch_size"], drop_last=False)
+    return _loader(minibatches, batches, factors, generator)
+
+
+def make_endless_loader(
+    minibatches: Dataset, n_samples: int, factors: dict, generator: torch.Generator
+) -> DataLoader:
+    """Return a loader as `make_loader` does, whose mini-batches do not end and are all whole."""
+    batches = EndlessBatches(n_samples, factors["batch_size"], generator)
+    return _loader(minibatches, batches, factors, generator)
+
+
+class EndlessBatches:
+    """Lists of sample indices without end: one shuffled pass over the data set after the other.
+
+    Parameters
+    ----------
+    n_samples : number of samples to shuffle
+    batch_size : length of each list; what a pass leaves over begins the next
+    generator : source of the order
+    """
+
+    def __init__(self, n_samples: int, batch_size: int, generator: torch.Generator) -> None:
+        self._n_samples = n_samples
+        self._batch_size = batch_size
+        self._generator = generator
+
+    def __iter__(self) -> Iterator[List[int]]:
+        size, left = self._batch_size, []  # type: int, List[int]
+        while True:
+            left = left + torch.randperm(self._n_samples, generator=self._generator).tolist()
+            whole = len(left) - len(left) % size
+            for start in range(0, whole, size):
+                yield left[start : start + size]
+            left = left[whole:]
+
+
+def _loader(
+    minibatches: Dataset, batches: Iterable, factors: dict, generator: torch.Generator
+) -> DataLoader:
     options = {}
     if factors["num_workers"] > 0:
         _check_temporary_folder()
@@ -96,7 +136,7 @@ def make_loader(
     return DataLoader(
         minibatches,
         batch_size=None,
-        sampler=BatchSampler(order, factors["batch_size"], drop_last=False),
+        sampler=batches,
         num_workers=factors["num_workers"],
         generator=generator,
         **options,
