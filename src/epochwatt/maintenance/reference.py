@@ -46,6 +46,7 @@ DEFAULTS = {
     "nvpmodel": "none",
     "gpu_share": "all",
     "settle": "no waiting",
+    "random": "all",
 }
 _TYPES = {"str": "text", "string": "text", "int": "integer", "float": "number", "bool": "boolean"}
 _LIMITS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
