@@ -102,8 +102,8 @@ class QuestionAnswering(nn.Module):
         if self.adds_mask:
             lowest = torch.finfo(torch.float32).min
             mask = (1.0 - mask[:, None, None].to(torch.float32)) * lowest
-        found = self.bert(input_ids=pieces, attention_mask=mask, token_type_ids=segment)
-        return torch.stack([found.start_logits, found.end_logits], 1)
+        scores = self.bert(input_ids=pieces, attention_mask=mask, token_type_ids=segment)
+        return torch.stack([scores.start_logits, scores.end_logits], 1)
 
 
 def bert_base() -> nn.Module:
@@ -138,8 +138,8 @@ class Detector(nn.Module):
 
     def forward(self, images: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
         """Return offsets (B, A, 4) and scores (B, A, 91) of images (B, 3, 320, 320)."""
-        found = self.head(list(self.backbone(images).values()))
-        return found["bbox_regression"], found["cls_logits"]
+        outputs = self.head(list(self.backbone(images).values()))
+        return outputs["bbox_regression"], outputs["cls_logits"]
 
 
 MAPS = (20, 10, 5, 3, 2, 1)  # cells of a side of each map of features
