@@ -93,3 +93,4 @@ rule external:
     input:
         "results/tables/external.csv",
         "results/external.html",
+        "results/figures/external/energy_curves.svg",
