@@ -4,7 +4,7 @@ The authors print the power of each run as the sum of all four rails that tegras
 them, VDDQ_VDD2_1V8AO, hangs below VIN_SYS_5V0, whose reading contains it, so it counts twice. Our
 table of rails adds three.
 
-SOURCE: github.com/BroncoSpace-Lab/scales-hardware, docs/ML_Training.md (2024): ResNet-50 on
+SOURCE: github.com/BroncoSpace-Lab/scales-hardware, its page on training (2024): ResNet-50 on
 CIFAR-100, ten epochs in each mode; clocks were not locked, batch size and versions are not printed.
 """
 

@@ -83,8 +83,11 @@ def check_folder(folder: Path) -> list[DataError]:
         problems.append(DataError("no table", where=layout.DESCRIPTOR, allowed="one or more"))
     seen = set()
     for resource in resources:
+        if wrong := shapes.problem(resource, TABLE_SHAPE):
+            problems.append(DataError(f"{resource['name']}: {wrong}", where=layout.DESCRIPTOR))
+            return problems
         problems += _check_resource(folder, resource)
-        seen.add(str(resource.get("epochwatt", {}).get("provenance")))
+        seen.add(resource["epochwatt"]["provenance"])
     return problems + list(_check_statements(folder, descriptor, seen))
 
 
@@ -128,8 +131,6 @@ def _check_files(folder: Path) -> Iterator[DataError]:
 
 def _check_resource(folder: Path, resource: Mapping[str, Any]) -> list[DataError]:
     """Return what is wrong with a table and what is stated of it."""
-    if wrong := shapes.problem(resource, TABLE_SHAPE):
-        return [DataError(f"{resource['name']}: {wrong}", where=layout.DESCRIPTOR)]
     stated, path = resource["epochwatt"], resource["path"]
     table = TABLES.get(stated["table"])
     if table is None:
@@ -411,7 +412,7 @@ def _check_crate(
         tables = [
             {"@id": r["path"]}
             for r in descriptor["resources"]
-            if r.get("epochwatt", {}).get("provenance") == provenance
+            if "schema" in r and r["epochwatt"]["provenance"] == provenance
         ]
         made = entities.get(f"#{provenance}", {}).get("result")
         if made != tables:

@@ -27,6 +27,8 @@ RUN_TABLES = Path("results/tables")
 RUN_RESULTS = Path("results/runs")
 _WHOLE = re.compile(r"(-?\d+)\.0")
 _NO_NUMBER = ("nan", "inf", "-inf")  # a loss that was not finite; a flag of its epoch says so
+# a factor that is younger than a table had its default when the table was made
+_DEFAULTS = {name: str(value) for name, value in fields.FACTOR_DEFAULTS.items()}
 
 Rows = list[dict[str, str]]
 
@@ -174,7 +176,9 @@ def _of_runs(runs: Mapping[str, Mapping[str, str]]) -> Iterator[Part]:
     ]
     for name, rows in (("epochs", _table("epochs")), ("runs", _table("runs")), ("energy", energy)):
         ours = (row for row in rows if row["run"] in runs)
-        yield from _split(name, ({**row, "provenance": provenances[row["run"]]} for row in ours))
+        yield from _split(
+            name, ({**_DEFAULTS, **row, "provenance": provenances[row["run"]]} for row in ours)
+        )
 
 
 # -- boards ----------------------------------------------------------------------------------------

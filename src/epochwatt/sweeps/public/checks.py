@@ -24,6 +24,7 @@ BLOCK = 100  # rows in the order of the file that are judged together
 # thousands of tables of four knobs.
 CHANCE = 4.0
 CHANCE_OF_BLOCK = 2.5
+FLAT = 1.1  # 90th over 10th percentile of the times: where it is less, there is nothing to follow
 SPREAD = 0.5  # of a block's ranks over the whole table's: less of it, and it cannot be judged
 SAME_RATIO = 1e-6  # spread of the ratio of two tables' times where one is a copy
 
@@ -42,13 +43,15 @@ def without_uninformative(table: ModeTable) -> ModeTable:
 
     They get the flag `no_dependence_on_mode`. Judged are whole tables of at least `FEWEST` rows,
     and blocks of `BLOCK` rows: a block must follow the knob that the rest of the table follows
-    most, where that knob and the times vary in it as they do elsewhere.
+    most, where that knob and the times vary in it as they do elsewhere. Times that hardly vary
+    are no fault: what waits for memory does not follow a core's clock.
 
     Raises
     ------
     ConfigError : the whole table depends on no part of the mode
     """
-    if len(table.rows) < FEWEST or not table.varied():
+    low, high = np.quantile(table.column("time_s"), (0.1, 0.9))
+    if len(table.rows) < FEWEST or not table.varied() or high <= FLAT * low:
         return table
     strongest = dependence(table)
     if not strongest >= CHANCE:

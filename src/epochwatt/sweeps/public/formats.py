@@ -54,7 +54,7 @@ FORMATS: dict[str, Format] = {
     "zeus": Format(
         zeus.read,
         "training under GPU power limits",
-        "trace/summary_power_*.csv of ml-energy/zeus",
+        "trace/summary_power_*.csv, tests/profile_data/*.csv of ml-energy/zeus",
     ),
     "energy-time-fairness": Format(
         energy_time_fairness.read,
@@ -133,5 +133,19 @@ def convert(name: str, paths: Sequence[Path], wanted: Wanted) -> Converted:
     for first, second in combinations(found_tables, 2):
         refuse_copies(first, second)
     rows = (row for tables in found_tables for table in tables for row in table.rows)
-    tables = tables_of(numbered(rows))
-    return Converted([without_uninformative(table) for table in tables], left_out)
+    return _judged(tables_of(numbered(rows)), left_out)
+
+
+def _judged(tables: Sequence[ModeTable], left_out: Sequence[str]) -> Converted:
+    """Return the tables that say something on modes. Raises ConfigError where none does."""
+    informative, reasons = [], list(left_out)
+    for table in tables:
+        try:
+            informative.append(without_uninformative(table))
+        except ConfigError as error:
+            if len(tables) == 1:
+                raise
+            reasons.append(f"{table.of.device} {table.of.workload}: {error.problem}")
+    if not informative:
+        raise ConfigError("no table says anything on modes", found=reasons[-1])
+    return Converted(informative, reasons)

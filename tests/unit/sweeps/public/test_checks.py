@@ -59,6 +59,13 @@ def test_a_table_that_follows_no_clock_is_refused(n, seed):
         without_uninformative(planted(n, seed, follows=False))
 
 
+def test_times_that_hardly_vary_are_no_fault():
+    flat = planted(200, follows=False)
+    rows = (replace(r, time_s=1 + 0.01 * r.time_s) for r in flat.rows)
+    (table,) = tables_of(rows)
+    assert without_uninformative(table) is table
+
+
 def test_power_alone_is_enough():
     random = planted(200, follows=False)
     rows = (replace(r, power_w=r.gpu_mhz / 100, power_scope="module") for r in random.rows)

@@ -170,6 +170,18 @@ def test_zeus_takes_the_gpu_from_the_name_of_the_file(gpu, device, tmp_path):
     assert (found_row.power_w, found_row.power_scope) == (86.25, "gpu")
 
 
+def test_zeus_windows_have_the_power_of_all_gpus(tmp_path):
+    path = tmp_path / "A40+resnet18+gpu0,1.csv"
+    header = "start_time,window_name,elapsed_time,gpu0_energy,gpu1_energy\n"
+    windows = "1.5,__GlobalPowerLimitOptimizer_250,10,1300,1400\n9.5,epoch,10,1300,1400\n"
+    path.write_text(header + windows)
+    (table,), left_out = convert("zeus", [path], WANTED)
+    (found_row,) = table.rows
+    assert (found_row.device, found_row.workload) == ("A40", "resnet18 on 2 GPUs")
+    assert (found_row.power_limit_w, found_row.time_s, found_row.power_w) == (250, 10, 270)
+    assert left_out == [f"{path}, line 3: window epoch is of no power limit"]
+
+
 def test_a_device_that_nobody_names_is_asked_for(tmp_path):
     path = write(tmp_path / "copy.csv", ZEUS)
     with pytest.raises(ConfigError, match="--device"):
@@ -319,6 +331,22 @@ def test_a_line_without_a_time_is_left_out_and_one_without_power_stays(nothing, 
     (table,), left_out = convert("zeus", [path], WANTED)
     assert [r.power_w for r in table.rows] == [86.25, None]
     assert left_out == [f"{path}, line 3: no time"]
+
+
+def test_a_workload_that_says_nothing_is_left_out_beside_one_that_does(tmp_path):
+    clocks, noise = range(510, 1410, 15), (1.0, 2.0, 1.5, 0.7)
+    lines = [
+        {"sm_app_clock": str(mhz), "run_time": str(time_s), "application": name, "power_usage": ""}
+        for i, mhz in enumerate(clocks)
+        for name, time_s in (("lstm", 3000 / mhz), ("noise", noise[i % len(noise)]))
+    ]
+    path = original(tmp_path, "ali", *lines)
+    (table,), left_out = convert("ali", [path], WANTED)
+    assert table.of.workload == "lstm"
+    assert "GA100 noise: neither time nor power" in left_out[0]
+    alone = [line for line in lines if line["application"] == "noise"]
+    with pytest.raises(ConfigError, match="says nothing"):
+        convert("ali", [original(tmp_path, "ali", *alone)], WANTED)
 
 
 def test_a_file_without_a_line_of_use_is_refused(tmp_path):
