@@ -236,6 +236,8 @@ MODE_PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "gpu_share", "power_limi
 FLAGS: Dict[str, str] = {
     "cold_process": "first epoch measured by its process",
     "imported": "taken over from logs of the 2023 scripts; mode and medium as told, not verified",
+    "no_dependence_on_mode": "of a public sweep: neither its time nor its power follows a clock",
+    "power_of_some_rails": "of a public sweep: too little for the whole module, so power is empty",
     "resumed": "an unfinished attempt was found, or something else was measured in between",
     "warmup_skipped": "the process started here, after epoch 0, without a warm-up",
     "fresh_weights": "the checkpoint of the epoch before was missing or damaged",
@@ -274,6 +276,10 @@ FLAGS: Dict[str, str] = {
     "swap_grown": "more memory was swapped out after the epoch than before",
     "machine_busy": "other programs took more than 10 % of the CPUs before the start",
     "mode_not_verified": "a setting of the power mode cannot be read back",
+    "mode_not_met": "cores, or a clock that was too high, were not as the mode wants them",
+    "transition_not_found": "no sensor showed how power followed the training: a fixed warm-up",
+    "sensor_lagged": "power followed the training only after seconds; what came before is left out",
+    "few_power_samples": "fewer readings of power than a mean of a mode is taken over",
     "settle_timeout": "temperature or power were not steady within the time allowed",
 }
 

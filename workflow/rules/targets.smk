@@ -23,6 +23,12 @@ rule idle_power:
         IDLE_CSV,
 
 
+rule sweeps:
+    """The tables of the selected sweeps."""
+    input:
+        [sweep.table for sweep in SWEEPS.sweeps.values()],
+
+
 rule tables:
     """All tables of runs and epochs."""
     input:
@@ -47,6 +53,12 @@ rule models:
     """All models that the selected studies have runs for."""
     input:
         expand("results/models/{backend}/scores.html", backend=MODEL_BACKENDS),
+
+
+rule sweep_scores:
+    """All methods judged on sweeps that others measured; minutes, so not a part of `all`."""
+    input:
+        "results/sweeps/sweep_scores.html",
 
 
 rule claims:
@@ -74,3 +86,11 @@ rule validation:
             if IS_VALIDATED
             else []
         ),
+
+
+rule external:
+    """Checks against measurements by others; `all` does not ask for them."""
+    input:
+        "results/tables/external.csv",
+        "results/external.html",
+        "results/figures/external/energy_curves.svg",

@@ -294,7 +294,7 @@ def test_custom_mode_is_resolved_set_pinned_and_read_back(files):
     assert (applied["dvfs"], applied["fan"]) == ("off", "maximum")
     assert files.calls == [
         "custom-mode 1 1190400 675750000 1331200000",
-        *("pin-clocks", "read-clocks", "fan-max", "read-clocks"),
+        *("pin-clocks", "fan-max", "read-clocks"),
     ]
 
 

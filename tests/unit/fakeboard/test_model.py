@@ -89,4 +89,4 @@ def test_clocks_follow_the_load_within_the_mode(board):
 
 
 def test_each_fault_is_described():
-    assert set(FAULTS) == {"rail_stops", "throttling", "swap_growth", "busy"}
+    assert set(FAULTS) == {"rail_stops", "throttling", "gpu_held", "swap_growth", "busy"}
