@@ -40,7 +40,7 @@ def _by_sweep(
 
 
 PARTS = (
-    Part(ENERGY, training_logs.REPOSITORY, training_logs.findings),
+    Part(ENERGY, training_logs.SWEEP, training_logs.findings),
     Part(CURVE, energy_curves.TX2, energy_curves.gpu_clock_findings),
     *_by_sweep(LIMIT, energy_curves.power_limit_findings, *energy_curves.LIMITS),
     *_by_sweep(LAW, clock_laws.findings, "energy-time-fairness-tx2", "ali-a100"),
@@ -50,7 +50,7 @@ PARTS = (
     *_by_sweep(POWER_LAW, clock_laws.power_findings, "hkbu-kernels", "ellis-operators"),
     *_by_sweep(SCALING, scaling.findings, "translucence-tx1-5000", "translucence-tx2-5000"),
     *_by_sweep(SCALING, scaling.findings, "opml19-tx2"),
-    Part(SCALING, training_logs.REPOSITORY, scaling.stock_mode_findings),
+    Part(SCALING, training_logs.SWEEP, scaling.stock_mode_findings),
 )
 
 
@@ -59,7 +59,7 @@ def check_external(
     path: str,
     curves: str,
     root: Path = Path(),
-    folder: Path | None = None,
+    folder: Path | str = "",
 ) -> list[Check]:
     """Make all checks that can be made here, and write them.
 
@@ -68,7 +68,7 @@ def check_external(
     workloads : paths of the counts of the papers' networks
     path, curves : of the tables, results/tables/external.csv and external_curves.csv
     root : the checkout
-    folder : the user's folder of others' repositories; None: the environment's
+    folder : the user's folder of others' repositories; empty: the environment's
 
     Raises
     ------
@@ -76,7 +76,7 @@ def check_external(
     RecordWriteError : the table cannot be written
     """
     twin = load_twin_with_modes(workloads, root)
-    inputs = Inputs(root, folder or public_folder(None), twin)
+    inputs = Inputs(root, public_folder(Path(folder) if folder else None), twin)
     checks = [check for part in PARTS for check in checks_of(part, inputs)]
     write_checks(Path(path), checks)
     energy_curves.write_curves(Path(curves), energy_curves.curve_points(inputs))

@@ -4,6 +4,7 @@ import csv
 import datetime
 import fnmatch
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from epochwatt import fields
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import layout
-from epochwatt.open_data.evidence import machines, records_of
+from epochwatt.open_data.evidence import Records, machines, records_of
 from epochwatt.open_data.metadata import Labels, Part
 from epochwatt.open_data.read import find_tables
 from epochwatt.open_data.schema import TABLES
@@ -86,9 +87,13 @@ def gather(names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
     parts = [*_split("sweeps", map(_row, _rows(tables)))]
     if runs:
         parts += _of_runs(runs)
-    boards = {table.of.device for table in tables} | {row["device"] for row in runs.values()}
     records = records_of(tables, runs)
-    facts = {layout.DEVICES: _devices(sorted(boards), runs)}
+    boards: dict[str, set[str]] = defaultdict(set)  # device -> names of its sweeps and runs
+    for table in tables:
+        boards[table.of.device].add(table.of.sweep)
+    for run, row in runs.items():
+        boards[row["device"]].add(run)
+    facts = {layout.DEVICES: _devices(boards, records)}
     return parts, {**facts, layout.RECORDS: records} if records else facts
 
 
@@ -184,11 +189,17 @@ def _of_runs(runs: Mapping[str, Mapping[str, str]]) -> Iterator[Part]:
 # -- boards ----------------------------------------------------------------------------------------
 
 
-def _devices(names: Sequence[str], runs: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    """Return name -> description of a board, with the machines on which runs were measured."""
+def _devices(boards: Mapping[str, Iterable[str]], records: Records) -> dict[str, Any]:
+    """Return device -> its description, with the machines on which it was measured.
+
+    Parameters
+    ----------
+    boards : device -> names of its sweeps and runs
+    records : of these
+    """
     devices = Devices(Path())
     described = {}
-    for name in names:
+    for name in sorted(boards):
         facts: dict[str, Any] = {"title": name}
         kind = name
         if name in devices.names():
@@ -198,7 +209,8 @@ def _devices(names: Sequence[str], runs: Mapping[str, Mapping[str, str]]) -> dic
             kind = device.board
         if kind in KINDS:
             facts["board"] = _board(kind)
-        if here := machines(run for run, row in runs.items() if row["device"] == name):
+        places = (place for one in sorted(boards[name]) for place in records.get(one, ()))
+        if here := machines(places):
             facts["machines"] = here
         described[name] = facts
     return described

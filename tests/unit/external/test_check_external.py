@@ -36,7 +36,8 @@ def checks(workloads, tmp_path_factory):
         table = str(folder / "external.csv")
         curves = str(folder / "external_curves.csv")
         made = check_external.check_external(workloads, table, curves, REPOSITORY)
-    write_external(table, str(folder / "external.html"))
+    plot(curves, str(REPOSITORY / "config/paper.mplstyle"), str(folder / "energy_curves"))
+    write_external(table, str(folder / "energy_curves.svg"), str(folder / "external.html"))
     return folder, made
 
 
@@ -94,9 +95,10 @@ def test_page_has_every_check(checks):
     assert page.count("<tr>") - page.count("<th>subject</th>") == len(rows)
     assert f"<p>{len(rows)} checks, " in page
     assert "licence: Apache-2.0" in page
+    assert page.count("<svg") == page.count("</svg>") == 1
 
 
-def test_curves_are_drawn_over_their_own_least(checks, tmp_path):
+def test_curves_are_drawn_over_their_own_least(checks):
     folder, _ = checks
     with (folder / "external_curves.csv").open(newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
@@ -107,12 +109,10 @@ def test_curves_are_drawn_over_their_own_least(checks, tmp_path):
     assert all(float(own[-1]["setting"]) == 1 for own in by_curve.values())
     panels = [panel for panel, _ in by_curve]
     assert [panels.count(name) for name in energy_curves.PANELS] == [2 + 12, 12, 12]
-    stem = str(tmp_path / "energy_curves")
-    plot(str(folder / "external_curves.csv"), str(REPOSITORY / "config/paper.mplstyle"), stem)
-    drawn = Path(f"{stem}.svg").read_text("utf-8")
+    drawn = (folder / "energy_curves.svg").read_text("utf-8")
     assert "training, GPU" in drawn
-    assert Path(f"{stem}.csv").read_text("utf-8").count("\n") == len(rows) + 1
-    assert "simulated" in Path(f"{stem}.txt").read_text("utf-8").lower()
+    assert (folder / "energy_curves.csv").read_text("utf-8").count("\n") == len(rows) + 1
+    assert "Simulated" in (folder / "energy_curves.txt").read_text("utf-8")
 
 
 def test_exponents_are_those_of_a_power_law():
