@@ -11,12 +11,15 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run validate test lint format bench gpu-check board-env browser setup-jetson remove-jetson report docs docs-site lock clean help
+.PHONY: run score validate test lint format bench gpu-check board-env browser setup-jetson remove-jetson report docs docs-site lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@EPOCHWATT_COMMAND="make run" $(SNAKEMAKE)
 	@$(MAKE) --no-print-directory report
 	@$(PY) -m epochwatt summary
+
+score: $(VENV)/workflow-ready ## judge all prediction methods on a Jetson TX1's 736 power modes, measured by others
+	@$(PY) -m epochwatt score translucence-tx1-5000
 
 report: $(VENV)/host-ready ## results/report.html, remade only when something it shows is newer
 	@$(PY) -m epochwatt report
@@ -26,8 +29,8 @@ validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take
 	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds --priors
 	@$(SNAKEMAKE) results/twin/validation.csv
 
-test: $(VENV)/dev-ready ## all tests: unit, rules, end to end
-	@$(PY) -m pytest -rs -n 2
+test: $(VENV)/dev-ready ## unit, rule and end-to-end tests; with THOROUGH=1, as in CI, further variants of them
+	@$(PY) -m pytest -rs -n 2 $(if $(THOROUGH),,-m "not thorough")
 	@echo "tests passed; where they are and how to add one: CONTRIBUTING.md"
 
 setup-jetson: $(VENV)/workflow-ready ## on a Jetson: install the root helper and link the profile (asks for your password)

@@ -25,6 +25,7 @@ NAMES = (
     "dry_run",
     "command_line",
     "papers",
+    "simulated_sweeps",
     "peers",
     "prediction",
     "recommend",

@@ -106,7 +106,7 @@ def without_gated_mode(tables: Mapping[str, Observations]) -> Tables:
 def with_gpu_share(tables: Mapping[str, Observations]) -> Tables:
     """Tell how much of the GPU that mode leaves on: half of it."""
     half = {
-        name: np.where(of.modes[:, 2:3] > GATED_MHZ, 1, [1, 1, 1, 1, 0.5])
+        name: np.where(of.modes[:, 2:3] > GATED_MHZ, 1, [1, 1, 1, 1, 0.5, 1])
         for name, of in tables.items()
     }
     return {

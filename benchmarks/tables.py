@@ -2,18 +2,22 @@
 
 `python -m benchmarks.tables`. The tables of results/prediction.md (`python -m benchmarks
 prediction`), if it exists, are copied; each is found by the line above it. Their summary and the
-coverage of the energy bounds (benchmarks/bounds.csv) are computed.
+coverage of the energy bounds (benchmarks/bounds.csv) are computed. Rows of results/benchmarks.json
+and the checks of results/tables/external.csv are copied where they exist.
 """
 
 import csv
+import json
 import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from benchmarks import bounds
 from benchmarks.prediction import OUT
-from benchmarks.results import REPOSITORY
+from benchmarks.results import REPOSITORY, Budget, Row
+from epochwatt.external import check_external
 
 Table = list[list[str]]
 
@@ -39,6 +43,15 @@ TITLES = {  # file -> how the line above its table begins
     "sweeps-agx-orin": "Stock modes of AGX Orin",
     "sweeps-budgets": "The fastest of a sweep's modes",
 }
+TIMES = REPOSITORY / "results/benchmarks.json"
+TIMED = {"simulated_sweeps": "simulation/sweeps"}  # benchmark -> its table
+EXTERNAL = REPOSITORY / "results/tables/external.csv"
+QUESTIONS = {  # question of it -> its table
+    **{check_external.ENERGY: "energy", check_external.CURVE: "gpu-clock"},
+    **{check_external.LIMIT: "power-limit", check_external.LAW: "clock-law"},
+    check_external.SCALING: "scaling",
+}
+SHOWN = ("subject", "unit", "expected", "observed", "verdict", "note")  # of its columns
 SUMMARY = {  # row of the summary -> its table, and how its workloads end
     "YOLOv3 on AGX Xavier, seven stock modes, two kernels": ("measured-time-yolov3", "kernel"),
     "the same without the 10 W mode, which changes more than its four numbers say (this reading "
@@ -128,6 +141,28 @@ def _worst(cells: list[bounds.Cell], sensor: str) -> str:
     return f"{cell.covered_pct:.0f} [{cell.low_pct:.0f}, {cell.high_pct:.0f}] {cell.signal}"
 
 
+def timed_table(rows: list[dict[str, Any]]) -> Table:
+    """Return rows of results/benchmarks.json: median, spread, budget and verdict of each."""
+    head = ["what", "median", "middle half", "95 % of median", "n", "budget", "verdict"]
+    return [head, *([cell or "-" for cell in _row(row).cells()] for row in rows)]
+
+
+def _row(saved: dict[str, Any]) -> Row:
+    limits = saved["budget"]
+    budget = limits and Budget(limits["low"], limits["high"], f"<= {limits['high']:g}")
+    return Row(saved["what"], saved["values"], saved["unit"], 2, budget)
+
+
+def external_tables(rows: Table) -> dict[str, Table]:
+    """Return the columns of results/tables/external.csv that a page shows, by question."""
+    places = [rows[0].index(name) for name in SHOWN]
+    question = rows[0].index("question")
+    return {
+        name: [list(SHOWN), *([row[p] for p in places] for row in rows if row[question] == title)]
+        for title, name in QUESTIONS.items()
+    }
+
+
 def read(path: Path) -> Table:
     """Return the rows of a CSV file."""
     with path.open(newline="", encoding="utf-8") as file:
@@ -136,6 +171,7 @@ def read(path: Path) -> Table:
 
 def write(path: Path, table: Table) -> None:
     """Write a CSV file."""
+    path.parent.mkdir(exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(table)
 
@@ -152,6 +188,13 @@ def main() -> int:
     write(prediction / "measured-summary.csv", summary(by_name))
     for name, table in bound_tables().items():
         write(FOLDER / "instrument" / f"{name}.csv", table)
+    times = json.loads(TIMES.read_text("utf-8")) if TIMES.exists() else {}
+    for benchmark, name in TIMED.items():
+        if benchmark in times:
+            write(FOLDER / f"{name}.csv", timed_table(times[benchmark]["rows"]))
+    if EXTERNAL.exists():
+        for name, table in external_tables(read(EXTERNAL)).items():
+            write(FOLDER / f"external/{name}.csv", table)
     return 0
 
 

@@ -79,6 +79,15 @@ FACTORS = (
     _f(
         "imported", "str", "", "program whose logs the run was made from; empty: measured by us", ""
     ),
+    _f("task", "str", "", "train, or infer: forward passes alone, without gradients", "train"),
+    _f(
+        "precision",
+        "str",
+        "",
+        "fp32: as torch computes by default; tf32; fp16 and bf16 by autocast",
+        "fp32",
+    ),
+    _f("compile", "str", "", "on: the network goes through torch.compile before the epoch", "off"),
 )
 
 FACTOR_DEFAULTS: Dict[str, Any] = {f.name: f.default for f in FACTORS if f.default is not REQUIRED}
@@ -119,7 +128,12 @@ EPOCH_COLUMNS = (
     _f("preprocess_s", "float", "s", "transform and collate, summed over the loader workers"),
     _f("n_minibatches", "int", "mini-batches", "mini-batches of the epoch"),
     _f("n_samples", "int", "samples", "samples trained on"),
-    _f("loss", "float", "", "mean training loss of the epoch, over samples; none where simulated"),
+    _f(
+        "loss",
+        "float",
+        "",
+        "mean training loss of the epoch, over samples; none where simulated, or in inference",
+    ),
     _f(
         "timing_method",
         "str",
@@ -222,6 +236,8 @@ MODE_PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "gpu_share", "power_limi
 FLAGS: Dict[str, str] = {
     "cold_process": "first epoch measured by its process",
     "imported": "taken over from logs of the 2023 scripts; mode and medium as told, not verified",
+    "no_dependence_on_mode": "of a public sweep: neither its time nor its power follows a clock",
+    "power_of_some_rails": "of a public sweep: too little for the whole module, so power is empty",
     "resumed": "an unfinished attempt was found, or something else was measured in between",
     "warmup_skipped": "the process started here, after epoch 0, without a warm-up",
     "fresh_weights": "the checkpoint of the epoch before was missing or damaged",

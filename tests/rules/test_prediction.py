@@ -106,7 +106,7 @@ def test_fit_epoch_energy(power_modes, made, run_rule):
     assert n_energies == {0, 4}  # without a search, and with one
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_score_predictions(power_modes, made, run_rule):
     made(3)
     for model in ("lenet", "mobilenet", "resnet", "vgg11"):

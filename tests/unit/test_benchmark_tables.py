@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks import tables
+from benchmarks import simulated_sweeps, tables
+from benchmarks.results import Row, at_most
 
 FOLDER = tables.FOLDER
 FILES = sorted(FOLDER.rglob("*.csv"))
@@ -33,3 +34,26 @@ def test_tables_are_found_with_the_line_above_them():
         ("First, in %", [["a", "b"], ["1", "2"]]),
         ("Second", [["c"], ["3"]]),
     ]
+
+
+def test_timed_rows_keep_their_verdict():
+    rows = [Row("a", [1.0, 3.0, 2.0], "s", 1, at_most(1.5)), Row("b", [7.0], "s", 1)]
+    head, *cells = tables.timed_table([row.as_json() for row in rows])
+    assert [dict(zip(head, row, strict=True))["verdict"] for row in cells] == ["NOT MET", "-"]
+    assert cells[0][:2] == ["a", "2.00 s"]
+
+
+def test_checks_against_others_are_split_by_question():
+    head = ["question", "licence", *tables.SHOWN]
+    rows = [[title, "MIT", *map(str, range(len(tables.SHOWN)))] for title in tables.QUESTIONS]
+    made = tables.external_tables([head, *rows, rows[0]])
+    assert {name: len(table) for name, table in made.items()} == {
+        **dict.fromkeys(tables.QUESTIONS.values(), 2),
+        "energy": 3,
+    }
+    assert made["energy"][1] == [str(i) for i in range(len(tables.SHOWN))]
+
+
+def test_the_sweep_that_is_timed_is_powertrains():
+    assert simulated_sweeps.grid().shape == (4368, 5)
+    assert len(simulated_sweeps.WORKLOADS) == 7

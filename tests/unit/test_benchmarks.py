@@ -165,6 +165,7 @@ def test_planted_epochs_give_a_row_for_each_value():
     assert all(row.budget for row in result.rows)
 
 
+@pytest.mark.thorough
 @pytest.mark.workflow
 def test_dry_run_counts_its_jobs():
     assert len(dry_run.run(quick=True).rows) == 1

@@ -25,7 +25,7 @@ FAULTS = (
 LOSSES = {0: 2.25, 1: 2.25, 2: 2.25}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_real_measurements_recover():
     command = [sys.executable, "-m", "benchmarks.faults", "--seed", "20261122", "--count", "1"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}

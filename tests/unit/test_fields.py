@@ -27,6 +27,10 @@ DEFAULTS = {
     "gpu_timing": "synchronised",
     "seed": 0,
     "epochs_per_job": 1,
+    "imported": "",
+    "task": "train",
+    "precision": "fp32",
+    "compile": "off",
 }
 
 UNIT_ENDINGS = {

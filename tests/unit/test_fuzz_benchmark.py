@@ -31,7 +31,7 @@ def raising(error):
     return read
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_all_readers_take_damaged_inputs():
     command = [sys.executable, "-m", "benchmarks.fuzz", "--seed", "20261122", "--count", "300"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}

@@ -160,6 +160,7 @@ def test_simulated_power_of_a_busy_gpu_has_the_shape_of_the_measured_one(folder,
         assert np.corrcoef(np.log(expected), np.log(of.power_w))[0, 1] > 0.9
 
 
+@pytest.mark.thorough
 def test_tables_of_measured_modes_say_what_they_are(folder, twin):
     text = "\n".join(prediction_measured.measured_text(twin, folder, n_random=5))
     assert "inference, not training" in text

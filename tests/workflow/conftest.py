@@ -2,12 +2,15 @@
 
 import itertools
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from board_checkout import BoardCheckout
 from full_checkout import FullCheckout, Outcome, configure_long_runs, configure_two_studies
+from offline_page import a_browser
+from playwright.sync_api import Browser
 
 from epochwatt.datasets.make import make_dataset
 
@@ -123,3 +126,10 @@ def finished(shop) -> Finished:
 def undisturbed(shop) -> FullCheckout:
     """Both long runs, of one epoch a job and of three, measured without a disturbance."""
     return shop.undisturbed()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium, where there is one."""
+    with a_browser() as browser:
+        yield browser

@@ -1,9 +1,9 @@
 """The explorer in a real browser without a network: clicked through, and its numbers checked."""
 
+import contextlib
 import csv
 import itertools
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from offline_page import REPOSITORY, WIDTHS, opened
+from playwright.sync_api import Browser, Page
 from scipy.special import stdtrit
 
 from epochwatt import fields
@@ -24,10 +25,6 @@ from epochwatt.pages.explorer.library import library
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.templates import asset, inline_json
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-FETCHED = REPOSITORY / ".cache/chromium/chromium"  # by `make browser`
-INSTALLED = ("chromium-headless-shell", "chromium", "google-chrome")
-WIDTHS = {"desk": 1400, "phone": 420}
 OLD = REPOSITORY / "tests/data/schema-1"
 OLD_RUN = "host-local-slow-ssd-w0-bs16-native-p1-0123abcd"
 TITLES = {"agx": "AGX Xavier", "lenet": "LeNet-5", "resnet": "ResNet-18", "host": "this machine"}
@@ -108,45 +105,27 @@ def written(tables) -> Path:
     return page
 
 
-@pytest.fixture(scope="module")
-def browser() -> Browser:
-    there = [str(FETCHED)] * FETCHED.exists() + [shutil.which(name) for name in INSTALLED]
-    program = next(filter(None, there), None)
-    if program is None:
-        pytest.skip(f"none of {', '.join(INSTALLED)} is here; `make browser` fetches one")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, env=dict(os.environ))
-        yield browser
-        browser.close()
-
-
 @pytest.fixture(params=WIDTHS.values(), ids=WIDTHS)
 def page(request, browser, written) -> Iterator[Page]:
     """The page in one of two widths; whatever is done there, it says nothing and loads nothing."""
-    yield from opened(browser, written, request.param)
+    with drawn(browser, written, request.param) as page:
+        yield page
 
 
 @pytest.fixture
 def desk(browser, written) -> Iterator[Page]:
     """The wide page, for what does not depend on the width."""
-    yield from opened(browser, written, WIDTHS["desk"])
+    with drawn(browser, written, WIDTHS["desk"]) as page:
+        yield page
 
 
-def opened(browser: Browser, written: Path, width: int) -> Iterator[Page]:
-    context = browser.new_context(offline=True, viewport={"width": width, "height": 900})
-    page, messages, requests = context.new_page(), [], []
-    page.set_default_timeout(15_000)
-    page.on("console", lambda message: messages.append(message.text))
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    page.goto(written.as_uri())
-    page.locator("#x-chart svg.marks").wait_for()
-    yield page
-    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    context.close()
-    assert messages == []
-    assert requests == [written.as_uri()]
-    assert wide <= 0
+@contextlib.contextmanager
+def drawn(browser: Browser, written: Path, width: int) -> Iterator[Page]:
+    """Open the page and wait for its chart; in the end it must not scroll sideways."""
+    with opened(browser, written, width) as page:
+        page.locator("#x-chart svg.marks").wait_for()
+        yield page
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
 def n_points(page: Page, panel: str) -> int:

@@ -15,7 +15,10 @@ from epochwatt.study.runs import Run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OLD_PYTHON = REPOSITORY / ".venv-board/bin/python"
-KINDS = ("agx_xavier", "xavier_nx", "nano", "agx_orin-jp5")
+KINDS = (
+    *("agx_xavier", "nano"),
+    *(pytest.param(kind, marks=pytest.mark.thorough) for kind in ("xavier_nx", "agx_orin-jp5")),
+)
 
 
 def three_modes(checkout: BoardCheckout, **factors) -> dict:
@@ -32,11 +35,13 @@ def one_mode(checkout: BoardCheckout, **factors) -> dict:
 def ran(request, shop) -> tuple[BoardCheckout, dict[str, str]]:
     """A study over three power modes, and the settings before it.
 
-    The order of modes is no matter of the kind: only the first has two numbers of workers.
+    The order of modes is no matter of the kind: only the first has a mode of two runs.
     """
     checkout = shop.board(request.param)
-    workers = [0, 1] if request.param == KINDS[0] else 1
-    checkout.study([three_modes(checkout, num_workers=workers)])
+    sweep = [three_modes(checkout, num_workers=1)]
+    if request.param == KINDS[0]:
+        sweep.append(one_mode(checkout, num_workers=0))
+    checkout.study(sweep)
     shop.provide_data(checkout)
     before = checkout.board.snapshot()
     with checkout.living():
@@ -128,7 +133,9 @@ def test_chains_of_different_runs_never_interleave(agx):
     assert in_order(agx, "num_workers") == ["0", "0", "1", "1"]
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, pytest.param(signal.SIGHUP, marks=pytest.mark.thorough)]
+)
 def test_board_is_put_back_however_the_job_ends(agx, how):
     """After kill -9 nobody can: the next start does it before anything else."""
     before = agx.board.snapshot()
@@ -147,6 +154,7 @@ def test_board_is_put_back_however_the_job_ends(agx, how):
     assert [row["epoch"] for row in agx.rows(run.id)] == ["0", "1"]
 
 
+@pytest.mark.thorough
 def test_rail_that_stops_harms_neither_training_nor_the_other_epochs(agx):
     (run,) = agx.runs()
     with agx.living() as board:
@@ -173,6 +181,7 @@ def test_a_throttled_epoch_does_not_count(agx):
     assert "not valid and left out of means" in agx.read("results/summary.txt")
 
 
+@pytest.mark.thorough
 def test_goes_on_after_the_restart_that_a_mode_needs(shop):
     checkout = shop.board("agx_orin-jp6")  # delivered in a mode with another TPC mask
     checkout.study([one_mode(checkout)])
@@ -213,6 +222,7 @@ def test_board_measures_with_an_interpreter_of_its_own(shop):
     assert checkout.board.snapshot() == before
 
 
+@pytest.mark.thorough
 def test_two_studies_of_a_paper_are_drawn_and_what_the_figures_lack_is_said(shop, agx):
     """`--profile jetson figures` neither fails nor measures for the figures that lack runs."""
     agx.set_device(storage={"ssd": {"title": "the disk", "root": "data"}})
@@ -259,6 +269,7 @@ def test_run_of_another_unit_is_left_alone_and_named(agx):
     assert "train_epoch" not in agx.make("--dry-run").text
 
 
+@pytest.mark.thorough
 def test_runs_that_were_measured_on_a_board_are_drawn_on_a_pc(agx):
     """`measured/` was copied: no board, no data set and no interpreter of the board is needed."""
     (run,) = agx.runs()

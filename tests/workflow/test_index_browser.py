@@ -1,21 +1,16 @@
 """The landing page in a real browser, offline: search, sorting, filters, pictures, a phone."""
 
 import contextlib
-import os
-import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from offline_page import WIDTHS, opened
 from page_numbers import Page as ShownPage
 from page_numbers import differing
 from planted_page import DRAWN, JUDGED, claim, plant
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-FETCHED = REPOSITORY / ".cache/chromium/chromium"  # by `make browser`
-INSTALLED = ("chromium-headless-shell", "chromium", "google-chrome")
-WIDTHS = {"desk": 1400, "phone": 420}
 FIRST_PICTURE_MS = 2000
 
 pytestmark = pytest.mark.workflow
@@ -35,40 +30,11 @@ def index(tmp_path_factory, make_checkout, write_epochs) -> Path:
     return folder / "results/index.html"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Browser:
-    there = [str(FETCHED)] * FETCHED.exists() + [shutil.which(name) for name in INSTALLED]
-    program = next(filter(None, there), None)
-    if program is None:
-        pytest.skip(f"none of {', '.join(INSTALLED)} is here; `make browser` fetches one")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, env=dict(os.environ))
-        yield browser
-        browser.close()
-
-
-class Seen(NamedTuple):
-    """What a page said and asked for."""
-
-    messages: list[str]
-    requests: list[str]
-
-
 @pytest.fixture(params=WIDTHS.values(), ids=WIDTHS)
-def page(request, browser, index) -> Page:
+def page(request, browser, index) -> Iterator[Page]:
     """The page in one of two widths; whatever is done there, it says nothing and loads nothing."""
-    context = browser.new_context(offline=True, viewport={"width": request.param, "height": 900})
-    page, seen = context.new_page(), Seen([], [])
-    page.set_default_timeout(15_000)
-    page.on("console", lambda message: seen.messages.append(message.text))
-    page.on("pageerror", lambda error: seen.messages.append(str(error)))
-    page.on("request", lambda request: seen.requests.append(request.url))
-    page.goto(index.as_uri())
-    yield page
-    context.close()
-    assert seen.messages == []
-    assert [url[:80] for url in seen.requests if not url.startswith(("file:", "blob:"))] == []
-    assert len([url for url in seen.requests if url.startswith("file:")]) == 1
+    with opened(browser, index, request.param) as page:
+        yield page
 
 
 def texts(page: Page, selector: str) -> list[str]:

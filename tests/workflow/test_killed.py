@@ -48,6 +48,7 @@ def test_a_run_killed_in_epoch_2_goes_on_there(shop, undisturbed):
     assert all((checkout.root / path).exists() for path in TABLES)
 
 
+@pytest.mark.thorough
 def test_a_job_of_three_epochs_killed_in_the_third_keeps_two(shop, undisturbed):
     checkout = long_run(shop, epochs_per_job=3)
     (run,) = checkout.runs()

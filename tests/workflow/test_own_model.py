@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = (DOCS / "tutorials/own-network.md", DOCS / "how-to/own-format.md")
 

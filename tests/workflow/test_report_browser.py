@@ -1,18 +1,12 @@
 """The report in a real browser without a network: every page is clicked open and loads nothing."""
 
-import os
 import re
-import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-FETCHED = REPOSITORY / ".cache/chromium/chromium"  # by `make browser`
-INSTALLED = ("chromium-headless-shell", "chromium", "google-chrome")
-LOCAL = ("file:", "data:", "blob:", "about:")
+from offline_page import opened
+from playwright.sync_api import Page
 
 pytestmark = pytest.mark.workflow
 
@@ -26,40 +20,11 @@ def report(shop, finished) -> Path:
     return checkout.root / "results/report.html"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Browser:
-    there = [str(FETCHED)] * FETCHED.exists() + [shutil.which(name) for name in INSTALLED]
-    program = next(filter(None, there), None)
-    if program is None:
-        pytest.skip(f"none of {', '.join(INSTALLED)} is here; `make browser` fetches one")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, env=dict(os.environ))
-        yield browser
-        browser.close()
-
-
-class Seen(NamedTuple):
-    """What a page said and asked for."""
-
-    errors: list[str]
-    requests: list[str]
-
-
 @pytest.fixture
-def page(browser, report) -> Page:
+def page(browser, report) -> Iterator[Page]:
     """The report's first page; whatever is done there, it has to run without errors, and alone."""
-    context = browser.new_context(offline=True)
-    page, seen = context.new_page(), Seen([], [])
-    page.set_default_timeout(15_000)
-    page.on("console", lambda said: seen.errors.append(said.text) if said.type == "error" else None)
-    page.on("pageerror", lambda error: seen.errors.append(str(error)))
-    page.on("request", lambda request: seen.requests.append(request.url))
-    page.goto(report.as_uri())
-    yield page
-    context.close()
-    assert seen.errors == []
-    assert seen.requests
-    assert [url[:200] for url in seen.requests if not url.startswith(LOCAL)] == []
+    with opened(browser, report, kinds=("error",)) as page:
+        yield page
 
 
 def click(page: Page, text: str) -> None:

@@ -2,7 +2,15 @@
 
 Needs: the `epochs.csv` of the runs that differ in the power mode only, DVFS off.
 Gives: results/models/{backend}/: the choice of four modes, models as JSON, predictions, scores.
+
+And of sweeps that others measured (config/sweeps/): results/sweeps/scores.csv, sweep_scores.html.
 """
+
+from epochwatt.figures.tables.draw_sweep_scores import DRAWINGS as SWEEP_DRAWINGS
+
+PUBLIC_SWEEPS = sorted(
+    path.name.removesuffix(".csv.gz") for path in Path("config/sweeps").glob("*.csv.gz")
+)
 
 
 rule choose_power_modes:
@@ -97,3 +105,48 @@ rule score_predictions:
         code=code_of("score_predictions.py", *METHOD_MODULES),
     script:
         "../scripts/score_predictions.py"
+
+
+rule score_sweep:
+    """Judge all prediction methods on one sweep that others measured."""
+    input:
+        table="config/sweeps/{sweep}.csv.gz",
+        methods=OWN_METHODS,
+    output:
+        scores="results/sweeps/scores/{sweep}.csv",
+    log:
+        "results/logs/score_sweep/{sweep}.log",
+    benchmark:
+        "results/benchmarks/score_sweep/{sweep}.tsv"
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_of("score_sweep.py", *METHOD_MODULES),
+    script:
+        "../scripts/score_sweep.py"
+
+
+rule score_sweeps:
+    """Show on one page which method predicts which real sweep best, and how sure that is."""
+    input:
+        scores=expand("results/sweeps/scores/{sweep}.csv", sweep=PUBLIC_SWEEPS),
+        style="config/paper.mplstyle",
+    output:
+        table="results/sweeps/scores.csv",
+        drawings=multiext(
+            "results/figures/public/sweep_",
+            *(
+                f"{name}{end}"
+                for name in SWEEP_DRAWINGS
+                for end in (".svg", ".png", ".csv")
+            ),
+        ),
+        page=shown("results/sweeps/sweep_scores.html", "Predictions", "on real sweeps"),
+    log:
+        "results/logs/score_sweeps.log",
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_of("score_sweeps.py"),
+    script:
+        "../scripts/score_sweeps.py"

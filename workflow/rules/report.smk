@@ -81,7 +81,8 @@ rule show_index:
         numbers=[f"results/figures/{b}/{panel}.csv" for b, _, panel in PANELS]
         + expand("results/tables/{backend}/text_only.csv", backend=text_backends(RUNS)),
         drawings=[f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS],
-        specs=[f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS],
+        specs=[f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS]
+        + (["results/figures/twin/validation.vl.json"] if IS_VALIDATED else []),
         epochs="results/tables/epochs.csv",
         validation="results/figures/twin/validation.svg" if IS_VALIDATED else [],
         published=[
@@ -101,6 +102,7 @@ rule show_index:
         titles=SETTINGS.titles,
         palette=SETTINGS.palette,
         records={run.id: run.records for run in RUNS},
+        scored=Path("results/sweeps/sweep_scores.html").is_file(),
         code=code_of("show_index.py"),
     script:
         "../scripts/show_index.py"

@@ -49,6 +49,12 @@ rule models:
         expand("results/models/{backend}/scores.html", backend=MODEL_BACKENDS),
 
 
+rule sweep_scores:
+    """All methods judged on sweeps that others measured; minutes, so not a part of `all`."""
+    input:
+        "results/sweeps/sweep_scores.html",
+
+
 rule claims:
     """The papers' take-aways, judged."""
     input:
@@ -74,3 +80,10 @@ rule validation:
             if IS_VALIDATED
             else []
         ),
+
+
+rule external:
+    """Checks against measurements by others; `all` does not ask for them."""
+    input:
+        "results/tables/external.csv",
+        "results/external.html",

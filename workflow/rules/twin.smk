@@ -106,6 +106,7 @@ rule validate_twin:
         png="results/figures/twin/validation.png",
         csv="results/figures/twin/validation.csv",
         caption="results/figures/twin/validation.txt",
+        spec="results/figures/twin/validation.vl.json",
         figure=shown(
             "results/figures/twin/validation.svg",
             "Simulated boards",

@@ -18,6 +18,7 @@ def main(snakemake):
                 "records": snakemake.params.records,
                 "specs": snakemake.input.specs,
             },
+            scored=snakemake.params.scored,
         )
 
 

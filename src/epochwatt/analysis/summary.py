@@ -1,7 +1,8 @@
 """Where time and energy go, per board and model, and which settings none beats.
 
 From the means of each run over its valid epochs after the first. Times are compared only within a
-workload: a model and its data on one kind of board, its power seen by one kind of sensor.
+workload: training a model, or inferring from it, on one kind of board with its data, its power seen
+by one kind of sensor.
 """
 
 import re
@@ -17,7 +18,7 @@ from epochwatt.analysis.pareto import pareto_front
 
 PARTS = ("stall", "compute", "overhead")
 DATA = ("dataset", "dataset_source", "dataset_scale")
-WORKLOAD = ("setup", "backend", "device", "model", *DATA, "power_scope")
+WORKLOAD = ("setup", "backend", "device", "model", "task", *DATA, "power_scope")
 FACTORS = fields.names(fields.FACTORS)
 # settings in which runs of a workload may differ, and how they are shown
 SETTING = {
@@ -30,6 +31,8 @@ SETTING = {
     "cache_policy": "cache {}",
     "gpu_timing": "timing {}",
     "torch_threads": "{} torch threads",
+    "precision": "{}",
+    "compile": "compile {}",
     "epochs_per_job": "{} epochs per job",
     "seed": "seed {}",
 }

@@ -1,5 +1,7 @@
-"""Commands that simulate and predict: `what-if`, `recommend`."""
+"""Commands that simulate and predict: `what-if`, `recommend`, `score`."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -207,3 +209,58 @@ def recommend(verify: bool, **options: Any) -> None:
     if verify:
         click.echo("\n".join(verify_lines(advice)))
     click.echo("\n".join(block_lines(advice)))
+
+
+@click.command(
+    cls=Command,
+    short_help="Judge the prediction methods on sweeps of power modes.",
+    examples=[
+        ("epochwatt score translucence-tx1-5000", "a Jetson TX1 in 736 modes, measured by others"),
+        (
+            "epochwatt score mine.csv --method physical --method gaussian_process",
+            "two methods on a table of your own",
+        ),
+    ],
+)
+@click.argument("sweeps", metavar="SWEEP...", nargs=-1, required=True)
+@click.option(
+    "--method",
+    "methods",
+    metavar="NAME",
+    multiple=True,
+    help="Prediction method; give it again for more. Default: all that need no simulation.",
+)
+@click.option(
+    "--draws", metavar="N", type=COUNT, help="Random sets of profiled modes. Default: 10."
+)
+@click.option(
+    "--csv", "path", metavar="FILE", help="Also write all numbers, with their intervals, to FILE."
+)
+def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> None:
+    """Judge all prediction methods on sweeps: public ones by name, packages or files of mode tables
+    (docs/how-to/score-a-sweep.md). Each method learns from 4, 10, 25, 50 and 100 modes and predicts
+    all others.
+
+    It prints errors of time, power and energy, what intervals hold, what the fastest mode within a
+    power budget costs and how often it breaks the budget, and what all that says.
+    """
+    from epochwatt.open_data.read import find_tables
+    from epochwatt.prediction.evaluation.score_sweeps import (
+        as_text,
+        judged_methods,
+        score_tables,
+        write_scores,
+    )
+    from epochwatt.prediction.evaluation.sweep_text import text_lines
+
+    scores = score_tables(
+        [table for name in sweeps for table in find_tables(name)],
+        methods or judged_methods(),
+        n_draws=options["draws"],
+        processes=os.cpu_count() or 1,
+        say=lambda line: click.echo(f"scored {line}", err=True),
+    )
+    click.echo("\n".join(text_lines(as_text(scores.rows), scores.left_out)))
+    if options["path"]:
+        write_scores(Path(options["path"]), scores.rows)
+        click.echo(f"all numbers: {options['path']}")

@@ -164,8 +164,8 @@ def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
     flags = set()
     if overhead_s < -OVERHEAD_TOLERANCE * meta["e2e_s"]:
         flags.add("overhead_negative")
-    has_loss = meta.get("backend") != fields.TWIN and "loss" not in meta.get("unknown", ())
-    if meta["loss"] is None and has_loss:  # the twin learns nothing
+    learns = meta.get("backend") != fields.TWIN and meta["factors"].get("task") != "infer"
+    if meta["loss"] is None and learns and "loss" not in meta.get("unknown", ()):
         flags.add("loss_not_finite")
     return flags
 

@@ -16,9 +16,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style
+from epochwatt.figures.validation_spec import write_validation_spec
 from epochwatt.published.numbers import load_published
 
 PAPER_OF = {
@@ -37,10 +38,11 @@ OF_UNIT = {"W": "power", "Wh": "energy"}  # panel of what is not told by its cla
 PANEL = {"title": "Simulated boards against published numbers", "width_in": 7.2, "height_in": 9.4}
 CAPTION = """Published numbers and what the simulated boards, fitted without them, predict.
 
-A point is a published number that is judged as a ratio, and its prediction by a fit that has not
-seen it; dashed and dotted lines are the median error of each paper, the grey band is the goal of
-10 %. The worst points are named below each field. The last field has the median error by what was
-left out of the fit; bars are 90 % of a bootstrap over what was left out. Simulated, not measured.
+A point is a published number that is judged as a ratio: how far the prediction of a fit that has
+not seen it is from it. Dashed and dotted lines are the median error of each paper, the grey band is
+the goal of 10 %. The worst points are named below each field. The last field has the median error
+by what was left out of the fit; bars are 90 % of a bootstrap over what was left out. Simulated, not
+measured.
 """
 METRICS = {  # words of a quantity, with the worst points
     "stall_s": "stall",
@@ -54,11 +56,23 @@ METRICS = {  # words of a quantity, with the worst points
 }
 NAMED = ("device", "model", "storage", "num_workers", "batch_size", "power_mode")
 USUAL = (16, "g", "15W", "MAXN")  # mini-batch size and power modes that are not named
-LABELS_WIDE = 12.0  # how far the labels of the last field reach, as a factor of its lowest value
 BAND_PCT = 10.0  # the goal
 WIDE = 100.0  # from the lowest to the highest value of an axis
-BESIDE_PT = ((4, -2), (-9, -2), (4, 4))  # where the numbers of the worst points stand
-N_NAMED = len(BESIDE_PT)  # worst points of a panel that are named
+BESIDE_PT = (3.0, 1.5)  # where the number of a worst point stands, from it
+N_NAMED = 3  # worst points of a panel that are named
+RATIOS = (
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    20.0,
+)  # labelled where an axis goes beyond `FAR`
+NEAR_RATIOS, FAR = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.7, 2.0), 2.2
+ROOM, LEAST_SHOWN = 1.2, 1.3  # of the axes beyond the worst ratio, which is at least taken as this
 COLOURS = {"time": "compute", "energy_power": "epoch_0", "change": "stall"}  # of the palette
 COLOURS |= {"power": "epoch_0", "energy": "epoch_0"}
 MARKERS = {"time": "o", "energy_power": "s"}
@@ -203,7 +217,9 @@ def draw(
     palette: Mapping[str, str],
     names: Mapping[str, str],
 ) -> None:
-    """Draw prediction over published value, both logarithmic, the goal's band and the median.
+    """Draw prediction / published over the published value, the goal's band and the median error.
+
+    Both axes are logarithmic: over five decades the ratio alone shows how far off a number is.
 
     Parameters
     ----------
@@ -211,11 +227,12 @@ def draw(
     """
     colour = style.colours(palette, [*COLOURS.values(), "missing"])
     edge = colour[COLOURS[panel]]
-    values = [value for point in points for value in (point.published, point.held_out)]
+    values = [point.published for point in points]
     ends = np.array([0.6 * min(values), 1.9 * max(values)])
-    band = np.exp(BAND_PCT / 100.0)
-    axes.fill_between(ends, ends / band, ends * band, color=colour["missing"], alpha=0.25, lw=0)
-    axes.plot(ends, ends, color=colour["missing"], lw=0.8)
+    most = max(max(r, 1.0 / r) for r in (point.held_out / point.published for point in points))
+    band, top = np.exp(BAND_PCT / 100.0), ROOM * max(most, LEAST_SHOWN)
+    axes.axhspan(1.0 / band, band, color=colour["missing"], alpha=0.25, lw=0)
+    axes.axhline(1.0, color=colour["missing"], lw=0.8)
     for paper, printed_in in PAPER_OF.items():
         of_paper = [point for point in points if point.paper == paper]
         if of_paper:
@@ -223,19 +240,22 @@ def draw(
         for words, marker in dict.fromkeys((unit[2], unit[1]) for unit in UNITS[panel].values()):
             here = [point for point in of_paper if UNITS[panel][point.unit][2] == words]
             axes.scatter(
-                [point.published for point in here], [point.held_out for point in here],
+                [point.published for point in here],
+                [point.held_out / point.published for point in here],
                 s=16, marker=marker, facecolors="none" if paper else edge, edgecolors=edge,
                 linewidths=0.8, label=f"{words}{', HiPCW' if paper else ''}" if here else None,
                 zorder=3,
             )  # fmt: skip
-    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
-    axes.set_ylabel(f"simulated ({AXIS[panel]})", fontsize="small")
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=(1.0 / top, top))
+    axes.set_ylabel("simulated / published", fontsize="small")
     worst = _name_worst(points, axes, names)
     axes.set_xlabel(
         "\n".join([f"published ({AXIS[panel]})", *worst]), fontsize="x-small", loc="left"
     )
-    for axis in (axes.xaxis, axes.yaxis):
-        _plain_ticks(axis, *ends)
+    _plain_ticks(axes.xaxis, *ends)
+    axes.yaxis.set_major_locator(FixedLocator(RATIOS if top > FAR else NEAR_RATIOS))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.tick_params(labelsize="x-small")
     _legend_above(axes, f"{PANELS[panel]}, left out of the fit")
 
@@ -252,8 +272,9 @@ def _name_worst(points: Sequence[Point], axes: Axes, names: Mapping[str, str]) -
     lines = []
     for n, point in enumerate(sorted(points, key=lambda p: -p.error_pct)[:N_NAMED], 1):
         axes.annotate(
-            str(n), (point.published, point.held_out), fontsize="x-small",
-            xytext=BESIDE_PT[n - 1], textcoords="offset points",
+            str(n), (point.published, point.held_out / point.published), fontsize="x-small",
+            xytext=BESIDE_PT, textcoords="offset points", ha="left", va="bottom", zorder=5,
+            path_effects=[withStroke(linewidth=2.0, foreground="white")],
         )  # fmt: skip
         name = names.get(point.published_id, point.published_id)
         lines.append(f"{n}  {name} {point.published:.3g}, simulated {point.held_out:.3g}")
@@ -275,14 +296,8 @@ def _median_lines(
     error_pct = median(point.error_pct for point in points)
     look = ":" if points[0].paper else "--"
     for sign, line_label in ((1, f"{label}, median error {error_pct:.1f} %"), (-1, None)):
-        axes.plot(
-            ends,
-            ends * np.exp(sign * error_pct / 100.0),
-            look,
-            color=colour,
-            lw=0.8,
-            label=line_label,
-        )
+        ratio = np.exp(sign * error_pct / 100.0)
+        axes.plot(ends, [ratio, ratio], look, color=colour, lw=0.8, label=line_label)
 
 
 def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, str]) -> None:
@@ -305,14 +320,10 @@ def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, st
         axes.scatter(x, y, s=14, color=edge, marker=MARKERS[class_], label=label, zorder=3)
     axes.axvline(BAND_PCT, color=colour["missing"], lw=0.8)
     axes.set(xscale="log", ylim=(len(labels) - 0.5, -0.5))
-    low, high = axes.get_xlim()
-    axes.set_xlim(max(low, 1.0) / LABELS_WIDE, high)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_xlabel("median error (%); vertical line: the goal", fontsize="small")
     axes.tick_params(labelsize="x-small")
-    axes.tick_params("y", length=0, pad=-4)  # inside: they are long
-    for text in axes.get_yticklabels():
-        text.set(ha="left", path_effects=[withStroke(linewidth=2.0, foreground="white")])
+    axes.tick_params("y", length=0)
     _plain_ticks(axes.xaxis, *axes.get_xlim())
     _legend_above(axes, "median error by what the fit was without, or started from")
 
@@ -344,7 +355,7 @@ def plot(
     note += " parameter was fitted to HiPCW 2021"
     with style.panel(style_file, PANEL, note) as (figure, axes):
         axes.remove()
-        grid = figure.add_gridspec(3, 2, height_ratios=(3.0, 2.0, 2.0))
+        grid = figure.add_gridspec(3, 2, height_ratios=(2.2, 2.0, 2.6))
         places = (grid[0, 0], grid[0, 1], grid[1, 0], grid[1, 1])
         for panel, place in zip(PANELS, places, strict=True):
             here = [point for point in points if point.panel == panel]
@@ -353,9 +364,11 @@ def plot(
                 draw(here, panel, facet, palette, names)
             else:
                 facet.remove()
-        draw_medians(medians, figure.add_subplot(grid[2, :]), palette)
+        below = grid[2, :].subgridspec(1, 1)  # its long labels leave the fields above as they are
+        draw_medians(medians, figure.add_subplot(below[0]), palette)
         style.save(figure, stem, [*map(_csv_row, points), *(entry._asdict() for entry in medians)])
     Path(f"{stem}.txt").write_text(CAPTION, encoding="utf-8")
+    write_validation_spec(stem, PANEL["title"], note, palette, names)
 
 
 def _csv_row(point: Point) -> dict[str, Any]:

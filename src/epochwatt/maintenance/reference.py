@@ -4,7 +4,9 @@ A page holds prose and blocks; a block is the text between ``<!-- made: NAME -->
 ``<!-- end -->``. The blocks of docs/reference/columns.md come from `epochwatt.fields` and
 config/flags.yaml, those of config/README.md from the schemas of `epochwatt.study.config`, that of
 docs/reference/cli.md from `epochwatt --help`, that of docs/explanation/predictions.md from the
-registry of prediction methods. A test compares the committed pages with the generated ones.
+registry of prediction methods, those of docs/how-to/use-public-sweeps.md from
+config/sweeps/registry.yaml and the converters. A test compares the committed pages with the
+generated ones.
 """
 
 import os
@@ -21,11 +23,14 @@ from epochwatt.maintenance.schemas import write_schemas
 from epochwatt.prediction.registry import METHODS, load_method
 from epochwatt.study import config
 from epochwatt.study.settings import load_settings
+from epochwatt.sweeps.public.formats import FORMATS
+from epochwatt.sweeps.public.registry import Registry, load_registry
 
 PAGES = (
     "docs/reference/columns.md",
     "docs/reference/cli.md",
     "docs/explanation/predictions.md",
+    "docs/how-to/use-public-sweeps.md",
     "config/README.md",
 )
 BLOCK = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
@@ -76,6 +81,8 @@ def blocks(root: Path) -> dict[str, str]:
         "flags": _table(("flag", "effect", "meaning"), flags),
         "commands": _commands(),
         "methods": _methods(),
+        "public_sweeps": _public_sweeps(load_registry(root)),
+        "sweep_formats": _sweep_formats(),
         **{model.__name__: _keys(model) for model in config.Closed.__subclasses__()},
     }
 
@@ -109,6 +116,23 @@ def _methods() -> str:
         stored = "none: scored only" if method.needs_prior else ", ".join(method.learns_from)
         rows.append((f"`{name}`", method.title, ", ".join(method.targets), stored))
     return _table(("name", "idea", "fits", "stored for the training sets"), rows)
+
+
+def _public_sweeps(registry: Registry) -> str:
+    """Return the table of the sweeps that others measured."""
+    rows = []
+    for name, sweep in registry.sweeps.items():
+        source = registry.source(name)
+        licence = "none: fetch it" if source.licence == "none" else source.licence
+        link = f"[{sweep.source}]({source.repository}/tree/{source.commit})"
+        rows.append((f"`{name}`", sweep.title, link, licence, "; ".join(sweep.caveats)))
+    return _table(("sweep", "what", "source", "licence", "to know"), rows)
+
+
+def _sweep_formats() -> str:
+    """Return the table of the formats that `epochwatt convert-sweep` reads."""
+    rows = [(f"`{name}`", form.title, f"`{form.files}`") for name, form in FORMATS.items()]
+    return _table(("FORMAT", "what", "FILE"), rows)
 
 
 def _commands() -> str:

@@ -14,6 +14,7 @@ from epochwatt import fields
 from epochwatt.claims.tolerances import Terms
 from epochwatt.study import config
 from epochwatt.study.idle_studies import IdleStudy
+from epochwatt.sweeps.public.registry import Registry
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.parameters import Parameter
 from epochwatt.twin.inputs.samples import SampleFacts
@@ -30,6 +31,7 @@ KINDS: dict[str, Any] = {  # name of the schema -> what a file holds
     "flags": dict[str, config.Flag],
     "plotting": config.Plotting,
     "idle_simulated": dict[str, IdleStudy],
+    "public_sweeps": Registry,
     "claims": Terms,
     "boards": dict[str, Board],
     "parameters": dict[str, dict[str, Parameter]],

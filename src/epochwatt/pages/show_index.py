@@ -28,6 +28,10 @@ LINKS = (
     ("tables/epochs.csv", "All epochs", "CSV"),
     ("tables/advice.csv", "Advice", "what holds each measured run back, CSV"),
 )  # fmt: skip
+SCORES = (
+    "sweeps/sweep_scores.html", "Prediction on real sweeps", "which method predicts new modes of "
+    "boards and graphics cards that others measured, and how sure that is",
+)  # fmt: skip
 
 
 def write_index(
@@ -38,6 +42,7 @@ def write_index(
     palette: Mapping[str, str],
     page: str,
     explored: Mapping[str, Any] | None = None,
+    scored: bool = False,
 ) -> None:
     """Write the page.
 
@@ -52,17 +57,19 @@ def write_index(
     page : where to write
     explored : what the explorer shows: `epochs`, path of the table; `records`, run -> folder;
         `specs`, paths; None: the page has no explorer
+    scored : whether there is a page of scores on real sweeps, which `make run` does not make
     """
     findings = read_claims_table(inputs["claims"])
     tables = Machine(*(Table(inputs[name]) for name in ("runs", "advice", "energy_parts")))
     shown, images = gallery(figures, findings)
+    shown_links = (*LINKS, SCORES) if scored else LINKS
     text = render(
         index.PAGE,
         colours={name.replace("_", "-"): palette[name] for name in PARTS if name in palette},
         machine=describe(tables, titles),
         papers=compare(numbers, inputs["validation"], inputs["published"], findings, titles),
         figures=shown,
-        links=[{"path": path, "title": title, "says": says} for path, title, says in LINKS],
+        links=[{"path": path, "title": title, "says": says} for path, title, says in shown_links],
         data={"images": images},
         explorer=explored
         and explorer(

@@ -221,7 +221,7 @@ def fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
     """Return the fastest run of each network and unit, in few words."""
     places = {(run["device"], run["instance"]) for run in means.to_dict("records")}
     rows = []
-    for _, group in means.groupby(["device", "instance", "model", *DATA], sort=False):
+    for _, group in means.groupby(["device", "instance", "model", "task", *DATA], sort=False):
         run: Row = group.nsmallest(1, "e2e_s").to_dict("records")[0]  # type: ignore[assignment]
         named = _named(run, titles)
         shares = {part: run[f"{part}_s"] / run["e2e_s"] for part in PARTS}
@@ -245,7 +245,9 @@ def fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
 def _setting(run: Row) -> str:
     words = [counted(run["num_workers"], "workers"), f"batch {run['batch_size']}"]
     mode = [] if run["power_mode"] == "asis" else [f"mode {run['power_mode']}"]
-    return ", ".join([*words, *mode, run["storage"]])
+    arithmetic = [] if run["precision"] == "fp32" else [run["precision"]]
+    arithmetic += ["compiled"] if run["compile"] == "on" else []
+    return ", ".join([*words, *mode, *arithmetic, run["storage"]])
 
 
 def run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
@@ -277,10 +279,11 @@ def _named(values: Mapping[Any, Any], titles: Mapping[str, str]) -> Row:
     setup, device, model = (str(values[name]) for name in ("setup", "device", "model"))
     scale = values["dataset_scale"]
     times = "" if scale == 1 else f" x{scale:g}"
+    task = ", inference" if values.get("task") == "infer" else ""
     return {
         "setup": PAPERS.get(setup, setup),
         "board": titles.get(device, device),
-        "model": titles.get(model, model),
+        "model": f"{titles.get(model, model)}{task}",
         "data": f"{values['dataset']} {values['dataset_source']}{times}",
     }
 

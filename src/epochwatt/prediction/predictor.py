@@ -18,8 +18,9 @@ from epochwatt.prediction.data.modes import Mode, Numbers
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.names import ALL, DESIGNED, ENERGY, POWER, SEARCHED, TARGETS, TIME
 
-Prior = Callable[[Numbers], Numbers]  # modes (n, 5) -> what is expected of them before any run (n,)
+Prior = Callable[[Numbers], Numbers]  # modes (n, 6) -> what is expected of them before any run (n,)
 
+CLOCKS = Mode._fields[:5]  # cores and clocks, and how much of the GPU is on
 LEVEL = 0.9  # of all intervals that are reported
 N_SAMPLES = 400
 
@@ -36,7 +37,7 @@ class Predictor(ABC):
     Attributes
     ----------
     target : what it predicts, one of `TARGETS`
-    trained_on : (m, 5), the distinct modes it learned from
+    trained_on : (m, 6), the distinct modes it learned from
     """
 
     target: str
@@ -44,7 +45,7 @@ class Predictor(ABC):
 
     @abstractmethod
     def predict(self, modes: ArrayLike) -> Numbers:
-        """Return the expected value in each mode (n, 5), shape (n,)."""
+        """Return the expected value in each mode (n, 6), shape (n,)."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data, arrays as lists, from which `from_json` restores them."""
@@ -149,6 +150,7 @@ class Method:
     needs_prior : whether it works only where the workload can be simulated
     is_scored : whether it has rows in scores.csv, where all methods learn from the same modes
     is_paper : whether it is a reading of the paper's method, judged by the paper's criteria
+    parts : of a `Mode` that it understands; it is not asked where another one varies
     name : as the registry has it
     """
 
@@ -160,6 +162,7 @@ class Method:
     needs_prior: bool = False
     is_scored: bool = True
     is_paper: bool = False
+    parts: tuple[str, ...] = CLOCKS
     name: str = ""
 
     @property

@@ -16,12 +16,12 @@ from epochwatt.records import files
 Row = TypeVar("Row")
 
 
-def read_table(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def read_table(path: Path, delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
     """Yield number and cells of each line of a table; ConfigError when it cannot be read."""
     try:
         opened = gzip.open if path.suffix == ".gz" else open
         with opened(path, "rt", newline="", encoding="utf-8") as handle:
-            rows = csv.DictReader(handle)
+            rows = csv.DictReader(handle, delimiter=delimiter)
             for row in rows:
                 if None in row or None in row.values():
                     raise ConfigError(

@@ -109,6 +109,9 @@ class FactorValues(Closed):
     gpu_timing: Literal["synchronised", "pooled"] = fields.FACTOR_DEFAULTS["gpu_timing"]
     seed: int = Field(fields.FACTOR_DEFAULTS["seed"], ge=0, strict=True)
     epochs_per_job: int = Field(fields.FACTOR_DEFAULTS["epochs_per_job"], ge=1, strict=True)
+    task: Literal["train", "infer"] = fields.FACTOR_DEFAULTS["task"]
+    precision: Literal["fp32", "tf32", "fp16", "bf16"] = fields.FACTOR_DEFAULTS["precision"]
+    compile: Literal["on", "off"] = fields.FACTOR_DEFAULTS["compile"]
 
 
 class Storage(Closed):

@@ -9,6 +9,7 @@ from typing import Any
 from epochwatt import fields
 from epochwatt.datasets.recipes import recipe
 from epochwatt.errors import ConfigError
+from epochwatt.study.arithmetic import refuse_arithmetic
 from epochwatt.study.config import Device, Exclusion, FactorValues, Study, WorkloadRow
 from epochwatt.study.devices import DEVICES, Devices, check_names, read_rows
 from epochwatt.study.imported import IMPORTED, imported_runs
@@ -151,6 +152,7 @@ def _resolve(
         raise ConfigError(problem, where=STUDIES, allowed=error.allowed) from None
     if network := _own_network(row.model, workloads):
         factors["network"] = network
+    refuse_arithmetic(factors, device, STUDIES, where)
     factors |= _settings(factors, device, where)
     return fields.with_defaults(factors)
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from epochwatt.datasets.recipes import n_samples
 from epochwatt.errors import ConfigError, EpochwattError, RecordError
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.study.arithmetic import ARITHMETIC
 from epochwatt.study.expand import EXCLUSIONS
 from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import TWIN, Run
@@ -147,7 +148,7 @@ def epoch_estimate_s(
     own_s = measured_s[run.id]
     if own_s is not None:
         return own_s, "imported" if run.factors["imported"] else "measured"
-    alike = ("backend", "device", "instance", "model", "recipe")
+    alike = ("backend", "device", "instance", "model", "recipe", *ARITHMETIC)
     others = [
         e2e_s
         for other in settings.table.runs.values()

@@ -20,6 +20,8 @@ from epochwatt.published.tables import checked_rows, write_table
 Numbers = NDArray[np.float64]
 
 COLUMNS = fields.names(fields.SWEEP_COLUMNS)
+# the columns of numbers that are above zero where they are known
+POSITIVE = (*fields.MODE_PARTS, "batch_size", "n_minibatches", "time_s", "power_w")
 
 
 class Workload(NamedTuple):
@@ -65,8 +67,7 @@ class SweepRow:
     flags: str = ""
 
     def __post_init__(self) -> None:
-        positive = (*fields.MODE_PARTS, "batch_size", "n_minibatches", "time_s", "power_w")
-        for name in positive:
+        for name in POSITIVE:
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value) and value > 0):
                 raise ValueError(f"{name} is {value:g}; a finite number above zero is allowed")
@@ -162,11 +163,11 @@ def _without_empty(cells: dict[str, str]) -> dict[str, str]:
 
 def write_mode_tables(path: Path, tables: Sequence[ModeTable]) -> None:
     """Write tables as one file, whole or not at all. Raises RecordWriteError."""
-    rows = (_cells(row) for table in tables for row in table.rows)
+    rows = (row_cells(row) for table in tables for row in table.rows)
     write_table(path, "a table of modes", COLUMNS, rows)
 
 
-def _cells(row: SweepRow) -> list[object]:
+def row_cells(row: SweepRow) -> list[object]:
     """Return the cells of a row: true and false in lower case, numbers to nine digits."""
     cells: list[object] = []
     for value in astuple(row):

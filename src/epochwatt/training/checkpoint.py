@@ -27,10 +27,7 @@ _WEIGHTS_ONLY = "weights_only" in inspect.signature(torch.load).parameters
 def save(path: str, trainer: Trainer) -> None:
     """Write the trainer's state; raises RecordWriteError when the disk does not take it."""
     tensors: List[np.ndarray] = []
-    tree = _apart(
-        {"network": trainer.network.state_dict(), "optimiser": trainer.optimiser.state_dict()},
-        tensors,
-    )
+    tree = _apart(trainer.state_dict(), tensors)
     arrays: Dict[str, Any] = {str(n): tensor for n, tensor in enumerate(tensors)}
     arrays[TREE] = np.frombuffer(json.dumps(tree).encode("utf-8"), np.uint8)
     with files.writing("the checkpoint", path, files.UNMEASURED), open(path, "wb") as handle:
@@ -69,9 +66,7 @@ def load(path: str, trainer: Trainer) -> bool:
         log.warning("no checkpoint at %s: fresh weights", path)
         return False
     try:
-        state = _state(path, trainer.device)
-        trainer.network.load_state_dict(state["network"])
-        trainer.optimiser.load_state_dict(state["optimiser"])
+        trainer.load_state_dict(_state(path, trainer.device))
     except Exception as error:  # noqa: BLE001  a damaged archive raises nearly anything
         log.warning("the checkpoint at %s cannot be read (%s): fresh weights", path, error)
         return False

@@ -14,6 +14,7 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, get_worker_info
 
 from epochwatt.errors import TrainingError
+from epochwatt.training.transforms import Sample
 
 try:
     from torch.utils.data import default_collate
@@ -34,13 +35,11 @@ class TimedMinibatches(Dataset):
     Parameters
     ----------
     source : reader with `read(i) -> (raw, label)` and a length
-    transform : raw sample to tensor
+    transform : raw sample to tensor, or to a `Sample`: input and target
     num_workers : loader workers; 0 means the training process itself
     """
 
-    def __init__(
-        self, source: Any, transform: Callable[[Any], torch.Tensor], num_workers: int
-    ) -> None:
+    def __init__(self, source: Any, transform: Callable[[Any], Any], num_workers: int) -> None:
         self.source = source
         self.transform = transform
         # (fetch, pre-process) seconds; with forked workers shared, a pair and one writer for each
@@ -49,7 +48,7 @@ class TimedMinibatches(Dataset):
             self._seconds = multiprocessing.RawArray("d", 2 * num_workers)
 
     def __getitem__(self, indices: List[int]) -> Any:
-        """Return inputs (B, ...) and labels (B,) of the samples `indices`."""
+        """Return inputs (B, ...) and labels (B,) or targets (B, ...) of the samples `indices`."""
         read, transform = self.source.read, self.transform
         samples = []
         fetch_s = 0.0
@@ -58,7 +57,8 @@ class TimedMinibatches(Dataset):
             fetch_s -= perf_counter()
             raw, label = read(index)
             fetch_s += perf_counter()
-            samples.append((transform(raw), label))
+            made = transform(raw)
+            samples.append(made if isinstance(made, Sample) else (made, label))
         minibatch = default_collate(samples)
         worker = get_worker_info()
         row = 0 if worker is None else 2 * worker.id

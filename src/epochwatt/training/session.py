@@ -19,7 +19,7 @@ from epochwatt.device import host, last_measurement, page_cache
 from epochwatt.device.machine import Machine
 from epochwatt.errors import DamagedError, TrainingError
 from epochwatt.records.run_folder import CHECKPOINT, RunFolder
-from epochwatt.training import checkpoint, timing
+from epochwatt.training import arithmetic, checkpoint, timing
 from epochwatt.training.data import dataset_paths, open_dataset
 from epochwatt.training.epoch_monitor import EpochMonitor
 from epochwatt.training.gpu import gpu_of
@@ -27,7 +27,7 @@ from epochwatt.training.loaders import TimedMinibatches, make_loader
 from epochwatt.training.loop import Bounds, run_epoch
 from epochwatt.training.progress import Progress
 from epochwatt.training.stops import has_stopped, noticed_stops
-from epochwatt.training.workloads import Trainer, workload_of
+from epochwatt.training.workloads import Trainer, make_trainer, workload_of
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +83,7 @@ class Session:
         if factors["torch_threads"]:
             torch.set_num_threads(factors["torch_threads"])
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        arithmetic.check(factors, self.device)
         self.gpu = gpu_of(self.device, torch)
         self.source, self.manifest = open_dataset(data_root, factors)
         paths = dataset_paths(data_root, factors, self.manifest)
@@ -96,6 +97,9 @@ class Session:
             self.gpu,
         )
         self.workload = workload_of(factors)
+        self.transform = self.workload.transform
+        if factors.get("task") == "infer" and self.workload.transform_to_infer is not None:
+            self.transform = self.workload.transform_to_infer
         self.trainer: Optional[Trainer] = None
         self.trained_epoch = -1  # the epoch after which the trainer's weights stand
         self.first_epoch: Optional[int] = None
@@ -121,6 +125,7 @@ class Session:
         meta = self._meta(epoch, bounds, minibatch_s, sums)
         meta.update(observed, measurement_id=measurement_id, weights=weights, resumed=resumed)
         meta.update(checkpoint_set_aside=self.set_aside, stops=stops)
+        meta["arithmetic"]["compile_s"] = trainer.compile_s
         meta["flags"] = self._flags(epoch, meta)
         self.folder.finish(epoch, meta, minibatch_s)
         log.info(_summary(meta))
@@ -176,7 +181,14 @@ class Session:
         return self._new_trainer(), "fresh"  # a trainer that is half loaded is not fresh
 
     def _new_trainer(self) -> Trainer:
-        return Trainer(self.factors["model"], self.device, self.factors["seed"])
+        trainer = make_trainer(self.factors, self.device)
+        if self.factors.get("compile") == "on":  # whole mini-batches, and the last of an epoch
+            n_samples, batch_size = len(self.source), self.factors["batch_size"]
+            for size in sorted({min(batch_size, n_samples), n_samples % batch_size} - {0}):
+                made_up = MadeUpSamples(self.workload.made_up(), size)
+                minibatches = TimedMinibatches(made_up, self.transform, 0)
+                trainer.rehearse(minibatches[list(range(size))])
+        return trainer
 
     def _warm_up(self) -> None:
         """Train a throw-away network on made-up data: context, kernels and workers get warm."""
@@ -194,11 +206,11 @@ class Session:
         torch.manual_seed(seed)
         generator = torch.Generator()
         generator.manual_seed(seed)
-        minibatches = TimedMinibatches(source, self.workload.transform, self.factors["num_workers"])
+        minibatches = TimedMinibatches(source, self.transform, self.factors["num_workers"])
         loader = make_loader(minibatches, len(source), self.factors, generator)
         cuda = torch.cuda if self.device.type == "cuda" else None
         timer = timing.make_timer(len(loader), self.factors["gpu_timing"], cuda)
-        losses: List[torch.Tensor] = []
+        losses: List[Any] = []
         with Progress(timer, timing.STAMPS, epoch, len(loader)), explained(f"epoch {epoch}"):
             bounds = run_epoch(loader, trainer.copy, trainer.step, losses.append, timer)
         fetch_s, preprocess_s = minibatches.seconds()
@@ -233,6 +245,7 @@ class Session:
             "warmup_s": self.warmup_s,
             "epoch_seed": epoch_seed(self.factors["seed"], epoch),
             "torch_threads_used": torch.get_num_threads(),
+            "arithmetic": arithmetic.describe(self.factors, self.device),
             "manifest_sha256": hashlib.sha256(
                 json.dumps(self.manifest, sort_keys=True).encode("utf-8")
             ).hexdigest(),
@@ -242,7 +255,7 @@ class Session:
         totals = minibatch_s.astype(np.float32).sum(axis=0, dtype=np.float64)
         meta.update((name, float(total)) for name, total in zip(fields.MINIBATCH_COLUMNS, totals))
         meta.update(sums)
-        if not math.isfinite(meta["loss"]):
+        if meta["loss"] is not None and not math.isfinite(meta["loss"]):
             meta["loss"] = None  # JSON has no NaN; the flag loss_not_finite says it
         meta.update(bounds._asdict())
         meta.update(self.machine.describe())
@@ -283,8 +296,13 @@ def explained(what: str) -> Iterator[None]:
         ) from error
 
 
-def mean_loss(losses: List[torch.Tensor], n_samples: int, batch_size: int) -> float:
-    """Return the mean loss over samples from the mean losses of the mini-batches, in order."""
+def mean_loss(losses: List[Any], n_samples: int, batch_size: int) -> Optional[float]:
+    """Return the mean loss over samples from the mean losses of the mini-batches, in order.
+
+    None where there are none: nothing was trained.
+    """
+    if losses[0] is None:
+        return None
     sizes = [batch_size] * len(losses)
     sizes[-1] = n_samples - batch_size * (len(losses) - 1)
     per_minibatch = torch.stack(losses).to("cpu", torch.float64).tolist()

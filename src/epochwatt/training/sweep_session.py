@@ -124,9 +124,7 @@ class SweepSession(Session):
         torch.manual_seed(seed)
         generator = torch.Generator()
         generator.manual_seed(seed)
-        minibatches = TimedMinibatches(
-            self.source, self.workload.transform, self.factors["num_workers"]
-        )
+        minibatches = TimedMinibatches(self.source, self.transform, self.factors["num_workers"])
         loader = make_endless_loader(minibatches, len(self.source), self.factors, generator)
         cuda = torch.cuda if self.device.type == "cuda" else None
         losses: List[Any] = [None]
@@ -161,7 +159,7 @@ class SweepSession(Session):
         marks = [[i, starts_s[i]] for i in range(0, len(minibatch_s), step)]
         marks.append([len(minibatch_s), starts_s[-1]])
         sums = {
-            "loss": math.nan if loss is None else loss,
+            "loss": loss,
             "timing_method": timed.method,
             "host_wait_s": None,
             "placement": timing.placed("host", marks, 0.0),
@@ -172,7 +170,8 @@ class SweepSession(Session):
         meta["cold_process"] = not self.n_measured
         seed = mode_seed(self.factors["seed"], mode)
         meta.update(sweep=self.modes.sweep, mode=mode, repeat=0, epoch_seed=seed)
-        meta.update(task=self.factors.get("task", "train"))
+        meta["task"] = self.factors.get("task", "train")
+        meta["arithmetic"]["compile_s"] = self.trainer.compile_s if self.trainer else 0.0
         meta["n_samples"] = len(minibatch_s) * self.factors["batch_size"]
         return meta
 

@@ -9,7 +9,7 @@ Source: the public scripts of SIGMETRICS 2023, facts only: transform of each wor
 """
 
 import math
-from typing import Any, Tuple
+from typing import Any, NamedTuple, Tuple
 
 import numpy as np
 import torch
@@ -27,6 +27,10 @@ CROP_AREA, CROP_RATIO, CROP_TRIES = (0.08, 1.0), (3.0 / 4.0, 4.0 / 3.0), 10
 BILINEAR, FLIP_LEFT_RIGHT = 2, 0  # as PIL knows them; their names moved from version to version
 
 Box = Tuple[int, int, int, int]  # left, top, right, bottom
+
+# What a transform returns whose target depends on what it does to the input; else the target is the
+# label that the data set read.
+Sample = NamedTuple("Sample", [("input", Any), ("target", Any)])
 
 
 def normalise_mnist(raw: np.ndarray) -> torch.Tensor:

@@ -4,32 +4,41 @@ Source: the public scripts of SIGMETRICS 2023 (branch sigmetrics-2023 of edge-tr
 only: network, transform, optimiser and loss of each workload.
 """
 
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional
+import copy
+import time
+from typing import Any, Callable, Dict, NamedTuple, Optional
 
 import torch
 from torch import nn
+from torch.nn import functional
 
-from epochwatt.errors import ConfigError
-from epochwatt.training import transforms
+from epochwatt.errors import ConfigError, TrainingError
+from epochwatt.training import arithmetic, transforms
 from epochwatt.training.networks import CifarResNet18, lenet5, mobilenet_v3, vgg11
+from epochwatt.training.optimisers import SGD, make_optimiser
 from epochwatt.training.references import resolve
 
-try:
-    from torch.optim.sgd import sgd
-except ImportError:  # torch < 1.12, whose torch.optim imports no compiler
-    sgd = None
 
-LEARNING_RATE = 0.01
-MOMENTUM = 0.9
+def classification_loss(
+    network: nn.Module, inputs: torch.Tensor, labels: torch.Tensor
+) -> torch.Tensor:
+    """Return the mean cross entropy of a network's scores (B, classes) against labels (B,)."""
+    return functional.cross_entropy(network(inputs), labels)
+
 
 Workload = NamedTuple(
     "Workload",
     [
         ("build", Callable[[], nn.Module]),
-        ("transform", Callable[[Any], torch.Tensor]),  # one raw sample -> input tensor
+        ("transform", Callable[[Any], Any]),  # one raw sample -> input tensor, or a `Sample`
         ("made_up", Callable[[], Any]),  # a raw sample for the warm-up, which reads no disk
+        # (network, inputs, targets) of a mini-batch -> mean loss
+        ("loss", Callable[[nn.Module, Any, Any], torch.Tensor]),
+        ("optimiser", str),  # of `optimisers`
+        ("transform_to_infer", Optional[Callable[[Any], Any]]),  # None: as in training
     ],
 )
+Workload.__new__.__defaults__ = (classification_loss, SGD, None)
 
 WORKLOADS: Dict[str, Workload] = {
     "lenet": Workload(lenet5, transforms.normalise_mnist, transforms.made_up_mnist),
@@ -55,6 +64,8 @@ def workload_of(factors: Dict[str, Any]) -> Workload:
     if network is not None:
         where = f"config/workloads.yaml: {model}."
         changes = {k: resolve(network[k], where + k) for k in Workload._fields if k in network}
+        if "transform" in changes:
+            changes["transform_to_infer"] = None
         WORKLOADS[model] = _builtin(network["like"], where + "like")._replace(**changes)
     return _builtin(model, "config/workloads.yaml: a row without build")
 
@@ -65,88 +76,149 @@ def _builtin(model: str, where: str) -> Workload:
     return WORKLOADS[model]
 
 
-class MomentumSgd:
-    """SGD with momentum: the update of `torch.optim.SGD`, taken from torch's own function.
-
-    Making a `torch.optim` object of torch 2 imports its compiler, three seconds in each process
-    (docs/decisions/0006); a test holds that both give the same bits.
-
-    Parameters
-    ----------
-    parameters : tensors to train, changed in place
-    """
-
-    def __init__(self, parameters: Iterable[torch.Tensor]) -> None:
-        self.parameters = list(parameters)
-        self.momenta: List[Optional[torch.Tensor]] = [None] * len(self.parameters)
-
-    def zero_grad(self) -> None:
-        """Forget the gradients."""
-        for parameter in self.parameters:
-            parameter.grad = None
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """Move every parameter that has a gradient along it."""
-        used = [i for i, parameter in enumerate(self.parameters) if parameter.grad is not None]
-        momenta = [self.momenta[i] for i in used]
-        sgd(
-            [self.parameters[i] for i in used],
-            [self.parameters[i].grad for i in used],
-            momenta,
-            weight_decay=0.0,
-            momentum=MOMENTUM,
-            lr=LEARNING_RATE,
-            dampening=0.0,
-            nesterov=False,
-            maximize=False,
-        )
-        for i, momentum in zip(used, momenta):
-            self.momenta[i] = momentum
-
-    def state_dict(self) -> Dict[str, Any]:
-        """Return what a checkpoint has to hold."""
-        return {"momenta": self.momenta}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Take up the state of a checkpoint."""
-        self.momenta = list(state["momenta"])
-
-
-def make_optimiser(network: nn.Module) -> Any:
-    """Return the optimiser of all workloads: SGD 0.01, momentum 0.9."""
-    if sgd is None:
-        return torch.optim.SGD(network.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
-    return MomentumSgd(network.parameters())
+def on_device(value: Any, device: torch.device) -> Any:
+    """Return tensors on a device, alone or in lists, tuples and mappings."""
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    if isinstance(value, dict):
+        return {key: on_device(held, device) for key, held in value.items()}
+    return [on_device(held, device) for held in value]
 
 
 class Trainer:
-    """A network with its optimiser and loss, on one device.
+    """A network with its optimiser and loss on one device; with the task `infer` without them.
 
     Parameters
     ----------
     model : a key of `WORKLOADS`
     device : where the network lives
     seed : of the initial weights
+    task : `train`, or `infer`: forward passes alone
+    precision : `fp32`, `tf32`, `fp16` or `bf16` (see `arithmetic`)
+    compiled : whether torch compiles the network; `rehearse` does it before an epoch
     """
 
-    def __init__(self, model: str, device: torch.device, seed: int) -> None:
+    def __init__(
+        self,
+        model: str,
+        device: torch.device,
+        seed: int,
+        task: str = "train",
+        precision: str = "fp32",
+        compiled: bool = False,
+    ) -> None:
         torch.manual_seed(seed)
         self.device = device
-        self.network = WORKLOADS[model].build().to(device).train()
-        self.optimiser = make_optimiser(self.network)
-        self.criterion = nn.CrossEntropyLoss()
+        self.infers = task == "infer"
+        self.precision = precision
+        arithmetic.allow(precision)
+        self.workload = WORKLOADS[model]
+        self.network = self.workload.build().to(device).train(not self.infers)
+        self.optimiser: Optional[Any] = None
+        self.scaler: Optional[Any] = None
+        if not self.infers:
+            self.optimiser = make_optimiser(self.network, self.workload.optimiser)
+            self.scaler = arithmetic.make_scaler(precision, device)
+        self.forward: Any = self.network
+        self.compile_s = 0.0
+        if compiled:
+            torch._dynamo.reset()  # what was compiled for a trainer before counts towards a limit
+            self.forward = torch.compile(self.network, dynamic=False)
 
     def copy(self, minibatch: Any) -> Any:
-        """Move inputs (B, ...) and labels (B,) to the device."""
-        inputs, labels = minibatch
-        return inputs.to(self.device), labels.to(self.device)
+        """Move a mini-batch to the device; of one to infer from, the inputs alone."""
+        inputs, targets = minibatch
+        moved = on_device(inputs, self.device)
+        return moved, None if self.infers else on_device(targets, self.device)
 
-    def step(self, minibatch: Any) -> torch.Tensor:
-        """Train on one mini-batch that is on the device; return its mean loss, still there."""
-        inputs, labels = minibatch
+    def step(self, minibatch: Any) -> Optional[torch.Tensor]:
+        """Train on one mini-batch that is on the device; return its mean loss, still there.
+
+        With the task `infer`: a forward pass without gradients, and no loss.
+        """
+        inputs, targets = minibatch
+        if self.infers:
+            self._infer(inputs)
+            return None
         self.optimiser.zero_grad()
-        loss = self.criterion(self.network(inputs), labels)
-        loss.backward()
-        self.optimiser.step()
+        loss = self._loss(inputs, targets)
+        if self.scaler is None:
+            loss.backward()
+            self.optimiser.step()
+        else:
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimiser)
+            self.scaler.update()
         return loss.detach()
+
+    def _loss(self, inputs: Any, targets: Any) -> torch.Tensor:
+        if self.precision not in arithmetic.AUTOCAST:
+            return self.workload.loss(self.forward, inputs, targets)
+        with arithmetic.autocast(self.precision, self.device):
+            return self.workload.loss(self.forward, inputs, targets)
+
+    def _infer(self, inputs: Any) -> Any:
+        # inference_mode came with torch 1.9
+        with getattr(torch, "inference_mode", torch.no_grad)():
+            if self.precision not in arithmetic.AUTOCAST:
+                return self.forward(inputs)
+            with arithmetic.autocast(self.precision, self.device):
+                return self.forward(inputs)
+
+    def rehearse(self, minibatch: Any) -> None:
+        """Let torch compile for a mini-batch of this size; weights and statistics stay as they are.
+
+        Raises TrainingError where it cannot; the time is added to `compile_s`.
+        """
+        start_s = time.perf_counter()
+        state = copy.deepcopy(self.network.state_dict())
+        inputs, targets = self.copy(minibatch)
+        try:
+            if self.infers:
+                self._infer(inputs)
+            else:
+                self._loss(inputs, targets).backward()
+                self.optimiser.zero_grad()
+        except Exception as error:
+            raise TrainingError(
+                f"torch {torch.__version__} cannot compile this network here",
+                found=str(error).strip().split("\n")[0],
+                do="choose `compile: off`",
+            ) from error
+        self.network.load_state_dict(state)
+        self.compile_s += time.perf_counter() - start_s
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Return what a checkpoint has to hold."""
+        state = {"network": self.network.state_dict(), "optimiser": {}}
+        if self.optimiser is not None:
+            state["optimiser"] = self.optimiser.state_dict()
+        if self.scaler is not None:
+            state["scaler"] = self.scaler.state_dict()
+        return state
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Take up the state of a checkpoint."""
+        self.network.load_state_dict(state["network"])
+        if self.optimiser is not None:
+            self.optimiser.load_state_dict(state["optimiser"])
+        if self.scaler is not None:
+            self.scaler.load_state_dict(state["scaler"])
+
+
+def make_trainer(factors: Dict[str, Any], device: torch.device) -> Trainer:
+    """Return the trainer of a run, in its initial state.
+
+    Parameters
+    ----------
+    factors : the run's factors; task, precision and compile of an older run are the defaults
+    device : where it trains
+    """
+    return Trainer(
+        factors["model"],
+        device,
+        factors["seed"],
+        factors.get("task", "train"),
+        factors.get("precision", "fp32"),
+        factors.get("compile", "off") == "on",
+    )

@@ -55,7 +55,7 @@ def test_each_run_counts_once_in_the_shares(means):
     "factor",
     [
         *({"backend": "twin"}, {"device": "agx"}, {"model": "resnet"}, {"dataset_scale": 2.0}),
-        *({"setup": "hipcw2021"}, {"dataset_source": "official"}),
+        *({"setup": "hipcw2021"}, {"dataset_source": "official"}, {"task": "infer"}),
     ],
 )
 def test_other_boards_models_data_and_backends_are_told_apart(factor, means):
@@ -89,6 +89,12 @@ def test_settings_that_none_beats_are_the_front(means):
     )
     told = [(c.setting, c.e2e_s, c.energy_wh, c.n_runs) for c in best_settings(table)]
     assert told == [("mode a", 4.0, 4.0, 4), ("mode d", 6.0, 2.0, 4), ("mode b", 8.0, 1.0, 4)]
+
+
+def test_arithmetic_is_a_setting_and_is_named(means):
+    compiled = {"precision": "bf16", "compile": "on"}
+    (best,) = best_settings(means(({}, [{}, {}]), (compiled, [{}, {"e2e_s": 3.9}])))
+    assert best.setting == "bf16, compile on"
 
 
 def test_without_energy_the_fastest_setting_is_the_best(means):

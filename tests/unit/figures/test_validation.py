@@ -1,9 +1,11 @@
 """The figure of the cross-validation: what is drawn, the same bytes each time."""
 
 import csv
+import json
 
 import matplotlib.pyplot as plt
 import pytest
+import vl_convert
 from matplotlib.text import Text
 from panels import SMALLEST_PT
 
@@ -106,7 +108,9 @@ def test_each_panel_has_its_unit_its_papers_and_their_median_errors(panel):
         "HiPCW 2021: 1, median error 109.9 %",
         "of an epoch, HiPCW",
     ]
-    assert times.get_xlim() == times.get_ylim()
+    low, high = times.get_ylim()
+    assert low * high == pytest.approx(1.0)  # as far below 1 as above
+    assert times.get_ylabel() == "simulated / published"
     assert times.get_xlabel().startswith("published (s)\n")
     powers = panel("power")
     assert texts(powers) == ["SIGMETRICS 2023: 1, median error 22.3 %", "power"]
@@ -140,6 +144,7 @@ def test_no_letters_are_too_small(pytestconfig, table, others, tmp_path, monkeyp
         saved["sizes"] = {text.get_fontsize() for text in shown}
 
     monkeypatch.setattr(style, "save", save)
+    monkeypatch.setattr("epochwatt.figures.validation.write_validation_spec", lambda *_: None)
     root = pytestconfig.rootpath
     plot(
         *(table, *others, str(root / "config/published"), str(root / "config/paper.mplstyle")),
@@ -148,10 +153,40 @@ def test_no_letters_are_too_small(pytestconfig, table, others, tmp_path, monkeyp
     assert min(saved["sizes"]) >= SMALLEST_PT
 
 
+def test_points_are_drawn_at_prediction_over_published_number(panel):
+    dots = panel("change").collections[0]  # of SIGMETRICS 2023
+    assert sorted(map(tuple, dots.get_offsets().tolist())) == [
+        (0.5, 0.5),
+        (2.0, pytest.approx(1.1)),
+    ]
+
+
+def test_interactive_spec_has_the_cells_of_the_csv(table, others, tmp_path, request):
+    root = request.config.rootpath
+    files = (str(root / "config/published"), str(root / "config/paper.mplstyle"))
+    plot(table, *others, *files, PALETTE, str(tmp_path / "validation"))
+    spec = json.loads((tmp_path / "validation.vl.json").read_text("utf-8"))
+    vl_convert.vegalite_to_svg(spec)
+    assert "simulated, not measured" in spec["title"]["subtitle"]
+    rows = list(csv.DictReader((tmp_path / "validation.csv").read_text("utf-8").splitlines()))
+    points, medians = (
+        list(csv.DictReader(part["data"]["values"].splitlines()))
+        for part in (spec, spec["vconcat"][1])
+    )
+    cells = ("published_id", "published", "held_out", "error_pct")
+    told = [tuple(row[name] for name in cells) for row in rows if row["published_id"]]
+    assert [tuple(point[name] for name in cells) for point in points] == told
+    assert {point["published_id"]: point["field"] for point in points}["S4"] == "times (s)"
+    assert {point["published_id"]: point["ratio"] for point in points}["RS1"] == "0.5"
+    assert [row["median_error_pct"] for row in medians] == [
+        row["median_error_pct"] for row in rows if not row["published_id"]
+    ]
+
+
 def test_median_line_is_as_far_off_as_the_median(panel):
     lines = {line.get_label(): line for line in panel("power").get_lines()}
     line = lines["SIGMETRICS 2023: 1, median error 22.3 %"]
-    assert line.get_ydata() / line.get_xdata() == pytest.approx([1.25, 1.25], rel=1e-3)
+    assert line.get_ydata() == pytest.approx([1.25, 1.25], rel=1e-3)
 
 
 def test_medians_are_by_what_was_left_out_and_by_other_priors(others):
@@ -183,7 +218,8 @@ def test_files_are_the_same_each_time(table, others, tmp_path, request):
         for name in ("one", "two")
     )
     assert first == second
-    assert sorted(first) == ["validation.csv", "validation.png", "validation.svg", "validation.txt"]
+    endings = ("csv", "png", "svg", "txt", "vl.json")
+    assert sorted(first) == [f"validation.{ending}" for ending in endings]
     rows = list(csv.DictReader(first["validation.csv"].decode().splitlines()))
     ids = [row["published_id"] for row in rows]
     assert ids == ["S1", "S4", "S2", "RS1", "RS2", "H1", *[""] * 5]

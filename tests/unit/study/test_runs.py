@@ -36,6 +36,9 @@ FACTOR_VALUES = {
     "gpu_timing": ("synchronised", "pooled"),
     "seed": (0, 1),
     "epochs_per_job": (1, 3),
+    "task": ("train", "infer"),
+    "precision": ("fp32", "bf16"),
+    "compile": ("off", "on"),
 }
 
 
@@ -136,6 +139,7 @@ class TestId:
 
     def test_does_not_change_when_a_default_is_written_out(self, only):
         assert only(seed=0, epochs_per_job=1, batch_size=16).id == only().id
+        assert only(task="train", precision="fp32", compile="off").id == only().id
 
     def test_does_not_change_when_the_default_of_the_device_is_written_out(self, only):
         said = only(storage="disk", power_mode="asis", dvfs="on", torch_threads=1, instance="local")

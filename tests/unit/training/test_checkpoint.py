@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from epochwatt.errors import RecordWriteError
-from epochwatt.training import checkpoint, workloads
+from epochwatt.training import checkpoint, optimisers
 from epochwatt.training.workloads import Trainer
 
 CPU = torch.device("cpu")
@@ -110,7 +110,7 @@ def test_checkpoint_in_torchs_own_form_is_taken_up_where_torch_reads_it_safely(t
 
 def test_state_of_torchs_own_optimiser_is_kept_to_the_bit(trainer, path, monkeypatch):
     """An older torch has no function of SGD: its own class has numbers for keys."""
-    monkeypatch.setattr(workloads, "sgd", None)
+    monkeypatch.setattr(optimisers, "sgd", None)
     one, other = Trainer("resnet", CPU, seed=0), Trainer("resnet", CPU, seed=1)
     minibatch = torch.randn(4, 3, 32, 32), torch.tensor([0, 1, 2, 3])
     one.step(minibatch)

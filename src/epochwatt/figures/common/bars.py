@@ -265,8 +265,9 @@ def model_facets(
             facet.set_xlim(x[0] - side, x[-1] + side)
     facets[0].set_ylabel(y_label)
     if not alike:
-        for below in facets[len(facets) // 2].child_axes:
-            below.set_xlabel(x_label)
+        for facet in [facets[len(facets) // 2]] if len(facets) != 2 else facets:
+            for below in facet.child_axes:
+                below.set_xlabel(x_label)
     return list(zip(facets, of_models, strict=True))
 
 

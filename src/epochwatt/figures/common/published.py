@@ -47,7 +47,8 @@ SHAPES = {  # quantity -> marker of its values, name in a legend; of others as O
     "n_epochs_in_15h": ("D", "published, epochs in 15 h"),
 }
 NOTED_PCT = 10.0  # a deviation from a published number that is printed beside its mark
-AT_BAR_PT, AT_POINT_PT = 2.0, 6.0  # of a mark's marker, right of its bar or point
+AT_BAR_PT, AT_POINT_PT = 2.0, 6.0  # of a mark's marker, beside its bar or point
+TEXT_AT_BAR_PT = 4.6  # of a deviation, so that it stands in the gap beside the bar
 DEVIATION, MARK = "_deviation", "_mark"  # labels of what is drawn; no legend shows them
 MOVES = 5  # of a text to get off others
 MOST_ROOM = 0.5  # of the axes above the bars, for deviations
@@ -190,11 +191,12 @@ def draw_mark(
     colour: str,
     width: float = 0.0,
     rotation: float = 90.0,
+    side: int = 1,
 ) -> None:
     """Draw what is published of a row of the CSV, at its value; nothing where nothing is.
 
-    Over a bar it is a line of the bar's width with a small marker at its right end, in the gap
-    beside the bar; of a point it is a marker at its right, on a short line. Filled and solid where
+    Over a bar it is a line of the bar's width with a small marker at its end, in the gap beside the
+    bar; of a point it is a marker at its side. Filled and solid where
     the fit has seen the value, open and dashed where not; a bound is an arrow, a range two. The
     deviation stands at the marker where it is beyond `NOTED_PCT`.
 
@@ -203,24 +205,28 @@ def draw_mark(
     x : middle of the bar, or the point
     width : of the bar; 0: a point
     rotation : of the deviation's text; 0: it stands at the right of the marker
+    side : 1: the marker is at the right, -1: at the left, as of the left bar of a pair
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
-    aside = AT_BAR_PT if width else AT_POINT_PT
+    aside = side * (AT_BAR_PT if width else AT_POINT_PT)
+    text_aside = side * (TEXT_AT_BAR_PT if width else AT_POINT_PT)
     moved = axes.transData + ScaledTranslation(aside / 72.0, 0.0, figure.dpi_scale_trans)
-    is_seen, end = bool(row["seen_by_fit"]), x + width / 2
+    is_seen, end = bool(row["seen_by_fit"]), x + side * width / 2
     for value, marker in _drawn(row):
         look = _look(marker, is_seen, colour)
         if width:
             halo = _is_on_dark(axes, x, value)
-            axes.plot([x - width / 2, end], [value, value], **_tick(is_seen, colour, halo))
+            axes.plot(
+                [x - width / 2, x + width / 2], [value, value], **_tick(is_seen, colour, halo)
+            )
         (marker_drawn,) = axes.plot(end, value, **look, zorder=5, clip_on=False, transform=moved)
         marker_drawn.set(in_layout=False, label=MARK)
     if text := deviation_text(row):
         value = row["published"] if row["published_hi"] is None else row["published_hi"]
         deviation = axes.annotate(
             text, (end, value), xytext=(0.0, 0.0), textcoords="offset points",
-            fontsize="x-small", color=colour, label=f"{DEVIATION} {aside} {rotation}",
+            fontsize="x-small", color=colour, label=f"{DEVIATION} {text_aside} {rotation}",
             path_effects=[withStroke(linewidth=2.0, foreground="white")], zorder=6,
         )  # fmt: skip
         deviation.set(**_places(deviation)[0])
@@ -347,10 +353,11 @@ def _part(texts: Sequence[Text], others: Iterable[Bbox], lowest: float) -> None:
 def _places(text: Text) -> list[dict[str, Any]]:
     """Return where a deviation may be: above its marker, below it, at its right."""
     aside, level = map(float, str(text.get_label()).split()[1:])
+    beside = math.copysign(4.0, aside) + aside
     right = {
-        "position": (aside + 4.0, 3.0 if level else 0.0),
+        "position": (beside, 3.0 if level else 0.0),
         "rotation": 0.0,
-        "ha": "left",
+        "ha": "left" if aside > 0.0 else "right",
         "va": "center",
     }
     upright = {"rotation": 90.0, "ha": "center"}

@@ -14,7 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
+from matplotlib.transforms import (
+    Affine2D,
+    ScaledTranslation,
+    Transform,
+    blended_transform_factory,
+)
 
 from epochwatt.figures.common.published import METRICS, SEEN, part_marks
 from epochwatt.figures.common.runs import RunData
@@ -241,7 +246,7 @@ def brackets_of(
 
 
 def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
-    """Draw brackets in a strip above all bars, which it makes room for.
+    """Draw brackets above the axes, below their title: their height is no value.
 
     Brackets that would lie on one another stand one above the other. Call it last: it lays the
     figure out to learn how large the axes are.
@@ -252,7 +257,7 @@ def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
     part_marks(figure, axes, SPARE)
     figure.draw_without_rendering()
     to_pt = 72.0 / figure.dpi
-    width_pt, height_pt = (size * to_pt for size in axes.bbox.size)
+    width_pt = axes.bbox.width * to_pt
     letters = max(int(width_pt / LETTER_PT), SHORTEST)
     wrapped = [
         bracket._replace(lines=[line for text in bracket.lines for line in _lines(text, letters)])
@@ -263,13 +268,11 @@ def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
     for bracket, level, _ in placed:
         n_lines[level] = max(n_lines[level], len(bracket.lines))
     heights = [2.5 * FOOT_PT + LINE_PT * n for n in n_lines]
-    room = min(sum(heights) / height_pt, 0.75)
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, low + (high - low) / (1.0 - room))
-    foot = FOOT_PT / height_pt
     for bracket, level, middle in placed:
-        top = (1.0 - room) + sum(heights[:level]) / height_pt + 1.5 * foot
-        _draw_bracket(axes, bracket, middle, top, foot, colour)
+        _draw_bracket(axes, bracket, middle, sum(heights[:level]) + 1.5 * FOOT_PT, colour)
+    title = axes.title
+    look = {"fontsize": title.get_fontsize(), "color": title.get_color()}
+    axes.set_title(title.get_text(), pad=sum(heights) + FOOT_PT, **look)
 
 
 def _placed(
@@ -295,24 +298,29 @@ def _placed(
     return placed
 
 
-def _draw_bracket(
-    axes: Axes, bracket: Bracket, middle: float, top: float, foot: float, colour: str
-) -> None:
-    """Draw one bracket, its feet down from `top` (both in parts of the axes), and its text."""
-    across = axes.get_xaxis_transform()
+def _draw_bracket(axes: Axes, bracket: Bracket, middle: float, top_pt: float, colour: str) -> None:
+    """Draw one bracket, its feet down from `top_pt` above the axes, and its text."""
+    above = _above(axes)
     (line,) = axes.plot(
         [bracket.left, bracket.left, bracket.right, bracket.right],
-        [top - foot, top, top, top - foot], transform=across, color=colour, linewidth=0.9,
-        linestyle="-" if bracket.seen_by_fit else DASHES, clip_on=False,
+        [top_pt - FOOT_PT, top_pt, top_pt, top_pt - FOOT_PT], transform=above, color=colour,
+        linewidth=0.9, linestyle="-" if bracket.seen_by_fit else DASHES, clip_on=False,
     )  # fmt: skip
     line.set_in_layout(False)
-    text = axes.annotate(
-        "\n".join(bracket.lines), (middle, top), xycoords=across, xytext=(0, 1.0),
-        textcoords="offset points", ha="center", va="bottom", fontsize="x-small",
-        linespacing=1.05, color=colour,
-        path_effects=[withStroke(linewidth=2.0, foreground="white")],
+    axes.text(
+        middle, top_pt + 1.0, "\n".join(bracket.lines), transform=above, ha="center",
+        va="bottom", fontsize="x-small", linespacing=1.05, color=colour,
     )  # fmt: skip
-    text.set_in_layout(False)
+
+
+def _above(axes: Axes) -> Transform:
+    """Return the transform of x of the axes, and of points above their upper end."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    points = Affine2D().scale(1.0 / 72.0) + figure.dpi_scale_trans
+    return blended_transform_factory(
+        axes.transData, points + ScaledTranslation(0.0, 1.0, axes.transAxes)
+    )
 
 
 def _lines(text: str, width: int) -> list[str]:

@@ -16,9 +16,16 @@ from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import Bar, positions
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import handles
-from epochwatt.figures.common.relations import Bracket, Related, bracket_handles, draw_brackets
+from epochwatt.figures.common.relations import bracket_handles, draw_brackets
 from epochwatt.figures.common.runs import Number, csv_row
-from epochwatt.figures.hipcw2021.medians import LONE_BAR, bars_of, changes, draw_medians, is_of
+from epochwatt.figures.hipcw2021.medians import (
+    LONE_BAR,
+    bars_of,
+    brackets_over,
+    changes,
+    draw_medians,
+    within,
+)
 
 PANELS = (
     ("hipcw_fig08a", "ssd", "cached_after_pct", "data set in the page cache (%)"),
@@ -43,7 +50,7 @@ def draw(job: Job) -> None:
             rows = draw_medians(bars, axes, job, quantity, ALONG)
             linear = draw_linear(bars, axes, job) if quantity == "e2e_s" else []
             axes.set_ylabel(label)
-            shown = _shown(bars, job) if quantity == "e2e_s" else []
+            shown = within(changes(job, "e2e_s"), bars) if quantity == "e2e_s" else []
             drawn, _ = axes.get_legend_handles_labels()
             black = job.palette["published"]
             entries = [*drawn, *handles(rows, black), *bracket_handles(shown, black, job.backend)]
@@ -52,18 +59,8 @@ def draw(job: Job) -> None:
                 axes.set_ylim(0, 105)
                 style.add_to_note(figure, "; the paper prints no number of this panel")
             elif shown:
-                draw_brackets(axes, _brackets(shown, bars), black)
+                draw_brackets(axes, brackets_over(shown, bars), black)
             job.save(figure, panel, rows + linear)
-
-
-def _shown(bars: Sequence[Bar], job: Job) -> list[Related]:
-    """Return the printed changes of the epoch's time between two of the bars."""
-    runs = [bar.run for bar in bars]
-    return [
-        one
-        for one in changes(job, "e2e_s")
-        if all(any(is_of(run, side) for run in runs) for side in one.relation.sides)
-    ]
 
 
 def draw_linear(bars: Sequence[Bar], axes: Axes, job: Job) -> list[dict[str, Any]]:
@@ -89,20 +86,3 @@ def draw_linear(bars: Sequence[Bar], axes: Axes, job: Job) -> list[dict[str, Any
             linestyles=(0, (1, 1)), label="" if n else label, zorder=4.2,
         )  # fmt: skip
     return rows
-
-
-def _brackets(shown: Sequence[Related], bars: Sequence[Bar]) -> list[Bracket]:
-    """Return a bracket for each change that the paper prints of two of the bars."""
-    x = positions([bar.group for bar in bars]).tolist()
-    brackets = []
-    for one in shown:
-        ends = [
-            at
-            for side in one.relation.sides
-            for bar, at in zip(bars, x, strict=True)
-            if is_of(bar.run, side)
-        ]
-        if len(ends) == 2:
-            words = one.reading(a_is_left=ends[0] < ends[1])
-            brackets.append(Bracket(min(ends), max(ends), [words], one.seen_by_fit))
-    return brackets

@@ -2,16 +2,19 @@
 
 Source: sections III.A to III.C. Its numbers are medians over all epochs of a run, three in the
 paper; the text has some of first epochs, too. Marks are those of this paper alone: it contradicts
-the main paper. Stalls differ by two orders of magnitude between numbers of workers: each has a
-field and a scale of its own.
+the main paper. Stalls differ by two orders of magnitude between numbers of workers: they are dots
+on a logarithmic scale, where a factor is a distance.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
+import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
@@ -23,16 +26,22 @@ from epochwatt.figures.common.bars import (
     positions,
 )
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import draw_mark, handles
-from epochwatt.figures.common.relations import Related
+from epochwatt.figures.common.published import MARK, draw_mark, handles
+from epochwatt.figures.common.relations import (
+    Bracket,
+    Related,
+    bracket_handles,
+    draw_brackets,
+)
 from epochwatt.figures.common.runs import FACTORS, RunData
 from epochwatt.published.numbers import Config
-from epochwatt.text import counted
 
 ALONG = {"num_workers": {"prefetch_factor"}, "dataset_scale": {"dataset_source"}}  # follow a factor
 MEDIA = {"hdd": "HDD", "sd": "SD", "ssd": "SSD", "emmc": "eMMC"}  # in the paper's order
 ORDER = list(MEDIA)
-BAR, BESIDE = 0.36, 0.2  # width of a bar, and how far it is from the middle of a pair
+BAR, BESIDE = 0.3, 0.17  # width of a bar, and how far it is from the middle of a pair
+PRINTED_FACTORS = "; published factors: A / B of its seconds, where it prints (A - B) / B"
+ROOM = 1.35  # of a logarithmic axis beyond its lowest and highest number
 LONE_BAR = 0.5
 FIRST = "first_"  # begins the quantity of a first epoch's mark
 SAME = {  # factor of a run -> key of a published configuration
@@ -64,7 +73,14 @@ def bars_of(runs: Sequence[RunData], group: str, tick: str) -> list[Bar]:
 
 
 def draw_medians(
-    bars: Sequence[Bar], axes: Axes, job: Job, quantity: str, label: str, has_first: bool = False
+    bars: Sequence[Bar],
+    axes: Axes,
+    job: Job,
+    quantity: str,
+    label: str,
+    *,
+    has_first: bool = False,
+    is_log: bool = False,
 ) -> list[dict[str, Any]]:
     """Draw the median epoch of each run, in the colour of its medium; return the CSV's rows.
 
@@ -72,6 +88,7 @@ def draw_medians(
     ----------
     label : what the groups are
     has_first : whether the first epoch stands beside it, pale; its rows follow those of all medians
+    is_log : dots on a logarithmic scale instead of bars
     """
     colour = job.colours("missing", "published", *{bar.run.factors["storage"] for bar in bars})
     places = positions([bar.group for bar in bars])
@@ -79,15 +96,24 @@ def draw_medians(
     width = BAR if has_first else LONE_BAR
     rows: list[dict[str, Any]] = []
     missing: list[tuple[float, str]] = []
+    if is_log:
+        axes.set_yscale("log", nonpositive="mask")
     for epoch_set, beside in sets:
         for bar, at in zip(bars, (places + beside).tolist(), strict=True):
             row = _median_row(bar.run, quantity, job, epoch_set)
             shade = colour[bar.run.factors["storage"]]
-            look = shade if epoch_set == "all" else style.pale(shade)
-            axes.bar(at, row["value"] or 0.0, width, color=look)
+            is_first, side = epoch_set != "all", -1 if beside < 0.0 else 1
+            if is_log:
+                look = _dot(shade, is_first=is_first)
+                axes.plot([at], [row["value"] or np.nan], label=MARK, **look)
+            else:
+                fill = style.pale(shade) if is_first else shade
+                axes.bar(at, row["value"] or 0.0, width, color=fill)
             draw_whisker(axes, at, bar.run, quantity, colour["missing"], epoch_set)
-            draw_mark(axes, at, marked(row), colour["published"], width)
-            if row["value"] == 0:  # told from what is missing
+            bar_width = 0.0 if is_log else width
+            turned = 0.0 if is_log else 90.0  # beside dots there is room
+            draw_mark(axes, at, marked(row), colour["published"], bar_width, turned, side)
+            if row["value"] == 0 and not is_log:  # told from what is missing
                 axes.annotate("0", (at, 0), xytext=(0, 2), textcoords="offset points", ha="center",
                               fontsize="small")  # fmt: skip
             rows.append(row)
@@ -130,49 +156,96 @@ def is_of(run: RunData, config: Config) -> bool:
     return all(run.factors[factor] == config.get(key) for factor, key in SAME.items())
 
 
-def draw_workers(job: Job, quantity: str, label: str, by_workers: bool = False) -> None:
+def _dot(colour: str, *, is_first: bool) -> dict[str, Any]:
+    """Return the look of a median, and of a first epoch: hollow."""
+    face = "white" if is_first else colour
+    look: dict[str, Any] = {"marker": "o", "markersize": 5.5, "linestyle": "none"}
+    look |= {"markeredgewidth": 1.3}
+    return {**look, "markerfacecolor": face, "markeredgecolor": colour}
+
+
+def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> None:
     """Draw a quantity by number of workers and storage medium: figures 2 to 5, of one panel each.
 
     Parameters
     ----------
     quantity : column of epochs.csv
     label : of the y axis
-    by_workers : whether each number of workers has a field and a scale of its own
+    is_log : dots on a logarithmic scale, with the factors that more workers make
     """
-    bars, grey = bars_of(job.runs, "num_workers", "storage"), job.colours("missing")["missing"]
-    groups = [list(members) for _, members in groupby(bars, key=lambda bar: bar.group)]
-    shown = changes(job, quantity) if by_workers else []
+    bars, (grey, black) = bars_of(job.runs, "num_workers", "storage"), _greys(job)
+    shown = within(changes(job, quantity), bars) if is_log else []
     with job.panel(job.figure) as (figure, axes):
-        fields, rows = [axes], []
-        if by_workers and groups:
-            fields = style.side_by_side(figure, axes, len(groups))
-            style.add_to_note(figure, "; each number of workers has its own scale")
-        for field, group in zip(fields, groups if by_workers and groups else [bars], strict=True):
-            rows += draw_medians(group, field, job, quantity, "loader workers", has_first=True)
-            field.margins(y=0.08)
-            field.set_title(_cuts(shown, group), fontsize="x-small")
-        fields[0].set_ylabel(label)
-        drawn = [
+        rows = draw_medians(
+            *(bars, axes, job, quantity, "loader workers"), has_first=True, is_log=is_log
+        )
+        axes.set_ylabel(label)
+        drawn: list[Artist] = [
             Patch(color=style.pale(grey), label="first epoch"),
             Patch(color=grey, label="median of all epochs"),
         ]
-        marks = handles(map(marked, rows), job.palette["published"])
-        style.legend(figure, [*drawn, *marks])
+        if is_log:
+            _scale_log(axes)
+            drawn = [
+                Line2D([], [], label="first epoch", **_dot(grey, is_first=True)),
+                Line2D([], [], label="median of all epochs", **_dot(grey, is_first=False)),
+            ]
+        marks = handles(map(marked, rows), black)
+        style.legend(figure, [*drawn, *marks, *bracket_handles(shown, black, job.backend)])
+        draw_brackets(axes, brackets_over(shown, bars, BESIDE, named=True), black)
+        if any("(A-B)/B is printed" in one.relation.note for one in shown):
+            style.add_to_note(figure, PRINTED_FACTORS)
         rows.sort(key=lambda row: row["epoch_set"] == "0")  # medians first
         job.save(figure, job.figure, rows)
 
 
-def _cuts(shown: Sequence[Related], bars: Sequence[Bar]) -> str:
-    """Return in lines by how much the workers of these bars cut the stall of fewer workers."""
-    lines: dict[str, None] = {}  # each once, in order
-    for bar in bars:
-        for one in shown:
-            fewer, more = one.relation.sides
-            if is_of(bar.run, more):
-                workers = counted(more["num_workers"], "workers")
-                lines[f"{fewer['num_workers']} to {workers}, here\n(from the paper's seconds):"] = (
-                    None
-                )
-                factors = f"÷{one.here[0]:.1f} (÷{one.relation.value:.1f})"
-                lines[f"{bar.tick} {factors}"] = None
-    return "\n".join(lines)
+def _greys(job: Job) -> tuple[str, str]:
+    colour = job.colours("missing", "published")
+    return colour["missing"], colour["published"]
+
+
+def _scale_log(axes: Axes) -> None:
+    """Give a logarithmic axis plain numbers and lines at 1, 2 and 5, and some room."""
+    low, high = axes.dataLim.intervaly
+    if np.isfinite([low, high]).all() and low > 0.0:
+        axes.set_ylim(low / ROOM, high * ROOM)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def within(shown: Sequence[Related], bars: Sequence[Bar]) -> list[Related]:
+    """Return the changes between two of the bars."""
+    runs = [bar.run for bar in bars]
+    return [
+        one
+        for one in shown
+        if all(any(is_of(run, side) for run in runs) for side in one.relation.sides)
+    ]
+
+
+def brackets_over(
+    shown: Sequence[Related], bars: Sequence[Bar], offset: float = 0.0, *, named: bool = False
+) -> list[Bracket]:
+    """Return a bracket for each change that the paper prints of two of the bars.
+
+    Parameters
+    ----------
+    offset : of the bars from their places
+    named : write the tick of the bars first, where a bracket spans others
+    """
+    x = (positions([bar.group for bar in bars]) + offset).tolist()
+    brackets = []
+    for one in shown:
+        ends = [
+            (at, bar.tick)
+            for side in one.relation.sides
+            for bar, at in zip(bars, x, strict=True)
+            if is_of(bar.run, side)
+        ]
+        if len(ends) == 2:
+            (left, tick), (right, _) = ends
+            words = one.reading(a_is_left=left < right)
+            words = f"{tick} {words}" if named else words
+            brackets.append(Bracket(min(left, right), max(left, right), [words], one.seen_by_fit))
+    return brackets

@@ -6,6 +6,7 @@ media of panels a to c and d to f; that the size rises within them is inferred.
 """
 
 import os
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import Any, NamedTuple
@@ -31,7 +32,9 @@ from epochwatt.text import counted
 ONE_SCALE = ("read_iops",)  # fields have one scale; stalls with and without workers are far apart
 PANELS = tuple(zip("abcdef", product(("ssd", "hdd"), (0.25, 1.0, 4.0)), strict=True))
 N_BINS = 60  # of an epoch
+TITLE_CHARACTERS = 48  # in a line of a field's title
 CUT = 1.5  # an epoch's start that is higher than all else by this factor is cut off
+PEAK, MOST_PEAKS = 3.0, 0.05  # of the median step: a peak; which share of the steps may be such
 LINE: dict[str, Any] = {"linewidth": 1.2}
 SAME = 1e-3  # of their mean, that ends of a range are apart where there is none
 HEAD = 1.22  # height of the axes over what they show: above it is each epoch's mean
@@ -188,9 +191,9 @@ def _draw_run(
     if quantity == STALL_QUANTITY and not any(row.get("published") for row in rows):
         rows += _draw_implied(run, axes, job, scale)
     marks = [row.get("published") or row["value"] for row in rows if "low" not in row]
-    start = _limit(axes, bins, marks)
-    cut = f" (starts of epochs: up to {start:.0f} {unit})" if start else ""
-    axes.set_title(f"{counted(run.factors['num_workers'], 'workers')}{cut}", fontsize="small")
+    cut = _limit(axes, bins, marks, unit)
+    title = f"{counted(run.factors['num_workers'], 'workers')}{cut}"
+    axes.set_title(textwrap.fill(title, TITLE_CHARACTERS), fontsize="small")
     if points.bounds:
         axes.set_xlim(-0.01 * points.bounds[-1], 1.01 * points.bounds[-1])
     else:
@@ -229,14 +232,25 @@ def _draw_implied(
     return [csv_row(run, IMPLIED, number, "all", **scale, implied_by=words, off_pct=off_pct)]
 
 
-def _limit(axes: Axes, bins: Sequence[Bin], marks: Sequence[float]) -> float:
-    """Show the axis up to the highest value; return the epochs' starts where they are cut off."""
+def _limit(axes: Axes, bins: Sequence[Bin], marks: Sequence[float], unit: str) -> str:
+    """Show the axis up to the highest value; return in words what is cut off, or nothing.
+
+    Cut off are starts of epochs, and single peaks elsewhere, far above all else.
+    """
     firsts = [n for n, b in enumerate(bins) if n == 0 or b.epoch != bins[n - 1].epoch]
     start = max([bins[n].high for n in firsts], default=0.0)
-    rest = max((*(b.high for n, b in enumerate(bins) if n not in firsts), *marks), default=0.0)
+    highs = [b.high for n, b in enumerate(bins) if n not in firsts]
+    few = PEAK * float(np.median(highs)) if highs else 0.0
+    peaks = [high for high in highs if high > few]
+    if not 0 < len(peaks) <= MOST_PEAKS * len(highs):
+        peaks = []
+    rest = max((*(high for high in highs if not peaks or high <= few), *marks), default=0.0)
     is_cut = start > CUT * rest > 0
     axes.set_ylim(0, HEAD * (rest if is_cut else max(rest, start)) or 1.0)
-    return start if is_cut else 0.0
+    if not is_cut:
+        return ""
+    further = f"; elsewhere {max(peaks):.0f} {unit}" if peaks else ""
+    return f" (starts of epochs: up to {start:.0f} {unit}{further})"
 
 
 def draw_reads(job: Job) -> None:

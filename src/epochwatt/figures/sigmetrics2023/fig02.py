@@ -168,7 +168,8 @@ def draw_pairs(bars: Sequence[Bar], axes: Axes, job: Job, quantity: str) -> list
         for bar, number, at in zip(bars, numbers, x + offset, strict=True):
             rows.append(marked_row(bar.run, quantity, number, job, epoch_set))
             draw_whisker(axes, at, bar.run, quantity, colour["missing"], epoch_set)
-            draw_mark(axes, at, rows[-1], colour["published"], PAIR)
+            side = -1 if offset < 0.0 else 1
+            draw_mark(axes, at, rows[-1], colour["published"], PAIR, side=side)
             missing.append((at, number.missing))
     draw_missing(missing, axes, colour["missing"])
     axes.set_ylim(bottom=0)

@@ -96,7 +96,7 @@ def draw_sizes(top: Axes, bottom: Axes, runs: Sequence[RunData], job: Job, part:
     for at, run, row, per_batch in zip(x, runs, epoch, batch, strict=True):
         draw_whisker(top, at, run, f"{part}_s", colour["missing"])
         draw_mark(top, at, row, colour["published"], WIDTH)
-        draw_mark(bottom, at, per_batch, colour["published"], 0.3 if part == "compute" else 0.0)
+        draw_mark(bottom, at, per_batch, colour["published"])
         if is_marked(per_batch) and part == "compute":
             _name_mark(bottom, at, per_batch, colour["published"])
     draw_missing([(at, row["missing"]) for at, row in zip(x, epoch, strict=True)], top,

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from epochwatt.figures.common import style
@@ -61,14 +63,22 @@ def draw(job: Job) -> None:
                 below[0].set_ylabel("epochs\nin 15 h")
             if job.backend == TWIN:
                 style.add_to_note(figure, PUT_IN)
-            legend(above[0], rows, job.palette["published"], [ours(job)] if counts else [])
+            legend(above[0], rows, job.palette["published"], handles_of(job, counts=counts))
             job.save(figure, panel, rows)
 
 
-def ours(job: Job) -> Line2D:
-    """Return the legend's entry of our numbers of epochs."""
+def handles_of(job: Job, *, counts: bool) -> list[Artist]:
+    """Return the legend's entries of what is ours: violins, medians, spreads, numbers of epochs."""
+    grey = job.palette["missing"]
     look: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 4.5}
-    return Line2D([], [], color=job.palette["missing"], label="dot: ours, epochs in 15 h", **look)
+    of_what = "the boards' medians" if counts else "all epochs of all boards"
+    entries: list[Artist] = [
+        Patch(facecolor=style.pale(grey), label="epochs 1+ of one board"),
+        Line2D([], [], color=job.palette["violin_median"], linewidth=1.2, label="their median"),
+        Line2D([], [], color=grey, linewidth=1.6, marker="_", label=f"spread of {of_what}"),
+    ]
+    dot = Line2D([], [], color=grey, label="ours, epochs in 15 h", **look)
+    return [*entries, dot] if counts else entries
 
 
 def _rows_of_axes(

@@ -7,26 +7,29 @@ from the telemetry of the epochs.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, draw_whisker, legend, marked_row
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import cells, draw_mark, mark
+from epochwatt.figures.common.published import METRICS, cells, draw_mark, mark
 from epochwatt.figures.common.relations import (
+    Bracket,
+    Related,
     bracket_handles,
-    brackets_of,
     draw_brackets,
     relation_row,
 )
 from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.figures.common.series import Series, series
-from epochwatt.published.numbers import Config
+from epochwatt.published.numbers import BOUNDS
 from epochwatt.records import files
 from epochwatt.records.shapes import NUMBER
 
@@ -39,7 +42,6 @@ LINE: dict[str, dict[str, Any]] = {
 BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "zorder": 1.5}  # behind what is told of the run
 SIDES = {"off": -0.22, "on": 0.22}  # of the bar beside its place
 WIDTH = 0.34  # of a bar
-WORKERS = 4
 TIME_AND_ENERGY = (("e2e_s", "E2E per epoch (s)"), ("energy_paper_wh", "energy per epoch (Wh)"))
 CLOCK = "gpu_freq_mhz"
 LONG = 12  # characters of a name that is broken
@@ -85,16 +87,40 @@ def draw_time_and_energy(job: Job) -> None:
         for metric, line in zip(("e2e_s", "energy_wh"), grid, strict=True):
             of_metric = [one for one in changes if one.relation.metric == metric]
             for model, facet in zip(models, line, strict=False):
-                draw_brackets(facet, brackets_of(of_metric, _place_in(model), {}), black)
+                shown = [one for one in of_metric if one.relation.config_a["model"] == model]
+                if not shown:  # a bound holds for all networks
+                    bounds = [one for one in of_metric if one.relation.qualifier in BOUNDS]
+                    shown = [held for one in bounds[:1] if (held := held_to(one, rows, model))]
+                _draw_change(facet, shown, job)
         job.save(figure, "fig06a", rows + [relation_row(one) for one in changes])
 
 
-def _place_in(model: str) -> Callable[[Config], float | None]:
-    """Return the function that finds a bar in the axes of a network."""
-    return lambda config: (
-        SIDES[config["dvfs"]] if config["model"] == model and config["num_workers"] == WORKERS
-        else None
-    )  # fmt: skip
+def _draw_change(axes: Axes, shown: Sequence[Related], job: Job) -> None:
+    """Draw what DVFS changes as a bracket over both bars, red where it is beyond a bound."""
+    for one in shown:
+        is_beyond = abs(one.here[0]) > one.relation.value
+        red = is_beyond and one.relation.qualifier in BOUNDS
+        bracket = Bracket(SIDES["off"], SIDES["on"], [one.sentence], one.seen_by_fit)
+        draw_brackets(axes, [bracket], job.palette["warning" if red else "published"])
+
+
+def held_to(limit: Related, rows: Sequence[Mapping[str, Any]], model: str) -> Related | None:
+    """Return a bound on a change, which section 5.5.1 prints of all networks, held to one of them.
+
+    Parameters
+    ----------
+    rows : of the CSV: the network's numbers with DVFS off and on
+    """
+    metric = limit.relation.metric
+    of = {
+        row["dvfs"]: row["value"]
+        for row in rows
+        if (METRICS.get(row["quantity"], row["quantity"]), row["model"]) == (metric, model)
+    }
+    if not of.get("off") or of.get("on") is None:
+        return None
+    change = 100.0 * (of["on"] / of["off"] - 1.0)
+    return limit._replace(here=(abs(change) if "|" in limit.relation.formula else change,))
 
 
 def models_of(job: Job) -> list[str]:
@@ -197,7 +223,10 @@ def draw_gpu_clock(
 
 
 def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[str, Any]]:
-    """Draw which share of the time the CPU ran at classes of its clock; return the CSV's rows."""
+    """Draw which share of the time the CPU ran at classes of its clock; return the CSV's rows.
+
+    A share is the mean over epochs 1+, as the published ones and the claims are.
+    """
     keys = [f"clock_class_{n}" for n in range(len(CLASSES))]
     colour, rows = job.colours(*keys, "missing", "published"), []
     missing, drawn = [], set[str]()
@@ -205,19 +234,19 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
         folder, bottom = job.records.get(run.id, ""), 0.0
         clock = series(run, folder, "host", "cpu*_mhz")
         shares = clock.values / _peak_mhz(run, folder) if clock.values.size else clock.values
+        n_later = len(set(clock.epoch[clock.epoch > 0].tolist()))
+        reason = "" if n_later else clock.missing or "no epoch after the first"
         for key, (low, high) in zip(keys, CLASSES, strict=True):
-            inside = (shares >= low) & (shares < high)
-            percent = 100.0 * float(inside.mean()) if inside.size else None
+            percent = _share_pct(clock, (shares >= low) & (shares < high))
             axes.bar(at, percent or 0.0, 0.6, bottom, color=colour[key])
             drawn |= {key} if percent else set()
             bottom += percent or 0.0
-            number = Number(percent, len(clock.bounds_s), clock.missing)
-            rows.append(csv_row(run, "time_share_pct", number, "all", clock=_class(low, high)))
-        missing.append((at, clock.missing))
+            number = Number(percent, n_later, reason)
+            rows.append(csv_row(run, "time_share_pct", number, "1+", clock=_class(low, high)))
+        missing.append((at, reason))
         published_cells = cells(mark(job.marks, run.factors, "cpu_below_peak_time_pct"))
-        below = 100.0 * float((shares < BELOW_PEAK).mean()) if shares.size else None
-        number = Number(below, len(clock.bounds_s), clock.missing)
-        rows.append({**csv_row(run, "cpu_below_peak_time_pct", number, "all"), **published_cells})
+        number = Number(_share_pct(clock, shares < BELOW_PEAK), n_later, reason)
+        rows.append({**csv_row(run, "cpu_below_peak_time_pct", number, "1+"), **published_cells})
         draw_mark(axes, at, rows[-1], colour["published"], 0.6, rotation=0.0)
     draw_missing(missing, axes, colour["missing"])
     for key, (low, high) in zip(keys, CLASSES, strict=True):
@@ -226,9 +255,16 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
     axes.set_xticks(range(len(runs)), [job.title(run.factors["model"]) for run in runs])
     axes.grid(visible=False, axis="x")
     axes.set_ylim(0, 100)
-    axes.set_ylabel("share of training time (%)")
+    axes.set_ylabel("share of the time of epochs 1+ (%)")
     legend(axes, rows, colour["published"])
     return rows
+
+
+def _share_pct(clock: Series, inside: NDArray[np.bool_]) -> float | None:
+    """Return the mean over epochs 1+ of the share of their samples; None: there are none."""
+    later = dict.fromkeys(clock.epoch[clock.epoch > 0].tolist())
+    of_epochs = [float(inside[clock.epoch == epoch].mean()) for epoch in later]
+    return 100.0 * float(np.mean(of_epochs)) if of_epochs else None
 
 
 def below_peak_pct(runs: Sequence[RunData], job: Job) -> dict[tuple[str, int], dict[str, float]]:

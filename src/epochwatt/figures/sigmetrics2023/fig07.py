@@ -6,7 +6,7 @@ the board's own sensors tell state (i), and the axis says so: the two are never 
 """
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from epochwatt.claims.number_sources import EpochTable
@@ -14,6 +14,7 @@ from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, legend
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark, idle_mark
+from epochwatt.figures.common.relations import Bracket, draw_brackets
 from epochwatt.study.runs import TWIN
 from epochwatt.text import origin
 
@@ -24,7 +25,7 @@ STATE_LABELS = {
     "iii": "(iii) monitor off, DVFS on",
     "iv": "(iv) Wake-on-LAN",
 }
-WIDTH = 0.17  # of a bar
+WIDTH, STEP = 0.17, 0.2  # of a bar, and from one to the next
 ASSUMED = "; heights without a mark are assumed, as the paper prints none"
 SCOPES = {"socket": "power at the plug (W)", "module": "power of the module (W)"}
 NOT_THERE = {TWIN: "not simulated"}
@@ -42,7 +43,7 @@ def draw(job: Job) -> None:
         for n, state in enumerate(STATES):
             of_state = [row for row in idles if row["state"] == state]
             heights = {tuple(row[key] for key in PLACE): row for row in of_state}
-            x = [at + 0.2 * (n - 1.5) for at in range(len(places))]
+            x = [at + STEP * (n - 1.5) for at in range(len(places))]
             state_rows = [_row(heights.get(place), place, state, scope, job) for place in places]
             axes.bar(x, [row["value"] or 0.0 for row in state_rows], WIDTH,
                      color=colour[f"state_{state}"], label=STATE_LABELS[state])  # fmt: skip
@@ -57,7 +58,27 @@ def draw(job: Job) -> None:
         axes.set_ylabel(SCOPES[scope])
         draw_missing(missing, axes, colour["missing"])
         legend(axes, rows, colour["published"])
+        draw_brackets(axes, savings(rows), colour["published"])
         job.save(figure, "fig07", rows, EpochTable([], of_backend(job.idle, job.backend)))
+
+
+def savings(rows: Sequence[Mapping[str, Any]]) -> list[Bracket]:
+    """Return a bracket from state (ii) to (iii) of each board: what DVFS saves of its idle power.
+
+    The paper prints no number of it, so that each bracket has ours alone.
+
+    Parameters
+    ----------
+    rows : of the CSV, state by state, boards in the same order in each
+    """
+    off, on = ([row for row in rows if row["state"] == state] for state in ("ii", "iii"))
+    brackets = []
+    for at, (before, after) in enumerate(zip(off, on, strict=True)):
+        if before["value"] and after["value"] is not None:
+            change_pct = 100.0 * (after["value"] / before["value"] - 1.0)
+            ends = (at + STEP * (STATES.index(state) - 1.5) for state in ("ii", "iii"))
+            brackets.append(Bracket(*ends, [f"DVFS: here {change_pct:+.0f} %"], seen_by_fit=True))
+    return brackets
 
 
 def read(path: str, backend: str) -> tuple[str, list[dict[str, str]]]:

@@ -203,6 +203,9 @@ def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Artist]:
         lines.append(Line2D([], [], **dot, color=job.palette["missing"], label="dot: ours"))
         if failing(job, panel, shown, source_of(job)):
             return [*lines, handle(job.palette["warning"])]
+    if panel == "fig09b":
+        for line in lines:
+            line.set_label(str(line.get_label()).replace("change", "spread"))
     return [*lines]
 
 
@@ -210,7 +213,7 @@ def compute_handles(rows: Rows, colour: str) -> list[Line2D]:
     """Return the legend's entry of published compute times; none where there are none."""
     entries = handles(rows, colour)[:1]
     for entry in entries:
-        entry.set_label("published compute (its number), on our stall")
+        entry.set_label("published compute, on our stall")
     return entries
 
 

@@ -31,7 +31,8 @@ from epochwatt.study.runs import TWIN
 NOT_PREDICTED = "no model was fitted"
 NOT_SHOWN = ("vgg11",)  # in panel b
 HATCH = "////"
-WIDTH = 0.4
+WIDTH = 0.36
+MOST_IN_ROW, IN_ROW = 3, 2  # networks side by side; of more than the first this many
 FAILS_PCT = 50.0  # an error beyond it is said on the panel
 BELOW_METRIC = "n_time_predictions_below_10pct"
 COUNTED_PCT = (10.0, 15.0)  # section 5.7.2 counts predictions by them
@@ -89,9 +90,11 @@ def _draw_panel(
             }
             name = group[0].group.replace("\n", ", ")
             top.set_title(name + failure, **(look if failure else {}))
-        tops[0].set_ylabel(label)
-        bottoms[0].set_ylabel("MAPE (%)")
-        bottoms[len(bottoms) // 2].set_xlabel("power mode")
+        for top, bottom in zip(tops, bottoms, strict=True):
+            if (place := top.get_subplotspec()) is not None and place.is_first_col():
+                top.set_ylabel(label)
+                bottom.set_ylabel("MAPE (%)")
+        bottoms[-1].set_xlabel("power mode")
         _scale_errors(bottoms, rows, METRIC[target])
         style.add_to_note(figure, _counted(rows, job, target) + _trained_on(rows))
         style.legend(figure, _handles(rows, job))
@@ -99,13 +102,26 @@ def _draw_panel(
 
 
 def _fields(figure: Figure, axes: Axes, n: int) -> tuple[list[Axes], list[Axes]]:
-    """Return fields for bars, each with its own scale, and below them those of errors, with one."""
+    """Return fields for bars, each with its own scale, and below each that of errors, with one.
+
+    More than three networks stand in rows of two: the bars would be too thin to be told apart. The
+    panel's height in config/plotting.yaml is that of one row.
+    """
     axes.remove()
-    grid = figure.subplots(2, max(n, 1), squeeze=False, height_ratios=(2.2, 1), sharex="col")
-    tops, bottoms = list(grid[0]), list(grid[1])
-    for bottom in bottoms[1:]:
+    columns = IN_ROW if n > MOST_IN_ROW else max(n, 1)
+    n_rows = -(-max(n, 1) // columns)
+    figure.set_figheight(style.HEAD_IN + (figure.get_figheight() - style.HEAD_IN) * n_rows)
+    grid = figure.subplots(
+        2 * n_rows, columns, squeeze=False, height_ratios=(2.2, 1) * n_rows, sharex="col"
+    )
+    tops, bottoms = list(grid[::2].flatten()), list(grid[1::2].flatten())
+    for unused in (*tops[n:], *bottoms[n:]):
+        unused.set_visible(n == 0)
+    for place, bottom in enumerate(bottoms[1:], 1):
         bottom.sharey(bottoms[0])
-        bottom.tick_params("y", labelleft=False)
+        bottom.tick_params("y", labelleft=place % columns == 0)
+    for bottom in bottoms:
+        bottom.tick_params("x", labelbottom=True)
     return tops, bottoms
 
 
@@ -263,7 +279,7 @@ def _draw_bars(axes: Axes, bars: Sequence[Bar], bar_rows: Sequence[Rows], job: J
     draw_missing(missing, axes, grey)
     for bar, at, quantities in zip(bars, x, bar_rows, strict=True):
         draw_whisker(axes, at - WIDTH / 2, bar.run, quantities[0]["quantity"], grey)
-        published.draw_mark(axes, at - WIDTH / 2, quantities[0], black, WIDTH)
+        published.draw_mark(axes, at - WIDTH / 2, quantities[0], black, WIDTH, side=-1)
     if any(value is not None and value < 0.0 for value in predicted):
         axes.axhline(0.0, color=black, linewidth=0.8)
     axes.set_xticks(x, [bar.tick for bar in bars])

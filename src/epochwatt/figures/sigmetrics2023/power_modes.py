@@ -123,10 +123,16 @@ def outside(job: Job, runs: Sequence[RunData]) -> frozenset[str]:
 def outside_label(modes: Iterable[str]) -> str:
     """Return a legend's entry of modes that are pale."""
     ordered = sorted(modes)
-    return f"{ordered[0]} to {ordered[-1]}: the paper has them of LeNet-5 alone"
+    return f"{ordered[0]} to {ordered[-1]}: LeNet-5 alone in the paper"
 
 
-def draw(job: Job, x: str, marker_by: str = "", change: str = "") -> None:
+def draw(
+    job: Job,
+    x: str,
+    marker_by: str = "",
+    change: str = "",
+    printed_fronts: str = "",
+) -> None:
     """Draw a figure of one panel, a field for each network.
 
     Parameters
@@ -134,8 +140,10 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "") -> None:
     x : column on the x axis, `energy_paper_wh` or `power_mean_w`
     marker_by : setting of the power modes that the markers show; empty: none
     change : two power modes that the paper's text compares, such as `f e`; empty: none
+    printed_fronts : what the paper's text says of each network's front, `lenet: ...; resnet: ...`
     """
     clouds, by = group_runs(job, x), marker_by
+    printed = dict(part.strip().split(": ") for part in printed_fronts.split(";") if part)
     runs = [run for cloud in clouds for run in cloud.runs]
     settings = {run.id: mode_setting(run, job.records[run.id], by) for run in runs} if by else {}
     styles = marker_styles({value for value in settings.values() if value is not None})
@@ -153,7 +161,7 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "") -> None:
             _draw_front(cloud, field, colour["pareto"])
             title = [cloud.label, _draw_change(cloud, field, change.split(), relations)]
             title += map(_deviation, marks)
-            title.append(_front_text(cloud))
+            title.append(_front_text(cloud, printed.get(cloud.model, "")))
             field.set_title("\n".join(filter(None, title)), fontsize="small")
             for pair in marks:
                 _draw_published(pair, field, colour["published"])
@@ -255,10 +263,12 @@ def _draw_front(cloud: Cloud, field: Axes, colour: str) -> None:
         field.plot(*zip(*on, strict=True), color=colour, linewidth=2.5, zorder=1)
 
 
-def _front_text(cloud: Cloud) -> str:
-    """Return which power modes are on the front; nothing where none is."""
+def _front_text(cloud: Cloud, printed: str) -> str:
+    """Return which power modes are on the front, here and as printed; nothing where none is."""
     modes = sorted(str(cloud.runs[n].factors["power_mode"]) for n in cloud.front)
-    return f"front: {' '.join(modes)}" if modes else ""
+    if not modes:
+        return ""
+    return f"front here: {' '.join(modes)}" + (f"\npublished: {printed}" if printed else "")
 
 
 def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str, Any]]:

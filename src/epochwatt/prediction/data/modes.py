@@ -12,7 +12,9 @@ from epochwatt.errors import EpochwattError
 from epochwatt.text import counted
 
 Numbers = NDArray[np.float64]
-N_PARTS = 5  # numbers of a `Mode`
+N_PARTS = 6  # numbers of a `Mode`
+NO_LIMIT = 0.0  # W, of a mode that limits no power
+_LEFT_OUT = (1.0, NO_LIMIT)  # the last parts, where a row of numbers ends before them
 
 
 class PredictionError(EpochwattError):
@@ -20,11 +22,12 @@ class PredictionError(EpochwattError):
 
 
 class Mode(NamedTuple):
-    """A power mode: CPU cores online, the clocks of CPU, GPU and memory, how much of the GPU is on.
+    """A power mode: cores online, clocks of CPU, GPU and memory, share of the GPU, power limit.
 
     `gpu_share` counts the GPU's parts (TPCs) that are on, of those that are on in the board's
     strongest mode. Stock modes of NVIDIA gate some off (`TPC_PG_MASK` of nvpmodel.conf); modes made
-    of numbers never do. Without it a mode is taken to gate none.
+    of numbers never do. Without it a mode is taken to gate none. `power_limit_w` is what graphics
+    cards keep to by themselves; Jetson boards have no such part of a mode: `NO_LIMIT`.
     """
 
     cores: int
@@ -32,12 +35,14 @@ class Mode(NamedTuple):
     gpu_mhz: float
     emc_mhz: float
     gpu_share: float = 1.0
+    power_limit_w: float = NO_LIMIT
 
     def __str__(self) -> str:
         gated = "" if self.gpu_share == 1 else f", {100 * self.gpu_share:g} % of the GPU on"
+        limited = f", limit {self.power_limit_w:g} W" if self.power_limit_w else ""
         return (
             f"{counted(self.cores, 'cores')}, CPU {self.cpu_mhz:g}, GPU {self.gpu_mhz:g}, "
-            f"memory {self.emc_mhz:g} MHz{gated}"
+            f"memory {self.emc_mhz:g} MHz{gated}{limited}"
         )
 
 
@@ -49,6 +54,7 @@ class Columns(NamedTuple):
     gpu_mhz: Numbers
     emc_mhz: Numbers
     gpu_share: Numbers
+    power_limit_w: Numbers
 
 
 class Board(NamedTuple):
@@ -59,13 +65,14 @@ class Board(NamedTuple):
     tables: Tables
 
     def steps(self) -> Columns:
-        """Return the steps of each part of a mode, ascending: cores, MHz, the whole GPU."""
+        """Return the steps of each part of a mode, ascending: cores, MHz, share, limit."""
         cpu, gpu, emc = (np.array(steps, float) for steps in self.tables)
         cores = np.arange(1.0, self.n_cores + 1)
-        return Columns(cores, cpu / 1e3, gpu / 1e6, emc / 1e6, np.ones(1))
+        rest = (np.array([part]) for part in _LEFT_OUT)
+        return Columns(cores, cpu / 1e3, gpu / 1e6, emc / 1e6, *rest)
 
     def all_modes(self) -> Numbers:
-        """Return every combination, shape (n, 5), cores slowest, memory clock fastest.
+        """Return every combination, shape (n, 6), cores slowest, memory clock fastest.
 
         AGX Xavier has 8 x 29 x 14 x 9 = 29,232 of them (SIGMETRICS 2023, section 1).
 
@@ -98,30 +105,40 @@ class Board(NamedTuple):
             )
         clocks = zip(Mode._fields[1:4], mode[1:4], self.steps()[1:4], strict=True)
         steps = (resolve(name, mhz, table.tolist()) for name, mhz, table in clocks)
-        return Mode(mode.cores, *steps)._replace(gpu_share=mode.gpu_share)
+        return Mode(mode.cores, *steps, mode.gpu_share, mode.power_limit_w)
 
 
 def as_rows(modes: ArrayLike | Sequence[Mode]) -> Numbers:
-    """Return modes as floats, shape (n, 5); rows of four numbers have the whole GPU on.
+    """Return modes as floats, shape (n, 6); the last two parts of rows may be left out.
+
+    Rows of four numbers have the whole GPU on, and rows of five no power limit.
 
     Raises
     ------
-    PredictionError : a mode has other than four or five numbers, one that is not above zero, or
-        more than the whole GPU
+    PredictionError : a mode has other than four to six numbers, one that is not above zero, more
+        than the whole GPU, or a limit below zero
     """
     rows = np.asarray(modes, float)
     rows = rows.reshape(-1, N_PARTS) if rows.size == 0 else rows
-    if rows.ndim == 2 and rows.shape[1] == N_PARTS - 1:
-        rows = np.column_stack([rows, np.ones(len(rows))])
+    n_missing = N_PARTS - rows.shape[1] if rows.ndim == 2 else 0
+    if 0 < n_missing <= len(_LEFT_OUT):
+        rest = np.broadcast_to(_LEFT_OUT[-n_missing:], (len(rows), n_missing))
+        rows = np.column_stack([rows, rest])
     if rows.ndim != 2 or rows.shape[1] != N_PARTS:
         raise PredictionError(
             f"power modes of shape {rows.shape}",
-            allowed=f"for each mode {', '.join(Mode._fields)}; the last may be left out",
+            allowed=f"for each mode {', '.join(Mode._fields)}; the last two may be left out",
         )
-    good = (np.isfinite(rows) & (rows > 0)).all(1) & (rows[:, -1] <= 1)
+    good = np.isfinite(rows).all(1) & (rows[:, :-1] > 0).all(1)
+    good &= (rows[:, 4] <= 1) & (rows[:, 5] >= 0)
     if not good.all():
         raise PredictionError(
             f"a power mode of {Mode(*rows[~good][0])}",
-            allowed="numbers above zero, and no more than the whole GPU",
+            allowed="numbers above zero, no more than the whole GPU, no limit below zero",
         )
     return rows
+
+
+def logs(modes: Numbers) -> Numbers:
+    """Return the logarithm of each part of modes (n, 6); zero for `NO_LIMIT`."""
+    return np.log(np.where(modes == NO_LIMIT, 1.0, modes))

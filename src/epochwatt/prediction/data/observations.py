@@ -20,7 +20,7 @@ class Observations:
     Attributes
     ----------
     workload : name, for messages and tables
-    modes : (n, 5), cores and MHz as in `Mode`
+    modes : (n, 6), cores and MHz as in `Mode`
     time_s : (n,), time of the epoch
     power_w : (n,), mean power over the epoch; NaN: not measured
     epoch : (n,), number of the epoch, the first is 0

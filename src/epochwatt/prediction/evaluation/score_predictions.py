@@ -129,7 +129,7 @@ def _priors(
 
     Parameters
     ----------
-    rows : (n, 5), all modes that methods will see: priors are worked out once
+    rows : (n, 6), all modes that methods will see: priors are worked out once
     """
     expected: dict[str, Priors] = {}
     missing: dict[str, str] = {}

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epochwatt.prediction.data.modes import Columns, Numbers, as_rows
+from epochwatt.prediction.data.modes import Columns, Numbers, as_rows, logs
 
 PLAIN = Columns._fields[:4]  # of the paper: no mode of its gates anything off
 TIME = ("per_gpu_clock", "per_emc_clock", "per_cpu_clock", "core_shortage", "constant")
@@ -30,6 +30,7 @@ POWER = (
     *("emc_clock", "constant"),
 )
 LOGS = ("log_cores", "log_cpu", "log_gpu", "log_emc")
+LIMIT = "log_power_limit"
 
 
 def _busy(mode: Columns, processes: int) -> Numbers:
@@ -61,6 +62,7 @@ _TERMS: dict[str, Callable[[Columns, int], Numbers]] = {
     "log_cpu": lambda m, p: np.log(m.cpu_mhz),
     "log_gpu": lambda m, p: np.log(_working(m)),
     "log_emc": lambda m, p: np.log(m.emc_mhz),
+    LIMIT: lambda m, p: logs(m.power_limit_w),
 }
 
 
@@ -69,8 +71,13 @@ def plain(modes: ArrayLike) -> Numbers:
     return as_rows(modes)[:, : len(PLAIN)]
 
 
+def log_terms(trained_on: Numbers) -> tuple[str, ...]:
+    """Return the logarithms that tell modes (m, 6) apart: the limit where it is not the same."""
+    return (*LOGS, LIMIT) if np.ptp(trained_on[:, -1]) else LOGS
+
+
 def short_of_cores(modes: Numbers, processes: int) -> Numbers:
-    """Return the modes (n, 5) with half as many cores as processes."""
+    """Return the modes (n, 6) with half as many cores as processes."""
     short = modes.copy()
     short[:, 0] = processes / 2
     return short

@@ -1,4 +1,4 @@
-"""Gaussian process on the logarithms of cores and clocks.
+"""Gaussian process on the logarithms of cores, clocks and the power limit.
 
 A power law in cores and clocks, and a smooth deviation from it; one value per mode, the mean of its
 epochs. Kernel parameters are the likeliest of a few: four modes say little about them.
@@ -11,9 +11,9 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epochwatt.prediction.data.modes import Numbers, as_rows
+from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.models.features import LOGS, design
+from epochwatt.prediction.models.features import design, log_terms
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Context, Method, Predictor
 
@@ -30,7 +30,7 @@ class GaussianProcess(Predictor):
 
     Attributes
     ----------
-    rows : (m, 4), logarithms of cores and clocks of the training modes
+    rows : (m, k), logarithms of what tells the training modes apart (`features.log_terms`)
     values : (m,), logarithms of the observed means
     deviation, length : kernel parameters, one of `DEVIATIONS` and one of `LENGTHS`
     """
@@ -44,11 +44,11 @@ class GaussianProcess(Predictor):
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
-        return np.asarray(np.exp(self._mean(self._covariance(_rows(modes), self.rows))))
+        return np.asarray(np.exp(self._mean(self._covariance(self._logs(modes), self.rows))))
 
     def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers]:
         """Return bounds that hold an observation with probability `level`, shape (n,) each."""
-        rows = _rows(modes)
+        rows = self._logs(modes)
         shared = self._covariance(rows, self.rows)
         centred = rows - self.rows.mean(0)
         whole = SLOPE**2 * (centred**2).sum(1) + self.deviation**2
@@ -57,6 +57,9 @@ class GaussianProcess(Predictor):
         far = NormalDist().inv_cdf((1 + level) / 2) * sd
         mean = self._mean(shared)
         return np.exp(mean - far), np.exp(mean + far)
+
+    def _logs(self, modes: ArrayLike) -> Numbers:
+        return _rows(modes, self.trained_on)
 
     def _mean(self, shared: Numbers) -> Numbers:
         level = self.values.mean()
@@ -73,12 +76,12 @@ class GaussianProcess(Predictor):
         return np.asarray(np.linalg.inv(self._covariance(self.rows, self.rows) + noise))
 
 
-def _rows(modes: ArrayLike) -> Numbers:
-    return design(LOGS, as_rows(modes), processes=0)
+def _rows(modes: ArrayLike, trained_on: Numbers) -> Numbers:
+    return design(log_terms(trained_on), as_rows(modes), processes=0)
 
 
 def _covariance(some: Numbers, others: Numbers, deviation: ArrayLike, length: ArrayLike) -> Numbers:
-    """Return the covariance of centred rows (n, 4) and (m, 4), shape (..., n, m)."""
+    """Return the covariance of centred rows (n, k) and (m, k), shape (..., n, m)."""
     apart = ((some[:, None] - others) ** 2).sum(-1)
     smooth = np.square(deviation) * np.exp(-apart / (2 * np.square(length)))
     return np.asarray(SLOPE**2 * some @ others.T + smooth)
@@ -95,7 +98,7 @@ def fit_gaussian_process(observations: Observations, context: Context) -> Gaussi
     if context.target != TIME:
         observations.need_energy()
     means = observations.per_mode()
-    rows, values = _rows(means.modes), np.log(getattr(means, context.target))
+    rows, values = _rows(means.modes, means.modes), np.log(getattr(means, context.target))
     deviations, lengths = np.meshgrid(DEVIATIONS, LENGTHS)
     evidence = _log_evidence(rows, values, deviations.ravel(), lengths.ravel())
     best = int(evidence.argmax())
@@ -124,4 +127,10 @@ def _log_evidence(rows: Numbers, values: Numbers, deviations: Numbers, lengths: 
     return np.asarray(-0.5 * (white**2).sum((1, 2)) - log_volume)
 
 
-METHOD = Method("Gaussian process", (TIME, POWER), fit_gaussian_process, GaussianProcess.from_json)
+METHOD = Method(
+    "Gaussian process",
+    (TIME, POWER),
+    fit_gaussian_process,
+    GaussianProcess.from_json,
+    parts=Mode._fields,
+)

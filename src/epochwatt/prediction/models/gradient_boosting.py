@@ -1,4 +1,4 @@
-"""Gradient-boosted trees on the logarithms of cores and clocks.
+"""Gradient-boosted trees on the logarithms of cores, clocks and the power limit.
 
 Few rows: trees of two levels, one value per mode (the mean of its epochs), and no interval, since a
 handful of modes has no 5 % quantile. Trees are constant outside the training modes: they cannot
@@ -12,15 +12,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epochwatt.prediction.data.modes import Numbers, as_rows
+from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.models.features import LOGS, design
+from epochwatt.prediction.models.features import design, log_terms
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Context, Method, Predictor
 
 N_TREES, RATE = 8, 0.58  # the training modes are met to 0.42^8: a part in a thousand
 LEAST_MODES = 2
-PREFERRED = (2, 3, 1, 0)  # columns, where splits do alike: GPU and memory clock mostly decide
+PREFERRED = (4, 2, 3, 1, 0)  # columns, where splits do alike: limit, GPU and memory mostly decide
 TIE = 1e-9  # relative: splits whose gains differ by less part the rows in the same way
 
 
@@ -45,14 +45,14 @@ class BoostedTrees(Predictor):
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
-        upper = _rows(modes)[:, self.features] > self.thresholds  # (n, t, 3)
+        upper = _rows(modes, self.trained_on)[:, self.features] > self.thresholds  # (n, t, 3)
         leaf = np.where(upper[..., 0], 2 + upper[..., 2], upper[..., 1])
         total = self.values[np.arange(len(self.values)), leaf].sum(1)
         return np.asarray(np.exp(self.level + RATE * total))
 
 
-def _rows(modes: ArrayLike) -> Numbers:
-    return design(LOGS, as_rows(modes), processes=0)
+def _rows(modes: ArrayLike, trained_on: Numbers) -> Numbers:
+    return design(log_terms(trained_on), as_rows(modes), processes=0)
 
 
 def fit_boosted_trees(observations: Observations, context: Context) -> BoostedTrees:
@@ -68,7 +68,7 @@ def fit_boosted_trees(observations: Observations, context: Context) -> BoostedTr
     means = observations.per_mode()
     values = np.log(getattr(means, context.target))
     level = float(values.mean())
-    splits, left = _splits(_rows(means.modes)), values - level
+    splits, left = _splits(_rows(means.modes, means.modes)), values - level
     trees = []
     for turn in range(N_TREES):
         chosen, leaves, fitted = _tree(splits, left, turn)
@@ -104,7 +104,8 @@ def _splits(rows: Numbers) -> _Splits:
     ]
     features, thresholds = map(np.array, zip(*pairs, strict=True))
     is_lower = (rows.T[features] <= thresholds[:, None]).astype(float)
-    starts = features.searchsorted(PREFERRED)
+    preferred = [column for column in PREFERRED if column < rows.shape[1]]
+    starts = features.searchsorted(preferred)
     orders = [np.r_[start : len(features), :start] for start in starts]
     return _Splits(features, thresholds, is_lower, orders)
 
@@ -137,4 +138,10 @@ def _best(splits: _Splits, left: Numbers, sides: Numbers, turn: int) -> NDArray[
     return order[is_best[order].argmax(0)]
 
 
-METHOD = Method("gradient-boosted trees", (TIME, POWER), fit_boosted_trees, BoostedTrees.from_json)
+METHOD = Method(
+    "gradient-boosted trees",
+    (TIME, POWER),
+    fit_boosted_trees,
+    BoostedTrees.from_json,
+    parts=Mode._fields,
+)

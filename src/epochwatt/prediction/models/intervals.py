@@ -78,7 +78,7 @@ def likeliest(
     Parameters
     ----------
     fit, rows, target, mean, sd : as of `fit_and_draw`, before whitening
-    profiled : (n, 5), the distinct modes of the rows
+    profiled : (n, 6), the distinct modes of the rows
     tilt : of the deviations
     """
     whitenings = Deviations(profiled, tilt).whitenings(OWNS)

@@ -29,7 +29,7 @@ class LinearModel(Predictor):
     terms : names of `shapes`, k of them
     coefficients : (k,)
     processes : processes that want a CPU core, for the terms that count them
-    trained_on : (m, 5), the distinct modes it was fitted to
+    trained_on : (m, 6), the distinct modes it was fitted to
     log : whether the sum is the logarithm of the target
     observed : (m,), of each of these modes; empty: predictions are the plain sum
     nugget : standard deviation of what is each mode's own, in deviations

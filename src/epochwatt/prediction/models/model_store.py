@@ -11,7 +11,7 @@ from epochwatt.prediction.predictor import Method, Predictor
 from epochwatt.records import files
 
 TIME_FILE, ENERGY_FILE = "epoch_time.json", "epoch_energy.json"
-SCHEMA_VERSION = 4  # of both files, of the predictors in them and of power_modes.json
+SCHEMA_VERSION = 5  # of both files, of the predictors in them and of power_modes.json
 
 
 @dataclass(frozen=True)

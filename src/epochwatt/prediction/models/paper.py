@@ -145,6 +145,7 @@ PAPER = Method(
     _load,
     learns_from=(SEARCHED, PUBLISHED, LEFT_OUT),
     is_paper=True,
+    parts=PLAIN,
 )
 STANDARDISED_FEATURES = replace(
     PAPER,

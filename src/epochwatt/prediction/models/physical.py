@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from epochwatt.prediction.data.modes import Numbers, PredictionError
+from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import Observations
-from epochwatt.prediction.models.features import LOGS, POWER, TIME, design, short_of_cores
+from epochwatt.prediction.models.features import POWER, TIME, design, log_terms, short_of_cores
 from epochwatt.prediction.models.intervals import (
     N_DRAWS,
     fit_and_draw,
@@ -101,14 +101,15 @@ def _fit_shares(
 
 
 def fit_log_time(observations: Observations, n_draws: int = N_DRAWS) -> LinearModel:
-    """Return the logarithm of time, linear in the logarithms of cores and clocks.
+    """Return the logarithm of time, linear in those of cores, clocks and the power limit.
 
     Raises
     ------
     PredictionError : fewer than two distinct modes
     """
     observations.need_modes(LEAST_MODES)
-    return _fit_log(observations, TIME_S, LOGS, n_draws)
+    terms = log_terms(as_rows(observations.distinct()))
+    return _fit_log(observations, TIME_S, terms, n_draws)
 
 
 def fit_on_prior(
@@ -123,7 +124,7 @@ def fit_on_prior(
     ----------
     observations : of one workload
     target : time_s or power_w
-    prior : modes (n, 5) -> expected value of the target (n,)
+    prior : modes (n, 6) -> expected value of the target (n,)
     n_draws : as in `fit_physical_time`
 
     Raises
@@ -197,6 +198,13 @@ def _on_prior(observations: Observations, context: Context) -> LinearModel:
     return fit_on_prior(observations, context.target, context.prior, _n_draws(context))
 
 
-LOG = Method("power law", (TIME_S,), _log, LinearModel.from_json, learns_from=(SEARCHED,))
+LOG = Method(
+    "power law",
+    (TIME_S,),
+    _log,
+    LinearModel.from_json,
+    learns_from=(SEARCHED,),
+    parts=Mode._fields,
+)
 PHYSICAL = Method("physical terms", (TIME_S, POWER_W), _physical, LinearModel.from_json)
 ON_PRIOR = replace(PHYSICAL, title="factor on the simulation", fit=_on_prior, needs_prior=True)

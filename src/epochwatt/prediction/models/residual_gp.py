@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from epochwatt.prediction.data.modes import Numbers
+from epochwatt.prediction.data.modes import Numbers, logs
 from epochwatt.prediction.models.priors import LENGTH, OWN
 
 
@@ -27,7 +27,7 @@ class Deviations(NamedTuple):
 
     Attributes
     ----------
-    profiled : (m, 5), the distinct modes it was fitted to
+    profiled : (m, 6), the distinct modes it was fitted to
     tilt : standard deviation of the exponents by which it may be off, in deviations
     nugget : standard deviation of what is each mode's own, in deviations
     """
@@ -69,7 +69,7 @@ class Deviations(NamedTuple):
         return np.asarray(np.exp(-apart / (2 * LENGTH**2)) + self.tilt**2 * a @ b.T)
 
     def _centred(self, modes: Numbers) -> Numbers:
-        return np.asarray(np.log(modes) - np.log(self.profiled).mean(0))
+        return np.asarray(logs(modes) - logs(self.profiled).mean(0))
 
 
 def distances(modes: Numbers, profiled: Numbers) -> Numbers:
@@ -77,7 +77,7 @@ def distances(modes: Numbers, profiled: Numbers) -> Numbers:
 
     Parameters
     ----------
-    modes, profiled : (n, 5) and (m, 5), m one or more
+    modes, profiled : (n, 6) and (m, 6), m one or more
     """
-    apart = np.log(modes)[:, None] - np.log(profiled)
+    apart = logs(modes)[:, None] - logs(profiled)
     return np.asarray(np.sqrt((apart**2).sum(-1).min(1)))

@@ -29,7 +29,7 @@ class TimesPower(Predictor):
 
     @cached_property
     def trained_on(self) -> Numbers:  # type: ignore[override]
-        """Distinct modes that either learned from, shape (m, 5)."""
+        """Distinct modes that either learned from, shape (m, 6)."""
         return np.unique(np.concatenate([self.time.trained_on, self.power.trained_on]), axis=0)
 
     def predict(self, modes: ArrayLike) -> Numbers:

@@ -136,7 +136,7 @@ class Choice(NamedTuple):
 def choose(
     models: Sequence[Predictor], modes: Numbers, objective: str, budgets: Mapping[str, float]
 ) -> Choice:
-    """Return the best of some modes (n, 5) within budgets.
+    """Return the best of some modes (n, 6) within budgets.
 
     Raises
     ------
@@ -144,9 +144,7 @@ def choose(
     """
     fits = [model.some_fits(modes) for model in models]
     expected = _with_energy(*(fit.mean(1) for fit in fits))
-    within = np.flatnonzero(_within(modes, expected, budgets))
-    equal = _equal(objective, expected, within)
-    place = int(equal[distances(modes[equal], models[0].trained_on).argmin()])
+    place, n_within = place_of_best(modes, expected, models[0].trained_on, objective, budgets)
     is_profiled = modes[place].tolist() in models[0].trained_on.tolist()
     places = [place] if is_profiled else _choices(objective, fits, budgets) or [place]
     samples = _samples(models, modes[places])
@@ -155,7 +153,31 @@ def choose(
         for name, most in budgets.items()
         if name in samples
     }
-    return Choice(place, expected, len(within), risks)
+    return Choice(place, expected, n_within, risks)
+
+
+def place_of_best(
+    modes: Numbers,
+    expected: Mapping[str, Numbers],
+    profiled: Numbers,
+    objective: str,
+    budgets: Mapping[str, float],
+) -> tuple[int, int]:
+    """Return the place of the best of some modes within budgets, and how many keep them.
+
+    Parameters
+    ----------
+    modes : (n, 6)
+    expected : `epoch_s`, and where they are known `power_w` and `energy_wh`, of each mode, (n,)
+    profiled : (m, 6), modes that it is best to be near of where several are equally good
+
+    Raises
+    ------
+    PredictionError : no mode keeps the budgets
+    """
+    within = np.flatnonzero(_within(modes, expected, budgets))
+    equal = _equal(objective, expected, within)
+    return int(equal[distances(modes[equal], profiled).argmin()]), len(within)
 
 
 def _choices(objective: str, fits: Sequence[Numbers], budgets: Mapping[str, float]) -> list[int]:
@@ -319,7 +341,7 @@ def nvpmodel_block(conf: Conf, board: Board, mode: Mode, comment: str) -> str:
     ------
     EpochwattError : the board has no such mode, or its nvpmodel cannot set it
     """
-    cores, cpu_mhz, gpu_mhz, emc_mhz, _ = board.resolve(mode)
+    cores, cpu_mhz, gpu_mhz, emc_mhz, *_ = board.resolve(mode)
     clocks = (round(1e3 * cpu_mhz), round(1e6 * gpu_mhz), round(1e6 * emc_mhz))
     try:
         text = custom_conf(conf, int(cores), *clocks, board.tables)

@@ -13,6 +13,7 @@ PARTS = {
     "gpu_mhz": "GPU MHz",
     "emc_mhz": "memory MHz",
     "gpu_share": "share of the GPU that is on",
+    "power_limit_w": "power limit",
 }
 RISKY = 0.05
 

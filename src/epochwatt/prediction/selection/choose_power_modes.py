@@ -11,12 +11,11 @@ place in power_modes.json, counted from 0, is the column `board_group` of every 
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epochwatt.device.board_files import Tables
-from epochwatt.prediction.data.modes import Board, Mode, as_rows
+from epochwatt.prediction.data.modes import Mode, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.data.workloads import (
     PER_NETWORK,
@@ -27,7 +26,7 @@ from epochwatt.prediction.data.workloads import (
 )
 from epochwatt.prediction.models.model_store import SCHEMA_VERSION
 from epochwatt.prediction.names import DESIGNED, LEFT_OUT, PUBLISHED, SEARCHED, STANDARDISED
-from epochwatt.prediction.selection.optimal_design import board_design, choose_modes
+from epochwatt.prediction.selection.optimal_design import choose_modes, design_of_modes
 from epochwatt.prediction.selection.paper_subset_search import (
     N_EPOCHS,
     N_MODES,
@@ -145,13 +144,8 @@ def _choice(search: Search, subsets: Sequence[Subset], place: int) -> dict[str, 
 def _designed(group: BoardGroup, search: Search) -> tuple[Mode, ...]:
     """Return the best four of the modes that were run, by the terms of the physical model."""
     rows = as_rows(list(search.modes.values()))
-    cores, *clocks = (
-        sorted({round(float(v)) for v in column}) for column in (rows[:, :4] * [1, 1e3, 1e6, 1e6]).T
-    )
-    kind = str(group.factors["device"])
-    board = Board(kind, cores[-1], Tables(*map(tuple, clocks)))
     processes = int(group.factors["num_workers"]) + 1
-    design = replace(board_design(board, processes=processes), candidates=rows)
+    design = design_of_modes(str(group.factors["device"]), rows, processes)
     return choose_modes(design, N_MODES).modes
 
 

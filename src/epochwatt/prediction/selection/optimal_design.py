@@ -11,11 +11,12 @@ board time.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epochwatt.device.board_files import Tables
 from epochwatt.prediction.data.modes import (
     N_PARTS,
     Board,
@@ -56,7 +57,7 @@ class Design:
     board : its tables
     processes : that want a CPU core
     scale, power_scale : (k,), what each term of time and of power is in the strongest mode
-    candidates : (n, 5), modes that may be chosen, and that the mean is over
+    candidates : (n, 6), modes that may be chosen, and that the mean is over
     """
 
     board: Board
@@ -115,6 +116,14 @@ def board_design(board: Board, processes: int = PROCESSES) -> Design:
     scale = np.where(at_best > 0, at_best, at_shortage)
     power_scale = design(POWER, strongest, processes)[0]
     return Design(board, processes, scale, power_scale, candidates)
+
+
+def design_of_modes(kind: str, modes: Numbers, processes: int = PROCESSES) -> Design:
+    """Return the design of a board that has the steps of some modes (n, 6), and no other modes."""
+    in_hertz = modes[:, :4] * [1, 1e3, 1e6, 1e6]
+    cores, *clocks = (sorted({round(float(value)) for value in part}) for part in in_hertz.T)
+    board = Board(kind, cores[-1], Tables(*map(tuple, clocks)))
+    return replace(board_design(board, processes=processes), candidates=modes)
 
 
 def _thinned(steps: Numbers) -> Numbers:

@@ -20,7 +20,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from epochwatt.errors import ConfigError, TrainingError
 from epochwatt.records import files
 from epochwatt.study.config import WorkloadRow
-from epochwatt.training.workloads import LEARNING_RATE, MOMENTUM, Workload, workload_of
+from epochwatt.training.optimisers import LEARNING_RATE, MOMENTUM
+from epochwatt.training.workloads import Workload, workload_of
 from epochwatt.twin.counting.operators import Call, Kernel, kernels_of
 from epochwatt.twin.inputs.kernel_counts import COUNTS, SCHEMA_VERSION
 

@@ -120,7 +120,18 @@ class Epoch(NamedTuple):
 
 def epoch(setting: Setting, p: Values) -> Epoch:
     """Return times, loads and power of an epoch of the long run."""
-    at_top = _at(setting, setting.clocks, p)
+    workers = np.asarray(setting.num_workers)
+    return _governed(setting, np.where(workers > 0, first_s(workers, p), 0.0), p)
+
+
+def steady(setting: Setting, p: Values) -> Epoch:
+    """Return the same without what an epoch begins with: all mini-batches as in the long run."""
+    return _governed(setting, 0.0, p)
+
+
+def _governed(setting: Setting, start_s: Array, p: Values) -> Epoch:
+    """Return an epoch at the clocks of its mode, or at those that the governors choose."""
+    at_top = _at(setting, setting.clocks, start_s, p)
     if not setting.dvfs:
         return at_top
     top = setting.clocks
@@ -133,16 +144,15 @@ def epoch(setting: Setting, p: Values) -> Epoch:
         at_top.moved_bytes / at_top.e2e_s / bandwidth,
         p,
     )
-    return _at(setting, chosen, p)
+    return _at(setting, chosen, start_s, p)
 
 
-def _at(setting: Setting, clocks: Clocks, p: Values) -> Epoch:
-    """Return an epoch at given clocks."""
+def _at(setting: Setting, clocks: Clocks, start_s: Array, p: Values) -> Epoch:
+    """Return an epoch at given clocks, whose workers take `start_s` to begin."""
     stages, work, read_share = stage_times(setting, clocks, p)
     slow = slowdown(np.asarray(setting.num_workers) + MAIN_OTHERS, clocks.cores, p)
     n, workers = setting.n_minibatches, np.asarray(setting.num_workers)
     wait_s = steady_wait_s(stages, workers)
-    start_s = np.where(workers > 0, first_s(workers, p), 0.0)
     stall_s = n * (wait_s + stages.copy_s) + start_s
     compute_s, overhead_s = n * stages.compute_s, n * stages.loop_s
     e2e_s = stall_s + compute_s + overhead_s

@@ -17,11 +17,17 @@ class Spread(NamedTuple):
     power: NDArray[np.floating]  # (epochs,)
 
 
+def of_unit(instance: str, board: Board) -> tuple[float, float]:
+    """Return time and power of a unit of a board, relative to the one of the parameters."""
+    time, power = board.units.get(instance, (1.0, 1.0))
+    return time, power
+
+
 def spread_of(
     factors: Mapping[str, Any], n_epochs: int, board: Board, random: np.random.Generator, p: Values
 ) -> Spread:
     """Return the factors of a run's epochs: of the unit they share, and of each its own."""
-    time, power = board.units.get(factors["instance"], (1.0, 1.0))
+    time, power = of_unit(factors["instance"], board)
     return Spread(
         time * np.exp(p["noise_epoch"] * random.normal(size=n_epochs)),
         power * np.exp(p["noise_epoch"] * random.normal(size=n_epochs)),

@@ -29,7 +29,7 @@ from epochwatt.twin.simulation.simulated_epoch import SimulatedEpoch
 
 IDLE_BETWEEN_S = 2.0  # of the board, from one epoch to the next
 # Factors that came after the first simulations: seeds leave them out where they are at the default.
-YOUNGER = ("imported",)
+YOUNGER = ("imported", "task", "precision", "compile")
 
 
 class Mean(NamedTuple):
@@ -63,18 +63,31 @@ class Played(NamedTuple):
 
 def setting_of(factors: Mapping[str, Any], twin: Twin, cold: bool = False) -> Setting:
     """Return the configuration of a run's factors; EpochwattError when the twin lacks a part."""
-    board, work, samples = twin.find(factors["device"], factors["model"], factors["dataset"])
     mode = factors.get("power_mode_settings", {})
     if missing := [name for name in Clocks._fields if name not in mode]:
         problem = f"power mode {factors['power_mode']} of {factors['device']} has no {missing[0]}"
         raise EpochwattError(problem, do=f"give it all of {', '.join(Clocks._fields)}")
+    clocks = Clocks(*(float(mode[name]) for name in Clocks._fields))
+    return setting_at(clocks, factors, twin, cold)
+
+
+def setting_at(
+    clocks: Clocks, factors: Mapping[str, Any], twin: Twin, cold: bool = False
+) -> Setting:
+    """Return the configuration of a run's factors at other clocks than those of its power mode.
+
+    Parameters
+    ----------
+    clocks : each a number, or of shape (configurations,)
+    """
+    board, work, samples = twin.find(factors["device"], factors["model"], factors["dataset"])
     return Setting(
         board,
         work,
         samples,
         factors["storage"],
         factors["batch_size"],
-        Clocks(*(float(mode[name]) for name in Clocks._fields)),
+        clocks,
         factors["num_workers"],
         cold,
         factors["dvfs"] == "on",

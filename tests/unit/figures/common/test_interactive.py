@@ -201,7 +201,7 @@ def test_axes_bear_names_and_units(quantity, title):
     assert axis_title(quantity) == title
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_panel_of_epochs_alone_has_a_spec_that_is_drawn(job_of, made_up, pytestconfig):
     text = read_yaml(pytestconfig.rootpath / "config/plotting.yaml")
     figures = validated(Plotting, text, "plotting.yaml").figures

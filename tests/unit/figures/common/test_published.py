@@ -183,6 +183,19 @@ def test_mark_over_a_bar_is_a_line_of_its_width_and_a_marker_beside_it():
     plt.close(figure)
 
 
+def test_mark_of_the_left_bar_of_a_pair_stands_left_of_it_and_its_text_off_the_bar():
+    figure, axes = plt.subplots()
+    axes.bar([2.0], [20.0], 0.6)
+    draw_mark(axes, 2.0, {**TOLD, "value": 20.0}, "#000000", width=0.6, side=-1)
+    line, marker = axes.lines
+    assert list(line.get_xdata()) == pytest.approx([1.7, 2.3])
+    left = axes.transData.transform((1.7, 10.0))[0]
+    assert marker.get_transform().transform((1.7, 10.0))[0] < left
+    figure.draw_without_rendering()
+    assert axes.texts[0].get_window_extent().x1 < left
+    plt.close(figure)
+
+
 def test_line_is_dashed_where_the_fit_has_not_seen_the_number():
     figure, axes = plt.subplots()
     for seen in (True, False):

@@ -104,13 +104,26 @@ def test_brackets_stand_above_all_bars_and_not_on_one_another(axes):
         [Bracket(0, 1, ["a published", "a here"], True), Bracket(0, 2, ["b"], False)],
         "black",
     )
-    tops = [max(line.get_ydata()) for line in axes.lines]
-    low, high = axes.get_ylim()
-    assert min(min(line.get_ydata()) for line in axes.lines) > (3.0 - low) / (high - low)
-    assert tops[0] < tops[1] <= 1.0
+    axes.figure.draw_without_rendering()
+    boxes = [line.get_window_extent() for line in axes.lines]
+    assert min(box.y0 for box in boxes) > axes.bbox.y1
+    assert boxes[0].y1 < boxes[1].y0
+    assert max(text.get_window_extent().y1 for text in axes.texts) <= axes.figure.bbox.y1
     assert [line.get_linestyle() for line in axes.lines] == ["-", "--"]
     one, two = (text.get_window_extent() for text in axes.texts)
     assert not one.overlaps(two)
+
+
+def test_brackets_take_nothing_from_the_scale_and_stand_below_the_title(axes):
+    axes.bar([0, 1], [3.0, 2.0])
+    axes.set_title("title", fontsize="small", color="red")
+    before = axes.get_ylim()
+    draw_brackets(axes, [Bracket(0, 1, ["a"], True)], "black")
+    axes.figure.draw_without_rendering()
+    assert axes.get_ylim() == before
+    (words,) = axes.texts
+    assert axes.title.get_window_extent().y0 >= words.get_window_extent().y1
+    assert axes.title.get_color() == "red"
 
 
 def test_no_brackets_leave_the_axes_alone(axes):

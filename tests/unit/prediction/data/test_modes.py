@@ -6,12 +6,12 @@ import pytest
 from epochwatt.device.board_files import Tables
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError, EpochwattError
-from epochwatt.prediction.data.modes import Board, Mode, PredictionError, as_rows
+from epochwatt.prediction.data.modes import NO_LIMIT, Board, Mode, PredictionError, as_rows
 
 
 def test_agx_xavier_has_as_many_modes_as_the_paper_says(agx):
     modes = agx.all_modes()
-    assert modes.shape == (29_232, 5)
+    assert modes.shape == (29_232, 6)
     assert len(np.unique(modes, axis=0)) == 29_232
 
 
@@ -24,7 +24,7 @@ def test_agx_orin_has_as_many_modes_as_the_paper_says():
 def test_first_mode_is_the_lowest_and_the_last_the_strongest(agx):
     modes = agx.all_modes()
     assert (modes[0] == modes.min(0)).all()
-    assert (modes[-1] == [8, 2265.6, 1377, 2133, 1]).all()
+    assert (modes[-1] == [8, 2265.6, 1377, 2133, 1, NO_LIMIT]).all()
 
 
 def test_board_without_a_table_of_memory_clocks_is_refused():
@@ -56,21 +56,29 @@ def test_mode_outside_the_tables_is_refused(agx, mode, error, named):
 
 
 @pytest.mark.parametrize(
-    "modes", [[[8, 2265, 1377]], [1, 2, 3, 4], [[[8, 1, 1, 1]]], [[8, 1, 1, 1, 1, 1]]]
+    "modes", [[[8, 2265, 1377]], [1, 2, 3, 4], [[[8, 1, 1, 1]]], [[8, 1, 1, 1, 1, 1, 1]]]
 )
-def test_modes_have_four_numbers_or_five(modes):
+def test_modes_have_four_to_six_numbers(modes):
     with pytest.raises(PredictionError, match="power modes of shape") as caught:
         as_rows(modes)
-    assert "gpu_share; the last may be left out" in caught.value.allowed
+    assert "power_limit_w; the last two may be left out" in caught.value.allowed
 
 
-def test_a_mode_of_four_numbers_has_the_whole_gpu_on():
-    """As every mode had before there was a fifth number."""
-    assert as_rows([[8, 2265, 1377, 2133]]).tolist() == [[8, 2265, 1377, 2133, 1]]
-    assert as_rows([Mode(8, 2265, 1377, 2133)]).tolist() == [[8, 2265, 1377, 2133, 1]]
+def test_a_mode_of_four_numbers_has_the_whole_gpu_on_and_no_limit():
+    """As every mode had before there was a fifth number, and a sixth."""
+    assert as_rows([[8, 2265, 1377, 2133]]).tolist() == [[8, 2265, 1377, 2133, 1, NO_LIMIT]]
+    assert as_rows([[8, 2265, 1377, 2133, 0.5]]).tolist() == [[8, 2265, 1377, 2133, 0.5, NO_LIMIT]]
+    assert as_rows([Mode(8, 2265, 1377, 2133)]).tolist() == [[8, 2265, 1377, 2133, 1, NO_LIMIT]]
     assert as_rows([Mode(2, 1190, 522, 1065, 0.5)])[0, 4] == 0.5
+    assert as_rows([Mode(2, 1190, 522, 1065, 1, 150)])[0, 5] == 150
     assert str(Mode(2, 1190, 522, 1065)).endswith("memory 1065 MHz")
     assert str(Mode(2, 1190, 522, 1065, 0.5)).endswith("memory 1065 MHz, 50 % of the GPU on")
+    assert str(Mode(2, 1190, 522, 1065, 1, 150)).endswith("memory 1065 MHz, limit 150 W")
+
+
+def test_a_limit_below_zero_is_refused():
+    with pytest.raises(PredictionError, match="limit -1 W"):
+        as_rows([Mode(2, 1190, 522, 1065, 1, -1)])
 
 
 def test_share_of_the_gpu_stays_when_clocks_are_resolved(agx):

@@ -31,7 +31,7 @@ def test_planted_coefficients_come_back(planted, models, linear_world):
             coefficients = fits[method, learned_from, "time_s"]["coefficients"]
             assert coefficients == pytest.approx([*np.multiply(slopes, scale), constant * scale])
         all_modes = fits["physical", "all", "time_s"]["trained_on"]
-        assert (all_modes[0], len(all_modes)) == ([8, 1000, 500, 1000, 1], 10)
+        assert (all_modes[0], len(all_modes)) == ([8, 1000, 500, 1000, 1, 0], 10)
 
 
 def test_planted_energy_comes_back_in_every_reading(planted, models, linear_world):
@@ -73,7 +73,7 @@ def test_two_modes_have_physical_models_and_no_search(planted, models):
     (of,) = read(models(*planted(("lenet",), "af")), "epoch_time.json")["workloads"]
     assert {learned_from for _, learned_from, _ in by_fit(of)} == {"all"}
     assert len(by_fit(of)["physical", "all", "time_s"]["trained_on"]) == 2
-    assert of["modes"] == {"a": [8, 1000, 500, 1000, 1], "f": [8, 2000, 900, 1600, 1]}
+    assert of["modes"] == {"a": [8, 1000, 500, 1000, 1, 0], "f": [8, 2000, 900, 1600, 1, 0]}
 
 
 def test_a_mode_that_networks_name_differently_is_fitted(planted, models, edit_rows):

@@ -54,5 +54,5 @@ def test_another_form_is_refused(planted, models, edit_json):
     edit_json(folder / "epoch_time.json", lambda content: content.update(schema_version=0))
     with pytest.raises(PredictionError, match="models of another schema version") as caught:
         load_fitted(folder, PHYSICAL)
-    assert (caught.value.found, caught.value.allowed) == ("0", "4")
-    assert json.loads((folder / "epoch_energy.json").read_text("utf-8"))["schema_version"] == 4
+    assert (caught.value.found, caught.value.allowed) == ("0", "5")
+    assert json.loads((folder / "epoch_energy.json").read_text("utf-8"))["schema_version"] == 5

@@ -5,13 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.prediction.data.modes import Mode, as_rows
+from epochwatt.prediction.data.modes import Mode, as_rows, logs
 from epochwatt.prediction.models.priors import LENGTH, OWN, OWNS
 from epochwatt.prediction.models.residual_gp import Deviations, distances
 
 clocks = st.floats(100, 2500)
 some_modes = st.lists(
-    st.builds(Mode, st.integers(1, 8), clocks, clocks, clocks, st.floats(0.2, 1)),
+    st.builds(
+        Mode,
+        st.integers(1, 8),
+        clocks,
+        clocks,
+        clocks,
+        st.floats(0.2, 1),
+        st.sampled_from([0.0, 60.0, 150.0]),
+    ),
     min_size=1,
     max_size=8,
     unique=True,
@@ -21,7 +29,7 @@ some_modes = st.lists(
 def test_distance_is_to_the_nearest_profiled_mode():
     """e times one clock and e times another are the root of two away; the other mode is further."""
     profiled = as_rows([Mode(4, 1000, 500, 1000), Mode(1, 100, 100, 200)])
-    modes = [*profiled, (4, 1000 * np.e, 500 / np.e, 1000, 1)]
+    modes = [*profiled, (4, 1000 * np.e, 500 / np.e, 1000, 1, 0)]
     assert distances(as_rows(modes), profiled) == pytest.approx([0, 0, 2**0.5])
 
 
@@ -56,8 +64,8 @@ def test_tilt_is_told_by_two_modes_that_differ_in_one_clock():
 def test_whitening_and_what_is_left_open_agree_with_the_covariance(profiled, asked, tilt, own):
     """As one Gaussian vector has it, written down once more."""
     deviations = Deviations(as_rows(profiled), tilt, own)
-    whole = np.log(np.vstack([as_rows(profiled), as_rows(asked)]))
-    whole -= np.log(as_rows(profiled)).mean(0)
+    whole = logs(np.vstack([as_rows(profiled), as_rows(asked)]))
+    whole -= logs(as_rows(profiled)).mean(0)
     smooth = [
         [np.exp(-((a - b) ** 2).sum() / (2 * LENGTH**2)) + tilt**2 * (a @ b) for b in whole]
         for a in whole

@@ -87,7 +87,7 @@ def store(here):
         for name, rows in zip(
             ("epoch_time.json", "epoch_energy.json"), zip(*workloads, strict=True), strict=True
         ):
-            (folder / name).write_text(json.dumps({"schema_version": 4, "workloads": rows}))
+            (folder / name).write_text(json.dumps({"schema_version": 5, "workloads": rows}))
         return here
 
     return call
@@ -357,7 +357,7 @@ def test_too_few_modes_of_another_workload_are_said_where_it_is_offered(ask, sto
 
 def test_profiled_mode_that_the_tables_lack_is_refused(refused, store):
     time, power = fitted()
-    time["fits"][0]["model"]["trained_on"][0] = [8, 1000, 900, 1333, 1]
+    time["fits"][0]["model"]["trained_on"][0] = [8, 1000, 900, 1333, 1, 0]
     store((time, power))
     assert "cpu_mhz: 1000 MHz is not a step of this board's clock" in refused(*ASK)
 

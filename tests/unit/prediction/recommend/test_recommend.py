@@ -64,7 +64,7 @@ def test_among_equal_modes_the_nearest_to_what_was_profiled_is_taken(
 def test_profiled_modes_keep_what_was_observed_where_their_clocks_are_nominal(agx, plant, modes):
     """Clocks are moved to the board's steps, by up to 2 %; what was observed there stays."""
     seen = plant((0.5, 0.2, 0.2, 0.1, 0), deviation=0.03)
-    nominal = fit_physical_time(replace(seen, modes=seen.modes * [1, 0.995, 1.005, 0.99, 1]))
+    nominal = fit_physical_time(replace(seen, modes=seen.modes * [1, 0.995, 1.005, 0.99, 1, 1]))
     model = _on_steps(agx, nominal)
     assert model.trained_on.tolist() == [list(mode) for mode in modes]
     before = nominal.predict(nominal.trained_on)
@@ -84,7 +84,7 @@ def test_profiled_modes_of_one_step_count_once(agx, time):
 
 
 def test_clocks_of_a_profiled_mode_may_be_nominal(agx, time, power):
-    nominal = [(8, 2265, 1377, 2133, 1), *time.trained_on[:3].tolist()]
+    nominal = [(8, 2265, 1377, 2133, 1, 0), *time.trained_on[:3].tolist()]
     told = recommend(agx, only_known(time, nominal), power, "time", {})
     assert told.mode == STRONGEST
 
@@ -165,7 +165,8 @@ def test_risk_of_a_profiled_mode_is_its_own(agx, time, power):
 def test_a_gpu_of_which_profiled_modes_gated_half_is_extrapolated(agx, time, power):
     """Modes that are made of numbers gate nothing; the interval says how little is known of it."""
     half = [
-        replace(model, trained_on=model.trained_on * [1, 1, 1, 1, 0.5]) for model in (time, power)
+        replace(model, trained_on=model.trained_on * [1, 1, 1, 1, 0.5, 1])
+        for model in (time, power)
     ]
     told = [recommend(agx, *models, "time", {}) for models in ((time, power), half)]
     assert [of.extrapolated for of in told] == [(), ("gpu_share",)]

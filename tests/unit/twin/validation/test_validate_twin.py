@@ -37,7 +37,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_fit_refits_and_writes_the_same_again(checkout, workloads, capsys):
     before = contents(checkout)
     command = ["calibrate-twin", "--workloads", str(Path(workloads[0]).parent)]

@@ -1,0 +1,1 @@
+"""What others measured and published, held against this project's parsers, laws and simulation."""

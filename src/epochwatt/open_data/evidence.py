@@ -1,0 +1,83 @@
+"""Records behind what is called measured: their checksums, and the machines they were made on."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from epochwatt.errors import DataError
+from epochwatt.open_data import layout
+from epochwatt.records import files
+from epochwatt.records.checksums import SUMS
+from epochwatt.sweeps.mode_table import ModeTable, Workload
+
+MEASURED = Path("measured")
+EPOCH, MODE = "record.json", "mode.json"
+
+Records = dict[str, dict[str, str]]
+
+
+def records_of(tables: Sequence[ModeTable], runs: Mapping[str, Mapping[str, str]]) -> Records:
+    """Return the records of measured sweeps and runs: SHA-256 of the list of checksums of each.
+
+    Parameters
+    ----------
+    tables : those that are not `measured` have no records
+    runs : id -> factors
+
+    Returns
+    -------
+    name of a sweep or id of a run -> folder below `measured/` -> SHA-256
+
+    Raises
+    ------
+    DataError : something is measured, and its records are not in this checkout
+    """
+    records: Records = {}
+    for run, row in runs.items():
+        is_measured = layout.provenance_of(row["backend"], row["imported"]) == "measured"
+        folders = sorted(path.parent for path in (MEASURED / run).glob(f"epoch-*/{EPOCH}"))
+        _add(records, run, folders, is_measured)
+    for table in tables:
+        if table.of.provenance == "measured":
+            _add(records, table.of.sweep, _mode_folders(table.of), True)
+    return records
+
+
+def _add(records: Records, name: str, folders: Sequence[Path], is_measured: bool) -> None:
+    if is_measured and not folders:
+        raise DataError(
+            f"no record of {name} is in {MEASURED}/, and it is called measured",
+            do="export it in the checkout that measured it",
+        )
+    for folder in folders:
+        # records from before there were checksums have no list of them
+        path = next(p for p in (folder / SUMS, folder / EPOCH, folder / MODE) if p.is_file())
+        place = str(folder.relative_to(MEASURED))
+        records.setdefault(name, {})[place] = files.sha256_of(str(path))
+
+
+def _mode_folders(workload: Workload) -> list[Path]:
+    """Return the records of the modes of a workload: those of its network, unit and batch size."""
+    folders = []
+    for sweep in sorted(MEASURED.glob("*")):
+        paths = sorted(sweep.glob(f"mode-*[!d]/{MODE}"))  # none that is unfinished
+        if paths and _fits(files.read_json(str(paths[0])).get("factors", {}), workload):
+            folders += [path.parent for path in paths]
+    return folders
+
+
+def _fits(factors: Mapping[str, Any], workload: Workload) -> bool:
+    ours = (workload.workload, workload.instance, workload.batch_size)
+    return (factors.get("model"), factors.get("instance"), factors.get("batch_size")) == ours
+
+
+def machines(runs: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the different machines of the records of these runs, with their software."""
+    different: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        for path in sorted((MEASURED / run).glob(f"epoch-*/{EPOCH}"))[:1]:
+            record = files.read_json(str(path))
+            facts = {key: record[key] for key in ("machine", "software") if key in record}
+            different[json.dumps(facts, sort_keys=True)] = facts
+    return list(different.values())

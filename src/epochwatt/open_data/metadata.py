@@ -1,0 +1,312 @@
+"""The metadata of a package, three times: Frictionless, Croissant and RO-Crate, all JSON.
+
+The public libraries of these formats read and validate them in the tests; to write them needs none.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from epochwatt import __version__, fields
+from epochwatt.open_data import layout
+from epochwatt.open_data.schema import Table
+
+CROISSANT_TYPES = {"str": "sc:Text", "int": "sc:Integer", "float": "sc:Float", "bool": "sc:Boolean"}
+
+
+class Part(NamedTuple):
+    """A table of a package: a file, all of whose rows have one provenance."""
+
+    table: Table
+    provenance: str
+    rows: list[list[str]]
+
+    @property
+    def name(self) -> str:
+        """Its name, which says the provenance."""
+        return f"{self.table.name}-{self.provenance}"
+
+    @property
+    def path(self) -> str:
+        """Its file."""
+        return f"{self.name}.csv"
+
+    @property
+    def description(self) -> str:
+        """What it holds, the provenance first."""
+        state = layout.STATEMENTS[self.provenance]
+        return f"{state[0].upper()}{state[1:]}. A row is {self.table.title}."
+
+
+class File(NamedTuple):
+    """A file that was written: length in bytes and SHA-256."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels:
+    """What a package says of itself; texts may be empty where nobody gave them.
+
+    Attributes
+    ----------
+    name : lower case, digits and hyphens; it says what is not measured
+    title : a line
+    licence : SPDX expression
+    creator : who measured or simulated
+    source, citation : where the rows come from, and how to cite them
+    created : day, ISO 8601
+    provenances : of its rows, in the order of `fields.PROVENANCES`
+    """
+
+    name: str
+    title: str
+    licence: str
+    creator: str
+    source: str
+    citation: str
+    created: str
+    provenances: tuple[str, ...]
+
+    @property
+    def description(self) -> str:
+        """What it is, where its rows come from first."""
+        state = layout.statement(self.provenances)
+        return f"{state[0].upper()}{state[1:]}. {self.title}."
+
+
+def frictionless(
+    labels: Labels, parts: Sequence[Part], others: Sequence[str], files: Mapping[str, File]
+) -> dict[str, Any]:
+    """Return `datapackage.json`: Data Package 2.0, one resource per table and further file."""
+    licence = {"name": labels.licence, "path": layout.licence_url(labels.licence)}
+    return {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "name": labels.name,
+        "title": labels.title,
+        "description": labels.description,
+        "created": f"{labels.created}T00:00:00Z",
+        "version": "1.0.0",
+        "licenses": [licence],
+        **({"sources": [_source(labels.source)]} if labels.source else {}),
+        **({"contributors": [_contributor(labels.creator)]} if labels.creator else {}),
+        **({"citation": labels.citation} if labels.citation else {}),
+        "epochwatt": {
+            "format": layout.FORMAT,
+            "version": __version__,
+            "schema_version": fields.SCHEMA_VERSION,
+            "provenances": list(labels.provenances),
+        },
+        "resources": [
+            *(
+                {
+                    "name": part.name,
+                    "type": "table",
+                    "title": part.description,
+                    "path": part.path,
+                    "format": "csv",
+                    "mediatype": "text/csv",
+                    "encoding": "utf-8",
+                    **_written(files[part.path]),
+                    "epochwatt": {"table": part.table.name, "provenance": part.provenance},
+                    "schema": part.table.descriptor(),
+                }
+                for part in parts
+            ),
+            *(
+                {
+                    "name": name.partition(".")[0].lower(),
+                    "path": name,
+                    "mediatype": "application/json",
+                    "format": "json",
+                    **_written(files[name]),
+                }
+                for name in others
+            ),
+        ],
+    }
+
+
+def _written(file: File) -> dict[str, Any]:
+    return {"bytes": file.size, "hash": f"sha256:{file.sha256}"}
+
+
+def _source(source: str) -> dict[str, str]:
+    return {"title": source, **({"path": source} if source.startswith("http") else {})}
+
+
+def _contributor(creator: str) -> dict[str, Any]:
+    return {"title": creator, "roles": ["creator"]}
+
+
+def croissant(labels: Labels, parts: Sequence[Part], files: Mapping[str, File]) -> dict[str, Any]:
+    """Return `croissant.json`: Croissant 1.0, one record set per table."""
+    return {
+        "@context": _CROISSANT_CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": labels.name,
+        "description": labels.description,
+        "license": layout.licence_url(labels.licence),
+        **({"url": labels.source} if labels.source.startswith("http") else {}),
+        "citeAs": labels.citation or labels.title,
+        "creator": {"@type": "sc:Organization", "name": labels.creator or "not named"},
+        "datePublished": labels.created,
+        "version": "1.0.0",
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": part.path,
+                "name": part.path,
+                "description": part.description,
+                "contentUrl": part.path,
+                "contentSize": f"{files[part.path].size} B",
+                "encodingFormat": "text/csv",
+                "sha256": files[part.path].sha256,
+            }
+            for part in parts
+        ],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": part.name,
+                "name": part.name,
+                "description": part.description,
+                "key": [{"@id": f"{part.name}/{column}"} for column in part.table.key],
+                "field": [_croissant_field(part, column.field) for column in part.table.columns],
+            }
+            for part in parts
+        ],
+    }
+
+
+def _croissant_field(part: Part, field: fields.Field) -> dict[str, Any]:
+    unit = f" [{field.unit}]" if field.unit else ""
+    return {
+        "@type": "cr:Field",
+        "@id": f"{part.name}/{field.name}",
+        "name": field.name,
+        "description": field.description + unit,
+        "dataType": CROISSANT_TYPES[field.kind],
+        "source": {"fileObject": {"@id": part.path}, "extract": {"column": field.name}},
+    }
+
+
+def crate(
+    labels: Labels, parts: Sequence[Part], others: Sequence[str], files: Mapping[str, File]
+) -> dict[str, Any]:
+    """Return `ro-crate-metadata.json`: RO-Crate 1.1, one action per way the tables were made."""
+    licence = {"@id": layout.licence_url(labels.licence)}
+    descriptions = {part.path: part.description for part in parts}
+    actions = [_action(provenance, parts, others) for provenance in labels.provenances]
+    creator = [{"@id": "#creator", "@type": "Organization", "name": labels.creator}]
+    return {
+        "@context": "https://w3id.org/ro/crate/1.1/context",
+        "@graph": [
+            {
+                "@id": layout.CRATE,
+                "@type": "CreativeWork",
+                "about": {"@id": "./"},
+                "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
+            },
+            {
+                "@id": "./",
+                "@type": "Dataset",
+                "name": labels.name,
+                "description": labels.description,
+                "datePublished": labels.created,
+                "license": licence,
+                "hasPart": [{"@id": name} for name in (*descriptions, *others)],
+                "mentions": [{"@id": action["@id"]} for action in actions],
+                **({"creator": {"@id": "#creator"}} if labels.creator else {}),
+                **({"isBasedOn": labels.source} if labels.source else {}),
+                **({"citation": labels.citation} if labels.citation else {}),
+            },
+            {**licence, "@type": "CreativeWork", "name": labels.licence},
+            {
+                "@id": "#epochwatt",
+                "@type": "SoftwareApplication",
+                "name": "epochwatt",
+                "version": __version__,
+            },
+            *(creator if labels.creator else []),
+            *actions,
+            *(_file(name, descriptions, files[name]) for name in (*descriptions, *others)),
+        ],
+    }
+
+
+def _file(name: str, descriptions: Mapping[str, str], file: File) -> dict[str, Any]:
+    return {
+        "@id": name,
+        "@type": "File",
+        "name": name,
+        "description": descriptions.get(name, _OTHERS.get(name, "")),
+        "encodingFormat": "text/csv" if name in descriptions else "application/json",
+        "contentSize": str(file.size),
+        "sha256": file.sha256,
+    }
+
+
+_OTHERS = {
+    layout.CELLS: "Checksums of the lines and columns of each table.",
+    layout.DEVICES: "Boards and machines, with their software where they were measured.",
+    layout.RECORDS: "SHA-256 of the checksums of each record that the tables were made from.",
+}
+
+
+def _action(provenance: str, parts: Sequence[Part], others: Sequence[str]) -> dict[str, Any]:
+    """Return how the tables of a provenance were made; `instrument` made their numbers."""
+    ours = provenance != "public"
+    inputs = [{"@id": name} for name in (layout.DEVICES, layout.RECORDS) if name in others]
+    state = layout.STATEMENTS[provenance]
+    return {
+        "@id": f"#{provenance}",
+        "@type": "CreateAction",
+        "name": state,
+        "description": f"Rows {state}, collected into tables by epochwatt {__version__}.",
+        **({"instrument": {"@id": "#epochwatt"}} if ours else {}),
+        "object": inputs,
+        "result": [{"@id": part.path} for part in parts if part.provenance == provenance],
+    }
+
+
+_CROISSANT_CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileProperty": "cr:fileProperty",
+    "fileObject": "cr:fileObject",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}

@@ -1,0 +1,194 @@
+"""Read tables of modes that others passed on: a package, or a plain CSV file.
+
+What others measured is `public` here, whatever they call it: `measured` means by this checkout.
+"""
+
+import difflib
+import gzip
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from epochwatt import fields
+from epochwatt.errors import DataError
+from epochwatt.open_data import layout
+from epochwatt.open_data.check import check_cells, check_folder, read_lines
+from epochwatt.open_data.schema import TABLES, Column
+from epochwatt.published.tables import checked_rows
+from epochwatt.sweeps import find
+from epochwatt.sweeps.find import ENDINGS
+from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
+
+PAGE = "docs/how-to/share-a-sweep.md"
+LARGEST = 1 << 30  # bytes of an unpacked package
+_COLUMNS = {column.name: column for column in TABLES["sweeps"].columns}
+# what a plain table of others may leave out, because a file as a whole says it
+_OPTIONAL = ("provenance", "sweep", "work", "repeat", "valid")
+
+
+def find_tables(what: str, public_data: Path | None = None) -> list[ModeTable]:
+    """Return tables of modes, wherever they come from.
+
+    Parameters
+    ----------
+    what : a package (a folder or .zip file), a CSV file of modes, or the name of a sweep
+    public_data : folder of others' repositories (`sweeps.find.find_tables`)
+
+    Raises
+    ------
+    ConfigError, DataError : there is none, or it is not as it has to be: where, what is allowed
+    """
+    path = Path(what)
+    if path.is_dir() or path.suffix == ".zip":
+        return read_package(path)
+    if path.name.endswith(ENDINGS) and not _is_ours(path):
+        return read_plain(path)
+    return find.find_tables(what, public_data=public_data)
+
+
+def _is_ours(path: Path) -> bool:
+    return path.resolve().parent == Path(find.RESULTS).resolve()
+
+
+def read_package(path: Path) -> list[ModeTable]:
+    """Return the tables of modes of a package; what is `measured` in it becomes `public`.
+
+    Raises
+    ------
+    DataError : it is not whole, altered, or holds no table of modes
+    """
+    with unpacked(path) as folder:
+        problems = [p for p in check_folder(folder) if p.where != layout.FOLDER]
+        if problems:
+            raise problems[0]
+        tables = modes_in(folder)
+    if not tables:
+        raise DataError("a package without a table of modes", where=str(path))
+    return as_others(tables)
+
+
+def modes_in(folder: Path) -> list[ModeTable]:
+    """Return the tables of modes of a package's folder, with the provenances that it states."""
+    files = sorted(folder.glob("sweeps-*.csv"))
+    return [table for file in files for table in read_mode_tables(file)]
+
+
+def as_others(tables: Sequence[ModeTable]) -> list[ModeTable]:
+    """Return tables in which nothing is measured by us."""
+    rows = [row for table in tables for row in table.rows]
+    return tables_of(
+        replace(row, provenance="public") if row.provenance == "measured" else row for row in rows
+    )
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """Give the folder of a package, of a .zip file for as long as the block lasts.
+
+    Raises
+    ------
+    DataError : there is none, or the file is damaged
+    """
+    if path.is_dir():
+        yield path
+        return
+    if not path.is_file():
+        raise DataError(f"{path} does not exist", allowed="a folder, a .zip or a .csv file")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, path.stem)
+        folder.mkdir()
+        try:
+            with zipfile.ZipFile(path) as archive:
+                _extract(archive, folder, path)
+        except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError) as error:
+            raise DataError(f"{path} cannot be unpacked: {error}", do="get it again") from error
+        yield folder
+
+
+def _extract(archive: zipfile.ZipFile, folder: Path, path: Path) -> None:
+    entries = archive.infolist()
+    for entry in entries:
+        if "/" in entry.filename or "\\" in entry.filename or entry.filename in ("", ".", ".."):
+            raise DataError("a package has no folders", where=f"{path}: {entry.filename}")
+    if sum(entry.file_size for entry in entries) > LARGEST:
+        raise DataError("too large for a package", where=str(path), allowed="1 GiB unpacked")
+    archive.extractall(folder)
+
+
+# -- a plain CSV file of others --------------------------------------------------------------------
+
+
+def read_plain(path: Path) -> list[ModeTable]:
+    """Return the tables of somebody's CSV file of modes, in which optional columns may be missing.
+
+    Where it does not say so, its rows are `public`, and its sweep is named after the file.
+
+    Raises
+    ------
+    ConfigError, DataError : a column is missing or misspelt, or a cell wrong: line, column, allowed
+    """
+    problems = check_plain(path)
+    if problems:
+        raise problems[0]
+    stem = path.name.removesuffix(".gz").removesuffix(".csv")
+
+    def prepared(cells: dict[str, str]) -> dict[str, str]:
+        # spreadsheets put a byte order mark in front
+        named = {name.removeprefix("\ufeff"): cell for name, cell in cells.items() if cell != ""}
+        return {"sweep": stem, "provenance": "public", **named}
+
+    return as_others(tables_of(row for _, _, row in checked_rows(SweepRow, path, prepared)))
+
+
+def check_plain(path: Path) -> list[DataError]:
+    """Return what is wrong with somebody's CSV file of modes: its columns, or else its cells."""
+    try:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rb") as handle:
+            lines = read_lines(handle.read(), str(path))
+    except DataError as error:
+        return [error]
+    except (OSError, EOFError) as error:
+        return [DataError(f"{path} cannot be read: {error}")]
+    problems = [*_missing(str(path), lines.header), *_misspelt(str(path), lines.header)]
+    if problems:
+        return problems
+    return list(check_cells(str(path), lines, [_plain_column(name) for name in lines.header]))
+
+
+def _missing(path: str, header: Sequence[str]) -> Iterator[DataError]:
+    where = f"{path}, line 1"
+    for name, column in _COLUMNS.items():
+        if column.required and name not in (*_OPTIONAL, *header):
+            near = difflib.get_close_matches(name, header, 1, 0.5)
+            meaning = column.field.description
+            yield DataError(
+                f"no column {name}: {meaning}", where=where, found=near or None, do=f"see {PAGE}"
+            )
+    if not set(header) & set(fields.MODE_PARTS):
+        yield DataError(
+            "no column of a mode", where=where, allowed=fields.MODE_PARTS, do="add what was varied"
+        )
+
+
+def _misspelt(path: str, header: Sequence[str]) -> Iterator[DataError]:
+    """Yield columns that differ from ours by a few letters: they would not be read."""
+    lower = {name.lower().strip(): name for name in _COLUMNS}
+    for name in header:
+        near = difflib.get_close_matches(name.lower().strip(), lower, 1, 0.85)
+        if name not in _COLUMNS and near and lower[near[0]] not in header:
+            yield DataError(
+                f"column {name!r} would not be read",
+                where=f"{path}, line 1",
+                allowed=[lower[near[0]]],
+                do="spell it so, or give it another name",
+            )
+
+
+def _plain_column(name: str) -> Column:
+    """Return what a column may hold; one that is not ours may hold anything."""
+    column = _COLUMNS.get(name) or Column(fields.Field(name, "str", "", "", ""))
+    return replace(column, required=column.required and name not in _OPTIONAL)

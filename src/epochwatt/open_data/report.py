@@ -1,0 +1,59 @@
+"""What `epochwatt validate` prints of a package or a plain table of modes."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from epochwatt.errors import EpochwattError
+from epochwatt.open_data import layout
+from epochwatt.open_data.check import check_folder
+from epochwatt.open_data.read import check_plain, modes_in, read_plain, unpacked
+from epochwatt.sweeps.mode_table import ModeTable
+from epochwatt.text import counted
+
+MOST = 20  # problems that are printed
+
+
+def report_lines(path: Path) -> tuple[list[str], bool]:
+    """Return the lines to print of a folder, .zip or .csv file, and whether it is valid."""
+    try:
+        if path.name.endswith((".csv", ".csv.gz")):
+            tables, problems = _table(path)
+        else:
+            tables, problems = _package(path)
+    except EpochwattError as error:  # what holds of a row or a workload as a whole
+        tables, problems = [], [error]
+    if not problems:
+        return [f"{path}: valid", *_described(tables)], True
+    more = len(problems) - MOST
+    return [
+        f"{path}: {counted(len(problems), 'problems')}",
+        *map(str, problems[:MOST]),
+        *([f"... and {more} more"] if more > 0 else []),
+    ], False
+
+
+def _table(path: Path) -> tuple[list[ModeTable], Sequence[EpochwattError]]:
+    problems = check_plain(path)
+    return [] if problems else read_plain(path), problems
+
+
+def _package(path: Path) -> tuple[list[ModeTable], Sequence[EpochwattError]]:
+    with unpacked(path) as folder:
+        problems = check_folder(folder)
+        return [] if problems else modes_in(folder), problems
+
+
+def _described(tables: Sequence[ModeTable]) -> list[str]:
+    """Return a line for all workloads of a sweep on a device in which the same was varied."""
+    alike: dict[tuple[str, ...], list[ModeTable]] = defaultdict(list)
+    for table in tables:
+        knobs = ", ".join(table.varied()) or "nothing"
+        alike[table.of.sweep, table.of.device, knobs, table.of.provenance].append(table)
+    lines = []
+    for (sweep, device, knobs, provenance), some in alike.items():
+        work = some[0].of.workload if len(some) == 1 else counted(len(some), "workloads")
+        rows = counted(sum(len(table.rows) for table in some), "rows")
+        state = layout.STATEMENTS[provenance]
+        lines.append(f"  {sweep}: {work} on {device}, {rows}; varied: {knobs}; {state}")
+    return lines

@@ -1,0 +1,227 @@
+"""The schema of every table that is passed on: what a column is called, counts and may hold.
+
+Written once, from `fields` and the types of `SweepRow` and `FactorValues`: the checker reads cells
+by it, and `datapackage.json` shows it to other programs as a Frictionless Table Schema.
+"""
+
+import re
+import typing
+from collections.abc import Iterable
+from dataclasses import MISSING, dataclass
+from dataclasses import fields as attributes
+from functools import cached_property
+from typing import Any
+
+from epochwatt import fields
+from epochwatt.study.config import FactorValues
+from epochwatt.sweeps.mode_table import POSITIVE, SweepRow
+from epochwatt.text import ORIGINS
+
+TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+TRUE, FALSE = ("true", "True", "TRUE", "1"), ("false", "False", "FALSE", "0")
+_FORMS = {
+    "str": (r"(?s).*", "text"),
+    "int": (r"[+-]?\d+", "a whole number"),
+    "float": (r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", "a finite number"),
+    "bool": ("|".join((*TRUE, *FALSE)), "true or false"),
+}
+# Differences of rounded numbers, and losses that may be negative; all others are 0 or more.
+_SIGNED = ("overhead_s", "loss", "energy_paper_missing_pct")
+
+PROVENANCE = next(f for f in fields.SWEEP_COLUMNS if f.name == "provenance")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, and what a cell of it may be.
+
+    Attributes
+    ----------
+    field : name, kind, unit and meaning
+    required : a cell may not be empty
+    choices : the only texts that are allowed; none: any
+    least, above : limits of a number, in `field.unit`: least allowed, and excluded
+    """
+
+    field: fields.Field
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    above: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.field.name
+
+    @cached_property
+    def _form(self) -> re.Pattern[str]:
+        return re.compile(_FORMS[self.field.kind][0])
+
+    def problem(self, cell: str) -> str:
+        """Return what is allowed instead of a cell; empty: the cell is allowed."""
+        if cell == "":
+            return self.allowed() if self.required else ""
+        if self.choices:
+            return "" if cell in self.choices else self.allowed()
+        if not self._form.fullmatch(cell):
+            return self.allowed()
+        if self.least is not None and float(cell) < self.least:
+            return self.allowed()
+        # a number that is too large is infinite
+        too_low = self.above is not None and not self.above < float(cell) < float("inf")
+        return self.allowed() if too_low else ""
+
+    def allowed(self) -> str:
+        """Return in words what a cell may be."""
+        words = ", ".join(self.choices) or _FORMS[self.field.kind][1]
+        if self.least is not None:
+            words += f" of at least {self.least:g}"
+        if self.above is not None:
+            words += f" above {self.above:g}"
+        return words + (f" in {self.field.unit}" if self.field.unit else "")
+
+    def descriptor(self) -> dict[str, Any]:
+        """Return the column as a field of a Frictionless Table Schema; `unit` is our addition."""
+        limits = {
+            "required": self.required or None,
+            "enum": list(self.choices) or None,
+            "minimum": self.least,
+            "exclusiveMinimum": self.above,
+        }
+        constraints = {name: value for name, value in limits.items() if value is not None}
+        return {
+            "name": self.name,
+            "type": TYPES[self.field.kind],
+            "description": self.field.description,
+            **({"unit": self.field.unit} if self.field.unit else {}),
+            **({"constraints": constraints} if constraints else {}),
+        }
+
+
+@dataclass(frozen=True)
+class Table:
+    """A kind of table that is passed on.
+
+    Attributes
+    ----------
+    name : sweeps, epochs, runs or energy
+    title : what a row is
+    columns : in the order of the file
+    key : columns that tell a row from all others
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+
+    @property
+    def header(self) -> list[str]:
+        """Names of the columns."""
+        return [column.name for column in self.columns]
+
+    def descriptor(self) -> dict[str, Any]:
+        """Return the Frictionless Table Schema."""
+        return {
+            "$schema": "https://datapackage.org/profiles/2.0/tableschema.json",
+            "fields": [column.descriptor() for column in self.columns],
+            "missingValues": [""],
+            "primaryKey": list(self.key),
+        }
+
+
+def _sweep_columns() -> tuple[Column, ...]:
+    """Return the columns of a table of modes, as the types of `SweepRow` have them."""
+    types = typing.get_type_hints(SweepRow)
+    defaults = {a.name: a.default for a in attributes(SweepRow)}
+    columns = []
+    for field in fields.SWEEP_COLUMNS:
+        default = defaults[field.name]
+        number = field.kind in ("int", "float")
+        positive = field.name in POSITIVE
+        columns.append(
+            Column(
+                field,
+                required=default is MISSING or default not in (None, ""),
+                choices=_choices(types[field.name]),
+                least=0 if number and not positive else None,
+                above=0 if positive else None,
+            )
+        )
+    return tuple(columns)
+
+
+def _choices(annotation: Any) -> tuple[str, ...]:
+    """Return the texts of a Literal, or of one that may be None; none for other types."""
+    parts = typing.get_args(annotation)
+    if typing.get_origin(annotation) is typing.Literal:
+        return tuple(word for word in parts if word)
+    return next((words for part in parts if (words := _choices(part))), ())
+
+
+_SWEEPS = _sweep_columns()
+_CHOICES = {
+    **{column.name: column.choices for column in _SWEEPS},
+    **{
+        name: _choices(f.annotation)
+        for name, f in FactorValues.model_fields.items()
+        if _choices(f.annotation)
+    },
+    "backend": tuple(ORIGINS),
+    "statistic": fields.STATISTICS,
+    "epoch_set": ("0", "1+", "all"),
+}
+_REQUIRED = (
+    *("provenance", "run", "epoch", "e2e_s", "valid", "epoch_set", "statistic", "n_epochs"),
+    *(f.name for f in fields.FACTORS if f.default is fields.REQUIRED),
+)
+
+
+def _run_columns(
+    columns: Iterable[fields.Field], optional: Iterable[str] = ()
+) -> tuple[Column, ...]:
+    """Return the columns of a table of runs, with the provenance in front."""
+    return tuple(
+        Column(
+            field,
+            required=field.name in _REQUIRED and field.name not in optional,
+            choices=_CHOICES.get(field.name, ()),
+            least=0 if field.kind in ("int", "float") and field.name not in _SIGNED else None,
+        )
+        for field in (PROVENANCE, *columns)
+    )
+
+
+TABLES: dict[str, Table] = {
+    table.name: table
+    for table in (
+        Table(
+            "sweeps",
+            "a workload in one mode of a device, and one repeat",
+            _SWEEPS,
+            (
+                *("sweep", "device", "instance", "workload", "task", "batch_size"),
+                *("precision", "work", *fields.MODE_PARTS, "repeat"),
+            ),
+        ),
+        Table(
+            "epochs",
+            "an epoch of a run",
+            _run_columns((fields.STUDIES_COLUMN, *fields.RUN_EPOCH_COLUMNS)),
+            ("run", "epoch"),
+        ),
+        Table(
+            "runs",
+            "a run, a set of its epochs, and a statistic over them",
+            _run_columns(fields.RUNS_COLUMNS, ("e2e_s",)),
+            ("run", "epoch_set", "statistic"),
+        ),
+        Table(
+            "energy",
+            "an epoch of a run, and a power scope",
+            _run_columns(fields.RUN_ENERGY_COLUMNS),
+            ("run", "epoch", "power_scope"),
+        ),
+    )
+}

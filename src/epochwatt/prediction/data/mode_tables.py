@@ -1,0 +1,88 @@
+"""Mode tables as observations: one row per mode, from which every method can learn.
+
+The mean of a mode's valid repeats counts, as epoch 1. A part of the mode that the table leaves
+empty is a constant here (`UNKNOWN`), the same in all modes: methods learn from how parts differ, so
+it tells them nothing. A part that is known of some modes only is refused, since a constant beside
+numbers would tell them something that nobody measured.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from epochwatt import fields
+from epochwatt.prediction.data.modes import NO_LIMIT, Mode, PredictionError
+from epochwatt.prediction.data.observations import (
+    PROCESSES,
+    Observations,
+    observations_from_rows,
+)
+from epochwatt.sweeps.mode_table import ModeTable, SweepRow
+
+MHZ = 1000.0  # in place of a clock that is not known: 1 GHz, at which all its terms are one
+# in place of a part that is not known; of as many cores as processes nobody waits for a core
+UNKNOWN = Mode(PROCESSES, MHZ, MHZ, MHZ, 1.0, NO_LIMIT)
+
+
+def observations_of(table: ModeTable) -> Observations:
+    """Return a row for each mode of a table, in the order of its first rows.
+
+    Power is the mean over the repeats that have it, weighted by their time, so that power times
+    time is their energy; it is NaN where no repeat of a mode has any. Energy is that of the table's
+    `work`, in Wh.
+
+    Raises
+    ------
+    PredictionError : no valid row, or a part of the mode that is known of some rows only
+    """
+    rows = table.valid().rows
+    if not rows:
+        raise PredictionError("a table of modes without a valid row", where=name_of(table))
+    repeats: dict[Mode, list[SweepRow]] = defaultdict(list)
+    for row, mode in zip(rows, _modes(table, rows), strict=True):
+        repeats[mode].append(row)
+    return observations_from_rows(
+        name_of(table),
+        list(repeats),
+        [float(np.mean([row.time_s for row in some])) for some in repeats.values()],
+        [_power_w(some) for some in repeats.values()],
+        processes=_processes(table, list(repeats)),
+    )
+
+
+def _processes(table: ModeTable, modes: Sequence[Mode]) -> int:
+    """Return how many processes want a core: of inference, a thread for each there is."""
+    most = max(int(mode.cores) for mode in modes)
+    return most if table.of.task == "infer" else PROCESSES
+
+
+def name_of(table: ModeTable) -> str:
+    """Return sweep, workload and batch size as one name, for messages and as a key of tables."""
+    batch = "" if table.of.batch_size is None else f", batch {table.of.batch_size}"
+    return f"{table.of.sweep}: {table.of.workload}{batch}"
+
+
+def _modes(table: ModeTable, rows: Sequence[SweepRow]) -> list[Mode]:
+    """Return the mode of each row, a constant for what no row knows. Raises PredictionError."""
+    columns = []
+    for part, constant in zip(fields.MODE_PARTS, UNKNOWN, strict=True):
+        values = [getattr(row, part) for row in rows]
+        n_known = sum(value is not None for value in values)
+        if 0 < n_known < len(rows):
+            raise PredictionError(
+                f"{part} is known of {n_known} of {len(rows)} valid rows",
+                where=name_of(table),
+                allowed="all or none",
+                do="complete the table, or give these rows a sweep of their own",
+            )
+        columns.append([constant if value is None else value for value in values])
+    return [Mode(*parts) for parts in zip(*columns, strict=True)]
+
+
+def _power_w(repeats: Sequence[SweepRow]) -> float:
+    metered = [(row.power_w, row.time_s) for row in repeats if row.power_w is not None]
+    if not metered:
+        return float("nan")
+    watts, seconds = np.array(metered).T
+    return float(np.average(watts, weights=seconds))

@@ -1,0 +1,157 @@
+"""Judge all methods on mode tables: scores.csv, and what it says in plain sentences.
+
+Every method learns from the same modes of a table and predicts all others of it; never does a mode
+train and test at once. Methods that need a simulation have no rows: it does not know these devices.
+"""
+
+import csv
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from epochwatt.errors import EpochwattError
+from epochwatt.prediction.data.modes import PredictionError
+from epochwatt.prediction.evaluation.sweep_scores import COLUMNS, LEFT_OUT, Row, rows_of
+from epochwatt.prediction.evaluation.sweep_trials import run_trials
+from epochwatt.prediction.evaluation.sweep_units import (
+    DESIGNED,
+    N_DESIGNED,
+    N_DRAWS,
+    RANDOM,
+    Unit,
+    draws_of,
+    units_of,
+)
+from epochwatt.prediction.registry import load_method, load_methods
+from epochwatt.sweeps.mode_table import ModeTable
+
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")  # small matrices: one each is fastest
+
+
+class Scores(NamedTuple):
+    """Rows of scores.csv, and why tables have none."""
+
+    rows: list[Row]
+    left_out: list[str]
+
+
+def judged_methods(root: Path = Path()) -> list[str]:
+    """Return the names of the methods that are judged: those that need no simulation."""
+    methods = load_methods(root).values()
+    return [method.name for method in methods if method.is_scored and not method.needs_prior]
+
+
+def score_tables(
+    tables: Iterable[ModeTable],
+    methods: Sequence[str],
+    root: Path = Path(),
+    n_draws: int | None = None,
+    processes: int = 1,
+    say: Callable[[str], None] = lambda line: None,
+) -> Scores:
+    """Return the scores of methods on tables.
+
+    Parameters
+    ----------
+    tables : of any provenance; each is judged by itself, or with those of its sweep and device
+    methods : names in the registry
+    root : the checkout, whose config/predictors.yaml may name further methods
+    n_draws : random sets of profiled modes; None: as many as always
+    processes : how many may work at once
+    say : called with a line for each part that is done
+
+    Raises
+    ------
+    PredictionError : no table has enough modes
+    """
+    units, left_out = units_of(tables)
+    if not units:
+        raise PredictionError(
+            "no table of modes that a method could learn from and be judged on",
+            found="; ".join(left_out) or "no table",
+        )
+    parts = [(unit, how, n) for unit in units for how, n in _ways(unit)]
+    rows: list[Row] = []
+    with _pool(min(processes, len(parts))) as pool:
+        settings = tuple(methods), root, n_draws or N_DRAWS
+        jobs = [pool.submit(_score, *part, *settings) for part in parts]
+        for number, ((unit, how, n_profiled), job) in enumerate(zip(parts, jobs, strict=True), 1):
+            rows += job.result()
+            what = f"{unit.sweep}, {unit.workload}: {n_profiled} {how} modes"
+            say(f"{what} ({number} of {len(parts)})")
+    return Scores(rows, left_out)
+
+
+def _ways(unit: Unit) -> Iterator[tuple[str, int]]:
+    yield DESIGNED, N_DESIGNED
+    yield from ((RANDOM, n_profiled) for n_profiled in unit.sizes())
+
+
+def _score(
+    unit: Unit, how: str, n_profiled: int, methods: Sequence[str], root: Path, n_draws: int
+) -> list[Row]:
+    try:
+        draws = draws_of(unit, n_profiled, how, n_draws)
+    except EpochwattError as error:  # of a design: random modes are always there
+        place = {"sweep": unit.sweep, "device": unit.device, "workload": unit.workload}
+        why = f"no design: {str(error).partition(chr(10))[0]}"
+        row = {"learned_from": how, "n_profiled": n_profiled, "statistic": LEFT_OUT, "note": why}
+        return [place | {"provenance": unit.provenance} | row]
+    loaded = [load_method(name, root) for name in methods]
+    most = max(sum(draw.table == place for draw in draws) for place in range(len(unit.tables)))
+    return rows_of(unit, run_trials(unit, draws, loaded), how, n_profiled, most)
+
+
+class _Here(Executor):
+    """Does the work in this process, when it is submitted."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@contextmanager
+def _pool(processes: int) -> Iterator[Executor]:
+    if processes == 1:
+        yield _Here()
+        return
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))  # for the processes that are started now
+    try:
+        with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+            yield pool
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def as_text(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return rows as a file of scores has them: numbers to five digits, no column missing."""
+    return [{name: _cell(row.get(name, "")) for name in COLUMNS} for row in rows]
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def write_scores(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as CSV."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(as_text(rows))
+
+
+def read_scores(paths: Iterable[str]) -> list[dict[str, str]]:
+    """Return the rows of files of scores, in order."""
+    rows = []
+    for path in paths:
+        with open(path, newline="", encoding="utf-8") as handle:
+            rows += list(csv.DictReader(handle))
+    return rows

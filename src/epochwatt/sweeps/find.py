@@ -1,0 +1,52 @@
+"""Sweeps by name: public ones, those in results/sweeps/, and files of mode tables.
+
+Folders of open data, and tables that others made, come in by `epochwatt.open_data`, which asks here
+for everything else.
+"""
+
+from pathlib import Path
+
+from epochwatt.errors import ConfigError
+from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
+from epochwatt.sweeps.public.registry import load_registry, read_public
+
+RESULTS = "results/sweeps"  # {sweep}.csv: measured or simulated by the workflow
+SCORES = "scores.csv"  # beside them: how well methods predict sweeps
+ENDINGS = (".csv", ".csv.gz")
+
+
+def find_tables(
+    name: str | Path, root: Path = Path(), public_data: Path | None = None
+) -> list[ModeTable]:
+    """Return the mode tables of a sweep.
+
+    Parameters
+    ----------
+    name : a public sweep of config/sweeps/registry.yaml, a sweep in results/sweeps/, or a file
+    root : the checkout
+    public_data : folder of others' repositories, for sweeps that epochwatt may not pass on; else
+        the one that the environment names (`public.registry.public_folder`)
+
+    Raises
+    ------
+    ConfigError : nothing has this name; what it stands for is not here, or cannot be read
+    """
+    if str(name) in load_registry(root).sweeps:
+        return read_public(str(name), root, public_data)
+    paths = [root / RESULTS / f"{name}{ending}" for ending in ENDINGS]
+    for path in (*paths, Path(name)):
+        if path.is_file():
+            return read_mode_tables(path)
+    raise ConfigError(
+        "no such sweep",
+        found=str(name),
+        allowed=f"a file of mode tables, or {', '.join(names(root))}",
+        do="epochwatt sweeps lists them",
+    )
+
+
+def names(root: Path = Path()) -> list[str]:
+    """Return the names of the sweeps in results/sweeps/ and of the public ones."""
+    paths = sorted(path for path in (root / RESULTS).glob("*.csv*") if path.name != SCORES)
+    made = [path.name.partition(".csv")[0] for path in paths if path.name.endswith(ENDINGS)]
+    return [*dict.fromkeys(made), *load_registry(root).sweeps]

@@ -1,0 +1,62 @@
+"""`epochwatt export` and `epochwatt validate`: what they print, and their exit status."""
+
+from pathlib import Path
+
+import pytest
+
+from epochwatt import cli
+
+THEIRS = "device,workload,task,gpu_mhz,time_s\ntx2,yolo,infer,1300.5,0.041\n"
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    """Return a function that runs a command beside somebody's table; status, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    Path("theirs.csv").write_text(THEIRS)
+
+    def call(*arguments):
+        status = cli.main(arguments)
+        return (status, *capsys.readouterr())
+
+    return call
+
+
+def test_a_table_becomes_a_package_that_is_valid(run):
+    export = ("export", "theirs.csv", "--output", "theirs.zip", "--licence", "MIT")
+    assert run(*export) == (
+        0,
+        "theirs.zip  measured by others; MIT\n  sweeps-public.csv  1 row\n",
+        "",
+    )
+    assert run("validate", "theirs.zip") == (
+        0,
+        "theirs.zip: valid\n  theirs: yolo on tx2, 1 row; varied: nothing; measured by others\n",
+        "",
+    )
+
+
+def test_a_wrong_cell_ends_with_status_1(run):
+    Path("theirs.csv").write_text(THEIRS.replace("0.041", "41 ms"))
+    status, out, err = run("validate", "theirs.csv")
+    assert (status, err) == (1, "")
+    assert out == (
+        "theirs.csv: 1 problem\n"
+        "theirs.csv, line 2, column time_s: a cell that is not allowed\n"
+        "  found: 41 ms\n"
+        "  allowed: a finite number above 0 in s\n"
+    )
+
+
+def test_what_is_not_there_ends_with_status_1(run):
+    status, out, _ = run("validate", "nothing")
+    assert status == 1
+    assert "nothing does not exist" in out
+
+
+def test_export_without_a_licence_says_what_to_do(run):
+    Path("config").mkdir()
+    status, _, err = run("export", "theirs.csv", "--output", "pack")
+    assert status == 1
+    assert "the licence is missing" in err
+    assert "do: add --licence" in err

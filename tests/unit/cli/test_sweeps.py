@@ -1,0 +1,95 @@
+"""`epochwatt sweeps` and `epochwatt convert-sweep`."""
+
+from pathlib import Path
+
+import pytest
+
+from epochwatt import cli
+from epochwatt.sweeps.find import find_tables
+from epochwatt.sweeps.public.registry import VARIABLE
+
+ROOT = Path(__file__).parents[3]
+ZEUS = "dataset,network,batch_size,optimizer,power_limit,time_per_epoch,average_power\n"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_checkout(tmp_path, monkeypatch):
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+def printed(capsys, *words):
+    assert cli.main(words) == 0
+    return capsys.readouterr().out
+
+
+def zeus_file(path=Path("summary_power_a40.csv")):
+    path.write_text(
+        ZEUS + "cifar100,resnet,64,adam,100,20,95\ncifar100,resnet,64,adam,200,15,170\n"
+    )
+    return path
+
+
+def test_all_sweeps_are_listed_with_what_they_are_and_where(capsys):
+    lines = printed(capsys, "sweeps").splitlines()
+    (tx1,) = (line for line in lines if line.startswith("translucence-tx1-5000"))
+    for word in ("tx1", "736", "cores, cpu, gpu, memory", "module", "public", "MIT"):
+        assert word in tx1
+    (opml,) = (line for line in lines if line.startswith("opml19-tx2"))
+    assert "not here" in opml
+    assert VARIABLE in lines[-1]
+
+
+def test_one_that_is_not_here_says_where_it_is(capsys):
+    text = printed(capsys, "sweeps", "opml19-tx2")
+    assert "https://github.com/iqbal128855/OpML19-DNNPerfModeling @ 372cf83c" in text
+    assert "git clone" in text
+
+
+def test_an_unknown_one_is_refused_with_those_there_are(capsys):
+    assert cli.main(["sweeps", "zeus-v1000"]) == 1
+    assert "zeus-v100," in capsys.readouterr().err
+
+
+def test_a_converted_sweep_is_found_by_name(capsys):
+    path = zeus_file()
+    Path("results/sweeps").mkdir(parents=True)
+    out = "results/sweeps/a40.csv.gz"
+    text = printed(capsys, "convert-sweep", "zeus", str(path), "--output", out)
+    assert "1 workload, 2 rows" in text
+    (table,) = find_tables("a40")
+    assert (table.of.sweep, table.of.device, table.of.provenance) == ("a40", "A40", "public")
+    (line,) = (x for x in printed(capsys, "sweeps").splitlines() if x.startswith("a40"))
+    assert line.split() == [
+        "a40",
+        "A40",
+        "1",
+        "2",
+        "limit",
+        "1",
+        "gpu",
+        "public",
+        "-",
+        "results/sweeps",
+    ]
+    assert "15 to 20 s" in printed(capsys, "sweeps", "a40")
+
+
+def test_lines_that_are_left_out_are_named(capsys):
+    path = zeus_file()
+    path.write_text(path.read_text() + "cifar100,resnet,64,adam,250,,180\n")
+    text = printed(capsys, "convert-sweep", "zeus", str(path), "--output", "x.csv")
+    assert "1 line left out:" in text
+    assert "line 4: no time" in text
+
+
+def test_a_wrong_cell_or_name_is_an_error_and_nothing_is_written(capsys):
+    path = zeus_file()
+    path.write_text(path.read_text().replace("170", "much"))
+    for words in (("zeus", "x.csv"), ("zeus", "x.txt"), ("zeuss", "x.csv")):
+        assert cli.main(["convert-sweep", words[0], str(path), "--output", words[1]]) == 1
+        assert not Path(words[1]).exists()
+    error = capsys.readouterr().err
+    assert f"{path}, line 3: average_power is 'much'" in error
+    assert "translucence" in error

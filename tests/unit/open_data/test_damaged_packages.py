@@ -1,0 +1,323 @@
+"""A package that was damaged, or that says what it is not, is refused: file, line, column."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from epochwatt.errors import DataError
+from epochwatt.open_data import layout
+from epochwatt.open_data.check import check_folder
+from epochwatt.open_data.read import read_package, unpacked
+from epochwatt.open_data.report import report_lines
+from epochwatt.records.checksums import write_sums
+
+from .conftest import sweep_rows
+
+TABLE = "sweeps-measured.csv"
+
+
+def edit_cell(folder, line, column, cell, table=TABLE):
+    lines = (folder / table).read_text().split("\n")
+    cells = lines[line - 1].split(",")
+    cells[lines[0].split(",").index(column)] = cell
+    lines[line - 1] = ",".join(cells)
+    (folder / table).write_text("\n".join(lines))
+
+
+def edit_json(folder, name, change):
+    value = json.loads((folder / name).read_text())
+    change(value)
+    (folder / name).write_text(json.dumps(value))
+
+
+def places(folder):
+    return [problem.where for problem in check_folder(folder)]
+
+
+def text(folder):
+    return "\n".join(map(str, check_folder(folder)))
+
+
+def test_a_package_as_it_was_written_is_valid(package):
+    folder = package()
+    assert check_folder(folder) == []
+    lines, valid = report_lines(folder)
+    assert valid
+    assert lines == [
+        f"{folder}: valid",
+        "  planted: 2 workloads on agx_orin, 8 rows; varied: gpu_mhz; measured with epochwatt",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "allowed"),
+    [
+        ("time_s", "-3", "a finite number above 0 in s"),
+        ("time_s", "", "a finite number above 0 in s"),
+        ("time_s", "1e999", "a finite number above 0 in s"),
+        ("power_w", "12 W", "a finite number above 0 in W"),
+        ("batch_size", "16.5", "a whole number above 0 in samples"),
+        ("task", "training", "train, infer"),
+        ("valid", "yes", "true or false"),
+        ("power_scope", "board", "module, socket, gpu, cpu_package"),
+        ("repeat", "-1", "a whole number of at least 0"),
+    ],
+)
+def test_a_wrong_cell_is_named_even_where_all_checksums_are_made_anew(
+    package, reseal, column, cell, allowed
+):
+    folder = package()
+    edit_cell(folder, 3, column, cell)
+    reseal(folder)
+    (problem,) = check_folder(folder)
+    assert problem.where == f"{TABLE}, line 3, column {column}"
+    assert problem.found == (cell or "nothing")
+    assert problem.allowed == [allowed]
+
+
+def test_an_altered_cell_is_named_though_its_number_is_allowed(package):
+    folder = package()
+    edit_cell(folder, 6, "time_s", "0.5")
+    problems = {problem.where: problem for problem in check_folder(folder)}
+    cell = problems.pop(f"{TABLE}, line 6, column time_s")
+    assert (cell.problem, cell.found) == ("not as it was written", "0.5")
+    assert problems.keys() == {TABLE, layout.DESCRIPTOR}  # whose checksums of the file differ
+
+
+def test_several_altered_cells_are_named_by_line_and_column(package):
+    folder = package()
+    edit_cell(folder, 6, "time_s", "0.5")
+    edit_cell(folder, 7, "power_w", "6.5")
+    assert "found: lines 6, 7; columns time_s, power_w" in text(folder)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_any_flipped_bit_of_a_table_is_found(package, data):
+    folder = Path("pack")  # hypothesis calls again with the same folders
+    if not folder.exists():
+        package()
+    whole = (folder / TABLE).read_bytes()
+    position = data.draw(st.integers(0, len(whole) - 1))
+    bit = data.draw(st.integers(0, 7))
+    damaged = bytearray(whole)
+    damaged[position] ^= 1 << bit
+    (folder / TABLE).write_bytes(bytes(damaged))
+    line = whole[:position].count(b"\n") + 1
+    wheres = places(folder)
+    (folder / TABLE).write_bytes(whole)
+    assert TABLE in wheres  # the file
+    if chr(whole[position]) not in "\n," and chr(damaged[position]) not in '\n\r,"' and line > 1:
+        column = (
+            whole.split(b"\n")[0]
+            .decode()
+            .split(",")[whole[:position].rpartition(b"\n")[2].count(b",")]
+        )
+        assert f"{TABLE}, line {line}, column {column}" in wheres
+
+
+@pytest.mark.parametrize("name", [*layout.NEEDED, layout.DEVICES, TABLE])
+def test_a_flipped_bit_of_any_file_is_found(package, name):
+    folder = package()
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(bytes(content))
+    wheres = places(folder)
+    assert wheres  # a line of SHA256SUMS names another file
+    assert name == layout.SUMS or any(name in place for place in wheres)
+
+
+@pytest.mark.parametrize("name", [*layout.NEEDED, layout.DEVICES, TABLE])
+def test_a_missing_file_is_named(package, name):
+    folder = package()
+    (folder / name).unlink()
+    assert f"{name} is missing" in text(folder)
+    with pytest.raises(DataError):
+        read_package(folder)
+
+
+def test_a_file_that_was_added_is_named(package):
+    folder = package()
+    (folder / "more.csv").write_text("a\n1\n")
+    assert places(folder) == ["more.csv"]
+
+
+@pytest.mark.parametrize("column", ["time_s", "provenance", "flags"])
+def test_a_removed_column_is_named(package, reseal, column):
+    folder = package()
+    lines = [line.split(",") for line in (folder / TABLE).read_text().splitlines()]
+    i = lines[0].index(column)
+    (folder / TABLE).write_text("".join(",".join(x[:i] + x[i + 1 :]) + "\n" for x in lines))
+
+    def remove(descriptor):
+        schema = descriptor["resources"][0]["schema"]
+        schema["fields"] = [f for f in schema["fields"] if f["name"] != column]
+
+    edit_json(folder, layout.DESCRIPTOR, remove)
+    reseal(folder)
+    problems = {problem.where: problem.problem for problem in check_folder(folder)}
+    assert problems == {
+        f"{TABLE}, line 1": f"no column {column}",
+        f"{layout.DESCRIPTOR}: sweeps-measured": f"no column {column}",
+    }
+
+
+def test_another_unit_is_refused(package, reseal):
+    folder = package()
+    path = folder / layout.DESCRIPTOR
+    path.write_text(path.read_text().replace('"unit": "W"', '"unit": "mW"'))
+    reseal(folder)
+    assert "unit of column power_w\n  found: mW\n  allowed: W" in text(folder)
+
+
+def test_a_wrong_checksum_is_named(package):
+    folder = package()
+    path = folder / layout.SUMS
+    path.write_text(path.read_text().replace(path.read_text()[:8], "00000000", 1))
+    assert places(folder) == [sorted(p.name for p in folder.iterdir() if p != path)[0]]
+
+
+def test_a_wrong_checksum_in_the_metadata_is_named(package):
+    folder = package()
+    wrong = f"sha256:{'0' * 64}"
+    edit_json(folder, layout.DESCRIPTOR, lambda d: d["resources"][0].update(hash=wrong))
+    write_sums(str(folder), durable=False)
+    assert f"another checksum of {TABLE}\n  found: {wrong}" in text(folder)
+
+
+def test_lines_that_were_removed_are_told(package):
+    folder = package()
+    lines = (folder / TABLE).read_text().splitlines(keepends=True)
+    (folder / TABLE).write_text("".join(lines[:-2]))
+    assert "lines were added or removed\n  found: 6 below the first\n  allowed: 8" in text(folder)
+
+
+def test_a_repeated_line_is_named(package, reseal):
+    folder = package()
+    lines = (folder / TABLE).read_text().splitlines(keepends=True)
+    (folder / TABLE).write_text("".join([*lines, lines[1]]))
+    reseal(folder)
+    (problem,) = check_folder(folder)
+    assert problem.where == f"{TABLE}, line 10"
+    assert problem.problem.endswith("as in line 2")
+
+
+def test_a_package_without_a_licence_is_refused(package, reseal):
+    folder = package()
+    edit_json(folder, layout.DESCRIPTOR, lambda d: d.pop("licenses"))
+    reseal(folder)
+    assert "datapackage.json: no licence" in text(folder)
+
+
+def test_a_licence_nobody_knows_is_refused(package, reseal):
+    folder = package()
+    edit_json(folder, layout.DESCRIPTOR, lambda d: d["licenses"][0].update(name="CC-BY-5"))
+    reseal(folder)
+    assert "found: CC-BY-5" in text(folder)
+
+
+# -- simulated is never measured -------------------------------------------------------------------
+
+
+@pytest.fixture
+def simulated(package):
+    return package(sweep_rows("simulated"))
+
+
+def test_simulated_stands_in_every_name_and_table(simulated):
+    assert simulated.name == "pack-simulated"
+    assert "SIMULATED, not measured" in (simulated / layout.README).read_text()
+    for name in (layout.DESCRIPTOR, layout.CROISSANT):
+        content = json.loads((simulated / name).read_text())
+        assert content["name"] == "pack-simulated"
+        assert content["description"].startswith("SIMULATED, not measured")
+    rows = (simulated / "sweeps-simulated.csv").read_text().splitlines()[1:]
+    assert all(",simulated," in row for row in rows)
+
+
+def test_a_simulated_package_with_another_folder_name_is_refused(simulated):
+    folder = simulated.rename(simulated.with_name("orin-measurements"))
+    (problem,) = check_folder(folder)
+    assert problem.problem.startswith("rows are simulated, and the name")
+    assert (problem.found, problem.allowed) == (
+        "orin-measurements",
+        ["orin-measurements-simulated"],
+    )
+
+
+def test_a_simulated_package_with_another_name_inside_is_refused(simulated, reseal):
+    for name in (layout.DESCRIPTOR, layout.CROISSANT, layout.CRATE):
+        path = simulated / name
+        path.write_text(path.read_text().replace("pack-simulated", "pack"))
+    reseal(simulated)
+    (problem,) = check_folder(simulated)
+    assert problem.where == layout.DESCRIPTOR
+    assert problem.problem.startswith("rows are simulated")
+
+
+def test_a_simulated_table_under_a_measured_name_is_refused_cell_by_cell(simulated, reseal):
+    for name in (layout.DESCRIPTOR, layout.CROISSANT, layout.CRATE):
+        path = simulated / name
+        path.write_text(
+            path.read_text()
+            .replace("simulated", "measured")
+            .replace("SIMULATED, not measured", "measured with epochwatt")
+        )
+    (simulated / "sweeps-simulated.csv").rename(simulated / TABLE)
+    folder = simulated.rename(simulated.with_name("pack-measured"))
+    reseal(folder)
+    problems = check_folder(folder)
+    cells = [p for p in problems if p.problem == "a row of another provenance"]
+    assert [p.where for p in cells] == [
+        f"{TABLE}, line {n}, column provenance" for n in range(2, 10)
+    ]
+    assert cells[0].found == "simulated"
+
+
+def test_a_simulated_package_called_measured_everywhere_has_no_records(
+    simulated, reseal, replace_everywhere
+):
+    replace_everywhere(simulated, "SIMULATED, not measured", "measured with epochwatt")
+    replace_everywhere(simulated, "Simulated, not measured", "Measured with epochwatt")
+    replace_everywhere(simulated, "simulated", "measured")
+    folder = simulated.rename(simulated.with_name("pack-measured"))
+    reseal(folder)
+    (problem,) = check_folder(folder)
+    assert problem.where == f"{TABLE}, line 2, column sweep"
+    assert problem.problem == "called measured, and records.json lists no record of it"
+
+
+def test_a_row_of_another_provenance_is_refused(simulated, reseal):
+    edit_cell(simulated, 4, "provenance", "measured", "sweeps-simulated.csv")
+    reseal(simulated)
+    (problem,) = check_folder(simulated)
+    assert problem.where == "sweeps-simulated.csv, line 4, column provenance"
+    assert (problem.found, problem.allowed) == ("measured", ["simulated"])
+
+
+# -- .zip files ------------------------------------------------------------------------------------
+
+
+def test_a_zip_file_that_was_cut_short_is_refused(package):
+    folder = package(name="pack.zip")
+    folder.write_bytes(folder.read_bytes()[:-100])
+    lines, valid = report_lines(folder)
+    assert not valid
+    assert "cannot be unpacked" in lines[1]
+
+
+def test_a_file_outside_the_zip_files_folder_is_refused(tmp_path):
+    path = tmp_path / "evil.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("../outside.txt", "x")
+    with pytest.raises(DataError, match="no folders"), unpacked(path):
+        pass
+    assert not (tmp_path / "outside.txt").exists()

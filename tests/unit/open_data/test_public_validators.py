@@ -1,0 +1,82 @@
+"""Other programs read our packages: the libraries of the three formats accept and read them."""
+
+import json
+import warnings
+
+import pytest
+
+from epochwatt.open_data import layout
+from epochwatt.open_data.schema import TABLES
+
+from .conftest import sweep_rows
+
+frictionless = pytest.importorskip("frictionless")
+croissant = pytest.importorskip("mlcroissant")
+crate = pytest.importorskip("rocrate.rocrate")
+
+
+@pytest.fixture
+def mixed(package):
+    return package([*sweep_rows("public"), *sweep_rows("simulated")])
+
+
+def test_frictionless_accepts_the_package(mixed):
+    report = frictionless.Package(str(mixed / layout.DESCRIPTOR)).validate()
+    assert report.valid, report.flatten(["rowNumber", "fieldName", "message"])
+    rows = {task.name: task.stats.get("rows") for task in report.tasks}
+    assert (rows["sweeps-public"], rows["sweeps-simulated"]) == (8, 8)
+
+
+def test_frictionless_reads_units_and_numbers(mixed):
+    package = frictionless.Package(str(mixed / layout.DESCRIPTOR))
+    table = package.get_resource("sweeps-public")
+    assert table.schema.get_field("power_w").custom["unit"] == "W"
+    first, *_ = table.read_rows()
+    assert float(first["gpu_mhz"]) == 114.75
+    assert first["valid"] is True
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [("114.75", "114.7x", "type-error"), ("train", "trains", "constraint-error")],
+)
+def test_frictionless_refuses_the_cells_that_we_refuse(mixed, reseal, old, new, fault):
+    path = mixed / "sweeps-public.csv"
+    path.write_text(path.read_text().replace(old, new, 1))
+    reseal(mixed)
+    report = frictionless.Package(str(mixed / layout.DESCRIPTOR)).validate()
+    (problem,) = report.flatten(["type", "rowNumber", "fieldName"])
+    assert problem[:2] == [fault, 2]
+
+
+def test_frictionless_knows_every_schema():
+    for table in TABLES.values():
+        schema = frictionless.Schema.from_descriptor(table.descriptor())
+        assert schema.field_names == table.header
+        assert schema.to_descriptor()["primaryKey"] == list(table.key)
+
+
+def test_mlcroissant_accepts_the_package_and_reads_its_rows(mixed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own libraries
+        dataset = croissant.Dataset(jsonld=str(mixed / layout.CROISSANT))
+        assert dataset.metadata.issues.errors == set()
+        rows = [*dataset.records("sweeps-simulated")]
+    assert len(rows) == 8
+    assert rows[0]["sweeps-simulated/gpu_mhz"] == 114.75
+    assert rows[0]["sweeps-simulated/provenance"] == b"simulated"
+
+
+def test_rocrate_reads_who_made_which_table(mixed):
+    read = crate.ROCrate(str(mixed))
+    assert read.name == "pack-partly-simulated"
+    action = read.dereference("#simulated")
+    assert [file.id for file in action["result"]] == ["sweeps-simulated.csv"]
+    assert action["instrument"]["name"] == "epochwatt"
+    assert "instrument" not in read.dereference("#public").properties()
+
+
+def test_the_three_say_the_same(mixed):
+    names = [json.loads((mixed / n).read_text()) for n in (layout.DESCRIPTOR, layout.CROISSANT)]
+    root = crate.ROCrate(str(mixed)).root_dataset
+    assert {*(one["name"] for one in names), root["name"]} == {"pack-partly-simulated"}

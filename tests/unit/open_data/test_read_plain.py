@@ -1,0 +1,103 @@
+"""Somebody's plain table of modes: few columns are enough, and what is wrong is named."""
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from epochwatt.errors import ConfigError, DataError
+from epochwatt.open_data.read import find_tables, read_plain
+from epochwatt.open_data.report import report_lines
+
+from .conftest import sweep_rows
+
+PLAIN = """\
+device,workload,task,gpu_mhz,time_s,comment
+tx2,yolo,infer,1300.5,0.041,warm
+tx2,yolo,infer,624.75,0.077,
+"""
+
+
+@pytest.fixture
+def plain(tmp_path):
+    def write(text=PLAIN, name="theirs.csv"):
+        path = tmp_path / name
+        content = text.encode()
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("name", ["theirs.csv", "theirs.csv.gz"])
+def test_few_columns_are_enough(plain, name):
+    (table,) = find_tables(str(plain(name=name)))
+    assert (table.of.sweep, table.of.provenance, table.of.device) == ("theirs", "public", "tx2")
+    assert table.column("time_s").tolist() == [0.041, 0.077]
+    assert table.varied() == ("gpu_mhz",)
+
+
+def test_what_others_measured_is_public(plain):
+    text = PLAIN.replace("device", "provenance,device").replace("tx2", "measured,tx2")
+    (table,) = read_plain(plain(text))
+    assert table.of.provenance == "public"
+
+
+def test_a_simulated_table_of_others_stays_simulated(plain):
+    text = PLAIN.replace("device", "provenance,device").replace("tx2", "simulated,tx2")
+    (table,) = read_plain(plain(text))
+    assert table.of.provenance == "simulated"
+
+
+def test_the_bytes_that_spreadsheets_put_in_front_are_no_part_of_a_name(plain):
+    assert read_plain(plain("\ufeff" + PLAIN))[0].of.device == "tx2"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("time_s", "seconds", "line 1: no column time_s: mean time of the work"),
+        ("device,", "board,", "line 1: no column device: board kind"),
+        ("gpu_mhz", "clock", "line 1: no column of a mode\n  allowed: cores, cpu_mhz, gpu_mhz"),
+        ("comment", "Power_W", "line 1: column 'Power_W' would not be read\n  allowed: power_w"),
+        ("0.077", "77 ms", "line 3, column time_s: a cell that is not allowed\n  found: 77 ms"),
+        ("0.077,", "0.077", "line 3: 5 cells where the first line has 6"),
+        ("infer", "inference", "line 2, column task: a cell that is not allowed"),
+    ],
+)
+def test_what_is_wrong_is_named(plain, old, new, told):
+    path = plain(PLAIN.replace(old, new))
+    with pytest.raises(DataError) as error:
+        find_tables(str(path))
+    assert told in str(error.value)
+    lines, valid = report_lines(path)
+    assert not valid
+    assert told in "\n".join(lines)
+
+
+def test_power_without_what_it_is_the_power_of_is_named(plain):
+    path = plain(PLAIN.replace("comment", "power_w").replace("warm", "7.5"))
+    lines, valid = report_lines(path)
+    assert not valid
+    assert "power_w needs a power_scope" in lines[1]
+
+
+def test_an_empty_table_is_refused(plain):
+    with pytest.raises(DataError, match="without a row"):
+        read_plain(plain(PLAIN.split("\n")[0] + "\n"))
+
+
+def test_our_own_sweep_is_measured_by_name_and_by_path(plant):
+    plant(sweep_rows())
+    for what in ("planted", "results/sweeps/planted.csv"):
+        assert {table.of.provenance for table in find_tables(what)} == {"measured"}
+    Path("copy.csv").write_bytes(Path("results/sweeps/planted.csv").read_bytes())
+    assert {table.of.provenance for table in find_tables("copy.csv")} == {"public"}
+
+
+def test_an_unknown_name_is_answered_with_the_sweeps_that_are_there(plant):
+    plant([replace(row, sweep="tx2") for row in sweep_rows()], "tx2")
+    with pytest.raises(ConfigError, match="no such sweep") as error:
+        find_tables("tx1")
+    assert error.value.allowed == "a file of mode tables, or tx2"

@@ -1,0 +1,69 @@
+"""The licence of public sweeps and packages stays theirs when they are passed on."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from epochwatt.errors import ConfigError
+from epochwatt.open_data import layout
+from epochwatt.open_data.check import check_folder
+from epochwatt.open_data.export import export
+from epochwatt.open_data.read import find_tables
+from epochwatt.open_data.terms import Terms
+from epochwatt.sweeps.public.registry import load_registry
+
+from .conftest import sweep_rows
+
+ROOT = Path(__file__).parents[3]
+NAME = "translucence-tx2-20000"
+
+
+@pytest.fixture
+def public(checkout):
+    """The public sweeps in a small checkout, which is the working folder."""
+    shutil.copytree(ROOT / "config/sweeps", checkout.path / "config/sweeps")
+    return load_registry()
+
+
+def test_a_public_sweep_keeps_licence_source_and_authors(public):
+    lines = export([NAME], Path("pack"), Terms())
+    assert lines[0] == "pack  measured by others; MIT"
+    assert check_folder(Path("pack")) == []
+    assert "Permission is hereby granted" in Path("pack", layout.LICENCE).read_text()
+    stated = json.loads(Path("pack", layout.DESCRIPTOR).read_text())
+    source = public.source(NAME)
+    assert stated["licenses"][0]["name"] == "MIT"
+    assert stated["sources"][0]["path"] == f"{source.repository}/tree/{source.commit}"
+    assert stated["contributors"][0]["title"] == source.authors
+    assert [table.of for table in find_tables("pack")] == [t.of for t in find_tables(NAME)]
+
+
+@pytest.mark.parametrize("sweep", sorted(path.name for path in ROOT.glob("config/sweeps/*.csv.gz")))
+def test_every_public_sweep_can_be_passed_on(public, sweep):
+    export([sweep.partition(".")[0]], Path("pack.zip"), Terms())
+
+
+def test_another_licence_than_the_authors_is_refused(public):
+    with pytest.raises(ConfigError, match=f"the licence of {NAME} is MIT") as error:
+        export([NAME], Path("pack"), Terms("CC0-1.0"))
+    assert (error.value.found, error.value.allowed) == ("CC0-1.0", "MIT")
+
+
+def test_sweeps_of_two_licences_are_two_packages(public):
+    with pytest.raises(ConfigError, match="and stays so"):
+        export([NAME, "zeus-v100"], Path("pack"), Terms())
+
+
+def test_what_has_no_licence_is_not_passed_on(public):
+    name = next(name for name in public.sweeps if not public.is_shipped(name))
+    with pytest.raises(ConfigError, match="its authors gave it no licence"):
+        export([name], Path("pack"), Terms("MIT"))
+
+
+def test_a_package_of_a_package_keeps_its_terms(package):
+    first = package(sweep_rows("public"))
+    export([str(first)], Path("again"), Terms())
+    stated = json.loads(Path("again", layout.DESCRIPTOR).read_text())
+    assert (stated["licenses"][0]["name"], stated["title"]) == ("CC-BY-4.0", "Planted")

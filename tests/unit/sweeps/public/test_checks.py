@@ -1,0 +1,118 @@
+"""Tables that say nothing about modes, and copies of others, are recognised by their content."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from epochwatt.errors import ConfigError
+from epochwatt.sweeps.mode_table import ModeTable, SweepRow, tables_of
+from epochwatt.sweeps.public.checks import (
+    FLAG,
+    dependence,
+    refuse_copies,
+    without_copies,
+    without_uninformative,
+)
+
+CPU, GPU = (345.6, 960.0, 1420.8, 2035.2), (624.75, 828.75, 1032.75, 1300.5)
+
+
+def planted(n, seed=0, follows=True, workload="image", noise=0.05):
+    """Return a table of n random modes whose time follows the GPU's clock, or nothing."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        cpu_mhz, gpu_mhz = random.choice(CPU), random.choice(GPU)
+        time_s = 2000 / gpu_mhz + 200 / cpu_mhz if follows else random.choice([1.0, 2.0, 3.0])
+        rows.append(
+            SweepRow(
+                sweep="planted",
+                provenance="public",
+                device="tx2",
+                workload=workload,
+                task="infer",
+                cpu_mhz=float(cpu_mhz),
+                gpu_mhz=float(gpu_mhz),
+                time_s=float(time_s * np.exp(noise * random.normal())),
+            )
+        )
+    (table,) = tables_of(rows)
+    return table
+
+
+def scaled(table, ratio):
+    return ModeTable(table.of, tuple(replace(r, time_s=r.time_s * ratio) for r in table.rows))
+
+
+@pytest.mark.parametrize("n", [50, 300, 1500])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_table_that_follows_its_clocks_stays_as_it_is(n, seed):
+    table = planted(n, seed, noise=0.2)
+    assert without_uninformative(table) is table
+
+
+@pytest.mark.parametrize("n", [50, 300, 1500])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_table_that_follows_no_clock_is_refused(n, seed):
+    with pytest.raises(ConfigError, match="says nothing"):
+        without_uninformative(planted(n, seed, follows=False))
+
+
+def test_times_that_hardly_vary_are_no_fault():
+    flat = planted(200, follows=False)
+    rows = (replace(r, time_s=1 + 0.01 * r.time_s) for r in flat.rows)
+    (table,) = tables_of(rows)
+    assert without_uninformative(table) is table
+
+
+def test_power_alone_is_enough():
+    random = planted(200, follows=False)
+    rows = (replace(r, power_w=r.gpu_mhz / 100, power_scope="module") for r in random.rows)
+    (table,) = tables_of(rows)
+    assert without_uninformative(table) is table
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lines_that_were_added_and_follow_nothing_do_not_count(seed):
+    real, added = planted(300, seed), planted(500, seed + 50, follows=False)
+    (table,) = tables_of([*real.rows, *added.rows])
+    judged = without_uninformative(table)
+    assert all(row.valid for row in judged.rows[:200])
+    assert not any(row.valid for row in judged.rows[400:])
+    assert {row.flags for row in judged.rows if not row.valid} == {FLAG}
+
+
+@pytest.mark.parametrize("key", ["time_s", "gpu_mhz", "cpu_mhz"])
+def test_a_sorted_table_counts(key):
+    rows = sorted(planted(800, noise=0.01).rows, key=lambda row: getattr(row, key))
+    (table,) = tables_of(rows)
+    assert without_uninformative(table) is table
+
+
+def test_few_rows_are_not_judged():
+    table = planted(20, follows=False)
+    assert without_uninformative(table) is table
+    assert dependence(table) < 4
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.4])
+def test_a_copy_in_another_file_is_refused_in_any_order(ratio):
+    table = planted(120)
+    copy = scaled(ModeTable(table.of, table.rows[::-1]), ratio)
+    with pytest.raises(ConfigError, match=f"{ratio:g} times"):
+        refuse_copies([table], [copy])
+    refuse_copies([table], [planted(120, seed=1)])
+    refuse_copies([table], [ModeTable(table.of, table.rows[:50])])
+
+
+def test_workloads_of_one_file_with_the_same_times_are_left_out():
+    table = planted(120)
+    copies = [
+        ModeTable(table.of._replace(workload=name), table.rows) for name in ("bfs", "cfd", "nw")
+    ]
+    other = planted(120, seed=1, workload="stream")
+    kept, reasons = without_copies([*copies, other])
+    assert kept == [other]
+    assert len(reasons) == 3
+    assert "bfs: its times are those of 2 other workloads" in reasons[0]

@@ -1,0 +1,176 @@
+"""Grids of modes: printed sizes, rules on other tables, samples, and what is refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epochwatt.device.kinds import AGX_ORIN, KINDS
+from epochwatt.errors import ConfigError
+from epochwatt.sweeps import grids
+from epochwatt.sweeps.grids import NAMED, Every, Steps, SweepMode
+
+ORIN = grids.steps_of_kind("agx_orin")
+
+
+def values(modes: list[SweepMode], part: str) -> list[float]:
+    """Return the values of a part, ascending."""
+    return sorted({getattr(mode, part) for mode in modes})
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_named_grid_has_its_printed_size_and_no_mode_twice(name: str) -> None:
+    modes = grids.named_grid(name, NAMED[name].board, grids.steps_of_kind(NAMED[name].board))
+    assert len(modes) == len(set(modes)) == NAMED[name].size
+
+
+def test_sizes_are_those_that_the_papers_print() -> None:
+    assert {name: grid.size for name, grid in NAMED.items()} == {
+        "powertrain-orin": 4368,
+        "powertrain-orin-yolo": 3744,
+        "fulcrum-orin": 441,
+        "orin-nano": 180,
+        "all-orin": 18096,
+        "all-xavier": 29232,
+        "all-orin-nano": 1800,
+    }
+
+
+def test_the_clocks_of_powertrain_are_those_of_the_labs_script() -> None:
+    modes = grids.named_grid("powertrain-orin", "agx_orin", ORIN)
+    khz: tuple[int, ...] = (
+        268800,
+        422400,
+        576000,
+        729600,
+        883200,
+        1036800,
+        1190400,
+        1344000,
+        1497600,
+    )
+    khz += (1651200, 1804800, 1958400, 2112000, 2201600)
+    assert values(modes, "cpu_mhz") == [k / 1e3 for k in khz]
+    assert values(modes, "cores") == [2, 4, 6, 8, 10, 12]
+    assert values(modes, "emc_mhz") == [204, 665.6, 2133, 3199]
+
+
+def test_the_clocks_of_fulcrum_are_those_of_the_labs_script() -> None:
+    modes = grids.named_grid("fulcrum-orin", "agx_orin", ORIN)
+    assert values(modes, "cores") == [4, 8, 12]
+    cpu_mhz = [422.4, 729.6, 1036.8, 1344, 1651.2, 1958.4, 2201.6]
+    assert values(modes, "cpu_mhz") == cpu_mhz
+    gpu_mhz = [114.75, 318.75, 522.75, 726.75, 930.75, 1134.75, 1300.5]
+    assert values(modes, "gpu_mhz") == gpu_mhz
+    assert values(modes, "emc_mhz") == [665.6, 2133, 3199]
+    assert set(modes) < set(grids.named_grid("powertrain-orin", "agx_orin", ORIN))
+
+
+def test_the_clocks_of_orin_nano_are_those_of_the_labs_script() -> None:
+    modes = grids.named_grid("orin-nano", "orin_nano", grids.steps_of_kind("orin_nano"))
+    assert values(modes, "gpu_mhz") == [306, 510, 624.75]
+    assert values(modes, "emc_mhz") == [665.6, 2133]
+    assert max(m.cpu_mhz or 0 for m in modes) == 1510.4
+
+
+def test_other_clocks_than_the_printed_ones_are_refused_or_taken_by_the_rule() -> None:
+    jetpack_6 = AGX_ORIN.releases[-1].gpu_hz
+    board = ORIN._replace(gpu_mhz=tuple(hz / 1e6 for hz in jetpack_6))
+    with pytest.raises(ConfigError) as refused:
+        grids.named_grid("powertrain-orin", "agx_orin", board)
+    assert "3,696 modes" in refused.value.problem
+    assert "4,368" in refused.value.problem
+    assert refused.value.found == "11 steps of gpu_mhz, 13 in the printed grid's tables"
+    assert len(grids.named_grid("powertrain-orin", "agx_orin", board, any_size=True)) == 3696
+
+
+def test_a_grid_of_another_board_is_refused_with_those_of_this_one() -> None:
+    nano = grids.steps_of_kind("orin_nano")
+    with pytest.raises(ConfigError) as refused:
+        grids.named_grid("fulcrum-orin", "orin_nano", nano)
+    assert refused.value.allowed == ["all", "orin-nano", "all-orin-nano"]
+    with pytest.raises(ConfigError, match="unknown grid 'powertrain'"):
+        grids.named_grid("powertrain", "agx_orin", ORIN)
+
+
+def test_a_board_whose_clocks_are_not_known_has_no_grid() -> None:
+    with pytest.raises(ConfigError, match="cpu_mhz, gpu_mhz, emc_mhz are not known"):
+        grids.all_modes(grids.steps_of_kind("orin_nx"))
+
+
+def test_a_host_has_a_mode_for_each_number_of_threads() -> None:
+    modes = grids.all_modes(grids.steps_of_host())
+    assert [mode.cores for mode in modes] == list(range(1, len(modes) + 1))
+    assert {mode[1:] for mode in modes} == {(None, None, None)}
+    with pytest.raises(ConfigError, match="gpu_mhz cannot be set on the machine at hand"):
+        grids.parts_grid({"gpu_mhz": [1000]}, grids.steps_of_host())
+
+
+def test_nominal_clocks_become_the_boards_own_steps() -> None:
+    wanted = {"cores": [4], "cpu_mhz": [2200], "gpu_mhz": [1300], "emc_mhz": [3200]}
+    assert grids.parts_grid(wanted, ORIN) == [SweepMode(4, 2201.6, 1300.5, 3199)]
+    assert grids.parts_grid({"cores": [4, 4]}, ORIN)[0].cpu_mhz == 115.2
+    assert len(grids.parts_grid({"cores": [4, 4]}, ORIN)) == 29 * 13 * 4
+    with pytest.raises(ConfigError, match="cpu_mhz: 300 MHz is not a step"):
+        grids.parts_grid({"cpu_mhz": [300]}, ORIN)
+    with pytest.raises(ConfigError, match="cannot be set to 13 cores"):
+        grids.listed_modes([{"cores": 13}], ORIN)
+
+
+def test_listed_modes_are_resolved_and_stand_once() -> None:
+    modes = grids.listed_modes([{"cores": 2, "gpu_mhz": 1300}, {"cores": 2, "gpu_mhz": 1301}], ORIN)
+    assert modes == [SweepMode(2, None, 1300.5, None)]
+    assert modes[0].settings() == {"cores": 2, "gpu_mhz": 1300.5}
+
+
+def test_modes_as_numbers() -> None:
+    rows = grids.mode_rows([SweepMode(2, 115.2, 114.75, 204), SweepMode(3)])
+    assert rows.shape == (2, 5)
+    assert rows[0].tolist() == [2, 115.2, 114.75, 204, 1]
+    assert np.array_equal(rows[1], [3, np.nan, np.nan, np.nan, 1], equal_nan=True)
+    assert grids.mode_rows([]).shape == (0, 5)
+
+
+steps = st.builds(
+    Steps,
+    st.just("a board"),
+    st.integers(1, 4).map(lambda n: tuple(range(1, n + 1))),
+    *[
+        st.lists(st.integers(100, 4000), min_size=1, max_size=4, unique=True).map(
+            lambda clocks: tuple(map(float, sorted(clocks)))
+        )
+    ]
+    * 3,
+)
+
+
+@given(steps, st.data())
+def test_a_larger_sample_of_a_seed_begins_with_a_smaller_one(
+    steps: Steps, data: st.DataObject
+) -> None:
+    modes = grids.all_modes(steps)
+    assert len(modes) == len(set(modes))
+    n = data.draw(st.integers(0, len(modes)))
+    seed = data.draw(st.integers(0, 2**32))
+    drawn = grids.sample(modes, n, seed)
+    assert len(set(drawn)) == n
+    assert set(drawn) <= set(modes)
+    assert grids.sample(modes, len(modes), seed)[:n] == drawn
+    with pytest.raises(ConfigError, match="random modes"):
+        grids.sample(modes, len(modes) + 1, seed)
+
+
+@given(st.integers(1, 9), st.integers(0, 40), st.integers(1, 40))
+def test_every_nth_step_has_the_highest_and_none_twice(n: int, first: int, size: int) -> None:
+    steps = list(map(float, range(size)))
+    chosen = Every(n, first).chosen(steps)
+    assert chosen == sorted(set(chosen))
+    assert chosen[-1] == steps[-1]
+    assert set(range(first, size, n)) | {size - 1} == set(map(int, chosen))
+
+
+@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.gpu_hz])
+def test_all_modes_are_the_product_of_a_kinds_tables(kind: str) -> None:
+    row = KINDS[kind]
+    n = row.cores * len(row.cpu_khz) * len(row.gpu_hz) * len(row.emc_hz)
+    assert len(grids.all_modes(grids.steps_of_kind(kind))) == n

@@ -1,0 +1,26 @@
+"""Measurements by others against this project's parsers, laws and simulated boards.
+
+Needs: config/sweeps/ and, for those without a licence, the user's folder of others' repositories, which
+the environment variable EPOCHWATT_PUBLIC_DATA names; counts of the papers' networks; config/twin/.
+Gives: results/tables/external.csv, results/external.html. `all` does not ask for them: `snakemake external`.
+"""
+
+
+rule check_external:
+    """Make every check whose measurements are here; the others have a row that says where to get them."""
+    input:
+        config=[*TWIN_CONFIG, *DEVICES],
+        sweeps=sorted(map(str, Path("config/sweeps").glob("*.*"))),
+        workloads=expand("results/twin/workloads/{model}.json", model=PUBLISHED_MODELS),
+    output:
+        table="results/tables/external.csv",
+        page="results/external.html",
+    log:
+        "results/logs/check_external.log",
+    conda:
+        ENVIRONMENT
+    params:
+        folder=os.environ.get("EPOCHWATT_PUBLIC_DATA", ""),
+        code=code_of("check_external.py"),
+    script:
+        "../scripts/check_external.py"
