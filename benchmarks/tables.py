@@ -49,6 +49,7 @@ EXTERNAL = REPOSITORY / "results/tables/external.csv"
 QUESTIONS = {  # question of it -> its table
     **{check_external.ENERGY: "energy", check_external.CURVE: "gpu-clock"},
     **{check_external.LIMIT: "power-limit", check_external.LAW: "clock-law"},
+    check_external.POWER_LAW: "power-law",
     check_external.SCALING: "scaling",
 }
 SHOWN = ("subject", "unit", "expected", "observed", "verdict", "note")  # of its columns

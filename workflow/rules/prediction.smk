@@ -6,11 +6,14 @@ Gives: results/models/{backend}/: the choice of four modes, models as JSON, pred
 And of sweeps that others measured (config/sweeps/): results/sweeps/scores.csv, sweep_scores.html.
 """
 
-from epochwatt.figures.tables.draw_sweep_scores import DRAWINGS as SWEEP_DRAWINGS
-
 PUBLIC_SWEEPS = sorted(
     path.name.removesuffix(".csv.gz") for path in Path("config/sweeps").glob("*.csv.gz")
 )
+# figures.tables.draw_sweep_scores.DRAWINGS, which takes matplotlib to import
+SWEEP_DRAWINGS = [
+    *(f"learning_{target}" for target in ("time", "power", "energy")),
+    *("broken_budgets", "regret", "four_modes"),
+]
 
 
 rule choose_power_modes:

@@ -56,6 +56,10 @@ class Config(Closed):
         "`auto`: `starter` on a Jetson board, else `host-pipeline`, `host-photographs` and "
         "`simulated`",
     )
+    sweeps: str | list[str] = Field(
+        default_factory=list,
+        description="names of the sweeps of config/sweeps.yaml to run as well, after the studies",
+    )
 
 
 Axis = Any  # a scalar or a list of scalars; checked against FactorValues once expanded

@@ -58,6 +58,7 @@ class SweepSession(Session):
             page_cache.fill(dataset_paths(data_root, factors, self.manifest))
         self.trainer = self._new_trainer()
         self._warm_up()
+        self.free_s = time.perf_counter()  # since when nothing is measured
 
     def measure_mode(
         self, mode: Dict[str, Any], place: int, applied: Dict[str, Any], settled: Any = None
@@ -100,8 +101,10 @@ class SweepSession(Session):
         meta.update(procedure=self.procedure._asdict(), n_dropped=first)
         meta["transition"] = watch.transition and watch.transition._asdict()
         meta["flags"] = self._mode_flags(meta, watch, applied["resolved"])
+        meta["took_s"] = time.perf_counter() - self.free_s  # with setting the mode, and settling
         self.n_measured += 1
         self.modes.finish(mode, meta, timed.minibatch_s[first:])
+        self.free_s = time.perf_counter()
         return _summary(timed.minibatch_s[first:], watch.mean_power_w(), meta["flags"])
 
     def __enter__(self) -> "SweepSession":

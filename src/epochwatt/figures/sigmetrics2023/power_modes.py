@@ -268,7 +268,7 @@ def _front_text(cloud: Cloud, printed: str) -> str:
     modes = sorted(str(cloud.runs[n].factors["power_mode"]) for n in cloud.front)
     if not modes:
         return ""
-    return f"front here: {' '.join(modes)}" + (f"\npublished: {printed}" if printed else "")
+    return f"front here: {' '.join(modes)}" + (f"\npaper: {printed}" if printed else "")
 
 
 def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str, Any]]:

@@ -10,9 +10,15 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style
-from epochwatt.prediction.evaluation.sweep_scores import BROKEN, MEDIAN, RECOMMENDED, REGRET_P90
+from epochwatt.prediction.evaluation.sweep_names import (
+    BROKEN,
+    MEDIAN,
+    N_PROFILED,
+    RANDOM,
+    RECOMMENDED,
+    REGRET_P90,
+)
 from epochwatt.prediction.evaluation.sweep_text import TITLES, Judged, Row, judged
-from epochwatt.prediction.evaluation.sweep_units import N_PROFILED, RANDOM
 
 WIDTH_IN, FACETS_IN, ROW_IN = 7.0, 5.6, 0.45
 # (colour, mark) of methods in the order of the table: the first, in grey, is the paper's
@@ -81,7 +87,7 @@ def _random(unit: Judged) -> list[tuple[str, int]]:
 
 
 def _note(units: Sequence[Judged]) -> str:
-    origins = dict.fromkeys(unit.about["provenance"] for unit in units)
+    origins = dict.fromkeys(unit.shared["provenance"] for unit in units)
     n_draws = max((unit.n_draws for unit in units), default=0)
     words = {"public": "measured by others", "measured": "measured here"}
     whose = ", ".join(words.get(name, f"{name}, not measured") for name in origins)
@@ -122,8 +128,11 @@ def _curve(facet: Axes, unit: Judged, target: str, statistic: str, looks: Look) 
     top = 1e-9
     for place, method in enumerate(methods):
         colour, mark = looks.get(method, BASE)
-        found = [(n, unit.cell((how, n), method, target, statistic)) for how, n in _random(unit)]
-        cells = [(n, cell) for n, cell in found if cell]
+        cells = [
+            (column[1], cell)
+            for column in _random(unit)
+            if (cell := unit.cell(column, method, target, statistic))
+        ]
         shift = 1.03 ** (place - (len(methods) - 1) / 2)
         x = [n * shift for n, _ in cells]
         y = [cell.value for _, cell in cells]
@@ -202,7 +211,7 @@ def _numbers(
     return [
         {
             **dict(zip(("sweep", "device", "workload"), unit.key, strict=True)),
-            **{"provenance": unit.about["provenance"], "target": target, "method": method},
+            **{"provenance": unit.shared["provenance"], "target": target, "method": method},
             **{"n_profiled": column[1], "statistic": statistic},
             **cell._asdict(),
         }

@@ -57,7 +57,7 @@ def _shown(unit: Judged) -> dict[str, Any]:
     tables = [*(error_table(unit, target) for target in TITLES), held_table(unit)]
     tables.append(choice_table(unit))
     return {
-        "heading": f"{unit.title} ({unit.about['provenance']})",
+        "heading": f"{unit.title} ({unit.shared['provenance']})",
         "sentences": sentences(unit),
         "tables": [_rows(table) for table in tables if table],
         "left_out": left_out_lines(unit),

@@ -105,7 +105,9 @@ class Board(NamedTuple):
             )
         clocks = zip(Mode._fields[1:4], mode[1:4], self.steps()[1:4], strict=True)
         steps = (resolve(name, mhz, table.tolist()) for name, mhz, table in clocks)
-        return Mode(mode.cores, *steps, mode.gpu_share, mode.power_limit_w)
+        return Mode(mode.cores, *steps)._replace(
+            gpu_share=mode.gpu_share, power_limit_w=mode.power_limit_w
+        )
 
 
 def as_rows(modes: ArrayLike | Sequence[Mode]) -> Numbers:

@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import PredictionError
-from epochwatt.prediction.evaluation.sweep_scores import COLUMNS, LEFT_OUT, Row, rows_of
+from epochwatt.prediction.evaluation.sweep_names import COLUMNS, DESIGNED, LEFT_OUT, RANDOM
+from epochwatt.prediction.evaluation.sweep_scores import Row, rows_of
 from epochwatt.prediction.evaluation.sweep_trials import run_trials
 from epochwatt.prediction.evaluation.sweep_units import (
-    DESIGNED,
     N_DESIGNED,
     N_DRAWS,
-    RANDOM,
     Unit,
     draws_of,
     units_of,

@@ -14,30 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.prediction.data.modes import Numbers
-from epochwatt.prediction.evaluation.sweep_trials import OVER_SHARE, OVER_W, Choices, Trials
+from epochwatt.prediction.evaluation.sweep_names import (
+    BROKEN,
+    BROKEN_SHARE,
+    BROKEN_W,
+    BY_WORKLOAD,
+    HELD,
+    LEFT_OUT,
+    MEDIAN,
+    NO_ANSWER,
+    OVER_SHARE,
+    OVER_W,
+    P90,
+    RECOMMENDED,
+    REGRET,
+    REGRET_P90,
+    TO_BEST,
+    TO_PAPER,
+    WIDTH,
+)
+from epochwatt.prediction.evaluation.sweep_trials import Choices, Places, Trials
 from epochwatt.prediction.evaluation.sweep_units import Unit
 from epochwatt.prediction.names import REFERENCE, TARGETS
 
 N_BOOTSTRAP = 400
 SURE = (0.025, 0.975)  # bounds of all bootstrap intervals
-MEDIAN, P90 = "median error, %", "90th percentile of errors, %"
-TO_PAPER, TO_BEST = "median over the paper's", "median over the best method's"
-HELD, WIDTH = "held by intervals of 90 %, %", "width of intervals, %"
-BY_WORKLOAD = "median error by workload, %"
-REGRET, REGRET_P90 = "regret in time, %", "90th percentile of regret, %"
-BROKEN, BROKEN_W, BROKEN_SHARE = (
-    "broken budgets, %",
-    f"broken by more than {OVER_W:g} W, %",
-    f"broken by more than {100 * OVER_SHARE:g} %, %",
-)
-NO_ANSWER, LEFT_OUT = "no answer, %", "left out"
-RECOMMENDED = "recommended mode"  # in place of a target
-
-COLUMNS = (
-    *("sweep", "provenance", "device", "workload", "n_workloads", "n_modes", "knobs"),
-    *("power_scope", "learned_from", "n_profiled", "n_draws", "method", "target", "statistic"),
-    *("value", "low", "high", "note"),
-)
 
 Row = dict[str, Any]
 
@@ -108,12 +109,12 @@ def quantiles(values: Numbers, weights: Numbers, shares: Sequence[float]) -> Num
     order = np.argsort(values, kind="stable")
     total = np.cumsum(weights[:, order], axis=1)
     whole = total[:, -1]
-    found = np.empty((len(shares), len(weights)))
-    for row, share in zip(found, shares, strict=True):
+    bounds = np.empty((len(shares), len(weights)))
+    for row, share in zip(bounds, shares, strict=True):
         places = (total < (share * whole)[:, None]).sum(1)
         row[:] = values[order][np.minimum(places, len(values) - 1)]
-    found[:, whole == 0] = np.nan
-    return found
+    bounds[:, whole == 0] = np.nan
+    return bounds
 
 
 def _of_target(unit: Unit, trials: Trials, target: str, sample: Sample) -> Iterator[Row]:
@@ -123,18 +124,18 @@ def _of_target(unit: Unit, trials: Trials, target: str, sample: Sample) -> Itera
             continue
         errors = np.concatenate(answers[target].errors_pct)
         some = quantiles(errors, sample.weights, (0.5, 0.9))
-        about = {"method": method, "target": target}
+        key = {"method": method, "target": target}
         medians[method] = _quantile(errors, 0.5), some[0]
-        yield about | _row(MEDIAN, *medians[method])
-        yield about | _row(P90, _quantile(errors, 0.9), some[1])
+        yield key | _row(MEDIAN, *medians[method])
+        yield key | _row(P90, _quantile(errors, 0.9), some[1])
         if unit.is_pooled:
-            yield about | _spread(errors, trials.table)
+            yield key | _spread(errors, trials.table)
         if answers[target].held:
             held = np.concatenate(answers[target].held)
             shares = sample.weights @ held / _positive(sample.weights.sum(1))
             width = float(np.median(np.concatenate(answers[target].width_pct)))
-            yield about | _row(HELD, 100 * float(held.mean()), 100 * shares)
-            yield about | {"statistic": WIDTH, "value": width}
+            yield key | _row(HELD, 100 * float(held.mean()), 100 * shares)
+            yield key | {"statistic": WIDTH, "value": width}
     yield from _ratios(target, medians)
 
 
@@ -143,7 +144,7 @@ def _quantile(values: Numbers, share: float) -> float:
     return float(np.quantile(values, share, method="inverted_cdf"))
 
 
-def _spread(errors: Numbers, table: Numbers) -> Row:
+def _spread(errors: Numbers, table: Places) -> Row:
     """Return the median of the medians of all workloads, and their quartiles as bounds."""
     medians = [float(np.median(errors[table == place])) for place in np.unique(table)]
     low, middle, high = np.quantile(medians, [0.25, 0.5, 0.75]).tolist()
@@ -160,9 +161,11 @@ def _ratios(target: str, medians: Mapping[str, tuple[float, Numbers]]) -> Iterat
         if other not in medians:
             continue
         value, some = medians[other]
-        for method, (own, own_some) in medians.items():
+        for method, (median, some_medians) in medians.items():
             if method != other:
-                row = _row(statistic, own / max(value, 1e-12), own_some / np.maximum(some, 1e-12))
+                row = _row(
+                    statistic, median / max(value, 1e-12), some_medians / np.maximum(some, 1e-12)
+                )
                 yield {"method": method, "target": target} | row | {"note": f"over {other}"}
 
 
@@ -171,21 +174,21 @@ def _of_choices(method: str, choices: Choices, of_draws: Numbers | None) -> Iter
     regret, over_w, over = (
         np.array(part) for part in (choices.regret_pct, choices.over_w, choices.over_share)
     )
-    about: Row = {"method": method, "target": RECOMMENDED}
+    key: Row = {"method": method, "target": RECOMMENDED}
     answered = ~np.isnan(regret)
-    yield about | _share(NO_ANSWER, ~answered, np.ones_like(answered), of_draws)
+    yield key | _share(NO_ANSWER, ~answered, np.ones_like(answered), of_draws)
     if not answered.any():
         return
     some: Sequence[Numbers | None] = (None, None)
     if of_draws is not None:
         weights = np.repeat(of_draws, answered.sum(1), axis=1)
-        some = quantiles(regret[answered], weights, (0.5, 0.9))
-    yield about | _row(REGRET, _quantile(regret[answered], 0.5), some[0])
-    yield about | _row(REGRET_P90, _quantile(regret[answered], 0.9), some[1])
+        some = list(quantiles(regret[answered], weights, (0.5, 0.9)))
+    yield key | _row(REGRET, _quantile(regret[answered], 0.5), some[0])
+    yield key | _row(REGRET_P90, _quantile(regret[answered], 0.9), some[1])
     rounding = 1e-9  # a mode whose power is the budget keeps it
     broken = {BROKEN: over > rounding, BROKEN_W: over_w > OVER_W, BROKEN_SHARE: over > OVER_SHARE}
     for statistic, is_so in broken.items():
-        yield about | _share(statistic, is_so & answered, answered, of_draws)
+        yield key | _share(statistic, is_so & answered, answered, of_draws)
 
 
 def _share(

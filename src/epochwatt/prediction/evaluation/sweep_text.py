@@ -9,20 +9,20 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from epochwatt.prediction.evaluation.sweep_scores import (
+from epochwatt.prediction.evaluation.sweep_names import (
     BROKEN,
     BROKEN_SHARE,
     HELD,
     LEFT_OUT,
     MEDIAN,
     P90,
+    PROFILED,
+    RANDOM,
     RECOMMENDED,
     REGRET,
     TO_BEST,
     TO_PAPER,
 )
-from epochwatt.prediction.evaluation.sweep_trials import PROFILED
-from epochwatt.prediction.evaluation.sweep_units import RANDOM
 from epochwatt.prediction.names import ENERGY, POWER, REFERENCE, TIME
 from epochwatt.text import aligned, counted
 
@@ -53,7 +53,7 @@ class Judged:
     Attributes
     ----------
     key : sweep, device, workload
-    about : one of its rows, for what all rows share
+    shared : one of its rows, for what all rows share
     columns : how many profiled modes, chosen how, in order
     n_draws : most random sets of profiled modes
     left_out : method, or way to choose modes -> why it has no number
@@ -62,7 +62,7 @@ class Judged:
     def __init__(self, key: Key, rows: Sequence[Row]) -> None:
         self.key = key
         scored = [row for row in rows if row["statistic"] != LEFT_OUT]
-        self.about = scored[0] if scored else rows[0]
+        self.shared = scored[0] if scored else rows[0]
         self.columns = list(dict.fromkeys(_column(row) for row in scored))
         self.n_draws = max((int(row["n_draws"]) for row in scored), default=0)
         self._cells = {
@@ -104,11 +104,11 @@ class Judged:
     @property
     def title(self) -> str:
         """Sweep, workload and device, how many modes and what they change."""
-        row = self.about
+        row = self.shared
         knobs = ", ".join(row["knobs"].split())
         modes = counted(int(row["n_modes"]), "modes")
-        each = " at most" if row["n_workloads"] != "1" else ""
-        return f"{row['sweep']}: {row['workload']} on {row['device']}, {modes}{each} of {knobs}"
+        most = " at most" if row["n_workloads"] != "1" else ""
+        return f"{row['sweep']}: {row['workload']} on {row['device']}, {modes}{most} of {knobs}"
 
 
 def judged(rows: Sequence[Row]) -> list[Judged]:
@@ -203,7 +203,7 @@ def text_lines(rows: Sequence[Row], left_out: Sequence[str] = ()) -> list[str]:
     units = judged(rows)
     lines = [NOTE]
     for unit in units:
-        lines += ["", f"{unit.title} ({unit.about['provenance']})"]
+        lines += ["", f"{unit.title} ({unit.shared['provenance']})"]
         for target in TITLES:
             lines += aligned(error_table(unit, target))
         lines += [*aligned(held_table(unit)), *aligned(choice_table(unit))]
@@ -221,13 +221,13 @@ def left_out_lines(unit: Judged) -> list[str]:
 
 def sentences(unit: Judged) -> list[str]:
     """Return which method wins where on a unit, and where none beats the plain regression."""
-    found = []
-    for target, title in TITLES.items():
-        if unit.methods(target):
-            winners = "; ".join(_winners(unit, target))
-            found.append(f"{unit.key[0]}, {unit.key[2]}: {title}: {winners}{_plain(unit, target)}.")
-    found += _broken(unit)
-    return found
+    lines = [
+        f"{unit.key[0]}, {unit.key[2]}: {title}: {'; '.join(_winners(unit, target))}"
+        f"{_plain(unit, target)}."
+        for target, title in TITLES.items()
+        if unit.methods(target)
+    ]
+    return lines + _broken(unit)
 
 
 def _winners(unit: Judged, target: str) -> Iterator[str]:
@@ -250,6 +250,8 @@ def _winners(unit: Judged, target: str) -> Iterator[str]:
 
 
 def _plain(unit: Judged, target: str) -> str:
+    if target == POWER:  # of which the paper has no model
+        return ""
     beats = {column: unit.beats_paper(column, target) for column in unit.columns}
     if all(methods is None for methods in beats.values()):
         return "; the paper's plain regression has no number here"
@@ -267,15 +269,15 @@ def _broken(unit: Judged) -> list[str]:
     column, parts = columns[-1], []
     for method in unit.methods(RECOMMENDED):
         broken, regret = (unit.cell(column, method, RECOMMENDED, s) for s in (BROKEN, REGRET))
-        if broken and regret:
+        if broken and regret and method != PROFILED:
             parts.append(f"{method} {broken.value:.0f} % (regret {regret.value:.1f} %)")
-    shares = ", ".join(part for part in parts if not part.startswith(PROFILED))
-    base = next((part for part in parts if part.startswith(PROFILED)), "")
-    regret = base.partition("regret ")[2].rstrip(")")
+    shares = ", ".join(parts)
+    profiled = unit.cell(column, PROFILED, RECOMMENDED, REGRET)
+    lost = "no number" if profiled is None else f"{profiled.value:.1f} %"
     return [
         f"{unit.key[0]}, {unit.key[2]}: the fastest mode that is predicted to keep a power budget "
         f"breaks it, from {in_words([column])}: {shares}; the best profiled mode keeps it, at a "
-        f"regret of {regret}."
+        f"regret of {lost}."
     ]
 
 
@@ -286,7 +288,7 @@ def summary(units: Sequence[Judged]) -> list[str]:
     """
     by_provenance: dict[str, list[Judged]] = defaultdict(list)
     for unit in units:
-        by_provenance[unit.about["provenance"]].append(unit)
+        by_provenance[unit.shared["provenance"]].append(unit)
     return [
         f"All {provenance} sweeps, {title}: {sentence}."
         for provenance, some in by_provenance.items()

@@ -4,18 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epochwatt.prediction.data.modes import Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.cross_validation import absolute_errors_pct, predictors
+from epochwatt.prediction.evaluation.sweep_names import PROFILED
 from epochwatt.prediction.evaluation.sweep_units import Draw, Unit
 from epochwatt.prediction.names import ENERGY, POWER, TARGETS, TIME
 from epochwatt.prediction.predictor import Method, Predictor
 from epochwatt.prediction.recommend.recommend import place_of_best
 
+Places = NDArray[np.intp]
+
 BUDGETS = tuple(round(0.1 * n, 1) for n in range(1, 10))  # quantiles of the observed power
 LEAST = 1e-3  # of the least observed value: a prediction below says no more by it
-OVER_W, OVER_SHARE = 1.0, 0.05  # broken by more than that
 
 
 @dataclass
@@ -65,16 +68,13 @@ class Trials:
     left_out : method -> why it has no answer
     """
 
-    table: Numbers
-    draw: Numbers
-    mode: Numbers
+    table: Places
+    draw: Places
+    mode: Places
     answers: Mapping[str, Mapping[str, Answers]]
     choices: Mapping[str, Choices]
-    choice_table: Numbers
+    choice_table: Places
     left_out: Mapping[str, str]
-
-
-PROFILED = "best profiled mode"  # no method: the fastest of the profiled modes within the budget
 
 
 def run_trials(unit: Unit, draws: Sequence[Draw], methods: Iterable[Method]) -> Trials:
@@ -117,7 +117,7 @@ def has_power(unit: Unit) -> bool:
     return not any(np.isnan(table.power_w).any() for table in unit.tables)
 
 
-def _rest(unit: Unit, draw: Draw) -> Numbers:
+def _rest(unit: Unit, draw: Draw) -> Places:
     """Return the places of the modes that are predicted."""
     profiled = set(draw.modes.train)
     return np.flatnonzero([m not in profiled for m in unit.tables[draw.table].mode_of_row])

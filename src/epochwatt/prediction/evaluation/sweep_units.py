@@ -16,15 +16,14 @@ from epochwatt.prediction.data.mode_tables import name_of, observations_of
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.splits import Split, random_subsets, split
+from epochwatt.prediction.evaluation.sweep_names import DESIGNED, N_PROFILED
 from epochwatt.prediction.selection.optimal_design import choose_modes, design_of_modes
 from epochwatt.sweeps.mode_table import ModeTable
 
-N_PROFILED = (4, 10, 25, 50, 100)
 LEAST_MODES = 6  # of a table, so that two are left to predict
 TINY = 2 * N_PROFILED[1]  # fewer modes are enough for the least number of profiled modes alone
 MOST_ALONE = 8  # tables of one sweep and device that are judged one by one
 N_DRAWS = 10
-RANDOM, DESIGNED = "random", "designed"  # how profiled modes are chosen
 N_DESIGNED = N_PROFILED[0]
 
 
