@@ -5,8 +5,11 @@ a head for questions: transformers' (Apache-2.0), which is imported only when it
 language model: torch alone. Sizes of the language models: those of PowerTrain's workloads.
 """
 
+import math
+from importlib.util import find_spec
 from typing import Any, Tuple
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
@@ -85,6 +88,8 @@ class QuestionAnswering(nn.Module):
                 do="install it there: python3 -m pip install transformers",
             ) from error
         self.bert = BertForQuestionAnswering(BertConfig(**changes))
+        # newer versions look at the mask itself, and so wait for the GPU, unless it is one to add
+        self.adds_mask = find_spec("transformers.masking_utils") is not None
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return the scores (B, 2, T) of beginning and end.
@@ -94,8 +99,11 @@ class QuestionAnswering(nn.Module):
         inputs : (B, 3, T) int64: word pieces, 1 where there is one, 1 where it is of the text
         """
         pieces, mask, segment = inputs.unbind(1)
-        found = self.bert(input_ids=pieces, attention_mask=mask, token_type_ids=segment)
-        return torch.stack([found.start_logits, found.end_logits], 1)
+        if self.adds_mask:
+            lowest = torch.finfo(torch.float32).min
+            mask = (1.0 - mask[:, None, None].to(torch.float32)) * lowest
+        scores = self.bert(input_ids=pieces, attention_mask=mask, token_type_ids=segment)
+        return torch.stack([scores.start_logits, scores.end_logits], 1)
 
 
 def bert_base() -> nn.Module:
@@ -120,22 +128,37 @@ class Detector(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         from torchvision.models.detection import ssdlite320_mobilenet_v3_large
-        from torchvision.models.detection.image_list import ImageList
 
         whole = ssdlite320_mobilenet_v3_large(
             weights=None, weights_backbone=None, num_classes=CATEGORIES
         )
         self.backbone, self.head = whole.backbone, whole.head
-        side = DETECTION_SIDE
-        images = ImageList(torch.empty(1, 3, side, side), [(side, side)])
-        maps = [torch.empty(1, 1, n, n) for n in (20, 10, 5, 3, 2, 1)]
-        (anchors,) = whole.anchor_generator(images, maps)
-        self.register_buffer("anchors", anchors, persistent=False)  # (A, 4): corners, pixels
+        # (A, 4): corners, pixels
+        self.register_buffer("anchors", torch.from_numpy(default_boxes()), persistent=False)
 
     def forward(self, images: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
         """Return offsets (B, A, 4) and scores (B, A, 91) of images (B, 3, 320, 320)."""
-        found = self.head(list(self.backbone(images).values()))
-        return found["bbox_regression"], found["cls_logits"]
+        outputs = self.head(list(self.backbone(images).values()))
+        return outputs["bbox_regression"], outputs["cls_logits"]
+
+
+MAPS = (20, 10, 5, 3, 2, 1)  # cells of a side of each map of features
+SCALES = (0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 1.0)  # of the boxes on each map, and one more
+RATIOS = (1.0, 2.0, 3.0)  # of their sides
+
+
+def default_boxes() -> np.ndarray:
+    """Return the anchors of SSDLite320: corners in pixels, float32 (3234, 4)."""
+    boxes = []
+    for cells, scale, larger in zip(MAPS, SCALES[:-1], SCALES[1:]):
+        sizes = [(scale, scale), (math.sqrt(scale * larger),) * 2]
+        for root in map(math.sqrt, RATIOS[1:]):
+            sizes += [(scale * root, scale / root), (scale / root, scale * root)]
+        half = 0.5 * np.clip(sizes, 0.0, 1.0)[None]  # (1, 6, 2)
+        y, x = np.divmod(np.arange(cells * cells), cells)
+        middles = (np.stack([x, y], 1)[:, None] + 0.5) / cells  # (cells, 1, 2)
+        boxes.append(np.concatenate([middles - half, middles + half], 2).reshape(-1, 4))
+    return (DETECTION_SIDE * np.concatenate(boxes)).astype(np.float32)
 
 
 NEGATIVES = 3  # for each anchor that is matched

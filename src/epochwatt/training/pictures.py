@@ -83,5 +83,5 @@ class CocoPictures(_Pictures):
 
     def read(self, index: int) -> Tuple[coco.Annotated, int]:
         """Return a picture with its boxes; there is no label beside them: 0."""
-        found = self.pictures[index]
-        return coco.Annotated(self.picture(index), found.boxes, found.labels), 0
+        row = self.pictures[index]
+        return coco.Annotated(self.picture(index), row.boxes, row.labels), 0

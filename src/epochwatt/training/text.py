@@ -73,13 +73,13 @@ def words_of(text: str) -> Iterator[Tuple[str, int, int]]:
 
     A punctuation mark is a word. Other than in BERT, so is a symbol beyond ASCII.
     """
-    for found in _WORD.finditer(text):
-        word = found.group().lower()
+    for match in _WORD.finditer(text):
+        word = match.group().lower()
         if max(word) > "~":  # beyond ASCII
             parts = unicodedata.normalize("NFD", word)
             word = "".join(c for c in parts if unicodedata.category(c) != "Mn")
         if word:
-            yield word, found.start(), found.end()
+            yield word, match.start(), match.end()
 
 
 class Vocabulary:
@@ -98,7 +98,7 @@ class Vocabulary:
 
     def pieces_of(self, word: str) -> List[int]:
         """Return the numbers of a word's pieces, each the longest that fits; or that of unknown."""
-        numbers, found, start = self.numbers, [], 0
+        numbers, pieces, start = self.numbers, [], 0
         if len(word) > LONGEST_WORD:
             return [numbers[UNKNOWN]]
         while start < len(word):
@@ -108,9 +108,9 @@ class Vocabulary:
                     break
             else:
                 return [numbers[UNKNOWN]]
-            found.append(numbers[piece])
+            pieces.append(numbers[piece])
             start = end
-        return found
+        return pieces
 
 
 def decode_pieces(content: bytes, where: str) -> Vocabulary:

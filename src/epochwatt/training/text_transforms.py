@@ -23,13 +23,13 @@ def question_pieces(raw: Asked) -> Sample:
     Input (3, 384) int64: pieces, 1 where there is one, 1 where it is of the text. Target (2,):
     first and last piece of the answer; both 0 where it was cut off.
     """
-    asked, numbers = raw.question, raw.vocabulary.numbers
+    row, numbers = raw.question, raw.vocabulary.numbers
     question = [
-        n for word, _, _ in text.words_of(asked.question) for n in raw.vocabulary.pieces_of(word)
+        n for word, _, _ in text.words_of(row.question) for n in raw.vocabulary.pieces_of(word)
     ]
     head = [numbers[text.CLS]] + question[:LONGEST_QUESTION] + [numbers[text.SEP]]
-    end = asked.start + len(asked.answer)
-    context, answer = answer_pieces(asked.context, asked.start, end, raw.vocabulary)
+    end = row.start + len(row.answer)
+    context, answer = answer_pieces(row.context, row.start, end, raw.vocabulary)
     context = context[: LENGTH - len(head) - 1] + [numbers[text.SEP]]
     n_pieces = len(head) + len(context)
     inputs = torch.zeros(3, LENGTH, dtype=torch.int64)

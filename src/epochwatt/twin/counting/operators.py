@@ -10,9 +10,10 @@ Of a kernel are counted:
 Source: the operators' own code in torch 1.8, aten/src/ATen/native: Convolution.cpp (the bias of a
 convolution is added separately, except for depthwise ones), cuda/LinearAlgebra.cu (the bias of a
 product is copied first), cuda/group_norm_kernel.cu, cuda/*Pool*.cu (gradients are zeroed first),
-cuda/Dropout.cu, cuda/layer_norm_kernel.cu, cuda/Embedding.cu. Batch norm is one kernel of cuDNN each
-way. Attention is counted as products and a softmax, as torch 1.8 had no kernel for all of it; an LSTM
-as the products and elementwise kernels of each step, of which cuDNN merges some; a sort as one kernel.
+cuda/Dropout.cu, cuda/layer_norm_kernel.cu, cuda/Embedding.cu. Batch norm is one kernel of cuDNN
+each way. Attention is counted as products and a softmax: torch 1.8 had no kernel for all of it; an
+LSTM as the products and elementwise kernels of each step, of which cuDNN merges some; a sort as one
+kernel with a thread per element.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -263,6 +264,7 @@ RULES: dict[str, Rule] = {
     "aten.embedding_dense_backward": _embedding_backward,
     "aten.gather": _gather,
     "aten._softmax": _summing("normalise", 0),
+    "aten._safe_softmax": _summing("normalise", 0),
     "aten._softmax_backward_data": _summing("normalise", 0, 1),
     "aten._log_softmax": _summing("normalise", 0),
     "aten._log_softmax_backward_data": _summing("normalise", 0, 1),
@@ -274,12 +276,21 @@ RULES: dict[str, Rule] = {
     "aten._adaptive_avg_pool2d_backward": _zeroed_first("pool"),
     "aten.mean": _summing("reduce"),
     "aten.sum": _summing("reduce"),
+    "aten.prod": _summing("reduce"),
+    "aten.max": _summing("reduce"),
+    "aten.argmax": _summing("reduce"),
     "aten.nll_loss_forward": _summing("reduce"),
     "aten.nll_loss_backward": _zeroed_first("elementwise"),
     "aten.zero_": _fill,
     "aten.fill_": _fill,
     "aten.ones_like": _fill,
     "aten.zeros_like": _fill,
+    "aten.zeros": _fill,
+    "aten.full": _fill,
+    "aten.full_like": _fill,
+    "aten.new_zeros": _fill,
+    "aten._unsafe_view": _nothing,
+    "aten.unsafe_split": _nothing,
     "aten.empty": _nothing,
     "aten.empty_like": _nothing,
     # CUDA draws and scales the mask of a dropout in the kernel that multiplies by it
