@@ -264,6 +264,12 @@ class WorkloadRow(Closed):
         description="with `build`: an own module.function, from a raw sample to the input, instead "
         "of that of `like`",
     )
+    loss: str = Field(
+        "",
+        pattern=REFERENCE,
+        description="with `build`: an own module.function, which takes network, inputs and targets "
+        "of a mini-batch and returns the loss, instead of that of `like`",
+    )
     made_up: str = Field(
         "",
         pattern=REFERENCE,

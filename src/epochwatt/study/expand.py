@@ -22,7 +22,8 @@ from epochwatt.study.yaml_files import read_yaml
 WORKLOADS = "config/workloads.yaml"
 EXCLUSIONS = "config/exclusions.yaml"
 
-OWN_KEYS = {"build", "like", "transform", "made_up"}  # of a workload: a network of the user's own
+# of a workload: a network of the user's own
+OWN_KEYS = {"build", "like", "transform", "loss", "made_up"}
 
 
 def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:

@@ -226,7 +226,7 @@ SIMULATED = {
     "tabulate_setup",  # Table 1 shows what they are made of
 }
 MODES = {"choose_power_modes", "fit_epoch_time", "fit_epoch_energy"}  # from clocks a board has
-MODES |= {"score_sweep", "score_sweeps"}
+MODES |= {"score_sweep"}
 NETWORKS = {"make_dataset", "count_workload"}  # write what the training reads; count its networks
 EDITED = [
     (".".join(path.relative_to(REPOSITORY / "src").with_suffix("").parts), rules)

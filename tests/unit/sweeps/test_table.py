@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,8 @@ from epochwatt.sweeps.facts import write_modes
 from epochwatt.sweeps.lost import forget_lost_modes
 from epochwatt.sweeps.modes import SweepMode
 from epochwatt.sweeps.table import sweep_names
+
+REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -39,6 +42,14 @@ def test_an_unknown_name_is_refused_with_those_there_are(sweeps):
         "config/config.yaml: sweeps names 'two'",
         "  allowed: config/sweeps.yaml has: one",
     ]
+
+
+def test_names_of_files_and_of_public_sweeps_are_refused(sweeps):
+    with pytest.raises(ConfigError, match="no name of a sweep"):
+        sweeps.sweep("my_Sweep")
+    sweeps.write("sweeps/registry.yaml", (REPOSITORY / "config/sweeps/registry.yaml").read_text())
+    with pytest.raises(ConfigError, match="'zeus-v100' is the name of a public sweep"):
+        sweeps.sweep("zeus-v100")
 
 
 def test_the_id_has_all_that_would_cause_a_new_measurement_but_not_the_modes(sweeps):

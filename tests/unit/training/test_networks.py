@@ -393,6 +393,19 @@ def test_own_network_may_have_a_transform_of_its_own(registry):
     assert workload_of(own(transform=f"{__name__}.as_floats")).transform is as_floats
 
 
+def twice(network, inputs, labels):
+    return 2 * nn.functional.cross_entropy(network(inputs), labels)
+
+
+def test_own_network_may_have_a_loss_of_its_own(registry):
+    minibatch = torch.ones(2, 1, 28, 28), torch.tensor([0, 1])
+    losses = []
+    for row in ({}, {"loss": f"{__name__}.twice"}):
+        workload_of(own(**row))
+        losses.append(Trainer("mine", CPU, seed=0).step(minibatch).item())
+    assert losses[1] == pytest.approx(2 * losses[0])
+
+
 @pytest.mark.parametrize(
     ("row", "told"),
     [

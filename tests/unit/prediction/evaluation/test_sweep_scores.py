@@ -6,13 +6,8 @@ import pytest
 from epochwatt.errors import ConfigError
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.evaluation import sweep_scores
-from epochwatt.prediction.evaluation.score_sweeps import (
-    as_text,
-    judged_methods,
-    read_scores,
-    score_tables,
-    write_scores,
-)
+from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables
+from epochwatt.prediction.evaluation.sweep_files import as_text, read_scores, write_scores
 from epochwatt.prediction.evaluation.sweep_names import (
     BROKEN,
     BY_WORKLOAD,
