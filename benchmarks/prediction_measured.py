@@ -12,8 +12,7 @@ from unittest import mock
 
 import numpy as np
 
-from benchmarks import measured, sweeps
-from benchmarks.prediction_sweeps import sweeps_text
+from benchmarks import measured, stock_modes
 from benchmarks.results import markdown
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import Observations
@@ -45,11 +44,11 @@ def measured_text(twin: Twin, folder: Path, n_random: int = 200) -> list[str]:
     ----------
     twin : simulated boards, for a prior of power
     n_random : how many sets of four modes are drawn
-    folder : of tables of a few modes; sweeps lie in the folder `sweeps` beside it
+    folder : of tables of a few modes; stock modes of Orin lie in the folder `sweeps` beside it
     """
-    wide = sweeps_text(folder.parent / sweeps.FOLDER.name)
+    stock = stock_modes.stock_text(folder.parent / stock_modes.FOLDER)
     if not folder.is_dir():
-        return ["", f"Measured by others: skipped, there is no folder {folder}.", *wide]
+        return ["", f"Measured by others: skipped, there is no folder {folder}.", *stock]
     listed = measured.yolo(folder)
     yolo = listed | measured.without_gated_mode(listed) | measured.with_gpu_share(listed)
     watts = measured.busy_power(twin.boards[DEVICE], twin.parameters)
@@ -73,7 +72,7 @@ def measured_text(twin: Twin, folder: Path, n_random: int = 200) -> list[str]:
     ):
         text += _measured_tables(title, tables, plain, few)
     text += _measured_held(yolo, measured.tx2(folder), few)
-    return text + _beliefs_text(listed | measured.without_gated_mode(listed)) + wide
+    return text + _beliefs_text(listed | measured.without_gated_mode(listed)) + stock
 
 
 def _with_physical_time(method: Method) -> Method:

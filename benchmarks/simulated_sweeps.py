@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from benchmarks.results import REPOSITORY, Result, Row, at_most
 from epochwatt.errors import EpochwattError
-from epochwatt.sweeps.grids import NAMED, mode_rows, named_grid, steps_of_kind
+from epochwatt.sweeps.grids import NAMED, named_grid, steps_of_kind
+from epochwatt.sweeps.modes import mode_rows
 from epochwatt.twin.calibration.queries import DATASETS
 from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.power_modes import CONFIG

@@ -16,8 +16,10 @@ from typing import Any
 
 from benchmarks import bounds
 from benchmarks.prediction import OUT
+from benchmarks.public_sweeps import SCORES, sweep_tables
 from benchmarks.results import REPOSITORY, Budget, Row
 from epochwatt.external import check_external
+from epochwatt.prediction.evaluation.sweep_files import read_scores
 
 Table = list[list[str]]
 
@@ -39,9 +41,7 @@ TITLES = {  # file -> how the line above its table begins
     "measured-time-tx2": "Time, TX2",
     "measured-intervals": "Measured modes that intervals of 90 %",
     "measured-priors-changed": "Beliefs changed",
-    "sweeps": "Sweeps of others: new modes",
     "sweeps-agx-orin": "Stock modes of AGX Orin",
-    "sweeps-budgets": "The fastest of a sweep's modes",
 }
 TIMES = REPOSITORY / "results/benchmarks.json"
 TIMED = {"simulated_sweeps": "simulation/sweeps"}  # benchmark -> its table
@@ -49,6 +49,7 @@ EXTERNAL = REPOSITORY / "results/tables/external.csv"
 QUESTIONS = {  # question of it -> its table
     **{check_external.ENERGY: "energy", check_external.CURVE: "gpu-clock"},
     **{check_external.LIMIT: "power-limit", check_external.LAW: "clock-law"},
+    check_external.POWER_LAW: "power-law",
     check_external.SCALING: "scaling",
 }
 SHOWN = ("subject", "unit", "expected", "observed", "verdict", "note")  # of its columns
@@ -192,6 +193,9 @@ def main() -> int:
     for benchmark, name in TIMED.items():
         if benchmark in times:
             write(FOLDER / f"{name}.csv", timed_table(times[benchmark]["rows"]))
+    if SCORES.exists():
+        for name, table in sweep_tables(read_scores([str(SCORES)])).items():
+            write(prediction / f"real-sweeps-{name}.csv", table)
     if EXTERNAL.exists():
         for name, table in external_tables(read(EXTERNAL)).items():
             write(FOLDER / f"external/{name}.csv", table)

@@ -16,6 +16,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from epochwatt import fields
 from epochwatt.device import host
+from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.settings import Settings, load_settings
 
@@ -242,6 +243,36 @@ def measure():
         folder = RunFolder(str(root), run.id)
         folder.begin(epoch)
         folder.finish(epoch, meta, minibatch_s)
+        return folder
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def measure_mode():
+    """Return a function that puts a record of a mode of a `Sweep` into measured/ of a folder.
+
+    Five mini-batches take 4 s: wait 1.25, copy 0.5, compute 2 s; the mode took 6 s.
+    """
+
+    def write(sweep, mode, root="measured", **changes):
+        minibatch_s = np.array([[0.25, 0.1, c] for c in (0.2, 0.3, 0.4, 0.5, 0.6)], np.float32)
+        meta = {
+            **{"sweep": sweep.id, "mode": mode, "task": "train", "repeat": 0},
+            **{"factors": sweep.run.factors, "flags": [], "took_s": 6.0},
+            **{"schema_version": fields.SCHEMA_VERSION, "protocol": fields.PROTOCOL},
+            **{"t_start_mono_s": 10.0, "t_end_mono_s": 14.0, "e2e_s": 4.0},
+            **{"t_start_unix_s": 1.75e9, "t_end_unix_s": 1.75e9 + 4},
+            **{"wait_s": 1.25, "copy_s": 0.5, "compute_s": 2.0},
+            **{"n_minibatches": 5, "n_samples": 80, "loss": 2.0, "timing_method": "host_clock"},
+            **{"machine": {"cpu_model": "one"}, "software": {"torch": "2.9.1"}},
+            **{"cold_process": True, "boot_id": host.boot_id(), "measurement_id": sweep.id},
+            **{"power_scope": None, "energy_method": None, "sampler_period_s": None},
+            **changes,
+        }
+        folder = SweepFolder(str(root), sweep.id)
+        folder.begin(mode)
+        folder.finish(mode, meta, minibatch_s)
         return folder
 
     return write

@@ -276,6 +276,10 @@ FLAGS: Dict[str, str] = {
     "swap_grown": "more memory was swapped out after the epoch than before",
     "machine_busy": "other programs took more than 10 % of the CPUs before the start",
     "mode_not_verified": "a setting of the power mode cannot be read back",
+    "mode_not_met": "cores, or a clock that was too high, were not as the mode wants them",
+    "transition_not_found": "no sensor showed how power followed the training: a fixed warm-up",
+    "sensor_lagged": "power followed the training only after seconds; what came before is left out",
+    "few_power_samples": "fewer readings of power than a mean of a mode is taken over",
     "settle_timeout": "temperature or power were not steady within the time allowed",
 }
 

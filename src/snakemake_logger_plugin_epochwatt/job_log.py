@@ -6,12 +6,14 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from epochwatt.study.place import MEASURED
 
 _PROGRESS = re.compile(
     r"^(?:epoch (\d+)|warm-up): mini-batch (\d+) of (\d+)(?:, (\S+)/s, \d+ s left)?$", re.M
 )
+_MODE = re.compile(r"^mode (\d+) of (\d+): (.*)$", re.M)
 _EPOCH = re.compile(r"^epoch (\d+): [\d.]+ s = ", re.M)
 _WARNING = re.compile(r"^warning: .*(?:\n[ \t]+.*)*", re.M)
 # of all columns of power the one that stands for the whole, the best first
@@ -42,6 +44,14 @@ class EpochUnderWay:
     def left_s(self) -> float:
         """Seconds until the end of the epoch."""
         return (self.n - self.done) / self.rate
+
+
+class ModeUnderWay(NamedTuple):
+    """The mode that a job finished last: its place in the sweep from 1, of how many, and what."""
+
+    place: int
+    n: int
+    words: str
 
 
 class TrainingLog:
@@ -76,6 +86,27 @@ class TrainingLog:
         done = min(n, int(done + rate * (time.monotonic() - self._seen_s)))
         power_w = None if epoch is None else _power_w(Path(MEASURED, self._run), epoch)
         return EpochUnderWay(epoch, done, n, rate, power_w)
+
+
+class ModesLog:
+    """Reads the log of a job that measures modes.
+
+    Parameters
+    ----------
+    path : the job's log file
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def look(self) -> ModeUnderWay | None:
+        """Return the mode that was measured last; None before the first."""
+        reports = _MODE.findall(tail(self._path, 4096))
+        return (
+            ModeUnderWay(int(reports[-1][0]), int(reports[-1][1]), reports[-1][2])
+            if reports
+            else None
+        )
 
 
 def _last_progress(text: str) -> tuple[int | None, int, int, float] | None:

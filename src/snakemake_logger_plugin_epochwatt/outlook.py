@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from epochwatt.analysis.summary import SETTING
+from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.study import plan
 from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import Run, receipt_path
 from epochwatt.study.settings import Settings
+from epochwatt.sweeps import plan as sweep_plan
+from epochwatt.sweeps.table import Sweep, SweepTable
 from epochwatt.text import counted
 from snakemake_logger_plugin_epochwatt.stages import OUTLOOK
 
@@ -30,14 +33,26 @@ class RunOutlook(TypedDict):
     parts: dict[tuple[int, int], float]  # jobs that are left: first and last epoch -> seconds
 
 
+class SweepOutlook(TypedDict):
+    """One sweep that is measured here."""
+
+    title: str  # its name in the configuration
+    modes: list[str]  # folders of its modes, in order
+    parts: dict[tuple[int, int], float]  # jobs that are left: first and last mode -> seconds
+
+
 class Outlook(TypedDict):
-    """All runs that are measured here, by id, and how much slower the machine is than ours."""
+    """All that is measured here, by id, and how much slower the machine is than ours.
+
+    The id of a sweep's modes is that of the sweep and the digest of its list of modes.
+    """
 
     runs: dict[str, RunOutlook]
+    sweeps: dict[str, SweepOutlook]
     slowness: float
 
 
-def outlook(settings: Settings) -> Outlook:
+def outlook(settings: Settings, sweeps: SweepTable | None = None) -> Outlook:
     """Return what is left to measure, with an estimate for each job."""
     runs = [run for run in settings.table.runs.values() if run.parts and run.here]
     measured_s = {run.id: plan.measured_e2e_s(run) for run in runs}
@@ -61,12 +76,30 @@ def outlook(settings: Settings) -> Outlook:
             "kept": run.epochs - len(missing),
             "parts": parts,
         }
-    return {"runs": result, "slowness": slower}
+    swept = {
+        f"{sweep.id}/{sweep.digest}": _of_sweep(sweep, settings, slower)
+        for sweep in (sweeps.sweeps.values() if sweeps else ())
+        if sweep.chunks
+    }
+    return {"runs": result, "sweeps": swept, "slowness": slower}
 
 
-def outlook_extra(settings: Settings) -> dict[str, Outlook]:
+def _of_sweep(sweep: Sweep, settings: Settings, slower: float) -> SweepOutlook:
+    seconds, basis = sweep_plan.chunk_estimates_s(sweep, settings)
+    scale = slower if basis == plan.GUESS and sweep.run.factors["backend"] == "host" else 1.0
+    parts = {
+        part: chunk_s * scale + plan.JOB_S * slower if chunk_s else _RECEIPT_S * slower
+        for part, chunk_s, receipt in zip(sweep.chunks, seconds, sweep.receipts, strict=True)
+        if chunk_s or not Path(receipt).exists()
+    }
+    folder = SweepFolder(MEASURED, sweep.id)
+    modes = [folder.mode_path(mode) for mode in sweep.settings]
+    return {"title": sweep.name, "modes": modes, "parts": parts}
+
+
+def outlook_extra(settings: Settings, sweeps: SweepTable) -> dict[str, Outlook]:
     """Return the same as the extra of a log record."""
-    return {OUTLOOK: outlook(settings)}
+    return {OUTLOOK: outlook(settings, sweeps)}
 
 
 def slowness() -> float:

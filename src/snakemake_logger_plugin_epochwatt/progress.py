@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from epochwatt.study.place import MEASURED
 from snakemake_logger_plugin_epochwatt import estimate, stages
-from snakemake_logger_plugin_epochwatt.job_log import EpochUnderWay, TrainingLog
-from snakemake_logger_plugin_epochwatt.stages import COLLECTING, MEASURING, SILENT, TRAINING
+from snakemake_logger_plugin_epochwatt.job_log import EpochUnderWay, ModesLog, TrainingLog
+from snakemake_logger_plugin_epochwatt.stages import COLLECTING, MEASURING, MODES, SILENT, TRAINING
 
 if TYPE_CHECKING:
-    from snakemake_logger_plugin_epochwatt.outlook import Outlook, RunOutlook
+    from snakemake_logger_plugin_epochwatt.outlook import Outlook, RunOutlook, SweepOutlook
 
 _OVERDUE = (
     0.2  # ASSUME: of the seconds so far, what a job still needs that takes longer than expected
@@ -32,6 +32,7 @@ class Job:
     started_s: float
     prior_s: float
     training_log: TrainingLog | None = None
+    modes_log: ModesLog | None = None
     epoch: EpochUnderWay | None = None  # as it was last looked at
 
     @property
@@ -76,6 +77,7 @@ class Progress:
     under_way: dict[int, Job] = field(default_factory=dict)
     failed: list[Job] = field(default_factory=list)
     runs: "Mapping[str, RunOutlook]" = field(default_factory=dict)
+    sweeps: "Mapping[str, SweepOutlook]" = field(default_factory=dict)
     n_jobs: int = 0
     n_done: int = 0
     estimate_s: float | None = None  # at the start
@@ -105,15 +107,21 @@ class Progress:
     def expect(self, outlook: "Outlook") -> None:
         """Take over the runs, and how fast the machine is."""
         self.times.slowness = outlook["slowness"]
-        self.runs = outlook["runs"]
-        for run, entry in self.runs.items():
-            for (first, last), seconds in entry["parts"].items():
-                self._parts[run, first, last] = seconds
+        self.runs, self.sweeps = outlook["runs"], outlook["sweeps"]
+        for entries in (self.runs, self.sweeps):
+            for run, entry in entries.items():
+                for (first, last), seconds in entry["parts"].items():
+                    self._parts[run, first, last] = seconds
 
     @property
     def epochs(self) -> int:
         """All epochs of all runs that are measured here."""
         return sum(run["epochs"] for run in self.runs.values())
+
+    def modes_kept(self) -> tuple[int, int]:
+        """Return how many modes of sweeps are measured and kept by now, and how many there are."""
+        modes = {path for sweep in self.sweeps.values() for path in sweep["modes"]}
+        return sum(Path(path).is_dir() for path in modes), len(modes)
 
     def kept(self) -> int:
         """Return how many epochs are measured and kept by now."""
@@ -134,10 +142,12 @@ class Progress:
         job = Job(job_id, rule, dict(wildcards), paths, now_s, self._prior_s(rule, wildcards))
         if rule == TRAINING and paths:
             job.training_log = TrainingLog(paths[0], wildcards.get("run", ""))
+        if rule == MODES and paths:
+            job.modes_log = ModesLog(paths[0])
         if job_id not in self.under_way and self.left[rule] > 0:
             self.left[rule] -= 1
         self.under_way[job_id] = job
-        self._parts.pop(_part(job), None)
+        self._parts.pop(_part(wildcards), None)
         if stage := self._stage_of(rule):
             stage.since_s = stage.since_s if stage.under_way else now_s
             stage.under_way += 1
@@ -193,25 +203,23 @@ class Progress:
     # -- how long it takes --
 
     def _prior_s(self, rule: str, wildcards: Mapping[str, str]) -> float:
-        if rule == TRAINING:
-            try:
-                part = (wildcards["run"], int(wildcards["first"]), int(wildcards["last"]))
-            except (KeyError, ValueError):
-                return self.times.prior_s(rule)
-            if part in self._parts:
-                return self._parts[part]
-        return self.times.prior_s(rule)
+        prior_s = self._parts.get(_part(wildcards)) if rule in (TRAINING, MODES) else None
+        return self.times.prior_s(rule) if prior_s is None else prior_s
 
     def _kinds(self, job: Job) -> tuple[str, ...]:
         run = job.wildcards.get("run", "")
         if job.rule == TRAINING and run in self.runs:
             return (TRAINING, self.runs[run]["model"], run)
+        if job.rule == MODES:
+            return (MODES, _part(job.wildcards)[0])
         return (job.rule,)
 
     def look(self) -> Job | None:
-        """Look at the logs of training jobs; return one that is under way."""
+        """Look at the logs of jobs that measure; return one that is under way."""
         training = None
         for job in self.under_way.values():
+            if job.modes_log is not None:
+                training = job
             if job.training_log is not None:
                 job.epoch = job.training_log.look()
                 training = job
@@ -226,12 +234,19 @@ class Progress:
         training_s = [
             self.times.expected_s((TRAINING, self.runs[run]["model"], run), seconds)
             for (run, _, _), seconds in self._parts.items()
+            if run in self.runs
+        ]
+        modes_s = [
+            self.times.expected_s((MODES, run), seconds)
+            for (run, _, _), seconds in self._parts.items()
+            if run in self.sweeps
         ]
         rules = []
         for rule in {*self.left, *(job.rule for job in self.under_way.values())}:
             n = self.left[rule]
-            if rule == TRAINING and training_s:
-                seconds = [sum(training_s) / len(training_s)] * n
+            measured_s = {TRAINING: training_s, MODES: modes_s}.get(rule)
+            if measured_s:
+                seconds = [sum(measured_s) / len(measured_s)] * n
             else:
                 seconds = [self.times.expected_s((rule,), self.times.prior_s(rule))] * n
             running = [self._needs_s(job) for job in self.under_way.values() if job.rule == rule]
@@ -242,6 +257,11 @@ class Progress:
         """Return the seconds that a job under way still takes."""
         expected_s = self.times.expected_s(self._kinds(job), job.prior_s)
         elapsed_s = time.monotonic() - job.started_s
+        if job.modes_log is not None and (mode := job.modes_log.look()):
+            _, first, end = _part(job.wildcards)
+            done = max(1, mode.place - first)
+            share_s = elapsed_s / done  # those of the job that were measured before count as fast
+            return max(0.0, end + 1 - first - done) * share_s
         epoch, last = job.epoch, job.wildcards.get("last", "")
         if epoch is None or epoch.epoch is None or not last.isdigit():
             return max(expected_s - elapsed_s, _OVERDUE * max(expected_s, elapsed_s))
@@ -260,7 +280,12 @@ class Progress:
         return f"{', '.join(words)}: about {stages.duration(self.estimate_s)} on {cores}"
 
     def epoch_line(self, job: Job) -> str:
-        """Return "LeNet-5, 2 workers: epoch 0 (1 of 3), mini-batch 408 of 899, 204/s, 31.2 W"."""
+        """Return "LeNet-5, 2 workers: epoch 0 (1 of 3), mini-batch 408 of 899, 204/s, 31.2 W".
+
+        Of a job of a sweep it is "orin-50: mode 23 of 50, mode-c4-...: 12.3 ms, 8.1 W".
+        """
+        if job.modes_log is not None:
+            return self._mode_line(job, job.modes_log)
         run = job.wildcards.get("run", "")
         entry = self.runs.get(run)
         title = entry["title"] if entry else run
@@ -276,10 +301,20 @@ class Progress:
         watts = "" if epoch.power_w is None else f", {epoch.power_w:.3g} W"
         return f"{title}: {what}, mini-batch {epoch.done} of {epoch.n}, {epoch.rate:.3g}/s{watts}"
 
+    def _mode_line(self, job: Job, log: ModesLog) -> str:
+        run, first, last = _part(job.wildcards)
+        sweep = self.sweeps.get(run)
+        title = sweep["title"] if sweep else run
+        mode = log.look()
+        if mode is None:
+            return f"{title}: modes {first + 1} to {last + 1}"
+        return f"{title}: mode {mode.place} of {mode.n}, {mode.words}"
 
-def _part(job: Job) -> tuple[str, int, int]:
+
+def _part(wildcards: Mapping[str, str]) -> tuple[str, int, int]:
+    """Return run, or sweep and list of modes, with first and last epoch or mode."""
     try:
-        w = job.wildcards
-        return w["run"], int(w["first"]), int(w["last"])
+        run = wildcards.get("run") or f"{wildcards['sweep']}/{wildcards['grid']}"
+        return run, int(wildcards["first"]), int(wildcards["last"])
     except (KeyError, ValueError):
         return "", -1, -1

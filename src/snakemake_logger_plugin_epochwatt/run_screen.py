@@ -269,6 +269,9 @@ class RunScreen:
     def _kept(self) -> str:
         progress = self._progress
         jobs = f"{progress.n_done} of {progress.n_jobs} jobs done"
+        n_kept, n_modes = progress.modes_kept()
+        if n_modes:
+            jobs = f"{n_kept} of {n_modes} modes kept, {jobs}"
         if not progress.runs:
             return jobs
         return f"{progress.kept()} of {progress.epochs} epochs kept, {jobs}"

@@ -8,16 +8,19 @@ from pathlib import Path
 from epochwatt.text import counted
 
 OUTLOOK = "epochwatt_outlook"  # extra of the record in which the workflow says what it plans
-TRAINING, IDLE = "train_epoch", "measure_idle"
+TRAINING, IDLE, MODES = "train_epoch", "measure_idle", "measure_modes"
 COLLECTING = "collect_run"  # after it a run is finished
-MEASURING = frozenset({TRAINING, IDLE})  # each takes all cores
-SILENT = frozenset({TRAINING, COLLECTING, "all"})  # no line of their own
+MEASURING = frozenset({TRAINING, IDLE, MODES})  # each takes all cores
+SILENT = frozenset({TRAINING, COLLECTING, "list_modes", "sweeps", "all"})  # no line of their own
 
 # Start of a rule's name -> what its jobs make, in the plural. The first that fits counts.
 STAGES = {
     "count_workload": "networks counted",
     "make_dataset": "data sets made",
     "simulate_run": "simulated runs",
+    "simulate_sweep": "simulated sweeps",
+    "measure_modes": "chunks of modes measured",
+    "collect_sweep": "tables of modes",
     "simulate_idle": "sets of simulated idle powers",
     "measure_idle": "idle powers measured",
     "collect_idle": "tables",
@@ -29,7 +32,9 @@ STAGES = {
     "choose_power_modes": "steps of the predictions",
     "fit_epoch_": "steps of the predictions",
     "score_predictions": "steps of the predictions",
+    "score_sweep": "steps of the predictions",
     "check_claims": "pages",
+    "check_external": "pages",
     "show_": "pages",
     "advise_runs": "pages",
     "summarise": "pages",
@@ -39,6 +44,8 @@ _SINGULAR = {
     "data sets made": "data set made",
     "sets of simulated idle powers": "set of simulated idle powers",
     "idle powers measured": "idle power measured",
+    "chunks of modes measured": "chunk of modes measured",
+    "tables of modes": "table of modes",
     "validations of the simulation": "validation of the simulation",
     "steps of the predictions": "step of the predictions",
 }

@@ -2,8 +2,13 @@
 
 import pytest
 
-from benchmarks import simulated_sweeps, tables
+from benchmarks import public_sweeps, simulated_sweeps, tables
 from benchmarks.results import Row, at_most
+from epochwatt.prediction.evaluation.score_sweeps import score_tables
+from epochwatt.prediction.evaluation.sweep_files import as_text
+from epochwatt.prediction.evaluation.sweep_names import HELD
+from epochwatt.prediction.evaluation.sweep_text import error_table, judged
+from tests.unit.prediction.sweeps import limited, planted
 
 FOLDER = tables.FOLDER
 FILES = sorted(FOLDER.rglob("*.csv"))
@@ -57,3 +62,22 @@ def test_checks_against_others_are_split_by_question():
 def test_the_sweep_that_is_timed_is_powertrains():
     assert simulated_sweeps.grid().shape == (4368, 5)
     assert len(simulated_sweeps.WORKLOADS) == 7
+
+
+def test_tables_of_real_sweeps_hold_the_cells_of_the_scores():
+    names = ["paper", "physical"]
+    sweeps = [planted(), *(limited(batch_size=n) for n in (8, 16))]
+    rows = as_text(score_tables(sweeps, names, n_draws=2).rows)
+    made = public_sweeps.sweep_tables(rows)
+    for head, *cells in made.values():
+        assert {len(row) for row in cells} <= {len(head)}
+    unit = judged(rows)[0]
+    head, *errors = made["time"]
+    assert head == ["sweep", "learned from", *names]
+    assert [row[:2] for row in errors] == [
+        ["planted: planted", column] for column in ("4 designed", "4 modes", "10 modes")
+    ]
+    assert [row[3] for row in errors] == error_table(unit, "time_s")[2][1:]
+    held = unit.cell(("random", 10), "physical", "time_s", HELD)
+    assert ["time", "physical", "more", "1", *[f"{held.value:.0f}"] * 3] in made["held"]
+    assert made["budgets"][1][:3] == ["planted: planted", "10 modes", "paper"]

@@ -107,7 +107,7 @@ def test_measured_modes_are_skipped_with_a_sentence(twin, tmp_path):
     told = prediction_measured.measured_text(twin, tmp_path / "none")
     assert told == [
         *("", f"Measured by others: skipped, there is no folder {tmp_path / 'none'}."),
-        *("", f"Sweeps of others: skipped, there is no folder {tmp_path / 'sweeps'}."),
+        *("", f"Stock modes of AGX Orin: skipped, there is no folder {tmp_path / 'sweeps'}."),
     ]
 
 
@@ -158,11 +158,3 @@ def test_simulated_power_of_a_busy_gpu_has_the_shape_of_the_measured_one(folder,
     for of in measured.without_gated_mode(measured.yolo(folder)).values():
         expected = prior(of.modes)
         assert np.corrcoef(np.log(expected), np.log(of.power_w))[0, 1] > 0.9
-
-
-@pytest.mark.thorough
-def test_tables_of_measured_modes_say_what_they_are(folder, twin):
-    text = "\n".join(prediction_measured.measured_text(twin, folder, n_random=5))
-    assert "inference, not training" in text
-    for name in ("YOLOv3, rt kernel, 6 modes", "YOLOv3, rt kernel, GPU share given"):
-        assert f"| {name} | all but one" in text

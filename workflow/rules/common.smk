@@ -29,6 +29,8 @@ from epochwatt.study.settings import (
     refuse_root,
     working_folder_lock,
 )
+from epochwatt.sweeps.plan import sweep_lines
+from epochwatt.sweeps.table import load_sweeps
 from epochwatt.text import label
 
 # -- the software of the rules -------------------------------------------------------------------
@@ -41,7 +43,9 @@ LOCK = None  # of the working folder, while jobs run; the kernel frees a dead pr
 try:
     refuse_braces(str(workflow.basedir), "the checkout")
     SETTINGS = load_settings(config)
-    for run in SETTINGS.table.runs.values():
+    SWEEPS = load_sweeps(config)
+    SWEPT = [sweep.run for sweep in SWEEPS.sweeps.values()]
+    for run in [*SETTINGS.table.runs.values(), *SWEPT]:
         refuse_braces(run.data_root, f"the storage root of {run.id}")
 except EpochwattError as error:
     raise WorkflowError(str(error)) from None
@@ -81,14 +85,15 @@ def begin():
     """Refuse to start as root on a board or beside another workflow here; print what is planned."""
     global LOCK
     try:
-        refuse_root(TABLE)
+        refuse_root([*RUNS, *SWEPT])
         LOCK = working_folder_lock()
     except EpochwattError as error:
         raise WorkflowError(str(error)) from None
     from snakemake_logger_plugin_epochwatt.outlook import outlook_extra  # takes 0.5 s
 
     # for any logger the text; the rest is for ours, which reckons with it
-    logger.info("\n".join(start_lines(SETTINGS)), extra=outlook_extra(SETTINGS))
+    lines = start_lines(SETTINGS) + sweep_lines(SWEEPS, SETTINGS)
+    logger.info("\n".join(lines), extra=outlook_extra(SETTINGS, SWEEPS))
 
 
 def end():
@@ -142,11 +147,6 @@ def network_of(model):
     """Return the name of a network and, where it is none of ours, what its row says of it."""
     own = SETTINGS.workloads[model].model_dump(include=OWN_KEYS, exclude_defaults=True)
     return {"model": model, "network": own} if own else {"model": model}
-
-
-def workload(wildcards):
-    """Return the counts of a simulated run's network."""
-    return f"results/twin/workloads/{TABLE[wildcards.run].factors['model']}.json"
 
 
 def caption(figure):

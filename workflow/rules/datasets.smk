@@ -4,6 +4,11 @@ Needs: nothing.  Gives: {storage root}/{dataset}-{source}-x{scale}/manifest.json
 """
 
 DATASETS = {run.data_folder: run.factors["recipe"] for run in RUNS if run.parts}
+DATASETS |= {
+    sweep.run.data_folder: sweep.run.factors["recipe"]
+    for sweep in SWEEPS.sweeps.values()
+    if sweep.chunks
+}
 
 
 rule make_dataset:

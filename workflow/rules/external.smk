@@ -2,7 +2,8 @@
 
 Needs: config/sweeps/ and, for those without a licence, the user's folder of others' repositories, which
 the environment variable EPOCHWATT_PUBLIC_DATA names; counts of the papers' networks; config/twin/.
-Gives: results/tables/external.csv, results/external.html. `all` does not ask for them: `snakemake external`.
+Gives: results/tables/external.csv and external_curves.csv, results/external.html, a figure. `all` does not
+ask for them: `snakemake external`.
 """
 
 
@@ -12,9 +13,15 @@ rule check_external:
         config=[*TWIN_CONFIG, *DEVICES],
         sweeps=sorted(map(str, Path("config/sweeps").glob("*.*"))),
         workloads=expand("results/twin/workloads/{model}.json", model=PUBLISHED_MODELS),
+        style="config/paper.mplstyle",
     output:
         table="results/tables/external.csv",
+        curves="results/tables/external_curves.csv",
         page="results/external.html",
+        figure="results/figures/external/energy_curves.svg",
+        png="results/figures/external/energy_curves.png",
+        csv="results/figures/external/energy_curves.csv",
+        caption="results/figures/external/energy_curves.txt",
     log:
         "results/logs/check_external.log",
     conda:

@@ -23,6 +23,12 @@ rule idle_power:
         IDLE_CSV,
 
 
+rule sweeps:
+    """The tables of the selected sweeps."""
+    input:
+        [sweep.table for sweep in SWEEPS.sweeps.values()],
+
+
 rule tables:
     """All tables of runs and epochs."""
     input:
@@ -87,3 +93,4 @@ rule external:
     input:
         "results/tables/external.csv",
         "results/external.html",
+        "results/figures/external/energy_curves.svg",

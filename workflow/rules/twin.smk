@@ -12,7 +12,9 @@ TWIN_EVIDENCE += sorted(map(str, Path("config/published").glob("*.csv")))
 
 try:  # a comment or a new date in a file simulates nothing anew: what it says of a board does
     BOARD_DIGESTS = (
-        digests(Path("config/twin")) if SIMULATED_MODELS or SIMULATED_IDLES else {}
+        digests(Path("config/twin"))
+        if SIMULATED_MODELS or SIMULATED_IDLES or any(r.is_simulated for r in SWEPT)
+        else {}
     )
 except EpochwattError as error:
     raise WorkflowError(str(error)) from None
@@ -39,7 +41,7 @@ rule simulate_run:
     """Simulate all epochs of one run: records as a board leaves them, and its tables."""
     input:
         config=ancient(TWIN_CONFIG),  # `board` below says whether its board changed
-        workload=workload,
+        workload=lambda wildcards: TABLE[wildcards.run].counts,
     output:
         records=directory("results/simulated/{run}"),
         epochs="results/runs/{run}/epochs.csv",

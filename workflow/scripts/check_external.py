@@ -1,21 +1,29 @@
 """Adapter of rule check_external."""
 
-from pathlib import Path
-
 from epochwatt.adapters import job_log
 from epochwatt.external.check_external import check_external
+from epochwatt.figures.external import plot
 from epochwatt.pages.show_external import write_external
 
 
 def main(snakemake):
     with job_log(snakemake.log[0]):
-        folder = snakemake.params.folder
         check_external(
             workloads=snakemake.input.workloads,
             path=snakemake.output.table,
-            folder=Path(folder) if folder else None,
+            curves=snakemake.output.curves,
+            folder=snakemake.params.folder,
         )
-        write_external(snakemake.output.table, snakemake.output.page)
+        plot(
+            table=snakemake.output.curves,
+            style_file=snakemake.input.style,
+            stem=snakemake.output.figure.removesuffix(".svg"),
+        )
+        write_external(
+            table=snakemake.output.table,
+            figure=snakemake.output.figure,
+            path=snakemake.output.page,
+        )
 
 
 if "snakemake" in globals():

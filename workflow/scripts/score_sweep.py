@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from epochwatt.adapters import job_log
-from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables, write_scores
+from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables
+from epochwatt.prediction.evaluation.sweep_files import write_scores
 from epochwatt.sweeps.mode_table import read_mode_tables
 
 
@@ -11,8 +12,6 @@ def main(snakemake):
     with job_log(snakemake.log[0]):
         tables = read_mode_tables(Path(snakemake.input.table))
         scores = score_tables(tables, judged_methods(), say=print)
-        for line in scores.left_out:
-            print(f"not judged: {line}")
         write_scores(Path(snakemake.output.scores), scores.rows)
 
 

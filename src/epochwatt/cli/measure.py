@@ -1,5 +1,7 @@
 """Commands around a measurement: `plan`, `doctor`, `discard`."""
 
+from pathlib import Path
+
 import click
 
 from epochwatt.cli.command import DEVICE, POSITIVE, RUN, STUDY, Command, Integer
@@ -7,11 +9,12 @@ from epochwatt.cli.command import DEVICE, POSITIVE, RUN, STUDY, Command, Integer
 
 @click.command(
     cls=Command,
-    short_help="List the selected runs and how long they will take.",
+    short_help="List what is selected and how long it will take.",
     examples=[
         ("epochwatt plan", "the studies selected in config/config.yaml"),
         ("epochwatt plan host-pipeline", "one study"),
         ("epochwatt plan paper", "every study of the two papers"),
+        ("epochwatt plan orin-50", "a sweep of modes"),
         ("epochwatt plan --explain RUN", "the jobs that would run for one run, and why"),
     ],
 )
@@ -27,15 +30,25 @@ def plan(studies: tuple[str, ...], explain: str | None, why: str | None) -> None
     """List the runs of the selected studies, how many epochs of each are measured, and how long the
     rest will take. Nothing is run.
 
-    STUDY is a name in config/studies.yaml, or a group of studies such as `paper` or `simulated`.
-    Without one, the studies selected in config/config.yaml are listed.
+    STUDY is a name in config/studies.yaml, or a group of studies such as `paper` or `simulated`, or
+    a sweep of config/sweeps.yaml. Without one, what config/config.yaml selects is listed.
     """
     from epochwatt.study.plan import plan_lines, why_lines
-    from epochwatt.study.settings import load_settings
+    from epochwatt.study.settings import CONFIG, load_settings
+    from epochwatt.study.yaml_files import read_yaml
+    from epochwatt.sweeps.plan import sweep_lines
+    from epochwatt.sweeps.table import load_sweeps, sweep_names
 
-    settings = load_settings({"studies": list(studies)} if studies else None)
-    run = explain or why
-    click.echo("\n".join(why_lines(settings, run, studies) if run else plan_lines(settings)))
+    all_sweeps = sweep_names()
+    sweeps = [name for name in studies if name in all_sweeps]
+    others = [name for name in studies if name not in all_sweeps]
+    config = {"studies": others, "sweeps": sweeps} if studies else read_yaml(Path(CONFIG))
+    settings = load_settings(config)
+    if run := explain or why:
+        click.echo("\n".join(why_lines(settings, run, others)))
+        return
+    lines = plan_lines(settings) if others or not sweeps else []
+    click.echo("\n".join([*lines, *sweep_lines(load_sweeps(config), settings)]))
 
 
 @click.command(

@@ -256,12 +256,8 @@ def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> 
     power budget costs and how often it breaks the budget, and what all that says.
     """
     from epochwatt.open_data.read import find_tables
-    from epochwatt.prediction.evaluation.score_sweeps import (
-        as_text,
-        judged_methods,
-        score_tables,
-        write_scores,
-    )
+    from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_tables
+    from epochwatt.prediction.evaluation.sweep_files import as_text, write_scores
     from epochwatt.prediction.evaluation.sweep_text import text_lines
 
     scores = score_tables(

@@ -81,7 +81,8 @@ def missing(wanted: list[Wanted], folder: Path, title: str, reason: str) -> Data
         if not (folder / file.name).exists():
             checksum = f"MD5 {file.md5}" if file.md5 else "no checksum is published"
             size = f", {file.size}" if file.size else ""
-            lacking.append(f"{file.name}  ({checksum}{size})  from {' or '.join(file.urls)}")
+            origin = f"from {' or '.join(file.urls)}" if file.urls else "which you have to get"
+            lacking.append(f"{file.name}  ({checksum}{size})  {origin}")
     return DataError(
         "not all its files are here, and they cannot be downloaded",
         where=title,
@@ -114,7 +115,7 @@ def download(file: Wanted, path: Path) -> None:
             raise UnreachableError(f"what {url} gives has not the MD5 {file.md5}")
         except UnreachableError as error:
             reasons.append(str(error))
-    raise UnreachableError("; ".join(reasons))
+    raise UnreachableError("; ".join(reasons) or f"{file.name} may not be given to everybody")
 
 
 def _is_right(path: Path, md5: str) -> bool:

@@ -6,7 +6,10 @@ a data set can be made again without a network; the archives may be removed by h
 Source: addresses and MD5 sums of MNIST and CIFAR-10: torchvision 0.24.1, `datasets/mnist.py` and
 `datasets/cifar.py`. GLD-23k: address and MD5 sum of the map: TensorFlow Federated, `gldv2.py`;
 address of the pictures: FedML, `data/gld/download_from_aws_s3.sh` (no checksum is published; the
-archive holds a CRC-32 of each picture, and number of pictures and classes are compared).
+archive holds a CRC-32 of each picture, and number of pictures and classes are compared). ImageNet:
+MD5 sums of torchvision's `datasets/imagenet.py`; no address may be published. SQuAD 1.1 and
+WikiText-2: torchtext, `datasets/squad1.py` and `datasets/wikitext2.py`. COCO: addresses of
+cocodataset.org, MD5 sums as several public projects publish them.
 """
 
 import gzip
@@ -62,6 +65,42 @@ GLD23K_IMAGES = Wanted(
     "",
     ("https://fedcv.s3-us-west-1.amazonaws.com/landmark/images.zip",),
     "23 GB: all of GLD-160k; or a folder images/ with the 23,080 files {image_id}.jpg",
+)
+
+
+IMAGENET_FOLDER = "val"  # where sorted pictures may be put: {synset}/ILSVRC2012_val_*.JPEG
+IMAGENET = (
+    Wanted(
+        "ILSVRC2012_img_val.tar",
+        "29b22e2961454d5413ddabcf34fc5622",
+        (),
+        "6.7 GB, for registered users of image-net.org",
+    ),
+    Wanted("ILSVRC2012_devkit_t12.tar.gz", "fa75699e90414af021442c21a62c3abf", ()),
+)
+SQUAD = Wanted(
+    "train-v1.1.json",
+    "981b29407e0affa3b1b156f72073b945",
+    ("https://rajpurkar.github.io/SQuAD-explorer/dataset/train-v1.1.json",),
+)
+WIKITEXT2 = Wanted(
+    "wikitext-2-v1.zip",
+    "542ccefacc6c27f945fb54453812b3cd",
+    ("https://s3.amazonaws.com/research.metamind.io/wikitext/wikitext-2-v1.zip",),
+)
+COCO = (
+    Wanted(
+        "val2017.zip",
+        "442b8da7639aecaf257c1dceb8ba8c80",
+        ("http://images.cocodataset.org/zips/val2017.zip",),
+        "0.8 GB",
+    ),
+    Wanted(
+        "annotations_trainval2017.zip",
+        "f4bbac642086de4f52a3fdda2de5fa2c",
+        ("http://images.cocodataset.org/annotations/annotations_trainval2017.zip",),
+        "0.25 GB",
+    ),
 )
 
 
@@ -156,10 +195,15 @@ def _link_pictures(unpacked: Path, folder: Path, pictures: dict[str, str]) -> No
     """Take up pictures that lie in a folder: by hard links where that is possible."""
     _check_there(unpacked, pictures)
     for file, name in pictures.items():
-        try:
-            os.link(unpacked / file, folder / name)
-        except OSError:  # another file system, or one without hard links
-            shutil.copyfile(unpacked / file, folder / name)
+        take_up(unpacked / file, folder / name)
+
+
+def take_up(there: Path, here: Path) -> None:
+    """Take up a file that lies elsewhere: by a hard link where that is possible."""
+    try:
+        os.link(there, here)
+    except OSError:  # another file system, or one without hard links
+        shutil.copyfile(there, here)
 
 
 def _check_there(unpacked: Path, names: Collection[str]) -> None:

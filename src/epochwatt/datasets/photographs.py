@@ -14,7 +14,7 @@ import io
 import logging
 import multiprocessing
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -43,41 +43,58 @@ class Painter:
     Parameters
     ----------
     seed : of everything
+    n_classes : whose colours differ
+    size : width and height, pixels
+    quality : of the JPEG encoder
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(
+        self,
+        seed: int,
+        n_classes: int = landmarks.CLASSES,
+        size: tuple[int, int] = (WIDTH, HEIGHT),
+        quality: int = QUALITY,
+    ) -> None:
         self.seed = seed
+        self.n_classes, self.size, self.quality = n_classes, size, quality
         random = np.random.default_rng([seed, 1 << 32])  # no picture has this number
-        self.class_colours = random.standard_normal((landmarks.CLASSES, 1, 1, 3))
-        self.class_gradients = random.standard_normal((landmarks.CLASSES, *COARSE, 3))
+        self.class_colours = random.standard_normal((n_classes, 1, 1, 3))
+        self.class_gradients = random.standard_normal((n_classes, *COARSE, 3))
         self.texture = _texture(random)
+
+    def label(self, index: int) -> int:
+        """Return the class of a picture."""
+        return int(np.random.default_rng([self.seed, index, 0]).integers(self.n_classes))
 
     def row(self, index: int) -> landmarks.Row:
         """Return user, id and class of a picture."""
         image_id = hashlib.sha256(f"{self.seed}/{index}".encode("ascii")).hexdigest()[:16]
-        label = int(np.random.default_rng([self.seed, index, 0]).integers(landmarks.CLASSES))
-        return landmarks.Row(str(index % USERS), image_id, label)
+        return landmarks.Row(str(index % USERS), image_id, self.label(index))
 
     def jpeg(self, index: int) -> bytes:
         """Return the bytes of a picture."""
-        random = np.random.default_rng([self.seed, index, 1])
-        label = self.row(index).label
-        levels = 0.5 * self.class_colours[label] + 0.5 * self.class_gradients[label]
-        levels = levels + 0.7 * random.standard_normal((*COARSE, 3))
-        smooth = _enlarged(np.clip(128 + 45 * levels, 0, 255))
-        where = _enlarged(random.integers(0, 256, (4, 5)))
-        left = int(random.integers(TEXTURE_SIDE - WIDTH))
-        top = int(random.integers(TEXTURE_SIDE - HEIGHT))
-        part = self.texture.crop((left, top, left + WIDTH, top + HEIGHT))
-        textured = Image.blend(smooth, part.convert("RGB"), float(random.uniform(*TEXTURE_SHARE)))
         file = io.BytesIO()
-        Image.composite(textured, smooth, where).save(file, "JPEG", quality=QUALITY)
+        self.picture(index).save(file, "JPEG", quality=self.quality)
         return file.getvalue()
 
+    def picture(self, index: int) -> Image.Image:
+        """Return a picture before it is encoded."""
+        random = np.random.default_rng([self.seed, index, 1])
+        label = self.label(index)
+        levels = 0.5 * self.class_colours[label] + 0.5 * self.class_gradients[label]
+        levels = levels + 0.7 * random.standard_normal((*COARSE, 3))
+        width, height = self.size
+        smooth = self._enlarged(np.clip(128 + 45 * levels, 0, 255))
+        where = self._enlarged(random.integers(0, 256, (4, 5)))
+        left = int(random.integers(TEXTURE_SIDE - width))
+        top = int(random.integers(TEXTURE_SIDE - height))
+        part = self.texture.crop((left, top, left + width, top + height))
+        textured = Image.blend(smooth, part.convert("RGB"), float(random.uniform(*TEXTURE_SHARE)))
+        return Image.composite(textured, smooth, where)
 
-def _enlarged(levels: np.ndarray) -> Image.Image:
-    picture = Image.fromarray(levels.astype(np.uint8))
-    return picture.resize((WIDTH, HEIGHT), Image.Resampling.BICUBIC)
+    def _enlarged(self, levels: np.ndarray) -> Image.Image:
+        picture = Image.fromarray(levels.astype(np.uint8))
+        return picture.resize(self.size, Image.Resampling.BICUBIC)
 
 
 def _texture(random: np.random.Generator) -> Image.Image:
@@ -96,34 +113,39 @@ def make_gld23k(folder: Path, n_samples: int, seed: int) -> list[str]:
     """Write `n_samples` made-up photographs and their map; return the files' names."""
     painter = Painter(seed)
     (folder / "train").mkdir()
-    for n_done, index in enumerate(_painted(painter, folder, n_samples), start=1):
-        if n_done % 1000 == 0:
-            log.info("%d of %d pictures, the last is number %d", n_done, n_samples, index)
     rows = [painter.row(index) for index in range(n_samples)]
+    names = [landmarks.image_name(row.image_id) for row in rows]
+    paint(painter, folder, names)
     (folder / landmarks.MAP).write_bytes(landmarks.encode_map(rows))
-    return [landmarks.MAP, *(landmarks.image_name(row.image_id) for row in rows)]
+    return [landmarks.MAP, *names]
 
 
-def _painted(painter: Painter, folder: Path, n_samples: int) -> Iterable[int]:
+def paint(painter: Painter, folder: Path, names: Sequence[str]) -> None:
+    """Write picture after picture to `names` in a folder; what it has done goes to the log."""
+    for n_done, index in enumerate(_painted(painter, folder, names), start=1):
+        if n_done % 1000 == 0:
+            log.info("%d of %d pictures, the last is number %d", n_done, len(names), index)
+
+
+def _painted(painter: Painter, folder: Path, names: Sequence[str]) -> Iterable[int]:
     """Write the pictures, in several processes when they are many; give the number of each."""
-    n_processes = len(os.sched_getaffinity(0)) if n_samples > FEW else 1
+    n_processes = len(os.sched_getaffinity(0)) if len(names) > FEW else 1
     if n_processes == 1:
-        _remember(painter, folder)
-        yield from map(_paint, range(n_samples))
+        _remember(painter, folder, names)
+        yield from map(_paint, range(len(names)))
         return
     # fork: the texture is shared, and a script of Snakemake cannot be imported by a new process
     context = multiprocessing.get_context("fork")
-    with context.Pool(n_processes, _remember, (painter, folder)) as pool:
-        yield from pool.imap_unordered(_paint, range(n_samples), chunksize=32)
+    with context.Pool(n_processes, _remember, (painter, folder, names)) as pool:
+        yield from pool.imap_unordered(_paint, range(len(names)), chunksize=32)
 
 
-def _remember(painter: Painter, folder: Path) -> None:
+def _remember(painter: Painter, folder: Path, names: Sequence[str]) -> None:
     """Give a process what it needs to paint."""
-    _paint.place = painter, folder  # type: ignore[attr-defined]
+    _paint.place = painter, folder, names  # type: ignore[attr-defined]
 
 
 def _paint(index: int) -> int:
-    painter, folder = _paint.place  # type: ignore[attr-defined]
-    path = folder / landmarks.image_name(painter.row(index).image_id)
-    path.write_bytes(painter.jpeg(index))
+    painter, folder, names = _paint.place  # type: ignore[attr-defined]
+    (folder / names[index]).write_bytes(painter.jpeg(index))
     return index

@@ -5,6 +5,7 @@ carries the checksums of its files instead.
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,10 +25,16 @@ class Maker(NamedTuple):
     checksums: dict[str, str] | None = None  # of an original, which exists at scale 1 only
 
 
-def _make_photographs(folder: Path, n_samples: int, seed: int) -> list[str]:
-    from epochwatt.datasets.photographs import make_gld23k  # imports Pillow: not at parse time
+def _later(name: str) -> Callable[[Path, int, int], list[str]]:
+    """Return a function of this package that is imported when it is called: not at parse time."""
+    module, function = name.rsplit(".", 1)
 
-    return make_gld23k(folder, n_samples, seed)
+    def make(folder: Path, n_samples: int, seed: int) -> list[str]:
+        made = import_module(f"epochwatt.datasets.{module}")
+        names: list[str] = getattr(made, function)(folder, n_samples, seed)
+        return names
+
+    return make
 
 
 def _md5(*files: official.Wanted) -> dict[str, str]:
@@ -40,8 +47,23 @@ MAKERS = {
     ("mnist", "official"): Maker(1, 60_000, official.make_mnist, _md5(*official.MNIST)),
     ("cifar10", "synthetic"): Maker(1, 50_000, synthetic.make_cifar10),
     ("cifar10", "official"): Maker(1, 50_000, official.make_cifar10, official.CIFAR10_MD5),
-    ("gld23k", "synthetic"): Maker(1, 23_080, _make_photographs),
+    ("gld23k", "synthetic"): Maker(1, 23_080, _later("photographs.make_gld23k")),
     ("gld23k", "official"): Maker(1, 23_080, official.make_gld23k, _md5(official.GLD23K_MAP)),
+    ("imagenet", "synthetic"): Maker(1, 50_000, _later("imagenet.make_synthetic")),
+    ("imagenet", "official"): Maker(
+        1, 50_000, _later("imagenet.make_official"), _md5(*official.IMAGENET)
+    ),
+    ("squad", "synthetic"): Maker(1, 87_599, _later("squad.make_synthetic")),
+    ("squad", "official"): Maker(
+        *(1, 87_599, _later("squad.make_official")),
+        {**_md5(official.SQUAD), "vocab.txt": "made from its text, version 1"},
+    ),
+    ("wikitext", "synthetic"): Maker(1, 261_078, _later("wikitext.make_synthetic")),
+    ("wikitext", "official"): Maker(
+        1, 261_078, _later("wikitext.make_official"), _md5(official.WIKITEXT2)
+    ),
+    ("coco", "synthetic"): Maker(1, 5_000, _later("coco.make_synthetic")),
+    ("coco", "official"): Maker(1, 5_000, _later("coco.make_official"), _md5(*official.COCO)),
 }
 
 SEED = 0

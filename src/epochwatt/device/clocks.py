@@ -110,7 +110,7 @@ def _common(khz: Dict[str, Optional[int]]) -> Optional[float]:
 
 def compare(
     clocks: Dict[str, Any], wanted: Dict[str, Any], dvfs: str, emc_top_mhz: Optional[float]
-) -> Tuple[List[str], List[str]]:
+) -> Tuple[Dict[str, float], List[str]]:
     """Compare the clocks read back with those wanted.
 
     With DVFS off the clocks themselves are compared; with DVFS on they vary, so their upper limits
@@ -125,10 +125,10 @@ def compare(
 
     Returns
     -------
-    list of str : complaints, one per key that is not met
+    dict : what was read back of each key that is not met, the value furthest from it
     list of str : keys that cannot be read back
     """
-    complaints, unread = [], []
+    unmet, unread = {}, []
     for key in KEYS:
         if key not in wanted:
             continue
@@ -139,8 +139,13 @@ def compare(
         tolerance = 0 if key == "cores" else MET * wanted[key]
         furthest = max((value for value in values if value is not None), key=_away(wanted[key]))
         if abs(furthest - wanted[key]) > tolerance:
-            complaints.append(f"{key} is {furthest:g}, wanted {wanted[key]:g}")
-    return complaints, unread
+            unmet[key] = furthest
+    return unmet, unread
+
+
+def complaints(unmet: Dict[str, float], wanted: Dict[str, Any]) -> str:
+    """Return in words what `compare` gave."""
+    return "; ".join(f"{key} is {value:g}, wanted {wanted[key]:g}" for key, value in unmet.items())
 
 
 def _away(wanted: float) -> Any:

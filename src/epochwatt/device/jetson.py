@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from epochwatt.device import alarms, board_files, clocks, identity
 from epochwatt.device.frequencies import resolve
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 TOOLS = ("usr/sbin/nvpmodel", "usr/bin/jetson_clocks", "usr/bin/tegrastats")
 STAND_IN = b"epochwatt stand-in"  # in the first 512 bytes of a tool of a fake board
+
+_ReadBack = Tuple[Dict[str, Any], Dict[str, float], List[str]]
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -127,6 +129,26 @@ class JetsonBoard(Machine):
         if not mode and dvfs == "on":
             now = clocks.summary(board_files.read_clocks(self.root))
             return outcome(mode, dvfs, read_back=now)
+        resolved = self._set(mode, dvfs)
+        fan = self._fan_to_maximum()
+        readings, unmet, unverified = self._read_back(resolved, dvfs)
+        if unmet:
+            raise BoardError(
+                "the board did not take the power mode; nothing was measured",
+                found=clocks.complaints(unmet, resolved),
+                do="look at `sudo nvpmodel -q --verbose` and `sudo jetson_clocks --show`",
+            )
+        return outcome(
+            mode,
+            dvfs,
+            resolved=resolved,
+            read_back=clocks.summary(readings),
+            unverified=unverified,
+            fan=fan,
+        )
+
+    def _set(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
+        """Let the helper set a mode and pin its clocks; return the steps that it stands for."""
         resolved = self.resolved(mode)
         if "nvpmodel" in mode:
             self.ask_helper("named-mode", resolved["nvpmodel_id"])
@@ -135,13 +157,41 @@ class JetsonBoard(Machine):
             self.ask_helper("custom-mode", *clocks.exact(resolved))
         if dvfs == "off":
             self.ask_helper("pin-clocks")
-            readings = self.ask_helper("read-clocks")
-            resolved = dict(clocks.pinned(readings), **resolved)
-        fan = self._fan_to_maximum()
-        read_back, unverified = self._read_back(resolved, dvfs)
+            if not {"cpu_mhz", "gpu_mhz"} <= set(resolved):
+                resolved = dict(clocks.pinned(self.ask_helper("read-clocks")), **resolved)
+        return resolved
+
+    def check_modes(self, modes: Sequence[Dict[str, Any]], dvfs: str) -> None:
+        """Check that nvpmodel of this board can set each mode (see `Machine.check_modes`)."""
+        tables, conf = board_files.tables(self.root), self._conf()
+        for mode in modes:
+            try:
+                board_files.custom_conf(conf, *clocks.exact(self.resolved(mode)), tables)
+            except (ConfigError, ValueError) as error:
+                raise ConfigError(
+                    f"this board has no mode {mode}: {error}; nothing was measured",
+                    do="take it out of the grid in config/sweeps.yaml",
+                ) from error
+
+    def change(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
+        """Set a mode of a sweep (see `Machine.change`)."""
+        is_first = not self.left_over()
+        resolved = self._set(mode, dvfs)
+        fan = self._fan_to_maximum() if is_first else outcome(mode, dvfs)["fan"]
+        readings, unmet, unverified = self._read_back(resolved, dvfs)
         return outcome(
-            mode, dvfs, resolved=resolved, read_back=read_back, unverified=unverified, fan=fan
+            mode,
+            dvfs,
+            resolved=resolved,
+            read_back=clocks.summary(readings),
+            unverified=unverified,
+            fan=fan,
+            unmet=unmet,
         )
+
+    def unmet(self, applied: Dict[str, Any]) -> Dict[str, float]:
+        """Return what is not as a mode wants it now (see `Machine.unmet`)."""
+        return self._compared(applied["resolved"], applied["dvfs"])[1]
 
     def resolved(self, mode: Dict[str, Any]) -> Dict[str, Any]:
         """Return the steps that a mode's nominal clocks stand for, or a named mode's limits.
@@ -171,10 +221,7 @@ class JetsonBoard(Machine):
     def _named(self, name: str) -> Dict[str, Any]:
         """Return id and limits of a mode of the board's own nvpmodel.conf."""
         path = os.path.join(self.root, board_files.NVPMODEL_CONF)
-        try:
-            conf = board_files.board_conf(self.root)
-        except ValueError as error:
-            raise BoardError(f"{path}: {error}") from error
+        conf = self._conf()
         for mode in conf.modes:
             if mode.name == name:
                 limits = clocks.limits(mode, self.steps_mhz())
@@ -188,6 +235,13 @@ class JetsonBoard(Machine):
             where=path,
             allowed=[mode.name for mode in conf.modes],
         )
+
+    def _conf(self) -> board_files.Conf:
+        try:
+            return board_files.board_conf(self.root)
+        except ValueError as error:
+            path = os.path.join(self.root, board_files.NVPMODEL_CONF)
+            raise BoardError(f"{path}: {error}") from error
 
     def _check_mode(self, wanted: int) -> None:
         mode = self.ask_helper("status")["nvpmodel"]
@@ -207,28 +261,22 @@ class JetsonBoard(Machine):
             return error.problem
         return "maximum"
 
-    def _read_back(self, wanted: Dict[str, Any], dvfs: str) -> Tuple[Dict[str, Any], List[str]]:
-        """Return the clocks read back, and the keys that cannot be read.
-
-        Raises BoardError if they are not as wanted within `patience_s`.
-        """
-        emc_top_mhz = max(self.steps_mhz()["emc_mhz"], default=None)
+    def _read_back(self, wanted: Dict[str, Any], dvfs: str) -> _ReadBack:
+        """Return the clocks read back, what is not met after `patience_s`, what cannot be read."""
         deadline_s = time.monotonic() + self.patience_s
         while True:
-            readings = self.ask_helper("read-clocks")
-            complaints, unread = clocks.compare(readings, wanted, dvfs, emc_top_mhz)
-            if not complaints:
+            readings, unmet, unread = self._compared(wanted, dvfs)
+            if not unmet or time.monotonic() >= deadline_s:
                 break
-            if time.monotonic() >= deadline_s:
-                raise BoardError(
-                    "the board did not take the power mode; nothing was measured",
-                    found="; ".join(complaints),
-                    do="look at `sudo nvpmodel -q --verbose` and `sudo jetson_clocks --show`",
-                )
             time.sleep(0.5)
         if unread:
             log.warning("%s cannot be read back on this board", ", ".join(unread))
-        return clocks.summary(readings), unread
+        return readings, unmet, unread
+
+    def _compared(self, wanted: Dict[str, Any], dvfs: str) -> _ReadBack:
+        emc_top_mhz = max(self.steps_mhz()["emc_mhz"], default=None)
+        readings = self.ask_helper("read-clocks")
+        return (readings, *clocks.compare(readings, wanted, dvfs, emc_top_mhz))
 
     def restore(self) -> None:
         """Put back mode, clocks and fan as the first `apply` found them.

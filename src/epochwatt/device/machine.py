@@ -1,9 +1,10 @@
 """Common interface of hosts and boards that are measured (board side: Python 3.6 grammar)."""
 
+import os
 import platform
 import re
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from epochwatt.device import host, page_cache, storage
 from epochwatt.device.board_files import text
@@ -94,6 +95,45 @@ class Machine:
                 allowed='an empty power mode with dvfs: "on"',
             )
         return outcome(mode, dvfs)
+
+    def check_modes(self, modes: Sequence[Dict[str, Any]], dvfs: str) -> None:
+        """Check that the machine can be set to each mode of a sweep, before anything is set.
+
+        Parameters
+        ----------
+        modes : any of `cores`, `cpu_mhz`, `gpu_mhz`, `emc_mhz` each; of a machine that is no board
+            only `cores`: threads of the training process, which are no setting of the machine
+        dvfs : as for `apply`
+
+        Raises
+        ------
+        ConfigError : the machine lacks a step, or cannot set it
+        """
+        n_cpus = os.cpu_count() or 1
+        for mode in modes:
+            if set(mode) - {"cores"} or dvfs != "on":
+                self.apply({k: v for k, v in mode.items() if k != "cores"}, dvfs)
+            if not 1 <= mode.get("cores", 1) <= n_cpus:
+                raise ConfigError(
+                    "cores: this machine does not have that many",
+                    found=str(mode["cores"]),
+                    allowed=f"1 to {n_cpus}",
+                )
+
+    def change(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
+        """Set a mode of a sweep, read everything back and compare; nothing is put back before.
+
+        Call it after `check_modes`. What is not met is no error: whoever measures flags it.
+
+        Returns
+        -------
+        dict : as of `apply`, with `unmet`: what was read back of each key that is not met
+        """
+        return outcome(mode, dvfs, unmet={})
+
+    def unmet(self, applied: Dict[str, Any]) -> Dict[str, float]:
+        """Read back again and return what is not met now of what `change` returned."""
+        return {}
 
     def restore(self) -> None:
         """Put back the settings from before `apply`, if it set any. Raises BoardError."""

@@ -70,7 +70,7 @@ def write_checks(path: Path, checks: list[Check]) -> None:
 
 
 def _cell(value: object) -> object:
-    return f"{value:.1f}" if isinstance(value, float) else value
+    return f"{round(value, 1) + 0.0:.1f}" if isinstance(value, float) else value  # no -0.0
 
 
 # -- judging -------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ ENERGY = "Energy of real training by our parser, rails and integral"
 CURVE = "Energy against the GPU's clock: a U, and where is its minimum?"
 LIMIT = "Energy of training against a GPU's power limit"
 LAW = "Time against clocks: a + b / core clock + c / memory clock"
+POWER_LAW = "GPU power against its clock: p0 + a f + b f^3"
 SCALING = "How simulated boards follow their clocks, beside real ones"
 
 
@@ -39,28 +40,35 @@ def _by_sweep(
 
 
 PARTS = (
-    Part(ENERGY, training_logs.REPOSITORY, training_logs.findings),
+    Part(ENERGY, training_logs.SWEEP, training_logs.findings),
     Part(CURVE, energy_curves.TX2, energy_curves.gpu_clock_findings),
     *_by_sweep(LIMIT, energy_curves.power_limit_findings, *energy_curves.LIMITS),
     *_by_sweep(LAW, clock_laws.findings, "energy-time-fairness-tx2", "ali-a100"),
     *_by_sweep(LAW, clock_laws.findings, "dlbench-caffe", "hkbu-kernels", "ellis-operators"),
+    *_by_sweep(LAW, clock_laws.findings, "nv-dvfs-kernels"),
+    *_by_sweep(POWER_LAW, clock_laws.power_findings, "energy-time-fairness-tx2", "ali-a100"),
+    *_by_sweep(POWER_LAW, clock_laws.power_findings, "hkbu-kernels", "ellis-operators"),
     *_by_sweep(SCALING, scaling.findings, "translucence-tx1-5000", "translucence-tx2-5000"),
     *_by_sweep(SCALING, scaling.findings, "opml19-tx2"),
-    Part(SCALING, training_logs.REPOSITORY, scaling.stock_mode_findings),
+    Part(SCALING, training_logs.SWEEP, scaling.stock_mode_findings),
 )
 
 
 def check_external(
-    workloads: Sequence[str], path: str, root: Path = Path(), folder: Path | None = None
+    workloads: Sequence[str],
+    path: str,
+    curves: str,
+    root: Path = Path(),
+    folder: Path | str = "",
 ) -> list[Check]:
     """Make all checks that can be made here, and write them.
 
     Parameters
     ----------
     workloads : paths of the counts of the papers' networks
-    path : of the table, results/tables/external.csv
+    path, curves : of the tables, results/tables/external.csv and external_curves.csv
     root : the checkout
-    folder : the user's folder of others' repositories; None: the environment's
+    folder : the user's folder of others' repositories; empty: the environment's
 
     Raises
     ------
@@ -68,9 +76,10 @@ def check_external(
     RecordWriteError : the table cannot be written
     """
     twin = load_twin_with_modes(workloads, root)
-    inputs = Inputs(root, folder or public_folder(None), twin)
+    inputs = Inputs(root, public_folder(Path(folder) if folder else None), twin)
     checks = [check for part in PARTS for check in checks_of(part, inputs)]
     write_checks(Path(path), checks)
+    energy_curves.write_curves(Path(curves), energy_curves.curve_points(inputs))
     return checks
 
 

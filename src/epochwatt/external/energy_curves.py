@@ -5,15 +5,17 @@ that the strongest power mode is rarely the one with the least energy.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epochwatt.external.check import AGREES, DIFFERS, SIMULATED, Finding, held_by, show
+from epochwatt.external.check import AGREES, DIFFERS, PUBLIC, SIMULATED, Finding, held_by, show
 from epochwatt.external.inputs import Inputs
 from epochwatt.external.workloads import simulated_workloads
+from epochwatt.published.tables import write_table
 from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.model.epoch import steady
@@ -22,6 +24,7 @@ from epochwatt.twin.simulation.run import setting_at
 Numbers = NDArray[np.float64]
 
 TX2 = "energy-time-fairness-tx2"
+PANELS = ("GPU alone", "whole module", "training, GPU")  # of the figure
 LIMITS = ("zeus-v100", "zeus-rtx6000")
 LEAST_LIMITS = 4  # of a curve
 N_CLOCKS = 40
@@ -99,6 +102,74 @@ def _module_has_u(curves: Sequence[Curve]) -> Finding:
     )
 
 
+class CurvePoint(NamedTuple):
+    """A point of a drawn curve.
+
+    Attributes
+    ----------
+    panel : one of `PANELS`
+    curve : what it is one of the curves of
+    provenance : `PUBLIC` or `SIMULATED`
+    setting : share of the highest clock or limit
+    energy : over the least of its curve
+    """
+
+    panel: str
+    curve: str
+    provenance: str
+    setting: float
+    energy: float
+
+
+def curve_points(inputs: Inputs) -> Iterator[CurvePoint]:
+    """Yield the points of all curves that a figure shows: measured ones and simulated ones."""
+    for table in inputs.tables(TX2):
+        if table.of.work == "inference":
+            name = f"{table.of.device} {table.of.workload}"
+            points = (table.column("gpu_mhz"), _energies(table))
+            yield from _points(PANELS[0], name, PUBLIC, *points)
+    for device, factors in simulated_workloads(inputs.twin):
+        name = f"{device} {factors['model']}, {factors['num_workers']} workers"
+        gpu_mhz, energies = _simulated_energies(inputs, device, factors)
+        for panel, some in zip(PANELS[:2], energies, strict=True):
+            yield from _points(panel, name, SIMULATED, gpu_mhz, some)
+    for sweep in LIMITS:
+        yield from _limit_points(inputs.tables(sweep))
+
+
+def _limit_points(tables: Iterable[ModeTable]) -> Iterator[CurvePoint]:
+    """Yield a curve per network: the median over its batch sizes and optimisers."""
+    energies: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for table in tables:
+        limits, joule = table.column("power_limit_w"), _energies(table)
+        if len(limits) >= LEAST_LIMITS:
+            name = f"{table.of.device} {_network(table)}"
+            for limit, energy in zip(limits.tolist(), joule / joule[limits.argmax()], strict=True):
+                energies[name][limit].append(float(energy))
+    for name, by_limit in energies.items():
+        medians = np.array([np.median(some) for some in by_limit.values()])
+        yield from _points(PANELS[2], name, PUBLIC, np.array(list(by_limit)), medians)
+
+
+def _points(
+    panel: str, curve: str, provenance: str, settings: Numbers, energies: Numbers
+) -> Iterator[CurvePoint]:
+    order = np.argsort(settings)
+    shares, least = settings[order] / settings.max(), energies / energies.min()
+    for share, energy in zip(shares.tolist(), least[order].tolist(), strict=True):
+        yield CurvePoint(panel, curve, provenance, share, energy)
+
+
+def write_curves(path: Path, points: Iterable[CurvePoint]) -> None:
+    """Write the table that the figure is drawn from. Raises RecordWriteError."""
+    rows = ((*p[:3], f"{p.setting:.6g}", f"{p.energy:.6g}") for p in points)
+    write_table(path, "curves of energy", CurvePoint._fields, rows)
+
+
+def _network(table: ModeTable) -> str:
+    return " on ".join(table.of.workload.split("-")[:2])
+
+
 def _is_u(table: ModeTable, clocks: Numbers, energies: Numbers, curve: Curve) -> Finding:
     is_u = curve.at_lowest > 1 and curve.at_highest > 1
     least = clocks[energies.argmin()]
@@ -115,16 +186,22 @@ def _is_u(table: ModeTable, clocks: Numbers, energies: Numbers, curve: Curve) ->
 
 
 def _simulated(inputs: Inputs, device: str, factors: Mapping[str, object]) -> tuple[Curve, Curve]:
-    """Return the curves of a simulated GPU and its module; all but its clock is at the highest."""
+    """Return the curves of a simulated GPU and its module."""
+    gpu_mhz, (gpu, module) = _simulated_energies(inputs, device, factors)
+    return curve_of(gpu_mhz, gpu), curve_of(gpu_mhz, module)
+
+
+def _simulated_energies(
+    inputs: Inputs, device: str, factors: Mapping[str, object]
+) -> tuple[Numbers, tuple[Numbers, Numbers]]:
+    """Return clocks of a simulated GPU, and energies of it and its module; all else at its most."""
     board = inputs.twin.boards[device]
     gpu_mhz = np.linspace(*board.gpu_mhz, N_CLOCKS)
     highest = (float(board.cores), board.cpu_mhz[1], board.emc_mhz[1])
     cores, cpu_mhz, emc_mhz = (np.full(N_CLOCKS, value) for value in highest)
     setting = setting_at(Clocks(cores, cpu_mhz, gpu_mhz, emc_mhz), factors, inputs.twin)
     mean = steady(setting, inputs.twin.parameters)
-    powers = (mean.parts.gpu_w, mean.power_w)
-    gpu, module = (curve_of(gpu_mhz, np.asarray(watts * mean.e2e_s)) for watts in powers)
-    return gpu, module
+    return gpu_mhz, (np.asarray(mean.parts.gpu_w * mean.e2e_s), np.asarray(mean.energy_wh))
 
 
 def power_limit_findings(name: str, inputs: Inputs) -> Iterator[Finding]:
@@ -137,9 +214,8 @@ def power_limit_findings(name: str, inputs: Inputs) -> Iterator[Finding]:
             continue
         energies, times = _energies(table), table.column("time_s")
         longer = times[energies.argmin()] / times[limits.argmax()] - 1.0
-        network = " on ".join(table.of.workload.split("-")[:2])
         curve = curve_of(limits, energies)
-        by_network[network].append((curve, float(limits[energies.argmin()]), float(longer)))
+        by_network[_network(table)].append((curve, float(limits[energies.argmin()]), float(longer)))
         device, highest_w = table.of.device, max(highest_w, float(limits.max()))
     for network, curves in by_network.items():
         best_w = np.array([watts for _, watts, _ in curves])

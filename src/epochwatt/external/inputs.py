@@ -1,6 +1,5 @@
 """Where the measurements are that the checks are about, and what is simulated beside them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -46,32 +45,24 @@ class Inputs:
         ConfigError : it cannot be read
         """
         if not self.registry.is_shipped(name):
-            sweep, source = self.registry.sweeps[name], self.registry.source(name)
-            if self.folder is None or not originals(sweep, self.folder):
-                raise not_here(source.repository)
+            self.originals(name)
         if name not in self._read:
             tables = find_tables(name, self.root, self.folder)
             self._read[name] = [table.valid() for table in tables]
         return self._read[name]
 
-    def files(self, patterns: Sequence[str], repository: str) -> list[Path]:
-        """Return others' files in the user's folder or in the folders in it.
+    def originals(self, name: str) -> list[Path]:
+        """Return the authors' files of a public sweep in the user's folder.
 
         Raises
         ------
         NotHereError : there are none
         """
-        places = [self.folder, *sorted(self.folder.glob("*/"))] if self.folder else []
-        for place in places:
-            paths = [path for pattern in patterns for path in sorted(place.glob(pattern))]
-            if paths:
-                return paths
-        raise not_here(repository)
-
-
-def not_here(repository: str) -> NotHereError:
-    """Return the error of a measurement that is not here, with where to get it."""
-    return NotHereError(
-        f"not available: no licence, so epochwatt may not pass it on; clone {repository} into a "
-        f"folder and name that folder with {VARIABLE}"
-    )
+        paths = originals(self.registry.sweeps[name], self.folder) if self.folder else []
+        if not paths:
+            raise NotHereError(
+                "no licence, so epochwatt may not pass it on; clone "
+                f"{self.registry.source(name).repository} into a folder and name that folder "
+                f"with {VARIABLE}"
+            )
+        return paths

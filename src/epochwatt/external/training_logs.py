@@ -4,7 +4,7 @@ The authors print the power of each run as the sum of all four rails that tegras
 them, VDDQ_VDD2_1V8AO, hangs below VIN_SYS_5V0, whose reading contains it, so it counts twice. Our
 table of rails adds three.
 
-SOURCE: github.com/BroncoSpace-Lab/scales-hardware, docs/ML_Training.md (2024): ResNet-50 on
+SOURCE: github.com/BroncoSpace-Lab/scales-hardware, its page on training (2024): ResNet-50 on
 CIFAR-100, ten epochs in each mode; clocks were not locked, batch size and versions are not printed.
 """
 
@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.errors import ConfigError
 from epochwatt.external.check import AGREES, DIFFERS, Finding, near
-from epochwatt.external.inputs import Inputs, not_here
+from epochwatt.external.inputs import Inputs
 from epochwatt.telemetry.rails import ModulePower
 from epochwatt.telemetry.tegrastats_line import parse_line
 
-REPOSITORY = "https://github.com/BroncoSpace-Lab/scales-hardware"
+SWEEP = "broncospace-agx-orin"  # of the registry
 BOARD = "agx_orin"
-TABLE = "tegrastats_1hz.csv*"
+LOGS = ("{}.txt*", "tegrastats_{}.txt*")  # how the raw lines of a run are called, beside its table
+TIME = "Time (mS)"  # of a line of their table: place of the line in the log, in thousands
 STAMP = "%m-%d-%Y %H:%M:%S"  # that begins a line of a log
 STAMP_LENGTH = 19
-TRAINING_PCT = 50  # load of the GPU from which a line is one of training
 RAIL = " Current (mW)"  # ends the title of a rail's column in their table
 SAME_READINGS_PCT, SAME_INTEGRAL_PCT = 0.5, 1.0
 
@@ -54,7 +54,7 @@ RUNS = (
 
 
 class Readings(NamedTuple):
-    """Power readings of the training part of a run.
+    """Power readings of the part of a run that the authors' table holds: its training.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Readings(NamedTuple):
         """Power of the module by the table of rails, W; ConfigError where it knows no total."""
         module = ModulePower(BOARD, list(self.rails_w))
         if module.total is None:
-            raise ConfigError(f"no total of the rails: {module.no_total}", where=REPOSITORY)
+            raise ConfigError(f"no total of the rails: {module.no_total}", where=SWEEP)
         rows = np.column_stack(list(self.rails_w.values())).tolist()
         return np.array([module.row(row)[-1] for row in rows])
 
@@ -89,15 +89,13 @@ def findings(inputs: Inputs) -> Iterator[Finding]:
     ------
     NotHereError : the user's folder lacks the logs
     """
-    table = inputs.files([TABLE, f"docs/data/{TABLE}"], REPOSITORY)[0]
-    tables = read_table(table)
+    paths, tables = _tables(inputs)
     energies_kj = {}
     for printed in RUNS:
-        if printed.run not in tables:
-            raise not_here(REPOSITORY)
-        log = _log(table.parent, printed.run)
-        yield from _of_run(printed, tables[printed.run], log)
-        energies_kj[printed.mode] = _energy_kj(printed, (log or tables[printed.run]).module_w)
+        table = tables[printed.run]
+        log = _log(paths[printed.run].parent, printed.run, table)
+        yield from _of_run(printed, table, log)
+        energies_kj[printed.mode] = _energy_kj(printed, (log or table).module_w)
     yield _best(energies_kj)
 
 
@@ -108,12 +106,29 @@ def module_powers(inputs: Inputs) -> tuple[Printed, Printed]:
     ------
     NotHereError : the user's folder lacks the logs
     """
-    tables = read_table(inputs.files([TABLE, f"docs/data/{TABLE}"], REPOSITORY)[0])
+    _, tables = _tables(inputs)
     strongest, weaker = (
         printed._replace(power_w=float(tables[printed.run].module_w.mean()))
         for printed in RUNS[1:3]
     )
     return strongest, weaker
+
+
+def _tables(inputs: Inputs) -> tuple[dict[str, Path], dict[str, Readings]]:
+    """Return path and readings of each printed run's table."""
+    paths: dict[str, Path] = {}
+    readings: dict[str, Readings] = {}
+    for path in inputs.originals(SWEEP):
+        for run, table in read_table(path).items():
+            paths[run], readings[run] = path, table
+    if missing := [printed.run for printed in RUNS if printed.run not in readings]:
+        raise ConfigError(
+            "tables of runs are missing",
+            where=str(next(iter(paths.values())).parent),
+            found=", ".join(readings) or "none",
+            allowed=", ".join(missing),
+        )
+    return paths, readings
 
 
 def _energy_kj(printed: Printed, power_w: NDArray[np.float64] | float) -> float:
@@ -123,7 +138,7 @@ def _energy_kj(printed: Printed, power_w: NDArray[np.float64] | float) -> float:
 def _of_run(printed: Printed, table: Readings, log: Readings | None) -> Iterator[Finding]:
     """Yield whether we read what the authors read, and the energy without the double count."""
     readings = log or table
-    how = "raw log through our parser" if log else "the authors' table (no raw log is published)"
+    how = "raw log through our parser" if log else "the authors' table, as no raw log is here"
     all_rails_w = float(sum(watts.mean() for watts in readings.rails_w.values()))
     yield near(
         f"{printed.mode}: power, all four rails",
@@ -179,49 +194,56 @@ def _best(energies_kj: dict[str, float]) -> Finding:
     )
 
 
-def _log(folder: Path, run: str) -> Readings | None:
-    """Return the raw lines of a run; None where there is no such file."""
-    for path in sorted(folder.glob(f"tegrastats_{run}.txt*")):
-        return read_log(path)
-    return None
+def _log(folder: Path, run: str, table: Readings) -> Readings | None:
+    """Return the raw lines of a run that its table holds; None where there is no such file."""
+    paths = [path for pattern in LOGS for path in sorted(folder.glob(pattern.format(run)))]
+    return read_log(paths[0], round(table.t_s[0]), round(table.t_s[-1])) if paths else None
 
 
-def read_log(path: Path) -> Readings:
-    """Return the training part of a log of tegrastats: from the first line under load to the last.
+def read_log(path: Path, first: int, last: int) -> Readings:
+    """Return some lines of a log of tegrastats, each with a stamp before it.
+
+    Parameters
+    ----------
+    first, last : places of the lines, counted from 0
 
     Raises
     ------
-    ConfigError : it cannot be read, or has no such line
+    ConfigError : it cannot be read, or has fewer lines
     """
-    lines = [line for line in _text(path).splitlines() if _stamp(line) is not None]
-    parsed = [parse_line(line) for line in lines]
-    busy = [i for i, line in enumerate(parsed) if (line.gpu_pct or 0) > TRAINING_PCT]
-    if not busy:
-        raise ConfigError("no line with a load of the GPU", where=str(path))
-    part = slice(busy[0], busy[-1] + 1)
-    rails_mw = [line.rails_mw for line in parsed[part]]
-    stamps = [_stamp(line) for line in lines[part]]
-    t_s = np.array([stamp.timestamp() for stamp in stamps if stamp is not None])
+    stamped = ((_stamp(line), line) for line in _text(path).splitlines())
+    lines = [(stamp, line) for stamp, line in stamped if stamp is not None]
+    if len(lines) <= last:
+        raise ConfigError(
+            "fewer lines than the table of the run has",
+            where=str(path),
+            found=f"{len(lines)}",
+            allowed=f"at least {last + 1}",
+        )
+    part = lines[first : last + 1]
+    rails_mw = [parse_line(line).rails_mw for _, line in part]
     return _readings(
-        t_s,
+        np.array([stamp.timestamp() for stamp, _ in part]),
         {label: np.array([mw.get(label, np.nan) for mw in rails_mw]) for label in rails_mw[0]},
     )
 
 
 def read_table(path: Path) -> dict[str, Readings]:
-    """Return the readings of the authors' table by run; it holds the training part alone.
+    """Return the readings of a table by run: its column `run`, else the name of the file.
 
     Raises
     ------
     ConfigError : it cannot be read, or lacks a column
     """
+    lines = _text(path).splitlines()
+    head = next((i for i, line in enumerate(lines) if TIME in line), 0)  # a date is above it
     rows: dict[str, list[dict[str, str]]] = {}
-    for row in csv.DictReader(_text(path).splitlines()):
-        rows.setdefault(row.get("run", ""), []).append(row)
+    for row in csv.DictReader(lines[head:]):
+        rows.setdefault(row.get("run", path.name.partition(".")[0]), []).append(row)
     try:
         return {
             run: _readings(
-                np.array([float(row["Time (mS)"]) / 1e3 for row in some]),
+                np.array([float(row[TIME]) / 1e3 for row in some]),
                 {
                     title.removesuffix(RAIL): np.array([float(row[title]) for row in some])
                     for title in some[0]

@@ -15,6 +15,7 @@ from epochwatt.fakeboard.tools.board_files import NVFANCONTROL, BoardFiles
 FAULTS = {
     "rail_stops": "label of the rail whose channel has nothing to read any more; * = every rail",
     "throttling": "true: clocks at 60 %, the over-current counter and the cooling states go up",
+    "gpu_held": "share of the GPU's highest clock that it does not exceed, whatever is set",
     "swap_growth": "swap that is filled, KiB each second",
     "busy": "load of other programs, 0 to 1",
 }
@@ -73,7 +74,9 @@ class Model:
         cpu = min(1.0, load + float(faults.get("busy", 0.0)))
         throttled = bool(faults.get("throttling"))
         online = self.board.online()
-        clocks = self.board.set_clocks(cpu, load, THROTTLED if throttled else 1.0)
+        limit = THROTTLED if throttled else 1.0
+        gpu_limit = min(limit, float(faults.get("gpu_held", 1.0)))
+        clocks = self.board.set_clocks(cpu, load, limit, gpu_limit)
         share = len(online) / len(self._busy_s)
         parts = parts_w(self.facts["watts"], clocks, cpu, load, share)
         power_w = self._write_rails(parts, str(faults.get("rail_stops", "")))

@@ -35,7 +35,8 @@ UNITS = {  # of a panel: unit in the table -> how many of the panel's unit, mark
 }
 AXIS = {"time": "s", "power": "W", "energy": "Wh", "change": "ratio of two sides"}
 OF_UNIT = {"W": "power", "Wh": "energy"}  # panel of what is not told by its class
-PANEL = {"title": "Simulated boards against published numbers", "width_in": 7.2, "height_in": 9.4}
+TITLE = "Simulated boards against published numbers"
+PANEL = {"title": TITLE, "width_in": 7.2, "height_in": 9.4}
 CAPTION = """Published numbers and what the simulated boards, fitted without them, predict.
 
 A point is a published number that is judged as a ratio: how far the prediction of a fit that has
@@ -368,7 +369,7 @@ def plot(
         draw_medians(medians, figure.add_subplot(below[0]), palette)
         style.save(figure, stem, [*map(_csv_row, points), *(entry._asdict() for entry in medians)])
     Path(f"{stem}.txt").write_text(CAPTION, encoding="utf-8")
-    write_validation_spec(stem, PANEL["title"], note, palette, names)
+    write_validation_spec(stem, TITLE, note, palette, names)
 
 
 def _csv_row(point: Point) -> dict[str, Any]:

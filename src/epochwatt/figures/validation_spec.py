@@ -119,11 +119,11 @@ def _points(points: Sequence[Row], palette: Mapping[str, str]) -> Spec:
 def _medians(medians: Sequence[Row], palette: Mapping[str, str]) -> Spec:
     """Return the median errors by what was left out, with their intervals."""
     rows = list(dict.fromkeys(row["left_out"] for row in medians))
-    y = {"field": "left_out", "type": "nominal", "title": None, "sort": rows}
+    y: Spec = {"field": "left_out", "type": "nominal", "title": None, "sort": rows}
     y |= {"axis": {"labelLimit": 260}}
     offset = {"field": "of", "type": "nominal"}
     range_ = [palette["compute"], palette["epoch_0"]]
-    colour = {"field": "of", "type": "nominal", "title": None}
+    colour: Spec = {"field": "of", "type": "nominal", "title": None}
     colour |= {"scale": {"domain": ["time", "energy_power"], "range": range_}}
     x = {"type": "quantitative", "scale": {"type": "log"}, "title": "median error (%)"}
     place = {"y": y, "yOffset": offset, "color": colour}

@@ -20,6 +20,7 @@ from typing import Any
 
 from epochwatt import fields
 from epochwatt.maintenance.schemas import write_schemas
+from epochwatt.open_data.schema import TABLES
 from epochwatt.prediction.registry import METHODS, load_method
 from epochwatt.study import config
 from epochwatt.study.settings import load_settings
@@ -45,6 +46,7 @@ DEFAULTS = {
     "nvpmodel": "none",
     "gpu_share": "all",
     "settle": "no waiting",
+    "random": "all",
 }
 _TYPES = {"str": "text", "string": "text", "int": "integer", "float": "number", "bool": "boolean"}
 _LIMITS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
@@ -78,6 +80,10 @@ def blocks(root: Path) -> dict[str, str]:
         "statistics": _listed(fields.STATISTIC_COLUMNS),
         "minibatches": _listed(fields.MINIBATCH_COLUMNS),
         "idle": _columns(fields.IDLE_COLUMNS),
+        "sweeps": _table(
+            ("name", "allowed", "meaning"),
+            ((f"`{c.name}`", c.allowed(), c.field.description) for c in TABLES["sweeps"].columns),
+        ),
         "flags": _table(("flag", "effect", "meaning"), flags),
         "commands": _commands(),
         "methods": _methods(),

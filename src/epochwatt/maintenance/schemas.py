@@ -14,7 +14,10 @@ from epochwatt import fields
 from epochwatt.claims.tolerances import Terms
 from epochwatt.study import config
 from epochwatt.study.idle_studies import IdleStudy
+from epochwatt.sweeps.config import SweepEntry
+from epochwatt.sweeps.grids import ALL, NAMED
 from epochwatt.sweeps.public.registry import Registry
+from epochwatt.sweeps.table import NOT_OURS
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.parameters import Parameter
 from epochwatt.twin.inputs.samples import SampleFacts
@@ -24,6 +27,7 @@ LINE = "# yaml-language-server: $schema="
 KINDS: dict[str, Any] = {  # name of the schema -> what a file holds
     "config": config.Config,
     "studies": dict[str, config.Study],
+    "sweeps": dict[str, SweepEntry],
     "device": config.Device,
     "workloads": dict[str, config.WorkloadRow],
     "predictors": dict[str, config.PredictorRow],
@@ -43,6 +47,10 @@ def schema_files() -> dict[str, str]:
     """Return path (below the checkout) and text of every schema."""
     schemas = {name: TypeAdapter(kind).json_schema() for name, kind in KINDS.items()}
     schemas["studies"]["$defs"]["Study"]["properties"]["sweep"]["items"] = _block()
+    entry = schemas["sweeps"]["$defs"]["SweepEntry"]["properties"]
+    entry["workload"] = _workload()
+    grid = {"$ref": entry["grid"].pop("$ref")}
+    entry["grid"]["anyOf"] = [{"type": "string", "enum": [ALL, *NAMED]}, grid]
     schemas["flags"]["propertyNames"] = {"enum": list(fields.FLAGS)}
     for name in ("Board", "Parameter", "SampleFacts"):  # rows that a kind or a group completes
         (schema,) = (s["$defs"][name] for s in schemas.values() if name in s.get("$defs", {}))
@@ -61,6 +69,17 @@ def _block() -> dict[str, Any]:
         value["anyOf"] = [*choices, {"type": "array", "minItems": 1, "items": {"anyOf": choices}}]
         value["description"] = meanings[name]
     return block
+
+
+def _workload() -> dict[str, Any]:
+    """Return the schema of a sweep's workload: for each of its factors a value."""
+    factors = config.FactorValues.model_json_schema()
+    meanings = {field.name: field.description for field in fields.FACTORS}
+    for name in NOT_OURS:
+        del factors["properties"][name]
+    for name, value in factors["properties"].items():
+        value["description"] = meanings[name]
+    return factors
 
 
 _SHOWN = ("title", "description", "default")

@@ -78,13 +78,17 @@ def check_folder(folder: Path) -> list[DataError]:
             )
         ]
     problems = list(_check_files(folder))
+    damaged = {str(problem.where) for problem in problems}
     resources = [r for r in descriptor["resources"] if "schema" in r]
     if not resources:
         problems.append(DataError("no table", where=layout.DESCRIPTOR, allowed="one or more"))
     seen = set()
     for resource in resources:
-        problems += _check_resource(folder, resource)
-        seen.add(str(resource.get("epochwatt", {}).get("provenance")))
+        if wrong := shapes.problem(resource, TABLE_SHAPE):
+            problems.append(DataError(f"{resource['name']}: {wrong}", where=layout.DESCRIPTOR))
+            return problems
+        problems += _check_resource(folder, resource, damaged)
+        seen.add(resource["epochwatt"]["provenance"])
     return problems + list(_check_statements(folder, descriptor, seen))
 
 
@@ -126,10 +130,10 @@ def _check_files(folder: Path) -> Iterator[DataError]:
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def _check_resource(folder: Path, resource: Mapping[str, Any]) -> list[DataError]:
-    """Return what is wrong with a table and what is stated of it."""
-    if wrong := shapes.problem(resource, TABLE_SHAPE):
-        return [DataError(f"{resource['name']}: {wrong}", where=layout.DESCRIPTOR)]
+def _check_resource(
+    folder: Path, resource: Mapping[str, Any], damaged: set[str]
+) -> list[DataError]:
+    """Return what is wrong with a table and what is stated of it; `damaged` files are known."""
     stated, path = resource["epochwatt"], resource["path"]
     table = TABLES.get(stated["table"])
     if table is None:
@@ -151,7 +155,7 @@ def _check_resource(folder: Path, resource: Mapping[str, Any]) -> list[DataError
         problems += cells
     elif not problems:
         problems += _check_keys(path, lines, table)
-    named = {str(error.where) for error in cells}
+    named = damaged | {str(error.where) for error in cells}
     return [*problems, *_check_checksums(folder, resource, lines, named)]
 
 
@@ -299,10 +303,10 @@ def _check_keys(path: str, lines: Lines, table: Table) -> Iterator[DataError]:
 def _check_checksums(
     folder: Path, resource: Mapping[str, Any], lines: Lines, named: set[str]
 ) -> Iterator[DataError]:
-    """Yield where a table is not as it was written: the cells, less those already named."""
+    """Yield where a table is not as it was written, less what was `named` already."""
     path, wanted = resource["path"], resource["hash"]
     actual = f"sha256:{files.sha256_of(str(folder / path))}"
-    if actual != wanted:
+    if actual != wanted and path not in named:
         yield _wrong(layout.DESCRIPTOR, f"another checksum of {path}", wanted, [actual])
     try:
         written = _read(folder, layout.CELLS, CELLS_SHAPE).get(path)
@@ -411,7 +415,7 @@ def _check_crate(
         tables = [
             {"@id": r["path"]}
             for r in descriptor["resources"]
-            if r.get("epochwatt", {}).get("provenance") == provenance
+            if "schema" in r and r["epochwatt"]["provenance"] == provenance
         ]
         made = entities.get(f"#{provenance}", {}).get("result")
         if made != tables:

@@ -5,14 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt import fields
 from epochwatt.errors import DataError
 from epochwatt.open_data import layout
 from epochwatt.records import files
 from epochwatt.records.checksums import SUMS
+from epochwatt.records.mode_folder import RECORD as MODE
+from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.sweeps.mode_table import ModeTable, Workload
 
 MEASURED = Path("measured")
-EPOCH, MODE = "record.json", "mode.json"
+EPOCH = "record.json"
 
 Records = dict[str, dict[str, str]]
 
@@ -58,26 +61,39 @@ def _add(records: Records, name: str, folders: Sequence[Path], is_measured: bool
 
 
 def _mode_folders(workload: Workload) -> list[Path]:
-    """Return the records of the modes of a workload: those of its network, unit and batch size."""
-    folders = []
-    for sweep in sorted(MEASURED.glob("*")):
-        paths = sorted(sweep.glob(f"mode-*[!d]/{MODE}"))  # none that is unfinished
-        if paths and _fits(files.read_json(str(paths[0])).get("factors", {}), workload):
-            folders += [path.parent for path in paths]
+    """Return the records of the modes of a workload: those of its factors."""
+    folders: list[Path] = []
+    for path in sorted(MEASURED.glob("*")):
+        here = [path / name for name in SweepFolder(str(MEASURED), path.name).measured()]
+        if here and _fits(files.read_json(str(here[0] / MODE)).get("factors", {}), workload):
+            folders += here
     return folders
 
 
 def _fits(factors: Mapping[str, Any], workload: Workload) -> bool:
-    ours = (workload.workload, workload.instance, workload.batch_size)
-    return (factors.get("model"), factors.get("instance"), factors.get("batch_size")) == ours
+    """Return whether factors of a record are those of a workload; what it leaves open counts."""
+    recorded = {**fields.FACTOR_DEFAULTS, **factors}
+    ours = {
+        "model": workload.workload,
+        "instance": workload.instance,
+        "batch_size": workload.batch_size,
+        "task": workload.task,
+        "precision": workload.precision or recorded["precision"],
+    }
+    return all(recorded.get(name) == value for name, value in ours.items())
 
 
-def machines(runs: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the different machines of the records of these runs, with their software."""
+def machines(places: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the different machines of some records, with their software.
+
+    Parameters
+    ----------
+    places : folders of the records, below `measured/`
+    """
     different: dict[str, dict[str, Any]] = {}
-    for run in runs:
-        for path in sorted((MEASURED / run).glob(f"epoch-*/{EPOCH}"))[:1]:
-            record = files.read_json(str(path))
-            facts = {key: record[key] for key in ("machine", "software") if key in record}
-            different[json.dumps(facts, sort_keys=True)] = facts
+    for place in places:
+        path = next(p for name in (EPOCH, MODE) if (p := MEASURED / place / name).is_file())
+        record = files.read_json(str(path))
+        facts = {key: record[key] for key in ("machine", "software") if key in record}
+        different[json.dumps(facts, sort_keys=True)] = facts
     return list(different.values())

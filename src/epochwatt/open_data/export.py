@@ -4,6 +4,7 @@ import csv
 import datetime
 import fnmatch
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from epochwatt import fields
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import layout
-from epochwatt.open_data.evidence import machines, records_of
+from epochwatt.open_data.evidence import Records, machines, records_of
 from epochwatt.open_data.metadata import Labels, Part
 from epochwatt.open_data.read import find_tables
 from epochwatt.open_data.schema import TABLES
@@ -27,6 +28,8 @@ RUN_TABLES = Path("results/tables")
 RUN_RESULTS = Path("results/runs")
 _WHOLE = re.compile(r"(-?\d+)\.0")
 _NO_NUMBER = ("nan", "inf", "-inf")  # a loss that was not finite; a flag of its epoch says so
+# a factor that is younger than a table had its default when the table was made
+_DEFAULTS = {name: str(value) for name, value in fields.FACTOR_DEFAULTS.items()}
 
 Rows = list[dict[str, str]]
 
@@ -84,9 +87,13 @@ def gather(names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
     parts = [*_split("sweeps", map(_row, _rows(tables)))]
     if runs:
         parts += _of_runs(runs)
-    boards = {table.of.device for table in tables} | {row["device"] for row in runs.values()}
     records = records_of(tables, runs)
-    facts = {layout.DEVICES: _devices(sorted(boards), runs)}
+    boards: dict[str, set[str]] = defaultdict(set)  # device -> names of its sweeps and runs
+    for table in tables:
+        boards[table.of.device].add(table.of.sweep)
+    for run, row in runs.items():
+        boards[row["device"]].add(run)
+    facts = {layout.DEVICES: _devices(boards, records)}
     return parts, {**facts, layout.RECORDS: records} if records else facts
 
 
@@ -174,17 +181,25 @@ def _of_runs(runs: Mapping[str, Mapping[str, str]]) -> Iterator[Part]:
     ]
     for name, rows in (("epochs", _table("epochs")), ("runs", _table("runs")), ("energy", energy)):
         ours = (row for row in rows if row["run"] in runs)
-        yield from _split(name, ({**row, "provenance": provenances[row["run"]]} for row in ours))
+        yield from _split(
+            name, ({**_DEFAULTS, **row, "provenance": provenances[row["run"]]} for row in ours)
+        )
 
 
 # -- boards ----------------------------------------------------------------------------------------
 
 
-def _devices(names: Sequence[str], runs: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    """Return name -> description of a board, with the machines on which runs were measured."""
+def _devices(boards: Mapping[str, Iterable[str]], records: Records) -> dict[str, Any]:
+    """Return device -> its description, with the machines on which it was measured.
+
+    Parameters
+    ----------
+    boards : device -> names of its sweeps and runs
+    records : of these
+    """
     devices = Devices(Path())
     described = {}
-    for name in names:
+    for name in sorted(boards):
         facts: dict[str, Any] = {"title": name}
         kind = name
         if name in devices.names():
@@ -194,7 +209,8 @@ def _devices(names: Sequence[str], runs: Mapping[str, Mapping[str, str]]) -> dic
             kind = device.board
         if kind in KINDS:
             facts["board"] = _board(kind)
-        if here := machines(run for run, row in runs.items() if row["device"] == name):
+        places = (place for one in sorted(boards[name]) for place in records.get(one, ()))
+        if here := machines(places):
             facts["machines"] = here
         described[name] = facts
     return described

@@ -151,7 +151,7 @@ def croissant(labels: Labels, parts: Sequence[Part], files: Mapping[str, File]) 
         "license": layout.licence_url(labels.licence),
         **({"url": labels.source} if labels.source.startswith("http") else {}),
         "citeAs": labels.citation or labels.title,
-        "creator": {"@type": "sc:Organization", "name": labels.creator or "not named"},
+        **({"creator": _CREATOR | {"name": labels.creator}} if labels.creator else {}),
         "datePublished": labels.created,
         "version": "1.0.0",
         "distribution": [
@@ -272,6 +272,7 @@ def _action(provenance: str, parts: Sequence[Part], others: Sequence[str]) -> di
     }
 
 
+_CREATOR = {"@type": "sc:Organization"}
 _CROISSANT_CONTEXT = {
     "@language": "en",
     "@vocab": "https://schema.org/",

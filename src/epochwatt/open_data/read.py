@@ -42,11 +42,16 @@ def find_tables(what: str, public_data: Path | None = None) -> list[ModeTable]:
     ConfigError, DataError : there is none, or it is not as it has to be: where, what is allowed
     """
     path = Path(what)
-    if path.is_dir() or path.suffix == ".zip":
+    if is_package(what):
         return read_package(path)
     if path.name.endswith(ENDINGS) and not _is_ours(path):
         return read_plain(path)
     return find.find_tables(what, public_data=public_data)
+
+
+def is_package(what: str) -> bool:
+    """Return whether this names a package: a .zip file, or a folder that has no sweep's name."""
+    return what.endswith(".zip") or (Path(what).is_dir() and what not in find.names())
 
 
 def _is_ours(path: Path) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from epochwatt.errors import ConfigError
 from epochwatt.open_data import layout
-from epochwatt.open_data.read import unpacked
+from epochwatt.open_data.read import is_package, unpacked
 from epochwatt.records import files
 from epochwatt.sweeps.public.registry import licence_path, load_registry, origin_of
 
@@ -94,7 +94,7 @@ def _known(name: str) -> Terms | None:
             public.citation,
             path.read_text("utf-8") if path.is_file() else "",
         )
-    if not Path(name).is_dir() and Path(name).suffix != ".zip":
+    if not is_package(name):
         return None
     with unpacked(Path(name)) as folder:
         return _of_package(folder)

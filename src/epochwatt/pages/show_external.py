@@ -4,6 +4,8 @@ import csv
 from collections import Counter
 from pathlib import Path
 
+from markupsafe import Markup
+
 from epochwatt.templates import Rows, render
 from epochwatt.text import counted
 
@@ -11,12 +13,13 @@ VERDICTS = ("agrees", "differs", "not available")
 KEPT = ("subject", "unit", "expected", "observed", "deviation_pct", "verdict", "provenance", "note")
 
 
-def write_external(table: str, path: str) -> None:
+def write_external(table: str, figure: str, path: str) -> None:
     """Write the page.
 
     Parameters
     ----------
     table : results/tables/external.csv
+    figure : SVG of the curves of energy
     path : where to write
     """
     with open(table, newline="", encoding="utf-8") as handle:
@@ -29,6 +32,7 @@ def write_external(table: str, path: str) -> None:
         "external.html",
         title="Checked against measurements by others",
         in_short=_in_short(rows),
+        figure=Markup(Path(figure).read_text("utf-8").partition("<svg")[2]),
         questions={
             f"{title}: {_in_short(some)}": _by_source(some) for title, some in questions.items()
         },

@@ -104,6 +104,11 @@ RECORD.update(
 
 ATTEMPT = {"started_unix_s": INSTANT}
 
+# Of a mode of a sweep: what an epoch's record has of a run is its sweep and mode.
+_OF_EPOCHS = ("run", "epoch", "fetch_s", "preprocess_s")
+MODE: Dict[str, Any] = {k: v for k, v in RECORD.items() if k not in _OF_EPOCHS}
+MODE.update({"sweep": WORD, "mode": {ANY_KEY: NUMBER}, "task": WORD, "repeat": COUNT})
+
 _READING = {
     "reads?": (None, TEXT),
     "averaging_s?": (None, NUMBER),

@@ -196,20 +196,7 @@ class RunFolder:
         meta = self._read_meta(os.path.join(path, RECORD), epoch, sums)
         if sums is None and "checksums" in meta:
             raise DamagedError(f"{checksums.SUMS} is missing in {path}")
-        array_path = os.path.join(path, MINIBATCHES)
-        content = checksums.read_checked(array_path, sums)
-        if hashlib.sha256(content).hexdigest() != meta["minibatches_sha256"]:
-            raise DamagedError(f"{array_path} was altered: its SHA-256 differs")
-        try:
-            minibatch_s = np.load(io.BytesIO(content), allow_pickle=False)
-        except Exception as error:
-            raise DamagedError(f"cannot read {array_path}: {error}") from error
-        check_minibatches(minibatch_s, meta, array_path)
-        telemetry_path, telemetry = os.path.join(path, TELEMETRY), {}
-        if os.path.exists(telemetry_path) or TELEMETRY in (sums or {}):
-            content = checksums.read_checked(telemetry_path, sums)
-            telemetry = files.parse_json(content, telemetry_path, record_shapes.TELEMETRY)
-        return EpochRecord(meta, minibatch_s, telemetry, path)
+        return read_arrays(path, meta, sums)
 
     def _read_meta(self, path: str, epoch: int, sums: Optional[Dict[str, str]]) -> Dict[str, Any]:
         content = files.read_bytes(path)
@@ -226,11 +213,7 @@ class RunFolder:
         return dict(meta)
 
     def _new_trash(self) -> str:
-        """Return a folder of this run in `.trash` that is not there yet."""
-        stamp = time.strftime("%Y%m%dT%H%M%S")
-        names = itertools.chain([stamp], (f"{stamp}-{n}" for n in itertools.count(2)))
-        trashes = (os.path.join(self.root, ".trash", name, self.run) for name in names)
-        return next(path for path in trashes if not os.path.exists(path))
+        return new_trash(self.root, self.run)
 
     def discard(self, epoch: Optional[int] = None) -> List[str]:
         """Move an epoch (or the whole run) to `.trash` beside the runs; return where it went."""
@@ -250,10 +233,51 @@ class RunFolder:
         return moved
 
 
+def new_trash(root: str, name: str) -> str:
+    """Return a folder of a run or sweep in `.trash` that is not there yet."""
+    stamp = time.strftime("%Y%m%dT%H%M%S")
+    stamps = itertools.chain([stamp], (f"{stamp}-{n}" for n in itertools.count(2)))
+    trashes = (os.path.join(root, ".trash", one, name) for one in stamps)
+    return next(path for path in trashes if not os.path.exists(path))
+
+
+def read_arrays(path: str, meta: Dict[str, Any], sums: Optional[Dict[str, str]]) -> EpochRecord:
+    """Read and check what lies beside a record: mini-batch times and the sampler's statistics.
+
+    Parameters
+    ----------
+    path : the folder
+    meta : its record
+    sums : its checksums
+
+    Raises
+    ------
+    RecordError : a file cannot be read, or contradicts the record; DamagedError: it was altered
+    """
+    array_path = os.path.join(path, MINIBATCHES)
+    content = checksums.read_checked(array_path, sums)
+    if hashlib.sha256(content).hexdigest() != meta["minibatches_sha256"]:
+        raise DamagedError(f"{array_path} was altered: its SHA-256 differs")
+    try:
+        minibatch_s = np.load(io.BytesIO(content), allow_pickle=False)
+    except Exception as error:
+        raise DamagedError(f"cannot read {array_path}: {error}") from error
+    check_minibatches(minibatch_s, meta, array_path)
+    telemetry_path, telemetry = os.path.join(path, TELEMETRY), {}
+    if os.path.exists(telemetry_path) or TELEMETRY in (sums or {}):
+        content = checksums.read_checked(telemetry_path, sums)
+        telemetry = files.parse_json(content, telemetry_path, record_shapes.TELEMETRY)
+    return EpochRecord(meta, minibatch_s, telemetry, path)
+
+
 def write_record(
-    folder: str, meta: Dict[str, Any], minibatch_s: np.ndarray, durable: bool = True
+    folder: str,
+    meta: Dict[str, Any],
+    minibatch_s: np.ndarray,
+    durable: bool = True,
+    name: str = RECORD,
 ) -> Dict[str, Any]:
-    """Write an epoch's record and mini-batch times into a folder; return the record as written.
+    """Write a record and its mini-batch times into a folder; return the record as written.
 
     Parameters
     ----------
@@ -261,13 +285,14 @@ def write_record(
     meta : the record without the checksum
     minibatch_s : (n, 3), s
     durable : as for `files.write_bytes`
+    name : of the record's file
     """
     buffer = io.BytesIO()  # numpy's own writer drops the errno of a full disk
     np.save(buffer, minibatch_s.astype(np.float32), allow_pickle=False)
     content = buffer.getvalue()
     files.write_bytes(os.path.join(folder, MINIBATCHES), content, durable)
     meta = dict(meta, minibatches_sha256=hashlib.sha256(content).hexdigest())
-    files.write_json(os.path.join(folder, RECORD), meta, durable)
+    files.write_json(os.path.join(folder, name), meta, durable)
     return meta
 
 

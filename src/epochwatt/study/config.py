@@ -56,6 +56,10 @@ class Config(Closed):
         "`auto`: `starter` on a Jetson board, else `host-pipeline`, `host-photographs` and "
         "`simulated`",
     )
+    sweeps: str | list[str] = Field(
+        default_factory=list,
+        description="names of the sweeps of config/sweeps.yaml to run as well, after the studies",
+    )
 
 
 Axis = Any  # a scalar or a list of scalars; checked against FactorValues once expanded
@@ -259,6 +263,12 @@ class WorkloadRow(Closed):
         pattern=REFERENCE,
         description="with `build`: an own module.function, from a raw sample to the input, instead "
         "of that of `like`",
+    )
+    loss: str = Field(
+        "",
+        pattern=REFERENCE,
+        description="with `build`: an own module.function, which takes network, inputs and targets "
+        "of a mini-batch and returns the loss, instead of that of `like`",
     )
     made_up: str = Field(
         "",

@@ -22,7 +22,8 @@ from epochwatt.study.yaml_files import read_yaml
 WORKLOADS = "config/workloads.yaml"
 EXCLUSIONS = "config/exclusions.yaml"
 
-OWN_KEYS = {"build", "like", "transform", "made_up"}  # of a workload: a network of the user's own
+# of a workload: a network of the user's own
+OWN_KEYS = {"build", "like", "transform", "loss", "made_up"}
 
 
 def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
@@ -44,7 +45,7 @@ def load_table(config: dict[str, Any], root: Path = Path()) -> RunTable:
     devices = Devices(root)
     merged: dict[str, Run] = {}
     for name, study in selected(names, devices):
-        for run in _expand(name, study, devices, workloads):
+        for run in expanded(name, study, devices, workloads):
             merged[run.canonical] = _merge(merged.get(run.canonical), run)
     table = _table(_grouped(merged.values()), exclusions, devices)
     if IMPORTED in names:
@@ -75,9 +76,10 @@ def _exclusions(path: Path) -> list[Exclusion]:
     return exclusions
 
 
-def _expand(
+def expanded(
     name: str, study: Study, devices: Devices, workloads: dict[str, WorkloadRow]
 ) -> list[Run]:
+    """Return the runs of a study, one for each combination of its blocks; ConfigError as above."""
     runs = []
     for i, block in enumerate(study.sweep):
         where = f"{name}.sweep[{i}]"

@@ -42,7 +42,7 @@ def plan_lines(settings: Settings) -> list[str]:
         left_s = left * epoch_s + _jobs_left(run, done) * JOB_S
         total_s, total_left = total_s + left_s, total_left + left
         cells = (run.id, " ".join(run.studies), str(run.epochs), str(len(done)))
-        rows.append((*cells, f"{epoch_s:.3g} ({basis})", _duration(left_s) if left else "-"))
+        rows.append((*cells, f"{epoch_s:.3g} ({basis})", duration(left_s) if left else "-"))
     rows += [_simulated_row(run) for run in simulated]
     lines = aligned([_HEADER, *rows])
     lines += [f"excluded: {run.id} ({why})" for run, why in settings.table.excluded]
@@ -54,7 +54,7 @@ def plan_lines(settings: Settings) -> list[str]:
         lines.append(
             f"{_runs(runs)}, {n_epochs - total_left} of them measured; "
             + (
-                f"the rest takes about {_duration(total_s)}"
+                f"the rest takes about {duration(total_s)}"
                 if total_left
                 else "nothing is left to do" + (" here" if settings.table.elsewhere else "")
             )
@@ -172,7 +172,8 @@ def _jobs_left(run: Run, done: list[int]) -> int:
     return sum(any(k not in done for k in range(a, b + 1)) for a, b in run.parts)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return "42 s", "5 min 58 s" or "2 h 05 min"."""
     minutes, s = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -41,6 +41,11 @@ class Run:
         )
 
     @property
+    def manifest(self) -> str:
+        """Path of what lists the data set's files; made once."""
+        return f"{self.data_folder}/manifest.json"
+
+    @property
     def is_simulated(self) -> bool:
         """Whether the twin makes it: nothing is measured for it anywhere."""
         return bool(self.factors["backend"] == TWIN)
@@ -59,6 +64,11 @@ class Run:
     def records(self) -> str:
         """Folder with the records of its epochs."""
         return f"{'results/simulated' if self.is_simulated else 'measured'}/{self.id}"
+
+    @property
+    def counts(self) -> str:
+        """Path of the counts of its network, where it is simulated."""
+        return f"results/twin/workloads/{self.factors['model']}.json"
 
     @property
     def parts(self) -> list[tuple[int, int]]:

@@ -250,9 +250,9 @@ def _check_key(where: str, key: str, allowed: Iterable[str]) -> None:
 ALLOW_ROOT = "EPOCHWATT_ALLOW_ROOT"  # environment variable; for containers and CI
 
 
-def refuse_root(table: RunTable) -> None:
+def refuse_root(runs: Iterable[Run]) -> None:
     """Refuse to run as root where a board's runs are asked for; ConfigError says why and how."""
-    backends = {run.factors["backend"] for run in table.runs.values() if run.here}
+    backends = {run.factors["backend"] for run in runs if run.here}
     boards = backends & {"jetson", "fake"}
     if os.geteuid() == 0 and boards and not os.environ.get(ALLOW_ROOT):
         raise ConfigError(

@@ -9,40 +9,20 @@ and Pagoda, as the lab's published scripts list them. No rule is known for a par
 modes, so its only named grid is the whole of it (SIGMETRICS 2023, section 1).
 """
 
-import math
 import os
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from epochwatt.device.board_files import Tables, cpus, tables
 from epochwatt.device.frequencies import resolve
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError
+from epochwatt.sweeps.modes import PARTS, SweepMode
 from epochwatt.text import counted
 
-PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
 ALL = "all"
-
-
-class SweepMode(NamedTuple):
-    """What a machine is set to for one row of a sweep; None: left as it is.
-
-    On a host `cores` is the number of threads of the training process.
-    """
-
-    cores: int | None = None
-    cpu_mhz: float | None = None
-    gpu_mhz: float | None = None
-    emc_mhz: float | None = None
-
-    def settings(self) -> dict[str, float]:
-        """Return the parts that are set, as the measuring side takes them."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 class Steps(NamedTuple):
@@ -223,7 +203,9 @@ def _compared(steps: Steps, usual: Steps) -> str:
 
 
 def parts_grid(parts: Mapping[str, Sequence[float]], steps: Steps) -> list[SweepMode]:
-    """Return the product of lists of values; a part without a list has all of its steps.
+    """Return the product of lists of values, none twice.
+
+    A part without a list has all of its steps; one with an empty list is left as it is.
 
     Raises
     ------
@@ -267,23 +249,19 @@ def sample(modes: Sequence[SweepMode], n: int, seed: int) -> list[SweepMode]:
     return order[:n]
 
 
-def mode_rows(modes: Iterable[SweepMode]) -> NDArray[np.float64]:
-    """Return modes as numbers, shape (n, 5): `SweepMode` and the whole GPU; NaN: left alone."""
-    rows = [[math.nan if part is None else float(part) for part in mode] + [1.0] for mode in modes]
-    return np.array(rows, float).reshape(-1, len(PARTS) + 1)
-
-
 def _product(steps: Steps, chosen: Mapping[str, Sequence[float]]) -> list[SweepMode]:
     """Return all combinations of the chosen steps, and of all steps of each part not chosen."""
-    unknown = [part for part in PARTS if not getattr(steps, part)]
-    if unknown and steps.has_clocks:
+    parts = PARTS if steps.has_clocks else steps.settable()
+    if unknown := [part for part in parts if part not in chosen and not getattr(steps, part)]:
         raise ConfigError(
             f"the steps of {', '.join(unknown)} are not known for {steps.title}",
-            do="list modes without them: `modes: [{cores: ..., ...}]`",
+            do=f"leave them as they are: `parts: {{{', '.join(f'{u}: []' for u in unknown)}}}`",
         )
-    parts = steps.settable()
     axes = [list(dict.fromkeys(chosen.get(part, getattr(steps, part)))) for part in parts]
-    return [SweepMode(**dict(zip(parts, values, strict=True))) for values in product(*axes)]
+    return [
+        SweepMode(**dict(zip(parts, values, strict=True)))
+        for values in product(*(axis or [None] for axis in axes))
+    ]
 
 
 def _step(part: str, value: float, steps: Steps) -> float:

@@ -1,7 +1,8 @@
 """`python -m epochwatt.telemetry`: the sampler process (board side: Python 3.6 grammar).
 
 The trainer starts it and writes one command a line to its stdin; each is answered by one line of
-JSON on stdout: `begin FOLDER`, `end`, `quit`. It never outlives the trainer by more than two s.
+JSON on stdout: `begin FOLDER`, `power` (what was read since it was last asked), `end`, `quit`. It
+never outlives the trainer by more than two s.
 """
 
 import argparse
@@ -157,6 +158,8 @@ def _obey(recorder: Recorder, line: bytes) -> Dict[str, Any]:
             result = recorder.begin(os.fsdecode(argument))
         elif command == b"end":
             result = {"statistics": recorder.end()}
+        elif command == b"power":
+            result = {"power": recorder.power()}
         else:
             raise ValueError(f"no such command: {line!r}")
     except READ_ERRORS as error:

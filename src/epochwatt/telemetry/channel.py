@@ -1,6 +1,7 @@
 """One source during one epoch: its file and its counts (board side: Python 3.6 grammar)."""
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from epochwatt.records.samples import SampleWriter
 from epochwatt.telemetry.schedule import Schedule
@@ -10,6 +11,7 @@ from epochwatt.telemetry.source_statistics import Tally
 # The cap on rows per epoch and source: all instants for 5.5 h at 10 Hz, then one in ten for 55 h,
 # then none but the last.
 FULL_ROWS, MAX_ROWS, THINNING = 200000, 400000, 10
+UNASKED = 1000  # readings of power that are kept for who asks for them
 HANG_S = 1.0  # nobody knows when a reading that took longer was taken: it counts as failed
 
 Clock = Callable[[], float]
@@ -40,6 +42,7 @@ class Channel:
         self._fresh: List[Reading] = []
         self._nothing = [NAN] * len(source.columns)
         self._total = None if source.total is None else source.columns.index(source.total)
+        self._powers: Deque[Tuple[float, float]] = deque(maxlen=UNASKED)
         self._n_planned = 1  # the first bound
         self._n_rows = 0
         self._thinned_s: Optional[float] = None  # when the cap took effect
@@ -86,8 +89,17 @@ class Channel:
             self._tally.add(t_s, planned_s, after_s - before_s, ahead_s, values)
             if self._total is not None and values[self._total] < 0.0:
                 values[self._total] = NAN  # no reading, and counted; the rails stand as they were
+            if self._total is not None and values[self._total] == values[self._total]:
+                self._powers.append((t_s, values[self._total]))
             self._writer.add(t_s, t_s + ahead_s, values)
         self._writer.flush()
+
+    def power(self) -> List[Tuple[float, float]]:
+        """Return stamp, s, and power, W, of each reading since the last time this was asked."""
+        self.flush()
+        readings = list(self._powers)
+        self._powers.clear()
+        return readings
 
     def _values(self, taken: Any) -> List[float]:
         if isinstance(taken, str):

@@ -7,11 +7,11 @@ import select
 import subprocess
 import sys
 import time
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import epochwatt
 from epochwatt.records import files, shapes
-from epochwatt.records.shapes import ANY, ANY_KEY, OBJECT, TEXT, Kind
+from epochwatt.records.shapes import ANY, ANY_KEY, NUMBER, OBJECT, TEXT, Kind, is_number
 from epochwatt.telemetry import which_gpu
 from epochwatt.telemetry.sampler import SCHEMA_VERSION, STATISTICS
 
@@ -31,7 +31,26 @@ _DONE = {
 }
 _REFUSED = {"ok": Kind("false", lambda value: value is False), "error": TEXT}
 _SOURCE = {"scope": ANY, "step_mean_s": ANY}
+_READING = Kind(
+    "a stamp and a power",
+    lambda value: isinstance(value, list) and len(value) == 2 and all(map(is_number, value)),
+)
+_POWER = {
+    "power": {"scope": (None, TEXT), "period_s": (None, NUMBER), "readings": [_READING]},
+}
 _ENDED = {"statistics": {"lost": ANY, "sources": {ANY_KEY: _SOURCE}}}
+
+
+Power = NamedTuple(
+    "Power",
+    [
+        ("scope", Optional[str]),  # None: no sensor whose power is that of all it feeds
+        ("period_s", float),  # of its readings; 0: none
+        ("t_s", List[float]),  # stamps, s, on the monotonic clock
+        ("power_w", List[float]),
+    ],
+)
+NO_POWER = Power(None, 0.0, [], [])
 
 
 class Sampler:
@@ -115,6 +134,18 @@ class Sampler:
         answer = self._ask(b"begin " + os.fsencode(self._folder))
         if answer is not None and not answer["ok"]:
             self._miss(answer["error"])
+
+    def power(self) -> Power:
+        """Return what the widest power sensor has read since the last time, or since `begin`."""
+        answer = self._ask(b"power") if self._missed is None else None
+        if answer is None or not answer["ok"]:
+            return NO_POWER
+        if shapes.problem(answer, _POWER) is not None:
+            self._lose(f"it answers nonsense: {answer!r}"[:ODD_CHARS])
+            return NO_POWER
+        power = answer["power"]
+        t_s, power_w = [[reading[i] for reading in power["readings"]] for i in (0, 1)]
+        return Power(power["scope"], power["period_s"] or 0.0, t_s, power_w)
 
     def end(self) -> Dict[str, Any]:
         """Read every source once more and close the files; return the epoch's statistics."""

@@ -19,6 +19,7 @@ from epochwatt.telemetry.source import Service, Source, in_words
 
 SCHEMA_VERSION = 1  # of telemetry.json
 STATISTICS = "telemetry.json"
+SCOPES = ("module", "socket", "gpu", "cpu_package")  # of power, the widest first
 FLUSH_S = 10.0  # rows wait no longer than that and one period for being written; plans reach so far
 IDLE_S = 3600.0  # to the next instant when there is none
 PATIENCE = 1.5  # intervals of a service until its first sample after a window; after one at most
@@ -176,6 +177,25 @@ class Recorder:
                 channel.schedule.n_late += 1
             latest[channel] = planned_s
         return [(planned_s, channel) for channel, planned_s in latest.items()]
+
+    def power(self) -> Dict[str, Any]:
+        """Return the latest power of the widest scope that is measured.
+
+        Returns
+        -------
+        dict : `scope`, None where no source has a total; `period_s` of its readings; `readings`
+            since the last time: stamp, s, and power, W
+        """
+        channels = {
+            channel.source.scope: channel
+            for channel in self._channels
+            if channel.source.total is not None and channel is not self._aside
+        }
+        scope = next((scope for scope in SCOPES if scope in channels), None)
+        if scope is None:
+            return {"scope": None, "period_s": None, "readings": []}
+        period_s = channels[scope].source.period_s
+        return {"scope": scope, "period_s": period_s, "readings": channels[scope].power()}
 
     def end(self) -> Dict[str, Any]:
         """Take the last row of every source, close the files, write and return the statistics."""

@@ -52,18 +52,18 @@ def _check_precision(precision: str, device: torch.device) -> None:
     if precision not in AUTOCAST:
         return
     try:
-        found = _tried(precision, device)
+        dtype = _tried(precision, device)
     except Exception as error:
         raise TrainingError(
             f"torch {torch.__version__} cannot train in {precision} on {device.type}",
             found=str(error).split("\n")[0],
             do=_WITHOUT,
         ) from error
-    if found != AUTOCAST[precision]:
+    if dtype != AUTOCAST[precision]:
         raise TrainingError(
             f"autocast of torch {torch.__version__} on {device.type} does not compute in "
             f"{precision}",
-            found=str(found),
+            found=str(dtype),
             do=_WITHOUT,
         )
 

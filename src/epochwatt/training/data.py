@@ -4,86 +4,30 @@ A data set is a folder with `manifest.json`: its recipe, the number of samples, 
 every file. Readers decode one sample at a time: `read(i)` is what the papers call fetch.
 """
 
-import hashlib
 import os
 from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
-from epochwatt.errors import ConfigError, DataError, RecordError
-from epochwatt.records import files
+from epochwatt.errors import ConfigError, DataError
 from epochwatt.records.dataset_folder import folder_name
-from epochwatt.records.shapes import ANY_KEY, COUNT, OBJECT, TEXT
-from epochwatt.training import cifar, idx, landmarks
+from epochwatt.training import cifar, idx
+from epochwatt.training.dataset_files import (
+    MANIFEST,
+    REMAKE,
+    check_size,
+    read_checked,
+    read_manifest,
+)
+from epochwatt.training.pictures import CocoPictures, ImagenetTree, JpegTree
 from epochwatt.training.references import is_reference, resolve
+from epochwatt.training.text_data import SquadQuestions, WikiWords
 
-MANIFEST = "manifest.json"
+__all__ = ["MANIFEST", "check_size", "open_dataset", "read_checked"]  # also of own data formats
+
 MNIST_IMAGES = "train-images-idx3-ubyte"
 MNIST_LABELS = "train-labels-idx1-ubyte"
 CIFAR_BATCHES = tuple(f"data_batch_{i}" for i in range(1, 6))
-
-_FILE = {"bytes": COUNT, "sha256": TEXT}
-_MANIFEST = {"recipe": OBJECT, "files": {ANY_KEY: _FILE}, "n_samples": COUNT}
-_REMAKE = "remove the folder and start again; the data set is then made anew"
-
-
-def read_manifest(folder: str, recipe: Dict[str, Any]) -> Dict[str, Any]:
-    """Read a data set's manifest and check that it was made by the recipe that the run names."""
-    path = os.path.join(folder, MANIFEST)
-    if not os.path.exists(path):
-        raise DataError(f"no data set: {MANIFEST} is missing", where=folder, do=_REMAKE)
-    try:
-        manifest: Dict[str, Any] = files.read_json(path, _MANIFEST)
-    except RecordError as error:
-        raise DataError(f"damaged ({error})", where=path, do=_REMAKE) from error
-    if manifest["recipe"] != recipe:
-        raise DataError(
-            "made by another recipe than the run asks for",
-            where=folder,
-            found=str(manifest["recipe"]),
-            allowed=str(recipe),
-            do=_REMAKE,
-        )
-    return manifest
-
-
-def check_size(folder: str, name: str, manifest: Dict[str, Any]) -> None:
-    """Compare a file's size with the manifest, without reading the file."""
-    path = os.path.join(folder, name)
-    expected = manifest["files"].get(name)
-    if expected is None:
-        raise DataError(f"does not list {name}", where=os.path.join(folder, MANIFEST), do=_REMAKE)
-    try:
-        size = os.stat(path).st_size
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    if size != expected["bytes"]:
-        raise DataError(
-            f"its size is not that in {MANIFEST}",
-            where=path,
-            found=f"{size} bytes",
-            allowed=f"{expected['bytes']} bytes",
-            do=_REMAKE,
-        )
-
-
-def _unreadable(path: str, error: Exception) -> DataError:
-    reason = getattr(error, "strerror", None) or error
-    return DataError(f"cannot be read: {reason}", where=path, do=_REMAKE)
-
-
-def read_checked(folder: str, name: str, manifest: Dict[str, Any]) -> bytes:
-    """Read a whole file of a data set and compare it with the manifest."""
-    check_size(folder, name, manifest)
-    path = os.path.join(folder, name)
-    try:
-        with open(path, "rb") as handle:
-            content = handle.read()
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    if hashlib.sha256(content).hexdigest() != manifest["files"][name]["sha256"]:
-        raise DataError("was altered: its SHA-256 differs", where=path, do=_REMAKE)
-    return content
 
 
 class _InMemory:
@@ -127,45 +71,15 @@ class CifarBatches(_InMemory):
         self.labels = np.concatenate([labels for _, labels in batches])
 
 
-class JpegTree:
-    """GLD-23k's training set: one JPEG per sample, opened and decoded each time it is read.
-
-    When the object is made the pictures are compared with the manifest by name and size only:
-    hashing them would read the whole data set into the page cache, whose state is measured.
-    """
-
-    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
-        from PIL import Image
-
-        Image.preinit()  # its decoders, now and not in each worker
-        self._open = Image.open
-        # PIL's own errors are OSErrors, except these: a header with an impossible size, and
-        # the errors of some decoders for a header that makes no sense
-        self._errors = (OSError, Image.DecompressionBombError, ValueError, SyntaxError)
-        content = read_checked(folder, landmarks.MAP, manifest)
-        rows = landmarks.decode_map(content, os.path.join(folder, landmarks.MAP))
-        names = [landmarks.image_name(row.image_id) for row in rows]
-        for name in names:
-            check_size(folder, name, manifest)
-        self.paths = [os.path.join(folder, name) for name in names]
-        self.labels = [row.label for row in rows]
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def read(self, index: int) -> Tuple[Any, int]:
-        """Return picture (PIL, RGB, decoded) and label of one sample."""
-        path = self.paths[index]
-        try:
-            with open(path, "rb") as handle:
-                image = self._open(handle)
-                image.load()
-        except self._errors as error:
-            raise _unreadable(path, error) from error
-        return (image if image.mode == "RGB" else image.convert("RGB")), self.labels[index]
-
-
-READERS = {"mnist": MnistFiles, "cifar10": CifarBatches, "gld23k": JpegTree}
+READERS = {
+    "mnist": MnistFiles,
+    "cifar10": CifarBatches,
+    "gld23k": JpegTree,
+    "imagenet": ImagenetTree,
+    "squad": SquadQuestions,
+    "wikitext": WikiWords,
+    "coco": CocoPictures,
+}
 
 
 def reader_of(dataset: str) -> Any:
@@ -212,6 +126,6 @@ def open_dataset(root: str, factors: Dict[str, Any]) -> Tuple[Any, Dict[str, Any
             where=folder,
             found=str(len(reader)),
             allowed=str(manifest["n_samples"]),
-            do=_REMAKE,
+            do=REMAKE,
         )
     return reader, manifest

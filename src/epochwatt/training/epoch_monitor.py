@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 from epochwatt.device import page_cache
 from epochwatt.device.machine import Machine
 from epochwatt.telemetry import which_gpu
-from epochwatt.telemetry.client import Sampler
+from epochwatt.telemetry.client import Power, Sampler
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +61,10 @@ class EpochMonitor:
         }
         self._events = self._machine.events()
         self._sampler.begin(folder)
+
+    def power(self) -> Power:
+        """Return what the power sensor has read since the last time, while an epoch goes on."""
+        return self._sampler.power()
 
     def end(self) -> Dict[str, Any]:
         """Stop sampling; return `cache`, `events` and what the sampler says of itself.

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import tempfile
 from time import perf_counter
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Iterable, Iterator, List, Tuple
 
 import torch
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, get_worker_info
@@ -88,6 +88,46 @@ def make_loader(
     TrainingError : the path of the folder for temporary files is too long for the workers' sockets
     """
     order = RandomSampler(range(n_samples), generator=generator)
+    batches = BatchSampler(order, factors["batch_size"], drop_last=False)
+    return _loader(minibatches, batches, factors, generator)
+
+
+def make_endless_loader(
+    minibatches: Dataset, n_samples: int, factors: dict, generator: torch.Generator
+) -> DataLoader:
+    """Return a loader as `make_loader` does, whose mini-batches do not end and are all whole."""
+    batches = EndlessBatches(n_samples, factors["batch_size"], generator)
+    return _loader(minibatches, batches, factors, generator)
+
+
+class EndlessBatches:
+    """Lists of sample indices without end: one shuffled pass over the data set after the other.
+
+    Parameters
+    ----------
+    n_samples : number of samples to shuffle
+    batch_size : length of each list; what a pass leaves over begins the next
+    generator : source of the order
+    """
+
+    def __init__(self, n_samples: int, batch_size: int, generator: torch.Generator) -> None:
+        self._n_samples = n_samples
+        self._batch_size = batch_size
+        self._generator = generator
+
+    def __iter__(self) -> Iterator[List[int]]:
+        size, left = self._batch_size, []  # type: int, List[int]
+        while True:
+            left = left + torch.randperm(self._n_samples, generator=self._generator).tolist()
+            whole = len(left) - len(left) % size
+            for start in range(0, whole, size):
+                yield left[start : start + size]
+            left = left[whole:]
+
+
+def _loader(
+    minibatches: Dataset, batches: Iterable, factors: dict, generator: torch.Generator
+) -> DataLoader:
     options = {}
     if factors["num_workers"] > 0:
         _check_temporary_folder()
@@ -96,7 +136,7 @@ def make_loader(
     return DataLoader(
         minibatches,
         batch_size=None,
-        sampler=BatchSampler(order, factors["batch_size"], drop_last=False),
+        sampler=batches,
         num_workers=factors["num_workers"],
         generator=generator,
         **options,

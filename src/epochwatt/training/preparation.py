@@ -43,13 +43,23 @@ def prepared(
     BoardError : this is not the run's board, unit or medium, or a setting was not met
     RebootNeeded : the board has to be restarted first
     """
+    with put_back(machine):
+        yield _conditions(machine, factors, first_epoch)
+
+
+@contextmanager
+def put_back(machine: Machine) -> Iterator[None]:
+    """Put back the settings from before the block however it ends, a killed job's first of all.
+
+    Raises as `prepared`.
+    """
     machine.check()
     if machine.left_over():
         log.warning("a job before this one was killed: its power mode is put back first")
         machine.restore()
     with _ended_by_exception():
         try:
-            yield _conditions(machine, factors, first_epoch)
+            yield
         finally:
             machine.restore()
 
@@ -59,7 +69,7 @@ def _conditions(machine: Machine, factors: Dict[str, Any], first_epoch: int) -> 
     if machine.backend == "host":
         machine.apply(settings, factors["dvfs"])  # refuses whatever there is to set
         return {}
-    busy_pct = _busy_pct(machine)
+    busy_pct = others_pct(machine)
     mode = machine.apply(settings, factors["dvfs"])
     limits = machine.settings["settle"]
     settled: Optional[Dict[str, Any]] = None
@@ -68,7 +78,7 @@ def _conditions(machine: Machine, factors: Dict[str, Any], first_epoch: int) -> 
     return {"power_mode": mode, "busy_pct": busy_pct, "settled": settled}
 
 
-def _busy_pct(machine: Machine) -> Optional[float]:
+def others_pct(machine: Machine) -> Optional[float]:
     """Return the load of other programs in % of all CPUs: the least of a few short looks."""
     least: Optional[float] = None
     for _ in range(BUSY_LOOKS):

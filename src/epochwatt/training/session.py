@@ -211,7 +211,7 @@ class Session:
         cuda = torch.cuda if self.device.type == "cuda" else None
         timer = timing.make_timer(len(loader), self.factors["gpu_timing"], cuda)
         losses: List[Any] = []
-        with Progress(timer, timing.STAMPS, epoch, len(loader)), _explained(epoch):
+        with Progress(timer, timing.STAMPS, epoch, len(loader)), explained(f"epoch {epoch}"):
             bounds = run_epoch(loader, trainer.copy, trainer.step, losses.append, timer)
         fetch_s, preprocess_s = minibatches.seconds()
         placement = timer.placement()
@@ -282,15 +282,15 @@ class Session:
 
 
 @contextmanager
-def _explained(epoch: int) -> Iterator[None]:
-    """Turn the death of a loader worker into a `TrainingError` that says what to do."""
+def explained(what: str) -> Iterator[None]:
+    """Turn the death of a loader worker in `what` into a `TrainingError` that says what to do."""
     try:
         yield
     except RuntimeError as error:
         if "DataLoader worker" not in str(error):
             raise
         raise TrainingError(
-            f"a loader worker died in epoch {epoch}; nothing of this epoch counts",
+            f"a loader worker died in {what}; nothing of it counts",
             found=str(error),
             do="look for an out-of-memory kill (dmesg), then start again",
         ) from error

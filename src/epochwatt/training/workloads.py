@@ -13,9 +13,9 @@ from torch import nn
 from torch.nn import functional
 
 from epochwatt.errors import ConfigError, TrainingError
-from epochwatt.training import arithmetic, transforms
+from epochwatt.training import arithmetic, modern_networks, text_transforms, transforms
 from epochwatt.training.networks import CifarResNet18, lenet5, mobilenet_v3, vgg11
-from epochwatt.training.optimisers import SGD, make_optimiser
+from epochwatt.training.optimisers import ADAM, ADAMW, SGD, make_optimiser
 from epochwatt.training.references import resolve
 
 
@@ -26,25 +26,58 @@ def classification_loss(
     return functional.cross_entropy(network(inputs), labels)
 
 
-Workload = NamedTuple(
-    "Workload",
-    [
-        ("build", Callable[[], nn.Module]),
-        ("transform", Callable[[Any], Any]),  # one raw sample -> input tensor, or a `Sample`
-        ("made_up", Callable[[], Any]),  # a raw sample for the warm-up, which reads no disk
-        # (network, inputs, targets) of a mini-batch -> mean loss
-        ("loss", Callable[[nn.Module, Any, Any], torch.Tensor]),
-        ("optimiser", str),  # of `optimisers`
-        ("transform_to_infer", Optional[Callable[[Any], Any]]),  # None: as in training
-    ],
+class Workload(NamedTuple):
+    """A network, what it is fed with and how it learns."""
+
+    build: Callable[[], nn.Module]
+    transform: Callable[[Any], Any]  # one raw sample -> input tensor, or a `Sample`
+    made_up: Callable[[], Any]  # a raw sample for the warm-up, which reads no disk
+    # (network, inputs, targets) of a mini-batch -> mean loss
+    loss: Callable[[nn.Module, Any, Any], torch.Tensor] = classification_loss
+    optimiser: str = SGD  # of `optimisers`
+    transform_to_infer: Optional[Callable[[Any], Any]] = None  # None: as in training
+
+
+_CLASSIFIER = Workload(
+    modern_networks.resnet50,
+    transforms.augment_imagenet,
+    transforms.made_up_imagenet,
+    transform_to_infer=transforms.centre_imagenet,
 )
-Workload.__new__.__defaults__ = (classification_loss, SGD, None)
 
 WORKLOADS: Dict[str, Workload] = {
     "lenet": Workload(lenet5, transforms.normalise_mnist, transforms.made_up_mnist),
-    "mobilenet": Workload(mobilenet_v3, transforms.augment_landmark, transforms.made_up_landmark),
+    "mobilenet": Workload(
+        mobilenet_v3,
+        transforms.augment_landmark,
+        transforms.made_up_landmark,
+        transform_to_infer=transforms.centre_landmark,
+    ),
     "resnet": Workload(CifarResNet18, transforms.normalise_cifar10, transforms.made_up_cifar10),
     "vgg11": Workload(vgg11, transforms.normalise_cifar10, transforms.made_up_cifar10),
+    "resnet18": _CLASSIFIER._replace(build=modern_networks.resnet18),
+    "resnet50": _CLASSIFIER,
+    "lstm": Workload(
+        modern_networks.LanguageModel,
+        text_transforms.next_words,
+        text_transforms.made_up_words,
+        modern_networks.next_word_loss,
+        ADAM,
+    ),
+    "bert": Workload(
+        modern_networks.bert_base,
+        text_transforms.question_pieces,
+        text_transforms.made_up_question,
+        modern_networks.answer_loss,
+        ADAMW,
+    ),
+    "ssdlite": Workload(
+        modern_networks.Detector,
+        transforms.augment_coco,
+        transforms.made_up_coco,
+        modern_networks.detection_loss,
+        transform_to_infer=transforms.resize_coco,
+    ),
 }
 
 
@@ -114,8 +147,8 @@ class Trainer:
         arithmetic.allow(precision)
         self.workload = WORKLOADS[model]
         self.network = self.workload.build().to(device).train(not self.infers)
-        self.optimiser: Optional[Any] = None
-        self.scaler: Optional[Any] = None
+        self.optimiser: Any = None
+        self.scaler: Any = None
         if not self.infers:
             self.optimiser = make_optimiser(self.network, self.workload.optimiser)
             self.scaler = arithmetic.make_scaler(precision, device)

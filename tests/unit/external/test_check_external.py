@@ -10,6 +10,7 @@ from epochwatt.external import check_external, energy_curves, scaling
 from epochwatt.external.check import AGREES, DIFFERS, NOT_AVAILABLE, SIMULATED
 from epochwatt.external.inputs import Inputs, NotHereError
 from epochwatt.external.workloads import simulated_workloads
+from epochwatt.figures.external import plot
 from epochwatt.pages.show_external import write_external
 from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.boards import load_boards
@@ -33,15 +34,17 @@ def checks(workloads, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("EPOCHWATT_PUBLIC_DATA", raising=False)
         table = str(folder / "external.csv")
-        made = check_external.check_external(workloads, table, REPOSITORY)
-    write_external(table, str(folder / "external.html"))
+        curves = str(folder / "external_curves.csv")
+        made = check_external.check_external(workloads, table, curves, REPOSITORY)
+    plot(curves, str(REPOSITORY / "config/paper.mplstyle"), str(folder / "energy_curves"))
+    write_external(table, str(folder / "energy_curves.svg"), str(folder / "external.html"))
     return folder, made
 
 
 def test_every_part_has_a_row_and_what_is_not_here_says_so(checks):
     _, made = checks
     missing = {check.source for check in made if check.verdict == NOT_AVAILABLE}
-    assert len(missing) == 5
+    assert len(missing) == 6
     assert all("EPOCHWATT_PUBLIC_DATA" in c.note for c in made if c.verdict == NOT_AVAILABLE)
     assert {check.question for check in made} == {part.question for part in check_external.PARTS}
     shipped = {check.licence for check in made if check.verdict != NOT_AVAILABLE}
@@ -71,6 +74,8 @@ def test_laws_of_clocks_have_the_errors_that_the_readmes_tell(checks):
     laws = {c.subject: c for c in made if c.question == check_external.LAW}
     assert laws["tx2: median error of time"].observed == "2.68"
     assert laws["A100: median error of time"].observed == "1.54"
+    powers = {c.subject: c for c in made if c.question == check_external.POWER_LAW}
+    assert {powers[f"{gpu}: median error of power"].verdict for gpu in ("tx2", "A100")} == {AGREES}
 
 
 def test_simulated_values_are_marked_and_never_stand_alone(checks):
@@ -90,6 +95,24 @@ def test_page_has_every_check(checks):
     assert page.count("<tr>") - page.count("<th>subject</th>") == len(rows)
     assert f"<p>{len(rows)} checks, " in page
     assert "licence: Apache-2.0" in page
+    assert page.count("<svg") == page.count("</svg>") == 1
+
+
+def test_curves_are_drawn_over_their_own_least(checks):
+    folder, _ = checks
+    with (folder / "external_curves.csv").open(newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    by_curve = {}
+    for row in rows:
+        by_curve.setdefault((row["panel"], row["curve"]), []).append(row)
+    assert all(min(float(r["energy"]) for r in own) == 1 for own in by_curve.values())
+    assert all(float(own[-1]["setting"]) == 1 for own in by_curve.values())
+    panels = [panel for panel, _ in by_curve]
+    assert [panels.count(name) for name in energy_curves.PANELS] == [2 + 12, 12, 12]
+    drawn = (folder / "energy_curves.svg").read_text("utf-8")
+    assert "training, GPU" in drawn
+    assert (folder / "energy_curves.csv").read_text("utf-8").count("\n") == len(rows) + 1
+    assert "Simulated" in (folder / "energy_curves.txt").read_text("utf-8")
 
 
 def test_exponents_are_those_of_a_power_law():

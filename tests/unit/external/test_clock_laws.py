@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epochwatt.external.clock_laws import end_rows, errors_pct
+from epochwatt.external.clock_laws import end_rows, errors_pct, power_errors_pct
 from epochwatt.sweeps.mode_table import SweepRow, tables_of
 
 CORE, MEMORY = (600, 800, 1000, 1300), (400, 900, 1600)
@@ -46,3 +46,23 @@ def test_too_few_settings_and_other_knobs_are_not_judged():
     of = {"sweep": "s", "provenance": "public", "device": "d", "workload": "k", "task": "train"}
     limits = [SweepRow(**of, power_limit_w=w, time_s=1.0) for w in (100, 150, 200, 250, 300)]
     assert errors_pct(tables_of(limits)[0]).size == 0
+
+
+def powers(watts, n=9):
+    """Return a table of one kernel's power over the core's clock."""
+    of = {"sweep": "s", "provenance": "public", "device": "V100", "workload": "k", "task": "infer"}
+    clocks = np.linspace(400, 1600, n)
+    rows = [
+        SweepRow(**of, gpu_mhz=mhz, time_s=1.0, power_w=watts(mhz / 1e3), power_scope="gpu")
+        for mhz in clocks
+    ]
+    return tables_of(rows)[0]
+
+
+def test_power_of_three_terms_is_exact_and_another_is_not():
+    errors = power_errors_pct(powers(lambda f: 20 + 30 * f + 40 * f**3))
+    assert errors.size == 9 - 4
+    assert errors == pytest.approx(0, abs=1e-6)
+    stepped = power_errors_pct(powers(lambda f: 50.0 if f < 0.6 else 200.0))
+    assert np.median(stepped) > 5
+    assert power_errors_pct(powers(lambda f: 1 + f, n=6)).size == 0

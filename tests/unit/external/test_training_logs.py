@@ -35,32 +35,31 @@ def log_of(path, lines):
     return path
 
 
-def table_of(path):
-    """Write the authors' table of all runs: the same readings for each, three a run."""
+def table_of(folder, printed):
+    """Write the authors' table of a run: the same readings for each, of lines 1 to 3 of the log."""
     rails = [f"{label} Current (mW)" for label in WATTS]
-    rows = [",".join(["run", "Time (mS)", *rails])]
-    for printed in RUNS:
-        rows += [
-            ",".join([printed.run, f"{1000 * k}", *(f"{1000 * w}" for w in WATTS.values())])
-            for k in range(3)
-        ]
-    path.write_bytes(gzip.compress("\n".join(rows).encode()))
+    cells = [f"{1000 * w}" for w in WATTS.values()]
+    rows = [",".join([str(k), str(1000 * k), *cells]) for k in (1, 2, 3)]
+    header = ",".join(["Index", "Time (mS)", *rails])
+    text = "\n".join(['"Fri Oct 25 07:20:14 PM UTC 2024', '"', header, *rows, ""])
+    (folder / f"{printed.run}.csv").write_text(text)
 
 
 @pytest.fixture
 def inputs(tmp_path):
-    """A user's folder with the table and one log, and no simulated board."""
-    folder = tmp_path / "scales-hardware"
-    folder.mkdir()
-    table_of(folder / "tegrastats_1hz.csv.gz")
-    lines = [line(0, 0, 0.1), *(line(k, 99) for k in range(1, 5)), line(5, 0, 0.1)]
-    log_of(folder / "tegrastats_resnet_training_50W.txt.gz", lines)
-    return Inputs(tmp_path, tmp_path, None)
+    """A clone of the authors' repository with all tables and one log, and no simulated board."""
+    folder = tmp_path / "scales-hardware/docs/data"
+    folder.mkdir(parents=True)
+    for printed in RUNS:
+        table_of(folder, printed)
+    lines = [line(0, 0, 0.1), *(line(k, 99) for k in (1, 2, 3)), line(5, 0, 0.1)]
+    (folder / "resnet_training_50W.txt").write_text("\n".join(["Mon Oct 28 2024", *lines, ""]))
+    return Inputs(REPOSITORY, tmp_path, None)
 
 
 def test_rail_below_another_counts_once_and_only_training_counts(tmp_path):
     lines = [line(0, 3, 0.1), line(1, 80), line(2, 20), line(4, 90), line(9, 10, 0.1)]
-    readings = read_log(log_of(tmp_path / "a.txt.gz", lines))
+    readings = read_log(log_of(tmp_path / "a.txt.gz", lines), 1, 3)
     assert np.diff(readings.t_s).tolist() == [1, 2]
     assert readings.module_w.tolist() == [MODULE_W] * 3
     assert readings.integral_w == pytest.approx(MODULE_W)
@@ -68,7 +67,7 @@ def test_rail_below_another_counts_once_and_only_training_counts(tmp_path):
 
 def test_integral_weighs_readings_by_time(tmp_path):
     lines = [line(0, 99), line(1, 99), line(11, 99, 2.0)]
-    readings = read_log(log_of(tmp_path / "a.txt.gz", lines))
+    readings = read_log(log_of(tmp_path / "a.txt.gz", lines), 0, 2)
     assert readings.module_w.mean() == pytest.approx(MODULE_W * 4 / 3)
     assert readings.integral_w == pytest.approx(MODULE_W * (1 + 15) / 11)
 
@@ -89,15 +88,22 @@ def test_each_run_is_judged_by_what_is_here(inputs):
 def test_missing_logs_are_said_with_where_to_get_them(tmp_path):
     for folder in (None, tmp_path):
         with pytest.raises(NotHereError, match="BroncoSpace-Lab/scales-hardware"):
-            list(findings(Inputs(tmp_path, folder, None)))
+            list(findings(Inputs(REPOSITORY, folder, None)))
+
+
+def test_a_missing_run_is_named(inputs):
+    (inputs.folder / "scales-hardware/docs/data/resnet_training_15W.csv").unlink()
+    with pytest.raises(ConfigError, match="tables of runs are missing") as caught:
+        list(findings(inputs))
+    assert caught.value.allowed == "resnet_training_15W"
 
 
 def test_damaged_logs_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="no line with a load"):
-        read_log(log_of(tmp_path / "a.txt.gz", [line(0, 3)]))
+    with pytest.raises(ConfigError, match="fewer lines than the table"):
+        read_log(log_of(tmp_path / "a.txt.gz", [line(0, 3)]), 0, 1)
     (tmp_path / "b.txt.gz").write_bytes(b"no gzip")
     with pytest.raises(ConfigError, match="cannot be read"):
-        read_log(tmp_path / "b.txt.gz")
+        read_log(tmp_path / "b.txt.gz", 0, 1)
     (tmp_path / "t.csv").write_text("run,Time (mS)\na,x\n")
     with pytest.raises(ConfigError, match="not a table of readings"):
         training_logs.read_table(tmp_path / "t.csv")

@@ -218,5 +218,5 @@ def test_swap_grows(agx):
 
 
 def test_an_unknown_fault_is_refused(agx):
-    with pytest.raises(ConfigError, match="rail_stops, throttling, swap_growth, busy"):
+    with pytest.raises(ConfigError, match="rail_stops, throttling, gpu_held, swap_growth, busy"):
         agx.set_fault("fire")

@@ -220,11 +220,13 @@ COVERED["simulate_run"] = modules_behind("epochwatt.twin.__main__")  # its comma
 
 # what is made of simulated boards or held against them, so it depends on the simulator
 SIMULATED = {
-    *("simulate_run", "simulate_idle", "check_claims", "score_predictions", "validate_twin"),
+    *("simulate_run", "simulate_idle", "simulate_sweep", "check_claims", "score_predictions"),
+    "validate_twin",
     "check_external",  # holds them, our parsers and tables of rails against others' measurements
     "tabulate_setup",  # Table 1 shows what they are made of
 }
 MODES = {"choose_power_modes", "fit_epoch_time", "fit_epoch_energy"}  # from clocks a board has
+MODES |= {"score_sweep"}
 NETWORKS = {"make_dataset", "count_workload"}  # write what the training reads; count its networks
 EDITED = [
     (".".join(path.relative_to(REPOSITORY / "src").with_suffix("").parts), rules)

@@ -96,6 +96,13 @@ def test_our_own_sweep_is_measured_by_name_and_by_path(plant):
     assert {table.of.provenance for table in find_tables("copy.csv")} == {"public"}
 
 
+def test_a_folder_with_the_name_of_a_sweep_needs_its_path(package):
+    package(name="planted")
+    assert {table.of.provenance for table in find_tables("planted")} == {"measured"}
+    for path in ("planted/", "./planted"):
+        assert {table.of.provenance for table in find_tables(path)} == {"public"}
+
+
 def test_an_unknown_name_is_answered_with_the_sweeps_that_are_there(plant):
     plant([replace(row, sweep="tx2") for row in sweep_rows()], "tx2")
     with pytest.raises(ConfigError, match="no such sweep") as error:

@@ -3,6 +3,7 @@
 import re
 import runpy
 import shlex
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 from epochwatt import cli
+from epochwatt.errors import DataError
 from epochwatt.open_data.read import find_tables
 from epochwatt.open_data.schema import TABLES
 
@@ -54,6 +56,24 @@ def test_the_example_works_as_it_stands(theirs, capsys):
     assert "tx1-images.zip: valid" in capsys.readouterr().out
     (read,) = find_tables("tx1-images.zip")
     assert read.of == table.of
+    alter_a_digit("tx1-images.zip")
+    assert cli.main(["validate", "tx1-images.zip"]) == 1
+    shown = re.findall(r"```text\n(tx1-images.zip: .*?)```", EXAMPLE, re.S)
+    assert capsys.readouterr().out in shown
+    with pytest.raises(DataError, match="SHA-256 differs"):
+        find_tables("tx1-images.zip")
+
+
+def alter_a_digit(path):
+    """Alter a time of the second row of a package."""
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    table = content["sweeps-public.csv"]
+    assert table.count(b",17.4574239,") == 1
+    content["sweeps-public.csv"] = table.replace(b",17.4574239,", b",11.4574239,")
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
 
 
 def test_needed_and_optional_columns_are_those_of_the_schema():

@@ -201,7 +201,7 @@ class TestRoot:
         for run in table.runs.values():
             run.factors["backend"] = backend
         with pytest.raises(ConfigError) as told:
-            refuse_root(table)
+            refuse_root(table.runs.values())
         why, what = str(told.value).split("\n")
         assert "does not run as root on a board" in why
         assert "make setup-jetson" in what
@@ -209,17 +209,17 @@ class TestRoot:
 
     def test_is_allowed_where_somebody_says_so(self, agx, monkeypatch):
         monkeypatch.setenv(ALLOW_ROOT, "1")
-        refuse_root(agx.settings().table)  # would raise ConfigError
+        refuse_root(agx.settings().table.runs.values())  # would raise ConfigError
 
     @pytest.mark.parametrize("value", ["", None])
     def test_is_not_allowed_by_nothing(self, value, agx, monkeypatch):
         if value is not None:
             monkeypatch.setenv(ALLOW_ROOT, value)
         with pytest.raises(ConfigError):
-            refuse_root(agx.settings().table)
+            refuse_root(agx.settings().table.runs.values())
 
     def test_is_no_matter_on_a_host(self, checkout):
-        refuse_root(checkout.settings().table)  # would raise ConfigError
+        refuse_root(checkout.settings().table.runs.values())  # would raise ConfigError
 
     def test_is_no_matter_where_all_runs_were_measured_elsewhere(self, agx, measure):
         (run,) = agx.runs
@@ -227,15 +227,15 @@ class TestRoot:
             measure(run, epoch)
         agx.set_device(units={"d1": "42"})
         assert [run.here for run in agx.runs] == [False]
-        refuse_root(agx.settings().table)  # would raise ConfigError
+        refuse_root(agx.settings().table.runs.values())  # would raise ConfigError
 
     def test_is_no_matter_where_all_runs_are_left_to_other_boards(self, agx):
         agx.set_device(units={"d1": "42"})
-        refuse_root(agx.settings().table)  # would raise ConfigError
+        refuse_root(agx.settings().table.runs.values())  # would raise ConfigError
 
     def test_an_ordinary_user_may_do_it_on_a_board(self, agx, monkeypatch):
         monkeypatch.setattr(os, "geteuid", lambda: 1000)
-        refuse_root(agx.settings().table)  # would raise ConfigError
+        refuse_root(agx.settings().table.runs.values())  # would raise ConfigError
 
 
 @pytest.mark.parametrize("path", ["/srv/{x}/y", "a}", "{"])

@@ -37,7 +37,7 @@ def test_they_are_never_left_to_another_machine(twin):
 def test_they_ask_for_no_idle_power_of_a_board_and_for_no_user(twin, monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 0)
     settings = twin.settings()
-    refuse_root(settings.table)  # would raise ConfigError
+    refuse_root(settings.table.runs.values())  # would raise ConfigError
     assert idles(settings) == {}
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from epochwatt.device.kinds import AGX_ORIN, KINDS
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps import grids
-from epochwatt.sweeps.grids import NAMED, Every, Steps, SweepMode
+from epochwatt.sweeps.grids import NAMED, Every, Steps
+from epochwatt.sweeps.modes import SweepMode, mode_rows
 
 ORIN = grids.steps_of_kind("agx_orin")
 
@@ -124,11 +125,11 @@ def test_listed_modes_are_resolved_and_stand_once() -> None:
 
 
 def test_modes_as_numbers() -> None:
-    rows = grids.mode_rows([SweepMode(2, 115.2, 114.75, 204), SweepMode(3)])
+    rows = mode_rows([SweepMode(2, 115.2, 114.75, 204), SweepMode(3)])
     assert rows.shape == (2, 5)
     assert rows[0].tolist() == [2, 115.2, 114.75, 204, 1]
     assert np.array_equal(rows[1], [3, np.nan, np.nan, np.nan, 1], equal_nan=True)
-    assert grids.mode_rows([]).shape == (0, 5)
+    assert mode_rows([]).shape == (0, 5)
 
 
 steps = st.builds(

@@ -14,6 +14,7 @@ from snakemake_logger_plugin_epochwatt.stages import OUTLOOK
 
 RUN = "host-local-lenet-disk-w2"
 PLAN = {
+    "sweeps": {},
     "slowness": 1.0,
     "runs": {
         RUN: {

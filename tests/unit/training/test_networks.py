@@ -381,7 +381,7 @@ def own(**row):
 
 def test_own_network_takes_the_input_of_the_one_it_is_like(registry):
     workload = workload_of(own())
-    assert workload == (one_weight, *WORKLOADS["lenet"][1:])
+    assert workload == WORKLOADS["lenet"]._replace(build=one_weight)
     trainer = Trainer("mine", CPU, seed=0)
     minibatch = torch.ones(2, 1, 28, 28), torch.tensor([0, 1])
     losses = [trainer.step(minibatch).item() for _ in range(3)]
@@ -391,6 +391,19 @@ def test_own_network_takes_the_input_of_the_one_it_is_like(registry):
 
 def test_own_network_may_have_a_transform_of_its_own(registry):
     assert workload_of(own(transform=f"{__name__}.as_floats")).transform is as_floats
+
+
+def twice(network, inputs, labels):
+    return 2 * nn.functional.cross_entropy(network(inputs), labels)
+
+
+def test_own_network_may_have_a_loss_of_its_own(registry):
+    minibatch = torch.ones(2, 1, 28, 28), torch.tensor([0, 1])
+    losses = []
+    for row in ({}, {"loss": f"{__name__}.twice"}):
+        workload_of(own(**row))
+        losses.append(Trainer("mine", CPU, seed=0).step(minibatch).item())
+    assert losses[1] == pytest.approx(2 * losses[0])
 
 
 @pytest.mark.parametrize(

@@ -95,14 +95,14 @@ class BoardFiles:
         return max(allowed or steps[:1])
 
     def set_clocks(
-        self, cpu: float = 0.0, gpu: float = 0.0, limit: float = 1.0
+        self, cpu: float = 0.0, gpu: float = 0.0, limit: float = 1.0, gpu_limit: float = 1.0
     ) -> dict[str, float]:
         """Let the clocks follow the load within their bounds, as governors do.
 
         Parameters
         ----------
         cpu, gpu : load, 0 to 1; the memory is as busy as the busier of the two
-        limit : share of the highest clock that is left when the hardware throttles
+        limit, gpu_limit : share of the highest clock that is left when the hardware throttles
 
         Returns
         -------
@@ -118,7 +118,7 @@ class BoardFiles:
                 shares.extend([self._set_cpu(folder, cpu, limit)] * len(cores))
         return {
             "cpu": sum(shares) / len(shares),
-            "gpu": self._set_gpu(gpu, limit),
+            "gpu": self._set_gpu(gpu, gpu_limit),
             "emc": self._set_emc(max(cpu, gpu)),
         }
 

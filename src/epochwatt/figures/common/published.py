@@ -363,14 +363,16 @@ def _places(text: Text) -> list[dict[str, Any]]:
     upright = {"rotation": 90.0, "ha": "center"}
     above = {"position": (aside, 4.0), "va": "bottom", **upright}
     below = {"position": (aside, -4.0), "va": "top", **upright}
-    return [right, above, below] if level == 0.0 else [above, below, right]
+    under = {"position": (aside, -4.0), "va": "top", "ha": "center", "rotation": 0.0}
+    return [right, under, above, below] if level == 0.0 else [above, below, right]
 
 
 def _is_free(text: Text, place: Mapping[str, Any], placed: Sequence[Bbox], lowest: float) -> bool:
     text.set(**place)
     box = text.get_window_extent()
     below = lowest - box.y0
-    return not _hit(text, placed) and below <= (0.0 if place["rotation"] else 0.6 * box.height)
+    may_be_below = 0.0 if place["rotation"] or place["ha"] == "center" else 0.6 * box.height
+    return not _hit(text, placed) and below <= may_be_below
 
 
 def _hit(text: Text, placed: Iterable[Bbox]) -> list[Bbox]:

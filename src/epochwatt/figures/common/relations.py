@@ -271,7 +271,7 @@ def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
     for bracket, level, middle in placed:
         _draw_bracket(axes, bracket, middle, sum(heights[:level]) + 1.5 * FOOT_PT, colour)
     title = axes.title
-    look = {"fontsize": title.get_fontsize(), "color": title.get_color()}
+    look: dict[str, Any] = {"fontsize": title.get_fontsize(), "color": title.get_color()}
     axes.set_title(title.get_text(), pad=sum(heights) + FOOT_PT, **look)
 
 
@@ -319,7 +319,8 @@ def _above(axes: Axes) -> Transform:
     assert figure is not None
     points = Affine2D().scale(1.0 / 72.0) + figure.dpi_scale_trans
     return blended_transform_factory(
-        axes.transData, points + ScaledTranslation(0.0, 1.0, axes.transAxes)
+        axes.transData,
+        points + ScaledTranslation(0.0, 1.0, axes.transAxes),  # type: ignore[arg-type]
     )
 
 

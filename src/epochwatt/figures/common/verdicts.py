@@ -19,7 +19,8 @@ from epochwatt.errors import ConfigError
 
 N_TOLD = 2  # comparisons of a claim; claims.csv has all
 DIGITS = 3
-ORDERS = ("<", "<=", ">", ">=")
+ORDERS = {"<": "less", "<=": "no more", ">": "more", ">=": "no less"}  # in words
+SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
 PRINTED = ("paper", "mixed")  # sources of a threshold
 _TOLERANCE = re.compile(r"\bEPS_")
 _BESIDE_NAMES = re.compile(  # of what a comparison is of: lists, numbers, names of variables
@@ -109,6 +110,7 @@ def comparison_text(
     of_one = [name for name in names if re.search(rf"\b{name}\b", comparison.text)]
     where = _BESIDE_NAMES.sub("", comparison.where) or (of_one[0] if len(of_one) == 1 else "")
     left, right = _short(comparison.left), _short(comparison.right)
+    sign = SIGNS.get(comparison.operator, comparison.operator)
     if comparison.operator == "near":
         text = f"{left} here, {right} published"
     elif comparison.operator == "similar within":
@@ -116,10 +118,10 @@ def comparison_text(
     elif comparison.operator == "not in":
         text = f"{left} is in the {right} here, published as not in it"
     elif _CALL.search(comparison.text.split(comparison.operator)[-1]):
-        text = f"{left} {comparison.operator} {right} is published, and not so here"
+        text = f"{left} against {right} here, published as {ORDERS.get(comparison.operator, sign)}"
     else:
         with_tolerance = " with our tolerance" if _TOLERANCE.search(comparison.text) else ""
-        text = f"{left} here, {word} {comparison.operator} {right}{with_tolerance}"
+        text = f"{left} here, {word} {sign} {right}{with_tolerance}"
     return f"{where}: {text}" if where else text
 
 

@@ -23,7 +23,13 @@ from epochwatt.fields import MINIBATCH_COLUMNS
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, marked_row
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import NOTED_PCT, draw_mark, handles, mark
+from epochwatt.figures.common.published import (
+    NOTED_PCT,
+    draw_mark,
+    handles,
+    is_marked,
+    mark,
+)
 from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.figures.common.series import series
 from epochwatt.records.run_folder import RunFolder
@@ -32,6 +38,7 @@ from epochwatt.text import counted
 ONE_SCALE = ("read_iops",)  # fields have one scale; stalls with and without workers are far apart
 PANELS = tuple(zip("abcdef", product(("ssd", "hdd"), (0.25, 1.0, 4.0)), strict=True))
 N_BINS = 60  # of an epoch
+NO_NUMBER = "; the paper prints no number of this panel"
 TITLE_CHARACTERS = 48  # in a line of a field's title
 CUT = 1.5  # an epoch's start that is higher than all else by this factor is cut off
 PEAK, MOST_PEAKS = 3.0, 0.05  # of the median step: a peak; which share of the steps may be such
@@ -127,7 +134,8 @@ def draw_series(
                 draw_missing([(0.0, reason)], facets[0], job.palette["missing"])
             else:
                 rate = "" if _has_range(rows) else "; simulated: one rate throughout an epoch"
-                style.add_to_note(figure, f"; steps of 1/{N_BINS} of an epoch{rate}")
+                none = "" if any(map(is_marked, rows)) or quantity not in ONE_SCALE else NO_NUMBER
+                style.add_to_note(figure, f"; steps of 1/{N_BINS} of an epoch{rate}{none}")
                 _series_legend(figure, storage, rows, job)
             job.save(figure, f"{job.figure}{letter}", rows)
 

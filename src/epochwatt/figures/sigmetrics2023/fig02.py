@@ -37,6 +37,7 @@ from epochwatt.figures.common.relations import (
 )
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.failing import failing, handle, redden
+from epochwatt.published.numbers import single
 from epochwatt.text import counted
 
 WITHIN = ("num_workers", "prefetch_factor")
@@ -92,6 +93,9 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
                 facet.set_ylabel("time per epoch (s)")
             if n + style.COLUMNS >= len(facets):
                 facet.set_xlabel(label)
+        for one in changes:
+            if one.relation.formula.startswith("mean"):
+                style.add_to_note(figure, _mean_note(one, job))
         wrong = failing(job, "fig02a", changes, job.epoch_table())
         red = job.colours("warning")["warning"] if wrong else ""
         more = [*_handles(changes, job), *([handle(red)] if wrong else [])]
@@ -107,6 +111,14 @@ def _draw_changes(
 ) -> None:
     brackets = brackets_of(changes, places(bars, offset), TIMES)
     draw_brackets(axes, brackets, job.palette["published"])
+
+
+def _mean_note(one: Related, job: Job) -> str:
+    """Return what the note says of a change that is the mean of several boards'."""
+    a, b = one.relation.sides
+    model = job.title(single(a)[0]["model"])
+    workers = f"{a['num_workers']} to {counted(b['num_workers'], 'workers')}"
+    return f"; {model}, {TIMES[one.relation.metric]}, mean of the boards, {workers}: {one.sentence}"
 
 
 def _handles(changes: Sequence[Related], job: Job) -> list[Line2D]:

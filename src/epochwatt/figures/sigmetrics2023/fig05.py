@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, legend, marked_row
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import cells, draw_mark, seen_ids
+from epochwatt.figures.common.published import SEEN, cells, draw_mark, seen_ids
 from epochwatt.figures.common.relations import DASHES, Related, relation_row, spread_pct
 from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.published.numbers import SPREADS, Relation
@@ -63,11 +63,11 @@ def draw(job: Job) -> None:
                 below[0].set_ylabel("epochs\nin 15 h")
             if job.backend == TWIN:
                 style.add_to_note(figure, PUT_IN)
-            legend(above[0], rows, job.palette["published"], handles_of(job, counts=counts))
+            legend(above[0], rows, job.palette["published"], handles_of(rows, job, counts=counts))
             job.save(figure, panel, rows)
 
 
-def handles_of(job: Job, *, counts: bool) -> list[Artist]:
+def handles_of(rows: Rows, job: Job, *, counts: bool) -> list[Artist]:
     """Return the legend's entries of what is ours: violins, medians, spreads, numbers of epochs."""
     grey = job.palette["missing"]
     look: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 4.5}
@@ -77,6 +77,11 @@ def handles_of(job: Job, *, counts: bool) -> list[Artist]:
         Line2D([], [], color=job.palette["violin_median"], linewidth=1.2, label="their median"),
         Line2D([], [], color=grey, linewidth=1.6, marker="_", label=f"spread of {of_what}"),
     ]
+    for seen in dict.fromkeys(row["seen_by_fit"] for row in rows if row.get("is_relation")):
+        line: Any = "-" if seen else DASHES
+        words = f"published spread, {SEEN[seen]}" if job.backend == TWIN else "published spread"
+        black = job.palette["published"]
+        entries.append(Line2D([], [], color=black, linewidth=1.6, linestyle=line, label=words))
     dot = Line2D([], [], color=grey, label="ours, epochs in 15 h", **look)
     return [*entries, dot] if counts else entries
 

@@ -112,14 +112,14 @@ def held_to(limit: Related, rows: Sequence[Mapping[str, Any]], model: str) -> Re
     rows : of the CSV: the network's numbers with DVFS off and on
     """
     metric = limit.relation.metric
-    of = {
+    values = {
         row["dvfs"]: row["value"]
         for row in rows
         if (METRICS.get(row["quantity"], row["quantity"]), row["model"]) == (metric, model)
     }
-    if not of.get("off") or of.get("on") is None:
+    if not values.get("off") or values.get("on") is None:
         return None
-    change = 100.0 * (of["on"] / of["off"] - 1.0)
+    change = 100.0 * (values["on"] / values["off"] - 1.0)
     return limit._replace(here=(abs(change) if "|" in limit.relation.formula else change,))
 
 

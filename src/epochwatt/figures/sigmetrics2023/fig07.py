@@ -76,8 +76,9 @@ def savings(rows: Sequence[Mapping[str, Any]]) -> list[Bracket]:
     for at, (before, after) in enumerate(zip(off, on, strict=True)):
         if before["value"] and after["value"] is not None:
             change_pct = 100.0 * (after["value"] / before["value"] - 1.0)
-            ends = (at + STEP * (STATES.index(state) - 1.5) for state in ("ii", "iii"))
-            brackets.append(Bracket(*ends, [f"DVFS: here {change_pct:+.0f} %"], seen_by_fit=True))
+            left, right = (at + STEP * (STATES.index(state) - 1.5) for state in ("ii", "iii"))
+            text = f"DVFS: here {change_pct:+.0f} %"
+            brackets.append(Bracket(left, right, [text], seen_by_fit=True))
     return brackets
 
 

@@ -344,7 +344,7 @@ def draw_times(bars: Sequence[Bar], axes: Axes, job: Job) -> Rows:
             top = stall["value"] + compute["published"]
             draw_mark(axes, at, {**compute, "published": top, "value": None}, black, BAR)
             words = f"{compute['published']:g} {deviation_text(compute)}".strip()
-            axes.annotate(words, (at, top), xytext=(0, -3), textcoords="offset points",
+            axes.annotate(words, (at, top), xytext=(0, -8), textcoords="offset points",
                           rotation=90, ha="center", va="top", fontsize="x-small",
                           color=black)  # fmt: skip
     return rows

@@ -4,10 +4,9 @@ Every method learns from the same modes of a table and predicts all others of it
 train and test at once. Methods that need a simulation have no rows: it does not know these devices.
 """
 
-import csv
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import PredictionError
-from epochwatt.prediction.evaluation.sweep_names import COLUMNS, DESIGNED, LEFT_OUT, RANDOM
+from epochwatt.prediction.evaluation.sweep_names import DESIGNED, LEFT_OUT, RANDOM
 from epochwatt.prediction.evaluation.sweep_scores import Row, rows_of
 from epochwatt.prediction.evaluation.sweep_trials import run_trials
 from epochwatt.prediction.evaluation.sweep_units import (
@@ -68,7 +67,7 @@ def score_tables(
     root : the checkout, whose config/predictors.yaml may name further methods
     n_draws : random sets of profiled modes; None: as many as always
     processes : how many may work at once
-    say : called with a line for each part that is done
+    say : called with a line for each part that is done, and for each table that is left out
     references : what methods that transfer may learn all modes of; none: the other tables
 
     Raises
@@ -92,6 +91,8 @@ def score_tables(
             rows += job.result()
             what = f"{unit.sweep}, {unit.workload}: {n_profiled} {how} modes"
             say(f"{what} ({number} of {len(parts)})")
+    for line in left_out:
+        say(f"not judged: {line}")
     return Scores(rows, left_out)
 
 
@@ -168,30 +169,3 @@ def _pool(processes: int) -> Iterator[Executor]:
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def as_text(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return rows as a file of scores has them: numbers to five digits, no column missing."""
-    return [{name: _cell(row.get(name, "")) for name in COLUMNS} for row in rows]
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
-
-
-def write_scores(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows as CSV."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(as_text(rows))
-
-
-def read_scores(paths: Iterable[str]) -> list[dict[str, str]]:
-    """Return the rows of files of scores, in order."""
-    rows = []
-    for path in paths:
-        with open(path, newline="", encoding="utf-8") as handle:
-            rows += list(csv.DictReader(handle))
-    return rows

@@ -14,13 +14,17 @@ from numpy.typing import ArrayLike
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.models.features import design, log_terms
+from epochwatt.prediction.models.priors import LESS_BELIEVED
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Context, Method, Predictor
 
 SLOPE = 0.5  # standard deviation of each exponent of the power law: physics has them up to one
 DEVIATIONS = (0.02, 0.05, 0.1, 0.2, 0.5)  # standard deviations of the smooth part, relative
 LENGTHS = (0.3, 0.55, 1.0, 1.7, 3.0)  # distances over which it changes, natural logarithms
-NOISE = 0.01  # standard deviation of one mode's mean, relative (SIGMETRICS 2023, section 5.4)
+# Standard deviation of one mode's mean, relative: 1 % (SIGMETRICS 2023, section 5.4), or more where
+# modes that are close to each other differ by more; each is believed e^2 times less than the one
+# before (`LESS_BELIEVED`), so that four modes hardly ever say so.
+NOISES = (0.01, 0.03, 0.1)
 LEAST_MODES = 2
 
 
@@ -33,6 +37,7 @@ class GaussianProcess(Predictor):
     rows : (m, k), logarithms of what tells the training modes apart (`features.log_terms`)
     values : (m,), logarithms of the observed means
     deviation, length : kernel parameters, one of `DEVIATIONS` and one of `LENGTHS`
+    noise : one of `NOISES`
     """
 
     target: str
@@ -41,6 +46,7 @@ class GaussianProcess(Predictor):
     values: Numbers
     deviation: float
     length: float
+    noise: float = NOISES[0]
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
@@ -53,7 +59,7 @@ class GaussianProcess(Predictor):
         centred = rows - self.rows.mean(0)
         whole = SLOPE**2 * (centred**2).sum(1) + self.deviation**2
         explained = ((shared @ self._inverse) * shared).sum(1)
-        sd = np.sqrt(np.maximum(whole - explained, 0.0) + NOISE**2)
+        sd = np.sqrt(np.maximum(whole - explained, 0.0) + self.noise**2)
         far = NormalDist().inv_cdf((1 + level) / 2) * sd
         mean = self._mean(shared)
         return np.exp(mean - far), np.exp(mean + far)
@@ -72,7 +78,7 @@ class GaussianProcess(Predictor):
 
     @cached_property
     def _inverse(self) -> Numbers:
-        noise = NOISE**2 * np.eye(len(self.rows))
+        noise = self.noise**2 * np.eye(len(self.rows))
         return np.asarray(np.linalg.inv(self._covariance(self.rows, self.rows) + noise))
 
 
@@ -99,29 +105,38 @@ def fit_gaussian_process(observations: Observations, context: Context) -> Gaussi
         observations.need_energy()
     means = observations.per_mode()
     rows, values = _rows(means.modes, means.modes), np.log(getattr(means, context.target))
-    deviations, lengths = np.meshgrid(DEVIATIONS, LENGTHS)
-    evidence = _log_evidence(rows, values, deviations.ravel(), lengths.ravel())
-    best = int(evidence.argmax())
+    deviations, lengths = map(np.ravel, np.meshgrid(DEVIATIONS, LENGTHS))
+    evidence = np.stack(
+        [
+            _log_evidence(rows, values, deviations, lengths, noise) - LESS_BELIEVED * place
+            for place, noise in enumerate(NOISES)
+        ]
+    )
+    noise, best = np.unravel_index(evidence.argmax(), evidence.shape)
     return GaussianProcess(
         target=context.target,
         trained_on=means.modes,
         rows=rows,
         values=values,
-        deviation=float(deviations.flat[best]),
-        length=float(lengths.flat[best]),
+        deviation=float(deviations[best]),
+        length=float(lengths[best]),
+        noise=NOISES[noise],
     )
 
 
-def _log_evidence(rows: Numbers, values: Numbers, deviations: Numbers, lengths: Numbers) -> Numbers:
+def _log_evidence(
+    rows: Numbers, values: Numbers, deviations: Numbers, lengths: Numbers, noise: float
+) -> Numbers:
     """Return the logarithm of the probability of the values, up to a constant, shape (k,).
 
     Parameters
     ----------
     deviations, lengths : (k,), kernel parameters
+    noise : standard deviation of one mode's mean, relative
     """
     centred, off = rows - rows.mean(0), values - values.mean()
     among = _covariance(centred, centred, deviations[:, None, None], lengths[:, None, None])
-    lower = np.linalg.cholesky(among + NOISE**2 * np.eye(len(values)))
+    lower = np.linalg.cholesky(among + noise**2 * np.eye(len(values)))
     white = np.linalg.solve(lower, np.broadcast_to(off[:, None], (len(lower), len(off), 1)))
     log_volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(-1)
     return np.asarray(-0.5 * (white**2).sum((1, 2)) - log_volume)

@@ -18,7 +18,7 @@ LENGTH, OWN = 0.7, 0.1
 OWNS, LESS_BELIEVED = (OWN, 3 * OWN, 10 * OWN, 30 * OWN), 2.0
 # How epochs that take longer than expected draw less than expected, and the reverse, as the
 # correlation of both: where one part holds up the others, they rest. It is the median of nine
-# devices that others measured (`benchmarks/sweeps.py`, where it is from -0.6 to 0); a belief that
+# devices that others measured (decision 0016, where it is from -0.6 to 0); a belief that
 # is worth as much as what this many profiled modes show of it themselves.
 TIME_WITH_POWER, TIME_WITH_POWER_WEIGHT = -0.3, 8
 

@@ -13,12 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt.prediction.data.modes import N_PARTS, Mode, Numbers, PredictionError, as_rows
+from epochwatt.prediction.data.modes import (
+    N_PARTS,
+    NO_LIMIT,
+    Mode,
+    Numbers,
+    PredictionError,
+    as_rows,
+)
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Prior
 from epochwatt.twin.inputs.numbers import Array
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Setting, epoch
+from epochwatt.twin.simulation.sweep import N_PARTS as N_SIMULATED
 from epochwatt.twin.simulation.sweep import mode_by_mode
 
 
@@ -45,7 +53,8 @@ def priors(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> di
 
     @lru_cache(maxsize=2)  # both targets are wanted of the same modes
     def answers(rows: bytes) -> tuple[Numbers, ...]:
-        return mode_by_mode(np.frombuffer(rows).reshape(-1, N_PARTS), pinned, twin, epochs)
+        modes = np.frombuffer(rows).reshape(-1, N_PARTS)[:, :N_SIMULATED]
+        return mode_by_mode(modes, pinned, twin, epochs)
 
     return {TIME: _prior(answers, 0), POWER: _prior(answers, 1)}
 
@@ -72,6 +81,10 @@ def _prior(answers: Callable[[bytes], tuple[Numbers, ...]], column: int) -> Prio
         if (gated := rows[rows[:, 4] != 1]).size:
             raise PredictionError(
                 "a simulated board has its whole GPU on", found=str(Mode(*gated[0]))
+            )
+        if (limited := rows[rows[:, 5] != NO_LIMIT]).size:
+            raise PredictionError(
+                "a simulated board has no power limit", found=str(Mode(*limited[0]))
             )
         return answers(rows.tobytes())[column].copy()
 

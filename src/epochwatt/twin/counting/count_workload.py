@@ -14,13 +14,13 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from epochwatt.errors import ConfigError, TrainingError
 from epochwatt.records import files
 from epochwatt.study.config import WorkloadRow
-from epochwatt.training.optimisers import LEARNING_RATE, MOMENTUM
+from epochwatt.training.optimisers import ADAM, ADAMW, LEARNING_RATE, MOMENTUM, SGD
+from epochwatt.training.transforms import Sample
 from epochwatt.training.workloads import Workload, workload_of
 from epochwatt.twin.counting.operators import Call, Kernel, kernels_of
 from epochwatt.twin.inputs.kernel_counts import COUNTS, SCHEMA_VERSION
@@ -59,23 +59,23 @@ def launches(workload: Workload, size: int) -> list[tuple[str, Kernel]]:
     The order is that of the papers' scripts: zero_grad, forward, loss, backward, optimiser.
     """
     network = _network(workload).train()
-    inputs = torch.empty(size, *_input_shape(workload), device=META)
-    labels = torch.empty(size, dtype=torch.long, device=META)
+    inputs, targets = (
+        torch.empty(size, *one.shape, dtype=one.dtype, device=META) for one in _sample(workload)
+    )
     weights = list(network.parameters())
-    momenta = [torch.empty_like(weight) for weight in weights]
+    states = [[torch.empty_like(weight) for weight in weights] for _ in range(2)]
     for weight in weights:
         weight.grad = torch.empty_like(weight)
     with _Recorder() as recorder:
         recorder.phase = "zero_grad"
         _zero_grad(weights)
         recorder.phase = "forward"
-        scores = network(inputs)
-        recorder.phase = "loss"
-        loss = functional.cross_entropy(scores, labels)
+        network.register_forward_hook(lambda *_: setattr(recorder, "phase", "loss"))
+        loss = workload.loss(network, inputs, targets)
         recorder.phase = "backward"
         loss.backward()
         recorder.phase = "optimiser"
-        _step(weights, momenta)
+        _STEPS[workload.optimiser](weights, *states)
     return [
         (phase, kernel._replace(kind="optimiser") if phase == "optimiser" else kernel)
         for phase, kernel in recorder.launches
@@ -90,12 +90,37 @@ def _zero_grad(weights: list[nn.Parameter]) -> None:
 
 
 @torch.no_grad()
-def _step(weights: list[nn.Parameter], momenta: list[torch.Tensor]) -> None:
+def _sgd(weights: list[nn.Parameter], momenta: list[torch.Tensor], _: list[torch.Tensor]) -> None:
     """Do what SGD with momentum does in torch 1.8: three kernels for each parameter."""
     for weight, momentum in zip(weights, momenta, strict=True):
         assert weight.grad is not None
         momentum.mul_(MOMENTUM).add_(weight.grad)
         weight.add_(momentum, alpha=-LEARNING_RATE)
+
+
+@torch.no_grad()
+def _adam(
+    weights: list[nn.Parameter], means: list[torch.Tensor], squares: list[torch.Tensor]
+) -> None:
+    """Do what Adam does in torch 1.8: eight kernels for each parameter."""
+    for weight, mean, square in zip(weights, means, squares, strict=True):
+        assert weight.grad is not None
+        mean.mul_(0.9).add_(weight.grad, alpha=0.1)
+        square.mul_(0.999).addcmul_(weight.grad, weight.grad, value=0.001)
+        weight.addcdiv_(mean, (square.sqrt() / 0.5).add_(1e-8), value=-1e-5)
+
+
+@torch.no_grad()
+def _adamw(
+    weights: list[nn.Parameter], means: list[torch.Tensor], squares: list[torch.Tensor]
+) -> None:
+    """Do what AdamW does in torch 1.8: the decay of the weights, then Adam."""
+    for weight in weights:
+        weight.mul_(0.99)
+    _adam(weights, means, squares)
+
+
+_STEPS = {SGD: _sgd, ADAM: _adam, ADAMW: _adamw}
 
 
 def _network(workload: Workload) -> nn.Module:
@@ -104,9 +129,18 @@ def _network(workload: Workload) -> nn.Module:
         return workload.build().to(META)
 
 
-def _input_shape(workload: Workload) -> tuple[int, ...]:
-    """Return the shape of one sample."""
-    return tuple(workload.transform(workload.made_up()).shape)
+def _sample(workload: Workload) -> Sample:
+    """Return input and target of one sample, both tensors; a class is told by a number."""
+    made = workload.transform(workload.made_up())
+    return made if isinstance(made, Sample) else Sample(made, torch.tensor(0))
+
+
+def _n_outputs(network: nn.Module, one: torch.Tensor) -> int:
+    """Return how many classes a network tells apart, or how many numbers it gives for a place."""
+    outputs = network(torch.empty(1, *one.shape, dtype=one.dtype, device=META))
+    if isinstance(outputs, tuple):  # a detector's: offsets, scores
+        return int(outputs[-1].shape[-1])
+    return int(outputs.shape[1] if outputs.dim() == 2 else outputs.shape[-1])
 
 
 def network_factors(model: str, rows: Mapping[str, WorkloadRow]) -> dict[str, Any]:
@@ -133,16 +167,16 @@ def count_workload(factors: Mapping[str, Any]) -> dict[str, Any]:
     TrainingError : the kernels depend on the mini-batch size other than linearly
     """
     model, workload = factors["model"], workload_of(dict(factors))
-    shape = _input_shape(workload)
+    one = _sample(workload).input
     runs = [launches(workload, size) for size in SIZES]
     network = _network(workload).eval()
-    classes = network(torch.empty(1, *shape, device=META)).shape[1]
+    classes = _n_outputs(network, one)
     return {
         "schema_version": SCHEMA_VERSION,
         "model": model,
         "torch": torch.__version__,
         "classes": classes,
-        "input": list(shape),
+        "input": list(one.shape),
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "kernels": _linear(model, runs),
     }

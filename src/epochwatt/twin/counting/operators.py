@@ -10,7 +10,10 @@ Of a kernel are counted:
 Source: the operators' own code in torch 1.8, aten/src/ATen/native: Convolution.cpp (the bias of a
 convolution is added separately, except for depthwise ones), cuda/LinearAlgebra.cu (the bias of a
 product is copied first), cuda/group_norm_kernel.cu, cuda/*Pool*.cu (gradients are zeroed first),
-cuda/Dropout.cu. Batch norm is one kernel of cuDNN each way.
+cuda/Dropout.cu, cuda/layer_norm_kernel.cu, cuda/Embedding.cu. Batch norm is one kernel of cuDNN
+each way. Attention is counted as products and a softmax: torch 1.8 had no kernel for all of it; an
+LSTM as the products and elementwise kernels of each step, of which cuDNN merges some; a sort as one
+kernel with a thread per element.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -193,6 +196,52 @@ def _group_norm_backward(call: Call) -> Iterator[Kernel]:
         yield Kernel(f"{call.name}.{part}", "normalise", n, n_bytes, n)
 
 
+def _layer_norm(call: Call) -> Iterator[Kernel]:
+    """Yield two kernels: moments of each row, the product."""
+    x, _, gamma, beta = call.args[:4]
+    out, mean, rstd = call.outputs
+    n = x.numel()
+    yield Kernel(f"{call.name}.moments", "normalise", n, _bytes(x, mean, rstd), n)
+    n_bytes = _bytes(x, mean, rstd, gamma, beta, out)
+    yield Kernel(f"{call.name}.apply", "normalise", n, n_bytes, n)
+
+
+def _layer_norm_backward(call: Call) -> Iterator[Kernel]:
+    """Yield four kernels: sums of each row, two factors of it, the input's, the parameters'."""
+    grad, x, _, mean, rstd, gamma = call.args[:6]
+    n, rows = x.numel(), mean.numel()
+    sums = 2 * 4 * rows  # of gradient and of gradient times input
+    to_input, *to_weights = call.outputs
+    parts = {
+        "sums": (n, _bytes(grad, x, gamma) + sums),
+        "factors": (rows, _bytes(mean, rstd) + 2 * sums),
+        "input": (n, _bytes(grad, x, gamma, to_input) + sums),
+        "weight": (n, _bytes(grad, x, mean, rstd, *to_weights)),
+    }
+    for part, (elements, n_bytes) in parts.items():
+        yield Kernel(f"{call.name}.{part}", "normalise", elements, n_bytes, elements)
+
+
+def _embedding(call: Call) -> Iterator[Kernel]:
+    """Yield the kernel that copies the rows asked for; the rest of the table is not read."""
+    out = call.result
+    yield Kernel(call.name, "elementwise", 0, _bytes(call.args[1], out, out), out.numel())
+
+
+def _embedding_backward(call: Call) -> Iterator[Kernel]:
+    """Yield the zeroed table's gradient, and the rows that are added to it."""
+    grad, indices = call.args[:2]
+    table, n = call.result, grad.numel()
+    yield Kernel(f"{call.name}.zero", "elementwise", 0, _bytes(table), table.numel())
+    yield Kernel(call.name, "elementwise", n, _bytes(grad, grad, grad, indices), n)
+
+
+def _gather(call: Call) -> Iterator[Kernel]:
+    """Yield the kernel that reads as much of its source as it writes."""
+    n, out = call.result.numel(), call.result
+    yield Kernel(call.name, "elementwise", 0, _bytes(call.args[-1], out, out), n)
+
+
 def _nothing(_: Call) -> Iterable[Kernel]:
     return ()
 
@@ -204,10 +253,19 @@ RULES: dict[str, Rule] = {
     "aten.addmm": _gemm,
     "aten.mm": _gemm,
     "aten.bmm": _gemm,
+    "aten.baddbmm": _gemm,
     "aten.native_batch_norm": _summing("normalise", 0),
     "aten.native_batch_norm_backward": _summing("normalise", 0, 1),
     "aten.native_group_norm": _group_norm,
     "aten.native_group_norm_backward": _group_norm_backward,
+    "aten.native_layer_norm": _layer_norm,
+    "aten.native_layer_norm_backward": _layer_norm_backward,
+    "aten.embedding": _embedding,
+    "aten.embedding_dense_backward": _embedding_backward,
+    "aten.gather": _gather,
+    "aten._softmax": _summing("normalise", 0),
+    "aten._safe_softmax": _summing("normalise", 0),
+    "aten._softmax_backward_data": _summing("normalise", 0, 1),
     "aten._log_softmax": _summing("normalise", 0),
     "aten._log_softmax_backward_data": _summing("normalise", 0, 1),
     "aten.max_pool2d_with_indices": _whole("pool"),
@@ -218,12 +276,21 @@ RULES: dict[str, Rule] = {
     "aten._adaptive_avg_pool2d_backward": _zeroed_first("pool"),
     "aten.mean": _summing("reduce"),
     "aten.sum": _summing("reduce"),
+    "aten.prod": _summing("reduce"),
+    "aten.max": _summing("reduce"),
+    "aten.argmax": _summing("reduce"),
     "aten.nll_loss_forward": _summing("reduce"),
     "aten.nll_loss_backward": _zeroed_first("elementwise"),
     "aten.zero_": _fill,
     "aten.fill_": _fill,
     "aten.ones_like": _fill,
     "aten.zeros_like": _fill,
+    "aten.zeros": _fill,
+    "aten.full": _fill,
+    "aten.full_like": _fill,
+    "aten.new_zeros": _fill,
+    "aten._unsafe_view": _nothing,
+    "aten.unsafe_split": _nothing,
     "aten.empty": _nothing,
     "aten.empty_like": _nothing,
     # CUDA draws and scales the mask of a dropout in the kernel that multiplies by it

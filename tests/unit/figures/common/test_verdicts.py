@@ -64,11 +64,11 @@ def test_an_unknown_claim_is_named():
         ),
         (
             Comparison("x(m) <= 1", "m=lenet", Percentage(4.218), "<=", 1, False, -3.2),
-            "lenet: 4.22 % here, published <= 1",
+            "lenet: 4.22 % here, published ≤ 1",
         ),
         (
             Comparison("x(a) < y(b)", "", 59.74, "<", 57.75, False, -2.0),
-            "59.7 < 57.8 is published, and not so here",
+            "59.7 against 57.8 here, published as less",
         ),
         (
             Comparison("similar(x)", "", [1.0, 2.5], "similar within", Percentage(15), False, -2.0),

@@ -3,11 +3,12 @@
 import os
 from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from epochwatt.figures.common.job import draw_figure
-from epochwatt.figures.hipcw2021.over_time import Points, binned, draw_series
+from epochwatt.figures.hipcw2021.over_time import Bin, Points, _limit, binned, draw_series
 from epochwatt.records.checksums import write_sums
 from epochwatt.records.samples import write_samples
 
@@ -152,3 +153,21 @@ def test_runs_without_records_and_panels_without_runs_say_so(figure, job_of, nx,
         "e": "missing: no hard disk",
     }.items():
         assert told in (tmp_path / f"figures/{figure}{panel}.svg").read_text("utf-8")
+
+
+def test_single_peaks_far_above_all_else_are_cut_off_with_the_starts_and_told(job_of, nx):
+    values = np.array([2000.0, *([2.0] * 120), 180.0, *([2.0] * 78)])
+    told = Points(np.arange(200) + 0.5, values, [200.0], [0])
+    job = job_of("hipcw_fig07", nx(storage="ssd"))
+    draw_series(job, "stall_ms_per_minibatch", ("a", "ms"), ("n", "n"), lambda run, folder: told)
+    texts = [" ".join(t.get_text().split()) for t, _, _ in job.saved["hipcw_fig07b"]]
+    assert "4 workers (starts of epochs: up to 2000 ms; elsewhere 180 ms)" in texts
+
+
+def test_a_scale_is_that_of_what_is_not_cut_off():
+    _, axes = plt.subplots()
+    highs = [2000.0, *([2.0] * 30), 180.0, *([3.0] * 30)]
+    bins = [Bin(0, float(n), 1, 1.0, 1.0, high) for n, high in enumerate(highs)]
+    assert _limit(axes, bins, [], "ms") == " (starts of epochs: up to 2000 ms; elsewhere 180 ms)"
+    assert 3.0 < axes.get_ylim()[1] < 5.0
+    plt.close("all")

@@ -12,6 +12,9 @@ from epochwatt.figures.sigmetrics2023.fig02 import bars_of, draw
 HDD = {"storage": "hdd", "model": "mobilenet"}
 
 
+WORKERS = {0: {"num_workers": 0, "prefetch_factor": None}, 1: {"num_workers": 1}}
+
+
 @pytest.fixture
 def job(job_of, made_up, gone):
     """Two numbers of workers; four cannot be had. No power but in one epoch."""
@@ -173,3 +176,15 @@ def test_title_says_what_all_bars_have_in_common(job_of, made_up):
     assert any(title.endswith("by number of loader workers, data on hard disk")
                for title in titles["fig02a"])  # fmt: skip
     assert any(title.endswith("4 loader workers, data on hard disk") for title in titles["fig02b"])
+
+
+def test_a_change_that_is_a_mean_over_boards_is_told_in_the_note(job_of, made_up):
+    paths = [
+        made_up({}, {"e2e_s": e2e_s}, device=device, storage="hdd", power_mode=mode, **WORKERS[w])
+        for device, mode in (("agx", "g"), ("nx", "15W"), ("nano", "MAXN"))
+        for w, e2e_s in ((0, 10.0), (1, 8.0))
+    ]
+    job = job_of("fig02", *paths)
+    draw(job)
+    texts = " ".join(" ".join(t.get_text().split()) for t, _, _ in job.saved["fig02a"])
+    assert "LeNet-5, E2E, mean of the boards, 0 to 1 worker: -17.7 %, here -20.0 %" in texts

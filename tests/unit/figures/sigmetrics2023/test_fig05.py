@@ -49,3 +49,12 @@ def test_spread_is_of_medians_in_time_and_of_all_epochs_in_energy(drawn, numbers
     assert [row[:2] for row in time] == [("RS5.4.2-01", "1.0"), ("RS5.4.2-03", "7.8")]
     assert [float(row[2]) for row in time] == [pytest.approx(100 * 40 / 330), 0.0]
     assert [(row[0], float(row[2])) for row in energy] == [("RS5.4.3-01", 0.0)]
+
+
+def test_legend_says_what_violins_and_the_dashed_spread_are(job_of, made_up):
+    epochs = [{"e2e_s": e2e_s, "energy_paper_wh": 3.0} for e2e_s in (400.0, 350.0, 300.0)]
+    job = job_of("fig05", *(made_up(*epochs, instance=d, **RESNET) for d in ("d1", "d2")))
+    draw(job)
+    texts = {text.get_text() for text, _, _ in job.saved["fig05a"]}
+    assert {"epochs 1+ of one board", "their median", "spread of the boards' medians"} <= texts
+    assert "published spread, not seen by the fit" in texts

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import same_color
 
 from epochwatt.figures.common.runs import read_runs
 from epochwatt.figures.common.series import series
@@ -127,3 +128,37 @@ def test_published_bounds_on_what_dvfs_changes_are_beside_ours(job_of, made_up, 
     draw(job_of("fig06", *paths, records=folders))
     told = numbers("fig06a", "published_id", "value", "is_relation")
     assert [row[:2] for row in told if row[2]] == [("RS5.5.1-01", "25.0"), ("RS5.5.1-02", "0.0")]
+
+
+def test_the_bound_on_what_dvfs_changes_is_held_to_each_network(job_of, made_up, records):
+    paths = [
+        made_up({}, {"e2e_s": 4.0, "energy_paper_wh": energy}, model=model, dvfs=dvfs)
+        for model, energies in (("lenet", (1.0, 0.8)), ("resnet", (1.0, 1.01)))
+        for dvfs, energy in zip(("off", "on"), energies, strict=True)
+    ]
+    folders = {f"run-{n}": records(0, 1, name=f"h{n}") for n in range(4)}
+    job = job_of("fig06", *paths, records=folders)
+    draw(job)
+    found = {text.get_text(): text.get_color() for text, _, _ in job.saved["fig06a"]}
+    assert same_color(found["≤3 %, here 20.0 %"], job.palette["warning"])
+    assert same_color(found["≤3 %, here 1.0 %"], job.palette["published"])
+
+
+def test_shares_of_cpu_clocks_are_of_the_epochs_after_the_first(
+    job_of, made_up, records, numbers, tmp_path
+):
+    path = made_up({}, {}, {}, dvfs="on")
+    folder = records(0, name="z", cpu_mhz=(9, 1e3, 1e3, 1e3, 1e3, 9))
+    records(1, 2, name="z")
+    draw(job_of("fig06", path, records={"run-0": folder}))
+    (below,) = [
+        row
+        for row in numbers("fig06d", "quantity", "value", "epoch_set", "n_epochs")
+        if row[0] == "cpu_below_peak_time_pct"
+    ]
+    assert below[1:] == ("75.0", "1+", "2")
+
+
+def test_without_a_later_epoch_no_share_is_drawn(job_of, made_up, records, numbers):
+    draw(job_of("fig06", made_up({}, dvfs="on"), records={"run-0": records(0, name="y")}))
+    assert set(numbers("fig06d", "value", "missing")) == {("", "no epoch after the first")}

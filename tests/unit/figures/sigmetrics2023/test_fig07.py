@@ -2,7 +2,7 @@
 
 import pytest
 
-from epochwatt.figures.sigmetrics2023.fig07 import draw
+from epochwatt.figures.sigmetrics2023.fig07 import draw, savings
 
 HEAD = "backend,device,instance,power_mode,dvfs,state,power_scope,power_w\n"
 PLUG = (
@@ -54,3 +54,14 @@ def test_without_a_meter_the_module_tells_state_i_in_each_mode(draw_of, numbers)
 def test_backends_are_not_mixed(draw_of, numbers):
     draw_of(PLUG + OTHERS, backend="jetson")
     assert {row[0] for row in numbers("fig07", "backend")} == {"jetson"}
+
+
+def test_brackets_say_what_dvfs_saves_where_both_states_are_there():
+    rows = [
+        {"state": state, "value": value}
+        for state, values in {"ii": (4.0, 12.0, None), "iii": (3.0, 12.0, 2.0)}.items()
+        for value in values
+    ]
+    first, second = savings(rows)
+    assert (list(first.lines), list(second.lines)) == (["DVFS: here -25 %"], ["DVFS: here +0 %"])
+    assert first.left < first.right < second.left

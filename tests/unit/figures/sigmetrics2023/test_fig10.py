@@ -84,6 +84,10 @@ def test_four_networks_in_ten_modes_are_readable(made_up, job_of, table):
     job = job_of("fig10", *runs, predictions=table(*values))
     draw(job)
     assert_readable(job.saved)
+    titles = {text.get_text(): box for text, box, _ in job.saved["fig10a"]}
+    lenet, mobilenet, resnet = (titles[name] for name in ("LeNet-5", "mobilenet", "resnet"))
+    assert lenet.y0 == pytest.approx(mobilenet.y0, abs=5)  # two in a row
+    assert resnet.y1 < lenet.y0
 
 
 def test_modes_without_a_prediction_say_so(made_up, job_of, numbers):

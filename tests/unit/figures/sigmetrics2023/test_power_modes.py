@@ -186,6 +186,11 @@ class TestPicture:
         draw_figure(job)
         assert "energy of all but g: spread 10 % here, 6 % published" in words(job)
 
+    def test_what_is_printed_of_a_front_stands_below_ours(self, runs, job_of):
+        job = job_of("fig08", *runs("resnet", **PAPER))
+        draw_figure(job)
+        assert "front here: a g paper: several, g on it, a not" in words(job)
+
     def test_figure_13_has_the_change_that_the_text_names(self, runs, job_of, tmp_path, records):
         told = {"cores": 8, "cpu_mhz": 1, "gpu_mhz": 1, "emc_mhz": 1}
         costs = {"e": (1.5, 8.0), "f": (2.0, 10.0), "g": (3.0, 5.0)}

@@ -6,7 +6,8 @@ import pytest
 
 from epochwatt.figures.tables.draw_sweep_scores import DRAWINGS, draw_sweep_scores
 from epochwatt.figures.tables.sweep_scores import write_page
-from epochwatt.prediction.evaluation.score_sweeps import as_text, score_tables
+from epochwatt.prediction.evaluation.score_sweeps import score_tables
+from epochwatt.prediction.evaluation.sweep_files import as_text
 from epochwatt.prediction.evaluation.sweep_names import MEDIAN
 from tests.unit.prediction.sweeps import limited, planted
 

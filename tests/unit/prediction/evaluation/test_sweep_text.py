@@ -2,7 +2,7 @@
 
 import pytest
 
-from epochwatt.prediction.evaluation.score_sweeps import as_text
+from epochwatt.prediction.evaluation.sweep_files import as_text
 from epochwatt.prediction.evaluation.sweep_names import (
     BROKEN,
     BROKEN_SHARE,

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Wh
 
 from epochwatt.prediction.data.modes import as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.models.gaussian_process import NOISE, SLOPE, fit_gaussian_process
+from epochwatt.prediction.models.gaussian_process import NOISES, SLOPE, fit_gaussian_process
 from epochwatt.prediction.predictor import Context
 
 
@@ -16,7 +16,7 @@ def test_means_and_intervals_are_scikit_learns(plant, modes, agx):
     model = fit_gaussian_process(seen, Context("time_s"))
     rows = np.log(as_rows(agx.all_modes()[::997])[:, :4])
     centre, level = model.rows.mean(0), model.values.mean()
-    kernel = ConstantKernel(SLOPE**2) * DotProduct(0.0, "fixed") + WhiteKernel(NOISE**2)
+    kernel = ConstantKernel(SLOPE**2) * DotProduct(0.0, "fixed") + WhiteKernel(model.noise**2)
     kernel += ConstantKernel(model.deviation**2) * RBF(model.length)
     process = GaussianProcessRegressor(kernel, optimizer=None)
     process.fit(model.rows - centre, model.values - level)
@@ -34,3 +34,19 @@ def test_power_law_is_met_and_known_well(modes):
     assert model.predict(between)[0] == pytest.approx(expected, rel=0.01)
     low, high = model.interval(between)
     assert low[0] < expected < high[0] < 1.1 * low[0]
+
+
+@pytest.mark.parametrize(("deviation", "noise"), [(0.002, NOISES[0]), (0.12, NOISES[2])])
+def test_noise_is_that_of_modes_close_to_each_other(agx, deviation, noise):
+    """Sixty modes say how noisy they are; four leave it at the least."""
+    rng = np.random.default_rng(4)
+    modes = agx.all_modes()[rng.permutation(29_232)[:60]]
+    times = 5000 * modes[:, 2] ** -0.5 * np.exp(deviation * rng.standard_normal(60))
+    few, many = (
+        fit_gaussian_process(
+            observations_from_rows("noisy", modes[:n], times[:n]), Context("time_s")
+        )
+        for n in (4, 60)
+    )
+    assert many.noise == noise
+    assert few.noise == NOISES[0]

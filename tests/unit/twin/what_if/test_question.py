@@ -239,7 +239,8 @@ def test_totals_that_are_missing_are_named(refused):
 
 def test_a_question_without_a_network_names_those_there_are(refused):
     assert refused("--device", "agx") == (
-        "error: no network given\n  do: add --model, one of lenet, mobilenet, resnet, vgg11; or "
+        "error: no network given\n  do: add --model, one of lenet, mobilenet, resnet, vgg11, "
+        "resnet18, resnet50, lstm, bert, ssdlite; or "
         f"{' '.join(NUMBERS)}\n"
     )
 

@@ -1,0 +1,104 @@
+"""Make ImageNet's validation set: the original, or one made up, as synset folders of JPEG files.
+
+Made-up pictures have the original's number and mean size on disk, and its usual 500x375 pixels.
+
+Source: 50,000 pictures, 6.7 GB: the archive's own size (torchvision: `datasets/imagenet.py`).
+"""
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from epochwatt.datasets import official
+from epochwatt.datasets.downloads import obtain
+from epochwatt.datasets.photographs import Painter, paint
+from epochwatt.errors import DataError
+from epochwatt.training import imagenet
+
+SIZE, QUALITY = (500, 375), 100  # 139 kB on average; the original's pictures have 135
+TRUTH = "ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt"
+META = "ILSVRC2012_devkit_t12/data/meta.mat"
+
+
+def make_synthetic(folder: Path, n_samples: int, seed: int) -> list[str]:
+    """Write `n_samples` made-up pictures and a list of made-up synsets; return the files' names."""
+    painter = Painter(seed, imagenet.CLASSES, SIZE, QUALITY)
+    synsets = [f"n{9 * 10**7 + label:08d}" for label in range(imagenet.CLASSES)]
+    labels = [painter.label(index) for index in range(n_samples)]
+    names = [imagenet.picture_name(synsets[label], n) for n, label in enumerate(labels, start=1)]
+    for label in set(labels):
+        (folder / "val" / synsets[label]).mkdir(parents=True)
+    paint(painter, folder, names)
+    (folder / imagenet.SYNSETS).write_bytes(imagenet.encode_synsets(synsets))
+    return [imagenet.SYNSETS, *names]
+
+
+def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
+    """Sort the original's pictures into synset folders, or take up sorted ones; return the names.
+
+    Raises
+    ------
+    DataError : files are missing, or there are other pictures or classes than in the original
+    """
+    downloads = official.downloads_of(folder, "imagenet")
+    if (downloads / official.IMAGENET_FOLDER).is_dir():
+        names = _sorted_already(downloads, folder)
+    else:
+        names = _unpacked(downloads, folder)
+    synsets = sorted({Path(name).parent.name for name in names})
+    if (len(names), len(synsets)) != (n_samples, imagenet.CLASSES):
+        raise DataError(
+            "not ImageNet's validation set",
+            where=str(downloads),
+            found=f"{len(names)} pictures of {len(synsets)} synsets",
+            allowed=f"{n_samples} of {imagenet.CLASSES}",
+        )
+    (folder / imagenet.SYNSETS).write_bytes(imagenet.encode_synsets(synsets))
+    return [imagenet.SYNSETS, *names]
+
+
+def _sorted_already(downloads: Path, folder: Path) -> list[str]:
+    names = sorted(
+        str(path.relative_to(downloads))
+        for path in (downloads / official.IMAGENET_FOLDER).glob("n*/*.JPEG")
+    )
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        official.take_up(downloads / name, folder / name)
+    return names
+
+
+def _unpacked(downloads: Path, folder: Path) -> list[str]:
+    archive, kit = obtain(list(official.IMAGENET), downloads, "ImageNet's validation set")
+    synset_of = _synsets_by_number(kit)
+    names = []
+    with tarfile.open(archive) as tar:
+        for member, content in _pictures(tar):
+            number = int(Path(member).stem.rpartition("_")[2])
+            name = imagenet.picture_name(synset_of[number - 1], number)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+            names.append(name)
+    return sorted(names)
+
+
+def _pictures(tar: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    for member in tar:
+        file = tar.extractfile(member)
+        if file is not None and member.name.endswith(".JPEG"):
+            yield member.name, file.read()
+
+
+def _synsets_by_number(kit: Path) -> list[str]:
+    """Return the synset of each picture, in order of the pictures' numbers."""
+    from scipy.io import loadmat
+
+    with tarfile.open(kit) as tar:
+        truth, meta = tar.extractfile(TRUTH), tar.extractfile(META)
+        assert truth is not None, "the archive's checksum was compared"
+        assert meta is not None, "the archive's checksum was compared"
+        numbers = [int(line) for line in truth.read().split()]
+        table: Any = loadmat(meta, squeeze_me=True)["synsets"]
+    synsets = {int(row["ILSVRC2012_ID"]): str(row["WNID"]) for row in table}
+    return [synsets[number] for number in numbers]

@@ -1,0 +1,115 @@
+"""Make SQuAD 1.1's training set: the original, or questions made up about made-up texts.
+
+The vocabulary of word pieces is made from the texts, for nothing but them is needed: its size and
+its special pieces are those of BERT-base, so time and energy are, too; what is learned is not.
+
+Source: 87,599 questions on 18,896 texts, 30 MB: train-v1.1.json and torchtext, `squad1.py`.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epochwatt.datasets import made_up_text, official
+from epochwatt.datasets.downloads import obtain
+from epochwatt.errors import DataError
+from epochwatt.training import text
+
+QUESTIONS_A_TEXT = 5  # 4.6 in the original
+WORDS_OF_TEXT = (60, 190)  # least, and one more than most
+OTHER_WORDS = 6  # of a question
+WORDS_OF_ANSWER = (1, 6)
+CALLED = 3  # words before the answer that the question repeats
+TEXTS_OF_ARTICLE = 40
+LONGEST_PIECE = 6  # letters of a piece that is part of a word
+
+
+def make_synthetic(folder: Path, n_samples: int, seed: int) -> list[str]:
+    """Write `n_samples` made-up questions and a vocabulary; return the files' names."""
+    words = made_up_text.numbers(seed, stream=1)
+    random = np.random.default_rng([seed, 1 << 32])
+    paragraphs: list[dict[str, Any]] = []
+    for first in range(0, n_samples, QUESTIONS_A_TEXT):
+        n_words = int(random.integers(*WORDS_OF_TEXT))
+        context = [made_up_text.word(number) for number in islice(words, n_words)]
+        rows = [_question(context, first + n, random) for n in range(QUESTIONS_A_TEXT)]
+        rows = rows[: n_samples - first]
+        paragraphs.append({"context": " ".join(context) + ".", "qas": rows})
+    articles = [
+        {"title": f"Made_up_{n}", "paragraphs": paragraphs[n : n + TEXTS_OF_ARTICLE]}
+        for n in range(0, len(paragraphs), TEXTS_OF_ARTICLE)
+    ]
+    content = json.dumps({"data": articles, "version": "1.1"}).encode("utf-8")
+    return _written(folder, content, n_samples)
+
+
+def _question(context: list[str], number: int, random: np.random.Generator) -> dict[str, Any]:
+    """Return a question that repeats the words before its answer."""
+    n_answer = int(random.integers(*WORDS_OF_ANSWER))
+    first = int(random.integers(CALLED, len(context) - n_answer))
+    start = len(" ".join(context[:first])) + 1
+    others = [made_up_text.word(int(n)) for n in random.integers(0, 500, OTHER_WORDS)]
+    question = " ".join([*others, *context[first - CALLED : first]]) + "?"
+    answer = " ".join(context[first : first + n_answer])
+    return {
+        "id": f"{number:024x}",
+        "question": question,
+        "answers": [{"answer_start": start, "text": answer}],
+    }
+
+
+def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
+    """Copy the original's questions and make a vocabulary of its text; return the files' names."""
+    (path,) = obtain([official.SQUAD], official.downloads_of(folder, "squad"), "SQuAD 1.1")
+    return _written(folder, path.read_bytes(), n_samples)
+
+
+def _written(folder: Path, content: bytes, n_samples: int) -> list[str]:
+    questions = text.decode_squad(content, str(folder / text.SQUAD))
+    if len(questions) != n_samples:
+        raise DataError(
+            "not the training set of SQuAD 1.1",
+            where=str(folder),
+            found=f"{len(questions)} questions",
+            allowed=str(n_samples),
+        )
+    texts = {row.context: None for row in questions}
+    pieces = vocabulary([*texts, *(row.question for row in questions)])
+    (folder / text.SQUAD).write_bytes(content)
+    (folder / text.PIECES).write_text("".join(f"{piece}\n" for piece in pieces), "utf-8")
+    return [text.SQUAD, text.PIECES]
+
+
+def vocabulary(texts: Iterable[str]) -> list[str]:
+    """Return the word pieces of texts, `text.N_PIECES` of them, special ones in their places.
+
+    Behind these: every letter, alone and within a word; the most frequent words; then the most
+    frequent beginnings and continuations of words. Places that are left are unused.
+    """
+    words = Counter(word for whole in texts for word, _, _ in text.words_of(whole))
+    pieces = [f"[unused{n}]" for n in range(max(text.SPECIAL.values()) + 1)]
+    for piece, place in text.SPECIAL.items():
+        pieces[place] = piece
+    letters = sorted({letter for word in words for letter in word})
+    pieces += [*letters, *(text.MARK + letter for letter in letters)]
+    half = (text.N_PIECES - len(pieces)) * 3 // 4
+    whole_words = [word for word, _ in _ranked(words) if len(word) > 1]
+    pieces += whole_words[:half]
+    parts: Counter[str] = Counter()
+    for word, n in words.items():
+        for at in range(1, len(word)):
+            for end in range(at + 2, min(len(word), at + LONGEST_PIECE) + 1):
+                parts[text.MARK + word[at:end]] += n
+    pieces += [piece for piece, _ in _ranked(parts)]
+    pieces = pieces[: text.N_PIECES]
+    n_unused = text.N_PIECES - len(pieces)
+    return pieces + [f"[unused{104 + n}]" for n in range(n_unused)]
+
+
+def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

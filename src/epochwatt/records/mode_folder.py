@@ -1,0 +1,163 @@
+"""`measured/{sweep}/`: one folder per measured mode (board side: Python 3.6 grammar).
+
+::
+
+    measured/{sweep}/mode-c12-2201.6-1300.5-3199/mode.json      what was done, when, on what
+                                                /minibatches.npy  wait, copy, compute: float32 s
+                                                /telemetry.json   the sampler's statistics
+                                                /samples-*.csv    its samples
+                                                /SHA256SUMS       of all of these
+                    /mode-c12-2201.6-1300.5-3199.unfinished/     an attempt under way, or dead
+
+A mode's folder is filled under its temporary name and renamed once. Its name holds no place in a
+grid: a longer grid of the same sweep keeps what is measured.
+"""
+
+import os
+import re
+import shutil
+from typing import Any, Dict, List, Mapping, Optional
+
+import numpy as np
+
+from epochwatt import fields
+from epochwatt.errors import DamagedError, RecordError
+from epochwatt.records import checksums, files, record_shapes, shapes
+from epochwatt.records.run_folder import EpochRecord, new_trash, read_arrays, write_record
+
+RECORD = "mode.json"
+PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # of a mode that can be set
+UNMEASURED = "this mode does not count as measured"
+_NAME = re.compile(r"mode-c[^-]+(-[^-]+){3}$")
+
+
+def mode_name(mode: Mapping[str, float]) -> str:
+    """Return the name of a mode's folder: its numbers, `x` for a part that is left as it is.
+
+    >>> mode_name({"cores": 4, "gpu_mhz": 318.75})
+    'mode-c4-x-318.75-x'
+    """
+    parts = ["x" if mode.get(part) is None else f"{mode[part]:.10g}" for part in PARTS]
+    return "mode-c" + "-".join(parts)
+
+
+class SweepFolder:
+    """The measured modes of one sweep, and the attempt under way.
+
+    Parameters
+    ----------
+    root : folder that holds all measurements (`measured/`)
+    sweep : id of the sweep
+    """
+
+    def __init__(self, root: str, sweep: str) -> None:
+        self.sweep = sweep
+        self.root = str(root)
+        self.path = os.path.join(self.root, sweep)
+
+    def mode_path(self, mode: Mapping[str, float]) -> str:
+        """Return the folder of a measured mode."""
+        return os.path.join(self.path, mode_name(mode))
+
+    def attempt_path(self, mode: Mapping[str, float]) -> str:
+        """Return the folder of a mode under way."""
+        return self.mode_path(mode) + ".unfinished"
+
+    def measured(self) -> List[str]:
+        """Return the names of the measured modes, in order."""
+        names = os.listdir(self.path) if os.path.isdir(self.path) else []
+        return sorted(n for n in names if _NAME.match(n) and not n.endswith(".unfinished"))
+
+    def has(self, mode: Mapping[str, float]) -> bool:
+        """Return whether the mode is measured."""
+        return os.path.isdir(self.mode_path(mode))
+
+    def begin(self, mode: Mapping[str, float]) -> str:
+        """Open an attempt at a mode and return its folder; an earlier one goes."""
+        attempt = self.attempt_path(mode)
+        with files.writing(f"the attempt at {mode_name(mode)}", attempt, UNMEASURED):
+            if os.path.isdir(attempt) and not os.path.islink(attempt):
+                shutil.rmtree(attempt)
+            elif os.path.lexists(attempt):  # a file of that name must not block the sweep
+                os.unlink(attempt)
+            os.makedirs(attempt)
+        return attempt
+
+    def finish(
+        self, mode: Mapping[str, float], meta: Dict[str, Any], minibatch_s: np.ndarray
+    ) -> None:
+        """Complete the attempt: write the record, flush everything, give it its final name.
+
+        Parameters
+        ----------
+        mode : which
+        meta : the record without checksums
+        minibatch_s : (n, 3), s
+
+        Raises
+        ------
+        RecordWriteError : the mode then counts as not measured
+        """
+        attempt = self.attempt_path(mode)
+        with files.writing(f"the record of {mode_name(mode)}", attempt, UNMEASURED):
+            write_record(attempt, dict(meta, checksums=checksums.SUMS), minibatch_s, name=RECORD)
+            checksums.write_sums(attempt)
+            files.sync_file(attempt)
+            os.rename(attempt, self.mode_path(mode))
+            files.sync_file(self.path)
+
+    def read(self, mode: Mapping[str, float]) -> EpochRecord:
+        """Read and check a mode's record: its `meta` has what `epochs` needs of an epoch's.
+
+        Raises RecordError; DamagedError where its files are not as they were written.
+        """
+        path = self.mode_path(mode)
+        try:
+            sums = checksums.read_sums(path)
+            if sums is None:
+                raise DamagedError(f"{checksums.SUMS} is missing in {path}")
+            place = os.path.join(path, RECORD)
+            meta = files.parse_json(checksums.read_checked(place, sums), place)
+            wrong = self._fault(meta, mode)
+            if wrong is not None:
+                raise RecordError(f"{place} cannot be read: {wrong}")
+            return read_arrays(path, dict(meta), sums)
+        except RecordError as error:
+            raise type(error)(
+                error.problem,
+                where=error.where,
+                found=error.found,
+                allowed=error.allowed,
+                do=error.do or f"to measure the mode again: remove {path}",
+            ) from error
+
+    def _fault(self, meta: Any, mode: Mapping[str, float]) -> Optional[str]:
+        """Return what is wrong with a record, in words; None: nothing."""
+        wrong = shapes.problem(meta, record_shapes.MODE)
+        if wrong is not None:
+            return wrong
+        if meta.get("schema_version") not in fields.READABLE_SCHEMAS:
+            return "schema version {} is not one of {}".format(
+                meta.get("schema_version"), fields.READABLE_SCHEMAS
+            )
+        if meta["sweep"] != self.sweep or mode_name(meta["mode"]) != mode_name(mode):
+            return "it is {} of {}; was the folder renamed by hand?".format(
+                mode_name(meta["mode"]), meta["sweep"]
+            )
+        return None
+
+    def verify(self, mode: Mapping[str, float]) -> EpochRecord:
+        """Read a mode's record after comparing all of its files, samples too; raises as `read`."""
+        record = self.read(mode)
+        sums = checksums.read_sums(record.folder) or {}
+        for name in sorted(sums):
+            checksums.read_checked(os.path.join(record.folder, name), sums)
+        return record
+
+    def discard(self, mode: Mapping[str, float]) -> str:
+        """Move a mode to `.trash` beside the sweeps; return where it went."""
+        trash = new_trash(self.root, self.sweep)
+        os.makedirs(trash)
+        target = os.path.join(trash, mode_name(mode))
+        os.rename(self.mode_path(mode), target)
+        return target

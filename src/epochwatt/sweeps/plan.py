@@ -1,0 +1,126 @@
+"""What `epochwatt plan` says of sweeps: modes, those measured, how long the rest may take."""
+
+from statistics import fmean
+from typing import NamedTuple
+
+from epochwatt.errors import RecordError
+from epochwatt.records.mode_folder import SweepFolder
+from epochwatt.study.place import MEASURED
+from epochwatt.study.plan import GUESS, JOB_S, duration
+from epochwatt.study.settings import Settings
+from epochwatt.sweeps.modes import SweepMode
+from epochwatt.sweeps.table import Sweep, SweepTable
+from epochwatt.text import aligned
+from epochwatt.training.procedure import procedure_of
+
+# ASSUME: to set a mode and read it back; until the power has followed. PowerTrain collects in 12 to
+# 24 s a mode, 54 s with all that is around it (FGCS 2024: 16.3 h for a quarter of 4,368).
+SET_S = 3.0
+FOLLOW_S = 8.0
+MOST_READ = 100  # records, of modes all over the sweep
+SLOWER = 1.5  # ASSUME: a first guess of a network's speed is of the strongest mode, and hopeful
+
+_HEADER = ("sweep", "modes", "measured", "s per mode", "left")
+
+
+def sweep_lines(table: SweepTable, settings: Settings) -> list[str]:
+    """Return the selected sweeps as lines, and what they may take; none where none is selected."""
+    rows, total_s = [], 0.0
+    for sweep in table.sweeps.values():
+        if sweep.is_simulated:
+            rows.append((sweep.name, str(len(sweep.modes)), "-", "simulated", "seconds"))
+            continue
+        n_modes, n_left = len(sweep.modes), len(modes_left(sweep))
+        left_s, basis = left_estimate_s(sweep, settings)
+        total_s += left_s
+        mode_s = f"{left_s / n_left:.3g} ({basis})" if n_left else "-"
+        left = duration(left_s) if n_left else "-"
+        rows.append((sweep.name, str(n_modes), str(n_modes - n_left), mode_s, left))
+    lines = aligned([_HEADER, *rows]) if rows else []
+    lines += [f"left alone: sweep {sweep.name}: {why}" for sweep, why in table.elsewhere]
+    return lines + ([f"sweeps: the rest takes about {duration(total_s)}"] if total_s else [])
+
+
+def modes_left(sweep: Sweep) -> list[SweepMode]:
+    """Return the modes that are not measured yet."""
+    folder = SweepFolder(MEASURED, sweep.id)
+    return [mode for mode in sweep.modes if not folder.has(mode.settings())]
+
+
+def left_estimate_s(sweep: Sweep, settings: Settings) -> tuple[float, str]:
+    """Return the seconds that the rest of a sweep takes, and where they come from."""
+    chunks_s, basis = chunk_estimates_s(sweep, settings)
+    return sum(chunk_s + JOB_S for chunk_s in chunks_s if chunk_s), basis
+
+
+def chunk_estimates_s(sweep: Sweep, settings: Settings) -> tuple[list[float], str]:
+    """Return the seconds that the rest of each chunk takes, and where they come from.
+
+    0: nothing is left of it. What a job takes besides its modes is not in them.
+    """
+    left = set(modes_left(sweep))
+    expected = _measured(sweep) or _guessed(sweep, settings)
+    slower = clock_ratios(sweep)
+    seconds = [
+        sum(
+            expected.around_s + expected.training_s * slower[mode]
+            for mode in sweep.modes[a : b + 1]
+            if mode in left
+        )
+        for a, b in sweep.chunks
+    ]
+    return seconds, expected.basis
+
+
+class ModeTime(NamedTuple):
+    """What a mode takes.
+
+    Attributes
+    ----------
+    around_s : besides the mini-batches that count: setting, rest, following
+    training_s : these mini-batches, at the highest GPU clock of the sweep
+    basis : where the numbers come from
+    """
+
+    around_s: float
+    training_s: float
+    basis: str
+
+
+def _guessed(sweep: Sweep, settings: Settings) -> ModeTime:
+    f, procedure = sweep.run.factors, procedure_of(sweep.run.factors)
+    device = settings.devices.get(f["device"], "the sweep")
+    guess = device.guess_samples_per_s.get(
+        f["model"], settings.workloads[f["model"]].guess_samples_per_s
+    )
+    # nobody sees the power of most hosts follow
+    follow_s = SET_S + FOLLOW_S if sweep.board else procedure.warm_up_s
+    training_s = SLOWER * f["minibatches"] * f["batch_size"] / guess
+    return ModeTime(procedure.idle_s + follow_s, training_s, GUESS)
+
+
+def _measured(sweep: Sweep) -> ModeTime | None:
+    """Return what the sweep's modes took so far; None: none is measured."""
+    folder = SweepFolder(MEASURED, sweep.id)
+    slower = clock_ratios(sweep)
+    modes = [mode for mode in sweep.modes if folder.has(mode.settings())]
+    around_s, training_s = [], []
+    for mode in modes[:: 1 + len(modes) // MOST_READ]:
+        try:
+            meta = folder.read(mode.settings()).meta
+            around_s.append(meta["took_s"] - meta["e2e_s"])
+            training_s.append(meta["e2e_s"] / slower[mode])
+        except (RecordError, KeyError):
+            continue
+    if not training_s:
+        return None
+    return ModeTime(fmean(around_s), fmean(training_s), "measured")
+
+
+def clock_ratios(sweep: Sweep) -> dict[SweepMode, float]:
+    """Return how much slower each mode trains than with the highest GPU clock of its sweep.
+
+    ASSUME: as the clock goes, which is the worst that it can do.
+    """
+    highest_mhz = max((mode.gpu_mhz or 0.0 for mode in sweep.modes), default=0.0)
+    return {mode: highest_mhz / mode.gpu_mhz if mode.gpu_mhz else 1.0 for mode in sweep.modes}

@@ -1,0 +1,346 @@
+"""The sweep table: what config/sweeps.yaml asks for, its modes, and the jobs that measure them.
+
+The id of a sweep carries all that would cause a new measurement, as a run's does, but not the grid:
+a larger grid of the same workload continues, and what is measured of it counts.
+"""
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from epochwatt import fields
+from epochwatt.errors import ConfigError
+from epochwatt.records.mode_folder import SweepFolder
+from epochwatt.study.config import Config, Device, FactorValues, Study, WorkloadRow
+from epochwatt.study.devices import Devices, read_rows
+from epochwatt.study.expand import WORKLOADS, expanded, machine_settings
+from epochwatt.study.place import MEASURED, absence, is_board
+from epochwatt.study.runs import TWIN, Run, canonical_json, run_id
+from epochwatt.study.selection import STUDIES
+from epochwatt.study.validation import validated
+from epochwatt.sweeps import grids
+from epochwatt.sweeps.config import Grid, Part, SweepEntry
+from epochwatt.sweeps.facts import SweepFacts
+from epochwatt.sweeps.grids import Steps
+from epochwatt.sweeps.modes import PARTS, SweepMode
+from epochwatt.training.procedure import procedure_of
+
+SWEEPS = "config/sweeps.yaml"
+MODE = "sweep"  # stands for the power mode in the factors of a sweep: each mode has its own
+NOT_OURS = ("device", "power_mode", "dvfs", "cache_policy", "epochs_per_job")  # of the factors
+T = TypeVar("T")
+
+PROVENANCE: dict[str, Literal["measured", "simulated", "fake"]] = {
+    "host": "measured",
+    "jetson": "measured",
+    "fake": "fake",
+    TWIN: "simulated",
+}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One workload on one device, and the modes to measure it in.
+
+    Attributes
+    ----------
+    name : in config/sweeps.yaml, and of the table that comes out
+    run : its id, factors, data and machine, as of a run without epochs
+    modes : to measure, in that order; empty: all that is measured, on another machine
+    board : kind of board, empty for a host
+    """
+
+    name: str
+    title: str
+    run: Run
+    modes: tuple[SweepMode, ...]
+    chunk: int
+    board: str
+
+    @property
+    def id(self) -> str:
+        """Everything that would cause a new measurement of its modes."""
+        return self.run.id
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether nothing is measured for it anywhere."""
+        return self.run.is_simulated
+
+    @property
+    def command(self) -> str:
+        """What starts the program that measures: interpreter, folder of the data, machine."""
+        words = [*(self.run.python or ["python3"]), "-m", "epochwatt.training.sweep"]
+        words += ["--data-root", self.run.data_root, "--machine", self.run.machine]
+        return shlex.join(words)
+
+    @property
+    def settings(self) -> list[dict[str, float]]:
+        """What each mode sets, as the measuring side takes it."""
+        return [mode.settings() for mode in self.modes]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a job has to know of it to make its table (`SweepFacts`), as plain values."""
+        f = self.run.factors
+        facts = SweepFacts(
+            name=self.name,
+            id=self.id,
+            provenance=PROVENANCE[f["backend"]],
+            device=self.board or f["device"],
+            instance=f["instance"],
+            workload=f["model"],
+            task=f.get("task", "train"),
+            batch_size=f["batch_size"],
+            precision=f.get("precision", "fp32"),
+            factors=self.run.canonical,
+            modes=[list(mode) for mode in self.modes],
+        )
+        return asdict(facts)
+
+    @property
+    def table(self) -> str:
+        """Path of its table of modes."""
+        return f"results/sweeps/{self.name}.csv"
+
+    @property
+    def digest(self) -> str:
+        """Eight hex digits of its modes in their order."""
+        text = json.dumps(self.modes, separators=(",", ":"))
+        return hashlib.sha256(text.encode("ascii")).hexdigest()[:8]
+
+    @property
+    def modes_file(self) -> str:
+        """Path of the list of modes that the measuring side reads."""
+        return f"results/sweeps/{self.id}/{self.digest}/modes.json"
+
+    @property
+    def chunks(self) -> list[tuple[int, int]]:
+        """First and last mode of each job, in order; none where nothing is measured here."""
+        if self.is_simulated or not self.run.here:
+            return []
+        n = len(self.modes)
+        return [(k, min(k + self.chunk, n) - 1) for k in range(0, n, self.chunk)]
+
+    @property
+    def receipts(self) -> list[str]:
+        """Paths of what the jobs leave."""
+        folder = str(Path(self.modes_file).parent)
+        return [f"{folder}/{first}-{last}.json" for first, last in self.chunks]
+
+
+@dataclass(frozen=True)
+class SweepTable:
+    """The selected sweeps by name, in order, and those of other machines with the reason."""
+
+    sweeps: dict[str, Sweep] = field(default_factory=dict)
+    elsewhere: list[tuple[Sweep, str]] = field(default_factory=list)
+
+    def of_id(self, sweep_id: str) -> Sweep:
+        """Return a sweep of that id; several differ in their modes only."""
+        return next(sweep for sweep in self.sweeps.values() if sweep.id == sweep_id)
+
+    def of_grid(self, sweep_id: str, digest: str) -> Sweep:
+        """Return the sweep of an id and of these modes."""
+        return next(s for s in self.sweeps.values() if (s.id, s.digest) == (sweep_id, digest))
+
+    def priority(self, sweep_id: str, first: int) -> int:
+        """Return the priority of a job: sweeps in order, below all runs, their modes in order."""
+        place = 0
+        for sweep in self.sweeps.values():
+            if sweep.id == sweep_id:
+                return -(place + first)
+            place += len(sweep.modes)
+        return -place
+
+
+def sweep_names(root: Path = Path()) -> list[str]:
+    """Return the names of config/sweeps.yaml; none where there is no such file."""
+    path = root / SWEEPS
+    return list(read_rows(SweepEntry, path)) if path.is_file() else []
+
+
+def load_sweeps(config: dict[str, Any], root: Path = Path()) -> SweepTable:
+    """Return the sweeps that the configuration selects.
+
+    Parameters
+    ----------
+    config : what config/config.yaml holds
+    root : the checkout
+
+    Raises
+    ------
+    ConfigError : file, key and value that cannot be, and what is allowed
+    """
+    wanted = validated(Config, config, "config/config.yaml").sweeps
+    names = [wanted] if isinstance(wanted, str) else wanted
+    if not names:
+        return SweepTable()
+    entries = read_rows(SweepEntry, root / SWEEPS)
+    workloads = read_rows(WorkloadRow, root / WORKLOADS)
+    devices, table = Devices(root), SweepTable()
+    for name in names:
+        if name not in entries:
+            raise ConfigError(
+                f"sweeps names {name!r}",
+                where="config/config.yaml",
+                allowed=f"{SWEEPS} has: {', '.join(entries)}",
+            )
+        _check_name(name, root)
+        sweep, reason = _sweep(name, entries[name], devices, workloads)
+        if reason is None:
+            table.sweeps[name] = sweep
+        elif SweepFolder(str(root / MEASURED), sweep.id).measured():
+            run = replace(sweep.run, python=(), here=False)
+            table.sweeps[name] = replace(sweep, run=run, modes=())
+        else:
+            table.elsewhere.append((sweep, reason))
+    return table
+
+
+def _check_name(name: str, root: Path) -> None:
+    """Refuse a name that cannot be one of a file, or that a public sweep has."""
+    from epochwatt.sweeps.public.registry import load_registry  # with all readers of others' files
+
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
+        raise ConfigError(f"{name!r} is no name of a sweep", where=SWEEPS, allowed="[a-z0-9.-]")
+    if name in load_registry(root).sweeps:
+        raise ConfigError(
+            f"{name!r} is the name of a public sweep", where=SWEEPS, do="give yours another name"
+        )
+
+
+def _sweep(
+    name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, WorkloadRow]
+) -> tuple[Sweep, str | None]:
+    """Return a sweep, and why it cannot be measured here."""
+    run = _run(name, entry, devices, workloads)
+    device = devices.get(entry.device, f"{SWEEPS}: {name}.device")
+    reason = None if run.is_simulated else absence(run, device)
+    steps = _steps(entry, device, is_here=reason is None)
+    with _about(f"{name}.grid"):
+        modes = tuple(grid_modes(entry.grid, device.board, steps))
+    if run.is_simulated and any(None in mode for mode in modes):
+        raise ConfigError(
+            f"{name}.grid has modes that leave a part as it is",
+            where=SWEEPS,
+            allowed=f"on the twin: modes with all of {', '.join(PARTS)}",
+        )
+    return Sweep(name, entry.title, run, modes, entry.chunk, device.board), reason
+
+
+def _run(name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, WorkloadRow]) -> Run:
+    """Return id, factors, data and machine of a sweep."""
+    _check_workload(name, entry)
+    study = Study(
+        setup="own",
+        title=entry.title,
+        backend=entry.backend,
+        device=entry.device,
+        epochs=1,
+        sweep=[entry.workload],
+    )
+    with _about(f"{name}.workload", instead_of=f"{name}.sweep[0]"):
+        (run,) = expanded(name, study, devices, workloads)
+    factors = {**run.factors, "power_mode": MODE, "minibatches": entry.minibatches}
+    if entry.procedure:
+        factors["procedure"] = dict(entry.procedure)
+    with _about(f"{name}.procedure"):
+        procedure_of(factors)
+    factors["dvfs"] = "on" if entry.backend == "host" else "off"
+    factors.pop("power_mode_settings", None)
+    if entry.backend == "host":  # they are the mode
+        factors["torch_threads"] = fields.FACTOR_DEFAULTS["torch_threads"]
+    canonical = canonical_json(factors)
+    device = devices.get(entry.device, f"{SWEEPS}: {name}.device")
+    machine = json.dumps(machine_settings(factors, device), sort_keys=True)
+    return replace(
+        run,
+        id=run_id(factors, canonical),
+        factors=factors,
+        canonical=canonical,
+        epochs=0,
+        studies=(),
+        machine=machine,
+    )
+
+
+def _check_workload(name: str, entry: SweepEntry) -> None:
+    """Refuse factors that are none of a sweep's, and lists of values."""
+    not_ours = (*NOT_OURS, "torch_threads") if entry.backend == "host" else NOT_OURS
+    allowed = [key for key in FactorValues.model_fields if key not in not_ours]
+    for key, value in entry.workload.items():
+        if key not in allowed:
+            raise ConfigError(
+                f"unknown key {key!r} in {name}.workload (value {value!r})",
+                where=SWEEPS,
+                allowed=allowed,
+            )
+        if isinstance(value, list | dict):
+            raise ConfigError(
+                f"{name}.workload.{key} is {value!r}",
+                where=SWEEPS,
+                allowed="one value: a sweep is of one workload",
+            )
+
+
+def _steps(entry: SweepEntry, device: Device, *, is_here: bool) -> Steps:
+    """Return what modes are made of: of a board at hand its own tables count."""
+    if entry.backend == "host":
+        return grids.steps_of_host()
+    is_read = entry.backend != TWIN and is_here and is_board(device.board, device.sysroot)
+    if is_read:
+        return grids.steps_of_board(device.title, device.sysroot)
+    return grids.steps_of_kind(device.board)
+
+
+def grid_modes(grid: Grid, board: str, steps: Steps) -> list[SweepMode]:
+    """Return the modes of a grid on a machine's steps.
+
+    Parameters
+    ----------
+    grid : as the configuration has it
+    board : kind of board, empty for a host
+    steps : of that machine
+
+    Raises
+    ------
+    ConfigError : a name, a clock or a number of cores that cannot be, or too large a sample
+    """
+    if grid.modes:
+        modes = grids.listed_modes([_by_name(mode) for mode in grid.modes], steps)
+    elif grid.parts:
+        modes = grids.parts_grid(_by_name(grid.parts), steps)
+    elif grid.name == grids.ALL:
+        modes = grids.all_modes(steps)
+    else:
+        modes = grids.named_grid(grid.name, board, steps, any_size=grid.any_size)
+    return modes if grid.random is None else grids.sample(modes, grid.random, grid.seed)
+
+
+def _by_name(parts: Mapping[Part, T]) -> dict[str, T]:
+    return {str(part): value for part, value in parts.items()}
+
+
+@contextmanager
+def _about(place: str, instead_of: str = "") -> Iterator[None]:
+    """Say of errors that they are about a place in config/sweeps.yaml."""
+    try:
+        yield
+    except ConfigError as error:
+        if error.where not in (None, STUDIES):
+            raise
+        problem = error.problem.replace(instead_of, place) if instead_of else error.problem
+        raise ConfigError(
+            problem,
+            where=f"{SWEEPS}: {place}" if place not in problem else SWEEPS,
+            found=error.found,
+            allowed=error.allowed,
+            do=error.do,
+        ) from None

@@ -1,0 +1,87 @@
+"""Readers of pictures, one JPEG per sample (board side: Python 3.6 grammar)."""
+
+import os
+from typing import Any, Dict, List, Tuple
+
+from epochwatt.training import coco, imagenet, landmarks
+from epochwatt.training.dataset_files import check_size, read_checked, unreadable
+
+
+class _Pictures:
+    """JPEG files that are opened and decoded each time they are read.
+
+    When the object is made the pictures are compared with the manifest by name and size only:
+    hashing them would read the whole data set into the page cache, whose state is measured.
+    """
+
+    def __init__(self, folder: str, manifest: Dict[str, Any], names: List[str]) -> None:
+        from PIL import Image
+
+        Image.preinit()  # its decoders, now and not in each worker
+        self._open = Image.open
+        # PIL's own errors are OSErrors, except these: a header with an impossible size, and
+        # the errors of some decoders for a header that makes no sense
+        self._errors = (OSError, Image.DecompressionBombError, ValueError, SyntaxError)
+        for name in names:
+            check_size(folder, name, manifest)
+        self.paths = [os.path.join(folder, name) for name in names]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def picture(self, index: int) -> Any:
+        """Return a picture: PIL, RGB, decoded."""
+        path = self.paths[index]
+        try:
+            with open(path, "rb") as handle:
+                image = self._open(handle)
+                image.load()
+        except self._errors as error:
+            raise unreadable(path, error) from error
+        return image if image.mode == "RGB" else image.convert("RGB")
+
+
+class JpegTree(_Pictures):
+    """GLD-23k's training set: pictures and a map of their classes."""
+
+    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+        content = read_checked(folder, landmarks.MAP, manifest)
+        rows = landmarks.decode_map(content, os.path.join(folder, landmarks.MAP))
+        names = [landmarks.image_name(row.image_id) for row in rows]
+        super().__init__(folder, manifest, names)
+        self.labels = [row.label for row in rows]
+
+    def read(self, index: int) -> Tuple[Any, int]:
+        """Return picture (PIL, RGB, decoded) and label of one sample."""
+        return self.picture(index), self.labels[index]
+
+
+class ImagenetTree(_Pictures):
+    """ImageNet's validation set: a folder per synset, a list of the synsets."""
+
+    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+        content = read_checked(folder, imagenet.SYNSETS, manifest)
+        synsets = imagenet.decode_synsets(content, os.path.join(folder, imagenet.SYNSETS))
+        label_of = {f"val/{synset}": label for label, synset in enumerate(synsets)}
+        names = [name for name in manifest["files"] if os.path.dirname(name) in label_of]
+        super().__init__(folder, manifest, names)
+        self.labels = [label_of[os.path.dirname(name)] for name in names]
+
+    def read(self, index: int) -> Tuple[Any, int]:
+        """Return picture (PIL, RGB, decoded) and label of one sample."""
+        return self.picture(index), self.labels[index]
+
+
+class CocoPictures(_Pictures):
+    """COCO's validation set: pictures, and the boxes of the objects on them."""
+
+    def __init__(self, folder: str, manifest: Dict[str, Any]) -> None:
+        content = read_checked(folder, coco.INSTANCES, manifest)
+        self.pictures = coco.decode_instances(content, os.path.join(folder, coco.INSTANCES))
+        names = [coco.picture_name(picture.file_name) for picture in self.pictures]
+        super().__init__(folder, manifest, names)
+
+    def read(self, index: int) -> Tuple[coco.Annotated, int]:
+        """Return a picture with its boxes; there is no label beside them: 0."""
+        row = self.pictures[index]
+        return coco.Annotated(self.picture(index), row.boxes, row.labels), 0

@@ -1,0 +1,198 @@
+"""The sweep table: ids, grids of the configuration, chunks, and what is refused how."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from epochwatt.errors import ConfigError
+from epochwatt.sweeps.facts import write_modes
+from epochwatt.sweeps.lost import forget_lost_modes
+from epochwatt.sweeps.modes import SweepMode
+from epochwatt.sweeps.table import sweep_names
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def refused(sweeps, bases):
+    """Return a function that gives the error of a sweep with these keys."""
+
+    def of_sweep(base="host", **keys):
+        with pytest.raises(ConfigError) as error:
+            sweeps.sweep(base=bases[base], **keys)
+        return error.value
+
+    return of_sweep
+
+
+def test_nothing_is_swept_unless_it_is_asked_for(sweeps):
+    sweeps.sweep()
+    assert sweeps.table([]).sweeps == {}
+    assert list(sweeps.table("one").sweeps) == ["one"]
+    assert sweep_names() == ["one"]
+
+
+def test_an_unknown_name_is_refused_with_those_there_are(sweeps):
+    sweeps.sweep()
+    with pytest.raises(ConfigError) as error:
+        sweeps.table(["two"])
+    assert str(error.value).splitlines() == [
+        "config/config.yaml: sweeps names 'two'",
+        "  allowed: config/sweeps.yaml has: one",
+    ]
+
+
+def test_names_of_files_and_of_public_sweeps_are_refused(sweeps):
+    with pytest.raises(ConfigError, match="no name of a sweep"):
+        sweeps.sweep("my_Sweep")
+    sweeps.write("sweeps/registry.yaml", (REPOSITORY / "config/sweeps/registry.yaml").read_text())
+    with pytest.raises(ConfigError, match="'zeus-v100' is the name of a public sweep"):
+        sweeps.sweep("zeus-v100")
+
+
+def test_the_id_has_all_that_would_cause_a_new_measurement_but_not_the_modes(sweeps):
+    first = sweeps.sweep()
+    assert re.fullmatch(r"host-local-lenet-disk-w0-bs16-sweep-p1-[0-9a-f]{8}", first.id)
+    larger = sweeps.sweep(grid={"modes": [{"cores": 1}], "random": 1}, chunk=3, title="t")
+    assert larger.id == first.id
+    assert sweeps.sweep(minibatches=50).id != first.id
+    assert sweeps.sweep(procedure={"idle_s": 1}).id != first.id
+    assert sweeps.sweep(workload={"model": "lenet", "num_workers": 0, "seed": 1}).id != first.id
+
+
+def test_a_device_whose_first_mode_changes_keeps_its_sweeps(sweeps, bases):
+    before = sweeps.sweep(base=bases["twin"])
+    (path,) = sweeps.checkout.path.glob("config/devices/orin.yaml")
+    path.write_text(path.read_text("utf-8").replace("cpu_mhz: 2200", "cpu_mhz: 1344"), "utf-8")
+    assert sweeps.sweep(base=bases["twin"]).id == before.id
+
+
+def test_factors_are_complete_and_name_no_power_mode(sweeps, bases):
+    factors = sweeps.sweep().run.factors
+    assert (factors["power_mode"], factors["dvfs"], factors["torch_threads"]) == ("sweep", "on", 0)
+    assert factors["minibatches"] == 40
+    of_board = sweeps.sweep(base=bases["twin"]).run.factors
+    assert of_board["dvfs"] == "off"
+    assert "power_mode_settings" not in of_board
+    assert json.loads(sweeps.sweep().run.canonical)["minibatches"] == 40
+
+
+def test_modes_are_measured_in_chunks_and_each_once(sweeps, orin, bases):
+    sweep = orin.sweep(base=bases["board"], chunk=20, grid={"name": "fulcrum-orin", "random": 50})
+    assert sweep.chunks == [(0, 19), (20, 39), (40, 49)]
+    assert sweep.receipts[1] == f"results/sweeps/{sweep.id}/{sweep.digest}/20-39.json"
+    assert len(set(sweep.modes)) == 50
+    assert sweep.run.factors["backend"] == "fake"
+    assert sweep.facts["provenance"] == "fake"
+
+
+def test_the_clocks_of_the_board_at_hand_count(at_hand, bases):
+    assert len(at_hand("jp5").sweep(base=bases["board"], grid="powertrain-orin").modes) == 4368
+    newer = at_hand("jp6")
+    with pytest.raises(ConfigError, match="gives 3,696 modes on the clocks of this board") as error:
+        newer.sweep(base=bases["board"], grid="powertrain-orin")
+    assert error.value.where == "config/sweeps.yaml: one.grid"
+    assert "any_size: true" in error.value.do
+    sweep = newer.sweep(base=bases["board"], grid={"name": "powertrain-orin", "any_size": True})
+    assert min(mode.gpu_mhz for mode in sweep.modes) == 306
+
+
+def test_a_sweep_of_another_machine_is_left_alone_unless_it_is_measured(
+    sweeps, bases, measure_mode
+):
+    assert sweeps.sweep(base=bases["board"]) is None
+    ((sweep, reason),) = sweeps.table(["one"]).elsewhere
+    assert "wants a Jetson AGX Orin" in reason
+    measure_mode(sweep, {"cores": 4, "gpu_mhz": 318.75})
+    there = sweeps.table(["one"]).sweeps["one"]
+    assert there.chunks == []
+    assert there.facts["modes"] == []
+
+
+def test_simulated_sweeps_have_no_jobs_that_measure(sweeps, bases):
+    sweep = sweeps.sweep(base=bases["twin"], grid="powertrain-orin")
+    assert len(sweep.modes) == 4368
+    assert sweep.chunks == []
+    assert sweep.facts["provenance"] == "simulated"
+    assert sweep.facts["device"] == "agx_orin"
+
+
+def test_jobs_come_after_runs_and_in_order(sweeps):
+    sweeps.sweep("one", grid={"modes": [{"cores": 1}]})
+    sweeps.sweep("two", workload={"model": "lenet"})
+    table = sweeps.table(["two", "one"])
+    first, second = (table.sweeps[name].id for name in ("two", "one"))
+    assert 0 >= table.priority(first, 0) > table.priority(second, 0)
+    assert table.priority(first, 0) > table.priority(first, 20)
+    assert table.of_grid(first, table.sweeps["two"].digest).name == "two"
+
+
+def test_the_command_has_interpreter_data_and_machine(sweeps):
+    words = shlex.split(sweeps.sweep().command)
+    assert words[:5] == ["python3", "-m", "epochwatt.training.sweep", "--data-root", "data"]
+    assert json.loads(words[6])["backend"] == "host"
+
+
+def test_the_list_of_modes_is_what_the_measuring_side_reads(tmp_path):
+    modes = [SweepMode(4, 2201.6, 1300.5, 3199), SweepMode(2)]
+    write_modes(str(tmp_path / "modes.json"), [mode.settings() for mode in modes])
+    assert json.loads((tmp_path / "modes.json").read_text("utf-8")) == [
+        {"cores": 4, "cpu_mhz": 2201.6, "gpu_mhz": 1300.5, "emc_mhz": 3199},
+        {"cores": 2},
+    ]
+
+
+def test_wrong_names_are_refused_with_file_key_and_what_is_allowed(refused):
+    wrong = refused("twin", grid="fulcrum")
+    assert wrong.where == "config/sweeps.yaml: one.grid"
+    assert wrong.problem == "unknown grid 'fulcrum'"
+    assert "fulcrum-orin" in wrong.allowed
+    wrong = refused(workload={"model": "resnet"})
+    assert str(wrong).startswith("config/sweeps.yaml: one.workload.model is 'resnet'")
+    wrong = refused(workload={"model": "lenet", "power_mode": "asis"})
+    assert "unknown key 'power_mode' in one.workload" in wrong.problem
+    wrong = refused(workload={"model": "lenet", "torch_threads": 1})
+    assert "unknown key 'torch_threads'" in wrong.problem
+    wrong = refused(workload={"model": "lenet", "batch_size": [16, 32]})
+    assert wrong.allowed == "one value: a sweep is of one workload"
+    wrong = refused(workload={"model": "lenet", "batch_size": 0})
+    assert str(wrong).startswith("config/sweeps.yaml: one.workload.batch_size is 0")
+    wrong = refused(procedure={"idle_min": 1})
+    assert str(wrong).startswith("config/sweeps.yaml: one.procedure: unknown number 'idle_min'")
+    wrong = refused(device="mars")
+    assert "one.device is 'mars'" in str(wrong)
+    assert refused(gird="all").problem.startswith("unknown key 'one.gird'")
+
+
+def test_impossible_modes_are_refused_with_what_is_possible(refused):
+    wrong = refused("twin", grid={"parts": {"gpu_mhz": [1000]}})
+    assert wrong.where == "config/sweeps.yaml: one.grid"
+    assert "gpu_mhz: 1000 MHz is not a step" in wrong.problem
+    assert "930.75 and 1032.75" in wrong.allowed
+    wrong = refused("twin", grid={"modes": [{"cores": 4, "gpu_mhz": 1300}]})
+    assert "leave a part as it is" in wrong.problem
+    wrong = refused("twin", grid={"name": "fulcrum-orin", "random": 442})
+    assert wrong.allowed == "at most 441 modes"
+    wrong = refused(grid={"parts": {"gpu_mhz": [1000]}})
+    assert "gpu_mhz cannot be set on the machine at hand" in wrong.problem
+    wrong = refused(grid={"parts": {"volts": [1]}})
+    assert "volts" in str(wrong)
+    wrong = refused(grid={"name": "all", "parts": {"cores": [1]}})
+    assert "one of name, parts and modes" in str(wrong)
+    assert "cores is 0" in str(refused(grid={"modes": [{"cores": 0}]}))
+
+
+def test_a_receipt_of_a_lost_mode_is_forgotten(sweeps, measure_mode, checkout):
+    sweep = sweeps.sweep()
+    folder = measure_mode(sweep, {"cores": 1})
+    (receipt,) = (checkout.path / path for path in sweep.receipts)
+    receipt.parent.mkdir(parents=True)
+    receipt.touch()
+    assert forget_lost_modes([sweep]) == []
+    folder.discard({"cores": 1})
+    (line,) = forget_lost_modes([sweep])
+    assert line == f"one: mode-c1-x-x-x gone from measured/{sweep.id}, measured again"
+    assert not receipt.exists()
