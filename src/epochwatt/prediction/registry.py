@@ -29,6 +29,7 @@ METHODS = {  # name -> module.NAME of a `Method`
     "gradient_boosting": "epochwatt.prediction.models.gradient_boosting.METHOD",
     "powertrain": "epochwatt.prediction.models.powertrain.methods.METHOD",
     "powertrain_paper_split": "epochwatt.prediction.models.powertrain.methods.PAPER_SPLIT",
+    "powertrain_by_row": "epochwatt.prediction.models.powertrain.methods.BY_ROW",
     "powertrain_kept_scaler": "epochwatt.prediction.models.powertrain.methods.KEPT_SCALER",
     "powertrain_cross_board": "epochwatt.prediction.models.powertrain.methods.CROSS_BOARD",
     "powertrain_log": "epochwatt.prediction.models.powertrain.methods.LOG",

@@ -88,7 +88,7 @@ def _train(
     loss: str,
     keeps_best: bool,
 ) -> tuple[Layer, ...]:
-    parameters = Parameters.of(layers)
+    parameters = Parameters.copy_of(layers)
     adam = Adam(len(parameters.flat))
     best, lowest = parameters.flat, np.inf
     for _ in range(EPOCHS):
@@ -112,7 +112,7 @@ class Parameters:
     layers: tuple[Layer, ...]
 
     @classmethod
-    def of(cls, layers: tuple[Layer, ...]) -> "Parameters":
+    def copy_of(cls, layers: tuple[Layer, ...]) -> "Parameters":
         """Return a copy of the layers, in single precision."""
         flat = np.concatenate([part.ravel() for layer in layers for part in layer])
         flat = flat.astype(np.float32)
@@ -147,7 +147,7 @@ def gradient(
     parameters: Parameters, batch: Rows, masks: list[Reals | None], loss: str
 ) -> Parameters:
     """Return the slope of the loss in each parameter, for a mini-batch and its dropout."""
-    slope = Parameters.of(parameters.layers)
+    slope = Parameters.copy_of(parameters.layers)
     *hidden, last = parameters.layers
     inputs = [batch.inputs]
     for layer, mask in zip(hidden, masks, strict=True):

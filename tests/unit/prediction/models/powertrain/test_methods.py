@@ -10,6 +10,7 @@ from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.models.powertrain import methods, recipe
 from epochwatt.prediction.models.powertrain.methods import (
+    BY_ROW,
     CROSS_BOARD,
     KEPT_SCALER,
     LEAST_MODES,
@@ -27,7 +28,7 @@ from epochwatt.prediction.predictor import Context, Reference
 CORES, CPU = (2, 4, 6, 8), (500, 1000, 1500, 2200)
 GPU, EMC = (150, 300, 500, 800, 1300), (600, 1100, 1600)
 GRID = np.array(list(product(CORES, CPU, GPU, EMC)), float)  # 240 modes
-TRANSFERS = (METHOD, PAPER_SPLIT, KEPT_SCALER, CROSS_BOARD, LOG)
+TRANSFERS = (METHOD, PAPER_SPLIT, BY_ROW, KEPT_SCALER, CROSS_BOARD, LOG)
 
 
 def law(modes):

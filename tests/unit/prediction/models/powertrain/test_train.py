@@ -45,7 +45,7 @@ def torchs(parameters, batch, masks, loss):
 @pytest.mark.parametrize("loss", [MSE, MAPE])
 def test_gradient_is_torchs(loss):
     rng = np.random.default_rng(2)
-    parameters, batch = Parameters.of(new_layers(rng)), rows(BATCH)
+    parameters, batch = Parameters.copy_of(new_layers(rng)), rows(BATCH)
     masks = dropout(BATCH, rng)
     slope = gradient(parameters, batch, masks, loss).flat
     assert slope == pytest.approx(torchs(parameters, batch, masks, loss), rel=1e-3, abs=1e-6)
