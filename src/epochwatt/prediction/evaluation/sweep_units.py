@@ -85,7 +85,7 @@ def units_of(tables: Iterable[ModeTable]) -> tuple[list[Unit], list[str]]:
     grouped: dict[tuple[str, str, str], list[ModeTable]] = defaultdict(list)
     left_out, units = [], []
     for table in tables:
-        grouped[table.of.sweep, table.of.provenance, table.of.device].append(table)
+        grouped[table.key.sweep, table.key.provenance, table.key.device].append(table)
     for place, some in grouped.items():
         usable: dict[ModeTable, Observations] = {}
         for table in some:

@@ -26,7 +26,9 @@ def test_many_large_tables_of_a_sweep_are_pooled():
 
 def test_a_table_that_cannot_be_read_is_left_out_with_its_reason():
     wrong = planted(GRID[:8])
-    wrong = type(wrong)(wrong.of, (*wrong.rows, *planted([(8, 500, 500, 500)], gpu_share=0.5).rows))
+    wrong = type(wrong)(
+        wrong.key, (*wrong.rows, *planted([(8, 500, 500, 500)], gpu_share=0.5).rows)
+    )
     units, left_out = units_of([wrong])
     assert units == []
     assert left_out[0].startswith("planted: planted: gpu_share is known of 1 of 9 valid rows")
