@@ -114,7 +114,7 @@ def _with_references(
 def _of_kind(unit: Unit, tables: Sequence[ModeTable]) -> list[ModeTable]:
     """Return the tables of the same device and provenance."""
     kind = unit.device, unit.provenance
-    return [table for table in tables if (table.of.device, table.of.provenance) == kind]
+    return [table for table in tables if (table.key.device, table.key.provenance) == kind]
 
 
 def _ways(unit: Unit) -> Iterator[tuple[str, int]]:

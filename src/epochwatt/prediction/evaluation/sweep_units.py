@@ -117,7 +117,7 @@ def with_reference(unit: Unit, tables: Iterable[ModeTable], cache: Path | None =
         return unit
     (rows,) = unit.tables
     needs_power = not np.isnan(rows.power_w).any()
-    for table in sorted(tables, key=lambda table: table.of.device != unit.device):
+    for table in sorted(tables, key=lambda table: table.key.device != unit.device):
         if name_of(table) == rows.workload:
             continue
         try:
@@ -126,7 +126,7 @@ def with_reference(unit: Unit, tables: Iterable[ModeTable], cache: Path | None =
             continue
         if len(others.modes) < TINY or (needs_power and np.isnan(others.power_w).any()):
             continue
-        reference = Reference(others, is_other_board=table.of.device != unit.device)
+        reference = Reference(others, is_other_board=table.key.device != unit.device)
         return replace(unit, reference=reference, cache=cache)
     return unit
 
