@@ -70,12 +70,12 @@ def test_every_network_of_the_papers_has_a_data_set_that_is_simulated(twin):
     assert set(DATASETS.values()) <= set(twin.samples)
 
 
-def test_data_sets_are_those_of_table_2_and_of_the_delivered_workloads(pytestconfig):
+def test_data_sets_are_those_of_table_2_and_of_the_same_delivered_workloads(pytestconfig):
     config = pytestconfig.rootpath / "config"
     printed = read_table(config / "published/table2.csv")
     assert {row["model"]: row["dataset"] for _, row in printed} == DATASETS
     delivered = read_rows(WorkloadRow, config / "workloads.yaml")
-    assert {name: row.dataset for name, row in delivered.items()} == DATASETS
+    assert {name: row.dataset for name, row in delivered.items() if name in DATASETS} == DATASETS
 
 
 @pytest.mark.parametrize(
