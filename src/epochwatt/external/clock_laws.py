@@ -45,8 +45,8 @@ def _judged(
     name: str, inputs: Inputs, target: str, errors_of: Callable[[ModeTable], Numbers]
 ) -> Iterator[Finding]:
     tables = [table for table in inputs.tables(name) if table.varied()]
-    for device in dict.fromkeys(table.of.device for table in tables):
-        of_device = [table for table in tables if table.of.device == device]
+    for device in dict.fromkeys(table.key.device for table in tables):
+        of_device = [table for table in tables if table.key.device == device]
         judged = [some for some in map(errors_of, of_device) if some.size]
         if not judged:
             continue

@@ -67,7 +67,7 @@ def gpu_clock_findings(inputs: Inputs) -> Iterator[Finding]:
     The energy is that of the GPU's rail. Of simulated boards it is that of the GPU, and once more
     that of the module: the simulation books all power that no clock moves to the rest of the SoC.
     """
-    networks = [table for table in inputs.tables(TX2) if table.of.work == "inference"]
+    networks = [table for table in inputs.tables(TX2) if table.key.work == "inference"]
     simulated = [_simulated(inputs, *workload) for workload in simulated_workloads(inputs.twin)]
     for table in networks:
         clocks, energies = table.column("gpu_mhz"), _energies(table)
@@ -76,7 +76,7 @@ def gpu_clock_findings(inputs: Inputs) -> Iterator[Finding]:
         for what, (title, unit, margin) in SHAPE.items():
             values = [getattr(gpu, what) for gpu, _ in simulated]
             yield held_by(
-                f"{table.of.device} {table.of.workload}: {title}, GPU alone",
+                f"{table.key.device} {table.key.workload}: {title}, GPU alone",
                 unit,
                 getattr(measured, what),
                 values,
@@ -124,8 +124,8 @@ class CurvePoint(NamedTuple):
 def curve_points(inputs: Inputs) -> Iterator[CurvePoint]:
     """Yield the points of all curves that a figure shows: measured ones and simulated ones."""
     for table in inputs.tables(TX2):
-        if table.of.work == "inference":
-            name = f"{table.of.device} {table.of.workload}"
+        if table.key.work == "inference":
+            name = f"{table.key.device} {table.key.workload}"
             points = (table.column("gpu_mhz"), _energies(table))
             yield from _points(PANELS[0], name, PUBLIC, *points)
     for device, factors in simulated_workloads(inputs.twin):
@@ -143,7 +143,7 @@ def _limit_points(tables: Iterable[ModeTable]) -> Iterator[CurvePoint]:
     for table in tables:
         limits, joule = table.column("power_limit_w"), _energies(table)
         if len(limits) >= LEAST_LIMITS:
-            name = f"{table.of.device} {_network(table)}"
+            name = f"{table.key.device} {_network(table)}"
             for limit, energy in zip(limits.tolist(), joule / joule[limits.argmax()], strict=True):
                 energies[name][limit].append(float(energy))
     for name, by_limit in energies.items():
@@ -167,7 +167,7 @@ def write_curves(path: Path, points: Iterable[CurvePoint]) -> None:
 
 
 def _network(table: ModeTable) -> str:
-    return " on ".join(table.of.workload.split("-")[:2])
+    return " on ".join(table.key.workload.split("-")[:2])
 
 
 def _is_u(table: ModeTable, clocks: Numbers, energies: Numbers, curve: Curve) -> Finding:
@@ -175,7 +175,7 @@ def _is_u(table: ModeTable, clocks: Numbers, energies: Numbers, curve: Curve) ->
     least = clocks[energies.argmin()]
     ends = [energies[clocks.argmin()], energies.min(), energies[clocks.argmax()]]
     return Finding(
-        f"{table.of.device} {table.of.workload}: energy of the GPU's rail at "
+        f"{table.key.device} {table.key.workload}: energy of the GPU's rail at "
         f"{clocks.min():g}, {least:g} and {clocks.max():g} MHz",
         "mJ",
         "least between both ends",
@@ -216,7 +216,7 @@ def power_limit_findings(name: str, inputs: Inputs) -> Iterator[Finding]:
         longer = times[energies.argmin()] / times[limits.argmax()] - 1.0
         curve = curve_of(limits, energies)
         by_network[_network(table)].append((curve, float(limits[energies.argmin()]), float(longer)))
-        device, highest_w = table.of.device, max(highest_w, float(limits.max()))
+        device, highest_w = table.key.device, max(highest_w, float(limits.max()))
     for network, curves in by_network.items():
         best_w = np.array([watts for _, watts, _ in curves])
         saved = np.median([1.0 - 1.0 / curve.at_highest for curve, _, _ in curves])

@@ -154,7 +154,7 @@ def stock_mode_findings(inputs: Inputs) -> Iterator[Finding]:
 
 
 def _title(table: ModeTable) -> str:
-    return f"{table.of.device} {table.of.workload}"
+    return f"{table.key.device} {table.key.workload}"
 
 
 def _note(n_rows: int, n_workloads: int) -> str:

@@ -42,8 +42,8 @@ def records_of(tables: Sequence[ModeTable], runs: Mapping[str, Mapping[str, str]
         folders = sorted(path.parent for path in (MEASURED / run).glob(f"epoch-*/{EPOCH}"))
         _add(records, run, folders, is_measured)
     for table in tables:
-        if table.of.provenance == "measured":
-            _add(records, table.of.sweep, _mode_folders(table.of), True)
+        if table.key.provenance == "measured":
+            _add(records, table.key.sweep, _mode_folders(table.key), True)
     return records
 
 

@@ -90,7 +90,7 @@ def gather(names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
     records = records_of(tables, runs)
     boards: dict[str, set[str]] = defaultdict(set)  # device -> names of its sweeps and runs
     for table in tables:
-        boards[table.of.device].add(table.of.sweep)
+        boards[table.key.device].add(table.key.sweep)
     for run, row in runs.items():
         boards[row["device"]].add(run)
     facts = {layout.DEVICES: _devices(boards, records)}

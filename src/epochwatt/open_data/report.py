@@ -49,10 +49,10 @@ def _described(tables: Sequence[ModeTable]) -> list[str]:
     alike: dict[tuple[str, ...], list[ModeTable]] = defaultdict(list)
     for table in tables:
         knobs = ", ".join(table.varied()) or "nothing"
-        alike[table.of.sweep, table.of.device, knobs, table.of.provenance].append(table)
+        alike[table.key.sweep, table.key.device, knobs, table.key.provenance].append(table)
     lines = []
     for (sweep, device, knobs, provenance), some in alike.items():
-        work = some[0].of.workload if len(some) == 1 else counted(len(some), "workloads")
+        work = some[0].key.workload if len(some) == 1 else counted(len(some), "workloads")
         rows = counted(sum(len(table.rows) for table in some), "rows")
         state = layout.STATEMENTS[provenance]
         lines.append(f"  {sweep}: {work} on {device}, {rows}; varied: {knobs}; {state}")

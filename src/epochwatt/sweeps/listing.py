@@ -58,7 +58,7 @@ def _row(name: str, root: Path, folder: Path | None) -> tuple[str, ...]:
     return (
         name,
         *_summary(tables),
-        first_of(_distinct(t.of.provenance for t in tables)),
+        first_of(_distinct(t.key.provenance for t in tables)),
         licence,
         where,
     )
@@ -79,7 +79,7 @@ def _summary(tables: Sequence[ModeTable]) -> tuple[str, ...]:
     knobs = [part for part in KNOBS if any(part in table.varied() for table in tables)]
     scopes = _distinct(table.power_scope for table in tables if table.power_scope)
     return (
-        first_of(_distinct(table.of.device for table in tables), 2),
+        first_of(_distinct(table.key.device for table in tables), 2),
         str(len(tables)),
         _range([n_modes(table) for table in tables]),
         ", ".join(KNOBS[part] for part in knobs),
@@ -151,7 +151,7 @@ def _workloads(tables: Sequence[ModeTable]) -> list[str]:
 
 
 def _workload(table: ModeTable) -> tuple[str, ...]:
-    kind, valid = table.of, table.valid()
+    kind, valid = table.key, table.valid()
     return (
         kind.device,
         kind.workload,

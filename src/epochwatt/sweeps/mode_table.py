@@ -88,11 +88,11 @@ class ModeTable:
 
     Attributes
     ----------
-    of : what the rows share
+    key : what the rows share
     rows : in the order of the file
     """
 
-    of: Workload
+    key: Workload
     rows: tuple[SweepRow, ...]
 
     def column(self, name: str) -> Numbers:
@@ -119,7 +119,7 @@ class ModeTable:
 
     def valid(self) -> "ModeTable":
         """Return the table without its invalid rows."""
-        return ModeTable(self.of, tuple(row for row in self.rows if row.valid))
+        return ModeTable(self.key, tuple(row for row in self.rows if row.valid))
 
 
 def tables_of(rows: Iterable[SweepRow]) -> list[ModeTable]:
@@ -132,16 +132,16 @@ def tables_of(rows: Iterable[SweepRow]) -> list[ModeTable]:
     grouped: dict[Workload, list[SweepRow]] = defaultdict(list)
     for row in rows:
         grouped[row.key].append(row)
-    for of, some in grouped.items():
+    for key, some in grouped.items():
         if len(scopes := {row.power_scope for row in some} - {""}) > 1:
             raise ConfigError(
                 "power of several scopes in one table",
-                where=f"{of.sweep}: {of.workload}",
+                where=f"{key.sweep}: {key.workload}",
                 found=", ".join(sorted(scopes)),
                 allowed="one",
                 do="give each its own sweep",
             )
-    return [ModeTable(of, tuple(some)) for of, some in grouped.items()]
+    return [ModeTable(key, tuple(some)) for key, some in grouped.items()]
 
 
 def read_mode_tables(path: Path) -> list[ModeTable]:

@@ -59,7 +59,7 @@ def test_a_converted_sweep_is_found_by_name(capsys):
     text = printed(capsys, "convert-sweep", "zeus", str(path), "--output", out)
     assert "1 workload, 2 rows" in text
     (table,) = find_tables("a40")
-    assert (table.of.sweep, table.of.device, table.of.provenance) == ("a40", "A40", "public")
+    assert (table.key.sweep, table.key.device, table.key.provenance) == ("a40", "A40", "public")
     (line,) = (x for x in printed(capsys, "sweeps").splitlines() if x.startswith("a40"))
     assert line.split() == [
         "a40",

@@ -66,8 +66,8 @@ def plant(checkout):
         tables = tables_of(rows)
         write_mode_tables(path, tables)
         for i, table in enumerate(tables):
-            if table.of.provenance == "measured":
-                record(checkout.path / f"measured/sweep-{i}/mode-c12-x-{i}-x", table.of)
+            if table.key.provenance == "measured":
+                record(checkout.path / f"measured/sweep-{i}/mode-c12-x-{i}-x", table.key)
         return name
 
     return put

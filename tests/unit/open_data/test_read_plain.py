@@ -33,7 +33,7 @@ def plain(tmp_path):
 @pytest.mark.parametrize("name", ["theirs.csv", "theirs.csv.gz"])
 def test_few_columns_are_enough(plain, name):
     (table,) = find_tables(str(plain(name=name)))
-    assert (table.of.sweep, table.of.provenance, table.of.device) == ("theirs", "public", "tx2")
+    assert (table.key.sweep, table.key.provenance, table.key.device) == ("theirs", "public", "tx2")
     assert table.column("time_s").tolist() == [0.041, 0.077]
     assert table.varied() == ("gpu_mhz",)
 
@@ -41,17 +41,17 @@ def test_few_columns_are_enough(plain, name):
 def test_what_others_measured_is_public(plain):
     text = PLAIN.replace("device", "provenance,device").replace("tx2", "measured,tx2")
     (table,) = read_plain(plain(text))
-    assert table.of.provenance == "public"
+    assert table.key.provenance == "public"
 
 
 def test_a_simulated_table_of_others_stays_simulated(plain):
     text = PLAIN.replace("device", "provenance,device").replace("tx2", "simulated,tx2")
     (table,) = read_plain(plain(text))
-    assert table.of.provenance == "simulated"
+    assert table.key.provenance == "simulated"
 
 
 def test_the_bytes_that_spreadsheets_put_in_front_are_no_part_of_a_name(plain):
-    assert read_plain(plain("\ufeff" + PLAIN))[0].of.device == "tx2"
+    assert read_plain(plain("\ufeff" + PLAIN))[0].key.device == "tx2"
 
 
 @pytest.mark.parametrize(
@@ -91,16 +91,16 @@ def test_an_empty_table_is_refused(plain):
 def test_our_own_sweep_is_measured_by_name_and_by_path(plant):
     plant(sweep_rows())
     for what in ("planted", "results/sweeps/planted.csv"):
-        assert {table.of.provenance for table in find_tables(what)} == {"measured"}
+        assert {table.key.provenance for table in find_tables(what)} == {"measured"}
     Path("copy.csv").write_bytes(Path("results/sweeps/planted.csv").read_bytes())
-    assert {table.of.provenance for table in find_tables("copy.csv")} == {"public"}
+    assert {table.key.provenance for table in find_tables("copy.csv")} == {"public"}
 
 
 def test_a_folder_with_the_name_of_a_sweep_needs_its_path(package):
     package(name="planted")
-    assert {table.of.provenance for table in find_tables("planted")} == {"measured"}
+    assert {table.key.provenance for table in find_tables("planted")} == {"measured"}
     for path in ("planted/", "./planted"):
-        assert {table.of.provenance for table in find_tables(path)} == {"public"}
+        assert {table.key.provenance for table in find_tables(path)} == {"public"}
 
 
 def test_an_unknown_name_is_answered_with_the_sweeps_that_are_there(plant):

@@ -55,7 +55,7 @@ def test_the_example_works_as_it_stands(theirs, capsys):
         assert cli.main([*words, *QUICKER.get(words[0], [])]) == 0, capsys.readouterr()
     assert "tx1-images.zip: valid" in capsys.readouterr().out
     (read,) = find_tables("tx1-images.zip")
-    assert read.of == table.of
+    assert read.key == table.key
     alter_a_digit("tx1-images.zip")
     assert cli.main(["validate", "tx1-images.zip"]) == 1
     shown = re.findall(r"```text\n(tx1-images.zip: .*?)```", EXAMPLE, re.S)

@@ -37,7 +37,7 @@ def test_a_public_sweep_keeps_licence_source_and_authors(public):
     assert stated["licenses"][0]["name"] == "MIT"
     assert stated["sources"][0]["path"] == f"{source.repository}/tree/{source.commit}"
     assert stated["contributors"][0]["title"] == source.authors
-    assert [table.of for table in find_tables("pack")] == [t.of for t in find_tables(NAME)]
+    assert [table.key for table in find_tables("pack")] == [t.key for t in find_tables(NAME)]
 
 
 @pytest.mark.parametrize("sweep", sorted(path.name for path in ROOT.glob("config/sweeps/*.csv.gz")))

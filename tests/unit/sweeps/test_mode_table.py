@@ -64,7 +64,7 @@ def test_a_row_survives_the_file(tmp_path_factory, time_s, power_w, limit, valid
 def test_workloads_are_told_apart_and_keep_their_order():
     rows = [replace(ROW, workload=name, repeat=n) for n, name in enumerate("bab")]
     tables = tables_of(rows)
-    assert [(t.of.workload, [r.repeat for r in t.rows]) for t in tables] == [
+    assert [(t.key.workload, [r.repeat for r in t.rows]) for t in tables] == [
         ("b", [0, 2]),
         ("a", [1]),
     ]

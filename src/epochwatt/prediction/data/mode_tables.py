@@ -54,13 +54,13 @@ def observations_of(table: ModeTable) -> Observations:
 def _processes(table: ModeTable, modes: Sequence[Mode]) -> int:
     """Return how many processes want a core: of inference, a thread for each there is."""
     most = max(int(mode.cores) for mode in modes)
-    return most if table.of.task == "infer" else PROCESSES
+    return most if table.key.task == "infer" else PROCESSES
 
 
 def name_of(table: ModeTable) -> str:
     """Return sweep, workload and batch size as one name, for messages and as a key of tables."""
-    batch = "" if table.of.batch_size is None else f", batch {table.of.batch_size}"
-    return f"{table.of.sweep}: {table.of.workload}{batch}"
+    batch = "" if table.key.batch_size is None else f", batch {table.key.batch_size}"
+    return f"{table.key.sweep}: {table.key.workload}{batch}"
 
 
 def _modes(table: ModeTable, rows: Sequence[SweepRow]) -> list[Mode]:

@@ -57,7 +57,7 @@ def without_uninformative(table: ModeTable) -> ModeTable:
     if not strongest >= CHANCE:
         raise ConfigError(
             "neither time nor power depends on any part of the mode: the table says nothing",
-            where=f"{table.of.sweep}: {table.of.device} {table.of.workload}",
+            where=f"{table.key.sweep}: {table.key.device} {table.key.workload}",
             found=f"largest |rank correlation| * sqrt(rows - 1) {strongest:.1f}",
             allowed=f"at least {CHANCE:g}; about 1 is chance",
             do="leave it out",
@@ -67,7 +67,7 @@ def without_uninformative(table: ModeTable) -> ModeTable:
         replace(row, valid=False, flags=f"{row.flags} {FLAG}".strip()) if index in bad else row
         for index, row in enumerate(table.rows)
     )
-    return ModeTable(table.of, tuple(rows)) if bad else table
+    return ModeTable(table.key, tuple(rows)) if bad else table
 
 
 def without_copies(tables: Sequence[ModeTable]) -> tuple[list[ModeTable], list[str]]:
@@ -78,10 +78,10 @@ def without_copies(tables: Sequence[ModeTable]) -> tuple[list[ModeTable], list[s
     copies: dict[int, list[str]] = defaultdict(list)
     for (i, first), (j, second) in combinations(enumerate(tables), 2):
         if ratio_of_copies(first, second) is not None:
-            copies[i].append(second.of.workload)
-            copies[j].append(first.of.workload)
+            copies[i].append(second.key.workload)
+            copies[j].append(first.key.workload)
     reasons = [
-        f"{tables[i].of.device} {tables[i].of.workload}: its times are those of "
+        f"{tables[i].key.device} {tables[i].key.workload}: its times are those of "
         f"{len(others)} other workloads, such as {others[0]}"
         for i, others in sorted(copies.items())
     ]
@@ -95,8 +95,8 @@ def refuse_copies(first: Sequence[ModeTable], second: Sequence[ModeTable]) -> No
         if ratio is not None:
             raise ConfigError(
                 f"a copy of another table: all times are {ratio:.6g} times those",
-                where=f"{other.of.device} {other.of.workload}",
-                found=f"the same modes in {one.of.device} {one.of.workload}",
+                where=f"{other.key.device} {other.key.workload}",
+                found=f"the same modes in {one.key.device} {one.key.workload}",
                 do="leave one of the two files out",
             )
 

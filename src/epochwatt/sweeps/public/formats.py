@@ -145,7 +145,7 @@ def _judged(tables: Sequence[ModeTable], left_out: Sequence[str]) -> Converted:
         except ConfigError as error:
             if len(tables) == 1:
                 raise
-            reasons.append(f"{table.of.device} {table.of.workload}: {error.problem}")
+            reasons.append(f"{table.key.device} {table.key.workload}: {error.problem}")
     if not informative:
         raise ConfigError("no table says anything on modes", found=reasons[-1])
     return Converted(informative, reasons)

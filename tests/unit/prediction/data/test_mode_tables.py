@@ -14,7 +14,7 @@ from tests.unit.prediction.sweeps import GRID, limited, planted
 def changed(table, place, **values):
     rows = list(table.rows)
     rows[place] = replace(rows[place], **values)
-    return ModeTable(table.of, tuple(rows))
+    return ModeTable(table.key, tuple(rows))
 
 
 def test_repeats_of_a_mode_are_one_row_with_the_energy_of_their_mean():
@@ -39,7 +39,7 @@ def test_a_repeat_without_power_counts_for_time_alone():
 def test_invalid_rows_are_left_out():
     table = changed(planted(GRID[:6]), 2, valid=False)
     assert len(observations_of(table).modes) == 5
-    none = ModeTable(table.of, tuple(replace(row, valid=False) for row in table.rows))
+    none = ModeTable(table.key, tuple(replace(row, valid=False) for row in table.rows))
     with pytest.raises(PredictionError, match="without a valid row"):
         observations_of(none)
 

@@ -42,7 +42,7 @@ def planted(n, seed=0, follows=True, workload="image", noise=0.05):
 
 
 def scaled(table, ratio):
-    return ModeTable(table.of, tuple(replace(r, time_s=r.time_s * ratio) for r in table.rows))
+    return ModeTable(table.key, tuple(replace(r, time_s=r.time_s * ratio) for r in table.rows))
 
 
 @pytest.mark.parametrize("n", [50, 300, 1500])
@@ -99,17 +99,17 @@ def test_few_rows_are_not_judged():
 @pytest.mark.parametrize("ratio", [1.0, 0.4])
 def test_a_copy_in_another_file_is_refused_in_any_order(ratio):
     table = planted(120)
-    copy = scaled(ModeTable(table.of, table.rows[::-1]), ratio)
+    copy = scaled(ModeTable(table.key, table.rows[::-1]), ratio)
     with pytest.raises(ConfigError, match=f"{ratio:g} times"):
         refuse_copies([table], [copy])
     refuse_copies([table], [planted(120, seed=1)])
-    refuse_copies([table], [ModeTable(table.of, table.rows[:50])])
+    refuse_copies([table], [ModeTable(table.key, table.rows[:50])])
 
 
 def test_workloads_of_one_file_with_the_same_times_are_left_out():
     table = planted(120)
     copies = [
-        ModeTable(table.of._replace(workload=name), table.rows) for name in ("bfs", "cfd", "nw")
+        ModeTable(table.key._replace(workload=name), table.rows) for name in ("bfs", "cfd", "nw")
     ]
     other = planted(120, seed=1, workload="stream")
     kept, reasons = without_copies([*copies, other])

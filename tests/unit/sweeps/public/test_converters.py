@@ -342,7 +342,7 @@ def test_a_workload_that_says_nothing_is_left_out_beside_one_that_does(tmp_path)
     ]
     path = original(tmp_path, "ali", *lines)
     (table,), left_out = convert("ali", [path], WANTED)
-    assert table.of.workload == "lstm"
+    assert table.key.workload == "lstm"
     assert "GA100 noise: neither time nor power" in left_out[0]
     alone = [line for line in lines if line["application"] == "noise"]
     with pytest.raises(ConfigError, match="says nothing"):

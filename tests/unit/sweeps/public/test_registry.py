@@ -48,7 +48,7 @@ def test_the_licence_beside_a_shipped_table_is_the_one_it_names(name):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_table_is_public_and_named(name):
     tables = find_tables(name, ROOT)
-    assert {(t.of.sweep, t.of.provenance) for t in tables} == {(name, "public")}
+    assert {(t.key.sweep, t.key.provenance) for t in tables} == {(name, "public")}
     assert all(row.valid for table in tables for row in table.rows)
     assert all(table.power_scope in ("module", "gpu") for table in tables)
 
