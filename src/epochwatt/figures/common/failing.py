@@ -49,14 +49,14 @@ def bounds(job: Job, panel: str, shown: Sequence[Related]) -> dict[str, str]:
     """
     ids = job.panels[panel].get("claims", [])
     claims = [claim for claim in load_claims(Path(job.published).parents[1]) if claim.id in ids]
-    found = {}
+    qualifiers = {}
     for one in shown:
         r = one.relation
         read_as = [predicates.bound(claim.predicate, r.metric, r.value) for claim in claims]
         qualifier = r.qualifier if r.qualifier in BOUNDS else next(filter(None, read_as), "")
         if qualifier and r.value_hi is None:
-            found[r.id] = qualifier
-    return found
+            qualifiers[r.id] = qualifier
+    return qualifiers
 
 
 def _is_of(one: Related, sides: tuple[Any, Any]) -> bool:

@@ -97,13 +97,13 @@ def _of(conditions: Sequence[str], verdict: Verdict, source: Source, terms: Term
 def _what_holds(verdict: Verdict, source: Source, terms: Terms) -> tuple[str, str] | None:
     """Return in words which one quantity of a claim holds, and which one not; else None."""
     of_parts = _of(predicates.parts(verdict.claim.predicate), verdict, source, terms)
-    found = [
+    of_status = [
         set().union(
             *(predicates.quantities(v.claim.predicate) for v in of_parts if v.status == status)
         )
         for status in ("holds", "does_not_hold")
     ]
-    held, failed = found
+    held, failed = of_status
     if len(held) == len(failed) == 1 and held != failed:
         return held.pop(), failed.pop()
     return None

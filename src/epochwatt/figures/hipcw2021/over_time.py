@@ -304,8 +304,10 @@ def starts(job: Job, medium: str) -> str:
     limit_pct = load_terms(Path(job.published).parents[1]).numbers["SIMILAR"]
     if len(rest) < 2 or len(rest) < len(runs) or not _pct(rest) <= limit_pct < _pct(whole):
         return ""
-    each = ", ".join(_short(mean) for mean in rest)
-    return f"waits at starts of epochs, cut off here, make the difference: {each} ms without them"
+    means_ms = ", ".join(_short(mean) for mean in rest)
+    return (
+        f"waits at starts of epochs, cut off here, make the difference: {means_ms} ms without them"
+    )
 
 
 def _pct(values: Sequence[float]) -> float:
