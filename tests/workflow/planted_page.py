@@ -48,9 +48,7 @@ SCOPES = "".join(
 )
 
 
-def plant(
-    pairs, write_epochs, findings=(), figures=(), drawn="", judged="", scopes="", scored=False
-):
+def plant(pairs, write_epochs, findings=(), figures=(), drawn="", judged="", scopes="", further=()):
     """Write `results/index.html` and the tables that it is from into the working folder.
 
     Parameters
@@ -59,7 +57,7 @@ def plant(
     figures : what differs from `FIGURE`
     drawn, judged : rows of a figure's table, and of the validation
     scopes : rows of energy.csv; RUN stands for the run's id
-    scored : whether there is a page of scores on real sweeps
+    further : pages that only some starts make
     """
     published = Path("config/published").resolve()
     folder = Path("results/figures/twin")
@@ -83,5 +81,5 @@ def plant(
     tables["validation"] = "results/validation.csv" if judged else ""
     numbers = ["results/figures/twin/fig02a.csv"] if drawn else []
     shown = [FIGURE | {"stem": "results/figures/twin/fig02a"} | figure for figure in figures]
-    write_index(tables, shown, numbers, TITLES, PALETTE, "results/index.html", scored=scored)
+    write_index(tables, shown, numbers, TITLES, PALETTE, "results/index.html", further=further)
     return Path("results/index.html")

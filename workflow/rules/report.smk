@@ -11,6 +11,7 @@ CONFIGURATION = sorted(
     str(path) for kind in ("yaml", "csv") for path in Path("config").rglob(f"*.{kind}")
 )
 MEASURED_RUNS = [run for run in RUNS if not run.is_simulated]
+MADE_BY_NAME = ("sweeps/sweep_scores.html", "external.html")  # linked where they are
 IS_VALIDATED = SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
 PANELS = [
     (backend, figure, panel)
@@ -102,7 +103,7 @@ rule show_index:
         titles=SETTINGS.titles,
         palette=SETTINGS.palette,
         records={run.id: run.records for run in RUNS},
-        scored=Path("results/sweeps/sweep_scores.html").is_file(),
+        further=[path for path in MADE_BY_NAME if Path("results", path).is_file()],
         code=code_of("show_index.py"),
     script:
         "../scripts/show_index.py"

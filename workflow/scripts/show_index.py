@@ -18,7 +18,7 @@ def main(snakemake):
                 "records": snakemake.params.records,
                 "specs": snakemake.input.specs,
             },
-            scored=snakemake.params.scored,
+            further=snakemake.params.further,
         )
 
 

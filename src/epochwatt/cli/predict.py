@@ -220,6 +220,11 @@ def recommend(verify: bool, **options: Any) -> None:
             "epochwatt score mine.csv --method physical --method gaussian_process",
             "two methods on a table of your own",
         ),
+        (
+            "epochwatt score translucence-tx2-20000 --method powertrain"
+            " --reference translucence-tx2-5000",
+            "PowerTrain, from 416 modes of another workload on the same board",
+        ),
     ],
 )
 @click.argument("sweeps", metavar="SWEEP...", nargs=-1, required=True)
@@ -229,6 +234,12 @@ def recommend(verify: bool, **options: Any) -> None:
     metavar="NAME",
     multiple=True,
     help="Prediction method; give it again for more. Default: all that need no simulation.",
+)
+@click.option(
+    "--reference",
+    metavar="SWEEP",
+    help="What methods that transfer learn all modes of (powertrain). Default: another workload of "
+    "the same device, of the sweeps that are judged.",
 )
 @click.option(
     "--draws", metavar="N", type=COUNT, help="Random sets of profiled modes. Default: 10."
@@ -255,6 +266,7 @@ def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> 
         n_draws=options["draws"],
         processes=os.cpu_count() or 1,
         say=lambda line: click.echo(f"scored {line}", err=True),
+        references=find_tables(options["reference"]) if options["reference"] else (),
     )
     click.echo("\n".join(text_lines(as_text(scores.rows), scores.left_out)))
     if options["path"]:

@@ -119,7 +119,8 @@ def _methods() -> str:
     rows = []
     for name in METHODS:
         method = load_method(name)
-        stored = "none: scored only" if method.needs_prior else ", ".join(method.learns_from)
+        is_stored = method.learns_from and not method.needs_prior
+        stored = ", ".join(method.learns_from) if is_stored else "none: scored only"
         rows.append((f"`{name}`", method.title, ", ".join(method.targets), stored))
     return _table(("name", "idea", "fits", "stored for the training sets"), rows)
 

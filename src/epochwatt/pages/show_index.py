@@ -28,9 +28,11 @@ LINKS = (
     ("tables/epochs.csv", "All epochs", "CSV"),
     ("tables/advice.csv", "Advice", "what holds each measured run back, CSV"),
 )  # fmt: skip
-SCORES = (
-    "sweeps/sweep_scores.html", "Prediction on real sweeps", "which method predicts new modes of "
-    "boards and graphics cards that others measured, and how sure that is",
+MADE_BY_NAME = (  # `make run` does not make them; the page links those that were made
+    ("sweeps/sweep_scores.html", "Prediction on real sweeps", "which method predicts new modes of "
+     "boards and graphics cards that others measured, and how sure that is"),
+    ("external.html", "Checked against others", "what others measured beside the parsers, the laws "
+     "and the simulated boards of this project"),
 )  # fmt: skip
 
 
@@ -42,7 +44,7 @@ def write_index(
     palette: Mapping[str, str],
     page: str,
     explored: Mapping[str, Any] | None = None,
-    scored: bool = False,
+    further: Sequence[str] = (),
 ) -> None:
     """Write the page.
 
@@ -57,19 +59,19 @@ def write_index(
     page : where to write
     explored : what the explorer shows: `epochs`, path of the table; `records`, run -> folder;
         `specs`, paths; None: the page has no explorer
-    scored : whether there is a page of scores on real sweeps, which `make run` does not make
+    further : paths of those pages of `MADE_BY_NAME` that are there
     """
     findings = read_claims_table(inputs["claims"])
     tables = Machine(*(Table(inputs[name]) for name in ("runs", "advice", "energy_parts")))
     shown, images = gallery(figures, findings)
-    shown_links = (*LINKS, SCORES) if scored else LINKS
+    made = [link for link in MADE_BY_NAME if link[0] in further]
     text = render(
         index.PAGE,
         colours={name.replace("_", "-"): palette[name] for name in PARTS if name in palette},
         machine=describe(tables, titles),
         papers=compare(numbers, inputs["validation"], inputs["published"], findings, titles),
         figures=shown,
-        links=[{"path": path, "title": title, "says": says} for path, title, says in shown_links],
+        links=[dict(zip(("path", "title", "says"), link, strict=True)) for link in (*LINKS, *made)],
         data={"images": images},
         explorer=explored
         and explorer(

@@ -8,6 +8,7 @@ registry; none of them names a method.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Self
 
@@ -112,6 +113,20 @@ def _from_json(value: Any) -> Any:
     return tuple(value) if value and isinstance(value[0], str) else np.array(value)
 
 
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """All modes of another workload, which a method may transfer from.
+
+    Attributes
+    ----------
+    rows : one row per mode
+    is_other_board : whether another board ran it
+    """
+
+    rows: Observations
+    is_other_board: bool = False
+
+
 @dataclass(frozen=True)
 class Context:
     """What a method may use besides the observations of the workload.
@@ -124,12 +139,16 @@ class Context:
         the paper's energy model. To learn from other networks, take `others`
     prior : what the simulation expects of the target, while scoring; None: not known
     intervals : whether intervals will be needed
+    reference : another workload in all its modes; None: there is none
+    cache : folder to keep in what is learned of a reference; None: keep nothing
     """
 
     target: str
     networks: Sequence[Observations] = ()
     prior: Prior | None = None
     intervals: bool = True
+    reference: Reference | None = None
+    cache: Path | None = None
 
     def others(self, observations: Observations) -> list[Observations]:
         """Return the training epochs of the other networks on the board."""
@@ -148,6 +167,7 @@ class Method:
     load : JSON data of a predictor -> predictor
     learns_from : training sets that it is stored for, `ALL` among them if `recommend` may use it
     needs_prior : whether it works only where the workload can be simulated
+    needs_reference : whether it transfers from another workload that was run in all modes
     is_scored : whether it has rows in scores.csv, where all methods learn from the same modes
     is_paper : whether it is a reading of the paper's method, judged by the paper's criteria
     parts : of a `Mode` that it understands; it is not asked where another one varies
@@ -160,6 +180,7 @@ class Method:
     load: Callable[[Mapping[str, Any]], Predictor]
     learns_from: tuple[str, ...] = (SEARCHED, DESIGNED, ALL)
     needs_prior: bool = False
+    needs_reference: bool = False
     is_scored: bool = True
     is_paper: bool = False
     parts: tuple[str, ...] = CLOCKS

@@ -27,6 +27,14 @@ METHODS = {  # name -> module.NAME of a `Method`
     "twin_prior": "epochwatt.prediction.models.physical.ON_PRIOR",
     "gaussian_process": "epochwatt.prediction.models.gaussian_process.METHOD",
     "gradient_boosting": "epochwatt.prediction.models.gradient_boosting.METHOD",
+    "powertrain": "epochwatt.prediction.models.powertrain.methods.METHOD",
+    "powertrain_paper_split": "epochwatt.prediction.models.powertrain.methods.PAPER_SPLIT",
+    "powertrain_by_row": "epochwatt.prediction.models.powertrain.methods.BY_ROW",
+    "powertrain_kept_scaler": "epochwatt.prediction.models.powertrain.methods.KEPT_SCALER",
+    "powertrain_cross_board": "epochwatt.prediction.models.powertrain.methods.CROSS_BOARD",
+    "powertrain_log": "epochwatt.prediction.models.powertrain.methods.LOG",
+    "powertrain_scratch": "epochwatt.prediction.models.powertrain.methods.SCRATCH",
+    "powertrain_scratch_best": "epochwatt.prediction.models.powertrain.methods.SCRATCH_BEST",
 }
 RECOMMENDED = "physical"  # of `epochwatt recommend` where --method is not given
 

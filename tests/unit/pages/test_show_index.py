@@ -206,6 +206,8 @@ def test_the_caption_that_a_figure_wrote_beside_it_is_taken_and_its_reason_too(p
     assert "What one sees" not in shown
 
 
-@pytest.mark.parametrize("scored", [True, False])
-def test_scores_on_real_sweeps_are_linked_where_they_were_made(page, scored):
-    assert ('href="sweeps/sweep_scores.html"' in page([{}, {}], scored=scored)) is scored
+@pytest.mark.parametrize("further", [(), ("external.html",), ("sweeps/sweep_scores.html",)])
+def test_pages_that_few_starts_make_are_linked_where_they_are(page, further):
+    text = page([{}, {}], further=further)
+    paths = ("external.html", "sweeps/sweep_scores.html")
+    assert [path for path in paths if f'href="{path}"' in text] == [*further]

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.maintenance.fingerprint import modules_behind
 from epochwatt.prediction.evaluation.cross_validation import predictors
 from epochwatt.prediction.names import REFERENCE, TARGETS
+from epochwatt.prediction.predictor import Reference
 from epochwatt.prediction.registry import (
     METHODS,
     RECOMMENDED,
@@ -43,15 +45,22 @@ def root(tmp_path, monkeypatch):
     return write
 
 
+def varied(observations):
+    """Return them with a power that goes with the GPU's clock."""
+    return replace(observations, power_w=10 + observations.modes[:, 2] / 100)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_stored_predictors_predict_the_same(name, plant, modes, agx):
     """Time and power follow another law than any method's."""
     method = load_method(name)
     if method.needs_prior:
         return  # a prior is a function, and such a method is scored only
-    observations = plant((0.4, 0.3, 0.1, 0.2, 0.0), deviation=0.05, power_w=20).only(modes[:6])
+    whole = varied(plant((0.4, 0.3, 0.1, 0.2, 0.0), deviation=0.05, power_w=20))
+    observations, reference = whole.only(modes[:6]), Reference(whole)
     every = agx.all_modes()[::997]
-    for target, predictor in predictors(method, observations, [observations]).items():
+    fitted = predictors(method, observations, [observations], reference=reference)
+    for target, predictor in fitted.items():
         if target in method.targets:
             again = method.load(json.loads(json.dumps(predictor.to_json())))
             assert again.target == target
@@ -68,9 +77,12 @@ def test_methods_predict_known_targets_and_intervals_hold_the_prediction(name, p
     method = load_method(name)
     assert set(method.targets) <= set(TARGETS)
     assert method.name == name
-    observations = plant((0.4, 0.3, 0.1, 0.2, 0.0), deviation=0.05, power_w=20).only(modes[:4])
+    whole = varied(plant((0.4, 0.3, 0.1, 0.2, 0.0), deviation=0.05, power_w=20))
+    observations, reference = whole.only(modes[:4]), Reference(whole)
     priors = dict.fromkeys(method.targets, lambda rows: 1e5 / rows[:, 2])
-    fitted = predictors(method, observations, [observations], priors, intervals=True)
+    fitted = predictors(
+        method, observations, [observations], priors, intervals=True, reference=reference
+    )
     for predictor in fitted.values():
         values, interval = predictor.predict(modes), predictor.interval(modes)
         assert values.shape == (10,)

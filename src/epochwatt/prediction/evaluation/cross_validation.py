@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.splits import Split
 from epochwatt.prediction.models.times_power import times_power
 from epochwatt.prediction.names import ENERGY, POWER, TIME
-from epochwatt.prediction.predictor import Context, Method, Predictor, Prior
+from epochwatt.prediction.predictor import Context, Method, Predictor, Prior, Reference
 from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS
 
 Priors = Mapping[str, Prior]  # target -> what is expected before any run
@@ -117,6 +118,8 @@ def predictors(
     networks: Sequence[Observations] = (),
     priors: Priors | None = None,
     intervals: bool = False,
+    reference: Reference | None = None,
+    cache: Path | None = None,
 ) -> dict[str, Predictor]:
     """Return target -> predictor of one workload: energy from time and power where it follows.
 
@@ -130,7 +133,8 @@ def predictors(
             usable = [
                 rows for rows in networks if target == TIME or not np.isnan(rows.power_w).any()
             ]
-            context = Context(target, usable, (priors or {}).get(target), intervals)
+            prior = (priors or {}).get(target)
+            context = Context(target, usable, prior, intervals, reference, cache)
             fitted[target] = method.fit(observations, context)
     if ENERGY not in fitted and {TIME, POWER} <= fitted.keys():
         fitted[ENERGY] = times_power(fitted)

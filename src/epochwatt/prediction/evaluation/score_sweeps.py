@@ -23,10 +23,13 @@ from epochwatt.prediction.evaluation.sweep_units import (
     Unit,
     draws_of,
     units_of,
+    with_reference,
 )
+from epochwatt.prediction.predictor import Method
 from epochwatt.prediction.registry import load_method, load_methods
 from epochwatt.sweeps.mode_table import ModeTable
 
+CACHE = ".cache"  # of the checkout; git ignores it
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")  # small matrices: one each is fastest
 
 
@@ -38,7 +41,10 @@ class Scores(NamedTuple):
 
 
 def judged_methods(root: Path = Path()) -> list[str]:
-    """Return the names of the methods that are judged: those that need no simulation."""
+    """Return the names of the methods that are judged: those that need no simulation.
+
+    Methods that transfer from a reference are judged where they are named: they take minutes.
+    """
     methods = load_methods(root).values()
     return [method.name for method in methods if method.is_scored and not method.needs_prior]
 
@@ -50,6 +56,7 @@ def score_tables(
     n_draws: int | None = None,
     processes: int = 1,
     say: Callable[[str], None] = lambda line: None,
+    references: Sequence[ModeTable] = (),
 ) -> Scores:
     """Return the scores of methods on tables.
 
@@ -61,17 +68,20 @@ def score_tables(
     n_draws : random sets of profiled modes; None: as many as always
     processes : how many may work at once
     say : called with a line for each part that is done, and for each table that is left out
+    references : what methods that transfer may learn all modes of; none: the other tables
 
     Raises
     ------
     PredictionError : no table has enough modes
     """
+    tables = list(tables)
     units, left_out = units_of(tables)
     if not units:
         raise PredictionError(
             "no table of modes that a method could learn from and be judged on",
             found="; ".join(left_out) or "no table",
         )
+    units = _with_references(units, tables, references, methods, root)
     parts = [(unit, how, n) for unit in units for how, n in _ways(unit)]
     rows: list[Row] = []
     with _pool(min(processes, len(parts))) as pool:
@@ -84,6 +94,27 @@ def score_tables(
     for line in left_out:
         say(f"not judged: {line}")
     return Scores(rows, left_out)
+
+
+def _with_references(
+    units: list[Unit],
+    tables: Sequence[ModeTable],
+    references: Sequence[ModeTable],
+    methods: Sequence[str],
+    root: Path,
+) -> list[Unit]:
+    """Return units with a reference, if a method needs one: by default of their own kind."""
+    if not any(load_method(name, root).needs_reference for name in methods):
+        return units
+    return [
+        with_reference(unit, references or _of_kind(unit, tables), root / CACHE) for unit in units
+    ]
+
+
+def _of_kind(unit: Unit, tables: Sequence[ModeTable]) -> list[ModeTable]:
+    """Return the tables of the same device and provenance."""
+    kind = unit.device, unit.provenance
+    return [table for table in tables if (table.key.device, table.key.provenance) == kind]
 
 
 def _ways(unit: Unit) -> Iterator[tuple[str, int]]:
@@ -103,7 +134,17 @@ def _score(
         return [place | {"provenance": unit.provenance} | row]
     loaded = [load_method(name, root) for name in methods]
     most = max(sum(draw.table == place for draw in draws) for place in range(len(unit.tables)))
-    return rows_of(unit, run_trials(unit, draws, loaded), how, n_profiled, most)
+    rows = rows_of(unit, run_trials(unit, draws, loaded), how, n_profiled, most)
+    return [row | _from(unit, loaded, row) for row in rows]
+
+
+def _from(unit: Unit, methods: Iterable[Method], row: Row) -> Row:
+    """Return a note of what a method transferred from, beside what the row notes."""
+    transferred = {method.name for method in methods if method.needs_reference}
+    if unit.reference is None or row.get("method") not in transferred:
+        return {}
+    reference = f"reference: {unit.reference.rows.workload}"
+    return {"note": "; ".join(filter(None, (row.get("note", ""), reference)))}
 
 
 class _Here(Executor):

@@ -133,7 +133,9 @@ def _of_method(
     for draw in draws:
         table = unit.tables[draw.table]
         train = table.only(draw.modes.train)
-        fitted = predictors(method, train, [train], intervals=True)
+        fitted = predictors(
+            method, train, [train], intervals=True, reference=unit.reference, cache=unit.cache
+        )
         rest = table.rows(np.isin(np.arange(len(table.modes)), _rest(unit, draw)))
         for target, one in answers.items():
             _judge(fitted[target], rest, one)

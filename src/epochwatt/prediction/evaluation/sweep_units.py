@@ -7,7 +7,8 @@ are judged together: errors are pooled, and the spread is that over the workload
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.splits import Split, random_subsets, split
 from epochwatt.prediction.evaluation.sweep_names import DESIGNED, N_PROFILED
+from epochwatt.prediction.predictor import Reference
 from epochwatt.prediction.selection.optimal_design import choose_modes, design_of_modes
 from epochwatt.sweeps.mode_table import ModeTable
 
@@ -38,6 +40,8 @@ class Unit:
     knobs : parts of a `Mode` that differ among the modes
     power_scope : what the power is that of; empty: there is none
     tables : a row per mode
+    reference : what methods that need one transfer from; None: there is none
+    cache : folder where methods keep what they learn of it; None: nowhere
     """
 
     sweep: str
@@ -47,6 +51,8 @@ class Unit:
     knobs: tuple[str, ...]
     power_scope: str
     tables: tuple[Observations, ...]
+    reference: Reference | None = None
+    cache: Path | None = None
 
     @property
     def is_pooled(self) -> bool:
@@ -99,6 +105,30 @@ def units_of(tables: Iterable[ModeTable]) -> tuple[list[Unit], list[str]]:
         if pooled := [table for table in usable if table not in alone]:
             units.append(_unit(place, pooled, usable))
     return units, left_out
+
+
+def with_reference(unit: Unit, tables: Iterable[ModeTable], cache: Path | None = None) -> Unit:
+    """Return the unit with a reference: the first table of another workload that will do.
+
+    Tables of the same device come first. One will do that has as many modes as the smallest number
+    that is profiled, twice, and power where the unit has power.
+    """
+    if unit.is_pooled:
+        return unit
+    (rows,) = unit.tables
+    needs_power = not np.isnan(rows.power_w).any()
+    for table in sorted(tables, key=lambda table: table.key.device != unit.device):
+        if name_of(table) == rows.workload:
+            continue
+        try:
+            others = observations_of(table)
+        except EpochwattError:
+            continue
+        if len(others.modes) < TINY or (needs_power and np.isnan(others.power_w).any()):
+            continue
+        reference = Reference(others, is_other_board=table.key.device != unit.device)
+        return replace(unit, reference=reference, cache=cache)
+    return unit
 
 
 def _unit(

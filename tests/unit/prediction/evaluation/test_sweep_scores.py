@@ -23,8 +23,9 @@ from epochwatt.prediction.evaluation.sweep_names import (
     TO_PAPER,
 )
 from epochwatt.prediction.evaluation.sweep_scores import quantiles
+from epochwatt.prediction.models.powertrain import recipe
 from epochwatt.prediction.names import ENERGY, POWER, TIME
-from tests.unit.prediction.sweeps import limited, planted
+from tests.unit.prediction.sweeps import limited, planted, seconds
 
 LINEAR = ("paper", "physical")
 
@@ -143,3 +144,20 @@ def test_the_interval_of_a_median_holds_it_as_often_as_it_says(monkeypatch):
         low, high = np.quantile(quantiles(errors.ravel(), weights, (0.5,))[0], [0.025, 0.975])
         n_held += low <= 1.0 <= high  # the median of the log-normal
     assert n_held / n_worlds >= 0.88
+
+
+def test_methods_that_transfer_say_from_what_or_why_not(monkeypatch, tmp_path):
+    monkeypatch.setattr(recipe, "ROWS_PER_MODE", 4)
+    target = planted(time_s=lambda mode: 1.5 * seconds(mode) + 0.01, workload="target")
+    methods = ["physical", "powertrain"]
+    alone = score_tables([target], methods, tmp_path, n_draws=2).rows
+    (why,) = {row["note"] for row in alone if row["statistic"] == LEFT_OUT}
+    assert "none was given" in why
+    rows = score_tables([target], methods, tmp_path, n_draws=2, references=[planted()]).rows
+    for method, note in (("powertrain", "reference: planted: planted"), ("physical", "")):
+        row = one(rows, method=method, target="time_s", statistic=MEDIAN, n_profiled=10)
+        assert row.get("note", "") == note
+    assert list((tmp_path / ".cache").glob("powertrain-*.npz"))
+    beside = score_tables([target, planted()], ["powertrain"], tmp_path, n_draws=2).rows
+    places = {"workload": "target", "target": "time_s", "statistic": MEDIAN, "n_profiled": 10}
+    assert one(beside, **places)["value"] == one(rows, method="powertrain", **places)["value"]

@@ -3,7 +3,7 @@
 import pytest
 
 from epochwatt.prediction.evaluation.sweep_names import DESIGNED, RANDOM
-from epochwatt.prediction.evaluation.sweep_units import draws_of, units_of
+from epochwatt.prediction.evaluation.sweep_units import draws_of, units_of, with_reference
 from tests.unit.prediction.sweeps import GRID, limited, planted
 
 
@@ -58,3 +58,16 @@ def test_designed_modes_are_further_apart_than_random_ones():
     (draw,) = draws_of(unit, 4, DESIGNED)
     clocks = {mode.gpu_mhz for mode in draw.modes.train}
     assert {min(clocks), max(clocks)} == {150, 1300}
+
+
+def test_reference_is_another_workload_first_of_the_same_device():
+    (unit,), _ = units_of([planted()])
+    elsewhere = planted(workload="elsewhere", device="other board")
+    few, same = planted(GRID[:8], workload="few"), planted(workload="same")
+    no_power = planted(workload="no power", power_w=None)
+    tables = [planted(), elsewhere, few, no_power, same]
+    chosen = with_reference(unit, tables).reference
+    assert chosen.rows.workload == "planted: same"
+    assert not chosen.is_other_board
+    assert with_reference(unit, tables[:2]).reference.is_other_board
+    assert with_reference(unit, [planted(), few, no_power]).reference is None
