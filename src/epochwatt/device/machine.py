@@ -164,7 +164,8 @@ class Machine:
 
     def unmet(self, applied: Dict[str, Any]) -> Dict[str, float]:
         """Read back again and return what is not met now of what `change` returned."""
-        return self.cpu_clocks.read_back(applied["resolved"])[1] if applied["resolved"] else {}
+        resolved = applied["resolved"]
+        return self.cpu_clocks.read_back(resolved, patience_s=0.0)[1] if resolved else {}
 
     def restore(self) -> None:
         """Put back the settings from before `apply` and `change`, if any. Raises BoardError."""
