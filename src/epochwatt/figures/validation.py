@@ -36,7 +36,7 @@ UNITS = {  # of a panel: unit in the table -> how many of the panel's unit, mark
 AXIS = {"time": "s", "power": "W", "energy": "Wh", "change": "ratio of two sides"}
 OF_UNIT = {"W": "power", "Wh": "energy"}  # panel of what is not told by its class
 TITLE = "Simulated boards against published numbers"
-PANEL = {"title": TITLE, "width_in": 7.2, "height_in": 9.4}
+PANEL = {"title": TITLE, "width_in": 7.2, "height_in": 9.8}
 CAPTION = """Published numbers and what the simulated boards, fitted without them, predict.
 
 A point is a published number that is judged as a ratio: how far the prediction of a fit that has
@@ -79,6 +79,19 @@ COLOURS |= {"power": "epoch_0", "energy": "epoch_0"}
 MARKERS = {"time": "o", "energy_power": "s"}
 LEFT_OUT = {"time": "times", "energy_power": "energies and powers"}  # classes of the last field
 PRIORS = ("fitted, priors", "not fitted, priors")  # begin the rows there that are no grouping
+HEADINGS = ("left out of the fit: each ...", "by priors, fitted or not")  # of the rows
+ROWS = {  # names of rows there -> words; others are words
+    "take-away": "take-away of the paper",
+    "take-away, and what asks nearly the same": "take-away and those that ask nearly the same",
+    "board with network": "board with one network",
+    "HiPCW: main paper, one parameter": "paper (HiPCW 2021; one parameter fitted to it)",
+    "not fitted, priors as chosen": "priors as chosen, nothing fitted",
+    "fitted, priors widths doubled": "priors twice as wide, fitted",
+    "not fitted, priors shifted 1": "priors shifted at random (1), nothing fitted",
+    "fitted, priors shifted 1": "priors shifted at random (1), fitted",
+    "not fitted, priors shifted 2": "priors shifted at random (2), nothing fitted",
+    "fitted, priors shifted 2": "priors shifted at random (2), fitted",
+}
 CHOSEN = "as chosen"  # priors of the fits: all other panels have what these give
 
 
@@ -304,10 +317,10 @@ def _median_lines(
 def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, str]) -> None:
     """Draw the median errors by what was left out, one row each, with their intervals."""
     colour = style.colours(palette, [*COLOURS.values(), "missing"])
-    labels = list(dict.fromkeys(entry.left_out for entry in medians))
+    rows = _rows_of(medians)
     for class_, shift in zip(LEFT_OUT, (-0.15, 0.15), strict=True):
         of_class = [entry for entry in medians if entry.class_ == class_]
-        y = np.array([labels.index(entry.left_out) + shift for entry in of_class])
+        y = np.array([rows.index(entry.left_out) + shift for entry in of_class])
         edge = colour[COLOURS[class_]]
         for at, entry in zip(y, of_class, strict=True):
             if entry.low_pct is not None and entry.high_pct is not None:
@@ -317,16 +330,32 @@ def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, st
             entry.median_error_pct for entry in of_class if not entry.left_out.startswith(PRIORS)
         ]
         ends = f"{min(grouped):.0f} to {max(grouped):.0f} %"
-        label = f"{LEFT_OUT[class_]}: {ends}, without the rows of other priors"
+        label = f"{LEFT_OUT[class_]}: {ends} by what is left out"
         axes.scatter(x, y, s=14, color=edge, marker=MARKERS[class_], label=label, zorder=3)
     axes.axvline(BAND_PCT, color=colour["missing"], lw=0.8)
-    axes.set(xscale="log", ylim=(len(labels) - 0.5, -0.5))
-    axes.set_yticks(range(len(labels)), labels)
+    axes.set(xscale="log", ylim=(len(rows) - 0.5, -0.7))
+    axes.set_yticks(range(len(rows)), [ROWS.get(row, row) for row in rows])
     axes.set_xlabel("median error (%); vertical line: the goal", fontsize="small")
     axes.tick_params(labelsize="x-small")
     axes.tick_params("y", length=0)
+    for row, tick, line in zip(rows, axes.get_yticklabels(), axes.get_ygridlines(), strict=True):
+        if row in HEADINGS:
+            tick.set_fontweight("bold")
+            line.set_visible(False)
     _plain_ticks(axes.xaxis, *axes.get_xlim())
     _legend_above(axes, "median error by what the fit was without, or started from")
+
+
+def _rows_of(medians: Sequence[Median]) -> list[str]:
+    """Return the rows of the last field: what was left out, then priors, each below its heading."""
+    names = list(dict.fromkeys(entry.left_out for entry in medians))
+    of_priors = [name for name in names if name.startswith(PRIORS)]
+    rows: list[str] = []
+    for heading, below in zip(
+        HEADINGS, ([name for name in names if name not in of_priors], of_priors), strict=True
+    ):
+        rows += [heading, *below] if below else []
+    return rows
 
 
 def plot(
@@ -356,7 +385,7 @@ def plot(
     note += " parameter was fitted to HiPCW 2021"
     with style.panel(style_file, PANEL, note) as (figure, axes):
         axes.remove()
-        grid = figure.add_gridspec(3, 2, height_ratios=(2.2, 2.0, 2.6))
+        grid = figure.add_gridspec(3, 2, height_ratios=(2.2, 2.0, 3.0))
         places = (grid[0, 0], grid[0, 1], grid[1, 0], grid[1, 1])
         for panel, place in zip(PANELS, places, strict=True):
             here = [point for point in points if point.panel == panel]

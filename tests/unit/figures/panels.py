@@ -27,7 +27,7 @@ class KeepingJob(Job):
 
     saved: dict[str, list[tuple[Text, Bbox, Bbox]]] = field(default_factory=dict)
 
-    def save(self, figure, name, rows, source=None):
+    def save(self, figure, name, rows, source=None, cause=""):
         texts, draw_text = {}, Text.draw
 
         def draw(text, renderer, *args, **kwargs):
@@ -36,7 +36,7 @@ class KeepingJob(Job):
             draw_text(text, renderer, *args, **kwargs)
 
         with mock.patch.object(Text, "draw", draw):
-            super().save(figure, name, rows, source)
+            super().save(figure, name, rows, source, cause)
         self.saved[name] = list(texts.values())
 
 

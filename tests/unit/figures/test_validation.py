@@ -202,9 +202,16 @@ def test_medians_are_by_what_was_left_out_and_by_other_priors(others):
     _, axes = plt.subplots()
     draw_medians(found, axes, PALETTE)
     assert texts(axes) == [
-        "times: 8 to 12 %, without the rows of other priors",
-        "energies and powers: 26 to 26 %, without the rows of other priors",
+        "times: 8 to 12 % by what is left out",
+        "energies and powers: 26 to 26 % by what is left out",
     ]
+    ticks = axes.get_yticklabels()
+    assert [tick.get_text() for tick in ticks] == [
+        "left out of the fit: each ...",
+        *("take-away of the paper", "board", "by priors, fitted or not"),
+        *("priors as chosen, nothing fitted", "priors shifted at random (1), fitted"),
+    ]
+    assert [n for n, tick in enumerate(ticks) if tick.get_fontweight() == "bold"] == [0, 3]
     plt.close("all")
 
 

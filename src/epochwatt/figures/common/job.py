@@ -160,6 +160,7 @@ class Job:
         name: str,
         rows: Sequence[Mapping[str, Any]],
         source: Source | None = None,
+        cause: str = "",
     ) -> None:
         """Write a panel, the numbers in it and its caption: SVG, PNG, CSV and TXT.
 
@@ -171,6 +172,7 @@ class Job:
         ----------
         rows : of the CSV
         source : what its claims are judged on; None: the epochs of the figure's runs
+        cause : why its first claim that does not hold fails, in words; empty: nothing is known
         """
         title = self.panels[name]["title"]
         failing: list[str] = []
@@ -181,6 +183,8 @@ class Job:
             if marked := [row for row in rows if is_marked(row)]:
                 style.add_to_note(figure, self._marks_note(marked))
             failing = self._failing(name, source)
+            if failing and cause:
+                failing[0] += f"; {cause}"
             corner = figure.get_supxlabel().replace("\n", " ")
             warnings = failing[:MOST_WARNED]
             if len(failing) > MOST_WARNED:

@@ -43,7 +43,7 @@ SHAPES = {  # quantity -> marker of its values, name in a legend; of others as O
     "energy_paper_wh": ("D", "published energy"),
     "stall_ms_per_minibatch": ("h", "published, of a mini-batch"),
     "compute_ms_per_minibatch": ("h", "published, of a mini-batch"),
-    "cpu_below_peak_time_pct": ("D", "published: below 90 %"),
+    "cpu_below_peak_time_pct": ("D", "published: share of time below 90 % of the peak clock"),
     "n_epochs_in_15h": ("D", "published, epochs in 15 h"),
 }
 NOTED_PCT = 10.0  # a deviation from a published number that is printed beside its mark

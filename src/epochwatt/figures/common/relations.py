@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.transforms import (
     Affine2D,
     ScaledTranslation,
@@ -21,6 +22,7 @@ from matplotlib.transforms import (
     blended_transform_factory,
 )
 
+from epochwatt.figures.common.published import BOUNDS as BOUND_MARKERS
 from epochwatt.figures.common.published import METRICS, SEEN, part_marks
 from epochwatt.figures.common.runs import RunData
 from epochwatt.published.numbers import (
@@ -44,6 +46,7 @@ SPARE = 0.5  # of a deviation's height, free below brackets
 FOOT_PT = 3.0  # of a bracket
 CHANGE = "published change, here: ours"
 SHORTEST = 16  # letters of a bracket's line
+BOUND_AT = 0.3  # of the arrow at a bound, beside our dot
 DASHES = (0, (3.0, 1.5))
 
 NumberOf = Callable[[Config, str], float | None]
@@ -351,7 +354,12 @@ def bracket_handles(shown: Iterable[Related], colour: str, backend: str) -> list
 
 
 def draw_changes(
-    axes: Axes, shown: Sequence[Related], names: Sequence[str], colours: Sequence[str], black: str
+    axes: Axes,
+    shown: Sequence[Related],
+    names: Sequence[str],
+    colours: Sequence[str],
+    black: str,
+    bounds: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Draw a strip of published changes beside ours: lines at the published, dots at ours.
 
@@ -360,6 +368,7 @@ def draw_changes(
     names : below each; the axes are one apart
     colours : of our dots
     black : of the published
+    bounds : ids of changes that are bounds -> qualifier: they get an arrow
 
     Returns
     -------
@@ -372,6 +381,8 @@ def draw_changes(
         ends = [r.value] if r.value_hi is None else [r.value, r.value_hi]
         for end in ends:
             axes.hlines(end, at - 0.35, at + 0.35, color=black, linewidth=1.3, linestyles=style)
+        if marker := BOUND_MARKERS.get((bounds or {}).get(r.id, r.qualifier)):
+            axes.plot([at + BOUND_AT], [r.value], **bound_look(marker, one.seen_by_fit, black))
         if r.value_hi is not None:
             axes.fill_between(
                 [at - 0.35, at + 0.35], ends[0], ends[-1], color=black, alpha=0.2, linewidth=0
@@ -385,6 +396,14 @@ def draw_changes(
     axes.axhline(0.0, color=black, linewidth=0.5)
     axes.grid(visible=False, axis="x")
     return rows
+
+
+def bound_look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:
+    """Return the look of the arrow at a bound: from its line to where numbers meet it."""
+    shape = {"v": CARETDOWNBASE, "^": CARETUPBASE}[marker]
+    face = colour if is_seen else "white"
+    look: dict[str, Any] = {"marker": shape, "markersize": 5.0, "linestyle": "none"}
+    return {**look, "markeredgecolor": colour, "markerfacecolor": face, "zorder": 3}
 
 
 def relation_row(one: Related) -> dict[str, Any]:

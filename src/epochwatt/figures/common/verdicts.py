@@ -2,7 +2,8 @@
 
 Judged on what the figure draws, by the predicates of `config/published/takeaways.csv`, simulated or
 measured: somebody who sees the picture alone must not take it for the paper's. A claim for which
-runs are missing says nothing.
+runs are missing does not hold where one of the cases that it lists has its runs and fails; else it
+says nothing.
 """
 
 import ast
@@ -16,8 +17,9 @@ from epochwatt.claims.number_sources import Source
 from epochwatt.claims.tolerances import Terms, load_terms
 from epochwatt.claims.verdict import Comparison, Percentage
 from epochwatt.errors import ConfigError
+from epochwatt.figures.common import predicates
 
-N_TOLD = 2  # comparisons of a claim; claims.csv has all
+N_TOLD = 3  # comparisons of a claim; claims.csv has all
 DIGITS = 3
 ORDERS = {"<": "less", "<=": "no more", ">": "more", ">=": "no less"}  # in words
 SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
@@ -45,6 +47,21 @@ def not_borne_out(ids: Sequence[str], source: Source, root: Path) -> list[str]:
     ------
     ConfigError : there is no such claim, or its predicate is wrong
     """
+    terms = load_terms(root)
+    names = terms.sets["MODELS4"]
+    return [
+        line(
+            verdict,
+            names,
+            terms.numbers["NEAR"] if _only_off(verdict, source, terms) else None,
+            _what_holds(verdict, source, terms),
+        )
+        for verdict in failing_verdicts(ids, source, root)
+    ]
+
+
+def failing_verdicts(ids: Sequence[str], source: Source, root: Path) -> list[Verdict]:
+    """Return the verdict on each claim that does not hold. Parameters as of `not_borne_out`."""
     if not ids:
         return []
     claims = {claim.id: claim for claim in load_claims(root)}
@@ -57,12 +74,39 @@ def not_borne_out(ids: Sequence[str], source: Source, root: Path) -> list[str]:
         )
     terms = load_terms(root)
     verdicts = evaluate([claims[name] for name in ids], source, terms)
-    names = terms.sets["MODELS4"]
-    return [
-        line(verdict, names, terms.numbers["NEAR"] if _only_off(verdict, source, terms) else None)
-        for verdict in verdicts
-        if verdict.status == "does_not_hold"
+    judged = [_by_cases(v, source, terms) if v.missing else v for v in verdicts]
+    return [verdict for verdict in judged if verdict.status == "does_not_hold"]
+
+
+def _by_cases(verdict: Verdict, source: Source, terms: Terms) -> Verdict:
+    """Return the verdict on a claim with missing runs: one case that fails makes it fail."""
+    of_cases = _of(predicates.cases(verdict.claim.predicate), verdict, source, terms)
+    failing = [case for case in of_cases if case.status == "does_not_hold"]
+    if not failing:
+        return verdict
+    comparisons = tuple(comparison for case in failing for comparison in case.comparisons)
+    return verdict._replace(status="does_not_hold", comparisons=comparisons)
+
+
+def _of(conditions: Sequence[str], verdict: Verdict, source: Source, terms: Terms) -> list[Verdict]:
+    """Return a verdict on each of some conditions of a claim."""
+    claims = [verdict.claim._replace(predicate=condition) for condition in conditions]
+    return evaluate(claims, source, terms)
+
+
+def _what_holds(verdict: Verdict, source: Source, terms: Terms) -> tuple[str, str] | None:
+    """Return in words which one quantity of a claim holds, and which one not; else None."""
+    of_parts = _of(predicates.parts(verdict.claim.predicate), verdict, source, terms)
+    found = [
+        set().union(
+            *(predicates.quantities(v.claim.predicate) for v in of_parts if v.status == status)
+        )
+        for status in ("holds", "does_not_hold")
     ]
+    held, failed = found
+    if len(held) == len(failed) == 1 and held != failed:
+        return held.pop(), failed.pop()
+    return None
 
 
 def _only_off(verdict: Verdict, source: Source, terms: Terms) -> bool:
@@ -71,58 +115,88 @@ def _only_off(verdict: Verdict, source: Source, terms: Terms) -> bool:
         return False
     tree = ast.parse(verdict.claim.predicate, mode="eval").body
     parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else []
-    of_parts = evaluate(
-        [verdict.claim._replace(predicate=ast.unparse(part)) for part in parts], source, terms
-    )
+    of_parts = _of([ast.unparse(part) for part in parts], verdict, source, terms)
     return any(
         part.status == "holds" and any(c.operator in ORDERS for c in part.comparisons)
         for part in of_parts
     )
 
 
-def line(verdict: Verdict, names: Sequence[str], near_pct: float | None = None) -> str:
+def line(
+    verdict: Verdict,
+    names: Sequence[str],
+    near_pct: float | None = None,
+    held: tuple[str, str] | None = None,
+) -> str:
     """Return in a line why a claim does not hold: what is here, what is published.
 
     Parameters
     ----------
     names : of networks, told where a comparison is of one of them
     near_pct : tolerance of the printed numbers, where nothing but these fails; None: more does
+    held : quantity that the claim holds of and quantity that it fails by; None: it fails as a whole
     """
     failing = [c for c in verdict.comparisons if not c.holds]
     word = "published" if verdict.claim.threshold_source in PRINTED else "read as"
-    shown = "; ".join(comparison_text(comparison, names, word) for comparison in failing[:N_TOLD])
+    is_of_several = len(predicates.quantities(verdict.claim.predicate)) > 1
+    texts = [
+        comparison_text(one, names, word, named=is_of_several and held is None)
+        for one in failing[:N_TOLD]
+    ]
+    shown = "; ".join(texts)
     more = f"; {len(failing) - N_TOLD} more" if len(failing) > N_TOLD else ""
     claim = f"{verdict.claim.claim} ({verdict.claim.id})"
     if near_pct is not None:
         beyond = f"beyond the tolerance of {near_pct:g} %"
         return f"Direction as published, size not: {claim}: {shown}{more}, {beyond}"
+    if held is not None:
+        holds, fails = held
+        return f"Holds here for the {holds}, not for the {fails}: {claim}: {fails}, {shown}{more}"
     return f"Does not hold here: {claim}: {shown}{more}"
 
 
 def comparison_text(
-    comparison: Comparison, names: Sequence[str] = (), word: str = "published"
+    comparison: Comparison,
+    names: Sequence[str] = (),
+    word: str = "published",
+    *,
+    named: bool = False,
 ) -> str:
     """Return a comparison that fails in words.
 
     A printed side is a number in the predicate; where both sides are computed, both are
     shown. Parameters as of `line`; `word` is what a limit is: published, or how we read words.
+
+    Parameters
+    ----------
+    named : begin with the quantity that is compared
     """
     of_one = [name for name in names if re.search(rf"\b{name}\b", comparison.text)]
     where = _BESIDE_NAMES.sub("", comparison.where) or (of_one[0] if len(of_one) == 1 else "")
+    is_named = named or predicates.is_statistic(comparison.text)
+    quantity = predicates.quantity(comparison.text) if is_named else ""
+    begin = ": ".join(filter(None, (where, quantity)))
+    text = _sides_text(comparison, word)
+    return f"{begin}: {text}" if begin else text
+
+
+def _sides_text(comparison: Comparison, word: str) -> str:
     left, right = _short(comparison.left), _short(comparison.right)
     sign = SIGNS.get(comparison.operator, comparison.operator)
     if comparison.operator == "near":
-        text = f"{left} here, {right} published"
-    elif comparison.operator == "similar within":
-        text = f"{_each(comparison) or left} here, published as alike"
-    elif comparison.operator == "not in":
-        text = f"{left} is in the {right} here, published as not in it"
-    elif _CALL.search(comparison.text.split(comparison.operator)[-1]):
-        text = f"{left} against {right} here, published as {ORDERS.get(comparison.operator, sign)}"
-    else:
-        with_tolerance = " with our tolerance" if _TOLERANCE.search(comparison.text) else ""
-        text = f"{left} here, {word} {sign} {right}{with_tolerance}"
-    return f"{where}: {text}" if where else text
+        return f"{left} here, {right} published"
+    if comparison.operator == "similar within":
+        return f"{_each(comparison) or left} here, published as alike"
+    if comparison.operator == "not in":
+        return f"{left} is in the {right} here, published as not in it"
+    if _CALL.search(comparison.text.split(comparison.operator)[-1]):
+        apart = predicates.settings_apart(comparison.text)
+        if apart:
+            left, right = f"{left} with {apart[0]}", f"{right} with {apart[1]}"
+        return f"{left} against {right} here, published as {ORDERS.get(comparison.operator, sign)}"
+    with_tolerance = " with our tolerance" if _TOLERANCE.search(comparison.text) else ""
+    unit = " %" if isinstance(comparison.left, Percentage) and "%" not in right else ""
+    return f"{left} here, {word} {sign} {right}{unit}{with_tolerance}"
 
 
 def _each(comparison: Comparison) -> str:

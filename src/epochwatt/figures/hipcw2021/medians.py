@@ -25,6 +25,7 @@ from epochwatt.figures.common.bars import (
     marked_row,
     positions,
 )
+from epochwatt.figures.common.failing import failing, handle, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import MARK, draw_mark, handles
 from epochwatt.figures.common.relations import (
@@ -191,8 +192,13 @@ def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> N
                 Line2D([], [], label="median of all epochs", **_dot(grey, is_first=False)),
             ]
         marks = handles(map(marked, rows), black)
-        style.legend(figure, [*drawn, *marks, *bracket_handles(shown, black, job.backend)])
-        draw_brackets(axes, brackets_over(shown, bars, BESIDE, named=True), black)
+        wrong = failing(job, job.figure, shown, job.epoch_table())
+        red = job.colours("warning")["warning"] if wrong else ""
+        entries = [*bracket_handles(shown, black, job.backend), *([handle(red)] if wrong else [])]
+        style.legend(figure, [*drawn, *marks, *entries])
+        brackets = brackets_over(shown, bars, BESIDE, named=True)
+        draw_brackets(axes, brackets, black)
+        redden(axes, brackets, wrong, red)
         if any("(A-B)/B is printed" in one.relation.note for one in shown):
             style.add_to_note(figure, PRINTED_FACTORS)
         rows.sort(key=lambda row: row["epoch_set"] == "0")  # medians first

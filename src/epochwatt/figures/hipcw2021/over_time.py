@@ -9,6 +9,7 @@ import os
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from epochwatt.claims.functions import spread
+from epochwatt.claims.tolerances import load_terms
 from epochwatt.fields import MINIBATCH_COLUMNS
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, marked_row
@@ -102,6 +105,7 @@ def draw_series(
     label: tuple[str, str],
     along: tuple[str, str],
     points_of: Callable[[RunData, str], Points],
+    cause_of: Callable[[Job, str], str] | None = None,
 ) -> None:
     """Draw the panels of a figure: one medium and size of the data set each.
 
@@ -111,7 +115,9 @@ def draw_series(
     said : its label and its unit
     along : name in the CSV and label of what it is drawn over
     points_of : gives what is drawn of a run, from the folder with the records of its epochs
+    cause_of : says of a medium why claims on the sizes of the data set fail on it
     """
+    causes: dict[str, str] = {}
     for letter, (storage, scale) in PANELS:
         f = {"storage": storage, "dataset_scale": scale}
         runs = [run for run in job.runs if all(run.factors[name] == f[name] for name in f)]
@@ -137,7 +143,10 @@ def draw_series(
                 none = "" if any(map(is_marked, rows)) or quantity not in ONE_SCALE else NO_NUMBER
                 style.add_to_note(figure, f"; steps of 1/{N_BINS} of an epoch{rate}{none}")
                 _series_legend(figure, storage, rows, job)
-            job.save(figure, f"{job.figure}{letter}", rows)
+            panel = f"{job.figure}{letter}"
+            if cause_of and runs and job.panels[panel].get("claims") and storage not in causes:
+                causes[storage] = cause_of(job, storage)
+            job.save(figure, panel, rows, cause=causes.get(storage, ""))
 
 
 def _series_legend(figure: Figure, medium: str, rows: Sequence[dict[str, Any]], job: Job) -> None:
@@ -278,7 +287,41 @@ def draw_stalls(job: Job) -> None:
     """Draw the stall of each mini-batch over their number."""
     label = "stall per mini-batch", "ms"
     along = "minibatch", "mini-batches since the run began"
-    draw_series(job, STALL_QUANTITY, label, along, stalls)
+    draw_series(job, STALL_QUANTITY, label, along, stalls, starts)
+
+
+def starts(job: Job, medium: str) -> str:
+    """Return in words that the starts of epochs part the sizes of the data set; nothing: no.
+
+    It is so where stalls without the first step of each epoch are alike, and with it are not.
+    """
+    runs = [run for run in job.runs if run.factors["storage"] == medium and run.epochs]
+    most = max((run.factors["num_workers"] for run in runs), default=0)
+    runs = [run for run in runs if run.factors["num_workers"] == most > 0]
+    runs.sort(key=lambda run: run.factors["dataset_scale"])
+    pairs = [_with_and_without_start(stalls(run, job.records.get(run.id, ""))) for run in runs]
+    whole, rest = ([pair[n] for pair in pairs if pair is not None] for n in (0, 1))
+    limit_pct = load_terms(Path(job.published).parents[1]).numbers["SIMILAR"]
+    if len(rest) < 2 or len(rest) < len(runs) or not _pct(rest) <= limit_pct < _pct(whole):
+        return ""
+    each = ", ".join(_short(mean) for mean in rest)
+    return f"waits at starts of epochs, cut off here, make the difference: {each} ms without them"
+
+
+def _pct(values: Sequence[float]) -> float:
+    return float(spread(values))
+
+
+def _with_and_without_start(points: Points) -> tuple[float, float] | None:
+    """Return the mean of a run's points, and without the first steps of epochs; None: no points."""
+    first_x = [(start, start + (end - start) / N_BINS)
+               for start, end in pairwise([0.0, *points.bounds])]  # fmt: skip
+    at_start = np.zeros(points.x.shape, bool)
+    for start, end in first_x:
+        at_start |= (points.x >= start) & (points.x < end)
+    if at_start.all():
+        return None
+    return float(points.values.mean()), float(points.values[~at_start].mean())
 
 
 def stalls(run: RunData, folder: str) -> Points:

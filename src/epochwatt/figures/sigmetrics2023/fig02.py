@@ -10,8 +10,8 @@ workers. Runs with eight are described in section 5.1.6 only, and no bars of pan
 from collections.abc import Sequence
 from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
@@ -26,6 +26,7 @@ from epochwatt.figures.common.bars import (
     places,
     positions,
 )
+from epochwatt.figures.common.failing import failing, handle, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark, is_marked
 from epochwatt.figures.common.relations import (
@@ -36,7 +37,6 @@ from epochwatt.figures.common.relations import (
     relation_row,
 )
 from epochwatt.figures.common.runs import RunData
-from epochwatt.figures.sigmetrics2023.failing import failing, handle, redden
 from epochwatt.published.numbers import single
 from epochwatt.text import counted
 
@@ -63,12 +63,13 @@ def draw(job: Job) -> None:
         with job.panel(panel, [bar.run for bar in shown]) as (figure, axes):
             style.add_to_title(figure, conditions([bar.run for bar in shown]))
             changes = job.related("energy_wh") if panel == "fig02c" else []
+            wrong = failing(job, panel, changes, job.epoch_table())
             rows, facets = [], model_facets(figure, axes, shown, job, (label, y_label))
             for facet, of_model in facets:
                 rows += draw_pairs(of_model, facet, job, quantity)
-            legend(facets[0][0], rows, job.palette["published"], _handles(changes, job))
+            legend(facets[0][0], rows, job.palette["published"], _handles(changes, job, wrong))
             for facet, of_model in facets:
-                _draw_changes(facet, of_model, changes, job, HALF)
+                _draw_changes(facet, of_model, changes, job, HALF, wrong)
             job.save(figure, panel, rows + [relation_row(one) for one in changes])
 
 
@@ -97,20 +98,25 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
             if one.relation.formula.startswith("mean"):
                 style.add_to_note(figure, _mean_note(one, job))
         wrong = failing(job, "fig02a", changes, job.epoch_table())
-        red = job.colours("warning")["warning"] if wrong else ""
-        more = [*_handles(changes, job), *([handle(red)] if wrong else [])]
-        legend(facets[0], rows, job.palette["published"], more)
+        legend(facets[0], rows, job.palette["published"], _handles(changes, job, wrong))
         for facet, group in zip(facets, groups, strict=False):
-            _draw_changes(facet, group, changes, job)
-            redden(facet, brackets_of(changes, places(group), TIMES), wrong, red)
+            _draw_changes(facet, group, changes, job, wrong=wrong)
         job.save(figure, "fig02a", rows + [relation_row(one) for one in changes])
 
 
 def _draw_changes(
-    axes: Axes, bars: Sequence[Bar], changes: Sequence[Related], job: Job, offset: float = 0.0
+    axes: Axes,
+    bars: Sequence[Bar],
+    changes: Sequence[Related],
+    job: Job,
+    offset: float = 0.0,
+    wrong: Sequence[Related] = (),
 ) -> None:
+    """Draw changes as brackets, red those by which a claim fails."""
     brackets = brackets_of(changes, places(bars, offset), TIMES)
     draw_brackets(axes, brackets, job.palette["published"])
+    if wrong:
+        redden(axes, brackets, wrong, job.colours("warning")["warning"])
 
 
 def _mean_note(one: Related, job: Job) -> str:
@@ -121,8 +127,9 @@ def _mean_note(one: Related, job: Job) -> str:
     return f"; {model}, {TIMES[one.relation.metric]}, mean of the boards, {workers}: {one.sentence}"
 
 
-def _handles(changes: Sequence[Related], job: Job) -> list[Line2D]:
-    return bracket_handles(changes, job.palette["published"], job.backend)
+def _handles(changes: Sequence[Related], job: Job, wrong: Sequence[Related]) -> list[Artist]:
+    red = [handle(job.colours("warning")["warning"])] if wrong else []
+    return [*bracket_handles(changes, job.palette["published"], job.backend), *red]
 
 
 def conditions(runs: Sequence[RunData]) -> str:

@@ -79,7 +79,9 @@ def handles_of(rows: Rows, job: Job, *, counts: bool) -> list[Artist]:
     ]
     for seen in dict.fromkeys(row["seen_by_fit"] for row in rows if row.get("is_relation")):
         line: Any = "-" if seen else DASHES
-        words = f"published spread, {SEEN[seen]}" if job.backend == TWIN else "published spread"
+        words = "published spread"
+        if job.backend == TWIN:  # the energies' is wider than what was put in
+            words += " (put in, not predicted)" if counts else f", {SEEN[seen]}"
         black = job.palette["published"]
         entries.append(Line2D([], [], color=black, linewidth=1.6, linestyle=line, label=words))
     dot = Line2D([], [], color=grey, label="ours, epochs in 15 h", **look)

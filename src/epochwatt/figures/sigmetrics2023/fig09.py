@@ -34,7 +34,9 @@ from epochwatt.figures.common.bars import (
     places,
     positions,
 )
+from epochwatt.figures.common.failing import bounds, failing, handle
 from epochwatt.figures.common.job import Job
+from epochwatt.figures.common.published import BOUNDS as MARKERS
 from epochwatt.figures.common.published import (
     ON_BOARD,
     deviation_text,
@@ -46,6 +48,7 @@ from epochwatt.figures.common.published import (
 from epochwatt.figures.common.relations import (
     DASHES,
     Related,
+    bound_look,
     bracket_handles,
     brackets_of,
     draw_brackets,
@@ -55,11 +58,11 @@ from epochwatt.figures.common.relations import (
     relation_row,
 )
 from epochwatt.figures.common.runs import Number, RunData
-from epochwatt.figures.sigmetrics2023.failing import failing, handle
 from epochwatt.figures.sigmetrics2023.fig07 import of_backend
 from epochwatt.figures.sigmetrics2023.power_modes import outside, outside_label
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
+BOUND_LABELS = {"v": "a bound: this or below", "^": "a bound: this or above"}
 STRONGEST = ("max", "MAXN")
 PLACE = ("device", "instance", "power_mode")
 RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
@@ -201,12 +204,26 @@ def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Artist]:
             line.set_label(str(line.get_label()).replace(", here: ours", ""))
         dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5}
         lines.append(Line2D([], [], **dot, color=job.palette["missing"], label="dot: ours"))
+        lines += _bound_handles(job, panel, shown)
         if failing(job, panel, shown, source_of(job)):
             return [*lines, handle(job.palette["warning"])]
     if panel == "fig09b":
         for line in lines:
             line.set_label(str(line.get_label()).replace("change", "spread"))
     return [*lines]
+
+
+def _bound_handles(job: Job, panel: str, shown: Sequence[Related]) -> list[Line2D]:
+    """Return the legend's entry for each kind of arrow at a published change."""
+    black, limits = job.palette["published"], bounds(job, panel, shown)
+    kinds: dict[str, list[bool]] = {}
+    for one in shown:
+        if one.relation.id in limits:
+            kinds.setdefault(MARKERS[limits[one.relation.id]], []).append(one.seen_by_fit)
+    return [
+        Line2D([], [], label=BOUND_LABELS[marker], **bound_look(marker, all(seen), black))
+        for marker, seen in kinds.items()
+    ]
 
 
 def compute_handles(rows: Rows, colour: str) -> list[Line2D]:
@@ -251,7 +268,8 @@ def draw_group_changes(
     shown.sort(key=lambda one: (list(CHANGES).index(one.relation.metric), one.relation.id))
     names = ["→".join(side["power_mode"] for side in one.relation.sides) for one in shown]
     colours = [job.palette[PART_COLOURS[one.relation.metric]] for one in shown]
-    rows = draw_changes(axes, shown, names, colours, job.palette["published"])
+    limits = bounds(job, "fig09a", shown)
+    rows = draw_changes(axes, shown, names, colours, job.palette["published"], limits)
     axes.tick_params("x", rotation=90, labelsize="x-small")
     wrong = failing(job, "fig09a", shown, source_of(job))
     for label, one in zip(axes.get_xticklabels(), shown, strict=True):

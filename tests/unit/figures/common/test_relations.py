@@ -3,9 +3,11 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.markers import CARETDOWNBASE
 
 from epochwatt.figures.common.relations import (
     Bracket,
+    Related,
     draw_brackets,
     draw_changes,
     here_of,
@@ -143,3 +145,11 @@ def test_strip_has_a_line_at_the_published_change_and_a_dot_at_ours(axes, relati
     (line,) = axes.collections
     assert [tuple(at) for at in line.get_segments()[0]] == [(-0.35, -22.3), (0.35, -22.3)]
     assert [t.get_text() for t in axes.get_xticklabels()] == ["b→c"]
+
+
+@pytest.mark.parametrize(("bounds", "arrows"), [({"RS5.6.5-04": "at_most"}, [-13.5]), ({}, [])])
+def test_a_bound_has_an_arrow_that_points_to_where_numbers_meet_it(relations, axes, bounds, arrows):
+    one = Related(relations["RS5.6.5-04"], (-30.0,), seen_by_fit=True)
+    draw_changes(axes, [one], ["d to e"], ["green"], "black", bounds)
+    drawn = [line for line in axes.lines if line.get_marker() == CARETDOWNBASE]
+    assert [y for line in drawn for y in line.get_ydata()] == arrows

@@ -37,7 +37,7 @@ def test_a_claim_that_holds_and_one_that_cannot_be_judged_say_nothing():
 def test_saving_a_fifth_on_nx_is_not_negligible_although_agx_saves_more_watts():
     (line,) = not_borne_out(["T5.6-baseloadb"], table((5.0, 4.0)), ROOT)
     assert line.startswith("Does not hold here: DVFS saves a larger part of the idle power")
-    assert line.endswith("(T5.6-baseloadb): nx: 20 % here, read as < 10")
+    assert line.endswith("(T5.6-baseloadb): nx: 20 % here, read as < 10 %")
 
 
 def test_an_unknown_claim_is_named():
@@ -64,7 +64,7 @@ def test_an_unknown_claim_is_named():
         ),
         (
             Comparison("x(m) <= 1", "m=lenet", Percentage(4.218), "<=", 1, False, -3.2),
-            "lenet: 4.22 % here, published ≤ 1",
+            "lenet: 4.22 % here, published ≤ 1 %",
         ),
         (
             Comparison("x(a) < y(b)", "", 59.74, "<", 57.75, False, -2.0),
@@ -129,3 +129,65 @@ def test_a_panel_tells_it_above_its_note_in_a_colour(pytestconfig):
         assert (lines[0].startswith("Does not hold"), warning.get_color()) == (True, "#B2182B")
         assert any("(TH-III.Fb)" in line for line in lines)
         assert figure.get_supxlabel() == "\n" * len(lines) + "note"
+
+
+def test_a_spread_and_what_its_sides_differ_in_are_named(made_up, job_of):
+    stalls = {"agx": (20.0, 10.0), "nx": (30.0, 16.0), "nano": (40.0, 22.0)}
+    modes = {"agx": "g", "nx": "15W", "nano": "MAXN"}
+    paths = [
+        made_up({}, {"wait_s": stall_s - 0.5, "copy_s": 0.5, "e2e_s": 50.0}, device=device,
+                storage="hdd", setup="sigmetrics2023", power_mode=modes[device],
+                num_workers=w, prefetch_factor=2 if w else None)
+        for device, of_device in stalls.items()
+        for w, stall_s in enumerate(of_device)
+    ]  # fmt: skip
+    (told,) = not_borne_out(["T5.1.5b"], job_of("fig02", *paths).epoch_table(), ROOT)
+    assert told.endswith(
+        "range over median of the stall per epoch: 75 % with 1 worker against 66.7 % with 0 "
+        "workers here, published as less"
+    )
+
+
+def table_with_dvfs(made_up, job_of, util_pct, gpu_mhz):
+    paths = [
+        made_up({}, {}, model=model, storage="ssd", setup="sigmetrics2023", dvfs="on")
+        for model in ("resnet", "mobilenet")
+    ]
+    job = job_of("fig06", *paths)
+    more = {"gpu_util_pct": util_pct, "gpu_freq_mhz": gpu_mhz}
+    return job.epoch_table({(run.id, k): more for run in job.runs for k in (0, 1)})
+
+
+def test_a_part_of_a_claim_that_holds_is_told_beside_the_one_that_fails(made_up, job_of):
+    (told,) = not_borne_out(["T5.5.2b"], table_with_dvfs(made_up, job_of, 91.0, 1377.0), ROOT)
+    assert told.startswith("Holds here for the GPU clock, not for the GPU utilisation: DVFS leaves")
+    assert "(T5.5.2b): GPU utilisation, resnet: 91 % here, published ≥ 97 % with our" in told
+
+
+def test_a_claim_of_which_all_parts_fail_names_each_quantity(made_up, job_of):
+    (told,) = not_borne_out(["T5.5.2b"], table_with_dvfs(made_up, job_of, 91.0, 900.0), ROOT)
+    assert told.startswith("Does not hold here: DVFS leaves")
+    assert "GPU clock: 900 here, 1377 published" in told
+    assert "GPU utilisation: 91 % here" in told
+
+
+def factors_of_a_worker(made_up, job_of, alone_s):
+    about = {"setup": "hipcw2021", "device": "agx", "model": "mobilenet", "dataset": "gld23k"}
+    epochs = {w: {"wait_s": s - 0.5, "copy_s": 0.5, "e2e_s": 999.0}
+              for w, s in ((0, alone_s), (1, 10.0))}  # fmt: skip
+    paths = [
+        made_up(epochs[w], epochs[w], **about, storage=medium, num_workers=w, prefetch_factor=p)
+        for medium in ("hdd", "sd", "ssd")
+        for w, p in ((0, None), (1, 2))
+    ]
+    return job_of("hipcw_fig04", *paths).epoch_table()
+
+
+def test_cases_that_have_their_runs_are_judged_where_others_have_none(made_up, job_of):
+    (told,) = not_borne_out(["TH-III.Ab"], factors_of_a_worker(made_up, job_of, 117.0), ROOT)
+    assert told.startswith("Does not hold here: By which factor one worker cuts the stall")
+    assert told.endswith(
+        "agx, hdd: 11.7 here, 21.6 published; agx, sd: 11.7 here, 21.3 published; "
+        "agx, ssd: 11.7 here, 21.3 published"
+    )
+    assert not_borne_out(["TH-III.Ab"], factors_of_a_worker(made_up, job_of, 213.0), ROOT) == []

@@ -1,5 +1,6 @@
 """HiPCW 2021, figures 2 to 5 and 8: medians of all epochs, what is missing."""
 
+from matplotlib.colors import same_color
 from panels import INVALID
 
 from epochwatt.figures.common.job import draw_figure
@@ -137,3 +138,16 @@ def test_growth_of_the_epoch_stands_beside_the_published_one(job_of, nx):
     texts = words(job, "hipcw_fig08d")
     assert "×4.67, here ×4.5" in texts
     assert {"the data set", "four times the data"} <= set(texts)
+
+
+def test_a_factor_that_its_claim_fails_by_is_red(job_of, nx):
+    agx = {"device": "agx", "power_mode": "g"}
+    slow, quick = [{"wait_s": 116.5, "e2e_s": 999.0}] * 3, [{"wait_s": 9.5, "e2e_s": 999.0}] * 3
+    runs = [nx(*slow, **agx, storage="sd", **ALONE), nx(*quick, **agx, storage="sd", num_workers=1)]
+    job = job_of("hipcw_fig04", *runs)
+    draw_figure(job)
+    red = [text.get_text() for text, _, _ in job.saved["hipcw_fig04"]
+           if same_color(text.get_color(), job.palette["warning"])]  # fmt: skip
+    assert "SD ÷21.3, here ÷11.7" in red
+    assert any("(TH-III.Ab)" in text for text in red)
+    assert "red: does not hold" in words(job, "hipcw_fig04")

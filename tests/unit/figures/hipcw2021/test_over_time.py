@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from epochwatt.figures.common.job import draw_figure
+from epochwatt.figures.hipcw2021 import over_time
 from epochwatt.figures.hipcw2021.over_time import Bin, Points, _limit, binned, draw_series
 from epochwatt.records.checksums import write_sums
 from epochwatt.records.samples import write_samples
@@ -171,3 +172,48 @@ def test_a_scale_is_that_of_what_is_not_cut_off():
     assert _limit(axes, bins, [], "ms") == " (starts of epochs: up to 2000 ms; elsewhere 180 ms)"
     assert 3.0 < axes.get_ylim()[1] < 5.0
     plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("rests", "words"),
+    [
+        ({0.25: 14.0, 1.0: 14.0, 4.0: 14.0}, True),
+        ({0.25: 14.0, 1.0: 10.0, 4.0: 5.0}, False),  # they differ without the starts, too
+    ],
+)
+def test_waits_at_starts_of_epochs_are_the_cause_where_the_rest_is_alike(
+    job_of, nx, monkeypatch, rests, words
+):
+    def points(run, _folder):
+        n = int(600 * run.factors["dataset_scale"])
+        values = np.full(n, rests[run.factors["dataset_scale"]])
+        values[0] = 3000.0
+        return Points(np.arange(n) + 0.5, values, [float(n)], [0])
+
+    monkeypatch.setattr(over_time, "stalls", points)
+    source = {True: "official", False: "synthetic"}
+    paths = [
+        nx(storage="ssd", dataset_scale=scale, dataset_source=source[scale == 1.0])
+        for scale in rests
+    ]
+    cause = over_time.starts(job_of("hipcw_fig07", *paths), "ssd")
+    said = "waits at starts of epochs, cut off here, make the difference: 14, 14, 14 ms"
+    assert cause == (f"{said} without them" if words else "")
+
+
+def test_the_cause_stands_in_the_foot_of_a_claim_that_fails(job_of, nx):
+    paths = [
+        nx({"wait_s": wait_s}, storage="ssd", dataset_scale=scale, dataset_source=source)
+        for wait_s, scale, source in (
+            (1.0, 0.25, "synthetic"),
+            (2.0, 1.0, "official"),
+            (3.0, 4.0, "synthetic"),
+        )
+    ]
+    job = job_of("hipcw_fig07", *paths)
+    told = Points(np.arange(9) + 0.5, np.full(9, 2.0), [9.0], [0])
+    draw_series(job, "stall_ms_per_minibatch", ("a", "ms"), ("n", "n"),
+                lambda run, folder: told, lambda job, medium: f"why on {medium}")  # fmt: skip
+    for panel in "abc":
+        (foot,) = (t for t in words(job, f"hipcw_fig07{panel}") if t.startswith("Does not hold"))
+        assert foot.endswith("published as alike; why on ssd")

@@ -4,6 +4,7 @@ import re
 
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.colors import same_color
 from panels import INVALID
 
 from epochwatt.errors import ConfigError
@@ -188,3 +189,27 @@ def test_a_change_that_is_a_mean_over_boards_is_told_in_the_note(job_of, made_up
     draw(job)
     texts = " ".join(" ".join(t.get_text().split()) for t, _, _ in job.saved["fig02a"])
     assert "LeNet-5, E2E, mean of the boards, 0 to 1 worker: -17.7 %, here -20.0 %" in texts
+
+
+def test_an_energy_that_a_claim_fails_by_is_red_and_told(job_of, made_up):
+    modes = {"agx": "g", "nx": "15W", "nano": "MAXN"}
+    ours = {("agx", "lenet"): -5.4, ("nx", "lenet"): -8.9, ("nano", "lenet"): 0.0,
+            ("agx", "mobilenet"): -10.0, ("nx", "mobilenet"): -20.0}  # fmt: skip
+    paths = [
+        made_up({}, {"energy_paper_wh": 2.0 * (1.0 + (change if w else 0.0) / 100.0)},
+                device=device, model=model, storage="hdd", power_mode=modes[device],
+                dataset="gld23k" if model == "mobilenet" else "mnist", num_workers=w,
+                prefetch_factor=2 if w else None, setup="sigmetrics2023")
+        for (device, model), change in ours.items()
+        for w in (0, 4)
+    ]  # fmt: skip
+    job = job_of("fig02", *paths)
+    draw(job)
+    red = [" ".join(text.get_text().split()) for text, _, _ in job.saved["fig02c"]
+           if same_color(text.get_color(), job.palette["warning"])]  # fmt: skip
+    assert {"+4.7 %, here +0.0 %", "-20.1 %, here -10.0 %", "-38.9 %, here -20.0 %"} < set(red)
+    (foot,) = (text for text in red if text.startswith("Does not hold"))
+    assert "nano, lenet: " in foot
+    assert "agx, mobilenet: " in foot
+    assert foot.endswith("nx, mobilenet: -20 % here, -38.9 % published")
+    assert "red: does not hold" in words(job, "fig02c")

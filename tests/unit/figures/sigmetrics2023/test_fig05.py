@@ -57,4 +57,6 @@ def test_legend_says_what_violins_and_the_dashed_spread_are(job_of, made_up):
     draw(job)
     texts = {text.get_text() for text, _, _ in job.saved["fig05a"]}
     assert {"epochs 1+ of one board", "their median", "spread of the boards' medians"} <= texts
-    assert "published spread, not seen by the fit" in texts
+    assert "published spread (put in, not predicted)" in texts
+    energy = {text.get_text() for text, _, _ in job.saved["fig05b"]}
+    assert "published spread, not seen by the fit" in energy

@@ -119,3 +119,15 @@ def test_share_of_the_base_load_stands_in_the_printed_range(made_up, job_of, num
     told = numbers("fig09b", "published_id", "value", "value_hi", "published", "published_hi")
     (share,) = [row for row in told if row[0] == "RS5.6.2-02"]
     assert [float(cell) for cell in share[1:]] == [5.0, 50.0, 20.0, 45.0]
+
+
+def test_a_printed_change_that_is_a_bound_has_an_arrow_and_its_name_in_the_legend(made_up, job_of):
+    paths = [
+        made_up({}, {"e2e_s": e2e_s}, power_mode=mode, setup="sigmetrics2023")
+        for mode, e2e_s in (("d", 10.0), ("e", 7.0))
+    ]
+    job = job_of("fig09", *paths)
+    draw(job)
+    texts = {text.get_text() for text, _, _ in job.saved["fig09a"]}
+    assert "a bound: this or below" in texts
+    assert "a bound: this or above" not in texts

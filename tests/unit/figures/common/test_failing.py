@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.colors import same_color
 
+from epochwatt.figures.common.failing import LABEL, bounds, failing, handle, redden
 from epochwatt.figures.common.relations import Bracket, draw_brackets
-from epochwatt.figures.sigmetrics2023.failing import LABEL, failing, handle, redden
 
 RED, BLACK = "#B2182B", "#000000"
 
@@ -78,3 +78,12 @@ def test_legend_says_what_red_is():
     entry = handle(RED)
     assert entry.get_label() == LABEL
     assert same_color(entry.get_facecolor(), RED)
+
+
+def test_changes_that_are_bounds_or_that_a_claim_reads_as_such_are_named(modes):
+    job = modes(d=100.0, e=75.0, f=90.0)
+    assert bounds(job, "fig09a", job.related("e2e_s")) == {"RS5.6.5-04": "at_most"}
+    job = modes(m=100.0, g=99.0, e=90.0, f=95.0)
+    changes = job.related("compute_s")
+    assert {"RS5.6.6-12"} < {one.relation.id for one in changes}
+    assert bounds(job, "fig09a", changes) == {"RS5.6.6-12": "at_least"}

@@ -9,11 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from epochwatt.claims.evaluate import evaluate, load_claims
+from epochwatt.claims.evaluate import load_claims
 from epochwatt.claims.number_sources import Source
-from epochwatt.claims.tolerances import load_terms
+from epochwatt.figures.common import predicates
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.relations import Bracket, Related
+from epochwatt.figures.common.verdicts import failing_verdicts
+from epochwatt.published.numbers import BOUNDS
 
 SAME = 1e-9  # relative: numbers that come from one mean on two ways
 LIKE = 1e-2  # relative: over more epochs
@@ -29,14 +31,32 @@ def failing(job: Job, panel: str, shown: Sequence[Related], source: Source) -> l
     """
     root = Path(job.published).parents[1]
     ids = job.panels[panel].get("claims", [])
-    claims = [claim for claim in load_claims(root) if claim.id in ids]
     wrong = [
         (comparison.left, comparison.right)
-        for verdict in evaluate(claims, source, load_terms(root))
+        for verdict in failing_verdicts(ids, source, root)
         for comparison in verdict.comparisons
-        if verdict.status == "does_not_hold" and not comparison.holds
+        if not comparison.holds
     ]
     return [one for one in shown if any(_is_of(one, sides) for sides in wrong)]
+
+
+def bounds(job: Job, panel: str, shown: Sequence[Related]) -> dict[str, str]:
+    """Return id -> qualifier of changes that are bounds, or that claims of the panel read as such.
+
+    Parameters
+    ----------
+    panel : whose claims are looked at
+    """
+    ids = job.panels[panel].get("claims", [])
+    claims = [claim for claim in load_claims(Path(job.published).parents[1]) if claim.id in ids]
+    found = {}
+    for one in shown:
+        r = one.relation
+        read_as = [predicates.bound(claim.predicate, r.metric, r.value) for claim in claims]
+        qualifier = r.qualifier if r.qualifier in BOUNDS else next(filter(None, read_as), "")
+        if qualifier and r.value_hi is None:
+            found[r.id] = qualifier
+    return found
 
 
 def _is_of(one: Related, sides: tuple[Any, Any]) -> bool:

@@ -1,0 +1,162 @@
+"""What a claim's predicate is made of: its parts, and the quantities that a comparison is of."""
+
+import ast
+from collections.abc import Iterator
+
+from epochwatt.text import counted
+
+QUANTITIES = {  # metric of a predicate -> words
+    "stall_s": "stall per epoch",
+    "compute_s": "compute per epoch",
+    "e2e_s": "E2E per epoch",
+    "energy_wh": "energy per epoch",
+    "power_w": "power",
+    "stall_ms_per_minibatch": "stall per mini-batch",
+    "compute_ms_per_minibatch": "compute per mini-batch",
+    "gpu_util_pct": "GPU utilisation",
+    "gpu_freq_mhz": "GPU clock",
+    "cpu_below_peak_time_pct": "time below the peak CPU clock",
+}
+STATISTICS = {
+    "spread": "range over median of the",
+    "pct": "change of the",
+}  # function -> words
+JUDGING = ("near", "near_pp", "similar")  # functions that compare their first argument
+QUALIFIERS: dict[type[ast.cmpop], str] = {ast.LtE: "at_most", ast.GtE: "at_least"}
+WORKERS = "w"  # key of a number of loader workers
+
+
+def parts(predicate: str) -> list[str]:
+    """Return the conditions that a predicate asks for together, also those inside of `all`."""
+    return [ast.unparse(part) for part in _parts(ast.parse(predicate, mode="eval").body)]
+
+
+def cases(predicate: str) -> list[str]:
+    """Return the parts of a predicate, of each case that it lists separately."""
+    return [ast.unparse(case) for part in parts(predicate) for case in _cases(part)]
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        return [part for value in node.values for part in _parts(value)]
+    if (loop := _loop(node)) is not None:
+        inner = _parts(loop.elt)
+        if len(inner) > 1:
+            return [_all(part, loop.generators) for part in inner]
+    return [node]
+
+
+def _cases(part: str) -> list[ast.expr]:
+    node = ast.parse(part, mode="eval").body
+    loop = _loop(node)
+    if loop is None or not isinstance(loop.generators[0].iter, ast.Tuple):
+        return [node]
+    first, *others = loop.generators
+    assert isinstance(first.iter, ast.Tuple)
+    return [
+        _all(loop.elt, [_over(first, ast.Tuple([case], ast.Load())), *others])
+        for case in first.iter.elts
+    ]
+
+
+def _over(loop: ast.comprehension, values: ast.expr) -> ast.comprehension:
+    return ast.comprehension(loop.target, values, loop.ifs, loop.is_async)
+
+
+def _loop(node: ast.expr) -> ast.GeneratorExp | None:
+    """Return what is inside of an `all`; None: it is none."""
+    if isinstance(node, ast.Call) and _name(node) == "all" and len(node.args) == 1:
+        (inside,) = node.args
+        return inside if isinstance(inside, ast.GeneratorExp) else None
+    return None
+
+
+def _all(condition: ast.expr, loops: list[ast.comprehension]) -> ast.expr:
+    return ast.Call(ast.Name("all", ast.Load()), [ast.GeneratorExp(condition, loops)], [])
+
+
+def quantities(predicate: str) -> set[str]:
+    """Return in words what a predicate is on."""
+    return {QUANTITIES[name] for name in _called(ast.parse(predicate, mode="eval"))}
+
+
+def _called(tree: ast.AST) -> list[str]:
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [name for call in calls if (name := _name(call)) in QUANTITIES]
+
+
+def quantity(comparison: str) -> str:
+    """Return in words what the sides of a comparison are; nothing where they are of several."""
+    sides = _sides(comparison)
+    words = {QUANTITIES[name] for side in sides for name in _called(side)}
+    if len(words) != 1:
+        return ""
+    statistic = {STATISTICS.get(_name(side), "") for side in sides if _called(side)}
+    return " ".join([*(statistic if len(statistic) == 1 else [""]), *words]).strip()
+
+
+def is_statistic(comparison: str) -> bool:
+    """Say whether the sides of a comparison are a spread, which nobody reads off bars."""
+    return any(_name(side) == "spread" for side in _sides(comparison))
+
+
+def settings_apart(comparison: str) -> list[str]:
+    """Return in words by which one setting two computed sides differ; nothing: by others."""
+    sides = _sides(comparison)
+    settings = [dict(_settings(side)) for side in sides]
+    if len(sides) != 2 or not all(settings) or settings[0].keys() != settings[1].keys():
+        return []
+    apart = [key for key in settings[0] if settings[0][key] != settings[1][key]]
+    if apart != [WORKERS] or any(len(of_side[WORKERS]) != 1 for of_side in settings):
+        return []
+    return [counted(float(*of_side[WORKERS]), "workers") for of_side in settings]
+
+
+def _settings(side: ast.expr) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield each keyword of the metrics in a side, with its values."""
+    calls = [n for n in ast.walk(side) if isinstance(n, ast.Call) and _name(n) in QUANTITIES]
+    pairs = [(str(k.arg), ast.unparse(k.value)) for call in calls for k in call.keywords]
+    for key in dict.fromkeys(key for key, _ in pairs):
+        yield key, frozenset(value for name, value in pairs if name == key)
+
+
+def _sides(comparison: str) -> list[ast.expr]:
+    """Return what a comparison compares; nothing where its text is none."""
+    try:
+        node = ast.parse(comparison, mode="eval").body
+    except SyntaxError:
+        return []
+    if isinstance(node, ast.Call) and _name(node) in JUDGING:
+        return node.args[:1]
+    return [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+
+
+def _name(node: ast.expr) -> str:
+    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    return node.func.id if is_call else ""  # type: ignore[attr-defined]
+
+
+def bound(predicate: str, metric: str, value: float) -> str:
+    """Return whether a predicate asks for at most or at least a value; nothing: for neither.
+
+    Parameters
+    ----------
+    metric : that it is a bound on
+    """
+    for node in ast.walk(ast.parse(predicate, mode="eval")):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            left, right = node.left, node.comparators[0]
+            called = {_name(n) for n in ast.walk(left) if isinstance(n, ast.Call)}
+            if metric in called and value in _numbers(right):
+                return QUALIFIERS.get(type(node.ops[0]), "")
+    return ""
+
+
+def _numbers(node: ast.expr) -> list[float]:
+    """Return a number, or the one that a tolerance is added to or taken from."""
+    if isinstance(node, ast.BinOp):
+        return _numbers(node.left)
+    try:
+        return [float(ast.literal_eval(node))]
+    except (TypeError, ValueError):
+        return []
