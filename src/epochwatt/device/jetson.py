@@ -8,17 +8,15 @@ in no table are rounded silently (docs/reference/sources.md).
 import json
 import logging
 import os
-import signal
 import subprocess
-import threading
 import time
-from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from epochwatt.device import alarms, board_files, clocks, identity
 from epochwatt.device.frequencies import resolve
 from epochwatt.device.machine import Machine, outcome
 from epochwatt.device.root_helper import FOLDER, INSTALLED, REBOOT, REFUSED, STATE
+from epochwatt.device.undisturbed import undisturbed
 from epochwatt.errors import BoardError, ConfigError, RebootNeeded
 
 log = logging.getLogger(__name__)
@@ -27,8 +25,6 @@ TOOLS = ("usr/sbin/nvpmodel", "usr/bin/jetson_clocks", "usr/bin/tegrastats")
 STAND_IN = b"epochwatt stand-in"  # in the first 512 bytes of a tool of a fake board
 
 _ReadBack = Tuple[Dict[str, Any], Dict[str, float], List[str]]
-
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class JetsonBoard(Machine):
@@ -378,26 +374,3 @@ def _answer(line: str) -> Dict[str, Any]:
     except ValueError:
         return {}
     return answer if isinstance(answer, dict) else {}
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Put off SIGINT, SIGTERM and SIGHUP to the end of the block.
-
-    Their handlers are exchanged and no mask is set: a process that trains has threads, and a signal
-    that is masked in this one is given to another.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # handlers run in the main thread only: nothing interrupts this one
-        return
-    came: List[int] = []
-    before = {number: signal.getsignal(number) for number in _ENDING}
-    try:
-        for number in _ENDING:
-            signal.signal(number, lambda number, _: came.append(number))
-        yield
-    finally:
-        for number in _ENDING:
-            signal.signal(number, before[number] or signal.SIG_DFL)
-        for signal_number in sorted(set(came)):
-            os.kill(os.getpid(), signal_number)

@@ -6,15 +6,19 @@ import re
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from epochwatt.device import host, page_cache, storage
+from epochwatt.device import clocks, host, page_cache, storage
 from epochwatt.device.board_files import text
+from epochwatt.device.cpu_clocks import CpuClocks
+from epochwatt.device.frequencies import resolve
 from epochwatt.errors import BoardError, ConfigError
 
 AS_IT_IS = "as it is"
 
 
 class Machine:
-    """A machine to measure on: describe, check, set, watch. One that is no board is never set.
+    """A machine to measure on: describe, check, set, watch.
+
+    Of one that is no board only the CPU clock is ever set, for modes of a sweep that name it.
 
     Parameters
     ----------
@@ -34,6 +38,7 @@ class Machine:
     def __init__(self, settings: Dict[str, Any]) -> None:
         self.settings = settings
         self.root: str = settings["root"]
+        self.cpu_clocks = CpuClocks(self.root)  # a board has other ways
 
     def describe(self) -> Dict[str, Any]:
         """Return `machine`, `software` and `host_state`, as `host.describe` does."""
@@ -102,7 +107,8 @@ class Machine:
         Parameters
         ----------
         modes : any of `cores`, `cpu_mhz`, `gpu_mhz`, `emc_mhz` each; of a machine that is no board
-            only `cores`: threads of the training process, which are no setting of the machine
+            only `cores`, threads of the training process, which are no setting of the machine, and
+            `cpu_mhz` where cpufreq lets this user set it
         dvfs : as for `apply`
 
         Raises
@@ -110,9 +116,19 @@ class Machine:
         ConfigError : the machine lacks a step, or cannot set it
         """
         n_cpus = os.cpu_count() or 1
+        steps_mhz = self.cpu_clocks.steps_mhz()
         for mode in modes:
-            if set(mode) - {"cores"} or dvfs != "on":
-                self.apply({k: v for k, v in mode.items() if k != "cores"}, dvfs)
+            others = {k: v for k, v in mode.items() if k not in ("cores", "cpu_mhz")}
+            if others or dvfs != "on":
+                self.apply(others, dvfs)
+            if "cpu_mhz" in mode:
+                if not steps_mhz:
+                    raise ConfigError(
+                        "the CPU clock of this machine cannot be set: "
+                        + self.cpu_clocks.why_fixed(),
+                        do="leave it as it is: `parts: {cpu_mhz: []}` in config/sweeps.yaml",
+                    )
+                resolve("cpu_mhz", mode["cpu_mhz"], steps_mhz)
             if not 1 <= mode.get("cores", 1) <= n_cpus:
                 raise ConfigError(
                     "cores: this machine does not have that many",
@@ -123,24 +139,41 @@ class Machine:
     def change(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
         """Set a mode of a sweep, read everything back and compare; nothing is put back before.
 
-        Call it after `check_modes`. What is not met is no error: whoever measures flags it.
+        Call it after `check_modes`. What is not met is no error: whoever measures flags it. On a
+        machine that is no board, a mode without `cpu_mhz` has the CPU clocks as they were found.
 
         Returns
         -------
         dict : as of `apply`, with `unmet`: what was read back of each key that is not met
         """
-        return outcome(mode, dvfs, unmet={})
+        if "cpu_mhz" not in mode:
+            self.cpu_clocks.restore()
+            return outcome(mode, dvfs, unmet={})
+        steps_mhz = self.cpu_clocks.steps_mhz()
+        resolved = {"cpu_mhz": resolve("cpu_mhz", mode["cpu_mhz"], steps_mhz)}
+        self.cpu_clocks.pin(resolved["cpu_mhz"])
+        readings, unmet, unverified = self.cpu_clocks.read_back(resolved)
+        return outcome(
+            mode,
+            dvfs,
+            resolved=resolved,
+            read_back=clocks.summary(readings),
+            unverified=unverified,
+            unmet=unmet,
+        )
 
     def unmet(self, applied: Dict[str, Any]) -> Dict[str, float]:
         """Read back again and return what is not met now of what `change` returned."""
-        return {}
+        resolved = applied["resolved"]
+        return self.cpu_clocks.read_back(resolved, patience_s=0.0)[1] if resolved else {}
 
     def restore(self) -> None:
-        """Put back the settings from before `apply`, if it set any. Raises BoardError."""
+        """Put back the settings from before `apply` and `change`, if any. Raises BoardError."""
+        self.cpu_clocks.restore()
 
     def left_over(self) -> bool:
         """Return whether settings of a crashed process are still in effect."""
-        return False
+        return self.cpu_clocks.left_over()
 
     def events(self) -> Dict[str, int]:
         """Return event counters; a growth between two calls is an event between them.

@@ -17,7 +17,7 @@ class Grid(Closed):
     name: str = Field(
         ALL,
         description="a named grid, or `all`: every combination of the board's own steps; on a host "
-        "every number of threads",
+        "every number of threads, with every CPU clock where cpufreq lets this user set it",
     )
     any_size: bool = Field(
         False,

@@ -16,6 +16,7 @@ from itertools import product
 from typing import NamedTuple
 
 from epochwatt.device.board_files import Tables, cpus, tables
+from epochwatt.device.cpu_clocks import CpuClocks
 from epochwatt.device.frequencies import resolve
 from epochwatt.device.kinds import KINDS
 from epochwatt.errors import ConfigError
@@ -31,7 +32,7 @@ class Steps(NamedTuple):
     Attributes
     ----------
     title : whose steps they are, for messages
-    has_clocks : whether a mode names clocks; those of a host are left alone
+    has_clocks : whether a mode names all clocks; a host's names the CPU clock where there are steps
     """
 
     title: str
@@ -140,10 +141,15 @@ def _board_steps(title: str, n_cores: int, clocks: Tables) -> Steps:
     )
 
 
-def steps_of_host() -> Steps:
-    """Return what can be set on the machine at hand: the threads that train, 1 to its CPUs."""
+def steps_of_host(root: str = "/") -> Steps:
+    """Return what can be set on the machine at hand, whose files lie in `root`.
+
+    These are the threads that train, 1 to its CPUs, and the CPU clocks where cpufreq lets this user
+    set them.
+    """
     threads = tuple(range(1, len(os.sched_getaffinity(0)) + 1))
-    return Steps("the machine at hand", threads, has_clocks=False)
+    cpu_mhz = tuple(CpuClocks(root).steps_mhz())
+    return Steps("the machine at hand", threads, cpu_mhz, has_clocks=False)
 
 
 def all_modes(steps: Steps) -> list[SweepMode]:

@@ -13,7 +13,8 @@ PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")  # of a mode that can be set
 class SweepMode(NamedTuple):
     """What a machine is set to for one row of a sweep; None: left as it is.
 
-    On a host `cores` is the number of threads of the training process.
+    On a host `cores` is the number of threads of the training process, and of the clocks only that
+    of the CPU can be set.
     """
 
     cores: int | None = None

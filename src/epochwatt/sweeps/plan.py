@@ -1,8 +1,10 @@
 """What `epochwatt plan` says of sweeps: modes, those measured, how long the rest may take."""
 
+import json
 from statistics import fmean
 from typing import NamedTuple
 
+from epochwatt.device.cpu_clocks import CpuClocks
 from epochwatt.errors import RecordError
 from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.study.place import MEASURED
@@ -38,7 +40,19 @@ def sweep_lines(table: SweepTable, settings: Settings) -> list[str]:
         rows.append((sweep.name, str(n_modes), str(n_modes - n_left), mode_s, left))
     lines = aligned([_HEADER, *rows]) if rows else []
     lines += [f"left alone: sweep {sweep.name}: {why}" for sweep, why in table.elsewhere]
+    lines += [
+        f"sweep {sweep.name}: modes are threads alone; CPU clocks cannot be set here: {why}"
+        for sweep in table.sweeps.values()
+        if (why := _why_threads_alone(sweep))
+    ]
     return lines + ([f"sweeps: the rest takes about {duration(total_s)}"] if total_s else [])
+
+
+def _why_threads_alone(sweep: Sweep) -> str:
+    """Return why modes of the machine at hand name no CPU clock; empty: one could be set."""
+    if sweep.run.factors["backend"] != "host" or not sweep.run.here:
+        return ""
+    return CpuClocks(json.loads(sweep.run.machine)["root"]).why_fixed()
 
 
 def modes_left(sweep: Sweep) -> list[SweepMode]:

@@ -293,7 +293,7 @@ def _check_workload(name: str, entry: SweepEntry) -> None:
 def _steps(entry: SweepEntry, device: Device, *, is_here: bool) -> Steps:
     """Return what modes are made of: of a board at hand its own tables count."""
     if entry.backend == "host":
-        return grids.steps_of_host()
+        return grids.steps_of_host(device.sysroot)
     is_read = entry.backend != TWIN and is_here and is_board(device.board, device.sysroot)
     if is_read:
         return grids.steps_of_board(device.title, device.sysroot)

@@ -36,7 +36,7 @@ def prepared(
     Yields
     ------
     dict : what the record says of the board: `power_mode` as it was set and read back, `busy_pct`
-        before the start, `settled`; empty on a host, where nothing is set
+        before the start, `settled`; empty on a host, where a run sets nothing
 
     Raises
     ------
@@ -55,7 +55,7 @@ def put_back(machine: Machine) -> Iterator[None]:
     """
     machine.check()
     if machine.left_over():
-        log.warning("a job before this one was killed: its power mode is put back first")
+        log.warning("a job before this one was killed: its settings are put back first")
         machine.restore()
     with _ended_by_exception():
         try:
@@ -101,7 +101,7 @@ def _ended_by_exception() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
             return
-        log.warning("ended by %s: the board is put back", signal.Signals(number).name)
+        log.warning("ended by %s: the machine is put back", signal.Signals(number).name)
         raise SystemExit(128 + number)
 
     heard = [n for n in ENDING if signal.getsignal(n) is not signal.SIG_IGN]  # else: nohup

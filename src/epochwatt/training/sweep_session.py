@@ -99,8 +99,10 @@ class SweepSession(Session):
         meta.update(observed, measurement_id=measurement_id, stops=stops)
         meta.update(torch_threads_used=threads, power_readings=watch.n_power)
         meta.update(procedure=self.procedure._asdict(), n_dropped=first)
+        if self.machine.backend == "host" and applied["resolved"]:
+            meta["clocks_set"] = dict(applied, unmet=unmet)
         meta["transition"] = watch.transition and watch.transition._asdict()
-        meta["flags"] = self._mode_flags(meta, watch, applied["resolved"])
+        meta["flags"] = self._mode_flags(meta, watch, applied["resolved"], unmet)
         meta["took_s"] = time.perf_counter() - self.free_s  # with setting the mode, and settling
         self.n_measured += 1
         self.modes.finish(mode, meta, timed.minibatch_s[first:])
@@ -179,9 +181,12 @@ class SweepSession(Session):
         return meta
 
     def _mode_flags(
-        self, meta: Dict[str, Any], watch: ModeWatch, wanted: Dict[str, Any]
+        self,
+        meta: Dict[str, Any],
+        watch: ModeWatch,
+        wanted: Dict[str, Any],
+        unmet: Dict[str, float],
     ) -> List[str]:
-        unmet = meta.get("board", {}).get("power_mode", {}).get("unmet", {})
         below = [key for key in unmet if key != "cores" and unmet[key] < wanted[key]]
         lag_s = watch.transition.lag_s if watch.transition is not None else 0.0
         enough = self.procedure.power_readings

@@ -14,7 +14,8 @@ from fake_board import make_board
 import epochwatt
 from epochwatt.device import jetson, page_cache
 from epochwatt.device.helper_file import helper_file
-from epochwatt.device.jetson import JetsonBoard, undisturbed
+from epochwatt.device.jetson import JetsonBoard
+from epochwatt.device.undisturbed import undisturbed
 from epochwatt.errors import BoardError, ConfigError, RebootNeeded
 
 CPU_KHZ = [115200, 1113600, 1190400, 2112000, 2265600]

@@ -1,7 +1,10 @@
 """Grids of modes: printed sizes, rules on other tables, samples, and what is refused."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from cpufreq_tree import make_cpufreq
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,12 +102,28 @@ def test_a_board_whose_clocks_are_not_known_has_no_grid() -> None:
         grids.all_modes(grids.steps_of_kind("orin_nx"))
 
 
-def test_a_host_has_a_mode_for_each_number_of_threads() -> None:
-    modes = grids.all_modes(grids.steps_of_host())
+def test_a_host_without_clocks_has_a_mode_for_each_number_of_threads(tmp_path: Path) -> None:
+    steps = grids.steps_of_host(str(tmp_path))
+    modes = grids.all_modes(steps)
     assert [mode.cores for mode in modes] == list(range(1, len(modes) + 1))
     assert {mode[1:] for mode in modes} == {(None, None, None)}
-    with pytest.raises(ConfigError, match="gpu_mhz cannot be set on the machine at hand"):
-        grids.parts_grid({"gpu_mhz": [1000]}, grids.steps_of_host())
+    assert grids.parts_grid({"cpu_mhz": []}, steps) == modes
+    for part in ("cpu_mhz", "gpu_mhz"):
+        with pytest.raises(ConfigError, match=f"{part} cannot be set on the machine at hand"):
+            grids.parts_grid({part: [1000]}, steps)
+
+
+def test_a_host_has_its_cpu_clocks_where_they_can_be_set(tmp_path: Path) -> None:
+    steps = grids.steps_of_host(make_cpufreq(tmp_path))
+    modes = grids.all_modes(steps)
+    assert [mode.cpu_mhz for mode in modes[:5]] == [1200, 1800, 2400, 3000, 1200][: len(modes)]
+    assert len(modes) == 4 * len(steps.cores)
+    assert {mode[2:] for mode in modes} == {(None, None)}
+    assert grids.parts_grid({"cores": [1], "cpu_mhz": [1790]}, steps) == [SweepMode(1, 1800)]
+    threads = grids.parts_grid({"cpu_mhz": []}, steps)
+    assert [mode.settings() for mode in threads] == [{"cores": n} for n in steps.cores]
+    with pytest.raises(ConfigError, match="cpu_mhz: 1500 MHz is not a step"):
+        grids.parts_grid({"cpu_mhz": [1500]}, steps)
 
 
 def test_nominal_clocks_become_the_boards_own_steps() -> None:

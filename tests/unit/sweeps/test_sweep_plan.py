@@ -2,6 +2,7 @@
 
 import pytest
 
+from epochwatt.device.cpu_clocks import CpuClocks
 from epochwatt.study.plan import JOB_S
 from epochwatt.sweeps.plan import chunk_estimates_s, clock_ratios, modes_left, sweep_lines
 
@@ -27,6 +28,16 @@ def test_a_guess_counts_switching_mini_batches_and_the_job(threads):
     assert chunk_s == pytest.approx(3 + 10 + 1.5 * 40 * 16 / 7188)
     last = sweep_lines(threads.table(["one"]), threads.settings())[-1]
     assert last == f"sweeps: the rest takes about {round(chunk_s + JOB_S)} s"
+
+
+def test_the_plan_says_why_a_host_has_threads_alone(threads, monkeypatch):
+    monkeypatch.setattr(CpuClocks, "why_fixed", lambda self: f"there is no {self.root}sys/x")
+    line = sweep_lines(threads.table(["one"]), threads.settings())[2]
+    assert line == (
+        "sweep one: modes are threads alone; CPU clocks cannot be set here: there is no /sys/x"
+    )
+    monkeypatch.setattr(CpuClocks, "why_fixed", lambda self: "")
+    assert len(sweep_lines(threads.table(["one"]), threads.settings())) == 3
 
 
 def test_what_is_measured_gives_the_estimate_and_is_not_left(orin, bases, measure_mode):

@@ -6,12 +6,14 @@ import signal
 import time
 
 import pytest
+from cpufreq_tree import BEFORE, limits, make_cpufreq
 from fake_board import make_board
 
+from epochwatt.device.cpu_clocks import CpuClocks
 from epochwatt.device.machine import open_machine
 from epochwatt.errors import BoardError, ConfigError, RebootNeeded
 from epochwatt.training import preparation
-from epochwatt.training.preparation import BUSY_LOOKS, CALM_PCT, ENDING, prepared
+from epochwatt.training.preparation import BUSY_LOOKS, CALM_PCT, ENDING, prepared, put_back
 
 MODE = {"cores": 2, "cpu_mhz": 1200.0}
 LIMITS = {"max_s": 5.0, "window_s": 2.0, "temp_c": 1.0, "power_w": 0.5}
@@ -316,6 +318,37 @@ def test_a_board_whose_job_was_killed_is_put_back_before_the_next_mode(agx, open
         assert len(agx.files.online()) == 4
     assert agx.snapshot() == before
     assert not open_agx().left_over()
+
+
+@pytest.mark.parametrize("number", [*ENDING, signal.SIGINT], ids=lambda number: number.name)
+def test_a_host_whose_job_was_ended_has_its_clocks_again(number, machine, tmp_path):
+    machine.cpu_clocks = CpuClocks(make_cpufreq(tmp_path / "root"))
+
+    def ended():
+        with put_back(machine):
+            assert not machine.change({"cpu_mhz": 1800}, "on")["unmet"]
+            assert limits(tmp_path / "root")[0] == (1800000, 1800000)
+            send_ourselves(number)
+
+    assert exitcode_of(ended) == (1 if number == signal.SIGINT else 128 + number)
+    assert limits(tmp_path / "root") == [BEFORE, BEFORE]
+    assert not machine.left_over()
+
+
+def test_a_host_whose_job_was_killed_is_put_back_before_its_next_run(machine, tmp_path):
+    machine.cpu_clocks = CpuClocks(make_cpufreq(tmp_path / "root"))
+
+    def killed():
+        with put_back(machine):
+            machine.change({"cpu_mhz": 1800}, "on")
+            send_ourselves(signal.SIGKILL)
+
+    assert exitcode_of(killed) == -signal.SIGKILL
+    assert limits(tmp_path / "root") == [(1800000, 1800000)] * 2
+    with prepared(machine, {"dvfs": "on"}, 0) as conditions:  # of a study, which sets nothing
+        assert limits(tmp_path / "root") == [BEFORE, BEFORE]
+    assert conditions == {}
+    assert not machine.left_over()
 
 
 def test_a_mode_that_was_set_and_not_met_leaves_nothing_behind(agx, open_agx, monkeypatch):

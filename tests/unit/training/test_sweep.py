@@ -8,7 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cpufreq_tree import BEFORE, clamping, limits, make_cpufreq, set_limits
 
+from epochwatt.device import cpu_clocks
+from epochwatt.device.cpu_clocks import CpuClocks
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import outcome
 from epochwatt.epochs.placement import stall_times
@@ -24,6 +27,7 @@ from epochwatt.errors import (
 from epochwatt.records.mode_folder import RECORD, SweepFolder, mode_name
 from epochwatt.training import sweep
 from epochwatt.training.sweep import main, measure_modes, read_modes
+from epochwatt.training.sweep_session import SweepSession
 
 SWEEP = "sweep-host-local-lenet-p1-0123abcd"
 MODES = [{"cores": 1}, {"cores": 2}]
@@ -146,6 +150,68 @@ def test_a_longer_grid_keeps_what_is_measured(measure, modes, receipt):
     measure(grid=MODES[: os.cpu_count()])
     assert {name: os.stat(Path(modes.path, name)).st_mtime_ns for name in kept} == before
     assert listed(receipt) == [mode_name(mode) for mode in MODES[: os.cpu_count()]]
+
+
+# -- on a host whose CPU clock can be set ----------------------------------------------------------
+
+CLOCKS = [{"cores": 1, "cpu_mhz": 1200}, {"cores": 1, "cpu_mhz": 2400}, {"cores": 1}]
+
+
+@pytest.fixture
+def cpufreq(machine, tmp_path, monkeypatch):
+    """The root of the files by which the clocks of the machine at hand are set."""
+    monkeypatch.setattr(CpuClocks, "patience_s", 0.0)
+    root = make_cpufreq(tmp_path / "root")
+    machine.cpu_clocks = CpuClocks(root)
+    return root
+
+
+def test_clocks_of_a_host_are_set_recorded_and_put_back(measure, modes, cpufreq, monkeypatch):
+    seen = []
+    train = SweepSession._train_mode
+    monkeypatch.setattr(
+        SweepSession,
+        "_train_mode",
+        lambda *words: seen.append(limits(cpufreq)[0]) or train(*words),
+    )
+    measure(grid=CLOCKS)
+    assert seen == [(1200000, 1200000), (2400000, 2400000), BEFORE]
+    assert limits(cpufreq) == [BEFORE, BEFORE]
+    records = [modes.verify(mode).meta for mode in CLOCKS]
+    assert records[1]["clocks_set"]["resolved"] == {"cpu_mhz": 2400}
+    assert "clocks_set" not in records[2]
+    for meta in records:
+        assert "board" not in meta
+        assert not {"clock_below_request", "mode_not_met"} & set(meta["flags"])
+
+
+def test_a_clock_of_a_host_that_the_driver_clamps_is_flagged(measure, modes, cpufreq, monkeypatch):
+    monkeypatch.setattr(cpu_clocks, "write", clamping(3000000 - 900000))
+    set_limits(cpufreq, 0, 1200000, 2000000)
+    set_limits(cpufreq, 1, 1200000, 2000000)
+    measure(grid=CLOCKS)
+    flagged = [modes.read(mode).meta["flags"].count("clock_below_request") for mode in CLOCKS]
+    assert flagged == [0, 1, 0]
+    assert modes.read(CLOCKS[1]).meta["clocks_set"]["unmet"] == {"cpu_mhz": 2100}
+    assert limits(cpufreq) == [(1200000, 2000000)] * 2
+
+
+def test_a_host_is_put_back_after_an_error_and_first_of_all_after_a_kill(
+    measure, modes, cpufreq, machine, monkeypatch, caplog
+):
+    def fail(*_):
+        raise TrainingError("a loader worker died")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SweepSession, "_train_mode", fail)
+        with pytest.raises(TrainingError):
+            measure(grid=CLOCKS)
+    assert limits(cpufreq) == [BEFORE, BEFORE]
+    machine.change(CLOCKS[1], "on")  # and nothing after it, as after kill -9
+    measure(grid=CLOCKS[2:])
+    assert "its settings are put back first" in caplog.text
+    assert limits(cpufreq) == [BEFORE, BEFORE]
+    assert modes.measured() == [mode_name(CLOCKS[2])]
 
 
 # -- what is refused -----------------------------------------------------------------------------
