@@ -206,6 +206,7 @@ def one_layer():
     return nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
 
 
+@pytest.mark.thorough
 @needs_compiler
 def test_compiled_network_is_compiled_before_the_epoch_for_every_size_and_trains_alike(
     folder, factors, data_root, machine, monkeypatch
