@@ -148,7 +148,7 @@ class TestValueOfAFile:
             "num_workers",
         ),
         ("flags.yaml", "informs", "warns", ".effect is 'warns'", "'invalidates'"),
-        ("flags.yaml", "resumed:", "restarted:", "'re", "cold_process, imported, no_dependence_on_mode"),
+        ("flags.yaml", "resumed:", "restarted:", "'re", "cold_process, imported, no_"),
         ("devices/host.yaml", "disk:", "my_disk:", "'my_disk'", "letters, digits and dots"),
         ("devices/host.yaml", '["on"]', "[sometimes]", "'sometimes'", "'on' or 'off'"),
         ("exclusions.yaml", "[]", "{a: 1}", "holds no list", "where and reason"),
