@@ -150,7 +150,7 @@ def test_board_is_put_back_however_the_job_ends(agx, how):
         assert left_over == (how == signal.SIGKILL)
         outcome = agx.make("runs")
     assert agx.board.snapshot() == before
-    assert ("its power mode is put back first" in outcome.text) == left_over
+    assert ("its settings are put back first" in outcome.text) == left_over
     assert [row["epoch"] for row in agx.rows(run.id)] == ["0", "1"]
 
 
