@@ -37,6 +37,7 @@ def test_recipe_draws_the_medians_of_the_runs(followed, run_rule):
     assert Path(f"{STEM}.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.thorough
 def test_a_new_caption_gets_into_the_text_and_a_new_function_draws_again(followed, run_rule):
     run_rule("plot_time_over_batch", f"{STEM}.svg")
     followed.edit("plotting.yaml", "caption: E2E time", "caption: The time")

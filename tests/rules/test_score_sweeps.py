@@ -25,6 +25,7 @@ def tiny(checkout, monkeypatch):
     return checkout.path
 
 
+@pytest.mark.thorough
 def test_rules_and_command_judge_the_same(tiny, run_rule, capsys):
     run_rule("score_sweep", SCORES)
     run_rule("score_sweeps", "results/sweeps/sweep_scores.html")

@@ -128,6 +128,7 @@ def test_the_other_runs_go_on_and_the_workflow_reports_failure(disaster):
     assert not (disaster.checkout.root / "results/tables/epochs.csv").exists()
 
 
+@pytest.mark.thorough
 def test_what_was_mended_as_told_is_measured(shop, disaster):
     checkout = shop.copy_of(disaster.checkout)
     altered, orphaned = checkout.run_of("altered"), checkout.run_of("orphaned")

@@ -16,8 +16,11 @@ from epochwatt.study.runs import Run
 REPOSITORY = Path(__file__).resolve().parents[2]
 OLD_PYTHON = REPOSITORY / ".venv-board/bin/python"
 KINDS = (
-    *("agx_xavier", "nano"),
-    *(pytest.param(kind, marks=pytest.mark.thorough) for kind in ("xavier_nx", "agx_orin-jp5")),
+    "agx_xavier",
+    *(
+        pytest.param(kind, marks=pytest.mark.thorough)
+        for kind in ("nano", "xavier_nx", "agx_orin-jp5")
+    ),
 )
 
 
@@ -126,6 +129,7 @@ def agx(shop) -> BoardCheckout:
     return checkout
 
 
+@pytest.mark.thorough
 def test_chains_of_different_runs_never_interleave(agx):
     agx.study([one_mode(agx, num_workers=[0, 1])], epochs=2)
     with agx.living():
@@ -169,6 +173,7 @@ def test_rail_that_stops_harms_neither_training_nor_the_other_epochs(agx):
     assert float(second["loss"]) < float(first["loss"])
 
 
+@pytest.mark.thorough
 def test_a_throttled_epoch_does_not_count(agx):
     (run,) = agx.runs()
     with agx.living() as board, agx.started() as started:
@@ -203,6 +208,7 @@ def test_goes_on_after_the_restart_that_a_mode_needs(shop):
     assert checkout.read("results/summary.txt").startswith("Not measured, from a fake board: ")
 
 
+@pytest.mark.thorough
 def test_board_measures_with_an_interpreter_of_its_own(shop):
     """Two interpreters for real: the workflow's own, and JetPack 4's Python 3.6 with torch 1.8."""
     if not OLD_PYTHON.exists():
@@ -307,6 +313,7 @@ def test_starter_study_is_made_from_the_boards_own_tables(agx):
     assert plan[-1].startswith("11 runs, 33 epochs, 0 of them measured; the rest takes about")
 
 
+@pytest.mark.thorough
 def test_idle_power_is_measured_once_per_mode(agx):
     agx.set_device(idle_s=1.5)
     with agx.living():

@@ -67,6 +67,7 @@ def test_a_job_of_three_epochs_killed_in_the_third_keeps_two(shop, undisturbed):
     check_completed(checkout, run, undisturbed)
 
 
+@pytest.mark.thorough
 def test_a_training_job_that_outlives_its_workflow_is_waited_for(shop):
     """Only Snakemake's own process dies; the second start meets the first one's training."""
     checkout = long_run(shop, epochs_per_job=3)

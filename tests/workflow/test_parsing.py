@@ -69,6 +69,7 @@ def test_lint_finds_nothing(fresh):
     assert "Congratulations, your workflow is in a good condition" in outcome.text
 
 
+@pytest.mark.thorough
 def test_a_study_of_5000_epochs_dry_runs(fresh):
     fresh.configure(host_pipeline={"epochs": 6, "sweep": [block(seed=list(range(833)))]})
     outcome = fresh.snakemake("--dry-run", "--quiet", "rules")

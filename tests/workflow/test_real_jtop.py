@@ -35,14 +35,13 @@ def _namespace_refused() -> str:
 
 
 REFUSED = _namespace_refused()
-pytestmark = [pytest.mark.workflow, pytest.mark.skipif(bool(REFUSED), reason=REFUSED or "-")]
+pytestmark = [
+    *(pytest.mark.workflow, pytest.mark.thorough),
+    pytest.mark.skipif(bool(REFUSED), reason=REFUSED or "-"),
+]
 
 
-NEWEST, *OLDER = VERSIONS
-PARAMS = [NEWEST, *(pytest.param(version, marks=pytest.mark.thorough) for version in OLDER)]
-
-
-@pytest.fixture(scope="module", params=PARAMS)
+@pytest.fixture(scope="module", params=VERSIONS)
 def jetson_stats(request, tmp_path_factory):
     """A virtual environment with nothing but one version of jetson-stats: version, interpreter."""
     folder = tmp_path_factory.mktemp("venv")

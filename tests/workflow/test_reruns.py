@@ -64,6 +64,7 @@ def test_another_batch_size_measures_that_run_and_redraws_what_uses_it(shop, fin
     assert checkout.state(*others) == before
 
 
+@pytest.mark.thorough
 def test_raising_epochs_continues_the_run(shop, finished):
     checkout = shop.copy_of(finished.checkout)
     run = finished.beside

@@ -85,6 +85,7 @@ def test_changed_code_of_the_twin_simulates_again_and_a_comment_does_not(checkou
     assert not [job for job in jobs if job.startswith("count_workload")]
 
 
+@pytest.mark.thorough
 def test_more_epochs_are_simulated_from_the_start(checkout):
     studies = checkout.read_yaml("config/studies.yaml")
     studies["grid"]["epochs"] = 3
@@ -93,6 +94,7 @@ def test_more_epochs_are_simulated_from_the_start(checkout):
     assert len(checkout.table("results/tables/epochs.csv")) == 6
 
 
+@pytest.mark.thorough
 def test_lost_results_come_back_the_same(checkout):
     before = checkout.state("results/runs", "results/simulated", content_only=True)
     shutil.rmtree(checkout.root / "results")

@@ -75,6 +75,7 @@ def test_sixty_modes_of_a_fake_board_killed_twice_are_each_measured_once(shop):
     assert "nothing to be done" in checkout.make("sweeps").text.lower()
 
 
+@pytest.mark.thorough
 def test_a_clock_that_is_not_met_makes_its_mode_invalid_and_more_modes_go_on(shop):
     checkout = shop.board("agx_orin-jp5")
     two = {"cores": [4], "cpu_mhz": [1497.6], "gpu_mhz": [318.75, 1300.5], "emc_mhz": [2133]}
