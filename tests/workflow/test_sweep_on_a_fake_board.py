@@ -119,11 +119,9 @@ def wait_until(holds, seconds=60.0):
 EFFECTS = {name: row["effect"] for name, row in read_yaml(REPOSITORY / FLAGS).items()}
 
 
-SIXTY = pytest.param(GRID, 20, marks=[pytest.mark.slow, pytest.mark.thorough], id="sixty")
-
-
-@pytest.mark.parametrize(("grid", "size"), [pytest.param(GRID[::7], 3, id="nine"), SIXTY])
-def test_modes_in_chunks_killed_twice_are_each_measured_once(sweep, grid, size):
+def test_modes_in_chunks_killed_twice_are_each_measured_once(sweep):
+    """Sixty modes of a fake AGX Orin are swept in test_sweeps.py, through Snakemake."""
+    grid, size = GRID[::7], 3
     before = sweep.board.snapshot()
     seen: dict[str, float] = {}
 
