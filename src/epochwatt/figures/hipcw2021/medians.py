@@ -25,7 +25,7 @@ from epochwatt.figures.common.bars import (
     marked_row,
     positions,
 )
-from epochwatt.figures.common.failing import failing, handle, redden
+from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import MARK, draw_mark, handles
 from epochwatt.figures.common.relations import (
@@ -193,12 +193,12 @@ def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> N
             ]
         marks = handles(map(marked, rows), black)
         wrong = failing(job, job.figure, shown, job.epoch_table())
-        red = job.colours("warning")["warning"] if wrong else ""
-        entries = [*bracket_handles(shown, black, job.backend), *([handle(red)] if wrong else [])]
-        style.legend(figure, [*drawn, *marks, *entries])
+        lines = bracket_handles(shown, black, job.backend)
+        style.legend(figure, [*drawn, *marks, *lines, *entries(job, wrong)])
         brackets = brackets_over(shown, bars, BESIDE, named=True)
         draw_brackets(axes, brackets, black)
-        redden(axes, brackets, wrong, red)
+        if wrong:
+            redden(axes, brackets, wrong, red_of(job))
         if any("(A-B)/B is printed" in one.relation.note for one in shown):
             style.add_to_note(figure, PRINTED_FACTORS)
         rows.sort(key=lambda row: row["epoch_set"] == "0")  # medians first
