@@ -21,12 +21,14 @@ from epochwatt.figures.common.interactive import write_spec
 from epochwatt.figures.common.published import (
     BOUNDS,
     NOTED_PCT,
+    NOTED_POINTS,
     RANGE,
     Marks,
     deviation_pct,
     deviation_text,
     fit_note,
     is_marked,
+    is_percentage,
     part_marks,
     published_marks,
     seen_ids,
@@ -199,7 +201,10 @@ class Job:
     def _marks_note(self, marked: Sequence[Mapping[str, Any]]) -> str:
         """Return what the corner note says of marks."""
         explanation = f"; black: published{fit_note(marked)}"
-        if any(map(deviation_text, marked)):
+        off = [row for row in marked if deviation_text(row)]
+        if any(map(is_percentage, off)):
+            explanation += f", points beside it: ours less it, beyond {NOTED_POINTS:g} points"
+        if not all(map(is_percentage, off)):
             explanation += f", % beside it: ours against it, beyond {NOTED_PCT:g} %"
         bounds = any(row["published_qualifier"] in (*BOUNDS, RANGE) for row in marked)
         return explanation + (", arrows: bounds" if bounds else "")
