@@ -117,7 +117,7 @@ def workers(predicate: str) -> set[int]:
     return {
         keyword.value.value
         for keyword in _workers(ast.parse(predicate, mode="eval"))
-        if isinstance(keyword.value, ast.Constant)
+        if isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, int)
     }
 
 

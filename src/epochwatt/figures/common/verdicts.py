@@ -101,7 +101,7 @@ def by_workers(name: str, others: Iterable[int], source: Source, root: Path) -> 
         if verdict.status == "holds":
             values = "; ".join(filter(None, map(_each, verdict.comparisons)))
             holds.append(f"holds with {counted(n, 'workers')}" + (f" ({values})" if values else ""))
-    return (f"With {counted(*judged, 'workers')}", "; ".join(holds)) if holds else ("", "")
+    return (f"With {counted(min(judged), 'workers')}", "; ".join(holds)) if holds else ("", "")
 
 
 def _by_cases(verdict: Verdict, source: Source, terms: Terms) -> Verdict:
