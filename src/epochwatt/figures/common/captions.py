@@ -19,7 +19,8 @@ ORIGINS = {
 }
 MARKS = (
     "Black marks are the paper's printed numbers, each at its value. A percentage beside a mark "
-    "says by how much ours is above (+) or below (-) it, where that is more than 10 %."
+    "says by how much ours is above (+) or below (-) it, where that is more than 10 %; "
+    "of a number that is a percentage it says so in points, where that is more than 3."
 )
 RELATIONS = (
     'Of changes and shares the paper\'s number stands first, ours after "here"; ÷ and × are what '

@@ -29,15 +29,30 @@ def failing(job: Job, panel: str, shown: Sequence[Related], source: Source) -> l
     ----------
     source : what the claims are judged on
     """
+    wrong = failing_sides(job, panel, source)
+    return [one for one in shown if any(_is_of(one, sides) for sides in wrong)]
+
+
+def failing_sides(job: Job, panel: str, source: Source) -> list[tuple[Any, Any]]:
+    """Return both sides of each comparison that a claim of the panel fails by.
+
+    Parameters
+    ----------
+    source : what the claims are judged on
+    """
     root = Path(job.published).parents[1]
     ids = job.panels[panel].get("claims", [])
-    wrong = [
+    return [
         (comparison.left, comparison.right)
         for verdict in failing_verdicts(ids, source, root)
         for comparison in verdict.comparisons
         if not comparison.holds
     ]
-    return [one for one in shown if any(_is_of(one, sides) for sides in wrong)]
+
+
+def is_side(number: float, sides: tuple[Any, Any]) -> bool:
+    """Say whether a number is one of the sides of a comparison."""
+    return any(math.isclose(number, side, rel_tol=SAME) for side in _numbers(sides))
 
 
 def bounds(job: Job, panel: str, shown: Sequence[Related]) -> dict[str, str]:
@@ -64,24 +79,48 @@ def _is_of(one: Related, sides: tuple[Any, Any]) -> bool:
 
     A claim reads no more epochs than the paper had, so that the two can differ a little.
     """
-    numbers = [float(side) for side in sides if isinstance(side, float | int)]
+    numbers = _numbers(sides)
     tolerance = LIKE if one.relation.value in numbers else SAME
     return any(math.isclose(h, n, rel_tol=tolerance) for h in one.here for n in numbers)
+
+
+def _numbers(sides: tuple[Any, Any]) -> list[float]:
+    return [float(side) for side in sides if isinstance(side, float | int)]
 
 
 def redden(axes: Axes, brackets: Sequence[Bracket], wrong: Sequence[Related], colour: str) -> None:
     """Give the brackets that have one of some changes another colour, with their text."""
     readings = {one.reading(a_is_left=left) for one in wrong for left in (True, False)}
+    paint(
+        axes, [b for b in brackets if any(_ends_with(b, reading) for reading in readings)], colour
+    )
+
+
+def _ends_with(bracket: Bracket, reading: str) -> bool:
+    return any(line.endswith(reading) for line in bracket.lines)
+
+
+def paint(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
+    """Give brackets that are drawn another colour, with their text."""
     for bracket in brackets:
-        if any(line.endswith(reading) for line in bracket.lines for reading in readings):
-            ends = [bracket.left, bracket.left, bracket.right, bracket.right]
-            words = " ".join(bracket.lines)
-            for line in axes.lines:
-                if np.array_equal(line.get_xdata(), ends):
-                    line.set_color(colour)
-            for text in axes.texts:
-                if " ".join(text.get_text().split()) == words:
-                    text.set_color(colour)
+        ends = [bracket.left, bracket.left, bracket.right, bracket.right]
+        words = " ".join(bracket.lines)
+        for line in axes.lines:
+            if np.array_equal(line.get_xdata(), ends):
+                line.set_color(colour)
+        for text in axes.texts:
+            if " ".join(text.get_text().split()) == words:
+                text.set_color(colour)
+
+
+def red_of(job: Job) -> str:
+    """Return the colour of what does not hold."""
+    return job.colours("warning")["warning"]
+
+
+def entries(job: Job, wrong: Sequence[Any]) -> list[Patch]:
+    """Return the legend's entry of what is red; nothing where nothing is wrong."""
+    return [handle(red_of(job))] if wrong else []
 
 
 def handle(colour: str) -> Patch:

@@ -21,12 +21,14 @@ from epochwatt.figures.common.interactive import write_spec
 from epochwatt.figures.common.published import (
     BOUNDS,
     NOTED_PCT,
+    NOTED_POINTS,
     RANGE,
     Marks,
     deviation_pct,
     deviation_text,
     fit_note,
     is_marked,
+    is_percentage,
     part_marks,
     published_marks,
     seen_ids,
@@ -39,7 +41,7 @@ from epochwatt.figures.common.relations import (
     related,
 )
 from epochwatt.figures.common.runs import RunData, measured_note, note, read_runs
-from epochwatt.figures.common.verdicts import not_borne_out
+from epochwatt.figures.common.verdicts import by_workers, not_borne_out
 from epochwatt.published.numbers import Relation
 
 USER_MODULES = "src"  # folder of the user's own modules
@@ -185,6 +187,8 @@ class Job:
             failing = self._failing(name, source)
             if failing and cause:
                 failing[0] += f"; {cause}"
+            if failing and len(self.panels[name]["claims"]) == 1:
+                failing[0] = self._with_workers(failing[0], name, source)
             corner = figure.get_supxlabel().replace("\n", " ")
             warnings = failing[:MOST_WARNED]
             if len(failing) > MOST_WARNED:
@@ -199,7 +203,10 @@ class Job:
     def _marks_note(self, marked: Sequence[Mapping[str, Any]]) -> str:
         """Return what the corner note says of marks."""
         explanation = f"; black: published{fit_note(marked)}"
-        if any(map(deviation_text, marked)):
+        off = [row for row in marked if deviation_text(row)]
+        if any(map(is_percentage, off)):
+            explanation += f", points beside it: ours less it, beyond {NOTED_POINTS:g} points"
+        if not all(map(is_percentage, off)):
             explanation += f", % beside it: ours against it, beyond {NOTED_PCT:g} %"
         bounds = any(row["published_qualifier"] in (*BOUNDS, RANGE) for row in marked)
         return explanation + (", arrows: bounds" if bounds else "")
@@ -209,6 +216,14 @@ class Job:
         ids = self.panels[name].get("claims", [])
         root = Path(self.published).parents[1]
         return not_borne_out(ids, source or self.epoch_table(), root) if ids else []
+
+    def _with_workers(self, line: str, name: str, source: Source | None) -> str:
+        """Return the line on a claim that fails, with the numbers of workers that it holds with."""
+        (failed,) = self.panels[name]["claims"]
+        others = {run.factors["num_workers"] for run in self.runs}
+        root = Path(self.published).parents[1]
+        begin, end = by_workers(failed, others, source or self.epoch_table(), root)
+        return f"{begin}: {line[0].lower()}{line[1:]}; {end}" if begin else line
 
     def epoch_table(
         self, more: Mapping[tuple[str, int], Mapping[str, Any]] | None = None

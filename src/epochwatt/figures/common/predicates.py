@@ -112,6 +112,27 @@ def settings_apart(comparison: str) -> list[str]:
     return [counted(float(*of_side[WORKERS]), "workers") for of_side in settings]
 
 
+def workers(predicate: str) -> set[int]:
+    """Return the numbers of loader workers that the metrics of a predicate are of."""
+    return {
+        keyword.value.value
+        for keyword in _workers(ast.parse(predicate, mode="eval"))
+        if isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, int)
+    }
+
+
+def with_workers(predicate: str, n_workers: int) -> str:
+    """Return a predicate with another number of loader workers in each of its metrics."""
+    tree = ast.parse(predicate, mode="eval")
+    for keyword in _workers(tree):
+        keyword.value = ast.Constant(n_workers)
+    return ast.unparse(tree)
+
+
+def _workers(tree: ast.AST) -> list[ast.keyword]:
+    return [n for n in ast.walk(tree) if isinstance(n, ast.keyword) and n.arg == WORKERS]
+
+
 def _settings(side: ast.expr) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield each keyword of the metrics in a side, with its values."""
     calls = [n for n in ast.walk(side) if isinstance(n, ast.Call) and _name(n) in QUANTITIES]

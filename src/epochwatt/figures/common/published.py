@@ -47,6 +47,7 @@ SHAPES = {  # quantity -> marker of its values, name in a legend; of others as O
     "n_epochs_in_15h": ("D", "published, epochs in 15 h"),
 }
 NOTED_PCT = 10.0  # a deviation from a published number that is printed beside its mark
+NOTED_POINTS = 3.0  # the same, of a number that is a percentage
 AT_BAR_PT, AT_POINT_PT = 2.0, 6.0  # of a mark's marker, beside its bar or point
 TEXT_AT_BAR_PT = 4.6  # of a deviation, so that it stands in the gap beside the bar
 DEVIATION, MARK = "_deviation", "_mark"  # labels of what is drawn; no legend shows them
@@ -179,9 +180,21 @@ def _ends(row: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def deviation_text(row: Mapping[str, Any]) -> str:
-    """Return the deviation in words where it is beyond `NOTED_PCT`; else nothing."""
+    """Return the deviation in words where it is beyond `NOTED_PCT`; else nothing.
+
+    That of a percentage is in points, where it is beyond `NOTED_POINTS`.
+    """
     off = deviation_pct(row)
+    if is_percentage(row):
+        low, high = _ends(row) if off is not None else (0.0, 0.0)
+        points = 0.0 if off is None else row["value"] - min(max(row["value"], low), high)
+        return f"{points:+.0f} points" if abs(points) > NOTED_POINTS else ""
     return f"{off:+.0f} %" if off is not None and abs(off) > NOTED_PCT else ""
+
+
+def is_percentage(row: Mapping[str, Any]) -> bool:
+    """Say whether a row's number is one, so that it differs from another in points."""
+    return str(row.get("quantity", "")).endswith("_pct")
 
 
 def draw_mark(

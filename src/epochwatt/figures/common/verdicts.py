@@ -8,7 +8,7 @@ says nothing.
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from epochwatt.claims.tolerances import Terms, load_terms
 from epochwatt.claims.verdict import Comparison, Percentage
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import predicates
+from epochwatt.text import counted
 
 N_TOLD = 3  # comparisons of a claim; claims.csv has all
 DIGITS = 3
@@ -76,6 +77,31 @@ def failing_verdicts(ids: Sequence[str], source: Source, root: Path) -> list[Ver
     verdicts = evaluate([claims[name] for name in ids], source, terms)
     judged = [_by_cases(v, source, terms) if v.missing else v for v in verdicts]
     return [verdict for verdict in judged if verdict.status == "does_not_hold"]
+
+
+def by_workers(name: str, others: Iterable[int], source: Source, root: Path) -> tuple[str, str]:
+    """Return in words with how many workers a claim fails, and with how many others it holds.
+
+    Both are empty where it holds, where it is of several numbers of workers, or holds with no
+    other one.
+
+    Parameters
+    ----------
+    name : id of the claim
+    others : numbers of workers that there are runs with
+    """
+    verdicts = failing_verdicts([name], source, root)
+    judged = predicates.workers(verdicts[0].claim.predicate) if verdicts else set()
+    if len(judged) != 1:
+        return "", ""
+    terms, holds = load_terms(root), []
+    for n in sorted(set(others) - judged):
+        predicate = predicates.with_workers(verdicts[0].claim.predicate, n)
+        (verdict,) = _of([predicate], verdicts[0], source, terms)
+        if verdict.status == "holds":
+            values = "; ".join(filter(None, map(_each, verdict.comparisons)))
+            holds.append(f"holds with {counted(n, 'workers')}" + (f" ({values})" if values else ""))
+    return (f"With {counted(min(judged), 'workers')}", "; ".join(holds)) if holds else ("", "")
 
 
 def _by_cases(verdict: Verdict, source: Source, terms: Terms) -> Verdict:

@@ -7,6 +7,7 @@ on a logarithmic scale, where a factor is a distance.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,9 @@ from epochwatt.figures.common.bars import (
     marked_row,
     positions,
 )
-from epochwatt.figures.common.failing import failing, handle, redden
+from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import MARK, draw_mark, handles
+from epochwatt.figures.common.published import MARK, METRICS, draw_mark, handles
 from epochwatt.figures.common.relations import (
     Bracket,
     Related,
@@ -35,7 +36,8 @@ from epochwatt.figures.common.relations import (
     draw_brackets,
 )
 from epochwatt.figures.common.runs import FACTORS, RunData
-from epochwatt.published.numbers import Config
+from epochwatt.published.numbers import Config, load_published, single
+from epochwatt.text import counted
 
 ALONG = {"num_workers": {"prefetch_factor"}, "dataset_scale": {"dataset_source"}}  # follow a factor
 MEDIA = {"hdd": "HDD", "sd": "SD", "ssd": "SSD", "emmc": "eMMC"}  # in the paper's order
@@ -44,6 +46,8 @@ BAR, BESIDE = 0.3, 0.17  # width of a bar, and how far it is from the middle of 
 PRINTED_FACTORS = "; published factors: A / B of its seconds, where it prints (A - B) / B"
 ROOM = 1.35  # of a logarithmic axis beyond its lowest and highest number
 LONE_BAR = 0.5
+SLIP = "slip:"  # begins the note of a published number that is corrected
+LATER = "1+"  # epochs that have no mark of their own
 FIRST = "first_"  # begins the quantity of a first epoch's mark
 SAME = {  # factor of a run -> key of a published configuration
     **{name: name for name in ("device", "model", "storage", "num_workers", "power_mode")},
@@ -193,16 +197,44 @@ def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> N
             ]
         marks = handles(map(marked, rows), black)
         wrong = failing(job, job.figure, shown, job.epoch_table())
-        red = job.colours("warning")["warning"] if wrong else ""
-        entries = [*bracket_handles(shown, black, job.backend), *([handle(red)] if wrong else [])]
-        style.legend(figure, [*drawn, *marks, *entries])
+        lines = bracket_handles(shown, black, job.backend)
+        style.legend(figure, [*drawn, *marks, *lines, *entries(job, wrong)])
         brackets = brackets_over(shown, bars, BESIDE, named=True)
         draw_brackets(axes, brackets, black)
-        redden(axes, brackets, wrong, red)
+        if wrong:
+            redden(axes, brackets, wrong, red_of(job))
         if any("(A-B)/B is printed" in one.relation.note for one in shown):
             style.add_to_note(figure, PRINTED_FACTORS)
+        if slips := slips_note(job, quantity, bars):
+            style.add_to_note(figure, slips)
         rows.sort(key=lambda row: row["epoch_set"] == "0")  # medians first
         job.save(figure, job.figure, rows)
+
+
+def slips_note(job: Job, quantity: str, bars: Sequence[Bar]) -> str:
+    """Return what the note says of numbers of later epochs that are printed wrongly; else nothing.
+
+    They are those whose row in `measurements.csv` has another value and is noted as a slip.
+    """
+    facts = load_published(Path(job.published)).measurements.values()
+    slips = [
+        fact
+        for fact in facts
+        if (fact.paper, fact.metric) == (job.paper, METRICS.get(quantity, quantity))
+        and fact.note.startswith(SLIP)
+        and any(
+            is_of(bar.run, config) and config["epoch"] == LATER
+            for bar in bars
+            for config in single(fact.config)
+        )
+    ]
+    told = dict.fromkeys(
+        f"; {fact.section} prints {fact.as_printed} for epochs {LATER} with "
+        f"{counted(int(single(fact.config)[0]['num_workers']), 'workers')}, not marked: {fact.note}"
+        for fact in slips
+        if fact.as_printed
+    )
+    return "".join(told)
 
 
 def _greys(job: Job) -> tuple[str, str]:

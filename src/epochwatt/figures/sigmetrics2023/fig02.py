@@ -26,7 +26,7 @@ from epochwatt.figures.common.bars import (
     places,
     positions,
 )
-from epochwatt.figures.common.failing import failing, handle, redden
+from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark, is_marked
 from epochwatt.figures.common.relations import (
@@ -116,7 +116,7 @@ def _draw_changes(
     brackets = brackets_of(changes, places(bars, offset), TIMES)
     draw_brackets(axes, brackets, job.palette["published"])
     if wrong:
-        redden(axes, brackets, wrong, job.colours("warning")["warning"])
+        redden(axes, brackets, wrong, red_of(job))
 
 
 def _mean_note(one: Related, job: Job) -> str:
@@ -128,8 +128,8 @@ def _mean_note(one: Related, job: Job) -> str:
 
 
 def _handles(changes: Sequence[Related], job: Job, wrong: Sequence[Related]) -> list[Artist]:
-    red = [handle(job.colours("warning")["warning"])] if wrong else []
-    return [*bracket_handles(changes, job.palette["published"], job.backend), *red]
+    lines = bracket_handles(changes, job.palette["published"], job.backend)
+    return [*lines, *entries(job, wrong)]
 
 
 def conditions(runs: Sequence[RunData]) -> str:

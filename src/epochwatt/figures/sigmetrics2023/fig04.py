@@ -16,6 +16,7 @@ from matplotlib.lines import Line2D
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, draw_whisker, legend, marked_row
+from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark, is_marked
 from epochwatt.figures.common.relations import (
@@ -54,10 +55,11 @@ def draw(job: Job) -> None:
             below[0].set_ylabel(f"{part_name} per\nmini-batch (ms)")
             below[len(below) // 2].set_xlabel("mini-batch size (samples)")
             black = job.palette["published"]
-            entries = [ours(job), *bracket_handles(changes, black, job.backend)]
-            legend(above[0], rows, black, entries)
+            wrong = failing(job, panel, changes, job.epoch_table())
+            more = [ours(job), *bracket_handles(changes, black, job.backend)]
+            legend(above[0], rows, black, [*more, *entries(job, wrong)])
             for top, bottom, model in zip(above, below, models, strict=False):
-                _draw_changes((top, bottom), model, changes, job)
+                _draw_changes((top, bottom), model, changes, job, wrong)
             if part == "compute" and any(map(is_marked, rows)):
                 style.add_to_note(figure, PRINTED_UNIT)
             job.save(figure, panel, rows + [relation_row(one) for one in changes])
@@ -120,9 +122,18 @@ def _name_mark(axes: Axes, at: float, row: dict[str, Any], colour: str) -> None:
 
 
 def _draw_changes(
-    planes: tuple[Axes, Axes], model: str, changes: Sequence[Related], job: Job
+    planes: tuple[Axes, Axes],
+    model: str,
+    changes: Sequence[Related],
+    job: Job,
+    wrong: Sequence[Related],
 ) -> None:
-    """Draw a network's brackets: shares of the epoch above, times of a mini-batch below."""
+    """Draw a network's brackets: shares of the epoch above, times of a mini-batch below.
+
+    Parameters
+    ----------
+    wrong : those by which a claim fails, which are red
+    """
     sizes = _sizes(job)
 
     def place(config: Config) -> float | None:
@@ -131,7 +142,10 @@ def _draw_changes(
 
     for axes, is_share in zip(planes, (True, False), strict=True):
         shown = [one for one in changes if (one.relation.metric == SHARE) == is_share]
-        draw_brackets(axes, brackets_of(shown, place, WORDS), job.palette["published"])
+        brackets = brackets_of(shown, place, WORDS)
+        draw_brackets(axes, brackets, job.palette["published"])
+        if wrong:
+            redden(axes, brackets, wrong, red_of(job))
 
 
 def _sizes(job: Job) -> list[int]:

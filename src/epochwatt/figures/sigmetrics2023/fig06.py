@@ -43,6 +43,7 @@ BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "zorder": 1.5}  # behind what is
 SIDES = {"off": -0.22, "on": 0.22}  # of the bar beside its place
 WIDTH = 0.34  # of a bar
 TIME_AND_ENERGY = (("e2e_s", "E2E per epoch (s)"), ("energy_paper_wh", "energy per epoch (Wh)"))
+CLOCK_WIDTH = 0.45  # of a bar of panel d; deviations stand between bars
 CLOCK = "gpu_freq_mhz"
 LONG = 12  # characters of a name that is broken
 CLASSES = ((0.0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 9.0))  # of the mode's CPU clock
@@ -238,7 +239,7 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
         reason = "" if n_later else clock.missing or "no epoch after the first"
         for key, (low, high) in zip(keys, CLASSES, strict=True):
             percent = _share_pct(clock, (shares >= low) & (shares < high))
-            axes.bar(at, percent or 0.0, 0.6, bottom, color=colour[key])
+            axes.bar(at, percent or 0.0, CLOCK_WIDTH, bottom, color=colour[key])
             drawn |= {key} if percent else set()
             bottom += percent or 0.0
             number = Number(percent, n_later, reason)
@@ -247,13 +248,14 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
         published_cells = cells(mark(job.marks, run.factors, "cpu_below_peak_time_pct"))
         number = Number(_share_pct(clock, shares < BELOW_PEAK), n_later, reason)
         rows.append({**csv_row(run, "cpu_below_peak_time_pct", number, "1+"), **published_cells})
-        draw_mark(axes, at, rows[-1], colour["published"], 0.6, rotation=0.0)
+        draw_mark(axes, at, rows[-1], colour["published"], CLOCK_WIDTH, rotation=0.0)
     draw_missing(missing, axes, colour["missing"])
     for key, (low, high) in zip(keys, CLASSES, strict=True):
         if key in drawn:
             axes.bar(0, 0, color=colour[key], label=f"{_class(low, high)} of peak")
     axes.set_xticks(range(len(runs)), [job.title(run.factors["model"]) for run in runs])
     axes.grid(visible=False, axis="x")
+    axes.set_xlim(-0.4, max(len(runs), 1) - 0.25)  # for points beside the last bar
     axes.set_ylim(0, 100)
     axes.set_ylabel("share of the time of epochs 1+ (%)")
     legend(axes, rows, colour["published"])

@@ -12,6 +12,7 @@ from typing import Any
 from epochwatt.claims.number_sources import EpochTable
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, legend
+from epochwatt.figures.common.failing import entries, failing_sides, is_side, paint, red_of
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark, idle_mark
 from epochwatt.figures.common.relations import Bracket, draw_brackets
@@ -30,6 +31,7 @@ ASSUMED = "; heights without a mark are assumed, as the paper prints none"
 SCOPES = {"socket": "power at the plug (W)", "module": "power of the module (W)"}
 NOT_THERE = {TWIN: "not simulated"}
 UNSUPPORTED = {("orin", "iv"): "no Wake-on-LAN"}  # section 5.6
+PUBLISHED_SAVINGS = dict.fromkeys(("nx", "nano"), "published negligible, ")  # section 5.6
 PLACE = ("device", "instance", "power_mode")
 
 
@@ -57,19 +59,29 @@ def draw(job: Job) -> None:
         axes.grid(visible=False, axis="x")
         axes.set_ylabel(SCOPES[scope])
         draw_missing(missing, axes, colour["missing"])
-        legend(axes, rows, colour["published"])
-        draw_brackets(axes, savings(rows), colour["published"])
-        job.save(figure, "fig07", rows, EpochTable([], of_backend(job.idle, job.backend)))
+        source = EpochTable([], of_backend(job.idle, job.backend))
+        sides = failing_sides(job, "fig07", source)
+        saved = savings(rows)
+        wrong = [one for one, pct in saved if any(is_side(-pct, pair) for pair in sides)]
+        legend(axes, rows, colour["published"], entries(job, wrong))
+        draw_brackets(axes, [one for one, _ in saved], colour["published"])
+        if wrong:
+            paint(axes, wrong, red_of(job))
+        job.save(figure, "fig07", rows, source)
 
 
-def savings(rows: Sequence[Mapping[str, Any]]) -> list[Bracket]:
-    """Return a bracket from state (ii) to (iii) of each board: what DVFS saves of its idle power.
+def savings(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Bracket, float]]:
+    """Return a bracket from state (ii) to (iii) of each board: what DVFS changes of its idle power.
 
-    The paper prints no number of it, so that each bracket has ours alone.
+    The paper prints no number of it, so that each bracket has ours; of two boards it has a word.
 
     Parameters
     ----------
     rows : of the CSV, state by state, boards in the same order in each
+
+    Returns
+    -------
+    each with the change, %
     """
     off, on = ([row for row in rows if row["state"] == state] for state in ("ii", "iii"))
     brackets = []
@@ -77,8 +89,9 @@ def savings(rows: Sequence[Mapping[str, Any]]) -> list[Bracket]:
         if before["value"] and after["value"] is not None:
             change_pct = 100.0 * (after["value"] / before["value"] - 1.0)
             left, right = (at + STEP * (STATES.index(state) - 1.5) for state in ("ii", "iii"))
-            text = f"DVFS: here {change_pct:+.0f} %"
-            brackets.append(Bracket(left, right, [text], seen_by_fit=True))
+            word = PUBLISHED_SAVINGS.get(before["device"], "")
+            text = f"DVFS: {word}here {change_pct:+.0f} %"
+            brackets.append((Bracket(left, right, [text], seen_by_fit=True), change_pct))
     return brackets
 
 

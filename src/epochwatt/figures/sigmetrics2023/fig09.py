@@ -34,7 +34,7 @@ from epochwatt.figures.common.bars import (
     places,
     positions,
 )
-from epochwatt.figures.common.failing import bounds, failing, handle
+from epochwatt.figures.common.failing import bounds, entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import BOUNDS as MARKERS
 from epochwatt.figures.common.published import (
@@ -85,6 +85,7 @@ def draw(job: Job) -> None:
     changes = job.related(*CHANGES)
     draw_panel(
         *(job, "fig09a", groups, ("time per epoch, epochs 1+ (s)", "change (%)"), changes),
+        failing(job, "fig09a", changes, source_of(job)),
         draw_times,
         lambda group, axes, rows: draw_group_changes(group, axes, job, changes),
     )
@@ -97,6 +98,7 @@ def draw(job: Job) -> None:
     spreads = [one for one in shares if one.relation.formula in SPREADS]
     draw_panel(
         *(job, "fig09b", groups, ("energy per epoch, epochs 1+ (Wh)", "base load (%)"), spreads),
+        failing(job, "fig09b", shares, source_of(job)),
         lambda group, axes, job: draw_energies(group, axes, job, base_w),
         lambda group, axes, rows: draw_shares(group, axes, rows, shares, job),
     )
@@ -155,6 +157,7 @@ def draw_panel(
     groups: Sequence[Sequence[Bar]],
     labels: tuple[str, str],
     brackets: Sequence[Related],
+    wrong: Sequence[Related],
     drawn: Callable[[Sequence[Bar], Axes, Job], Rows],
     drawn_below: Callable[[Sequence[Bar], Axes, Rows], Rows],
 ) -> None:
@@ -164,6 +167,7 @@ def draw_panel(
     ----------
     labels : of y, above and below
     brackets : relations over the bars of panel b
+    wrong : relations of the panel by which a claim fails, which are red
     drawn, drawn_below : draw one group and return rows of the CSV
     """
     runs = [bar.run for group in groups for bar in group]
@@ -189,10 +193,14 @@ def draw_panel(
         on_stack = [row for row in rows if row["quantity"] == "compute_s" and is_marked(row)]
         marks = [row for row in rows if row not in on_stack]
         more = [*compute_handles(on_stack, black), *_handles(brackets, panel, job)]
+        more += entries(job, wrong)
         legend(above[0], marks, black, [*more, *pale_handles(groups, job)])
         if panel == "fig09b":
             for top, group in zip(above, groups, strict=False):
-                draw_brackets(top, brackets_of(brackets, places(group), WORDS), black)
+                over = brackets_of(brackets, places(group), WORDS)
+                draw_brackets(top, over, black)
+                if wrong:
+                    redden(top, over, wrong, red_of(job))
         job.save(figure, panel, rows, source_of(job))
 
 
@@ -205,8 +213,6 @@ def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Artist]:
         dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5}
         lines.append(Line2D([], [], **dot, color=job.palette["missing"], label="dot: ours"))
         lines += _bound_handles(job, panel, shown)
-        if failing(job, panel, shown, source_of(job)):
-            return [*lines, handle(job.palette["warning"])]
     if panel == "fig09b":
         for line in lines:
             line.set_label(str(line.get_label()).replace("change", "spread"))
@@ -274,7 +280,7 @@ def draw_group_changes(
     wrong = failing(job, "fig09a", shown, source_of(job))
     for label, one in zip(axes.get_xticklabels(), shown, strict=True):
         if one in wrong:
-            label.set_color(job.palette["warning"])
+            label.set_color(red_of(job))
     _name_parts(axes, shown)
     if not shown:
         axes.set_axis_off()
@@ -310,7 +316,7 @@ def draw_shares(
     for at_bar, share, bar in zip(x, percent, bars, strict=True):
         shade = style.pale(colour["baseload"]) if bar.tick in pale else colour["baseload"]
         axes.plot([at_bar], [np.nan if share is None else share], "o", markersize=3.5, color=shade)
-    shown = []
+    shown, wrong = [], failing(job, "fig09b", shares, source_of(job))
     for one in shares:
         at = [place(config) for config in single(one.relation.config_a)]
         inside = [place_of_bar for place_of_bar in at if place_of_bar is not None]
@@ -320,7 +326,9 @@ def draw_shares(
                               color=colour["published"], alpha=0.15)  # fmt: skip
             modes = sorted(config["power_mode"] for config in single(one.relation.config_a))
             here = f"here ({modes[0]} to {modes[-1]}) "
-            axes.set_title(one.sentence.replace("here ", here), fontsize="x-small", pad=2)
+            title = axes.set_title(one.sentence.replace("here ", here), fontsize="x-small", pad=2)
+            if one in wrong:
+                title.set_color(red_of(job))
             shown.append(relation_row(one))
     for at_bar, bar in zip(x, bars, strict=True):
         _draw_printed_baseload(at_bar, bar.run, axes, job)

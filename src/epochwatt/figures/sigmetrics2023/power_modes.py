@@ -8,7 +8,7 @@ and no part of the front, as in the predicates of `config/published/takeaways.cs
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -19,6 +19,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -26,6 +27,7 @@ from epochwatt.analysis.pareto import pareto_front
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_whisker, group_labels, marked_row
+from epochwatt.figures.common.failing import entries, failing, red_of
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import METRICS, deviation_text, is_marked
 from epochwatt.figures.common.runs import RunData
@@ -36,6 +38,7 @@ from epochwatt.records.shapes import OBJECT
 from epochwatt.study.runs import TWIN
 from epochwatt.text import counted
 
+SPREAD = "100*(max-min)/max"  # formula of relations
 STRONGEST = "g"  # AGX's MAXN: a diamond
 STRONGEST_LABEL = "mode g (MAXN)"
 X_LABELS = {"energy_paper_wh": "energy per epoch (mWh)", "power_mean_w": "average power (W)"}
@@ -121,10 +124,10 @@ def outside(job: Job, runs: Sequence[RunData]) -> frozenset[str]:
     return frozenset(modes & named) - frozenset(compared[factors["model"]])
 
 
-def outside_label(modes: Iterable[str]) -> str:
+def outside_label(modes: Iterable[str], words: str = "LeNet-5 alone in the paper") -> str:
     """Return a legend's entry of modes that are pale."""
     ordered = sorted(modes)
-    return f"{ordered[0]} to {ordered[-1]}: LeNet-5 alone in the paper"
+    return f"{ordered[0]} to {ordered[-1]}: {words}"
 
 
 def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts: str = "") -> None:
@@ -144,6 +147,8 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
     styles = marker_styles({value for value in settings.values() if value is not None})
     relations = list(load_published(Path(job.published)).relations.values())
     colour = job.colours(*{c.model for c in clouds}, "pareto", "missing", "published")
+    spreads = [one for one in job.related(METRICS.get(x, x)) if one.relation.formula == SPREAD]
+    wrong = [] if by else failing(job, job.figure, spreads, job.epoch_table())
     with job.panel(job.figure, runs) as (figure, axes):
         fields, rows, drawn = _fields(figure, axes, len(clouds), x), [], []
         for cloud, field in zip(clouds, fields, strict=False):
@@ -162,14 +167,14 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
                 _draw_published(pair, field, colour["published"])
             field.margins(0.1)
             if not by:
-                _draw_spread(cloud, field, relations)
+                _draw_spread(cloud, field, relations, {one.relation.id for one in wrong}, job)
             rows += [row for pair in of_cloud for row in pair]
             drawn.append((cloud, field, marks))
         _say_missing(figure, clouds)
         facts = [f for c in clouds for f in _printed_changes(c, change.split(), relations)]
         for fact in filter(attrgetter("note"), facts):
             style.add_to_note(figure, f"; the published {fact.value:g} %: {fact.note}")
-        _legend(figure, clouds, styles, by, rows, colour)
+        _legend(figure, clouds, styles, by, rows, colour, entries(job, wrong))
         figure.draw_without_rendering()  # from here on the axes are as they will be
         for cloud, field, marks in drawn:
             _draw_letters(cloud, field, marks, change.split(), colour[cloud.model])
@@ -346,10 +351,17 @@ def _of_network(
     ]
 
 
-def _draw_spread(cloud: Cloud, field: Axes, relations: Sequence[Relation]) -> None:
-    """Draw a bracket below the points where a spread over some modes is published."""
+def _draw_spread(
+    cloud: Cloud, field: Axes, relations: Sequence[Relation], wrong: Container[str], job: Job
+) -> None:
+    """Draw a bracket below the points where a spread over some modes is published.
+
+    Parameters
+    ----------
+    wrong : ids of the spreads by which a claim fails, which are red
+    """
     metric = METRICS.get(cloud.x, cloud.x)
-    for fact in _of_network(relations, cloud, "100*(max-min)/max", metric)[:1]:
+    for fact in _of_network(relations, cloud, SPREAD, metric)[:1]:
         there = [
             point[0]
             for run, point in zip(cloud.runs, cloud.points, strict=True)
@@ -361,15 +373,16 @@ def _draw_spread(cloud: Cloud, field: Axes, relations: Sequence[Relation]) -> No
         bottom, top = field.get_ylim()
         field.set_ylim(bottom - BELOW * (top - bottom), top)
         across = field.get_xaxis_transform()
+        colour = red_of(job) if fact.id in wrong else job.palette["published"]
         field.plot([low, low, high, high], [BRACKET + d for d in (0.025, 0.0, 0.0, 0.025)],
-                   color="black", linewidth=0.9, transform=across)  # fmt: skip
+                   color=colour, linewidth=0.9, transform=across)  # fmt: skip
         spread_pct = 100.0 * (high - low) / high
         field.text(
             0.5, BRACKET_TEXT,
             f"energy of all but {_left_out(cloud, fact)}: spread\n"
             f"{spread_pct:.0f} % here, {fact.value:g} % published",
             transform=field.transAxes, ha="center", va="bottom", fontsize="x-small",
-            path_effects=[withStroke(linewidth=2.0, foreground="white")],
+            color=colour, path_effects=[withStroke(linewidth=2.0, foreground="white")],
         )  # fmt: skip
 
 
@@ -409,6 +422,7 @@ def _legend(
     by: str,
     rows: Sequence[dict[str, Any]],
     colour: dict[str, str],
+    more: Sequence[Patch],
 ) -> None:
     def handle(label: str, look: dict[str, Any]) -> Line2D:
         return Line2D([], [], linestyle="none", label=label, **look)
@@ -417,10 +431,11 @@ def _legend(
     handles = [handle(_part(by, v), _look(m, grey)) for v, m in styles.items()]
     if any(row["power_mode"] == STRONGEST for row in rows):
         handles.append(handle(STRONGEST_LABEL, _frame(grey) if by else _look(DIAMOND, grey)))
+    words = "not in front" if by else "not in front and spread"
     if modes := set().union(*(cloud.outside for cloud in clouds)):
-        handles.append(handle(outside_label(modes), _look(SOLID, style.pale(grey))))
+        handles.append(handle(outside_label(modes, words), _look(SOLID, style.pale(grey))))
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
-    style.legend(figure, [*handles, *_published_handles(rows, black)])
+    style.legend(figure, [*handles, *_published_handles(rows, black), *more])
 
 
 def _published_handles(rows: Sequence[dict[str, Any]], colour: str) -> list[Line2D]:

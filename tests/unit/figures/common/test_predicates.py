@@ -10,6 +10,8 @@ from epochwatt.figures.common.predicates import (
     quantities,
     quantity,
     settings_apart,
+    with_workers,
+    workers,
 )
 
 STALL = "stall_s(agx, lenet, w={})"
@@ -74,3 +76,11 @@ def test_a_bound_is_a_limit_of_one_side():
     assert bound(at_most, "e2e_s", -13.0) == ""
     assert bound("a < b and compute_s(m) >= -6.8 - EPS_PP", "compute_s", -6.8) == "at_least"
     assert bound("-19.5 - EPS_PP <= stall_s(m) <= -17.6 + EPS_PP", "stall_s", -17.6) == ""
+
+
+def test_a_predicate_with_another_number_of_workers():
+    predicate = "similar([stall_s(nx, m, w=4, scale=x) for x in (0.25, 1)])"
+    assert workers(predicate) == {4}
+    other = with_workers(predicate, 0)
+    assert (workers(other), "scale=x" in other) == ({0}, True)
+    assert workers("stall_s(nx, w=1) < stall_s(nx, w=0)") == {0, 1}

@@ -163,6 +163,8 @@ TOLD = {**cells(None), "published": 10.0, "seen_by_fit": True, "published_qualif
         ({"value": 5.0, "published_qualifier": "at_least"}, -50.0, "-50 %"),
         ({"value": 12.0, "published_hi": 14.0, "published_qualifier": "range"}, 0.0, ""),
         ({"value": 21.0, "published_hi": 14.0, "published_qualifier": "range"}, 50.0, "+50 %"),
+        ({"value": 12.9, "quantity": "gpu_util_pct"}, 29.0, ""),
+        ({"value": 26.0, "quantity": "gpu_util_pct"}, 160.0, "+16 points"),
     ],
 )
 def test_deviation_counts_from_the_published_number_or_the_end_of_its_range(about, off, text):

@@ -58,10 +58,27 @@ def test_backends_are_not_mixed(draw_of, numbers):
 
 def test_brackets_say_what_dvfs_saves_where_both_states_are_there():
     rows = [
-        {"state": state, "value": value}
+        {"state": state, "device": device, "value": value}
         for state, values in {"ii": (4.0, 12.0, None), "iii": (3.0, 12.0, 2.0)}.items()
-        for value in values
+        for device, value in zip(("nx", "agx", "orin"), values, strict=True)
     ]
-    first, second = savings(rows)
-    assert (list(first.lines), list(second.lines)) == (["DVFS: here -25 %"], ["DVFS: here +0 %"])
+    (first, first_pct), (second, _) = savings(rows)
+    assert (list(first.lines), list(second.lines)) == (
+        ["DVFS: published negligible, here -25 %"],
+        ["DVFS: here +0 %"],
+    )
     assert first.left < first.right < second.left
+    assert first_pct == -25.0
+
+
+MODES = {"nano": "MAXN", "nx": "15W", "agx": "g", "orin": "MAXN"}
+
+
+def test_a_saving_by_which_the_claim_fails_is_red(draw_of, tmp_path):
+    text = "".join(
+        f"twin,{device},d1,{MODES[device]},{dvfs},{state},socket,{power_w}\n"
+        for device, saved in (("nano", 3.0), ("nx", 0.1), ("agx", 5.0), ("orin", 5.0))
+        for state, dvfs, power_w in (("ii", "off", 10.0), ("iii", "on", 10.0 - saved))
+    )
+    draw_of(text)
+    assert "red: does not hold" in (tmp_path / "figures/fig07.svg").read_text("utf-8")
