@@ -228,13 +228,13 @@ def slips_note(job: Job, quantity: str, bars: Sequence[Bar]) -> str:
             for config in single(fact.config)
         )
     ]
-    told = dict.fromkeys(
+    notes = dict.fromkeys(
         f"; {fact.section} prints {fact.as_printed} for epochs {LATER} with "
         f"{counted(int(single(fact.config)[0]['num_workers']), 'workers')}, not marked: {fact.note}"
         for fact in slips
         if fact.as_printed
     )
-    return "".join(told)
+    return "".join(notes)
 
 
 def _greys(job: Job) -> tuple[str, str]:
