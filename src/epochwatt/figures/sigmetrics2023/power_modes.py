@@ -431,7 +431,7 @@ def _legend(
     handles = [handle(_part(by, v), _look(m, grey)) for v, m in styles.items()]
     if any(row["power_mode"] == STRONGEST for row in rows):
         handles.append(handle(STRONGEST_LABEL, _frame(grey) if by else _look(DIAMOND, grey)))
-    words = "not in front" if by else "not in front and spread"
+    words = "LeNet-5 alone in the paper, so not in front" + ("" if by else " and spread")
     if modes := set().union(*(cloud.outside for cloud in clouds)):
         handles.append(handle(outside_label(modes, words), _look(SOLID, style.pale(grey))))
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
@@ -446,10 +446,15 @@ def _published_handles(rows: Sequence[dict[str, Any]], colour: str) -> list[Line
         marked = [row for row in pair if is_marked(row)]
         (rings if len(marked) == 2 else lines).extend(marked)
     ring = {"linestyle": "none", "markeredgecolor": colour, **CROSS}
+    modes = ", ".join(sorted({row["power_mode"] for row in lines}))
     handles = []
     for marked, label, look in (
         (rings, "published", ring),
-        (lines, f"published {WORDS['e2e_s']} alone", {"color": colour, **PUBLISHED_LINE}),
+        (
+            lines,
+            f"published {WORDS['e2e_s']} alone, mode {modes}",
+            {"color": colour, **PUBLISHED_LINE},
+        ),
     ):
         if marked:
             seen = sum(bool(row["seen_by_fit"]) for row in marked)

@@ -172,7 +172,7 @@ class TestPicture:
         costs = {"g": (2.7, 290.0), "b": (2.0, 540.0)}
         draw_figure(job_of("fig08", *runs("mobilenet", costs)))
         svg = (tmp_path / "figures/fig08.svg").read_text("utf-8")
-        assert "published E2E alone (seen by the fit)" in svg
+        assert "published E2E alone, mode g (seen by the fit)" in svg
         assert "published (" not in svg
 
     def test_a_point_far_from_the_published_one_says_so(self, runs, job_of):
