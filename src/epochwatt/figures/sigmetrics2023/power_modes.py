@@ -431,7 +431,7 @@ def _legend(
     handles = [handle(_part(by, v), _look(m, grey)) for v, m in styles.items()]
     if any(row["power_mode"] == STRONGEST for row in rows):
         handles.append(handle(STRONGEST_LABEL, _frame(grey) if by else _look(DIAMOND, grey)))
-    words = "LeNet-5 alone in the paper, so not in front" + ("" if by else " and spread")
+    words = "LeNet-5's alone, not in front" + ("" if by else " or spread")
     if modes := set().union(*(cloud.outside for cloud in clouds)):
         handles.append(handle(outside_label(modes, words), _look(SOLID, style.pale(grey))))
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
