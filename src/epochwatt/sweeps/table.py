@@ -7,6 +7,7 @@ a larger grid of the same workload continues, and what is measured of it counts.
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -71,6 +72,13 @@ class Sweep:
     def is_simulated(self) -> bool:
         """Whether nothing is measured for it anywhere."""
         return self.run.is_simulated
+
+    @property
+    def command(self) -> str:
+        """What starts the program that measures: interpreter, folder of the data, machine."""
+        words = [*(self.run.python or ["python3"]), "-m", "epochwatt.training.sweep"]
+        words += ["--data-root", self.run.data_root, "--machine", self.run.machine]
+        return shlex.join(words)
 
     @property
     def settings(self) -> list[dict[str, float]]:

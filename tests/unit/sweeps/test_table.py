@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,12 @@ def test_jobs_come_after_runs_and_in_order(sweeps):
     assert 0 >= table.priority(first, 0) > table.priority(second, 0)
     assert table.priority(first, 0) > table.priority(first, 20)
     assert table.of_grid(first, table.sweeps["two"].digest).name == "two"
+
+
+def test_the_command_has_interpreter_data_and_machine(sweeps):
+    words = shlex.split(sweeps.sweep().command)
+    assert words[:5] == ["python3", "-m", "epochwatt.training.sweep", "--data-root", "data"]
+    assert json.loads(words[6])["backend"] == "host"
 
 
 def test_the_list_of_modes_is_what_the_measuring_side_reads(tmp_path):
