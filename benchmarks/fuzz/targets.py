@@ -35,15 +35,18 @@ from epochwatt.claims.tolerances import load_terms
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.device import last_measurement
+from epochwatt.epochs import telemetry
 from epochwatt.fakeboard import replay
 from epochwatt.import_2023.logs import KINDS, read_folder
 from epochwatt.published import numbers as published
 from epochwatt.records import checksums
+from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.imported import SOURCE, imported_runs
 from epochwatt.study.settings import load_settings
 from epochwatt.training import cifar, idx, landmarks
 from epochwatt.training.data import JpegTree, folder_name, open_dataset
+from epochwatt.training.sweep import read_modes
 from epochwatt.twin.inputs.boards import load_boards
 from epochwatt.twin.inputs.parameters import load_parameters
 from epochwatt.twin.inputs.samples import load_samples
@@ -54,7 +57,18 @@ def targets(folder: Path) -> list[Target]:
 
     Each works in a folder of its own below it.
     """
-    makers = (records, attempts, results, data_sets, configuration, papers, bundles, logs, others)
+    makers = (
+        records,
+        modes,
+        attempts,
+        results,
+        data_sets,
+        configuration,
+        papers,
+        bundles,
+        logs,
+        others,
+    )
     return [target for make in (*makers, machine.targets) for target in make(folder)]
 
 
@@ -101,6 +115,29 @@ def records(folder: Path) -> Iterator[Target]:
         if name != "SHA256SUMS":
             read = functools.partial(collect, name, True)
             yield Target(f"{name}, signed", kind, goods, read, epoch.name, (), share)
+
+
+def modes(folder: Path) -> Iterator[Target]:
+    """The record of a mode, and the list of a sweep's modes."""
+    place = copy_of(folder, "modes")
+    mode = {"cores": 2, "gpu_mhz": 318.75}
+    sweep = SweepFolder(str(place / "measured"), "sweep-a")
+    epoch = RunFolder(str(place / "measured"), template.RUN).read(0)
+    shutil.copytree(epoch.folder, sweep.begin(mode), dirs_exist_ok=True)
+    of_mode = {"sweep": "sweep-a", "mode": mode, "task": "train", "repeat": 0}
+    sweep.finish(mode, {**epoch.meta, **of_mode}, epoch.minibatch_s)
+    path = Path(sweep.mode_path(mode))
+    goods = [(path / "mode.json").read_bytes()]
+
+    def read(content: bytes) -> None:
+        (path / "mode.json").write_bytes(content)
+        checksums.write_sums(str(path), durable=False)
+        telemetry.energies(record := sweep.verify(mode), telemetry.read_all(record))
+
+    yield Target("mode.json, signed", "json", goods, read, path.name)
+    grid = place / "modes.json"
+    grid.write_text(json.dumps([mode, {"cores": 4}]), "utf-8")
+    yield on_file(grid, "json", lambda: read_modes(str(grid)))
 
 
 def _of_a_board(record: bytes) -> bytes:

@@ -35,4 +35,4 @@ def test_table_words_and_figure_are_those_of_the_committed_refits(
         drawn = [row for row in csv.DictReader(handle) if row["published_id"]]
     assert len(drawn) == judged_as.count("ratio") > 100
     drawn = sorted(path.name for path in Path("results/figures/twin").iterdir())
-    assert drawn == ["validation.csv", "validation.png", "validation.svg", "validation.txt"]
+    assert drawn == [f"validation.{ending}" for ending in ("csv", "png", "svg", "txt", "vl.json")]

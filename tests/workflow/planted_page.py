@@ -48,7 +48,9 @@ SCOPES = "".join(
 )
 
 
-def plant(pairs, write_epochs, findings=(), figures=(), drawn="", judged="", scopes=""):
+def plant(
+    pairs, write_epochs, findings=(), figures=(), drawn="", judged="", scopes="", scored=False
+):
     """Write `results/index.html` and the tables that it is from into the working folder.
 
     Parameters
@@ -57,6 +59,7 @@ def plant(pairs, write_epochs, findings=(), figures=(), drawn="", judged="", sco
     figures : what differs from `FIGURE`
     drawn, judged : rows of a figure's table, and of the validation
     scopes : rows of energy.csv; RUN stands for the run's id
+    scored : whether there is a page of scores on real sweeps
     """
     published = Path("config/published").resolve()
     folder = Path("results/figures/twin")
@@ -80,5 +83,5 @@ def plant(pairs, write_epochs, findings=(), figures=(), drawn="", judged="", sco
     tables["validation"] = "results/validation.csv" if judged else ""
     numbers = ["results/figures/twin/fig02a.csv"] if drawn else []
     shown = [FIGURE | {"stem": "results/figures/twin/fig02a"} | figure for figure in figures]
-    write_index(tables, shown, numbers, TITLES, PALETTE, "results/index.html")
+    write_index(tables, shown, numbers, TITLES, PALETTE, "results/index.html", scored=scored)
     return Path("results/index.html")

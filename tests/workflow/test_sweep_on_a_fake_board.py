@@ -119,45 +119,49 @@ def wait_until(holds, seconds=60.0):
 EFFECTS = {name: row["effect"] for name, row in read_yaml(REPOSITORY / FLAGS).items()}
 
 
-@pytest.mark.slow
-def test_sixty_modes_in_chunks_killed_twice_are_each_measured_once(sweep):
+SIXTY = pytest.param(GRID, 20, marks=[pytest.mark.slow, pytest.mark.thorough], id="sixty")
+
+
+@pytest.mark.parametrize(("grid", "size"), [pytest.param(GRID[::7], 3, id="nine"), SIXTY])
+def test_modes_in_chunks_killed_twice_are_each_measured_once(sweep, grid, size):
     before = sweep.board.snapshot()
     seen: dict[str, float] = {}
 
     def note() -> None:
         """Keep when each mode was measured: a second time would be another moment."""
-        for mode in GRID:
+        for mode in grid:
             if sweep.modes.has(mode):
                 when = sweep.modes.read(mode).meta["t_start_unix_s"]
                 assert seen.setdefault(mode_name(mode), when) == when
 
     with sweep.board.live():
-        for first, how in ((0, signal.SIGTERM), (20, signal.SIGKILL)):
-            with sweep.started(GRID, first, first + 19) as job:
-                wait_until(lambda: len(sweep.modes.measured()) >= first + 7)  # noqa: B023
+        for first, how in ((0, signal.SIGTERM), (size, signal.SIGKILL)):
+            last, wanted = first + size - 1, first + size // 3
+            with sweep.started(grid, first, last) as job:
+                wait_until(lambda: len(sweep.modes.measured()) >= wanted)  # noqa: B023
                 job.send_signal(how)
                 assert job.wait() != 0
             put_back = sweep.board.snapshot() == before
             assert put_back == (how == signal.SIGTERM)
             note()
-            assert first + 7 <= len(seen) < first + 20
-            assert sweep.run(GRID, first, first + 19) == 0
+            assert wanted <= len(seen) <= last
+            assert sweep.run(grid, first, last) == 0
             assert sweep.board.snapshot() == before
             note()
-        assert sweep.run(GRID, 40, 59) == 0
+        assert sweep.run(grid, 2 * size, 3 * size - 1) == 0
         note()
-    assert len(seen) == len(GRID) == 60
-    assert set(sweep.modes.measured()) == set(seen) == set(map(mode_name, GRID))
+    assert len(seen) == len(grid) == 3 * size
+    assert set(sweep.modes.measured()) == set(seen) == set(map(mode_name, grid))
     assert sweep.board.snapshot() == before
     assert "put back first" not in sweep.log(0)
-    assert sweep.log(20).count("a job before this one was killed") == 1
-    for mode in GRID:
+    assert sweep.log(size).count("a job before this one was killed") == 1
+    for mode in grid:
         record = sweep.modes.verify(mode)
         for key, wanted in mode.items():
             assert record.meta["board"]["power_mode"]["read_back"][key] >= 0.95 * wanted
         assert is_valid(sweep.flags(mode), EFFECTS), sweep.flags(mode)
-    receipt = json.loads((sweep.folder / "chunk-40.json").read_text("utf-8"))
-    assert [entry["mode"] for entry in receipt["modes"]] == [mode_name(mode) for mode in GRID[40:]]
+    receipt = json.loads((sweep.folder / f"chunk-{2 * size}.json").read_text("utf-8"))
+    assert [entry["mode"] for entry in receipt["modes"]] == list(map(mode_name, grid[2 * size :]))
 
 
 @pytest.mark.parametrize("sweep", [DETECTING], indirect=True)

@@ -16,18 +16,6 @@ for message in forget_lost_modes(MEASURED_SWEEPS.values()):
     print(message, file=sys.stderr)
 
 
-def table_of(sweeps):
-    """Return a pattern of the tables of these sweeps: two rules make tables of the same form."""
-    return "|".join(map(re.escape, sorted(sweeps))) or "(?!)"
-
-
-def sweep_command(wildcards):
-    """Return the command that measures modes, as `training_command` does for epochs."""
-    run = SWEEPS.of_id(wildcards.sweep).run
-    words = [*interpreter(run), "-m", "epochwatt.training.sweep"]
-    return shlex.join([*words, "--data-root", run.data_root, "--machine", run.machine])
-
-
 wildcard_constraints:
     sweep=r"[a-z0-9.-]+",
     grid=r"[0-9a-f]{8}",  # digest of the list of modes
@@ -63,7 +51,7 @@ rule measure_modes:
     threads: workflow.cores
     resources:
         # as in train_epoch: strings here trigger no rerun
-        command=sweep_command,
+        command=lambda wildcards: SWEEPS.of_id(wildcards.sweep).command,
         tmpdir=tempfile.gettempdir(),
     params:
         factors=lambda wildcards: SWEEPS.of_id(wildcards.sweep).run.canonical,
@@ -83,7 +71,7 @@ rule collect_sweep:
     log:
         "results/logs/collect_sweep/{name}.log",
     wildcard_constraints:
-        name=table_of(MEASURED_SWEEPS),
+        name="|".join(map(re.escape, MEASURED_SWEEPS)) or "(?!)",
     conda:
         ENVIRONMENT
     params:
@@ -105,7 +93,7 @@ rule simulate_sweep:
     log:
         "results/logs/simulate_sweep/{name}.log",
     wildcard_constraints:
-        name=table_of(SIMULATED_SWEEPS),
+        name="|".join(map(re.escape, SIMULATED_SWEEPS)) or "(?!)",
     conda:
         ENVIRONMENT
     params:

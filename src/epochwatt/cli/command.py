@@ -142,11 +142,11 @@ def names_in(pattern: str) -> Complete:
     )
 
 
-def keys_of(path: str) -> Complete:
-    """Return a completion of the top-level keys of a YAML file (a pattern: parsing is slow)."""
+def keys_of(*paths: str) -> Complete:
+    """Return a completion of the top-level keys of YAML files (a pattern: parsing is slow)."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-        text = Path(path).read_text("utf-8") if Path(path).is_file() else ""
+        text = "\n".join(Path(path).read_text("utf-8") for path in paths if Path(path).is_file())
         keys = re.findall(r"^([\w.-]+):", text, re.M)
         return [key for key in keys if key.startswith(typed)]
 
@@ -154,7 +154,7 @@ def keys_of(path: str) -> Complete:
 
 
 RUN = names_in("measured/[!.]*")
-STUDY = keys_of("config/studies.yaml")
+STUDY = keys_of("config/studies.yaml", "config/sweeps.yaml")
 MODEL = keys_of("config/workloads.yaml")
 DEVICE = names_in("config/devices/*.yaml")
 PATH = click.Path(path_type=Path)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt import fields
 from epochwatt.errors import DataError
 from epochwatt.open_data import layout
 from epochwatt.records import files
@@ -60,7 +61,7 @@ def _add(records: Records, name: str, folders: Sequence[Path], is_measured: bool
 
 
 def _mode_folders(workload: Workload) -> list[Path]:
-    """Return the records of the modes of a workload: those of its network, unit and batch size."""
+    """Return the records of the modes of a workload: those of its factors."""
     folders: list[Path] = []
     for path in sorted(MEASURED.glob("*")):
         here = [path / name for name in SweepFolder(str(MEASURED), path.name).measured()]
@@ -70,8 +71,16 @@ def _mode_folders(workload: Workload) -> list[Path]:
 
 
 def _fits(factors: Mapping[str, Any], workload: Workload) -> bool:
-    ours = (workload.workload, workload.instance, workload.batch_size)
-    return (factors.get("model"), factors.get("instance"), factors.get("batch_size")) == ours
+    """Return whether factors of a record are those of a workload; what it leaves open counts."""
+    recorded = {**fields.FACTOR_DEFAULTS, **factors}
+    ours = {
+        "model": workload.workload,
+        "instance": workload.instance,
+        "batch_size": workload.batch_size,
+        "task": workload.task,
+        "precision": workload.precision or recorded["precision"],
+    }
+    return all(recorded.get(name) == value for name, value in ours.items())
 
 
 def machines(places: Iterable[str]) -> list[dict[str, Any]]:

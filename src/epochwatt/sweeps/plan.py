@@ -1,5 +1,8 @@
 """What `epochwatt plan` says of sweeps: modes, those measured, how long the rest may take."""
 
+from statistics import fmean
+from typing import NamedTuple
+
 from epochwatt.errors import RecordError
 from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.study.place import MEASURED
@@ -14,6 +17,7 @@ from epochwatt.training.procedure import procedure_of
 # 24 s a mode, 54 s with all that is around it (FGCS 2024: 16.3 h for a quarter of 4,368).
 SET_S = 3.0
 FOLLOW_S = 8.0
+MOST_READ = 100  # records, of modes all over the sweep
 SLOWER = 1.5  # ASSUME: a first guess of a network's speed is of the strongest mode, and hopeful
 
 _HEADER = ("sweep", "modes", "measured", "s per mode", "left")
@@ -55,57 +59,68 @@ def chunk_estimates_s(sweep: Sweep, settings: Settings) -> tuple[list[float], st
     0: nothing is left of it. What a job takes besides its modes is not in them.
     """
     left = set(modes_left(sweep))
-    mode_s, basis = mode_estimate_s(sweep, settings)
-    highest_mhz = max((mode.gpu_mhz or 0.0 for mode in sweep.modes), default=0.0)
-    return [
-        sum(mode_s * slowness(mode, highest_mhz) for mode in sweep.modes[a : b + 1] if mode in left)
+    expected = _measured(sweep) or _guessed(sweep, settings)
+    slower = clock_ratios(sweep)
+    seconds = [
+        sum(
+            expected.around_s + expected.training_s * slower[mode]
+            for mode in sweep.modes[a : b + 1]
+            if mode in left
+        )
         for a, b in sweep.chunks
-    ], basis
+    ]
+    return seconds, expected.basis
 
 
-def mode_estimate_s(sweep: Sweep, settings: Settings) -> tuple[float, str]:
-    """Return the seconds that a mode takes, and where they come from.
+class ModeTime(NamedTuple):
+    """What a mode takes.
 
-    They are those of the strongest mode where nothing is measured, else a mean of what is.
+    Attributes
+    ----------
+    around_s : besides the mini-batches that count: setting, rest, following
+    training_s : these mini-batches, at the highest GPU clock of the sweep
+    basis : where the numbers come from
     """
-    if (measured_s := _measured_s(sweep)) is not None:
-        return measured_s, "measured"
-    f = sweep.run.factors
+
+    around_s: float
+    training_s: float
+    basis: str
+
+
+def _guessed(sweep: Sweep, settings: Settings) -> ModeTime:
+    f, procedure = sweep.run.factors, procedure_of(sweep.run.factors)
     device = settings.devices.get(f["device"], "the sweep")
     guess = device.guess_samples_per_s.get(
         f["model"], settings.workloads[f["model"]].guess_samples_per_s
     )
+    # nobody sees the power of most hosts follow
+    follow_s = SET_S + FOLLOW_S if sweep.board else procedure.warm_up_s
     training_s = SLOWER * f["minibatches"] * f["batch_size"] / guess
-    return _around_s(sweep) + training_s, GUESS
+    return ModeTime(procedure.idle_s + follow_s, training_s, GUESS)
 
 
-def _around_s(sweep: Sweep) -> float:
-    """Return what a mode takes besides its mini-batches: a rest, and training before they count."""
-    procedure = procedure_of(sweep.run.factors)
-    if not sweep.board:  # nobody sees the power follow
-        return procedure.idle_s + procedure.warm_up_s
-    return SET_S + procedure.idle_s + FOLLOW_S
-
-
-def _measured_s(sweep: Sweep) -> float | None:
-    """Return the mean time of a measured mode, relative to its own slowness; None: none yet."""
+def _measured(sweep: Sweep) -> ModeTime | None:
+    """Return what the sweep's modes took so far; None: none is measured."""
     folder = SweepFolder(MEASURED, sweep.id)
-    highest_mhz = max((mode.gpu_mhz or 0.0 for mode in sweep.modes), default=0.0)
-    times = []
-    for mode in sweep.modes:
-        if folder.has(mode.settings()):
-            try:
-                times.append(
-                    folder.read(mode.settings()).meta["took_s"] / slowness(mode, highest_mhz)
-                )
-            except (RecordError, KeyError):
-                continue
-    return sum(times) / len(times) if times else None
+    slower = clock_ratios(sweep)
+    modes = [mode for mode in sweep.modes if folder.has(mode.settings())]
+    around_s, training_s = [], []
+    for mode in modes[:: 1 + len(modes) // MOST_READ]:
+        try:
+            meta = folder.read(mode.settings()).meta
+            around_s.append(meta["took_s"] - meta["e2e_s"])
+            training_s.append(meta["e2e_s"] / slower[mode])
+        except (RecordError, KeyError):
+            continue
+    if not training_s:
+        return None
+    return ModeTime(fmean(around_s), fmean(training_s), "measured")
 
 
-def slowness(mode: SweepMode, highest_mhz: float) -> float:
-    """Return how much longer a mode may take than one with the highest GPU clock of its sweep.
+def clock_ratios(sweep: Sweep) -> dict[SweepMode, float]:
+    """Return how much slower each mode trains than with the highest GPU clock of its sweep.
 
-    ASSUME: half of a mode's time goes with the GPU's clock, the rest is switching and settling.
+    ASSUME: as the clock goes, which is the worst that it can do.
     """
-    return 1.0 if mode.gpu_mhz is None else 0.5 + 0.5 * highest_mhz / mode.gpu_mhz
+    highest_mhz = max((mode.gpu_mhz or 0.0 for mode in sweep.modes), default=0.0)
+    return {mode: highest_mhz / mode.gpu_mhz if mode.gpu_mhz else 1.0 for mode in sweep.modes}

@@ -7,6 +7,7 @@ a larger grid of the same workload continues, and what is measured of it counts.
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -15,6 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from epochwatt import fields
 from epochwatt.errors import ConfigError
+from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.study.config import Config, Device, FactorValues, Study, WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.expand import WORKLOADS, expanded, machine_settings
@@ -70,6 +72,13 @@ class Sweep:
     def is_simulated(self) -> bool:
         """Whether nothing is measured for it anywhere."""
         return self.run.is_simulated
+
+    @property
+    def command(self) -> str:
+        """What starts the program that measures: interpreter, folder of the data, machine."""
+        words = [*(self.run.python or ["python3"]), "-m", "epochwatt.training.sweep"]
+        words += ["--data-root", self.run.data_root, "--machine", self.run.machine]
+        return shlex.join(words)
 
     @property
     def settings(self) -> list[dict[str, float]]:
@@ -183,17 +192,28 @@ def load_sweeps(config: dict[str, Any], root: Path = Path()) -> SweepTable:
                 where="config/config.yaml",
                 allowed=f"{SWEEPS} has: {', '.join(entries)}",
             )
-        if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
-            raise ConfigError(f"{name!r} is no name of a sweep", where=SWEEPS, allowed="[a-z0-9.-]")
+        _check_name(name, root)
         sweep, reason = _sweep(name, entries[name], devices, workloads)
         if reason is None:
             table.sweeps[name] = sweep
-        elif any((root / MEASURED / sweep.id).glob("mode-*")):
+        elif SweepFolder(str(root / MEASURED), sweep.id).measured():
             run = replace(sweep.run, python=(), here=False)
             table.sweeps[name] = replace(sweep, run=run, modes=())
         else:
             table.elsewhere.append((sweep, reason))
     return table
+
+
+def _check_name(name: str, root: Path) -> None:
+    """Refuse a name that cannot be one of a file, or that a public sweep has."""
+    from epochwatt.sweeps.public.registry import load_registry  # with all readers of others' files
+
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
+        raise ConfigError(f"{name!r} is no name of a sweep", where=SWEEPS, allowed="[a-z0-9.-]")
+    if name in load_registry(root).sweeps:
+        raise ConfigError(
+            f"{name!r} is the name of a public sweep", where=SWEEPS, do="give yours another name"
+        )
 
 
 def _sweep(

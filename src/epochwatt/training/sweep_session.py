@@ -173,7 +173,8 @@ class SweepSession(Session):
         meta["cold_process"] = not self.n_measured
         seed = mode_seed(self.factors["seed"], mode)
         meta.update(sweep=self.modes.sweep, mode=mode, repeat=0, epoch_seed=seed)
-        meta.update(task=self.factors.get("task", "train"))
+        meta["task"] = self.factors.get("task", "train")
+        meta["arithmetic"]["compile_s"] = self.trainer.compile_s if self.trainer else 0.0
         meta["n_samples"] = len(minibatch_s) * self.factors["batch_size"]
         return meta
 

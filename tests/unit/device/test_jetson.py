@@ -693,3 +693,51 @@ def test_tool_that_does_nothing_and_says_it_did_is_found_out(make_real):
         board.apply({"gpu_mhz": 670}, "on")
     assert caught.value.found.startswith("gpu_mhz is 1377, wanted")
     board.restore()
+
+
+# -- modes of a sweep ------------------------------------------------------------------------------
+
+SWEPT = {"cores": 2, "cpu_mhz": 2112.0, "gpu_mhz": 905.25, "emc_mhz": 1331.2}
+
+
+def test_one_mode_after_the_other_is_set_and_only_then_all_is_put_back(files):
+    before = files.files()
+    board = files.open()
+    first = board.change({"cores": 1, "cpu_mhz": 1190.4, "gpu_mhz": 675.75}, "off")
+    second = board.change(SWEPT, "off")
+    assert (first["fan"], second["fan"]) == ("maximum", "as it is")
+    assert second["resolved"] == SWEPT
+    assert {key: second["read_back"][key] for key in SWEPT} == SWEPT
+    assert first["unmet"] == second["unmet"] == board.unmet(second) == {}
+    assert [call.split()[0] for call in files.calls] == [
+        *("custom-mode", "pin-clocks", "fan-max", "read-clocks"),
+        *("custom-mode", "pin-clocks", "read-clocks", "read-clocks"),
+    ]
+    board.restore()
+    assert files.files() == before
+
+
+def test_a_mode_of_a_sweep_that_is_not_met_is_no_error(files):
+    files.behave(**{"not taken": {GPU + "/max_freq": 675750000}})
+    board = files.open()
+    applied = board.change(SWEPT, "off")
+    assert applied["unmet"] == {"gpu_mhz": 675.75}
+    assert board.unmet(applied) == {"gpu_mhz": 675.75}
+    assert json.loads(json.dumps(applied)) == applied
+    files.write(GPU + "/cur_freq", 905250000)
+    assert board.unmet(applied) == {}
+
+
+def test_modes_are_checked_without_setting_anything(files):
+    board = files.open()
+    board.check_modes([{"cores": 1}, {"gpu_mhz": 114.75}], "off")
+    assert files.calls == []
+    for odd, fault in (
+        ({"cores": 3}, "does not have that many"),
+        ({"gpu_mhz": 1000.0}, "is not a step"),
+        (SWEPT, "cannot limit EMC"),
+    ):
+        with pytest.raises(ConfigError, match=fault) as caught:
+            board.check_modes([{"cores": 1}, odd], "off")
+        assert "config/sweeps.yaml" in str(caught.value)
+    assert files.calls == []

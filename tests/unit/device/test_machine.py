@@ -1,6 +1,7 @@
 """The machine a measurement sees: bound to a row, watched, and, unless it is a board, never set."""
 
 import json
+import os
 import platform
 
 import pytest
@@ -132,3 +133,14 @@ def test_meminfo_of_another_form_tells_no_swap(settings, proc, line):
 def test_cpu_times_of_another_form_are_no_utilisation(settings, proc, line):
     (proc / "stat").write_text(line, "utf-8")
     assert Machine(settings).busy_pct(0.0) is None
+
+
+def test_modes_of_a_host_are_threads_and_nothing_is_set(settings):
+    host_machine, n_cpus = Machine(settings), os.cpu_count()
+    host_machine.check_modes([{"cores": n} for n in range(1, n_cpus + 1)], "on")
+    assert host_machine.change({"cores": 1}, "on")["unmet"] == {}
+    for odd in ({"cores": n_cpus + 1}, {"cores": 0}, {"cores": 1, "cpu_mhz": 1000.0}):
+        with pytest.raises(ConfigError):
+            host_machine.check_modes([{"cores": 1}, odd], "on")
+    with pytest.raises(ConfigError):
+        host_machine.check_modes([{"cores": 1}], "off")

@@ -82,3 +82,13 @@ def test_the_owner_of_a_file_that_nobody_may_write_knows_the_share(cold_file, as
     os.chown(cold_file, 65534, 65534)
     cold_file.parent.chmod(0o755)
     assert as_stranger(cold_file.parent, page_cache.resident_pct, [cold_file.name]) == 0.0
+
+
+def test_files_that_fit_are_read_into_the_cache(tmp_path, monkeypatch):
+    path = tmp_path / "data"
+    path.write_bytes(os.urandom(1 << 20))
+    page_cache.drop([str(path)], str(tmp_path / "no-such-switch"))
+    assert page_cache.fill([str(path)]) is True
+    assert page_cache.resident_pct([str(path)]) == 100.0
+    monkeypatch.setattr(page_cache.host, "meminfo_kib", lambda root, name: 1024)
+    assert page_cache.fill([str(path)]) is False

@@ -90,3 +90,15 @@ def test_clocks_follow_the_load_within_the_mode(board):
 
 def test_each_fault_is_described():
     assert set(FAULTS) == {"rail_stops", "throttling", "gpu_held", "swap_growth", "busy"}
+
+
+def test_a_gpu_that_is_held_does_not_exceed_its_share_whatever_is_set(agx):
+    model = Model(str(agx.root))
+    folder, steps = agx.files.facts["gpu"] + "/", agx.files.facts["gpu_hz"]
+    for name in ("min_freq", "max_freq"):
+        agx.files.write(folder + name, steps[-1])
+    model.step(0.05, 1.0)
+    assert agx.files.number(folder + "cur_freq") == steps[-1]
+    agx.set_fault("gpu_held", 0.5)
+    model.step(0.05, 1.0)
+    assert 0.4 * steps[-1] < agx.files.number(folder + "cur_freq") <= 0.5 * steps[-1]

@@ -46,7 +46,8 @@ def sweep_rows(provenance="measured", sweep="planted", workloads=("lenet", "resn
 def record(folder, workload):
     """Write what stands for the record of a mode of a workload."""
     factors = {"model": workload.workload, "instance": workload.instance}
-    factors["batch_size"] = workload.batch_size
+    factors |= {"batch_size": workload.batch_size, "task": workload.task}
+    factors["precision"] = workload.precision
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "mode.json").write_text(json.dumps({"factors": factors}))
     write_sums(str(folder), durable=False)

@@ -162,6 +162,13 @@ def test_measured_rows_name_their_records(package):
     assert records["planted"]["sweep-0/mode-c12-x-0-x"] == sha256_of(str(sums))
 
 
+def test_records_of_another_precision_stand_for_nothing(plant):
+    plant([replace(row, precision="bf16") for row in sweep_rows()], "half")
+    plant(sweep_rows())  # its records take the places of those of the other
+    with pytest.raises(DataError, match="no record of planted is in measured/"):
+        export(["half"], Path("pack"), Terms("MIT"))
+
+
 def test_nothing_is_called_measured_without_a_record(plant):
     plant(sweep_rows())
     shutil.rmtree("measured")

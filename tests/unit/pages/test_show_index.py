@@ -204,3 +204,8 @@ def test_the_caption_that_a_figure_wrote_beside_it_is_taken_and_its_reason_too(p
     assert "Not drawn: no power could be read." in shown
     assert "<p>What it would show.</p>" in shown
     assert "What one sees" not in shown
+
+
+@pytest.mark.parametrize("scored", [True, False])
+def test_scores_on_real_sweeps_are_linked_where_they_were_made(page, scored):
+    assert ('href="sweeps/sweep_scores.html"' in page([{}, {}], scored=scored)) is scored

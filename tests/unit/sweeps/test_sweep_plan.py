@@ -3,8 +3,7 @@
 import pytest
 
 from epochwatt.study.plan import JOB_S
-from epochwatt.sweeps.modes import SweepMode
-from epochwatt.sweeps.plan import chunk_estimates_s, modes_left, slowness, sweep_lines
+from epochwatt.sweeps.plan import chunk_estimates_s, clock_ratios, modes_left, sweep_lines
 
 
 @pytest.fixture
@@ -37,14 +36,17 @@ def test_what_is_measured_gives_the_estimate_and_is_not_left(orin, bases, measur
     measure_mode(sweep, modes[0], took_s=20.0)
     (done_s, left_s), basis = chunk_estimates_s(sweep, orin.settings())
     assert (done_s, basis) == (0, "measured")
-    assert left_s == pytest.approx(20.0 * (0.5 + 0.5 * 1300.5 / 318.75))
+    assert left_s == pytest.approx(16.0 + 4.0 * 1300.5 / 318.75)  # of 20 s 4 s were mini-batches
     line = sweep_lines(orin.table(["one"]), orin.settings())[1]
     assert line.split()[:3] == ["one", "2", "1"]
 
 
-def test_slow_clocks_take_longer():
-    assert slowness(SweepMode(4, gpu_mhz=650.0), 1300.0) == pytest.approx(1.5)
-    assert slowness(SweepMode(4), 0.0) == 1.0
+def test_slow_clocks_take_longer(sweeps, bases):
+    sweep = sweeps.sweep(base=bases["twin"])
+    ratios = clock_ratios(sweep)
+    assert {mode.gpu_mhz for mode in sweep.modes if ratios[mode] == 1.0} == {1300.5}
+    assert max(ratios.values()) == pytest.approx(1300.5 / 114.75)
+    assert set(clock_ratios(sweeps.sweep()).values()) == {1.0}
 
 
 def test_simulated_sweeps_take_no_time_of_a_board_and_others_are_left_alone(sweeps, bases):

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,8 @@ from epochwatt.sweeps.facts import write_modes
 from epochwatt.sweeps.lost import forget_lost_modes
 from epochwatt.sweeps.modes import SweepMode
 from epochwatt.sweeps.table import sweep_names
+
+REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -39,6 +43,14 @@ def test_an_unknown_name_is_refused_with_those_there_are(sweeps):
         "config/config.yaml: sweeps names 'two'",
         "  allowed: config/sweeps.yaml has: one",
     ]
+
+
+def test_names_of_files_and_of_public_sweeps_are_refused(sweeps):
+    with pytest.raises(ConfigError, match="no name of a sweep"):
+        sweeps.sweep("my_Sweep")
+    sweeps.write("sweeps/registry.yaml", (REPOSITORY / "config/sweeps/registry.yaml").read_text())
+    with pytest.raises(ConfigError, match="'zeus-v100' is the name of a public sweep"):
+        sweeps.sweep("zeus-v100")
 
 
 def test_the_id_has_all_that_would_cause_a_new_measurement_but_not_the_modes(sweeps):
@@ -116,6 +128,12 @@ def test_jobs_come_after_runs_and_in_order(sweeps):
     assert 0 >= table.priority(first, 0) > table.priority(second, 0)
     assert table.priority(first, 0) > table.priority(first, 20)
     assert table.of_grid(first, table.sweeps["two"].digest).name == "two"
+
+
+def test_the_command_has_interpreter_data_and_machine(sweeps):
+    words = shlex.split(sweeps.sweep().command)
+    assert words[:5] == ["python3", "-m", "epochwatt.training.sweep", "--data-root", "data"]
+    assert json.loads(words[6])["backend"] == "host"
 
 
 def test_the_list_of_modes_is_what_the_measuring_side_reads(tmp_path):

@@ -16,7 +16,7 @@ import epochwatt
 from benchmarks.synthetic import SyntheticSource, sampler_with
 from epochwatt.records import files
 from epochwatt.records.samples import read_samples
-from epochwatt.telemetry.client import Sampler
+from epochwatt.telemetry.client import NO_POWER, Sampler
 
 FAST = 0.02  # s; so that an epoch of a fraction of a second has rows enough
 ORPHAN_S = 2.0  # within that time after its trainer no sampler may be left
@@ -104,6 +104,34 @@ def test_bounds_of_an_epoch_lie_between_samples_of_every_source(start, folder):
         t_s = read_samples(folder, source)["t_mono_s"]
         assert t_s[0] <= start_s
         assert t_s[-1] >= end_s
+
+
+def test_power_can_be_asked_for_while_an_epoch_goes_on(start, folder):
+    """Each reading is told once, and stands in the samples as well."""
+    sampler = start()
+    assert sampler.power().scope is None  # nothing was begun
+    sampler.begin(folder)
+    asked = [sampler.power()]
+    time.sleep(0.2)
+    asked.append(sampler.power())
+    sampler.end()
+    assert {power.scope for power in asked} == {"module"}
+    assert {power.period_s for power in asked} == {FAST}
+    assert len(asked[1].t_s) >= 5
+    t_s = [t_s for power in asked for t_s in power.t_s]
+    power_w = [power_w for power in asked for power_w in power.power_w]
+    rows = read_samples(folder, "synthetic")
+    n = len(t_s)
+    assert rows["t_mono_s"][:n] == pytest.approx(t_s, abs=1e-6)
+    assert rows["power_total_w"][:n] == pytest.approx(power_w, rel=1e-5)
+
+
+def test_power_of_a_sampler_that_is_lost_is_none(start, folder):
+    sampler = start()
+    sampler.begin(folder)
+    os.kill(sampler.pid, signal.SIGKILL)
+    assert wait_until(lambda: sampler.power() == NO_POWER, 5.0)
+    assert sampler.end()["lost"] is True
 
 
 def test_clock_that_jumps_shows(start, folder):
@@ -207,6 +235,29 @@ def test_whatever_a_sampler_answers_the_trainer_goes_on(
     assert statistics["lost"] is True
     assert statistics["sources"] == {}
     assert statistics == files.read_json(folder + "/telemetry.json")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *ODD,
+        '{"ok": true}',
+        '{"ok": true, "power": {"scope": "module", "period_s": 1, "readings": [[1]]}}',
+        '{"ok": true, "power": {"scope": "module", "period_s": 1, "readings": [["a", 2]]}}',
+    ],
+)
+def test_whatever_a_sampler_answers_of_power_the_trainer_goes_on(
+    folder, monkeypatch, tmp_path, odd
+):
+    tool = tmp_path / "sampler"
+    lines = "\n".join([READY, '{"ok": true}', odd])
+    tool.write_text(f"#!/bin/sh\nprintf '%b\\n' '{lines}'\nexec cat\n", encoding="ascii")
+    tool.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tool))
+    with Sampler.start(os.getpid(), str(tmp_path), 0, timeout_s=5.0) as sampler:
+        sampler.begin(folder)
+        assert sampler.power() == NO_POWER
+        assert sampler.end()["lost"] is True
 
 
 def test_sampler_that_cannot_be_killed_is_not_waited_for(folder, monkeypatch, tmp_path):

@@ -1,5 +1,6 @@
 """The loader: whose order and mini-batches these are, and where fetch and pre-process are timed."""
 
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -13,7 +14,12 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from epochwatt.training import loaders
-from epochwatt.training.loaders import TimedMinibatches, make_loader
+from epochwatt.training.loaders import (
+    EndlessBatches,
+    TimedMinibatches,
+    make_endless_loader,
+    make_loader,
+)
 
 N_SAMPLES, BATCH_SIZE = 21, 4  # the last mini-batch has one sample
 
@@ -152,3 +158,31 @@ def test_folder_that_is_too_long_for_the_workers_sockets_is_refused(length, said
         shutil.rmtree(begin)
     assert said in ended.stdout + ended.stderr
     assert (ended.returncode == 0) == (length == 75)
+
+
+# -- mini-batches without end ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 21, 50])
+def test_endless_mini_batches_are_whole_and_pass_over_all_samples(batch_size):
+    """One pass after the other, each in another order; what is left over begins the next."""
+    batches = iter(EndlessBatches(N_SAMPLES, batch_size, torch.Generator()))
+    taken = [next(batches) for _ in range(3 * N_SAMPLES)]
+    assert {len(batch) for batch in taken} == {batch_size}
+    order = [index for batch in taken for index in batch]
+    passes = [order[n : n + N_SAMPLES] for n in range(0, 3 * N_SAMPLES, N_SAMPLES)]
+    assert [sorted(one) for one in passes] == [list(range(N_SAMPLES))] * 3
+    assert passes[0] != passes[1] != passes[2]
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_endless_loader_gives_them_and_its_workers_end_with_it(num_workers):
+    factors = {"batch_size": BATCH_SIZE, "num_workers": num_workers, "prefetch_factor": 2}
+    generator = torch.Generator()
+    minibatches = TimedMinibatches(Numbered(), torch.tensor, num_workers)
+    loader = make_endless_loader(minibatches, N_SAMPLES, factors, generator)
+    iterator = iter(loader)
+    order = torch.cat([next(iterator)[1] for _ in range(3 * N_SAMPLES)]).tolist()
+    assert sorted(order[:N_SAMPLES]) == list(range(N_SAMPLES))
+    del iterator
+    assert multiprocessing.active_children() == []

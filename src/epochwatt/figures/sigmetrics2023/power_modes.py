@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -126,13 +127,7 @@ def outside_label(modes: Iterable[str]) -> str:
     return f"{ordered[0]} to {ordered[-1]}: LeNet-5 alone in the paper"
 
 
-def draw(
-    job: Job,
-    x: str,
-    marker_by: str = "",
-    change: str = "",
-    printed_fronts: str = "",
-) -> None:
+def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts: str = "") -> None:
     """Draw a figure of one panel, a field for each network.
 
     Parameters
@@ -171,10 +166,9 @@ def draw(
             rows += [row for pair in of_cloud for row in pair]
             drawn.append((cloud, field, marks))
         _say_missing(figure, clouds)
-        for cloud in clouds:
-            for fact in _printed_changes(cloud, change.split(), relations):
-                if fact.note:
-                    style.add_to_note(figure, f"; the published {fact.value:g} %: {fact.note}")
+        facts = [f for c in clouds for f in _printed_changes(c, change.split(), relations)]
+        for fact in filter(attrgetter("note"), facts):
+            style.add_to_note(figure, f"; the published {fact.value:g} %: {fact.note}")
         _legend(figure, clouds, styles, by, rows, colour)
         figure.draw_without_rendering()  # from here on the axes are as they will be
         for cloud, field, marks in drawn:

@@ -26,6 +26,7 @@ from epochwatt.twin.simulation.run import setting_at
 
 Numbers = NDArray[np.float64]
 
+NOT_SIMULATED = ("task", "precision", "compile")  # but as they are by default
 N_PARTS = 5  # numbers of a mode: cores, MHz of CPU, GPU and memory, share of the GPU that is on
 AGREE = 0.01  # relative distance of time and power to the events' means
 AGREE_BALANCED = 0.03  # where the workers take within BALANCED of the loop's own time
@@ -61,10 +62,15 @@ def simulate_sweep(
 
     Raises
     ------
-    EpochwattError : a board, network or data set that is not simulated, or a mode that the board
-        cannot have; no simulated GPU is on in part
+    EpochwattError : a board, network, data set, task or arithmetic that is not simulated, or a mode
+        that the board cannot have; no simulated GPU is on in part
     """
     complete = {**fields.FACTOR_DEFAULTS, **factors}
+    for name in NOT_SIMULATED:
+        if complete[name] != fields.FACTOR_DEFAULTS[name]:
+            raise EpochwattError(
+                f"{name} {complete[name]} is not simulated", allowed=fields.FACTOR_DEFAULTS[name]
+            )
     twin.find(complete["device"], complete["model"], complete["dataset"])
     time, power = of_unit(complete["instance"], twin.boards[complete["device"]])
 

@@ -170,6 +170,8 @@ def test_a_dropped_cache_and_another_unit_cost_time(twin, factors_of):
         ([[8, 2000, 1000, 2000]], {}, r"modes of shape \(1, 4\)"),
         ([[9, 2000, 1000, 2000, 1]], {}, "cannot have cores 9"),
         ([[8, 2000, 1000, 2000, 1]], {"device": "tx3"}, "know no 'tx3'"),
+        ([[8, 2000, 1000, 2000, 1]], {"task": "infer"}, "task infer is not simulated"),
+        ([[8, 2000, 1000, 2000, 1]], {"precision": "fp16"}, "precision fp16 is not simulated"),
     ],
 )
 def test_what_is_not_simulated_is_refused(twin, factors_of, rows, changes, problem):
