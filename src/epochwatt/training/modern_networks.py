@@ -127,10 +127,16 @@ class Detector(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        from torchvision.models.detection import ssdlite320_mobilenet_v3_large
+        from torchvision import models
 
-        whole = ssdlite320_mobilenet_v3_large(
-            weights=None, weights_backbone=None, num_classes=CATEGORIES
+        if not hasattr(models.detection, "ssdlite320_mobilenet_v3_large"):
+            raise TrainingError("SSDLite needs torchvision 0.10 or newer, which is not here")
+        # else a torchvision before 0.14 would download a backbone
+        names = ("weights", "weights_backbone")
+        if not hasattr(models, "get_model"):
+            names = ("pretrained", "pretrained_backbone")
+        whole = models.detection.ssdlite320_mobilenet_v3_large(
+            num_classes=CATEGORIES, **dict.fromkeys(names)
         )
         self.backbone, self.head = whole.backbone, whole.head
         # (A, 4): corners, pixels
