@@ -170,11 +170,9 @@ def draw_panel(
     wrong : relations of the panel by which a claim fails, which are red
     drawn, drawn_below : draw one group and return rows of the CSV
     """
-    runs = [bar.run for group in groups for bar in group]
-    black = job.palette["published"]
-    with job.panel(panel, runs) as (figure, axes):
+    black, n = job.palette["published"], max(len(groups), 1)
+    with job.panel(panel, [bar.run for group in groups for bar in group]) as (figure, axes):
         axes.remove()
-        n = max(len(groups), 1)
         above, below = figure.subplots(2, n, squeeze=False, height_ratios=RATIOS)
         rows: Rows = []
         for top, bottom, group in zip(above, below, groups, strict=False):
@@ -182,8 +180,8 @@ def draw_panel(
             rows += of_group + drawn_below(group, bottom, of_group)
             top.set_title(group[0].group.replace("\n", ", "), fontsize="small")
             top.set_xticks(positions([bar.group for bar in group]), [bar.tick for bar in group])
-            top.tick_params("x", length=0, labelsize="small")
-            top.tick_params("x", rotation=90 if max(map(_width, group)) > 1 else 0)
+            rotation = 90 if max(map(_width, group)) > 1 else 0
+            top.tick_params("x", length=0, labelsize="small", rotation=rotation)
             top.grid(visible=False, axis="x")
             top.margins(x=0.02)
             fade(top, group, job)
@@ -193,8 +191,8 @@ def draw_panel(
         on_stack = [row for row in rows if row["quantity"] == "compute_s" and is_marked(row)]
         marks = [row for row in rows if row not in on_stack]
         more = [*compute_handles(on_stack, black), *_handles(brackets, panel, job)]
-        more += entries(job, wrong)
-        legend(above[0], marks, black, [*more, *pale_handles(groups, job)])
+        more += [*entries(job, wrong), *pale_handles(groups, job)]
+        legend(above[0], marks, black, more)
         if panel == "fig09b":
             for top, group in zip(above, groups, strict=False):
                 over = brackets_of(brackets, places(group), WORDS)
