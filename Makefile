@@ -29,7 +29,7 @@ validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take
 	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds --priors
 	@$(SNAKEMAKE) results/twin/validation.csv
 
-test: $(VENV)/dev-ready ## unit, rule and end-to-end tests; with THOROUGH=1, as in CI, further variants of them
+test: $(VENV)/dev-ready ## unit, rule and end-to-end tests; with THOROUGH=1 further variants, minutes longer
 	@$(PY) -m pytest -rs -n 2 $(if $(THOROUGH),,-m "not thorough")
 	@echo "tests passed; where they are and how to add one: CONTRIBUTING.md"
 
