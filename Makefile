@@ -111,6 +111,7 @@ $(VENV)/%-ready: requirements/%.txt pyproject.toml $(VENV)/path
 	@echo "installing requirements/$*.txt"
 	@$(call alive,$(PY) -m uv pip install --quiet --compile-bytecode --python $(PY) --require-hashes -r requirements/$*.txt)
 	@$(PY) -m uv pip install --quiet --python $(PY) --no-deps --editable .
+	@$(PY) -m compileall -q src
 	@touch $@
 
 # A command that says nothing for minutes, and now and then a line that it is still there. The sleep

@@ -29,6 +29,7 @@ NAMES = (
     "peers",
     "prediction",
     "recommend",
+    "interleaver",
 )
 OUT = REPOSITORY / "results/benchmarks.json"
 

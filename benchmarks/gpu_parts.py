@@ -264,8 +264,8 @@ def flops(gpu: Any, models: Sequence[str] = MODELS) -> Result:
     ratio = _counted(lambda: network(inputs).sum().backward()) / by_hand
     rows = [Row("FLOPs of two layers, torch / by hand", [ratio], "", 4, near(1.0, 0.001))]
     try:
+        from epochwatt.counting.count_workload import launches
         from epochwatt.training.workloads import WORKLOADS, Trainer
-        from epochwatt.twin.counting.count_workload import launches
     except ImportError:  # a system's own torch: neither torchvision nor what configuration needs
         return Result(rows)
     for model in models:

@@ -26,6 +26,7 @@ from benchmarks.prediction_measured import (
 )
 from benchmarks.results import REPOSITORY, Budget, Result, Row, markdown
 from benchmarks.synthetic_truth import World
+from epochwatt.counting.count_workload import write_workload
 from epochwatt.device.kinds import AGX_XAVIER
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, as_rows
 from epochwatt.prediction.data.observations import Observations
@@ -49,7 +50,6 @@ from epochwatt.prediction.selection.optimal_design import Design, board_design, 
 from epochwatt.prediction.selection.paper_subset_search import N_EPOCHS, N_MODES
 from epochwatt.records import files
 from epochwatt.twin.calibration.queries import DATASETS
-from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.power_modes import load_modes
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.validation.cross_validation_fits import load_prior_parameters, load_refits

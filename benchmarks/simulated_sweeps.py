@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.results import REPOSITORY, Result, Row, at_most
+from epochwatt.counting.count_workload import write_workload
 from epochwatt.errors import EpochwattError
 from epochwatt.sweeps.grids import NAMED, named_grid, steps_of_kind
 from epochwatt.sweeps.modes import mode_rows
 from epochwatt.twin.calibration.queries import DATASETS
-from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.power_modes import CONFIG
 from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.simulation.sweep import simulate_sweep

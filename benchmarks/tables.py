@@ -2,8 +2,9 @@
 
 `python -m benchmarks.tables`. The tables of results/prediction.md (`python -m benchmarks
 prediction`), if it exists, are copied; each is found by the line above it. Their summary and the
-coverage of the energy bounds (benchmarks/bounds.csv) are computed. Rows of results/benchmarks.json
-and the checks of results/tables/external.csv are copied where they exist.
+coverage of the energy bounds (benchmarks/bounds.csv) are computed. Rows of results/benchmarks.json,
+of results/methods/ (`python -m benchmarks.methods`) and the checks of results/tables/external.csv
+are copied where they exist, and tables are made of results/powertrain/ and results/fulcrum/.
 """
 
 import csv
@@ -14,12 +15,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import bounds
+from benchmarks import bounds, methods_tables
 from benchmarks.prediction import OUT
 from benchmarks.public_sweeps import SCORES, sweep_tables
 from benchmarks.results import REPOSITORY, Budget, Row
+from epochwatt.claims.table_claims import read_rows
 from epochwatt.external import check_external
+from epochwatt.figures import schedules
+from epochwatt.pages import powertrain_tables as study
 from epochwatt.prediction.evaluation.sweep_files import read_scores
+from epochwatt.templates import Rows, columns
 
 Table = list[list[str]]
 
@@ -44,14 +49,20 @@ TITLES = {  # file -> how the line above its table begins
     "sweeps-agx-orin": "Stock modes of AGX Orin",
 }
 TIMES = REPOSITORY / "results/benchmarks.json"
-TIMED = {"simulated_sweeps": "simulation/sweeps"}  # benchmark -> its table
+TIMED = {  # benchmark -> its table
+    "simulated_sweeps": "simulation/sweeps",
+    "interleaver": "instrument/interleaver",
+}
 EXTERNAL = REPOSITORY / "results/tables/external.csv"
 QUESTIONS = {  # question of it -> its table
     **{check_external.ENERGY: "energy", check_external.CURVE: "gpu-clock"},
     **{check_external.LIMIT: "power-limit", check_external.LAW: "clock-law"},
     check_external.POWER_LAW: "power-law",
     check_external.SCALING: "scaling",
+    **{check_external.ROOF: "roof", check_external.ROOF_ENERGY: "roof-energy"},
 }
+POWERTRAIN = REPOSITORY / "results/powertrain"
+FULCRUM = REPOSITORY / "results/fulcrum"
 SHOWN = ("subject", "unit", "expected", "observed", "verdict", "note")  # of its columns
 SUMMARY = {  # row of the summary -> its table, and how its workloads end
     "YOLOv3 on AGX Xavier, seven stock modes, two kernels": ("measured-time-yolov3", "kernel"),
@@ -164,6 +175,57 @@ def external_tables(rows: Table) -> dict[str, Table]:
     }
 
 
+def powertrain_tables(folder: Path) -> dict[str, Table]:
+    """Return the tables of the study of PowerTrain: methods, claims in short, those that fail."""
+    names = ("errors", "penalties", "claims")
+    errors, penalties, claims = (read_rows(str(folder / f"{name}.csv")) for name in names)
+    failing = [row for row in claims if row["status"] == "does_not_hold"]
+    rows = {
+        f"methods-{provenance}": study.methods_table(errors, penalties, provenance)
+        for provenance in ("simulated", "public")
+    }
+    rows["claims-failing"] = study.claims_table(failing)
+    said = {"claims": [["the claims"], *([line] for line in study.in_short(claims))]}
+    return said | {name: _cells(some) for name, some in rows.items()}
+
+
+def schedule_tables(folder: Path) -> dict[str, Table]:
+    """Return the tables of the study of schedules: solvers by kind of jobs, and the claims."""
+    rows = schedules.summarised(read_rows(str(folder / "scores.csv")))
+    by_solver: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        by_solver.setdefault(row["solver"], {})[row["jobs"]] = row
+    head = ["solver", "profiles of training beside inference", *schedules.JOBS.values()]
+    solvers = [
+        [name, _profiles(some), *(_answered(some.get(jobs)) for jobs in schedules.JOBS)]
+        for name, some in by_solver.items()
+    ]
+    claims = [
+        {name: row[name] for name in ("claim", "sentence", "paper_value", "our_value", "status")}
+        for row in read_rows(str(folder / "claims.csv"))
+    ]
+    return {"solvers": [head, *solvers], "claims": _cells(claims)}
+
+
+def _profiles(by_jobs: dict[str, dict[str, Any]]) -> str:
+    row = by_jobs.get("train_and_infer")
+    return "-" if row is None else f"{row['n_profiles']:.0f}"
+
+
+def _answered(row: dict[str, Any] | None) -> str:
+    """Return the share answered within budgets, and the mean loss of these answers."""
+    if row is None:
+        return "-"
+    loss = "-" if row["loss_pct"] == "" else f"{row['loss_pct']:.1f}"
+    return f"{row['kept_pct']:.1f} / {loss}"
+
+
+def _cells(rows: Rows) -> Table:
+    """Return rows as cells, the header first."""
+    head = columns(rows)
+    return [head, *([str(row.get(name, "")) for name in head] for row in rows)]
+
+
 def read(path: Path) -> Table:
     """Return the rows of a CSV file."""
     with path.open(newline="", encoding="utf-8") as file:
@@ -196,9 +258,20 @@ def main() -> int:
     if SCORES.exists():
         for name, table in sweep_tables(read_scores([str(SCORES)])).items():
             write(prediction / f"real-sweeps-{name}.csv", table)
+    if rows := methods_tables.read():
+        for name, table in methods_tables.method_tables(rows).items():
+            write(prediction / f"methods-{name}.csv", table)
+    if methods_tables.NEXT.exists():
+        write(prediction / "methods-next.csv", methods_tables.next_table())
     if EXTERNAL.exists():
         for name, table in external_tables(read(EXTERNAL)).items():
             write(FOLDER / f"external/{name}.csv", table)
+    if (POWERTRAIN / "claims.csv").exists():
+        for name, table in powertrain_tables(POWERTRAIN).items():
+            write(FOLDER / f"powertrain/{name}.csv", table)
+    if (FULCRUM / "claims.csv").exists():
+        for name, table in schedule_tables(FULCRUM).items():
+            write(FOLDER / f"fulcrum/{name}.csv", table)
     return 0
 
 

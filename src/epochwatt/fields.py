@@ -232,6 +232,31 @@ SWEEP_COLUMNS = (
 # The parts of a mode in that table; an empty cell: not known, or not a part of the device's modes.
 MODE_PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "gpu_share", "power_limit_w")
 
+# results/roofline/ceilings.csv: what a device reached with micro-kernels, a row for each.
+CEILING_KERNELS = ("copy", "triad", "matmul", "fma", "launch")
+CEILING_COLUMNS = (
+    *(f for f in SWEEP_COLUMNS if f.name in ("provenance", "device", "instance")),
+    *(f for f in SWEEP_COLUMNS if f.name in ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")),
+    _f("processor", "str", "", "cpu or gpu: which of them computed"),
+    _f("precision", "str", "", "fp32, tf32, fp16 or bf16"),
+    _f("kernel", "str", "", "copy, triad, matmul, fma (chains of multiply-adds) or launch (empty)"),
+    _f("size", "int", "", "elements of one array; of matmul the rows of its square matrices"),
+    _f("intensity_flop_per_byte", "float", "FLOP/B", "`flops` / `bytes`; empty: an empty launch"),
+    _f("flops", "float", "", "floating-point operations of one call, a multiply-add being two"),
+    _f("bytes", "float", "B", "of all its arrays, each read or written once; they may be cached"),
+    _f("repeats", "int", "", "blocks of calls that were timed"),
+    _f("time_s", "float", "s", "of one call: median of the blocks"),
+    _f("time_sd_s", "float", "s", "standard deviation of the blocks' times of one call"),
+    _f("best_s", "float", "s", "of one call: the fastest block"),
+    _f("power_w", "float", "W", "mean power during the blocks; empty: not measured"),
+    _f("power_scope", "str", "", "module, socket, gpu or cpu_package; empty: no power"),
+    _f(
+        "clock_mhz", "float", "MHz", "mean clock of the processor during the blocks; empty: unknown"
+    ),
+    _f("valid", "bool", "", "counts in fits; false when a flag says so"),
+    _f("flags", "str", "", "what is known against the row, separated by spaces"),
+)
+
 # Every flag there is. config/flags.yaml says of each whether it invalidates or informs.
 FLAGS: Dict[str, str] = {
     "cold_process": "first epoch measured by its process",

@@ -27,6 +27,7 @@ ORIGINS = {
     "jetson": "measured on",
     "twin": "simulated, not measured:",
     "fake": "not measured, from a fake board:",
+    "public": "measured by others on",
 }
 
 
@@ -40,6 +41,7 @@ LABELS = {
     "jetson": "measured, board",
     "twin": "simulated, twin",
     "fake": "not measured, fake board",
+    "public": "measured by others",
 }
 
 

@@ -11,16 +11,32 @@ OUTLOOK = "epochwatt_outlook"  # extra of the record in which the workflow says 
 TRAINING, IDLE, MODES = "train_epoch", "measure_idle", "measure_modes"
 COLLECTING = "collect_run"  # after it a run is finished
 MEASURING = frozenset({TRAINING, IDLE, MODES})  # each takes all cores
-SILENT = frozenset({TRAINING, COLLECTING, "list_modes", "sweeps", "all"})  # no line of their own
+# no line of their own
+SILENT = frozenset({TRAINING, COLLECTING, "list_modes", "list_ceiling_modes", "sweeps", "all"})
 
 # Start of a rule's name -> what its jobs make, in the plural. The first that fits counts.
 STAGES = {
-    "count_workload": "networks counted",
+    "count_work": "networks counted",
     "make_dataset": "data sets made",
     "simulate_run": "simulated runs",
     "simulate_sweep": "simulated sweeps",
     "measure_modes": "chunks of modes measured",
     "collect_sweep": "tables of modes",
+    "measure_ceilings": "sets of ceilings measured",
+    "collect_ceilings": "tables",
+    "place_points": "tables",
+    "simulate_ceilings": "tables",
+    "fit_public_rooflines": "rooflines fitted",
+    "fit_roofline": "rooflines fitted",
+    "tune_modes": "tables",
+    "explain_runs": "tables",
+    "judge_transfer": "transfers judged",
+    "collect_powertrain": "tables",
+    "compare_powertrain": "tables",
+    "check_table_claims": "tables",
+    "simulate_schedules": "tables",
+    "score_schedules": "tables",
+    "draw_": "figures",
     "simulate_idle": "sets of simulated idle powers",
     "measure_idle": "idle powers measured",
     "collect_idle": "tables",
@@ -44,6 +60,9 @@ _SINGULAR = {
     "data sets made": "data set made",
     "sets of simulated idle powers": "set of simulated idle powers",
     "idle powers measured": "idle power measured",
+    "sets of ceilings measured": "set of ceilings measured",
+    "rooflines fitted": "roofline fitted",
+    "transfers judged": "transfer judged",
     "chunks of modes measured": "chunk of modes measured",
     "tables of modes": "table of modes",
     "validations of the simulation": "validation of the simulation",

@@ -30,14 +30,14 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def run_rule(checkout):
-    """Return a function that runs one rule, and no other, for one target in the checkout."""
+    """Return a function that runs a rule (or several words), no other, for a target."""
 
     def call(rule, target, status=0):
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "snakemake", "--snakefile", str(REPOSITORY / "Snakefile")),
                 *("--directory", str(checkout.path), "--cores", "1"),
-                *("--allowed-rules", rule, "--", target),
+                *("--allowed-rules", *rule.split(), "--", target),
             ],
             cwd=checkout.path,
             env={**os.environ, "PYTHONPATH": str(REPOSITORY / "src")},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.twin.counting.count_workload import write_workload
+from epochwatt.counting.count_workload import write_workload
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MODELS = ("lenet", "mobilenet", "resnet")
@@ -15,7 +15,8 @@ MODELS = ("lenet", "mobilenet", "resnet")
 @pytest.fixture
 def counted(checkout, monkeypatch):
     """A checkout with the public sweeps and the papers' networks counted."""
-    shutil.copytree(REPOSITORY / "config/sweeps", checkout.path / "config/sweeps")
+    for name in ("sweeps", "rooflines"):
+        shutil.copytree(REPOSITORY / "config" / name, checkout.path / "config" / name)
     for name in ("twin", "devices"):
         shutil.copytree(
             REPOSITORY / "config" / name, checkout.path / "config" / name, dirs_exist_ok=True

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from epochwatt.counting.count_workload import write_workload
 from epochwatt.prediction.data.required_runs import fitted_runs
 from epochwatt.prediction.evaluation.fit_models import fit_models
 from epochwatt.prediction.selection.choose_power_modes import choose_power_modes
-from epochwatt.twin.counting.count_workload import write_workload
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STUDIES = ("sigmetrics-power-modes", "sigmetrics-prediction")

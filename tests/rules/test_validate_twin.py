@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.twin.counting.count_workload import write_workload
+from epochwatt.counting.count_workload import write_workload
 from epochwatt.twin.validation.validate_twin import MODELS, write_validation
 
 TARGET = "results/twin/validation.csv"

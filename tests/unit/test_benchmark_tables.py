@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks import public_sweeps, simulated_sweeps, tables
+from benchmarks import methods_tables, public_sweeps, simulated_sweeps, tables
+from benchmarks.methods import CASES
 from benchmarks.results import Row, at_most
 from epochwatt.prediction.evaluation.score_sweeps import score_tables
 from epochwatt.prediction.evaluation.sweep_files import as_text
@@ -81,3 +82,38 @@ def test_tables_of_real_sweeps_hold_the_cells_of_the_scores():
     held = unit.cell(("random", 10), "physical", "time_s", HELD)
     assert ["time", "physical", "more", "1", *[f"{held.value:.0f}"] * 3] in made["held"]
     assert made["budgets"][1][:3] == ["planted: planted", "10 modes", "paper"]
+
+
+def _judged(method, median, spread, over=1.0, case="tx2-5000"):
+    """Return a row of results/methods/ as it is written."""
+    bounds = {"_low": median - spread, "": median, "_high": median + spread}
+    row = {"case": case, "n_profiled": 10, "target": "time_s", "method": method, "held_pct": 90.0}
+    row |= {f"median_pct{end}": value for end, value in bounds.items()}
+    for network in CASES[case].networks:
+        row |= {f"over_{network}{end}": over for end in bounds}
+    return row
+
+
+@pytest.mark.parametrize(
+    ("median", "spread", "published", "better"),
+    [
+        (5.0, 0.5, "1 of 1", "1 of 1"),
+        (6.5, 0.5, "1 of 1", "0 of 1"),
+        (5.0, 4.5, "0 of 1", "0 of 1"),
+    ],
+)
+def test_the_goal_asks_for_a_lower_error_and_for_intervals_apart(median, spread, published, better):
+    """Against networks of 10 and of 8 %, each known to 1."""
+    rows = [
+        _judged("utilisation", median, spread),
+        _judged("powertrain", 10.0, 1.0),
+        _judged("powertrain_log", 8.0, 1.0),
+    ]
+    made = methods_tables.method_tables(rows)
+    goal = {(row[1], row[2]): row[3] for row in made["goal"] if row[0] == "time"}
+    assert goal["utilisation", "PowerTrain"] == published
+    assert goal["utilisation", "the better one"] == better
+    assert goal["utilisation_transfer", "PowerTrain"] == "0 of 0"
+    for head, *cells in made.values():
+        assert {len(row) for row in cells} <= {len(head)}
+    assert made["held"][1] == ["tx2-5000", "10", "time", "-", "-", "90", "-"]

@@ -58,7 +58,7 @@ class Shop:
         checkout = FullCheckout(root, workflow=self.template)
         configure_long_runs(checkout, 1, 3)
         self.provide_data(checkout)
-        checkout.make()
+        checkout.make("runs", "tables")
         return checkout
 
     def copy_of(self, checkout: FullCheckout) -> FullCheckout:
@@ -86,7 +86,7 @@ class Shop:
 
 def _copy(source: Path, target: Path) -> None:
     if source.is_dir():
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(source, target)  # with the bytecode, else each start would compile it
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)

@@ -48,7 +48,26 @@ SCOPES = "".join(
 )
 
 
-def plant(pairs, write_epochs, findings=(), figures=(), drawn="", judged="", scopes="", further=()):
+EXPLAINED = """\
+provenance,run,operators,launches_pct,arithmetic_pct,memory_pct,below_the_roof_pct,loader_pct,copy_pct,\
+overhead_pct,explanation,next_mode
+measured,RUN,all,10,20,30,5,25,5,5,"Bound by compute, its limit is memory.",2 cores: 10 % less time
+measured,RUN,gemm,10,20,30,,,,,,
+"""
+
+
+def plant(
+    pairs,
+    write_epochs,
+    findings=(),
+    figures=(),
+    drawn="",
+    judged="",
+    scopes="",
+    further=(),
+    explanations="",
+    **more,
+):
     """Write `results/index.html` and the tables that it is from into the working folder.
 
     Parameters
@@ -58,6 +77,8 @@ def plant(pairs, write_epochs, findings=(), figures=(), drawn="", judged="", sco
     drawn, judged : rows of a figure's table, and of the validation
     scopes : rows of energy.csv; RUN stands for the run's id
     further : pages that only some starts make
+    explanations : table of explanations; RUN stands for the first run's id
+    more : further arguments of `write_index`
     """
     published = Path("config/published").resolve()
     folder = Path("results/figures/twin")
@@ -79,7 +100,12 @@ def plant(pairs, write_epochs, findings=(), figures=(), drawn="", judged="", sco
     tables = {name: f"results/tables/{name}.csv" for name in ("runs", "advice", "energy_parts")}
     tables |= {"claims": "results/claims.csv", "published": str(published)}
     tables["validation"] = "results/validation.csv" if judged else ""
+    if explanations:
+        tables["explanations"] = "results/tables/explanations.csv"
+        Path(tables["explanations"]).write_text(explanations.replace("RUN", pairs[0][0].id))
     numbers = ["results/figures/twin/fig02a.csv"] if drawn else []
     shown = [FIGURE | {"stem": "results/figures/twin/fig02a"} | figure for figure in figures]
-    write_index(tables, shown, numbers, TITLES, PALETTE, "results/index.html", further=further)
+    write_index(
+        tables, shown, numbers, TITLES, PALETTE, "results/index.html", further=further, **more
+    )
     return Path("results/index.html")

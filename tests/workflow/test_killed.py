@@ -34,13 +34,13 @@ def check_completed(checkout: FullCheckout, run, undisturbed: FullCheckout) -> N
 def test_a_run_killed_in_epoch_2_goes_on_there(shop, undisturbed):
     checkout = long_run(shop, epochs_per_job=1)
     (run,) = checkout.runs()
-    with checkout.started() as first:
+    with checkout.started("runs") as first:
         first.wait_until(lambda: checkout.is_measuring(run.id, 2))
         first.kill_group()
     wait_for(lambda: not checkout.processes())
     assert checkout.is_measuring(run.id, 2)
     before = checkout.epoch_state(run.id, 0, 1)
-    outcome = checkout.make()
+    outcome = checkout.make("runs", "tables", "figures")
     assert "lockexception" not in outcome.text.lower()
     assert outcome.measuring == [f"train_epoch {run.id} 2 2"]
     assert checkout.epoch_state(run.id, 0, 1) == before

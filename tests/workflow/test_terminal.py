@@ -25,12 +25,12 @@ def shown(checkout):
     return checkout
 
 
-def in_terminal(checkout, stop_when=None, columns=100, **environment):
+def in_terminal(checkout, *targets, stop_when=None, **environment):
     """Run the workflow in a terminal, with Ctrl-C typed once `stop_when()`."""
     control, terminal = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     with subprocess.Popen(
-        ["setsid", "--ctty", "--wait", *checkout._snakemake()],
+        ["setsid", "--ctty", "--wait", *checkout._snakemake(), *targets],
         cwd=checkout.root,
         env=checkout._environment() | {"TERM": "xterm-256color"} | environment,
         stdin=terminal,
@@ -94,7 +94,7 @@ def test_without_a_terminal_a_start_is_a_few_plain_lines(measured_again):
 
 @pytest.mark.slow
 def test_in_a_terminal_a_bar_has_the_time_left_and_goes_away(measured_again):
-    outcome = in_terminal(measured_again)
+    outcome = in_terminal(measured_again, "runs")
     assert outcome.status == 0, outcome.text
     assert re.search(r"\d+/\d+ jobs  .*\d+ s left", CONTROL.sub("", outcome.text))
     assert stays(outcome)[-1].startswith("done: ")
@@ -107,7 +107,9 @@ def test_ctrl_c_says_what_is_kept_and_what_to_type(fresh, shop):
     shop.provide_data(fresh)
     (run,) = fresh.runs()
     before = in_terminal(
-        shown(fresh), lambda: fresh.is_measuring(run.id, 1), EPOCHWATT_COMMAND="make run"
+        shown(fresh),
+        stop_when=lambda: fresh.is_measuring(run.id, 1),
+        EPOCHWATT_COMMAND="make run",
     )
     assert before.status != 0
     assert "Traceback" not in before.text

@@ -2,14 +2,16 @@
 
 Needs: `epochs.csv` of the runs that claims name, records of those whose clocks they ask for,
 predictions, idle powers; for simulated runs the twin's configuration, on which claims are judged again
-with other parameters.
-Gives: results/claims.csv and its summary, results/claims.txt.
+with other parameters. Papers about whole tables: config/published/{paper}/claims.csv and those tables.
+Gives: results/claims.csv and its summary, results/claims.txt; results/{paper}/claims.csv.
 """
 
 from epochwatt.claims.required_runs import needed
+from epochwatt.claims.table_claims import needed_tables, papers_with_claims
 
 try:  # evaluates the predicates of takeaways.csv without data, and lists what they ask for
     CLAIMS = needed(TABLE)
+    CLAIM_TABLES = {paper: needed_tables(paper) for paper in papers_with_claims()}
 except EpochwattError as error:
     raise WorkflowError(str(error)) from None
 
@@ -43,6 +45,7 @@ rule check_claims:
         "results/logs/check_claims.log",
     benchmark:
         "results/benchmarks/check_claims.tsv"
+    priority: 1  # the front page waits for it
     conda:
         ENVIRONMENT
     params:
@@ -52,3 +55,23 @@ rule check_claims:
         code=code_of("check_claims.py"),
     script:
         "../scripts/check_claims.py"
+
+
+rule check_table_claims:
+    """Judge the claims of a paper on tables of our study of it, each provenance by itself."""
+    input:
+        tables=lambda wildcards: CLAIM_TABLES[wildcards.paper],
+        claims="config/published/{paper}/claims.csv",
+        config="config/claims.yaml",
+    output:
+        table="results/{paper}/claims.csv",
+    log:
+        "results/logs/check_table_claims/{paper}.log",
+    wildcard_constraints:
+        paper="|".join(CLAIM_TABLES) or "(?!)",
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_of("check_table_claims.py"),
+    script:
+        "../scripts/check_table_claims.py"

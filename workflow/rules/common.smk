@@ -13,8 +13,13 @@ from snakemake.logging import logger
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.required_runs import backends as predicted_backends
 from epochwatt.prediction.data.required_runs import fitted_runs
-from epochwatt.prediction.registry import CONFIG as PREDICTORS
-from epochwatt.prediction.registry import method_modules
+from epochwatt.prediction.registry import CONFIG as PREDICTORS, method_modules
+from epochwatt.prediction.transfer.study import (
+    check_sweeps,
+    load_study,
+    simulated_sweeps,
+)
+from epochwatt.schedule.config import load_schedule
 from epochwatt.study.discard import forget_lost
 from epochwatt.maintenance.fingerprint import fingerprint
 from epochwatt.study.expand import OWN_KEYS
@@ -30,7 +35,7 @@ from epochwatt.study.settings import (
     working_folder_lock,
 )
 from epochwatt.sweeps.plan import sweep_lines
-from epochwatt.sweeps.table import load_sweeps
+from epochwatt.sweeps.table import load_sweeps, sweep_names
 from epochwatt.text import label
 
 # -- the software of the rules -------------------------------------------------------------------
@@ -45,11 +50,21 @@ try:
     SETTINGS = load_settings(config)
     SWEEPS = load_sweeps(config)
     SWEPT = [sweep.run for sweep in SWEEPS.sweeps.values()]
+    POWERTRAIN = load_study()  # None: without config/powertrain.yaml
+    try:
+        check_sweeps(POWERTRAIN)
+    except EpochwattError as error:  # whoever has other sweeps can do without the study
+        print(f"the study of PowerTrain is left out: {error}", file=sys.stderr)
+        POWERTRAIN = None
+    POWERTRAIN_SWEEPS = simulated_sweeps(POWERTRAIN)
+    SCHEDULE = load_schedule()  # None: without config/schedule.yaml
+    PAGODA_SWEEPS = [n for n in sweep_names() if n.startswith("pagoda-")]
     for run in [*SETTINGS.table.runs.values(), *SWEPT]:
         refuse_braces(run.data_root, f"the storage root of {run.id}")
 except EpochwattError as error:
     raise WorkflowError(str(error)) from None
 
+STUDY_SWEEPS = [*POWERTRAIN_SWEEPS, *PAGODA_SWEEPS]  # simulated, without being selected
 TABLE = SETTINGS.table
 RUNS = list(TABLE.runs.values())
 SIMULATED_MODELS = {run.factors["model"] for run in RUNS if run.is_simulated}
@@ -110,100 +125,6 @@ def code_of(script, *modules):
     """
     path = workflow.source_path(f"../scripts/{script}")
     return fingerprint(*modules, script=path)
-
-
-# -- input functions -----------------------------------------------------------------------------
-
-
-def interpreter(run):
-    """Return the words that start the Python that has torch: the device's own, or the workflow's."""
-    return list(run.python or ["python3"])
-
-
-def epochs_of(runs):
-    """Return the `epochs.csv` of each run."""
-    return [run.epochs_csv for run in runs]
-
-
-def before_part(wildcards):
-    """Return the data set, and the receipt of the part before: a run's epochs follow each other.
-
-    A run that was measured elsewhere needs no data set.
-    """
-    run = TABLE[wildcards.run]
-    place = run.parts.index((int(wildcards.first), int(wildcards.last)))
-    manifest = [ancient(f"{run.data_folder}/manifest.json")] if run.here else []
-    return manifest + ([ancient(run.receipts[place - 1])] if place else [])
-
-
-def training_command(wildcards):
-    """Return the command that trains: interpreter, folder of the data, what to know of the machine."""
-    run = TABLE[wildcards.run]
-    words = [*interpreter(run), "-m", "epochwatt.training"]
-    return shlex.join([*words, "--data-root", run.data_root, "--machine", run.machine])
-
-
-def network_of(model):
-    """Return the name of a network and, where it is none of ours, what its row says of it."""
-    own = SETTINGS.workloads[model].model_dump(include=OWN_KEYS, exclude_defaults=True)
-    return {"model": model, "network": own} if own else {"model": model}
-
-
-def caption(figure):
-    """Return a figure's caption, for the report and for the text beside each panel."""
-    return lambda wildcards: SETTINGS.caption(figure)
-
-
-def epochs_fitted(wildcards):
-    """Return the tables of epochs that a backend's models are fitted to."""
-    return epochs_of(fitted_runs(TABLE, wildcards.backend).runs)
-
-
-def modes_fitted(wildcards):
-    """Return run -> cores and clocks of the same runs."""
-    return fitted_runs(TABLE, wildcards.backend).modes
-
-
-def simulated_networks(wildcards):
-    """Return the counts of the networks that models are fitted to, where all are counted anyway."""
-    models = {
-        run.factors["model"] for run in fitted_runs(TABLE, wildcards.backend).runs
-    }
-    counted = sorted(models) if models <= SIMULATED_MODELS else []
-    return expand("results/twin/workloads/{model}.json", model=counted)
-
-
-def epochs_drawn(figure):
-    """Return the input function of a figure's tables of epochs."""
-    return lambda wildcards: epochs_of(SETTINGS.figure_runs(figure, wildcards.backend))
-
-
-def records_drawn(figure):
-    """Return the same of simulated records; those of measured epochs are never declared."""
-    return lambda wildcards: [
-        run.records
-        for run in SETTINGS.figure_runs(figure, wildcards.backend)
-        if run.is_simulated and "records" in SETTINGS.plotting.figures[figure].reads
-    ]
-
-
-def idle_drawn(figure):
-    """Return the same of the table of idle powers, where the backend has any."""
-    reads = "idle" in SETTINGS.plotting.figures[figure].reads
-    return lambda wildcards: (
-        IDLE_CSV if reads and wildcards.backend in IDLE_BACKENDS else []
-    )
-
-
-def predictions_drawn(figure):
-    """Return the table of predictions, where the figure reads it."""
-    reads = "predictions" in SETTINGS.plotting.figures[figure].reads
-    return "results/models/{backend}/predictions.csv" if reads else []
-
-
-def figure_settings(figure):
-    """Return panels, colours, names for people, and runs that are missing (`Settings.drawing`)."""
-    return lambda wildcards: SETTINGS.drawing(figure, wildcards.backend)
 
 
 # -- outputs that the report shows ---------------------------------------------------------------

@@ -12,6 +12,7 @@ rule check_external:
     input:
         config=[*TWIN_CONFIG, *DEVICES],
         sweeps=sorted(map(str, Path("config/sweeps").glob("*.*"))),
+        rooflines=sorted(map(str, Path("config/rooflines").glob("*.*"))),
         workloads=expand("results/twin/workloads/{model}.json", model=PUBLISHED_MODELS),
         style="config/paper.mplstyle",
     output:

@@ -27,6 +27,7 @@ rule choose_power_modes:
         "results/logs/choose_power_modes/{backend}.log",
     benchmark:
         "results/benchmarks/choose_power_modes/{backend}.tsv"
+    priority: 1  # claims and the front page wait for it
     conda:
         ENVIRONMENT
     params:
@@ -48,6 +49,7 @@ rule fit_epoch_time:
         "results/logs/fit_epoch_time/{backend}.log",
     benchmark:
         "results/benchmarks/fit_epoch_time/{backend}.tsv"
+    priority: 1  # claims and the front page wait for it
     conda:
         ENVIRONMENT
     params:
@@ -69,6 +71,7 @@ rule fit_epoch_energy:
         "results/logs/fit_epoch_energy/{backend}.log",
     benchmark:
         "results/benchmarks/fit_epoch_energy/{backend}.tsv"
+    priority: 1  # claims and the front page wait for it
     conda:
         ENVIRONMENT
     params:
@@ -99,6 +102,7 @@ rule score_predictions:
         ),
     log:
         "results/logs/score_predictions/{backend}.log",
+    priority: 1  # claims and the front page wait for it
     conda:
         ENVIRONMENT
     params:

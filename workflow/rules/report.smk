@@ -5,13 +5,15 @@ Gives: results/index.html, the landing page, with results/tables/{advice,energy_
 results/claims.html, results/configuration.html.
 """
 
-from epochwatt.figures.tables.tabulate_text_only import text_backends
+from epochwatt.figures.powertrain.looks import FIGURES, gallery_entries
+from epochwatt.figures.tables.text_runs import text_backends
 
 CONFIGURATION = sorted(
     str(path) for kind in ("yaml", "csv") for path in Path("config").rglob(f"*.{kind}")
 )
 MEASURED_RUNS = [run for run in RUNS if not run.is_simulated]
-MADE_BY_NAME = ("sweeps/sweep_scores.html", "external.html")  # linked where they are
+# linked where they are
+MADE_BY_NAME = ("powertrain/index.html", "sweeps/sweep_scores.html", "external.html")
 IS_VALIDATED = SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
 PANELS = [
     (backend, figure, panel)
@@ -25,6 +27,7 @@ INDEX_TABLES = {
     "advice": "results/tables/advice.csv",
     "claims": "results/claims.csv",
     "energy_parts": "results/tables/energy_parts.csv",
+    "explanations": EXPLANATIONS,
     "validation": "results/twin/validation.csv" if IS_VALIDATED else "",
 }
 VALIDATION_FIGURE = {
@@ -37,6 +40,39 @@ VALIDATION_FIGURE = {
     "claims": [],
     "words": [],
 }
+ROOFLINE_FIGURE = {
+    "stem": "results/figures/roofline/time_measured",
+    "backend": next((job.backend for job in CEILINGS.values()), ""),
+    "paper": "none",
+    "section": "What this machine does at best",
+    "title": "Roofline: what was measured below what memory and arithmetic allow",
+    "caption": "",  # it writes its own
+    "claims": [],
+    "words": ["ceilings", *sorted({run.factors["model"] for run in POINT_RUNS})],
+}
+# what is there of the study of PowerTrain, which `snakemake powertrain` makes. It is no input, so that
+# the landing page never makes it anew; when its figures were drawn is looked at
+POWERTRAIN_SHOWN = {
+    name: f"results/powertrain/{name}.csv"
+    for name in ("numbers", "claims")
+    if Path("results/powertrain/index.html").is_file()
+}
+POWERTRAIN_STEMS = (
+    [f"results/figures/{name}" for name in FIGURES] if POWERTRAIN_SHOWN else []
+)
+POWERTRAIN_SPECS = {
+    f"{stem}.vl.json": Path(f"{stem}.vl.json").stat().st_mtime_ns
+    for stem in POWERTRAIN_STEMS
+}
+GALLERY = [ROOFLINE_FIGURE] if HAS_CEILINGS else []
+GALLERY += [SETTINGS.gallery_entry(*place) for place in PANELS]
+GALLERY += [VALIDATION_FIGURE] if IS_VALIDATED else []
+GALLERY += gallery_entries(POWERTRAIN_STEMS)
+INDEX_DRAWINGS = [f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS]
+INDEX_DRAWINGS += [f"{ROOFLINE_FIGURE['stem']}.svg"] if HAS_CEILINGS else []
+INDEX_SPECS = [f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS]
+INDEX_SPECS += [f"{ROOFLINE_FIGURE['stem']}.vl.json"] if HAS_CEILINGS else []
+INDEX_SPECS += ["results/figures/twin/validation.vl.json"] if IS_VALIDATED else []
 
 
 rule advise_runs:
@@ -81,15 +117,13 @@ rule show_index:
         # numbers that are published and ours beside each other
         numbers=[f"results/figures/{b}/{panel}.csv" for b, _, panel in PANELS]
         + expand("results/tables/{backend}/text_only.csv", backend=text_backends(RUNS)),
-        drawings=[f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS],
-        specs=[f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS]
-        + (["results/figures/twin/validation.vl.json"] if IS_VALIDATED else []),
+        drawings=INDEX_DRAWINGS,
+        specs=INDEX_SPECS,
         epochs="results/tables/epochs.csv",
         validation="results/figures/twin/validation.svg" if IS_VALIDATED else [],
-        published=[
-            "config/published/measurements.csv",
-            "config/published/relations.csv",
-        ],
+        published=expand(
+            "config/published/{name}.csv", name=["measurements", "relations"]
+        ),
     output:
         page="results/index.html",
     log:
@@ -98,12 +132,13 @@ rule show_index:
         ENVIRONMENT
     params:
         tables={**INDEX_TABLES, "published": "config/published"},
-        figures=[SETTINGS.gallery_entry(*place) for place in PANELS]
-        + ([VALIDATION_FIGURE] if IS_VALIDATED else []),
+        figures=GALLERY,
         titles=SETTINGS.titles,
         palette=SETTINGS.palette,
         records={run.id: run.records for run in RUNS},
         further=[path for path in MADE_BY_NAME if Path("results", path).is_file()],
+        powertrain=POWERTRAIN_SHOWN,
+        powertrain_specs=POWERTRAIN_SPECS,
         code=code_of("show_index.py"),
     script:
         "../scripts/show_index.py"

@@ -12,6 +12,7 @@ LISTS = "results/sweeps/{sweep}/{grid}"
 MEASURED_SWEEPS = {s.name: s for s in SWEEPS.sweeps.values() if not s.is_simulated}
 SIMULATED_SWEEPS = {s.name: s for s in SWEEPS.sweeps.values() if s.is_simulated}
 
+
 for message in forget_lost_modes(MEASURED_SWEEPS.values()):
     print(message, file=sys.stderr)
 
@@ -87,19 +88,19 @@ rule simulate_sweep:
     """Simulate all modes of a sweep, in one call."""
     input:
         config=ancient(TWIN_CONFIG),  # `board` below says whether its board changed
-        workload=lambda wildcards: SIMULATED_SWEEPS[wildcards.name].run.counts,
+        workload=lambda wildcards: SWEEPS.named(wildcards.name).run.counts,
     output:
         table="results/sweeps/{name}.csv",
     log:
         "results/logs/simulate_sweep/{name}.log",
     wildcard_constraints:
-        name="|".join(map(re.escape, SIMULATED_SWEEPS)) or "(?!)",
+        name="|".join(map(re.escape, [*SIMULATED_SWEEPS, *STUDY_SWEEPS])) or "(?!)",
     conda:
         ENVIRONMENT
     params:
-        sweep=lambda wildcards: SIMULATED_SWEEPS[wildcards.name].facts,
+        sweep=lambda wildcards: SWEEPS.named(wildcards.name).facts,
         board=lambda wildcards: BOARD_DIGESTS.get(
-            SIMULATED_SWEEPS[wildcards.name].run.factors["device"]
+            SWEEPS.named(wildcards.name).run.factors["device"]
         ),
         config=subpath(input[0], parent=True),
         code=code_of("simulate_sweep.py"),

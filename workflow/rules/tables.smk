@@ -5,7 +5,7 @@ and of those it compares them with.
 Gives: results/tables/table{1,2,3}.{csv,html}, results/tables/{backend}/text_only.{csv,html}.
 """
 
-from epochwatt.figures.tables.tabulate_text_only import text_backends, text_runs
+from epochwatt.figures.tables.text_runs import text_backends, text_runs
 
 TEXT_RUNS = text_runs(RUNS)
 TEXT_BACKENDS = text_backends(RUNS)

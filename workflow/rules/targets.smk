@@ -29,6 +29,17 @@ rule sweeps:
         [sweep.table for sweep in SWEEPS.sweeps.values()],
 
 
+rule rooflines:
+    """What devices reach at best, where a study or sweep asks for it, and measured runs beside it."""
+    input:
+        (
+            ["results/roofline/ceilings.csv", "results/roofline/points.csv"]
+            if CEILINGS
+            else []
+        ),
+        [drawing for drawing in ROOFLINES if "measured" in drawing],
+
+
 rule tables:
     """All tables of runs and epochs."""
     input:
@@ -59,6 +70,30 @@ rule sweep_scores:
     """All methods judged on sweeps that others measured; minutes, so not a part of `all`."""
     input:
         "results/sweeps/sweep_scores.html",
+
+
+rule powertrain:
+    """PowerTrain beside its baselines and other methods; minutes, so not a part of `all`."""
+    input:
+        [f"results/powertrain/{name}.csv" for name in TABLES] if POWERTRAIN else [],
+        "results/powertrain/index.html" if POWERTRAIN else [],
+
+
+rule pagoda:
+    """Rooflines of measured, simulated and public boards, and the best of Pagoda's modes; minutes."""
+    input:
+        ROOFLINES,
+        "results/pagoda/tuning.csv",
+        "results/pagoda/claims.csv" if PAGODA_SWEEPS else [],
+        [f"{stem}.svg" for stem in PAGODA_DRAWN],
+
+
+rule fulcrum:
+    """Training and inference on one simulated board, within budgets; minutes, so not in `all`."""
+    input:
+        "results/fulcrum/scores.csv" if SCHEDULE else [],
+        "results/fulcrum/claims.csv" if SCHEDULE else [],
+        "results/figures/fulcrum/solvers.svg" if SCHEDULE else [],
 
 
 rule claims:

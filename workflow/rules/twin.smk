@@ -6,6 +6,11 @@ form of measured/, and the tables of each simulated run, which no other job has 
 
 from epochwatt.twin.inputs.digest import digests
 
+# Simulated first: what follows from predictions is the longest chain of jobs
+FITTED = {
+    run.id for backend in MODEL_BACKENDS for run in fitted_runs(TABLE, backend).runs
+}
+
 # All that the twin is calibrated and judged by
 TWIN_EVIDENCE = sorted(map(str, Path("config/twin").glob("*.*")))
 TWIN_EVIDENCE += sorted(map(str, Path("config/published").glob("*.csv")))
@@ -13,7 +18,10 @@ TWIN_EVIDENCE += sorted(map(str, Path("config/published").glob("*.csv")))
 try:  # a comment or a new date in a file simulates nothing anew: what it says of a board does
     BOARD_DIGESTS = (
         digests(Path("config/twin"))
-        if SIMULATED_MODELS or SIMULATED_IDLES or any(r.is_simulated for r in SWEPT)
+        if SIMULATED_MODELS
+        or SIMULATED_IDLES
+        or STUDY_SWEEPS
+        or any(r.is_simulated for r in SWEPT)
         else {}
     )
 except EpochwattError as error:
@@ -50,6 +58,7 @@ rule simulate_run:
         "results/logs/simulate_run/{run}.log",
     wildcard_constraints:
         run="twin-.+",
+    priority: lambda wildcards: int(wildcards.run in FITTED)
     conda:
         ENVIRONMENT
     resources:
@@ -58,9 +67,7 @@ rule simulate_run:
         factors=lambda wildcards: TABLE[wildcards.run].canonical,
         epochs=lambda wildcards: TABLE[wildcards.run].epochs,
         flag_effects=json.dumps(SETTINGS.flag_effects),
-        board=lambda wildcards: BOARD_DIGESTS.get(
-            TABLE[wildcards.run].factors["device"]
-        ),
+        board=lambda wildcards: board_digest(TABLE[wildcards.run]),
         config=subpath(input[0], parent=True),
         tables=subpath(output.epochs, parent=True),
         code=fingerprint("epochwatt.twin.__main__"),

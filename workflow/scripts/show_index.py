@@ -16,9 +16,10 @@ def main(snakemake):
             explored={
                 "epochs": snakemake.input.epochs,
                 "records": snakemake.params.records,
-                "specs": snakemake.input.specs,
+                "specs": [*snakemake.input.specs, *snakemake.params.powertrain_specs],
             },
             further=snakemake.params.further,
+            powertrain=snakemake.params.powertrain,
         )
 
 

@@ -70,18 +70,36 @@ def judge(
     ------
     ConfigError : it cannot be computed (two words multiplied), or is not a comparison
     """
-    where = predicate.co_filename
+    value, missing = _value(predicate, names)
+    if not missing and not isinstance(value, Judgement):
+        where = predicate.co_filename
+        raise ConfigError("neither true nor false", where=where, allowed="a comparison")
+    return value, missing
+
+
+def number(code: CodeType, names: Mapping[str, Any]) -> tuple[float | None, tuple[str, ...]]:
+    """Return the number that an expression gives, or None and what is missing.
+
+    Parameters, errors: as of `judge`; ConfigError where it gives anything but a number
+    """
+    value, missing = _value(code, names)
+    if not missing and not isinstance(value, int | float):
+        raise ConfigError("not a number", where=code.co_filename, allowed="a number")
+    return value, missing
+
+
+def _value(code: CodeType, names: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
+    """Return what an expression gives, or None and what is missing."""
+    where = code.co_filename
     evaluation = _Evaluation(where)
     steps = {"_run": evaluation.run, "_rounds": evaluation.rounds, "_loop": evaluation.loop}
     try:
-        judgement = eval(predicate, {**names, **_OPERATIONS, **steps, "__builtins__": {}})
+        value = eval(code, {**names, **_OPERATIONS, **steps, "__builtins__": {}})
     except (TypeError, ValueError) as error:  # of a loop's variables; `run` has all others
         raise ConfigError(f"cannot be computed: {error}", where=where) from error
     if evaluation.missing:
         return None, tuple(dict.fromkeys(evaluation.missing))
-    if not isinstance(judgement, Judgement):
-        raise ConfigError("neither true nor false", where=where, allowed="a comparison")
-    return judgement, ()
+    return value, ()
 
 
 class _Rewriting(ast.NodeVisitor):

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from epochwatt.claims.tolerances import KEYWORDS
 from epochwatt.claims.verdict import NotEvaluable, Percentage
 from epochwatt.epochs import table
-from epochwatt.published.numbers import MEANT_EPOCHS
+from epochwatt.published.numbers import MEANT_EPOCHS, trains_as_published
 from epochwatt.text import counted
 
 HIPCW = "hipcw2021"
@@ -112,7 +112,8 @@ class EpochTable:
 
     Parameters
     ----------
-    epochs : rows with `fields.RUN_EPOCH_COLUMNS`; those of `CLOCKS` and `software_stack` may follow
+    epochs : rows with `fields.RUN_EPOCH_COLUMNS`; those of `CLOCKS` and `software_stack` may
+        follow; inference and other arithmetic than the papers' is left out
     idle : rows with `fields.IDLE_COLUMNS`
     predictions : (metric, device, model, power mode) -> value; (best_mode_set, device, "", "") ->
         the letters of the best modes in order
@@ -126,7 +127,7 @@ class EpochTable:
         predictions: Mapping[tuple[str, str, str, str], Any] | None = None,
         power_modes: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None,
     ) -> None:
-        self.epochs = list(epochs)
+        self.epochs = [row for row in epochs if trains_as_published(row)]
         self.idle = list(idle)
         self.predictions = dict(predictions or {})
         self.power_modes = power_modes or {}

@@ -1,5 +1,6 @@
 """config/claims.yaml: the tolerances and words that predicates rest on."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,13 @@ class Terms(_Part):
 
 def load_terms(root: Path = Path()) -> Terms:
     """Read config/claims.yaml below `root`, the checkout; ConfigError when it is wrong."""
-    return validated(Terms, _tuples(read_yaml(root / TERMS)), TERMS)
+    path = root / TERMS
+    return _terms(path, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+@lru_cache(maxsize=4)  # each claim of each panel asks for them
+def _terms(path: Path, written_ns: int) -> Terms:
+    return validated(Terms, _tuples(read_yaml(path)), TERMS)
 
 
 def _tuples(content: Any) -> Any:

@@ -8,14 +8,37 @@ from pathlib import Path
 import click
 
 from epochwatt import __version__
-from epochwatt.cli import look, maintain, measure, predict, share, sweeps
+from epochwatt.cli import (
+    interleave,
+    look,
+    maintain,
+    measure,
+    predict,
+    profile,
+    roofline,
+    schedule,
+    share,
+    sweeps,
+)
 from epochwatt.cli.command import Group
 from epochwatt.errors import EpochwattError
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Measure": (measure.plan, measure.doctor, measure.discard),
-    "Look at results": (look.summary, look.report, look.compare),
-    "Simulate and predict": (predict.what_if, predict.recommend, predict.score),
+    "Measure": (
+        measure.plan,
+        measure.doctor,
+        measure.discard,
+        interleave.serve_and_train,
+    ),
+    "Look at results": (look.summary, look.report, look.compare, roofline.explain),
+    "Simulate and predict": (
+        predict.what_if,
+        predict.recommend,
+        profile.profile,
+        schedule.schedule,
+        predict.score,
+        roofline.count,
+    ),
     "Sweeps of modes": (sweeps.sweeps, sweeps.convert_sweep),
     "Share data": (share.export, share.validate),
     "Maintain": (

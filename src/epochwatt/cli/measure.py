@@ -88,10 +88,12 @@ def doctor(context: click.Context, seconds: float, device: str | None) -> None:
 
 @click.command(
     cls=Command,
-    short_help="Move measured epochs to the trash, to measure them again.",
+    short_help="Move measured epochs or modes to the trash.",
     examples=[
         ("epochwatt discard RUN", "all epochs of a run; `epochwatt plan` lists the runs"),
         ("epochwatt discard RUN 3", "epoch 3 only"),
+        ("epochwatt discard SWEEP", "all modes of a sweep of config/sweeps.yaml"),
+        ("epochwatt discard SWEEP/MODE", "one mode: a folder in measured/ below the sweep's id"),
     ],
 )
 @click.argument("run", metavar="RUN", shell_complete=RUN)
@@ -100,16 +102,19 @@ def discard(run: str, epoch: int | None) -> None:
     """Move the measured epochs of RUN to measured/.trash, so that they are measured again. It waits
     while something is being measured on this machine.
 
-    EPOCH is the number of one epoch, counted from 0. Without it, all epochs are moved.
+    EPOCH is the number of one epoch, counted from 0. Without it, all epochs are moved. In place of
+    a run, a sweep or one of its modes is named.
     """
     from epochwatt.device.locks import machine_lock
     from epochwatt.study.discard import discard
+    from epochwatt.sweeps.discard import discard_modes
 
     def report_wait(holder: str) -> None:
         click.echo(f"waiting: {holder} is measuring")
 
     with machine_lock().acquire({"discarding": run}, on_wait=report_wait):
-        for path in discard("measured", run, epoch):
+        modes = discard_modes("measured", run) if epoch is None else []
+        for path in modes or discard("measured", run, epoch):
             click.echo(f"moved to {path}")
     if epoch:  # epoch 0 starts from fresh weights anyway
         click.echo(

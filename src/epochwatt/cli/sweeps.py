@@ -8,7 +8,8 @@ from epochwatt.cli.command import PATH, Command
 from epochwatt.errors import ConfigError
 
 
-def _names(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+def sweep_names(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """Return the sweeps whose names begin with what is typed."""
     from epochwatt.sweeps.find import names
 
     return [name for name in names() if name.startswith(typed)]
@@ -37,7 +38,7 @@ PUBLIC_DATA = click.option(
         ("epochwatt sweeps opml19-tx2 --public-data ~/clones", "one that you have to fetch"),
     ],
 )
-@click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=_names)
+@click.argument("names", metavar="[NAME...]", nargs=-1, shell_complete=sweep_names)
 @PUBLIC_DATA
 def sweeps(names: tuple[str, ...], public_data: Path | None) -> None:
     """List sweeps: tables of time and power of workloads in many modes of a device. They are yours

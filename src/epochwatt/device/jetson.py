@@ -42,6 +42,7 @@ class JetsonBoard(Machine):
         self.identity = identity.identify(self.root)
         self.backend = "fake" if self._fake_because() else "jetson"
         self._seen = {"throttle": 0, "over_current": 0}  # found active at calls of `events`
+        self._fan = ""  # how this process set it; empty: it did not
 
     def _fake_because(self) -> str:
         """Return why this board is a fake one; empty: it is real."""
@@ -171,9 +172,8 @@ class JetsonBoard(Machine):
 
     def change(self, mode: Dict[str, Any], dvfs: str) -> Dict[str, Any]:
         """Set a mode of a sweep (see `Machine.change`)."""
-        is_first = not self.left_over()
         resolved = self._set(mode, dvfs)
-        fan = self._fan_to_maximum() if is_first else outcome(mode, dvfs)["fan"]
+        self._fan = self._fan or self._fan_to_maximum()  # it stays so for all modes of a sweep
         readings, unmet, unverified = self._read_back(resolved, dvfs)
         return outcome(
             mode,
@@ -181,7 +181,7 @@ class JetsonBoard(Machine):
             resolved=resolved,
             read_back=clocks.summary(readings),
             unverified=unverified,
-            fan=fan,
+            fan=self._fan,
             unmet=unmet,
         )
 
@@ -283,6 +283,7 @@ class JetsonBoard(Machine):
         with undisturbed():
             if self.left_over():
                 self.ask_helper("restore")
+            self._fan = ""
 
     def left_over(self) -> bool:
         """Return whether the helper has settings that are not put back yet."""

@@ -1,7 +1,7 @@
 """Columns of an epoch from its samples: energy by scope, utilisation, memory, disk."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -136,44 +136,80 @@ def energy_row(
     meta = record.meta
     window = meta["t_start_mono_s"], meta["t_end_mono_s"]
     t_s, power_w = table["t_mono_s"], table[source["total"]]
-    sensor = sensor_in(source, table, window)
     stalls = stall_times(meta, record.minibatch_s)
-    starts = None if stalls is None else stalls[0]
-    energy = trapezoid(t_s, power_w, *window, sensor, table.get(AGE), starts)
-    energy_j, error_pct, method = energy.energy_j, energy.error_pct, TRAPEZOID
+    energy = scope_energy(window, table, source, None if stalls is None else stalls[0])
+    sensor = sensor_in(source, table, window)
     stall = stall_part(record, table, source["total"], sensor, stalls)
-    counters = [c for c in table if c.startswith("energy_") and c.endswith("_j")]
-    if counters:
-        recorded = recorded_sensor(source)
-        counter = counted(t_s, table[counters[0]], *window, recorded.get("counter_update_s"))
-        if not math.isnan(counter.energy_j):
-            energy_j, method = counter.energy_j, COUNTER
-            # a card that looks at a part of the time counts what it has seen
-            sees_all = (recorded.get("seen_share") or 1.0) >= 1.0
-            both = float(np.maximum(counter.error_pct, error_pct))
-            error_pct = counter.error_pct if sees_all else both
     missing_pct = paper_missing_pct(t_s, power_w, *window)
     paper_wh = paper_energy_wh(t_s, power_w, *window)
     if lacks_much(missing_pct, window[1] - window[0]):
         paper_wh = math.nan
-    flags = power_flags(source, energy.flags)
+    flags = set(energy.flags)
     if stalls is None:
         flags.add("stalls_not_placed")
     elif math.isnan(stall.energy_j) and "power_missing" not in flags:
         flags.add("stall_power_unresolved")
     return {
         "power_scope": source["scope"],
-        "energy_method": method,
+        "energy_method": energy.method,
         "sampler_period_s": source["step_mean_s"],
-        "energy_wh": _none_if_nan(energy_j / J_PER_WH),
-        "energy_error_pct": _none_if_nan(error_pct),
+        "energy_wh": _none_if_nan(energy.energy_j / J_PER_WH),
+        "energy_error_pct": _none_if_nan(energy.error_pct),
         "energy_paper_wh": _none_if_nan(paper_wh),
         "energy_paper_missing_pct": _none_if_nan(missing_pct),
         "stall_energy_j": _none_if_nan(stall.energy_j),
         "stall_energy_error_pct": _none_if_nan(stall.error_pct),
-        "power_mean_w": _none_if_nan(energy_j / meta["e2e_s"]),
+        "power_mean_w": _none_if_nan(energy.energy_j / meta["e2e_s"]),
         "flags": flags,
     }
+
+
+class ScopeEnergy(NamedTuple):
+    """Energy of one scope in a window.
+
+    Attributes
+    ----------
+    energy_j, error_pct : NaN where there is none
+    method : COUNTER or TRAPEZOID
+    flags : what speaks against the readings (`power_flags`)
+    """
+
+    energy_j: float
+    error_pct: float
+    method: str
+    flags: frozenset[str]
+
+
+def scope_energy(
+    window: tuple[float, float],
+    table: dict[str, np.ndarray],
+    source: dict[str, Any],
+    starts_s: np.ndarray | None,
+) -> ScopeEnergy:
+    """Return the energy of a scope: the sensor's own counter where it has one, else the trapezoid.
+
+    Parameters
+    ----------
+    window : begin and end, s on the monotonic clock
+    table : samples of the source, column -> float (n,)
+    source : what telemetry.json says of it
+    starts_s : beginnings of mini-batches; empty: nothing repeats; None: not known
+    """
+    t_s, power_w = table["t_mono_s"], table[source["total"]]
+    sensor = sensor_in(source, table, window)
+    energy = trapezoid(t_s, power_w, *window, sensor, table.get(AGE), starts_s)
+    flags = frozenset(power_flags(source, energy.flags))
+    counters = [c for c in table if c.startswith("energy_") and c.endswith("_j")]
+    if not counters:
+        return ScopeEnergy(energy.energy_j, energy.error_pct, TRAPEZOID, flags)
+    recorded = recorded_sensor(source)
+    counter = counted(t_s, table[counters[0]], *window, recorded.get("counter_update_s"))
+    if math.isnan(counter.energy_j):
+        return ScopeEnergy(energy.energy_j, energy.error_pct, TRAPEZOID, flags)
+    # a card that looks at a part of the time counts what it has seen
+    sees_all = (recorded.get("seen_share") or 1.0) >= 1.0
+    both = float(np.maximum(counter.error_pct, energy.error_pct))
+    return ScopeEnergy(counter.energy_j, counter.error_pct if sees_all else both, COUNTER, flags)
 
 
 def lacks_much(missing_pct: float, length_s: float) -> bool:

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from epochwatt.external import clock_laws, energy_curves, scaling, training_logs
+from epochwatt.external import clock_laws, energy_curves, rooflines, scaling, training_logs
 from epochwatt.external.check import NOT_AVAILABLE, Check, Finding, write_checks
 from epochwatt.external.inputs import Inputs, NotHereError
 from epochwatt.sweeps.public.registry import public_folder
@@ -16,7 +16,12 @@ CURVE = "Energy against the GPU's clock: a U, and where is its minimum?"
 LIMIT = "Energy of training against a GPU's power limit"
 LAW = "Time against clocks: a + b / core clock + c / memory clock"
 POWER_LAW = "GPU power against its clock: p0 + a f + b f^3"
+ROOF = "Rooflines: does any kernel lie above its roof?"
+ROOF_ENERGY = "Energy of kernels from operations, bytes and constant power"
 SCALING = "How simulated boards follow their clocks, beside real ones"
+
+
+LICENCES = {rooflines.ORIN: "MIT"}  # of sources that are no sweep
 
 
 class Part(NamedTuple):
@@ -48,6 +53,8 @@ PARTS = (
     *_by_sweep(LAW, clock_laws.findings, "nv-dvfs-kernels"),
     *_by_sweep(POWER_LAW, clock_laws.power_findings, "energy-time-fairness-tx2", "ali-a100"),
     *_by_sweep(POWER_LAW, clock_laws.power_findings, "hkbu-kernels", "ellis-operators"),
+    Part(ROOF, rooflines.ORIN, rooflines.roof_findings),
+    Part(ROOF_ENERGY, rooflines.TX2, rooflines.energy_findings),
     *_by_sweep(SCALING, scaling.findings, "translucence-tx1-5000", "translucence-tx2-5000"),
     *_by_sweep(SCALING, scaling.findings, "opml19-tx2"),
     Part(SCALING, training_logs.SWEEP, scaling.stock_mode_findings),
@@ -85,7 +92,7 @@ def check_external(
 
 def checks_of(part: Part, inputs: Inputs) -> Iterator[Check]:
     """Yield the checks of a part; one that says why where its source is not here."""
-    source, licence = part.source, "none"
+    source, licence = part.source, LICENCES.get(part.source, "none")
     if part.source in inputs.registry.sweeps:
         origin = inputs.registry.source(part.source)
         source, licence = f"{part.source}: {origin.repository}", origin.licence

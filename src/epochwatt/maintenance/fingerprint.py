@@ -12,7 +12,9 @@ import ast
 import functools
 import hashlib
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 PACKAGE = __name__.split(".")[0]
 ROOT = Path(__file__).parents[2]  # the folder that holds the package
@@ -29,9 +31,9 @@ def fingerprint(*modules: str, script: str = "") -> str:
     """
     digest = hashlib.sha256()
     if script:
-        digest.update(f"{_code_of(Path(script))}\0".encode())
+        digest.update(f"{_parsed(Path(script)).digest}\0".encode())
     for name in sorted(modules_behind(*modules, script=script)):
-        digest.update(f"{name}\0{_code_of(_path_of(name))}\0".encode())
+        digest.update(f"{name}\0{_parsed(_path_of(name)).digest}\0".encode())
     return digest.hexdigest()[:16]
 
 
@@ -58,6 +60,7 @@ def _path_of(module: str) -> Path:
     return path
 
 
+@functools.cache
 def _place_of(module: str) -> Path | None:
     """Return the file of a module of ours, found without importing anything."""
     return _place_in(ROOT, module) or _place_in(OWN, module)
@@ -69,35 +72,61 @@ def _place_in(folder: Path, module: str) -> Path | None:
     return next((place for place in places if place.exists()), None)
 
 
-@functools.cache
+class _Parsed(NamedTuple):
+    """What a fingerprint takes of a file."""
+
+    imports: frozenset[str]  # modules of this package, and of the user's own in src/
+    digest: str  # of its code
+
+
 def imports_of(path: Path) -> frozenset[str]:
     """Return the modules of this package, and of the user's own in src/, that a file imports."""
-    modules: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            modules.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:  # `from package import module` or `from module import name`
-                inner = f"{node.module}.{alias.name}"
-                modules.add(inner if _is_covered(inner) and _place_of(inner) else node.module)
-    return frozenset(filter(_is_covered, modules))
+    return _parsed(path).imports
 
 
+@functools.cache
 def _is_covered(module: str) -> bool:
     return module.split(".")[0] == PACKAGE or _place_in(OWN, module) is not None
 
 
 @functools.cache
-def _code_of(path: Path) -> str:
+def _parsed(path: Path) -> _Parsed:
+    """Parse a file, once; the start of each workflow waits for some 250 of them."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
+    modules: set[str] = set()
+    for statement in list(_statements(tree)):
+        if isinstance(statement, ast.Import):
+            modules.update(alias.name for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom) and statement.module:
+            for alias in statement.names:  # a module, or a name of the module before it
+                inner = f"{statement.module}.{alias.name}"
+                is_module = _is_covered(inner) and _place_of(inner)
+                modules.add(inner if is_module else statement.module)
+        elif isinstance(
+            statement, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        ):
+            first = statement.body[0] if statement.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                node.body = node.body[1:]
-        elif isinstance(node, ast.Constant) and path == ROOT / PACKAGE / "fields.py":
-            # a string with a space describes a column or a flag, for docs/reference/columns.md
-            node.value = "" if " " in str(node.value) else node.value
+                statement.body = statement.body[1:]
+    if path == ROOT / PACKAGE / "fields.py":
+        _forget_descriptions(tree)
     files = path.parent.iterdir() if path.name == "__init__.py" else ()
     beside = sorted(file for file in files if file.suffix in (".html", ".css", ".js"))
-    return ast.dump(tree) + "".join(template.read_text(encoding="utf-8") for template in beside)
+    code = ast.dump(tree) + "".join(file.read_text(encoding="utf-8") for file in beside)
+    digest = hashlib.sha256(code.encode()).hexdigest()
+    return _Parsed(frozenset(filter(_is_covered, modules)), digest)
+
+
+def _statements(node: Any) -> Iterator[Any]:
+    """Yield a node and all statements in it: `ast.walk` would look at each expression, too."""
+    yield node
+    for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for statement in getattr(node, block, ()):
+            yield from _statements(statement)
+
+
+def _forget_descriptions(tree: ast.AST) -> None:
+    """Empty the strings with a space: they describe columns, for docs/reference/columns.md."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and " " in str(node.value):
+            node.value = ""

@@ -80,6 +80,7 @@ def blocks(root: Path) -> dict[str, str]:
         "statistics": _listed(fields.STATISTIC_COLUMNS),
         "minibatches": _listed(fields.MINIBATCH_COLUMNS),
         "idle": _columns(fields.IDLE_COLUMNS),
+        "ceilings": _columns(fields.CEILING_COLUMNS),
         "sweeps": _table(
             ("name", "allowed", "meaning"),
             ((f"`{c.name}`", c.allowed(), c.field.description) for c in TABLES["sweeps"].columns),

@@ -12,6 +12,8 @@ from pydantic import TypeAdapter
 
 from epochwatt import fields
 from epochwatt.claims.tolerances import Terms
+from epochwatt.prediction.transfer.config import PowertrainStudy
+from epochwatt.schedule.config import ScheduleStudy
 from epochwatt.study import config
 from epochwatt.study.idle_studies import IdleStudy
 from epochwatt.sweeps.config import SweepEntry
@@ -31,6 +33,8 @@ KINDS: dict[str, Any] = {  # name of the schema -> what a file holds
     "device": config.Device,
     "workloads": dict[str, config.WorkloadRow],
     "predictors": dict[str, config.PredictorRow],
+    "powertrain": PowertrainStudy,
+    "schedule": ScheduleStudy,
     "exclusions": list[config.Exclusion],
     "flags": dict[str, config.Flag],
     "plotting": config.Plotting,

@@ -1,21 +1,14 @@
 """Check a package: every file as it was written, every cell allowed, every statement the same."""
 
-import csv
-import difflib
-import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from epochwatt import fields
-from epochwatt.errors import DamagedError, DataError, RecordError
+from epochwatt.errors import DamagedError, DataError
 from epochwatt.open_data import layout
-from epochwatt.open_data.cell_checksums import Sums, altered
-from epochwatt.open_data.schema import TABLES, Column, Table
-from epochwatt.records import files, shapes
+from epochwatt.open_data.check_table import check_table, read_metadata, wrong_at
+from epochwatt.records import shapes
 from epochwatt.records.checksums import SUMS, fault, read_sums
-from epochwatt.text import first_of
 
 DESCRIPTOR_SHAPE = {
     "name": shapes.WORD,
@@ -36,25 +29,6 @@ CROISSANT_SHAPE = {
     "distribution": [{"contentUrl": shapes.WORD, "sha256": shapes.WORD}],
 }
 CRATE_SHAPE = {"@graph": [{"@id": shapes.WORD}]}
-CELLS_SHAPE = {"*": {"columns": {"*": shapes.TEXT}, "lines": shapes.TEXT}}
-RECORDS_SHAPE = {"*": {"*": shapes.WORD}}
-_MOST_CELLS = 5  # altered cells of a table that are named one by one
-
-
-@dataclass
-class Lines:
-    """The lines of a CSV file.
-
-    Attributes
-    ----------
-    header : names of the columns
-    rows : cells of each line below
-    numbers : the line of the file that each row ends in
-    """
-
-    header: list[str]
-    rows: list[list[str]] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
 
 
 def check_folder(folder: Path) -> list[DataError]:
@@ -64,7 +38,7 @@ def check_folder(folder: Path) -> list[DataError]:
     has to say what is not measured, like the name inside it.
     """
     try:
-        descriptor = _read(folder, layout.DESCRIPTOR, DESCRIPTOR_SHAPE)
+        descriptor = read_metadata(folder, layout.DESCRIPTOR, DESCRIPTOR_SHAPE)
     except DataError as error:
         return [error]
     if descriptor["epochwatt"]["format"] > layout.FORMAT:
@@ -87,19 +61,9 @@ def check_folder(folder: Path) -> list[DataError]:
         if wrong := shapes.problem(resource, TABLE_SHAPE):
             problems.append(DataError(f"{resource['name']}: {wrong}", where=layout.DESCRIPTOR))
             return problems
-        problems += _check_resource(folder, resource, damaged)
+        problems += check_table(folder, resource, damaged)
         seen.add(resource["epochwatt"]["provenance"])
     return problems + list(_check_statements(folder, descriptor, seen))
-
-
-def _read(folder: Path, name: str, shape: Any) -> Any:
-    """Read a JSON file of a package; DataError where it is missing or of another shape."""
-    try:
-        return files.read_json(str(folder / name), shape)
-    except (DamagedError, RecordError) as error:
-        if not (folder / name).exists():
-            raise DataError(f"{name} is missing", where=str(folder)) from error
-        raise DataError(str(error).replace(str(folder / name), name), where=name) from error
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -127,219 +91,6 @@ def _check_files(folder: Path) -> Iterator[DataError]:
             yield DataError(wrong.partition("was altered: ")[2], where=name)
 
 
-# -- tables ----------------------------------------------------------------------------------------
-
-
-def _check_resource(
-    folder: Path, resource: Mapping[str, Any], damaged: set[str]
-) -> list[DataError]:
-    """Return what is wrong with a table and what is stated of it; `damaged` files are known."""
-    stated, path = resource["epochwatt"], resource["path"]
-    table = TABLES.get(stated["table"])
-    if table is None:
-        return [_wrong(layout.DESCRIPTOR, f"{path} is a table", stated["table"], list(TABLES))]
-    if not (folder / path).is_file() or "/" in path:
-        return [DataError("the table is missing", where=path)]
-    problems = [*_check_schema(resource, table), *_check_name(resource)]
-    try:
-        lines = read_lines((folder / path).read_bytes(), path)
-    except DataError as error:
-        return [*problems, error]
-    if lines.header != table.header:
-        return [*problems, header_problem(path, lines.header, table)]
-    cells = list(check_cells(path, lines, table.columns))
-    cells += _check_provenance(path, lines, table, stated["provenance"])
-    if stated["provenance"] == "measured":
-        problems += _check_records(folder, path, lines, table)
-    if cells:
-        problems += cells
-    elif not problems:
-        problems += _check_keys(path, lines, table)
-    named = damaged | {str(error.where) for error in cells}
-    return [*problems, *_check_checksums(folder, resource, lines, named)]
-
-
-def _check_schema(resource: Mapping[str, Any], table: Table) -> Iterator[DataError]:
-    """Yield where the schema in the package differs from the one that epochwatt has."""
-    stated = resource["schema"]["fields"]
-    where = f"{layout.DESCRIPTOR}: {resource['name']}"
-    expected = {column.name: column.descriptor() for column in table.columns}
-    for name in expected.keys() - {one["name"] for one in stated}:
-        yield DataError(f"no column {name}", where=where, do=f"it is needed in {table.name}")
-    for one in stated:
-        ours = expected.get(one["name"], {})
-        for key in ("type", "unit"):
-            if ours and one.get(key, "") != ours.get(key, ""):
-                what = f"{key} of column {one['name']}"
-                yield _wrong(where, what, one.get(key, ""), [ours.get(key, "none")])
-
-
-def _check_name(resource: Mapping[str, Any]) -> Iterator[DataError]:
-    """Yield where the name of a table does not say its provenance."""
-    provenance = resource["epochwatt"]["provenance"]
-    expected = f"{resource['epochwatt']['table']}-{provenance}"
-    for key, text in (("name", expected), ("path", f"{expected}.csv")):
-        if resource[key] != text:
-            where = f"{layout.DESCRIPTOR}: {resource['name']}"
-            yield _wrong(
-                where, f"the {key} of a table with provenance {provenance}", resource[key], [text]
-            )
-
-
-def read_lines(content: bytes, path: str) -> Lines:
-    """Return the lines of a table. Raises DataError where they are not as long as the first."""
-    text = content.decode("utf-8-sig", "surrogateescape")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    lines = Lines([])
-    try:
-        lines.header = next(reader, [])
-        for row in reader:
-            if len(row) != len(lines.header):
-                raise DataError(
-                    f"{len(row)} cells where the first line has {len(lines.header)}",
-                    where=f"{path}, line {reader.line_num}",
-                )
-            lines.rows.append(row)
-            lines.numbers.append(reader.line_num)
-    except csv.Error as error:
-        raise DataError(str(error), where=f"{path}, line {reader.line_num}") from error
-    if not lines.rows:
-        raise DataError("a table without a row", where=path)
-    return lines
-
-
-def header_problem(path: str, header: Sequence[str], table: Table) -> DataError:
-    """Return how the first line of a table differs from what it has to be."""
-    where = f"{path}, line 1"
-    for name in table.header:
-        if name not in header:
-            return DataError(
-                f"no column {name}",
-                where=where,
-                found=difflib.get_close_matches(name, header, 1) or None,
-                allowed=f"all columns of {table.name}",
-            )
-    for name in header:
-        if name not in table.header:
-            return DataError(f"column {name!r} is not one of {table.name}", where=where)
-    return DataError(
-        "columns in another order", where=where, found=list(header), allowed=table.header
-    )
-
-
-def check_cells(path: str, lines: Lines, columns: Sequence[Column]) -> Iterator[DataError]:
-    """Yield each cell that is not allowed; `columns` are those of the file, in its order."""
-    for i, column in enumerate(columns):
-        allowed: dict[str, str] = {}
-        for row, number in zip(lines.rows, lines.numbers, strict=True):
-            cell = row[i]
-            if cell not in allowed:
-                allowed[cell] = column.problem(cell)
-            if allowed[cell]:
-                where = f"{path}, line {number}, column {column.name}"
-                yield _wrong(where, "a cell that is not allowed", cell, [allowed[cell]])
-
-
-def _check_provenance(path: str, lines: Lines, table: Table, stated: str) -> Iterator[DataError]:
-    """Yield cells that contradict the provenance that the package states of their table."""
-    i = table.header.index("provenance")
-    run = table.header.index("run") if "run" in table.header else None
-    backend = table.header.index("backend") if "backend" in table.header else None
-    imported = table.header.index("imported") if "imported" in table.header else None
-    for row, number in zip(lines.rows, lines.numbers, strict=True):
-        where = f"{path}, line {number}, column "
-        if row[i] in fields.PROVENANCES and row[i] != stated:
-            yield _wrong(where + "provenance", "a row of another provenance", row[i], [stated])
-        if backend is not None and imported is not None:
-            actual = layout.provenance_of(row[backend], row[imported])
-            if actual != stated:
-                what = f"a backend whose rows are {actual}, not {stated}"
-                yield _wrong(where + "backend", what, row[backend], [])
-        if run is not None and (stated == "simulated") != row[run].startswith("twin-"):
-            what = "the id of a simulated run begins with twin-, and no other"
-            yield _wrong(where + "run", what, row[run], [])
-
-
-def _check_records(folder: Path, path: str, lines: Lines, table: Table) -> Iterator[DataError]:
-    """Yield sweeps and runs that are called measured, and for which no record is listed."""
-    records: dict[str, Any] = {}
-    if (folder / layout.RECORDS).is_file():
-        try:
-            records = _read(folder, layout.RECORDS, RECORDS_SHAPE)
-        except DataError as error:
-            yield error
-            return
-    column = "sweep" if table.name == "sweeps" else "run"
-    i = table.header.index(column)
-    names = {
-        row[i]: number for row, number in reversed([*zip(lines.rows, lines.numbers, strict=True)])
-    }
-    for name, number in names.items():
-        if not records.get(name):
-            yield _wrong(
-                f"{path}, line {number}, column {column}",
-                f"called measured, and {layout.RECORDS} lists no record of it",
-                name,
-                list(records),
-            )
-
-
-def _check_keys(path: str, lines: Lines, table: Table) -> Iterator[DataError]:
-    """Yield lines that cannot be told from an earlier one."""
-    indices = [table.header.index(name) for name in table.key]
-    seen: dict[tuple[str, ...], int] = {}
-    for row, number in zip(lines.rows, lines.numbers, strict=True):
-        key = tuple(row[i] for i in indices)
-        if key in seen:
-            yield DataError(
-                f"the same {', '.join(table.key)} as in line {seen[key]}",
-                where=f"{path}, line {number}",
-                found=[cell for cell in key if cell],
-                do="number its repeats" if table.name == "sweeps" else "remove one",
-            )
-        seen.setdefault(key, number)
-
-
-def _check_checksums(
-    folder: Path, resource: Mapping[str, Any], lines: Lines, named: set[str]
-) -> Iterator[DataError]:
-    """Yield where a table is not as it was written, less what was `named` already."""
-    path, wanted = resource["path"], resource["hash"]
-    actual = f"sha256:{files.sha256_of(str(folder / path))}"
-    if actual != wanted and path not in named:
-        yield _wrong(layout.DESCRIPTOR, f"another checksum of {path}", wanted, [actual])
-    try:
-        written = _read(folder, layout.CELLS, CELLS_SHAPE).get(path)
-    except DataError as error:
-        yield error
-        return
-    if written is None:
-        yield DataError(f"no checksums of {path}", where=layout.CELLS)
-        return
-    sums = Sums(written["columns"], written["lines"])
-    rows, columns = altered(lines.header, lines.rows, sums)
-    numbers = [str(number) for number in lines.numbers]
-    if len(lines.rows) != sums.n_lines:
-        yield DataError(
-            "lines were added or removed",
-            where=path,
-            found=f"{len(lines.rows)} below the first",
-            allowed=str(sums.n_lines),
-        )
-    elif len(rows) > 1 and len(columns) > 1:  # which of these lines in which of the columns?
-        yield DataError(
-            "cells are not as they were written",
-            where=path,
-            found=f"lines {first_of([numbers[i] for i in rows])}; columns {first_of(columns)}",
-        )
-    else:
-        for i, name in [(i, name) for i in rows for name in columns][:_MOST_CELLS]:
-            where = f"{path}, line {numbers[i]}, column {name}"
-            cell = lines.rows[i][lines.header.index(name)]
-            if where not in named:
-                yield _wrong(where, "not as it was written", cell, [])
-
-
 # -- statements ------------------------------------------------------------------------------------
 
 
@@ -350,15 +101,15 @@ def _check_statements(
     stated = descriptor["epochwatt"]["provenances"]
     if set(stated) != provenances:
         what = "the provenances of the package are not those of its tables"
-        yield _wrong(layout.DESCRIPTOR, what, ", ".join(stated), sorted(provenances))
+        yield wrong_at(layout.DESCRIPTOR, what, ", ".join(stated), sorted(provenances))
     if not descriptor["description"].lower().startswith(layout.statement(provenances).lower()):
         what = "the description does not begin with where the rows come from"
         allowed = [layout.statement(provenances)]
-        yield _wrong(layout.DESCRIPTOR, what, descriptor["description"], allowed)
+        yield wrong_at(layout.DESCRIPTOR, what, descriptor["description"], allowed)
     for where, name in ((layout.DESCRIPTOR, descriptor["name"]), (layout.FOLDER, folder.name)):
         if missing := layout.unmarked(name, provenances):
             what = f"rows are {' and '.join(missing)}, and the name of the package does not say so"
-            yield _wrong(where, what, name, [layout.marked(name, provenances)])
+            yield wrong_at(where, what, name, [layout.marked(name, provenances)])
     licences = [licence["name"] for licence in descriptor.get("licenses", [])]
     if not licences:
         do = "add `licenses`: without one nobody may use the data"
@@ -366,7 +117,7 @@ def _check_statements(
     for licence in licences:
         if wrong := layout.licence_problem(licence):
             allowed = ["a name of https://spdx.org/licenses, such as CC-BY-4.0"]
-            yield _wrong(layout.DESCRIPTOR, f"the licence {wrong}", licence, allowed)
+            yield wrong_at(layout.DESCRIPTOR, f"the licence {wrong}", licence, allowed)
     yield from _check_croissant(folder, descriptor, licences)
     yield from _check_crate(folder, descriptor, licences)
 
@@ -376,7 +127,7 @@ def _check_croissant(
 ) -> Iterator[DataError]:
     """Yield where `croissant.json` says otherwise than `datapackage.json`."""
     try:
-        croissant = _read(folder, layout.CROISSANT, CROISSANT_SHAPE)
+        croissant = read_metadata(folder, layout.CROISSANT, CROISSANT_SHAPE)
     except DataError as error:
         yield error
         return
@@ -398,7 +149,7 @@ def _check_crate(
 ) -> Iterator[DataError]:
     """Yield where `ro-crate-metadata.json` says otherwise than `datapackage.json`."""
     try:
-        graph = _read(folder, layout.CRATE, CRATE_SHAPE)["@graph"]
+        graph = read_metadata(folder, layout.CRATE, CRATE_SHAPE)["@graph"]
     except DataError as error:
         yield error
         return
@@ -424,10 +175,4 @@ def _check_crate(
 
 def _otherwise(where: str, what: str, value: object, expected: object) -> DataError:
     allowed = [f"{expected}, as in {layout.DESCRIPTOR}"]
-    return _wrong(where, f"another {what}", str(value), allowed)
-
-
-def _wrong(where: str, problem: str, value: str, allowed: Sequence[str]) -> DataError:
-    """Return a problem with what was there, as it is printable, and what is allowed."""
-    shown = value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return DataError(problem, where=where, found=shown or "nothing", allowed=list(allowed) or None)
+    return wrong_at(where, f"another {what}", str(value), allowed)

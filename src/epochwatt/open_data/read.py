@@ -15,7 +15,8 @@ from pathlib import Path
 from epochwatt import fields
 from epochwatt.errors import DataError
 from epochwatt.open_data import layout
-from epochwatt.open_data.check import check_cells, check_folder, read_lines
+from epochwatt.open_data.check import check_folder
+from epochwatt.open_data.check_table import check_cells, read_lines
 from epochwatt.open_data.schema import TABLES, Column
 from epochwatt.published.tables import checked_rows
 from epochwatt.sweeps import find

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from epochwatt.analysis.summary import SETTING, bound_by
+from epochwatt.pages import explained
 from epochwatt.pages.numbers import Number, Table
 from epochwatt.text import counted, label, origin
 
@@ -71,11 +72,13 @@ class Machine(NamedTuple):
     Attributes
     ----------
     runs, advice, parts : results/tables/{runs,advice,energy_parts}.csv
+    explanations : results/tables/explanations.csv; None: no ceilings were measured
     """
 
     runs: Table
     advice: Table
     parts: Table
+    explanations: Table | None = None
 
 
 def describe(tables: Machine, titles: Mapping[str, str]) -> dict[str, Any]:
@@ -131,6 +134,8 @@ def _place(
     sentences = _without_mean(tables.runs, key) + ([] if is_metered else [NO_SENSOR])
     stacks = {stack for row in rows for stack in _stacks(tables, row["run"])}
     sentences += [NO_CONSTANT] if is_metered and "constant" not in stacks else []
+    is_explained = any(explained.why(tables.explanations, row["run"]) for row in rows)
+    sentences += [] if is_explained else [explained.NOT_MEASURED]
     longest = [_longest(tables.runs, group) for group in groups.values()]
     return {
         "id": f"{backend}-{device}-{instance}",
@@ -138,8 +143,10 @@ def _place(
         "lead": lead,
         "sentences": sentences,
         "cards": [_card(tables, group, titles, is_metered) for group in groups.values()],
-        "key": TIME_KEY | _energy_key(tables, [row["run"] for row in rows]),
-        "columns": _columns(is_metered),
+        "key": TIME_KEY
+        | (explained.KEY if is_explained else {})
+        | _energy_key(tables, [row["run"] for row in rows]),
+        "columns": [*_columns(is_metered), *([explained.COLUMN] if is_explained else [])],
         "rows": [
             _run(tables, place, titles, most)
             for group, most in zip(groups.values(), longest, strict=True)
@@ -198,6 +205,7 @@ def _bars(tables: Machine, place: int, most: tuple[float, float]) -> list[dict[s
     bars = [
         {"length": 100.0 * e2e_s / most[0], "parts": parts, "title": "time: " + ", ".join(parts)}
     ]
+    bars += explained.bars(tables.explanations, row["run"], 100.0 * e2e_s / most[0])
     stacks = _stacks(tables, row["run"]).values()
     energy_length = 100.0 * float(row["energy_wh"] or 0) / (most[1] or 1.0)
     return bars + [
@@ -265,6 +273,7 @@ def _run(
         "bars": _bars(tables, place, most),
         **_numbers(tables.runs, place),
         "advice": _advice(tables.advice, row["run"]),
+        "why": explained.why(tables.explanations, row["run"]),
     }
     return {"source": tables.runs.path, "row": place, "find": _find(row, titles), "cells": cells}
 

@@ -15,6 +15,7 @@ from epochwatt.pages.gallery import gallery
 from epochwatt.pages.machine import Machine, describe
 from epochwatt.pages.numbers import Table
 from epochwatt.pages.papers import compare
+from epochwatt.pages.powertrain_section import section
 from epochwatt.templates import index, render
 
 PARTS = ("stall", "compute", "overhead", "baseload", "above_baseload")
@@ -29,6 +30,8 @@ LINKS = (
     ("tables/advice.csv", "Advice", "what holds each measured run back, CSV"),
 )  # fmt: skip
 MADE_BY_NAME = (  # `make run` does not make them; the page links those that were made
+    ("powertrain/index.html", "PowerTrain", "time and power of any mode from fifty profiled ones: "
+     "the paper's methods beside others, on simulated and on real boards"),
     ("sweeps/sweep_scores.html", "Prediction on real sweeps", "which method predicts new modes of "
      "boards and graphics cards that others measured, and how sure that is"),
     ("external.html", "Checked against others", "what others measured beside the parsers, the laws "
@@ -45,13 +48,14 @@ def write_index(
     page: str,
     explored: Mapping[str, Any] | None = None,
     further: Sequence[str] = (),
+    powertrain: Mapping[str, str] | None = None,
 ) -> None:
     """Write the page.
 
     Parameters
     ----------
-    inputs : paths of `runs`, `advice`, `energy_parts`, `claims`, `validation` (empty: it was not
-        made) and `published`, the folder of the published numbers
+    inputs : paths of `runs`, `advice`, `energy_parts`, `claims`, `explanations` and `validation`
+        (empty: it was not made) and `published`, the folder of the published numbers
     figures : as `gallery` takes them
     numbers : tables with published numbers beside ours
     titles : model or device -> name for people
@@ -60,27 +64,31 @@ def write_index(
     explored : what the explorer shows: `epochs`, path of the table; `records`, run -> folder;
         `specs`, paths; None: the page has no explorer
     further : paths of those pages of `MADE_BY_NAME` that are there
+    powertrain : `numbers` and `claims` of that study; None: it was not made
     """
     findings = read_claims_table(inputs["claims"])
-    tables = Machine(*(Table(inputs[name]) for name in ("runs", "advice", "energy_parts")))
+    runs, advice, parts = (Table(inputs[name]) for name in ("runs", "advice", "energy_parts"))
+    explained = Table(inputs["explanations"]) if inputs.get("explanations") else None
+    tables = Machine(runs, advice, parts, explained)
     shown, images = gallery(figures, findings)
     made = [link for link in MADE_BY_NAME if link[0] in further]
     text = render(
         index.PAGE,
         colours={name.replace("_", "-"): palette[name] for name in PARTS if name in palette},
         machine=describe(tables, titles),
+        powertrain=section(powertrain or {}),
         papers=compare(numbers, inputs["validation"], inputs["published"], findings, titles),
         figures=shown,
         links=[dict(zip(("path", "title", "says"), link, strict=True)) for link in (*LINKS, *made)],
         data={"images": images},
-        explorer=explored
-        and explorer(
-            read_epochs([explored["epochs"]]),
-            explored["records"],
-            titles,
-            palette,
-            explored["specs"],
-        ),
+        explorer=explored and _explorer(explored, titles, palette),
         library=explored and library(),
     )
     Path(page).write_text(text, "utf-8")
+
+
+def _explorer(
+    explored: Mapping[str, Any], titles: Mapping[str, str], palette: Mapping[str, str]
+) -> dict[str, Any]:
+    rows = read_epochs([explored["epochs"]])
+    return explorer(rows, explored["records"], titles, palette, explored["specs"])

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epochwatt.prediction.data.modes import Mode, Numbers
+from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.names import ALL, DESIGNED, ENERGY, POWER, SEARCHED, TARGETS, TIME
 
@@ -67,13 +67,33 @@ class Predictor(ABC):
 
         Log-normal, through the bounds of the interval; None where there is no interval.
         """
+        moments = self.log_normal(modes)
+        if moments is None:
+            return None
+        mean, sd = moments
+        noise = np.random.default_rng(2).standard_normal((N_SAMPLES, len(mean)))
+        return np.asarray(np.exp(mean + sd * noise))
+
+    def log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers] | None:
+        """Return mean and standard deviation of the logarithm of an observation, (n,) each.
+
+        Those of the log-normal through the bounds of the interval; None where there is none.
+        """
         interval = self.interval(modes, LEVEL)
         if interval is None:
             return None
         low, high = np.log(interval[0]), np.log(interval[1])
-        noise = np.random.default_rng(2).standard_normal((N_SAMPLES, len(low)))
-        sd = (high - low) / (2 * NormalDist().inv_cdf((1 + LEVEL) / 2))
-        return np.asarray(np.exp((low + high) / 2 + sd * noise))
+        return (low + high) / 2, (high - low) / (2 * NormalDist().inv_cdf((1 + LEVEL) / 2))
+
+    def need_log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
+        """Return `log_normal`. Raises PredictionError: the predictor states no interval."""
+        moments = self.log_normal(modes)
+        if moments is None:
+            raise PredictionError(
+                f"the predictor of {self.target} does not know how sure it is",
+                do="take a method that states intervals: utilisation or physical",
+            )
+        return moments
 
     def some_fits(self, modes: ArrayLike) -> Numbers:
         """Return what fits that agree with the observations about as well expect, shape (n, d)."""

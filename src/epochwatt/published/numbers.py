@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, Field
 
 from epochwatt.errors import ConfigError
+from epochwatt.fields import FACTOR_DEFAULTS
 from epochwatt.published.tables import checked_rows
 
 MEASUREMENTS = "measurements.csv"
@@ -44,6 +45,7 @@ KEYS = (
     "scale",
     "state",
 )
+ARITHMETIC = ("task", "precision", "compile")  # factors that the papers do not have
 _TYPES: dict[str, type] = {"num_workers": int, "batch_size": int, "scale": float}
 # SIGMETRICS 2023, section 4.4: what holds where a number is printed without it.
 DEFAULTS: dict[str, Any] = {
@@ -63,6 +65,17 @@ DEVICE_DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 Config = dict[str, Any]
+
+
+def trains_as_published(factors: Mapping[str, Any]) -> bool:
+    """Say whether a run trains, in the arithmetic of the papers: no other is held against them.
+
+    Parameters
+    ----------
+    factors : of the run; what is not there is as by default
+    """
+    defaults = {name: FACTOR_DEFAULTS[name] for name in ARITHMETIC}
+    return all((factors.get(name) or value) == value for name, value in defaults.items())
 
 
 def run_key(config: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -55,6 +55,11 @@ def checked_rows(
             raise _explained(error, where) from None
 
 
+def filled(cells: dict[str, str]) -> dict[str, str]:
+    """Return the cells that are not empty: `prepared` of a dataclass whose defaults are None."""
+    return {name: cell for name, cell in cells.items() if cell != ""}
+
+
 def _explained(error: ValidationError, where: str) -> ConfigError:
     first = error.errors(include_url=False)[0]
     column = ".".join(map(str, first["loc"]))
@@ -86,6 +91,13 @@ def write_table(
         files.write_bytes(
             str(path), gzip.compress(encoded, mtime=0) if path.suffix == ".gz" else encoded
         )
+
+
+def cell_text(value: Any) -> Any:
+    """Return a value as a cell: true and false in lower case, numbers to nine digits."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.9g}" if isinstance(value, float) else value
 
 
 def write_entries(

@@ -16,7 +16,8 @@ grid: a longer grid of the same sweep keeps what is measured.
 import os
 import re
 import shutil
-from typing import Any, Dict, List, Mapping, Optional
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 import numpy as np
 
@@ -41,19 +42,19 @@ def mode_name(mode: Mapping[str, float]) -> str:
     return "mode-c" + "-".join(parts)
 
 
-class SweepFolder:
-    """The measured modes of one sweep, and the attempt under way.
+class ModeFolders:
+    """Measured modes below one folder, and the attempt under way.
 
     Parameters
     ----------
     root : folder that holds all measurements (`measured/`)
-    sweep : id of the sweep
+    name : of the folder
     """
 
-    def __init__(self, root: str, sweep: str) -> None:
-        self.sweep = sweep
+    def __init__(self, root: str, name: str) -> None:
+        self.name = name
         self.root = str(root)
-        self.path = os.path.join(self.root, sweep)
+        self.path = os.path.join(self.root, name)
 
     def mode_path(self, mode: Mapping[str, float]) -> str:
         """Return the folder of a measured mode."""
@@ -83,10 +84,108 @@ class SweepFolder:
             os.makedirs(attempt)
         return attempt
 
+    def read(self, mode: Mapping[str, float]) -> Any:
+        """Read and check a mode's record, which has `meta`; raises as `read_meta`."""
+        raise NotImplementedError
+
+    def verify(self, mode: Mapping[str, float]) -> Any:
+        """Read a mode's record after comparing all of its files; raises as `read`."""
+        raise NotImplementedError
+
+    def complete(self, mode: Mapping[str, float], write: Callable[[str], Any]) -> None:
+        """Complete the attempt: write the record, flush everything, give it its final name.
+
+        Parameters
+        ----------
+        mode : which
+        write : writes the record into the folder that it is given
+
+        Raises
+        ------
+        RecordWriteError : the mode then counts as not measured
+        """
+        attempt = self.attempt_path(mode)
+        with files.writing(f"the record of {mode_name(mode)}", attempt, UNMEASURED):
+            write(attempt)
+            checksums.write_sums(attempt)
+            files.sync_file(attempt)
+            os.rename(attempt, self.mode_path(mode))
+            files.sync_file(self.path)
+
+    def read_meta(self, mode: Mapping[str, float], shape: Any, owner: str) -> Dict[str, Any]:
+        """Read and check the record of a mode, without what lies beside it.
+
+        Parameters
+        ----------
+        mode : which
+        shape : of the record (`records.shapes`)
+        owner : key under which it says whose mode it is
+
+        Raises
+        ------
+        RecordError : it is missing or wrong; DamagedError: it is not as it was written
+        """
+        place = os.path.join(self.mode_path(mode), RECORD)
+        meta = files.parse_json(checksums.read_checked(place, self.sums(mode)), place)
+        wrong = self._fault(meta, mode, shape, owner)
+        if wrong is not None:
+            raise RecordError(f"{place} cannot be read: {wrong}")
+        return dict(meta)
+
+    def sums(self, mode: Mapping[str, float]) -> Dict[str, str]:
+        """Return the checksums of a mode's files; DamagedError where they are missing."""
+        path = self.mode_path(mode)
+        sums = checksums.read_sums(path)
+        if sums is None:
+            raise DamagedError(f"{checksums.SUMS} is missing in {path}")
+        return sums
+
+    def compare(self, mode: Mapping[str, float]) -> None:
+        """Compare all of a mode's files with their checksums; DamagedError where one differs."""
+        for name in sorted(self.sums(mode)):
+            checksums.read_checked(os.path.join(self.mode_path(mode), name), self.sums(mode))
+
+    def _fault(self, meta: Any, mode: Mapping[str, float], shape: Any, owner: str) -> Optional[str]:
+        """Return what is wrong with a record, in words; None: nothing."""
+        wrong = shapes.problem(meta, shape)
+        if wrong is not None:
+            return wrong
+        if meta.get("schema_version") not in fields.READABLE_SCHEMAS:
+            return "schema version {} is not one of {}".format(
+                meta.get("schema_version"), fields.READABLE_SCHEMAS
+            )
+        if meta[owner] != self.name or mode_name(meta["mode"]) != mode_name(mode):
+            return "it is {} of {}; was the folder renamed by hand?".format(
+                mode_name(meta["mode"]), meta[owner]
+            )
+        return None
+
+    def discard(self, mode: Mapping[str, float]) -> str:
+        """Move a mode to `.trash` beside the sweeps; return where it went."""
+        trash = new_trash(self.root, self.name)
+        os.makedirs(trash)
+        target = os.path.join(trash, mode_name(mode))
+        os.rename(self.mode_path(mode), target)
+        return target
+
+
+class SweepFolder(ModeFolders):
+    """The measured modes of one sweep.
+
+    Parameters
+    ----------
+    root : folder that holds all measurements (`measured/`)
+    sweep : id of the sweep
+    """
+
+    def __init__(self, root: str, sweep: str) -> None:
+        super().__init__(root, sweep)
+        self.sweep = sweep
+
     def finish(
         self, mode: Mapping[str, float], meta: Dict[str, Any], minibatch_s: np.ndarray
     ) -> None:
-        """Complete the attempt: write the record, flush everything, give it its final name.
+        """Complete the attempt at a mode.
 
         Parameters
         ----------
@@ -98,66 +197,35 @@ class SweepFolder:
         ------
         RecordWriteError : the mode then counts as not measured
         """
-        attempt = self.attempt_path(mode)
-        with files.writing(f"the record of {mode_name(mode)}", attempt, UNMEASURED):
-            write_record(attempt, dict(meta, checksums=checksums.SUMS), minibatch_s, name=RECORD)
-            checksums.write_sums(attempt)
-            files.sync_file(attempt)
-            os.rename(attempt, self.mode_path(mode))
-            files.sync_file(self.path)
+        whole = dict(meta, checksums=checksums.SUMS)
+        self.complete(mode, lambda folder: write_record(folder, whole, minibatch_s, name=RECORD))
 
     def read(self, mode: Mapping[str, float]) -> EpochRecord:
         """Read and check a mode's record: its `meta` has what `epochs` needs of an epoch's.
 
         Raises RecordError; DamagedError where its files are not as they were written.
         """
-        path = self.mode_path(mode)
-        try:
-            sums = checksums.read_sums(path)
-            if sums is None:
-                raise DamagedError(f"{checksums.SUMS} is missing in {path}")
-            place = os.path.join(path, RECORD)
-            meta = files.parse_json(checksums.read_checked(place, sums), place)
-            wrong = self._fault(meta, mode)
-            if wrong is not None:
-                raise RecordError(f"{place} cannot be read: {wrong}")
-            return read_arrays(path, dict(meta), sums)
-        except RecordError as error:
-            raise type(error)(
-                error.problem,
-                where=error.where,
-                found=error.found,
-                allowed=error.allowed,
-                do=error.do or f"to measure the mode again: remove {path}",
-            ) from error
-
-    def _fault(self, meta: Any, mode: Mapping[str, float]) -> Optional[str]:
-        """Return what is wrong with a record, in words; None: nothing."""
-        wrong = shapes.problem(meta, record_shapes.MODE)
-        if wrong is not None:
-            return wrong
-        if meta.get("schema_version") not in fields.READABLE_SCHEMAS:
-            return "schema version {} is not one of {}".format(
-                meta.get("schema_version"), fields.READABLE_SCHEMAS
-            )
-        if meta["sweep"] != self.sweep or mode_name(meta["mode"]) != mode_name(mode):
-            return "it is {} of {}; was the folder renamed by hand?".format(
-                mode_name(meta["mode"]), meta["sweep"]
-            )
-        return None
+        with again(self.mode_path(mode)):
+            meta = self.read_meta(mode, record_shapes.MODE, "sweep")
+            return read_arrays(self.mode_path(mode), meta, self.sums(mode))
 
     def verify(self, mode: Mapping[str, float]) -> EpochRecord:
         """Read a mode's record after comparing all of its files, samples too; raises as `read`."""
         record = self.read(mode)
-        sums = checksums.read_sums(record.folder) or {}
-        for name in sorted(sums):
-            checksums.read_checked(os.path.join(record.folder, name), sums)
+        self.compare(mode)
         return record
 
-    def discard(self, mode: Mapping[str, float]) -> str:
-        """Move a mode to `.trash` beside the sweeps; return where it went."""
-        trash = new_trash(self.root, self.sweep)
-        os.makedirs(trash)
-        target = os.path.join(trash, mode_name(mode))
-        os.rename(self.mode_path(mode), target)
-        return target
+
+@contextmanager
+def again(path: str) -> Iterator[None]:
+    """Say of errors in a mode's record how it is measured again."""
+    try:
+        yield
+    except RecordError as error:
+        raise type(error)(
+            error.problem,
+            where=error.where,
+            found=error.found,
+            allowed=error.allowed,
+            do=error.do or f"to measure the mode again: remove {path}",
+        ) from error

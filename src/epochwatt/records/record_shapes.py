@@ -109,6 +109,38 @@ _OF_EPOCHS = ("run", "epoch", "fetch_s", "preprocess_s")
 MODE: Dict[str, Any] = {k: v for k, v in RECORD.items() if k not in _OF_EPOCHS}
 MODE.update({"sweep": WORD, "mode": {ANY_KEY: NUMBER}, "task": WORD, "repeat": COUNT})
 
+# Of the ceilings of one mode: what was timed, block by block.
+CEILINGS: Dict[str, Any] = {
+    "schema_version": WHOLE,
+    "ceilings": WORD,
+    "mode": {ANY_KEY: NUMBER},
+    "backend": WORD,
+    "processor": WORD,
+    "t_start_unix_s": INSTANT,
+    "t_start_mono_s": INSTANT,
+    "t_end_mono_s": INSTANT,
+    "flags": [WORD],
+    "events": EVENTS,
+    "board?": (None, _BOARD),
+    "clocks_set?": (None, _BOARD["power_mode"]),
+    "telemetry_lost": TRUTH,
+    "kernels": [
+        {
+            "kernel": WORD,
+            "precision": WORD,
+            "size": COUNT,
+            "flops": AMOUNT,
+            "bytes": AMOUNT,
+            "way": WORD,
+            "n_calls": COUNT,
+            "start_s": INSTANT,
+            "end_s": INSTANT,
+            "blocks_s": [AMOUNT],
+            "n_power": COUNT,
+        }
+    ],
+}
+
 _READING = {
     "reads?": (None, TEXT),
     "averaging_s?": (None, NUMBER),

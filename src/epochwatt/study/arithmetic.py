@@ -12,6 +12,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.study.config import Device
 
 ARITHMETIC = ("task", "precision", "compile")
+NOT_SIMULATED = ("precision", "compile")  # inference is: as the forward pass of training
 BEFORE_AMPERE = {"tegra210": "Maxwell", "tegra194": "Volta"}  # SoC -> generation of its GPU
 LAST_TORCH_1 = ("tegra210",)  # whose last JetPack has Python 3.6, hence a torch before torch 2
 
@@ -27,7 +28,7 @@ def refuse_arithmetic(factors: dict[str, Any], device: Device, path: str, where:
     where : place inside the file, for the message
     """
     if factors["backend"] == fields.TWIN:
-        for key in ARITHMETIC:
+        for key in NOT_SIMULATED:
             if factors[key] != fields.FACTOR_DEFAULTS[key]:
                 raise ConfigError(
                     f"{where}.{key} is {factors[key]!r}",

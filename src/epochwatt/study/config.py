@@ -58,7 +58,8 @@ class Config(Closed):
     )
     sweeps: str | list[str] = Field(
         default_factory=list,
-        description="names of the sweeps of config/sweeps.yaml to run as well, after the studies",
+        description="names of the sweeps of config/sweeps.yaml to run as well, after the "
+        "studies; a name that ends in .yaml is a file of such sweeps, all of which are run",
     )
 
 
@@ -83,6 +84,11 @@ class Study(Closed):
         description="device type: a file of config/devices/; a block of `sweep` may name its own",
     )
     epochs: int = Field(ge=1, description="epochs of each run; raising it continues the runs")
+    ceilings: bool = Field(
+        default=False,
+        description="measure in each power mode, too, what the device reaches at best: memory, "
+        "arithmetic, launches; some ten seconds a mode",
+    )
     sweep: list[dict[str, Axis]] = Field(
         min_length=1,
         description="blocks of factors; a list sweeps its values, a block is the product of its "

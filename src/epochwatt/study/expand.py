@@ -152,7 +152,7 @@ def _resolve(
     except ConfigError as error:
         problem = f"{where}.dataset_source: {error.problem}"
         raise ConfigError(problem, where=STUDIES, allowed=error.allowed) from None
-    if network := _own_network(row.model, workloads):
+    if network := own_network(row.model, workloads):
         factors["network"] = network
     refuse_arithmetic(factors, device, STUDIES, where)
     factors |= _settings(factors, device, where)
@@ -183,7 +183,7 @@ def _board_settings(device: Device) -> dict[str, Any]:
     return {"power_source": device.power_source, **settle}
 
 
-def _own_network(model: str, workloads: dict[str, WorkloadRow]) -> dict[str, str]:
+def own_network(model: str, workloads: dict[str, WorkloadRow]) -> dict[str, str]:
     """Return what a row says about a network that is not of this package; it is part of the id."""
     keys = workloads[model].model_dump(include=OWN_KEYS, exclude_defaults=True)
     ours = [name for name, row in workloads.items() if not row.build]

@@ -40,6 +40,7 @@ class Settings:
     devices: Devices
     idle_studies: dict[str, IdleStudy]  # those that are selected
     paper_studies: frozenset[str]  # names of the studies that follow a paper
+    ceiling_studies: frozenset[str] = frozenset()  # names of those that ask for ceilings
 
     @property
     def titles(self) -> dict[str, str]:
@@ -188,6 +189,7 @@ def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> 
         devices=Devices(root),
         idle_studies=read_rows(IdleStudy, root / FILE) if SIMULATED in asked_names(config) else {},
         paper_studies=frozenset(s for s in studies if studies[s].get("setup", "own") != "own"),
+        ceiling_studies=frozenset(s for s in studies if studies[s].get("ceilings", False)),
     )
     _check_figures(settings.plotting, studies, root)
     return settings

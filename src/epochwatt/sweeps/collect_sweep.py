@@ -55,8 +55,8 @@ def collect_sweep(
     """
     sweep = SweepFacts(**facts)
     folder = SweepFolder(measured, sweep.id)
-    modes = sweep.mode_settings() or _recorded_modes(folder)
-    rows = [_row(_whole(folder, mode), sweep, flag_effects) for mode in modes]
+    modes = sweep.mode_settings() or recorded_modes(folder)
+    rows = [mode_row(_whole(folder, mode), sweep, flag_effects) for mode in modes]
     write_mode_tables(table, tables_of(rows))
     if not_valid := [row for row in rows if not row.valid]:
         flags = sorted({flag for row in not_valid for flag in row.flags.split()})
@@ -69,7 +69,7 @@ def collect_sweep(
         )
 
 
-def _recorded_modes(folder: SweepFolder) -> list[dict[str, float]]:
+def recorded_modes(folder: SweepFolder) -> list[dict[str, float]]:
     """Return the modes of all records, weakest first."""
     paths = (Path(folder.path, name, RECORD) for name in folder.measured())
     modes = [files.read_json(str(path), {"mode": {ANY_KEY: NUMBER}})["mode"] for path in paths]
@@ -91,8 +91,8 @@ def _whole(folder: SweepFolder, mode: Mapping[str, float]) -> EpochRecord:
         ) from error
 
 
-def _row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, str]) -> SweepRow:
-    """Return the row of one mode."""
+def mode_row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, str]) -> SweepRow:
+    """Return the row of one mode. Raises RecordError: a flag that nobody knows the effect of."""
     meta = record.meta
     samples = telemetry.read_all(record)
     flags = set(meta["flags"]) | derived_flags(meta, _overhead_s(meta))
@@ -106,15 +106,8 @@ def _row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, str]
         raise RecordError(error.problem, where=record.folder, do=error.do) from error
     loops_s = record.minibatch_s.sum(axis=1, dtype=np.float64)
     return SweepRow(
-        sweep=sweep.name,
-        provenance=sweep.provenance,
-        device=sweep.device,
-        instance=sweep.instance,
-        workload=sweep.workload,
-        task=sweep.task,
-        batch_size=sweep.batch_size,
-        precision=sweep.precision,
-        **_mode_columns(meta),
+        **sweep.columns(),
+        **mode_columns(meta),
         repeat=meta["repeat"],
         n_minibatches=len(loops_s),
         time_s=meta["e2e_s"] / len(loops_s),
@@ -130,7 +123,7 @@ def _overhead_s(meta: Mapping[str, Any]) -> float:
     return float(meta["e2e_s"] - meta["wait_s"] - meta["copy_s"] - meta["compute_s"])
 
 
-def _mode_columns(meta: Mapping[str, Any]) -> dict[str, Any]:
+def mode_columns(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of a mode: as they were set, and as read where they were left alone."""
     board = meta.get("board")
     if not board:

@@ -76,4 +76,9 @@ class SweepEntry(Closed):
         description="numbers by which a mode is measured that differ from the usual ones "
         "(docs/explanation/sweep-measuring.md): idle_s, patience_s, warm_up_s, ...",
     )
+    ceilings: bool = Field(
+        default=False,
+        description="measure in each mode, too, what the device reaches at best: memory, "
+        "arithmetic, launches; some ten seconds a mode; not on the twin",
+    )
     minibatches: int = Field(40, ge=5, le=10_000, description="mini-batches measured in each mode")

@@ -34,6 +34,19 @@ class SweepFacts:
     factors: str
     modes: Sequence[Sequence[Any]]
 
+    def columns(self) -> dict[str, Any]:
+        """Return the cells that all rows of its table share, by column."""
+        return {
+            "sweep": self.name,
+            "provenance": self.provenance,
+            "device": self.device,
+            "instance": self.instance,
+            "workload": self.workload,
+            "task": self.task,
+            "batch_size": self.batch_size,
+            "precision": self.precision,
+        }
+
     def mode_settings(self) -> list[dict[str, float]]:
         """Return what each mode sets, in order."""
         return [SweepMode(*mode).settings() for mode in self.modes]

@@ -1,15 +1,40 @@
 """Receipts of modes that are not in `measured/` any more."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Protocol
 
-from epochwatt.records.mode_folder import SweepFolder, mode_name
+from epochwatt.records.mode_folder import ModeFolders, mode_name
 from epochwatt.study.place import MEASURED
-from epochwatt.sweeps.table import Sweep
+from epochwatt.sweeps.modes import SweepMode
 from epochwatt.text import first_of
 
 
-def forget_lost_modes(sweeps: Iterable[Sweep]) -> list[str]:
+class Swept(Protocol):
+    """What was measured mode by mode: a `Sweep`, or the ceilings of a device."""
+
+    @property
+    def id(self) -> str:
+        """Name of its folder in `measured/`."""
+
+    @property
+    def name(self) -> str:
+        """Its name for messages."""
+
+    @property
+    def modes(self) -> Sequence[SweepMode]:
+        """Its modes, in order."""
+
+    @property
+    def chunks(self) -> Sequence[tuple[int, int]]:
+        """First and last mode of each job."""
+
+    @property
+    def receipts(self) -> Sequence[str]:
+        """Path of what each job leaves."""
+
+
+def forget_lost_modes(sweeps: Iterable[Swept]) -> list[str]:
     """Remove the receipts of modes that are gone from `measured/`; return what to say.
 
     As `epochwatt.study.discard.forget_lost` does for epochs.
@@ -18,7 +43,7 @@ def forget_lost_modes(sweeps: Iterable[Sweep]) -> list[str]:
         return []
     lines = []
     for sweep in sweeps:
-        folder = SweepFolder(MEASURED, sweep.id)
+        folder = ModeFolders(MEASURED, sweep.id)
         for (first, last), receipt in zip(sweep.chunks, sweep.receipts, strict=True):
             if not Path(receipt).exists():
                 continue

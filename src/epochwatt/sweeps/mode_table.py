@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from epochwatt import fields
 from epochwatt.errors import ConfigError
-from epochwatt.published.tables import checked_rows, write_table
+from epochwatt.published.tables import cell_text, checked_rows, filled, write_table
 
 Numbers = NDArray[np.float64]
 
@@ -151,14 +151,10 @@ def read_mode_tables(path: Path) -> list[ModeTable]:
     ------
     ConfigError : it cannot be read, holds no row, or a cell is wrong: file, line, column, allowed
     """
-    rows = [row for _, _, row in checked_rows(SweepRow, path, _without_empty)]
+    rows = [row for _, _, row in checked_rows(SweepRow, path, filled)]
     if not rows:
         raise ConfigError("a table of modes without a row", where=str(path))
     return tables_of(rows)
-
-
-def _without_empty(cells: dict[str, str]) -> dict[str, str]:
-    return {name: cell for name, cell in cells.items() if cell != ""}
 
 
 def write_mode_tables(path: Path, tables: Sequence[ModeTable]) -> None:
@@ -168,15 +164,5 @@ def write_mode_tables(path: Path, tables: Sequence[ModeTable]) -> None:
 
 
 def row_cells(row: SweepRow) -> list[object]:
-    """Return the cells of a row: true and false in lower case, numbers to nine digits."""
-    cells: list[object] = []
-    for value in astuple(row):
-        is_number = isinstance(value, float)
-        cells.append(
-            str(value).lower()
-            if isinstance(value, bool)
-            else f"{value:.9g}"
-            if is_number
-            else value
-        )
-    return cells
+    """Return the cells of a row."""
+    return [cell_text(value) for value in astuple(row)]

@@ -73,7 +73,7 @@ def chunk_estimates_s(sweep: Sweep, settings: Settings) -> tuple[list[float], st
     0: nothing is left of it. What a job takes besides its modes is not in them.
     """
     left = set(modes_left(sweep))
-    expected = _measured(sweep) or _guessed(sweep, settings)
+    expected = _measured(sweep) or guessed_mode_time(sweep, settings)
     slower = clock_ratios(sweep)
     seconds = [
         sum(
@@ -101,7 +101,8 @@ class ModeTime(NamedTuple):
     basis: str
 
 
-def _guessed(sweep: Sweep, settings: Settings) -> ModeTime:
+def guessed_mode_time(sweep: Sweep, settings: Settings) -> ModeTime:
+    """Return what a mode may take before any is measured."""
     f, procedure = sweep.run.factors, procedure_of(sweep.run.factors)
     device = settings.devices.get(f["device"], "the sweep")
     guess = device.guess_samples_per_s.get(

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -33,6 +33,7 @@ from epochwatt.training.procedure import procedure_of
 
 SWEEPS = "config/sweeps.yaml"
 MODE = "sweep"  # stands for the power mode in the factors of a sweep: each mode has its own
+OUR_TABLES = ("scores", "sweep_scores")  # in results/sweeps/, beside those of sweeps
 NOT_OURS = ("device", "power_mode", "dvfs", "cache_policy", "epochs_per_job")  # of the factors
 T = TypeVar("T")
 
@@ -54,6 +55,7 @@ class Sweep:
     run : its id, factors, data and machine, as of a run without epochs
     modes : to measure, in that order; empty: all that is measured, on another machine
     board : kind of board, empty for a host
+    ceilings : whether what the device reaches at best is measured in each mode, too
     """
 
     name: str
@@ -62,6 +64,7 @@ class Sweep:
     modes: tuple[SweepMode, ...]
     chunk: int
     board: str
+    ceilings: bool = False
 
     @property
     def id(self) -> str:
@@ -141,6 +144,15 @@ class SweepTable:
 
     sweeps: dict[str, Sweep] = field(default_factory=dict)
     elsewhere: list[tuple[Sweep, str]] = field(default_factory=list)
+    _others: dict[str, Sweep] = field(default_factory=dict)
+
+    def named(self, name: str, root: Path = Path()) -> Sweep:
+        """Return a selected sweep, or one that a study simulates; that is read when needed."""
+        if name in self.sweeps:
+            return self.sweeps[name]
+        if name not in self._others:
+            self._others[name] = load_sweep(name, _selected([name], root)[name], root)[0]
+        return self._others[name]
 
     def of_id(self, sweep_id: str) -> Sweep:
         """Return a sweep of that id; several differ in their modes only."""
@@ -182,18 +194,9 @@ def load_sweeps(config: dict[str, Any], root: Path = Path()) -> SweepTable:
     names = [wanted] if isinstance(wanted, str) else wanted
     if not names:
         return SweepTable()
-    entries = read_rows(SweepEntry, root / SWEEPS)
-    workloads = read_rows(WorkloadRow, root / WORKLOADS)
-    devices, table = Devices(root), SweepTable()
-    for name in names:
-        if name not in entries:
-            raise ConfigError(
-                f"sweeps names {name!r}",
-                where="config/config.yaml",
-                allowed=f"{SWEEPS} has: {', '.join(entries)}",
-            )
-        _check_name(name, root)
-        sweep, reason = _sweep(name, entries[name], devices, workloads)
+    table = SweepTable()
+    for name, entry in _selected(names, root).items():
+        sweep, reason = load_sweep(name, entry, root)
         if reason is None:
             table.sweeps[name] = sweep
         elif SweepFolder(str(root / MEASURED), sweep.id).measured():
@@ -204,12 +207,52 @@ def load_sweeps(config: dict[str, Any], root: Path = Path()) -> SweepTable:
     return table
 
 
+def _selected(names: Sequence[str], root: Path) -> dict[str, SweepEntry]:
+    """Return the entries of these names; a name that ends in .yaml is a file, all of its entries.
+
+    `epochwatt profile` writes such files.
+    """
+    selected: dict[str, SweepEntry] = {}
+    entries: dict[str, SweepEntry] = {}
+    for name in names:
+        if name.endswith(".yaml"):
+            selected |= read_rows(SweepEntry, root / name)
+            continue
+        entries = entries or read_rows(SweepEntry, root / SWEEPS)
+        if name not in entries:
+            raise ConfigError(
+                f"sweeps names {name!r}",
+                where="config/config.yaml",
+                allowed=f"{SWEEPS} has: {', '.join(entries)}",
+            )
+        selected[name] = entries[name]
+    return selected
+
+
+def load_sweep(name: str, entry: SweepEntry, root: Path = Path()) -> tuple[Sweep, str | None]:
+    """Return one sweep, and why it cannot be measured here; None: it can, or it is simulated.
+
+    Raises
+    ------
+    ConfigError : file, key and value that cannot be, and what is allowed
+    """
+    _check_name(name, root)
+    return _sweep(name, entry, Devices(root), read_rows(WorkloadRow, root / WORKLOADS))
+
+
 def _check_name(name: str, root: Path) -> None:
-    """Refuse a name that cannot be one of a file, or that a public sweep has."""
+    """Refuse a name that cannot be one of a file, or that something else has."""
     from epochwatt.sweeps.public.registry import load_registry  # with all readers of others' files
 
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
         raise ConfigError(f"{name!r} is no name of a sweep", where=SWEEPS, allowed="[a-z0-9.-]")
+    if name in OUR_TABLES:
+        raise ConfigError(
+            f"{name!r} cannot be the name of a sweep",
+            where=SWEEPS,
+            found=f"results/sweeps/{name} is a table of the workflow itself",
+            do="give yours another name",
+        )
     if name in load_registry(root).sweeps:
         raise ConfigError(
             f"{name!r} is the name of a public sweep", where=SWEEPS, do="give yours another name"
@@ -232,7 +275,13 @@ def _sweep(
             where=SWEEPS,
             allowed=f"on the twin: modes with all of {', '.join(PARTS)}",
         )
-    return Sweep(name, entry.title, run, modes, entry.chunk, device.board), reason
+    if run.is_simulated and entry.ceilings:
+        raise ConfigError(
+            f"{name}.ceilings: nothing is measured on the twin",
+            where=SWEEPS,
+            do="leave `ceilings` out",
+        )
+    return Sweep(name, entry.title, run, modes, entry.chunk, device.board, entry.ceilings), reason
 
 
 def _run(name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, WorkloadRow]) -> Run:

@@ -5,20 +5,20 @@ is started again goes on where the one before ended. torch is imported only when
 to measure.
 """
 
-import argparse
 import json
 import logging
 import os
 import sys
-from typing import Any, Dict, List, Optional, Sequence, Set
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from epochwatt import fields
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine, open_machine
 from epochwatt.errors import ConfigError, DamagedError, TrainingError
 from epochwatt.records import files, shapes
-from epochwatt.records.mode_folder import PARTS, RECORD, SweepFolder, mode_name
+from epochwatt.records.mode_folder import PARTS, RECORD, ModeFolders, SweepFolder, mode_name
 from epochwatt.telemetry.settle import settle
+from epochwatt.training.arguments import measuring_parser
 from epochwatt.training.exit_status import exit_status
 from epochwatt.training.job import log_waiting
 from epochwatt.training.preparation import others_pct, put_back
@@ -60,6 +60,35 @@ def measure_modes(
     ConfigError : the machine lacks a mode, or the numbers of the procedure cannot be
     EpochwattError : any other of the layers below; what was finished before it stays
     """
+
+    def opened(busy_pct: Optional[float]) -> Any:
+        from epochwatt.training.sweep_session import SweepSession
+
+        return SweepSession(folder, factors, data_root, machine, busy_pct)
+
+    _check(factors)
+    measure_chunk(folder, modes, first, last, receipt, machine, factors["dvfs"], opened)
+
+
+def measure_chunk(
+    folder: ModeFolders,
+    modes: Sequence[Mode],
+    first: int,
+    last: int,
+    receipt: str,
+    machine: Machine,
+    dvfs: str,
+    opened: Callable[[Optional[float]], Any],
+) -> None:
+    """Measure those modes of a chunk that are not measured yet; write the receipt.
+
+    Parameters
+    ----------
+    dvfs : `on` or `off`
+    opened : takes the load of other programs, %, None where it is not looked at, and gives what
+        measures a mode, a context with a method `measure_mode`; it may import what training needs
+    others : as of `measure_modes`, which also says what is raised
+    """
     if not 0 <= first <= last < len(modes):
         raise ConfigError(
             "there are no such modes", found=f"{first} to {last}", allowed=f"0 to {len(modes) - 1}"
@@ -67,41 +96,39 @@ def measure_modes(
     chunk = list(range(first, last + 1))
     missing = [place for place in chunk if not _is_measured(folder, modes[place])]
     if missing:
-        holder = {"sweep": folder.sweep, "mode": missing[0], "folder": os.path.abspath(folder.root)}
+        holder = {"sweep": folder.name, "mode": missing[0], "folder": os.path.abspath(folder.root)}
         with machine_lock().acquire(holder, on_wait=log_waiting):
             # a job whose workflow was killed may have gone on while we waited for it
             left = [place for place in missing if not _is_measured(folder, modes[place])]
             if left:
-                _measure(folder, factors, modes, left, data_root, machine)
+                _measure(modes, left, machine, dvfs, opened)
     log.info("modes %d to %d of %d are measured", first + 1, last + 1, len(modes))
     write_receipt(receipt, folder, modes, first, last)
 
 
 def _measure(
-    folder: SweepFolder,
-    factors: Dict[str, Any],
     modes: Sequence[Mode],
     places: List[int],
-    data_root: str,
     machine: Machine,
+    dvfs: str,
+    opened: Callable[[Optional[float]], Any],
 ) -> None:
-    _check(factors)
     with put_back(machine):
-        machine.check_modes(modes, factors["dvfs"])
+        machine.check_modes(modes, dvfs)
+        busy_pct = None if machine.backend == "host" else others_pct(machine)
         try:
-            from epochwatt.training.sweep_session import SweepSession
+            measuring = opened(busy_pct)
         except ImportError as error:
             raise TrainingError(
                 f"{sys.executable} cannot import what training needs",
                 found=str(error),
                 do="name an interpreter that can under `python:` in config/devices/",
             ) from error
-        busy_pct = None if machine.backend == "host" else others_pct(machine)
-        with SweepSession(folder, factors, data_root, machine, busy_pct) as session:
+        with measuring as session:
             limits = machine.settings["settle"]
             for place in places:
                 mode = modes[place]
-                applied = machine.change(mode, factors["dvfs"])
+                applied = machine.change(mode, dvfs)
                 settled = None  # only after whatever was done before the job
                 if limits is not None and place == places[0]:
                     settled = settle(machine.root, limits)
@@ -119,7 +146,7 @@ def _check(factors: Dict[str, Any]) -> None:
         )
 
 
-def _is_measured(folder: SweepFolder, mode: Mode) -> bool:
+def _is_measured(folder: ModeFolders, mode: Mode) -> bool:
     """Return whether a mode is measured and whole; a damaged one goes to the trash."""
     if not folder.has(mode):
         return False
@@ -134,7 +161,7 @@ def _is_measured(folder: SweepFolder, mode: Mode) -> bool:
 
 
 def write_receipt(
-    path: str, folder: SweepFolder, modes: Sequence[Mode], first: int, last: int
+    path: str, folder: ModeFolders, modes: Sequence[Mode], first: int, last: int
 ) -> None:
     """Write what Snakemake sees of a chunk, after checking each record.
 
@@ -152,7 +179,7 @@ def write_receipt(
                 "record_sha256": files.sha256_of(os.path.join(folder.mode_path(mode), RECORD)),
             }
         )
-    content = {"sweep": folder.sweep, "first": first, "last": last, "modes": entries}
+    content = {"sweep": folder.name, "first": first, "last": last, "modes": entries}
     with files.writing("the receipt", path):
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         files.write_json(path, content)
@@ -171,25 +198,11 @@ def read_modes(path: str) -> List[Mode]:
     return modes
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="epochwatt.training.sweep", description=__doc__)
-    parser.add_argument("--sweep", required=True, help="id of the sweep")
-    parser.add_argument("--factors", required=True, help="its canonical factors, as JSON")
-    parser.add_argument("--modes", required=True, help="JSON file that lists all of its modes")
-    parser.add_argument("--first", type=int, required=True, help="first mode of the chunk, from 0")
-    parser.add_argument("--last", type=int, required=True, help="last mode of the chunk")
-    parser.add_argument("--measured", required=True, help="folder of all measurements")
-    parser.add_argument("--data-root", required=True, help="folder that holds the data sets")
-    parser.add_argument("--receipt", required=True, help="file to write when all are measured")
-    parser.add_argument(
-        "--machine", required=True, help="what to know of the machine (device.machine), as JSON"
-    )
-    return parser
-
-
 def main(argv: Optional[List[str]] = None) -> int:
     """Run the command; return its exit status: 1 after an error, 4 when a restart is needed."""
-    arguments = _parser().parse_args(argv)
+    parser = measuring_parser("epochwatt.training.sweep", __doc__, "sweep", "mode, from 0")
+    parser.add_argument("--modes", required=True, help="JSON file that lists all of its modes")
+    arguments = parser.parse_args(argv)
 
     def measure() -> None:
         measure_modes(

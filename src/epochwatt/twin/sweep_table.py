@@ -11,7 +11,7 @@ from epochwatt import fields
 from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 from epochwatt.sweeps.modes import SweepMode, mode_rows
-from epochwatt.twin.inputs.twin import load_twin
+from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.simulation.sweep import simulate_sweep
 
 
@@ -33,20 +33,27 @@ def write_simulated_sweep(
     RecordWriteError : the table cannot be written
     """
     sweep = SweepFacts(**facts)
+    model = json.loads(sweep.factors)["model"]
+    write_mode_tables(table, tables_of(simulated_rows(sweep, load_twin(config, {model: workload}))))
+
+
+def simulated_rows(sweep: SweepFacts, twin: Twin) -> list[SweepRow]:
+    """Return the rows of a simulated sweep.
+
+    Parameters
+    ----------
+    twin : simulated boards, with the counts of the sweep's network
+
+    Raises
+    ------
+    EpochwattError : a board, a network or a mode that cannot be simulated
+    """
     factors = fields.with_defaults(json.loads(sweep.factors))
-    twin = load_twin(config, {factors["model"]: workload})
     modes = [SweepMode(*mode) for mode in sweep.modes]
     time_s, power_w = simulate_sweep(mode_rows(modes), factors, twin, twin.parameters)
-    rows = [
+    return [
         SweepRow(
-            sweep=sweep.name,
-            provenance=sweep.provenance,
-            device=sweep.device,
-            instance=sweep.instance,
-            workload=sweep.workload,
-            task=sweep.task,
-            batch_size=sweep.batch_size,
-            precision=sweep.precision,
+            **sweep.columns(),
             **mode._asdict(),
             gpu_share=1.0,
             time_s=float(time),
@@ -55,4 +62,3 @@ def write_simulated_sweep(
         )
         for mode, time, power in zip(modes, np.asarray(time_s), np.asarray(power_w), strict=True)
     ]
-    write_mode_tables(table, tables_of(rows))

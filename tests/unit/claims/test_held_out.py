@@ -21,10 +21,10 @@ from epochwatt.claims.held_out import (
 from epochwatt.claims.mechanisms import Mechanisms
 from epochwatt.claims.number_sources import EpochTable, read_rows
 from epochwatt.claims.required_runs import needed
+from epochwatt.counting.count_workload import write_workload
 from epochwatt.epochs.collect import write_rows
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.settings import load_settings
-from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.simulation.idle import idle_power_w

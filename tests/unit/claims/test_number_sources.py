@@ -45,6 +45,14 @@ def test_epoch_sets(six, factors, epoch, value):
     assert EpochTable(six).number("e2e_s", factors(), epoch) == value
 
 
+@pytest.mark.parametrize("other", [{"task": "infer"}, {"precision": "bf16"}, {"compile": "on"}])
+def test_inference_and_other_arithmetic_are_not_pooled_with_training(six, epochs, factors, other):
+    beside = [{**row, "run": "another", **other} for row in six]
+    for row in beside:
+        row["e2e_s"] = 999.0
+    assert EpochTable([*beside, *six]).number("e2e_s", factors(), "1+") == 30.0
+
+
 def test_later_epochs_of_a_long_run_do_not_count_as_1_plus(epochs, factors):
     rows = epochs({}, *[{"e2e_s": 1.0}] * 6, *[{"e2e_s": 99.0}] * 4)
     assert EpochTable(rows).number("e2e_s", factors(), "1+") == 1.0

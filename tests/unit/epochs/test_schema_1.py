@@ -51,7 +51,10 @@ def test_old_records_give_todays_columns_and_the_same_numbers(measured):
         assert before.pop("schema_version") == "1"
         younger = row.keys() - before.keys()
         assert "imported" in younger
-        assert {name: cell for name, cell in row.items() if name not in younger} == before
+        assert before.keys() == row.keys() - younger
+        for name, cell in before.items():
+            # sums may differ in the last digit from processor to processor
+            assert row[name] == cell or float(row[name]) == pytest.approx(float(cell), rel=1e-12)
 
 
 def test_a_run_goes_on_where_the_older_version_stopped(

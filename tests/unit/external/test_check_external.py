@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from epochwatt.counting.count_workload import write_workload
 from epochwatt.external import check_external, energy_curves, scaling
 from epochwatt.external.check import AGREES, DIFFERS, NOT_AVAILABLE, SIMULATED
 from epochwatt.external.inputs import Inputs, NotHereError
 from epochwatt.external.workloads import simulated_workloads
 from epochwatt.figures.external import plot
 from epochwatt.pages.show_external import write_external
-from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.boards import load_boards
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 

@@ -49,7 +49,7 @@ def taken(tiny):
     """Return a function that takes the fingerprint of `tiny.figure` as a new process would."""
 
     def take(*modules, script=""):
-        for cached in (module._path_of, module._code_of, module.imports_of):
+        for cached in (module._path_of, module._place_of, module._is_covered, module._parsed):
             cached.cache_clear()
         importlib.invalidate_caches()
         return fingerprint(*(modules or ([] if script else ["tiny.figure"])), script=script)
@@ -221,20 +221,23 @@ COVERED["simulate_run"] = modules_behind("epochwatt.twin.__main__")  # its comma
 # what is made of simulated boards or held against them, so it depends on the simulator
 SIMULATED = {
     *("simulate_run", "simulate_idle", "simulate_sweep", "check_claims", "score_predictions"),
-    "validate_twin",
+    "simulate_schedules",  # the tables of config/schedule.yaml, all of a simulated board
+    *("validate_twin", "simulate_ceilings"),
     "check_external",  # holds them, our parsers and tables of rails against others' measurements
     "tabulate_setup",  # Table 1 shows what they are made of
 }
 MODES = {"choose_power_modes", "fit_epoch_time", "fit_epoch_energy"}  # from clocks a board has
-MODES |= {"score_sweep"}
-NETWORKS = {"make_dataset", "count_workload"}  # write what the training reads; count its networks
+MODES |= {"score_sweep", "judge_transfer", "score_schedules"}
+NETWORKS = {"make_dataset", "count_workload", "count_work"}  # write its data; count its networks
+CONFIGURED = {"count_workload", "count_work", "collect_powertrain"}
+NETWORKS |= {"simulate_schedules"}  # makes its sweeps itself, with all that a sweep checks
 EDITED = [
     (".".join(path.relative_to(REPOSITORY / "src").with_suffix("").parts), rules)
     for folder, rules in (
         ("training", NETWORKS),
         ("telemetry", SIMULATED),
-        ("device", SIMULATED | MODES | {"count_workload"}),  # it reads the configuration
-        ("twin", SIMULATED | {"count_workload"}),
+        ("device", SIMULATED | MODES | CONFIGURED),  # they read the configuration
+        ("twin", SIMULATED | {"count_workload", "count_work"}),
         ("fakeboard", SIMULATED),
     )
     for path in sorted((REPOSITORY / "src/epochwatt" / folder).rglob("*.py"))

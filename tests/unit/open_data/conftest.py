@@ -6,7 +6,7 @@ import pytest
 
 from epochwatt.open_data import layout
 from epochwatt.open_data.cell_checksums import sums_of
-from epochwatt.open_data.check import read_lines
+from epochwatt.open_data.check_table import read_lines
 from epochwatt.open_data.export import export
 from epochwatt.open_data.terms import Terms
 from epochwatt.records.checksums import write_sums

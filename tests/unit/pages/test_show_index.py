@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from page_numbers import Page, differing
-from planted_page import DRAWN, JUDGED, METERED, SCOPES, TITLES, claim, plant
+from planted_page import DRAWN, EXPLAINED, JUDGED, METERED, SCOPES, TITLES, claim, plant
 
 from epochwatt.pages.gallery import not_drawn, takeaway_counts
 from epochwatt.pages.papers import figure_title, quantity_words, run_words, unit_of
@@ -63,6 +63,22 @@ def test_energy_is_stacked_by_the_sensors_that_tell(page):
     assert '<i class="part gpu" style="width:83.33%">' in text
     assert '<i class="part cpu" style="width:16.67%">' in text
     assert "No power sensor" not in text
+
+
+def test_what_holds_a_run_back_by_its_ceilings_stands_beside_it(page):
+    text = page([{}, {}], explanations=EXPLAINED)
+    assert "Bound by compute, its limit is memory." in text
+    assert "2 cores: 10 % less time" in text
+    assert '<i class="part bandwidth" style="width:30.00%">' in text
+    assert '<i class="part stall" style="width:30.00%">' in text  # loader and copy
+    assert "ceilings of this machine were not measured" not in text
+
+
+def test_without_ceilings_a_sentence_says_how_to_measure_them(page):
+    text = page([{}, {}])
+    assert "the ceilings of this machine were not measured" in text
+    assert "ceilings: true" in text
+    assert "by its ceilings" not in text
 
 
 def test_without_a_sensor_a_sentence_says_so_and_there_is_no_energy(page):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from benchmarks import synthetic_truth as worlds
 from benchmarks.synthetic_truth import SHARES, observed, of_another_kind, of_the_twin
+from epochwatt.counting.count_workload import write_workload
 from epochwatt.prediction.data.modes import Mode, as_rows
-from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.validation.cross_validation_fits import load_refits
 

@@ -51,9 +51,7 @@ def test_the_board_without_torch_2_cannot_compile():
         refuse_arithmetic({**PLAIN, "compile": "on"}, device("nano"), "studies", "x")
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("task", "infer"), ("precision", "bf16"), ("compile", "on")]
-)
+@pytest.mark.parametrize(("key", "value"), [("precision", "bf16"), ("compile", "on")])
 def test_the_twin_has_only_what_it_was_fitted_to(key, value):
     factors = {**PLAIN, "backend": "twin", key: value}
     with pytest.raises(

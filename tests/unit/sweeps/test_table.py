@@ -48,6 +48,8 @@ def test_an_unknown_name_is_refused_with_those_there_are(sweeps):
 def test_names_of_files_and_of_public_sweeps_are_refused(sweeps):
     with pytest.raises(ConfigError, match="no name of a sweep"):
         sweeps.sweep("my_Sweep")
+    with pytest.raises(ConfigError, match="'scores' cannot be the name of a sweep"):
+        sweeps.sweep("scores")
     sweeps.write("sweeps/registry.yaml", (REPOSITORY / "config/sweeps/registry.yaml").read_text())
     with pytest.raises(ConfigError, match="'zeus-v100' is the name of a public sweep"):
         sweeps.sweep("zeus-v100")

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from epochwatt.counting.count_workload import count_workload, launches
 from epochwatt.datasets import recipes
 from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import TrainingError
@@ -25,7 +26,6 @@ from epochwatt.training.modern_networks import (
 from epochwatt.training.session import MadeUpSamples
 from epochwatt.training.text_transforms import question_pieces
 from epochwatt.training.workloads import WORKLOADS, Trainer
-from epochwatt.twin.counting.count_workload import count_workload, launches
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 SMALL_BERT = {

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from made_up import FACTORS, assumed
 
+from epochwatt.counting.count_workload import write_workload
 from epochwatt.twin.calibration.queries import DATASETS
-from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.model.epoch import Setting
 from epochwatt.twin.validation.validate_twin import MODELS, load_evidence
 

@@ -10,6 +10,7 @@ it does not copy is how the drawn panel looks: scales and groups may differ.
 import csv
 import io
 import json
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ NAMES = {  # of quantities, where the name of the column does not say it
 COLOURS = {"0": "epoch_0", "1+": "epoch_1_plus", "all": "epoch_1_plus"}  # cell -> of the palette
 OTHERS = ("clock_class_1", "hdd", "disk", "above_baseload", "overhead", "ssd")
 SHAPES = {"less_than": "triangle-down", "at_most": "triangle-down", "at_least": "triangle-up"}
+SUBTITLE_CHARACTERS = 110  # of a line below the title
 WIDTH, HEIGHT, COLUMNS = 260, 200, 3  # of a small multiple; how many stand beside each other
 LEFT_OUT = ("panel", "shape", "unit")  # ours, not of the CSV
 
@@ -59,7 +61,12 @@ Spec = dict[str, Any]
 
 
 def write_spec(
-    stem: str, title: str, backend: str, titles: Mapping[str, str], palette: Mapping[str, str]
+    stem: str,
+    title: str,
+    backend: str,
+    titles: Mapping[str, str],
+    palette: Mapping[str, str],
+    wrong: Sequence[str] = (),
 ) -> None:
     """Write `stem`.vl.json from the rows of `stem`.csv, which is read again: the same cells.
 
@@ -69,6 +76,7 @@ def write_spec(
     title, backend : of the panel; the subtitle says whether it was measured
     titles : model or device -> name for people
     palette : thing -> colour
+    wrong : claims of the panel that do not hold, a line each: red below the title
     """
     with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
@@ -83,7 +91,11 @@ def write_spec(
     if any(row.get("published") for row in rows):
         is_stack = {row.get("quantity") for row in rows} >= set(PARTS)
         subtitle += "; black marks: published" + (", from 0" if is_stack else "")
-    head = {"$schema": SCHEMA, "title": {"text": title, "subtitle": subtitle, "anchor": "start"}}
+    heading: Spec = {"text": title, "subtitle": subtitle, "anchor": "start"}
+    if wrong:
+        lines = [line for one in wrong for line in textwrap.wrap(one, SUBTITLE_CHARACTERS)]
+        heading |= {"subtitle": [subtitle, *lines], "subtitleColor": palette["warning"]}
+    head = {"$schema": SCHEMA, "title": heading}
     text = json.dumps({**head, **spec}, indent=1, ensure_ascii=False)
     Path(f"{stem}.vl.json").write_text(text + "\n", encoding="utf-8")
 

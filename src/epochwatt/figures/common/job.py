@@ -41,7 +41,12 @@ from epochwatt.figures.common.relations import (
     related,
 )
 from epochwatt.figures.common.runs import RunData, measured_note, note, read_runs
-from epochwatt.figures.common.verdicts import by_workers, not_borne_out
+from epochwatt.figures.common.verdicts import (
+    by_workers,
+    claims_of,
+    heads,
+    not_borne_out,
+)
 from epochwatt.published.numbers import Relation
 
 USER_MODULES = "src"  # folder of the user's own modules
@@ -71,6 +76,7 @@ class Job:
     records : run -> folder with the records of its epochs, of measured runs always
     idle : table of idle powers
     predictions : table of predictions
+    wrong : panel -> its claims that do not hold, as far as it is saved
     """
 
     figure: str
@@ -92,6 +98,7 @@ class Job:
     records: Mapping[str, str] = field(default_factory=dict)
     idle: str = ""
     predictions: str = ""
+    wrong: dict[str, list[str]] = field(default_factory=dict)
 
     @cached_property
     def runs(self) -> list[RunData]:
@@ -189,10 +196,11 @@ class Job:
                 failing[0] += f"; {cause}"
             if failing and len(self.panels[name]["claims"]) == 1:
                 failing[0] = self._with_workers(failing[0], name, source)
+            self.wrong[name] = heads(failing)
             corner = figure.get_supxlabel().replace("\n", " ")
             warnings = failing[:MOST_WARNED]
-            if len(failing) > MOST_WARNED:
-                warnings.append(f"and {len(failing) - MOST_WARNED} more, in {name}.txt")
+            if more := failing[MOST_WARNED:]:
+                warnings.append(f"Nor do these hold (numbers: {name}.txt): {claims_of(more)}")
             style.warn(figure, warnings, self.colours("warning")["warning"] if warnings else "")
             part_marks(figure)
         noted = [{**row, "deviation_pct": deviation_pct(row)} for row in rows]
@@ -266,4 +274,5 @@ def draw_figure(job: Job) -> None:
     function(*arguments.args, **arguments.kwargs)
     for panel, settings in job.panels.items():
         stem = f"{job.folder}/{panel}"
-        write_spec(stem, settings["title"], job.backend, job.titles, job.palette)
+        wrong = job.wrong.get(panel, ())
+        write_spec(stem, settings["title"], job.backend, job.titles, job.palette, wrong)

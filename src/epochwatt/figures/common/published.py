@@ -21,6 +21,7 @@ from epochwatt.published.numbers import (
     load_published,
     run_key,
     single,
+    trains_as_published,
 )
 from epochwatt.study.runs import TWIN
 
@@ -129,6 +130,8 @@ def mark(
     quantity : a column of epochs.csv, or a metric of measurements.csv
     epoch_set : 0, 1+ or all
     """
+    if not trains_as_published(factors):
+        return None
     config = {key: factors[key] for key in KEYS if key in factors}
     config |= {"cache": factors["cache_policy"], "scale": factors["dataset_scale"]}
     return marks.get((*run_key({**config, "epoch": epoch_set}), METRICS.get(quantity, quantity)))
@@ -309,6 +312,16 @@ def _look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:
     }
 
 
+def lay_out(figure: Figure) -> None:
+    """Give axes the places that they will have: texts have their size and place from here on.
+
+    `Figure.draw_without_rendering` would go through everything that is drawn besides.
+    """
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+
+
 def part_marks(figure: Figure, only: Axes | None = None, spare: float = 0.0) -> None:
     """Move deviations that lie on one another apart; the marks stay where they are.
 
@@ -322,7 +335,7 @@ def part_marks(figure: Figure, only: Axes | None = None, spare: float = 0.0) -> 
     for axes in figure.axes if only is None else [only]:
         texts = [text for text in axes.texts if str(text.get_label()).startswith(DEVIATION)]
         if texts:
-            figure.draw_without_rendering()
+            lay_out(figure)
             taken = [mark.get_window_extent() for mark in axes.lines if mark.get_label() == MARK]
             taken += [text.get_window_extent() for text in axes.texts if text not in texts]
             _part(texts, taken, axes.bbox.y0)

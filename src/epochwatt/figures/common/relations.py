@@ -23,7 +23,7 @@ from matplotlib.transforms import (
 )
 
 from epochwatt.figures.common.published import BOUNDS as BOUND_MARKERS
-from epochwatt.figures.common.published import METRICS, SEEN, part_marks
+from epochwatt.figures.common.published import METRICS, SEEN, lay_out, part_marks
 from epochwatt.figures.common.runs import RunData
 from epochwatt.published.numbers import (
     BOUNDS,
@@ -34,6 +34,7 @@ from epochwatt.published.numbers import (
     load_published,
     run_key,
     single,
+    trains_as_published,
 )
 from epochwatt.study.runs import TWIN
 
@@ -136,7 +137,9 @@ def numbers_of(runs: Sequence[RunData]) -> NumberOf:
 
 
 def key_of(run: RunData) -> tuple[Any, ...]:
-    """Return what tells a run from others, whatever the epochs."""
+    """Return what tells a run from others, whatever the epochs; no relation names inference."""
+    if not trains_as_published(run.factors):
+        return (run.id,)
     config = {key: run.factors[key] for key in KEYS if key in run.factors}
     config |= {"cache": run.factors["cache_policy"], "scale": run.factors["dataset_scale"]}
     return run_key({**config, "epoch": None})
@@ -258,7 +261,7 @@ def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
     if not brackets or figure is None:
         return
     part_marks(figure, axes, SPARE)
-    figure.draw_without_rendering()
+    lay_out(figure)
     to_pt = 72.0 / figure.dpi
     width_pt = axes.bbox.width * to_pt
     letters = max(int(width_pt / LETTER_PT), SHORTEST)

@@ -29,6 +29,7 @@ _TOLERANCE = re.compile(r"\bEPS_")
 _BESIDE_NAMES = re.compile(  # of what a comparison is of: lists, numbers, names of variables
     r",? ?\b[A-Z]=\[[^]]*\]|,? ?\b\w=-?[\d.]+(?=,|$)|\b\w+="
 )
+_CLAIM = re.compile(r"^[^:]+: (?P<claim>.*? \(T[\w.-]+\))")  # of a line
 _LOOP = re.compile(  # of a list: factor, and its values
     r"\b(?P<factor>\w+)=(?P<variable>\w+)\b.*\bfor (?P=variable) in \((?P<values>[^()]*)\)"
 )
@@ -146,6 +147,16 @@ def _only_off(verdict: Verdict, source: Source, terms: Terms) -> bool:
         part.status == "holds" and any(c.operator in ORDERS for c in part.comparisons)
         for part in of_parts
     )
+
+
+def claims_of(lines: Sequence[str]) -> str:
+    """Return the claims of lines of `line`, with their ids and without numbers."""
+    return "; ".join(match["claim"] for match in map(_CLAIM.search, lines) if match)
+
+
+def heads(lines: Sequence[str]) -> list[str]:
+    """Return lines of `line` up to the id of their claim."""
+    return [match[0] for match in map(_CLAIM.search, lines) if match]
 
 
 def line(

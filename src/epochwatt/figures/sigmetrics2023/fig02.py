@@ -77,6 +77,9 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
     """Draw panel a: axes for each group of bars, of one network with one scale."""
     changes = job.related(*TIMES)
     groups = [[b for b in bars if b.group == name] for name in dict.fromkeys(b.group for b in bars)]
+    compared = {_network(group) for group in groups if len(group) > 1}
+    groups = [group for group in groups if len(group) > 1 or _network(group) not in compared]
+    bars = [bar for group in groups for bar in group]
     models = list(dict.fromkeys(bar.run.factors["model"] for bar in bars))
     groups.sort(key=lambda group: models.index(group[0].run.factors["model"]))
     with job.panel("fig02a", [bar.run for bar in bars]) as (figure, axes):
@@ -89,6 +92,7 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
             facet.grid(visible=False, axis="x")
             if any(map(is_marked, rows)):
                 facet.set_xlim(-0.55, len(group) - 0.45 + ASIDE)
+        _share_scales(facets, [group[0].run.factors["model"] for group in groups])
         for n, facet in enumerate(facets):
             if n % style.COLUMNS == 0:
                 facet.set_ylabel("time per epoch (s)")
@@ -102,6 +106,20 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
         for facet, group in zip(facets, groups, strict=False):
             _draw_changes(facet, group, changes, job, wrong=wrong)
         job.save(figure, "fig02a", rows + [relation_row(one) for one in changes])
+
+
+def _network(bars: Sequence[Bar]) -> tuple[str, str]:
+    """Return network and board of a group: a bar alone says nothing beside a group of the same."""
+    return bars[0].run.factors["model"], bars[0].run.factors["device"]
+
+
+def _share_scales(facets: Sequence[Axes], models: Sequence[str]) -> None:
+    """Give axes of one network one scale: the paper compares its times between boards."""
+    for model in set(models):
+        same = [facet for facet, other in zip(facets, models, strict=False) if other == model]
+        top = max(facet.get_ylim()[1] for facet in same)
+        for facet in same:
+            facet.set_ylim(0.0, top)
 
 
 def _draw_changes(

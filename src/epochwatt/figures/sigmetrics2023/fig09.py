@@ -69,8 +69,9 @@ RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
 CHANGES = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "E2E"}
 OF_EPOCH = "epoch_0"  # colour of E2E, which is no part
 PART_COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": OF_EPOCH}
-PARTS_PT = 26.0  # of the parts' names below the axes
+PARTS_PT = 86.0  # of the parts' names below the axes
 SHARE = "baseload_wh/energy_wh"
+BAND_ALPHA, BAND_LABEL = 0.15, "published range"
 WORDS = {"energy_wh": "spread outside g to j"}
 NO_BASELOAD = "no idle power of this mode"
 ENERGY = ("energy_paper_wh", "baseload_wh", "baseload_pct")  # rows of a bar in panel b
@@ -84,7 +85,13 @@ def draw(job: Job) -> None:
     groups, base_w = groups_of(job), baseloads(job.idle, job.backend)
     changes = job.related(*CHANGES)
     draw_panel(
-        *(job, "fig09a", groups, ("time per epoch, epochs 1+ (s)", "change (%)"), changes),
+        *(
+            job,
+            "fig09a",
+            groups,
+            ("time per epoch, epochs 1+ (s)", "change (%)"),
+            changes,
+        ),
         failing(job, "fig09a", changes, source_of(job)),
         draw_times,
         lambda group, axes, rows: draw_group_changes(group, axes, job, changes),
@@ -191,7 +198,7 @@ def draw_panel(
         on_stack = [row for row in rows if row["quantity"] == "compute_s" and is_marked(row)]
         marks = [row for row in rows if row not in on_stack]
         more = [*compute_handles(on_stack, black), *_handles(brackets, panel, job)]
-        more += [*entries(job, wrong), *pale_handles(groups, job)]
+        more += [*band_handles(rows, black), *entries(job, wrong), *pale_handles(groups, job)]
         legend(above[0], marks, black, more)
         if panel == "fig09b":
             for top, group in zip(above, groups, strict=False):
@@ -209,7 +216,8 @@ def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Artist]:
         for line in lines:
             line.set_label(str(line.get_label()).replace(", here: ours", ""))
         dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5}
-        lines.append(Line2D([], [], **dot, color=job.palette["missing"], label="dot: ours"))
+        text = "dot: ours; below: ours (published)"
+        lines.append(Line2D([], [], **dot, color=job.palette["missing"], label=text))
         lines += _bound_handles(job, panel, shown)
     if panel == "fig09b":
         for line in lines:
@@ -253,11 +261,18 @@ def fade(axes: Axes, bars: Sequence[Bar], job: Job) -> None:
                     patch.set_facecolor(style.pale(to_hex(patch.get_facecolor())))
 
 
+def band_handles(rows: Rows, colour: str) -> list[Artist]:
+    """Return the legend's entry of the bands of panel b; none where there are none."""
+    if not any(str(row["quantity"]).startswith(SHARE) for row in rows):
+        return []
+    return [Patch(facecolor=colour, alpha=BAND_ALPHA, linewidth=0, label=BAND_LABEL)]
+
+
 def pale_handles(groups: Sequence[Sequence[Bar]], job: Job) -> list[Artist]:
     """Return the legend's entry of pale bars; none where there are none."""
     modes = {mode for group in groups for mode in outside(job, [bar.run for bar in group])}
     grey = style.pale(job.palette["missing"])
-    return [Patch(facecolor=grey, label=outside_label(modes))] if modes else []
+    return [Patch(facecolor=grey, label=outside_label(modes, job))] if modes else []
 
 
 def draw_group_changes(
@@ -270,7 +285,7 @@ def draw_group_changes(
         if all(place(config) is not None for side in one.relation.sides for config in single(side))
     ]  # fmt: skip
     shown.sort(key=lambda one: (list(CHANGES).index(one.relation.metric), one.relation.id))
-    names = ["→".join(side["power_mode"] for side in one.relation.sides) for one in shown]
+    names = [f"{'→'.join(s['power_mode'] for s in r.relation.sides)}: {_values(r)}" for r in shown]
     colours = [job.palette[PART_COLOURS[one.relation.metric]] for one in shown]
     limits = bounds(job, "fig09a", shown)
     rows = draw_changes(axes, shown, names, colours, job.palette["published"], limits)
@@ -283,6 +298,13 @@ def draw_group_changes(
     if not shown:
         axes.set_axis_off()
     return rows
+
+
+def _values(one: Related) -> str:
+    """Return our change and, in brackets, the published one: `-30 (-31 to -39)`."""
+    r, here = one.relation, dict.fromkeys(f"{round(value):+d}" for value in one.here)
+    ends = [r.value] if r.value_hi is None else [r.value, r.value_hi]
+    return f"{' to '.join(here)} ({' to '.join(f'{end:+g}' for end in ends)})"
 
 
 def _name_parts(axes: Axes, shown: Sequence[Related]) -> None:
@@ -321,7 +343,7 @@ def draw_shares(
         if one.relation.metric == SHARE and len(inside) == len(at):
             band = (one.relation.value, one.relation.value_hi or one.relation.value)
             axes.fill_between([min(inside) - 0.5, max(inside) + 0.5], *band, linewidth=0,
-                              color=colour["published"], alpha=0.15)  # fmt: skip
+                              color=colour["published"], alpha=BAND_ALPHA)  # fmt: skip
             modes = sorted(config["power_mode"] for config in single(one.relation.config_a))
             here = f"here ({modes[0]} to {modes[-1]}) "
             title = axes.set_title(one.sentence.replace("here ", here), fontsize="x-small", pad=2)

@@ -29,7 +29,7 @@ from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_whisker, group_labels, marked_row
 from epochwatt.figures.common.failing import entries, failing, red_of
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import METRICS, deviation_text, is_marked
+from epochwatt.figures.common.published import METRICS, deviation_text, is_marked, lay_out
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.letters import Place, Taken
 from epochwatt.published.numbers import Relation, load_published
@@ -124,10 +124,18 @@ def outside(job: Job, runs: Sequence[RunData]) -> frozenset[str]:
     return frozenset(modes & named) - frozenset(compared[factors["model"]])
 
 
-def outside_label(modes: Iterable[str], words: str = "LeNet-5 alone in the paper") -> str:
-    """Return a legend's entry of modes that are pale."""
+def outside_label(modes: Iterable[str], job: Job, consequence: str = " in the paper") -> str:
+    """Return a legend's entry of modes that are pale: which networks the paper has them of.
+
+    Parameters
+    ----------
+    consequence : what it leaves them out of
+    """
     ordered = sorted(modes)
-    return f"{ordered[0]} to {ordered[-1]}: {words}"
+    compared = load_terms(Path(job.published).parents[1]).sets["MODES"]
+    models = [job.title(model) for model, named in compared.items() if set(ordered) <= set(named)]
+    which = f"{ordered[0]} to {ordered[-1]}" if len(ordered) > 1 else ordered[0]
+    return f"{which}: {' and '.join(models) or 'others'} alone{consequence}"
 
 
 def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts: str = "") -> None:
@@ -174,8 +182,8 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
         facts = [f for c in clouds for f in _printed_changes(c, change.split(), relations)]
         for fact in filter(attrgetter("note"), facts):
             style.add_to_note(figure, f"; the published {fact.value:g} %: {fact.note}")
-        _legend(figure, clouds, styles, by, rows, colour, entries(job, wrong))
-        figure.draw_without_rendering()  # from here on the axes are as they will be
+        _legend(figure, clouds, styles, by, rows, job, entries(job, wrong))
+        lay_out(figure)  # from here on the axes are as they will be
         for cloud, field, marks in drawn:
             _draw_letters(cloud, field, marks, change.split(), colour[cloud.model])
         job.save(figure, job.figure, rows)
@@ -421,19 +429,21 @@ def _legend(
     styles: dict[Any, tuple[str, bool]],
     by: str,
     rows: Sequence[dict[str, Any]],
-    colour: dict[str, str],
+    job: Job,
     more: Sequence[Patch],
 ) -> None:
     def handle(label: str, look: dict[str, Any]) -> Line2D:
         return Line2D([], [], linestyle="none", label=label, **look)
 
+    colour = job.colours("missing", "published", "pareto")
     grey, black = colour["missing"], colour["published"]
     handles = [handle(_part(by, v), _look(m, grey)) for v, m in styles.items()]
     if any(row["power_mode"] == STRONGEST for row in rows):
         handles.append(handle(STRONGEST_LABEL, _frame(grey) if by else _look(DIAMOND, grey)))
-    words = "LeNet-5's alone, not in front" + ("" if by else " or spread")
     if modes := set().union(*(cloud.outside for cloud in clouds)):
-        handles.append(handle(outside_label(modes, words), _look(SOLID, style.pale(grey))))
+        left_out = ", not in front" + ("" if by else " or spread")
+        label = outside_label(modes, job, left_out)
+        handles.append(handle(label, _look(SOLID, style.pale(grey))))
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
     style.legend(figure, [*handles, *_published_handles(rows, black), *more])
 

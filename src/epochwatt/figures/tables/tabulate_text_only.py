@@ -12,6 +12,7 @@ from typing import Any
 from epochwatt.figures.common.published import Mark, cells, mark, published_marks, seen_ids
 from epochwatt.figures.common.runs import Number, RunData, csv_row, note, read_runs
 from epochwatt.figures.tables import table_files
+from epochwatt.figures.tables.text_runs import EXPERIMENTS, experiment_of
 from epochwatt.published.numbers import (
     BOTH_SIDES,
     KEYS,
@@ -21,20 +22,9 @@ from epochwatt.published.numbers import (
     run_key,
     single,
 )
-from epochwatt.study.runs import Run
 from epochwatt.text import counted
 
 PAPER = "sigmetrics2023"
-EXPERIMENTS = (  # in the order of the text
-    *("8 workers", "page cache dropped", "AGX Orin"),
-    *("GPU at 114.75 MHz", "modes e and f without workers"),
-)
-STUDIES = {
-    "sigmetrics-pipeline",
-    "sigmetrics-cache-dropped",
-    "sigmetrics-power-modes",
-    "sigmetrics-orin",
-}
 QUANTITIES = ("e2e_s", "stall_s", "compute_s", "energy_paper_wh", "power_mean_w")
 COLUMNS = {
     "power_w": "power_mean_w",
@@ -48,36 +38,6 @@ HEADS = dict(  # of the page's columns
 SHORT = 4  # figures of a number on the page
 
 Rows = list[dict[str, Any]]
-
-
-def experiment_of(run: Mapping[str, Any]) -> str:
-    """Return which of the text's experiments a run belongs to; empty: none.
-
-    Parameters
-    ----------
-    run : factors, or a published configuration
-    """
-    belongs = (
-        run["num_workers"] == 8,
-        "dropped" in (run.get("cache_policy"), run.get("cache")),
-        run["device"] == "orin",
-        run["power_mode"] == "gpu114",
-        run["num_workers"] == 0 and run["power_mode"] in ("e", "f"),
-    )
-    return next(
-        (name for name, is_member in zip(EXPERIMENTS, belongs, strict=True) if is_member), ""
-    )
-
-
-def text_runs(runs: Iterable[Run]) -> list[Run]:
-    """Return the runs of the studies that hold what the text describes."""
-    return [run for run in runs if not STUDIES.isdisjoint(run.studies)]
-
-
-def text_backends(runs: Iterable[Run]) -> list[str]:
-    """Return the backends with a run of one of the text's experiments."""
-    described = [run.factors for run in text_runs(runs) if experiment_of(run.factors)]
-    return sorted({factors["backend"] for factors in described})
 
 
 def write(

@@ -4,13 +4,9 @@ Every method learns from the same modes of a table and predicts all others of it
 train and test at once. Methods that need a simulation have no rows: it does not know these devices.
 """
 
-import multiprocessing
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import PredictionError
@@ -25,12 +21,12 @@ from epochwatt.prediction.evaluation.sweep_units import (
     units_of,
     with_reference,
 )
+from epochwatt.prediction.evaluation.workers import workers
 from epochwatt.prediction.predictor import Method
 from epochwatt.prediction.registry import load_method, load_methods
 from epochwatt.sweeps.mode_table import ModeTable
 
 CACHE = ".cache"  # of the checkout; git ignores it
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")  # small matrices: one each is fastest
 
 
 class Scores(NamedTuple):
@@ -84,7 +80,7 @@ def score_tables(
     units = _with_references(units, tables, references, methods, root)
     parts = [(unit, how, n) for unit in units for how, n in _ways(unit)]
     rows: list[Row] = []
-    with _pool(min(processes, len(parts))) as pool:
+    with workers(min(processes, len(parts))) as pool:
         settings = tuple(methods), root, n_draws or N_DRAWS
         jobs = [pool.submit(_score, *part, *settings) for part in parts]
         for number, ((unit, how, n_profiled), job) in enumerate(zip(parts, jobs, strict=True), 1):
@@ -145,27 +141,3 @@ def _from(unit: Unit, methods: Iterable[Method], row: Row) -> Row:
         return {}
     reference = f"reference: {unit.reference.rows.workload}"
     return {"note": "; ".join(filter(None, (row.get("note", ""), reference)))}
-
-
-class _Here(Executor):
-    """Does the work in this process, when it is submitted."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
-
-
-@contextmanager
-def _pool(processes: int) -> Iterator[Executor]:
-    if processes == 1:
-        yield _Here()
-        return
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))  # for the processes that are started now
-    try:
-        with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-            yield pool
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})

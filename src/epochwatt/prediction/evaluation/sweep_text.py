@@ -271,6 +271,8 @@ def _broken(unit: Judged) -> list[str]:
         broken, regret = (unit.cell(column, method, RECOMMENDED, s) for s in (BROKEN, REGRET))
         if broken and regret and method != PROFILED:
             parts.append(f"{method} {broken.value:.0f} % (regret {regret.value:.1f} %)")
+    if not parts:
+        return []
     shares = ", ".join(parts)
     profiled = unit.cell(column, PROFILED, RECOMMENDED, REGRET)
     lost = "no number" if profiled is None else f"{profiled.value:.1f} %"

@@ -90,6 +90,9 @@ def run_trials(unit: Unit, draws: Sequence[Draw], methods: Iterable[Method]) -> 
         if unknown := [part for part in unit.knobs if part not in method.parts]:
             left_out[method.name] = f"it does not know what {', '.join(unknown)} does"
             continue
+        if method.needs_reference and unit.no_reference:
+            left_out[method.name] = unit.no_reference
+            continue
         try:
             answers[method.name], choice = _of_method(unit, draws, method)
         except PredictionError as error:

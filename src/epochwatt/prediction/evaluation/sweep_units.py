@@ -41,6 +41,7 @@ class Unit:
     power_scope : what the power is that of; empty: there is none
     tables : a row per mode
     reference : what methods that need one transfer from; None: there is none
+    no_reference : why there is none; empty: nobody looked for one
     cache : folder where methods keep what they learn of it; None: nowhere
     """
 
@@ -52,6 +53,7 @@ class Unit:
     power_scope: str
     tables: tuple[Observations, ...]
     reference: Reference | None = None
+    no_reference: str = ""
     cache: Path | None = None
 
     @property
@@ -111,24 +113,36 @@ def with_reference(unit: Unit, tables: Iterable[ModeTable], cache: Path | None =
     """Return the unit with a reference: the first table of another workload that will do.
 
     Tables of the same device come first. One will do that has as many modes as the smallest number
-    that is profiled, twice, and power where the unit has power.
+    that is profiled, twice, and power where the unit has power. Where none will do, the unit says
+    why.
     """
     if unit.is_pooled:
-        return unit
+        return replace(unit, no_reference="several workloads are judged together")
+    reasons = []
     (rows,) = unit.tables
     needs_power = not np.isnan(rows.power_w).any()
     for table in sorted(tables, key=lambda table: table.key.device != unit.device):
-        if name_of(table) == rows.workload:
-            continue
         try:
             others = observations_of(table)
-        except EpochwattError:
+        except EpochwattError as error:
+            reasons.append(str(error).partition("\n")[0])
             continue
-        if len(others.modes) < TINY or (needs_power and np.isnan(others.power_w).any()):
+        if reason := _unfit(others, rows.workload, needs_power):
+            reasons.append(f"{others.workload}: {reason}")
             continue
         reference = Reference(others, is_other_board=table.key.device != unit.device)
         return replace(unit, reference=reference, cache=cache)
-    return unit
+    why = "; ".join(dict.fromkeys(reasons)) or "no other workload was given"
+    return replace(unit, no_reference=f"no reference: {why}")
+
+
+def _unfit(others: Observations, workload: str, needs_power: bool) -> str:
+    """Return why a table cannot be the reference of a workload; empty: it can."""
+    if others.workload == workload:
+        return "the workload itself"
+    if len(others.modes) < TINY:
+        return f"{len(others.modes)} modes, {TINY} or more are needed"
+    return "no power in some modes" if needs_power and np.isnan(others.power_w).any() else ""
 
 
 def _unit(

@@ -54,6 +54,8 @@ class Request:
     objective : None: time, or energy where the only budget is one of time
     budgets : `power_w`, `epoch_s`, `energy_wh` -> highest expected value
     method : name in the registry of prediction methods
+    max_risk : highest probability that an epoch breaks the budget of power; None: expected values
+        keep the budgets
     """
 
     backend: str
@@ -65,6 +67,7 @@ class Request:
     workers: int | None = None
     batch_size: int | None = None
     method: str = RECOMMENDED
+    max_risk: float | None = None
 
     @property
     def aim(self) -> str:
@@ -124,14 +127,16 @@ class Advice:
     def aim(self) -> str:
         """Objective and budgets in words."""
         budgets = [f"{NAMES[k]} at most {v:g} {UNITS[k]}" for k, v in self.request.budgets.items()]
-        return "; ".join([f"least {AIMS[self.request.aim]}", *budgets])
+        risk = [] if self.request.max_risk is None else [f"risk at most {self.request.max_risk:g}"]
+        return "; ".join([f"least {AIMS[self.request.aim]}", *budgets, *risk])
 
     @property
     def folder(self) -> Path:
         """Where the files of the answer go, below the checkout."""
         budgets = (f"{name}-{most:g}" for name, most in self.request.budgets.items())
         methods = [self.method.name] if self.method.name != RECOMMENDED else []
-        name = "-".join([self.request.aim, *budgets, *methods])
+        risk = [] if self.request.max_risk is None else [f"risk-{self.request.max_risk:g}"]
+        name = "-".join([self.request.aim, *budgets, *risk, *methods])
         return ANSWERS / run_prefix(self.fitted.workload) / name
 
     @property
@@ -182,7 +187,14 @@ def advise(request: Request, root: Path = Path()) -> Advice:
     fitted, others = _chosen(fits, request, device, root)
     files = board_files(request.backend, device, fitted.runs, root)
     _need_modes(fitted, device, files.board, root)
-    recommendation = recommend(files.board, fitted.time, fitted.power, request.aim, request.budgets)
+    recommendation = recommend(
+        files.board,
+        fitted.time,
+        fitted.power,
+        request.aim,
+        request.budgets,
+        max_risk=request.max_risk,
+    )
     return Advice(request, device, method, fitted, others, files, recommendation)
 
 

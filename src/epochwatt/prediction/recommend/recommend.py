@@ -14,6 +14,7 @@ from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.residual_gp import distances
 from epochwatt.prediction.models.times_power import sample_both
 from epochwatt.prediction.predictor import LEVEL, Predictor, bounds
+from epochwatt.prediction.recommend.risk import fastest_within
 from epochwatt.prediction.selection.optimal_design import board_design, choose_modes
 from epochwatt.text import counted
 
@@ -81,6 +82,7 @@ def recommend(
     objective: str,
     budgets: Mapping[str, float],
     level: float = LEVEL,
+    max_risk: float | None = None,
 ) -> Recommendation:
     """Return the best mode of a board.
 
@@ -95,6 +97,7 @@ def recommend(
     objective : minimise `time`, `energy`, or `edp`: energy times time
     budgets : highest expected `power_w`, `epoch_s`, `energy_wh`; those that are set
     level : of the intervals
+    max_risk : highest probability that the budget of power is broken; None: it is expected to hold
 
     Raises
     ------
@@ -106,7 +109,7 @@ def recommend(
         _need_no_energy(objective, budgets)
     models = [_on_steps(board, model) for model in (time, power) if model is not None]
     modes = board.all_modes()
-    best = choose(models, modes, objective, budgets)
+    best = choose(models, modes, objective, budgets, max_risk)
     mode = Mode(*modes[best.place].tolist())
     samples = _samples(models, modes[best.place : best.place + 1])
     return Recommendation(
@@ -134,14 +137,20 @@ class Choice(NamedTuple):
 
 
 def choose(
-    models: Sequence[Predictor], modes: Numbers, objective: str, budgets: Mapping[str, float]
+    models: Sequence[Predictor],
+    modes: Numbers,
+    objective: str,
+    budgets: Mapping[str, float],
+    max_risk: float | None = None,
 ) -> Choice:
-    """Return the best of some modes (n, 6) within budgets.
+    """Return the best of some modes (n, 6) within budgets; `max_risk` as of `recommend`.
 
     Raises
     ------
     PredictionError : no mode keeps the budgets
     """
+    if max_risk is not None:
+        return choose_safely(models, modes, objective, budgets, max_risk)
     fits = [model.some_fits(modes) for model in models]
     expected = _with_energy(*(fit.mean(1) for fit in fits))
     place, n_within = place_of_best(modes, expected, models[0].trained_on, objective, budgets)
@@ -154,6 +163,30 @@ def choose(
         if name in samples
     }
     return Choice(place, expected, n_within, risks)
+
+
+def choose_safely(
+    models: Sequence[Predictor],
+    modes: Numbers,
+    objective: str,
+    budgets: Mapping[str, float],
+    max_risk: float,
+) -> Choice:
+    """Return the fastest mode (n, 6) that keeps a budget of power as surely as is asked.
+
+    Raises
+    ------
+    PredictionError : another objective or another budget, or no mode is safe enough
+    """
+    if objective != "time" or budgets.keys() != {"power_w"} or len(models) == 1:
+        raise PredictionError(
+            "--max-risk is a risk of the fastest mode within a limit of power",
+            found=" and ".join([f"least {objective}", *(OPTIONS[name] for name in budgets)]),
+            allowed=f"{OPTIONS['power_w']}, no other limit, and the objective time",
+        )
+    safe = fastest_within(models[0], models[1], modes, budgets["power_w"], max_risk)
+    expected = _with_energy(*(model.mean(modes) for model in models))
+    return Choice(safe.place, expected, safe.n_within, {"power_w": safe.risk})
 
 
 def place_of_best(

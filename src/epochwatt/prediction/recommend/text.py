@@ -16,6 +16,9 @@ PARTS = {
     "power_limit_w": "power limit",
 }
 RISKY = 0.05
+UNVERIFIED = (
+    "unverified: a prediction, nothing was run in this mode; --verify says how to confirm it"
+)
 
 
 def advice_lines(advice: Advice) -> list[str]:
@@ -61,8 +64,8 @@ def _expected(advice: Advice) -> list[str]:
         row = (quantity, f"{estimate.value:.4g}", estimate.interval, *budget)
         cells.append(row[:n_columns])
     lines = aligned(cells)
-    if any(risk > RISKY for risk in risks.values()):
-        lines.append("expected values keep the budgets; for a lower risk, set a lower budget")
+    if advice.request.max_risk is None and any(risk > RISKY for risk in risks.values()):
+        lines.append("expected values keep the budgets; for a lower risk, add --max-risk 0.05")
     return lines
 
 
@@ -75,14 +78,16 @@ def _outside(advice: Advice) -> list[str]:
     mode, profiled = advice.recommendation.mode, advice.profiled
     if mode in profiled:
         return ["profiled: the models are fitted to this mode too"]
-    lines = []
+    lines = [UNVERIFIED]
     for name in advice.recommendation.extrapolated:
         values = [getattr(mode, name) for mode in profiled]
         lines.append(
             f"extrapolated: {PARTS[name]} {getattr(mode, name):g}; profiled are {min(values):g} to "
             f"{max(values):g}"
         )
-    return lines or ["extrapolated: nothing, each part lies between those of profiled modes"]
+    if len(lines) == 1:
+        lines.append("extrapolated: nothing, each part lies between those of profiled modes")
+    return lines
 
 
 def _front(chosen: Recommendation) -> str:

@@ -636,7 +636,8 @@
   window.epochwattSpec = async (name, element) => {
     if (!data.specs[name]) return false;
     const spec = await unpacked(data.specs[name]);
-    spec.title = { text: spec.title.subtitle, anchor: "start", fontWeight: "normal", fontSize: 12 }; // the gallery shows the other
+    const red = spec.title.subtitleColor ? { color: spec.title.subtitleColor } : {}; // claims that do not hold
+    spec.title = { text: spec.title.subtitle, anchor: "start", fontWeight: "normal", fontSize: 12, ...red }; // the gallery shows the other
     const draw = () => {
       if (spec.facet) spec.columns = Math.max(1, Math.min(3, Math.floor(element.clientWidth / 330)));
       const large = spec.data.values.length > 300_000; // as marks of a picture it is drawn at once

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from epochwatt.counting.kernel_counts import KernelCounts, load_kernel_counts
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.boards import Board, load_boards
 from epochwatt.twin.inputs.clocks import Clocks, Modes
-from epochwatt.twin.inputs.kernel_counts import KernelCounts, load_kernel_counts
 from epochwatt.twin.inputs.parameters import Parameters, load_parameters
 from epochwatt.twin.inputs.samples import SampleFacts, load_samples
 

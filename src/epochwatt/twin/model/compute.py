@@ -23,8 +23,8 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from epochwatt.counting.kernel_counts import KernelCounts
 from epochwatt.twin.inputs.boards import Board
-from epochwatt.twin.inputs.kernel_counts import KernelCounts
 from epochwatt.twin.inputs.numbers import Array, Values
 from epochwatt.twin.model.cpu import slowdown, work_s
 
@@ -38,7 +38,7 @@ PARAMETERS = (  # all that the time of a mini-batch on the GPU hangs on
     *("kernel_gap_kcycles", "launch_kcycles", "convolution_kcycles", "front_kcycles", "sync_ms"),
     *("sync_kcycles", "cpu_memory_stall", "core_share", *dict.fromkeys(EFFICIENCIES.values())),
 )
-_FLOP_PER_CORE_CLOCK = 2.0
+FLOP_PER_CORE_CLOCK = 2.0
 
 
 class Compute(NamedTuple):
@@ -76,7 +76,7 @@ def kernels_s(
         efficiency = np.where(work.kind == kind, _column(p[name]), efficiency)
     threads = _column(p["threads_per_core"]) * board.cuda_cores
     occupancy = np.minimum(1.0, work.elements(batch_size) / threads)
-    per_clock = _FLOP_PER_CORE_CLOCK * board.cuda_cores * efficiency * occupancy
+    per_clock = FLOP_PER_CORE_CLOCK * board.cuda_cores * efficiency * occupancy
     arithmetic_s = work.flops(batch_size) / per_clock / gpu_hz
     bandwidth = _column(p["memory_efficiency"]) * board.emc_bytes_per_clock
     memory_s = moved_bytes(work, batch_size, p) / bandwidth / emc_hz

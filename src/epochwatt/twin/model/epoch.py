@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from epochwatt.counting.kernel_counts import KernelCounts
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.inputs.boards import Board
 from epochwatt.twin.inputs.clocks import Clocks
-from epochwatt.twin.inputs.kernel_counts import KernelCounts
 from epochwatt.twin.inputs.numbers import Array, Values
 from epochwatt.twin.inputs.samples import SampleFacts
 from epochwatt.twin.model import governor, page_cache, power

@@ -83,7 +83,7 @@ def setting_at(
     board, work, samples = twin.find(factors["device"], factors["model"], factors["dataset"])
     return Setting(
         board,
-        work,
+        work.forward() if factors.get("task") == "infer" else work,
         samples,
         factors["storage"],
         factors["batch_size"],

@@ -7,6 +7,8 @@ mini-batch around the same means; without the spread between mini-batches both s
 it the events' mean differs as any mean of drawn values does, and more in a balance: where loader
 and loop are equally fast, the loop waits for late mini-batches and gains nothing by early ones.
 `AGREE` and `AGREE_BALANCED` are how close the two stay over hundreds of mini-batches.
+
+Inference (`task: infer`) is the forward pass of the same mini-batches, from the same loader.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +28,7 @@ from epochwatt.twin.simulation.run import setting_at
 
 Numbers = NDArray[np.float64]
 
-NOT_SIMULATED = ("task", "precision", "compile")  # but as they are by default
+NOT_SIMULATED = ("precision", "compile")  # but as they are by default
 N_PARTS = 5  # numbers of a mode: cores, MHz of CPU, GPU and memory, share of the GPU that is on
 AGREE = 0.01  # relative distance of time and power to the events' means
 AGREE_BALANCED = 0.03  # where the workers take within BALANCED of the loop's own time
@@ -62,7 +64,7 @@ def simulate_sweep(
 
     Raises
     ------
-    EpochwattError : a board, network, data set, task or arithmetic that is not simulated, or a mode
+    EpochwattError : a board, network, data set or arithmetic that is not simulated, or a mode
         that the board cannot have; no simulated GPU is on in part
     """
     complete = {**fields.FACTOR_DEFAULTS, **factors}

@@ -10,16 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from epochwatt.counting.kernel_counts import (
+    KernelCounts,
+    generic_kernel_counts,
+    load_kernel_counts,
+)
 from epochwatt.errors import EpochwattError
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.twin.calibration.queries import Question
-from epochwatt.twin.inputs.kernel_counts import (
-    KernelCounts,
-    generic_kernel_counts,
-    load_kernel_counts,
-)
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.power_modes import CONFIG, load_twin_with_modes
@@ -220,7 +220,7 @@ def _by_totals(totals: Mapping[str, float]) -> Network:
 def _counted(model: str, rows: Mapping[str, WorkloadRow]) -> KernelCounts:
     """Count the kernels of a network now, which needs torch and takes some seconds."""
     try:
-        from epochwatt.twin.counting.count_workload import network_factors, write_workload
+        from epochwatt.counting.count_workload import network_factors, write_workload
     except ModuleNotFoundError as error:
         path = f"{WORKLOADS}/{model}.json"
         raise EpochwattError(

@@ -17,7 +17,12 @@ from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
 PALETTE = {"lenet": "#D55E00", "stall": "#00441B", "compute": "#8FBC5A", "published": "#000000"}
-PALETTE |= {"overhead": "#8C8C8C", "epoch_0": "#44546A", "epoch_1_plus": "#A9BCCB"}
+PALETTE |= {
+    "warning": "#B2182B",
+    "overhead": "#8C8C8C",
+    "epoch_0": "#44546A",
+    "epoch_1_plus": "#A9BCCB",
+}
 TITLES = {"lenet": "LeNet-5", "agx": "AGX Xavier"}
 RUN = {"run": "r", "backend": "twin", "device": "agx", "instance": "d1", "model": "lenet"}
 RUN |= {"num_workers": "0", "power_mode": "g", "missing": "", "published": "", "published_hi": ""}
@@ -28,14 +33,14 @@ RUN |= {"published_qualifier": "", "seen_by_fit": ""}
 def spec_of(tmp_path):
     """Return a function that gives the spec of rows, after Vega-Lite has taken and drawn it."""
 
-    def make(*rows, backend="twin"):
+    def make(*rows, backend="twin", wrong=()):
         stem = tmp_path / "fig"
         names = list(dict.fromkeys(name for row in rows for name in row))
         with open(f"{stem}.csv", "w", newline="", encoding="utf-8") as handle:
             writer = csv.DictWriter(handle, names, restval="", lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
-        write_spec(str(stem), "A title", backend, TITLES, PALETTE)
+        write_spec(str(stem), "A title", backend, TITLES, PALETTE, wrong)
         return json.loads((tmp_path / "fig.vl.json").read_text("utf-8"))
 
     return make
@@ -79,6 +84,14 @@ def test_title_says_whether_it_was_measured(spec_of):
     assert spec_of(*stack())["title"]["subtitle"] == "simulated, not measured"
     assert spec_of(*stack(), backend="host")["title"]["subtitle"] == "measured, host"
     assert "not measured" in spec_of(*stack(), backend="fake")["title"]["subtitle"]
+
+
+def test_claims_that_do_not_hold_are_red_below_the_title(spec_of):
+    claim = "Does not hold here: One worker is enough for LeNet and ResNet (T5.1.6a)"
+    title = spec_of(*stack(), wrong=[claim])["title"]
+    assert title["subtitle"] == ["simulated, not measured", claim]
+    assert title["subtitleColor"] == PALETTE["warning"]
+    assert "subtitleColor" not in spec_of(*stack())["title"]
 
 
 def test_parts_of_an_epoch_are_stacked_without_their_sum(spec_of):

@@ -46,6 +46,11 @@ def test_mark_is_that_of_the_very_run_metric_and_epochs(marks, factors):
     assert mark(marks(), factors(model="resnet", instance="d2"), "e2e_s") is None
 
 
+@pytest.mark.parametrize("other", [{"task": "infer"}, {"precision": "fp16"}, {"compile": "on"}])
+def test_nothing_is_published_of_inference_or_other_arithmetic(other, marks, factors):
+    assert mark(marks(), factors(model="resnet", **other), "e2e_s") is None
+
+
 def test_value_counts_more_than_a_bound_of_the_same_run(marks, factors):
     found = mark(marks(), factors(storage="hdd", num_workers=1), "stall_s")
     assert (found.value, found.qualifier) == (12.1, "exact")

@@ -50,6 +50,14 @@ def test_change_between_two_runs_is_of_their_means_after_the_first_epoch(relatio
     assert found.sentence == "-5.4 %, here -10.0 %"
 
 
+def test_inference_with_the_same_settings_takes_no_part_in_a_relation(relations, made_up):
+    alone, four = (made_up({}, {"energy_paper_wh": 2.0}, num_workers=w, **HDD) for w in (0, 4))
+    infers = made_up({}, {"energy_paper_wh": 9.0}, num_workers=4, task="infer", **HDD)
+    number_of = numbers_of(runs_of(alone, four, infers))
+    (found,) = related([relations["RS5.1.7-01"]], number_of, frozenset())
+    assert found.here == pytest.approx((0.0,))
+
+
 def test_relation_without_one_of_its_runs_is_left_out(relations, made_up):
     number_of = numbers_of(runs_of(made_up(num_workers=0, **HDD)))
     assert related([relations["RS5.1.7-01"]], number_of, frozenset()) == []

@@ -9,7 +9,7 @@ from epochwatt.claims.number_sources import EpochTable
 from epochwatt.claims.verdict import Comparison, Percentage
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import style
-from epochwatt.figures.common.verdicts import comparison_text, not_borne_out
+from epochwatt.figures.common.verdicts import claims_of, comparison_text, heads, not_borne_out
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -191,3 +191,14 @@ def test_cases_that_have_their_runs_are_judged_where_others_have_none(made_up, j
         "agx, ssd: 11.7 here, 21.3 published"
     )
     assert not_borne_out(["TH-III.Ab"], factors_of_a_worker(made_up, job_of, 213.0), ROOT) == []
+
+
+def test_lines_are_shortened_to_their_claims_with_ids():
+    lines = [
+        "Does not hold here: One worker (w: 1) cuts it (T5.1.3c): lenet: 2.01 here, 2.5 published",
+        "Holds here for the E2E, not for the stall: A second (a, b) cuts both (TH-III.Ab): stall",
+    ]
+    claims = ["One worker (w: 1) cuts it (T5.1.3c)", "A second (a, b) cuts both (TH-III.Ab)"]
+    assert claims_of(lines) == "; ".join(claims)
+    begins = ("Does not hold here: ", "Holds here for the E2E, not for the stall: ")
+    assert heads(lines) == [b + c for b, c in zip(begins, claims, strict=True)]

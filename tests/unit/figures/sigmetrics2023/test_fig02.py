@@ -8,6 +8,7 @@ from matplotlib.colors import same_color
 from panels import INVALID
 
 from epochwatt.errors import ConfigError
+from epochwatt.figures.common.job import Job
 from epochwatt.figures.sigmetrics2023.fig02 import bars_of, draw
 
 HDD = {"storage": "hdd", "model": "mobilenet"}
@@ -213,3 +214,30 @@ def test_an_energy_that_a_claim_fails_by_is_red_and_told(job_of, made_up):
     assert "agx, mobilenet: " in foot
     assert foot.endswith("nx, mobilenet: -20 % here, -38.9 % published")
     assert "red: does not hold" in words(job, "fig02c")
+
+
+def test_boards_with_one_network_share_a_scale(made_up, job_of, monkeypatch):
+    times = (("agx", "lenet", 10.0), ("nx", "lenet", 40.0), ("agx", "resnet", 90.0))
+    paths = [
+        made_up({}, {"e2e_s": e2e_s}, device=device, model=model, **workers)
+        for device, model, e2e_s in times
+        for workers in WORKERS.values()
+    ]
+    tops = {}
+
+    def keep(job, figure, name, *others):
+        tops[name] = [axes.get_ylim()[1] for axes in figure.axes]
+
+    monkeypatch.setattr(Job, "save", keep)
+    draw(job_of("fig02", *paths))
+    agx, nx, resnet = tops["fig02a"]
+    assert agx == nx >= 40.0
+    assert resnet >= 90.0
+
+
+def test_a_number_of_workers_alone_is_left_out_of_panel_a(made_up, job_of, numbers):
+    pair = [made_up({}, {}, batch_size=32, **workers) for workers in WORKERS.values()]
+    alone = made_up({}, {}, batch_size=16, **WORKERS[0])
+    draw(job_of("fig02", *pair, alone))
+    assert {row[0] for row in numbers("fig02a", "batch_size")} == {"32"}
+    assert {row[0] for row in numbers("fig02b", "batch_size")} == {"16", "32"}

@@ -96,7 +96,7 @@ def test_published_compute_stands_in_the_csv_as_it_is_printed(made_up, job_of, n
     ]
 
 
-def test_printed_changes_between_modes_are_below_the_bars(made_up, job_of, numbers):
+def test_printed_changes_between_modes_are_below_the_bars(made_up, job_of, numbers, tmp_path):
     runs = [
         made_up({}, {"compute_s": compute_s}, model="resnet", power_mode=mode)
         for mode, compute_s in (("b", 2.0), ("c", 1.5))
@@ -106,6 +106,7 @@ def test_printed_changes_between_modes_are_below_the_bars(made_up, job_of, numbe
     assert [row[:4] for row in told if row[4]] == [
         ("RS5.6.4-01", "compute_s 100*(B-A)/A", "-22.3", "-25.0")
     ]
+    assert "b→c: -25 (-22.3)" in (tmp_path / "figures/fig09a.svg").read_text("utf-8")
 
 
 def test_share_of_the_base_load_stands_in_the_printed_range(made_up, job_of, numbers, tmp_path):
@@ -119,6 +120,7 @@ def test_share_of_the_base_load_stands_in_the_printed_range(made_up, job_of, num
     told = numbers("fig09b", "published_id", "value", "value_hi", "published", "published_hi")
     (share,) = [row for row in told if row[0] == "RS5.6.2-02"]
     assert [float(cell) for cell in share[1:]] == [5.0, 50.0, 20.0, 45.0]
+    assert "published range" in (tmp_path / "figures/fig09b.svg").read_text("utf-8")
 
 
 def test_a_printed_change_that_is_a_bound_has_an_arrow_and_its_name_in_the_legend(made_up, job_of):

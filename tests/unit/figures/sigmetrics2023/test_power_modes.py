@@ -164,6 +164,13 @@ class TestPicture:
         assert svg.count("energy per epoch (mWh)") == 2  # a field for each network
         assert svg.count("E2E per epoch, epochs 1+ (s)") == 1
 
+    def test_the_legend_says_whose_modes_are_pale(self, runs, job_of, tmp_path):
+        costs = {"g": (2.7, 290.0), "b": (2.0, 540.0), "k": (1.9, 700.0), "n": (2.2, 380.0)}
+        paths = runs("mobilenet", costs, setup="sigmetrics2023")
+        draw_figure(job_of("fig08", *paths, titles={"lenet": "the small one"}))
+        svg = (tmp_path / "figures/fig08.svg").read_text("utf-8")
+        assert "k to n: the small one alone, not in front or spread" in svg
+
     def test_a_published_point_is_a_ring_and_says_whether_the_fit_has_seen_it(self, svg):
         assert "published (seen by the fit)" in svg
         assert "published E2E alone" not in svg

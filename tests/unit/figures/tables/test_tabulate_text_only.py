@@ -4,7 +4,8 @@ import csv
 
 import pytest
 
-from epochwatt.figures.tables.tabulate_text_only import EXPERIMENTS, experiment_of, write
+from epochwatt.figures.tables.tabulate_text_only import write
+from epochwatt.figures.tables.text_runs import EXPERIMENTS, experiment_of
 
 PAPER = {"setup": "sigmetrics2023"}
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from epochwatt.counting.count_workload import write_workload
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.models.twin_prior import memoised, priors
 from epochwatt.twin.calibration.queries import Question, answer
-from epochwatt.twin.counting.count_workload import write_workload
 from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.model.power import Clocks
 from epochwatt.twin.validation.cross_validation_fits import load_prior_parameters

@@ -135,8 +135,9 @@ expected 90 % interval budget risk to break it
 epoch s 470.3 LOW to HIGH
 power W 14.96 LOW to HIGH 15 RISK
 energy Wh 1.955 LOW to HIGH
-expected values keep the budgets; for a lower risk, set a lower budget
+expected values keep the budgets; for a lower risk, add --max-risk 0.05
 
+unverified: a prediction, nothing was run in this mode; --verify says how to confirm it
 extrapolated: CPU MHz 806.4; profiled are 1190.4 to 2265.6
 extrapolated: GPU MHz 675.75; profiled are 905.25 to 1377
 within the budgets: 11,280 of 29,232 modes

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.twin.inputs.kernel_counts import generic_kernel_counts
+from epochwatt.counting.kernel_counts import generic_kernel_counts
 from epochwatt.twin.model.compute import compute, kernels_s, last_end_s
 from epochwatt.twin.model.epoch import epoch
 

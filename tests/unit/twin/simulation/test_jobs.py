@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from epochwatt.counting.count_workload import network_factors, write_workload
 from epochwatt.study.settings import load_settings
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.twin.__main__ import main
-from epochwatt.twin.counting.count_workload import network_factors, write_workload
 from epochwatt.twin.simulation.idle import simulate_idle
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -162,6 +162,19 @@ def test_a_dropped_cache_and_another_unit_cost_time(twin, factors_of):
     assert slow.power_w == pytest.approx(kept.power_w)
 
 
+def test_inference_is_the_forward_pass_alone(twin, factors_of):
+    modes = random_modes(twin.boards["agx"], np.random.default_rng(8), 5)
+    factors = factors_of(device="agx", model="resnet", num_workers=4)
+    trained, inferred = (
+        simulate_sweep(modes, {**factors, "task": task}, twin, twin.parameters)
+        for task in ("train", "infer")
+    )
+    assert (inferred.time_s < 0.7 * trained.time_s).all()
+    forward = twin.works["resnet"].forward()
+    assert set(forward.phase) == {"forward"}
+    assert 0 < forward.flops(16).sum() < 0.4 * twin.works["resnet"].flops(16).sum()
+
+
 @pytest.mark.parametrize(
     ("rows", "changes", "problem"),
     [
@@ -170,7 +183,7 @@ def test_a_dropped_cache_and_another_unit_cost_time(twin, factors_of):
         ([[8, 2000, 1000, 2000]], {}, r"modes of shape \(1, 4\)"),
         ([[9, 2000, 1000, 2000, 1]], {}, "cannot have cores 9"),
         ([[8, 2000, 1000, 2000, 1]], {"device": "tx3"}, "know no 'tx3'"),
-        ([[8, 2000, 1000, 2000, 1]], {"task": "infer"}, "task infer is not simulated"),
+        ([[8, 2000, 1000, 2000, 1]], {"compile": "on"}, "compile on is not simulated"),
         ([[8, 2000, 1000, 2000, 1]], {"precision": "fp16"}, "precision fp16 is not simulated"),
     ],
 )

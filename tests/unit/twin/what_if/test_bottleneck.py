@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.twin.inputs.kernel_counts import generic_kernel_counts
+from epochwatt.counting.kernel_counts import generic_kernel_counts
 from epochwatt.twin.inputs.samples import SampleFacts
 from epochwatt.twin.inputs.twin import load_twin
 from epochwatt.twin.model.epoch import Setting, epoch

@@ -32,7 +32,7 @@ BY_TOTALS = [word for pair in NUMBERS.items() for word in pair]
 
 @pytest.fixture(scope="module")
 def counts(tmp_path_factory):
-    counting = pytest.importorskip("epochwatt.twin.counting.count_workload")
+    counting = pytest.importorskip("epochwatt.counting.count_workload")
     path = tmp_path_factory.mktemp("counts") / "lenet.json"
     counting.write_workload({"model": "lenet"}, str(path))
     return path
@@ -155,7 +155,7 @@ def test_a_known_network_without_counts_is_counted_here_and_now(ask, here, count
 
 def test_without_torch_it_says_how_to_get_the_counts(refused, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "epochwatt.twin.counting.count_workload", raising=False)
+    monkeypatch.delitem(sys.modules, "epochwatt.counting.count_workload", raising=False)
     err = refused("--device", "agx", "--model", "lenet")
     assert "lenet.json does not exist, and this Python has no torch to make it" in err
     assert "  do: run .venv/bin/snakemake results/twin/workloads/lenet.json where there" in err
@@ -240,7 +240,7 @@ def test_totals_that_are_missing_are_named(refused):
 def test_a_question_without_a_network_names_those_there_are(refused):
     assert refused("--device", "agx") == (
         "error: no network given\n  do: add --model, one of lenet, mobilenet, resnet, vgg11, "
-        "resnet18, resnet50, lstm, bert, ssdlite; or "
+        "resnet18, resnet50, lstm, bert, ssdlite, resnet18.gld, mobilenet.imagenet; or "
         f"{' '.join(NUMBERS)}\n"
     )
 

@@ -36,6 +36,7 @@ from epochwatt.prediction.predictor import Context, Method, Predictor
 PARTS = Mode._fields[:N_FEATURES]
 LEAST_MODES = 4  # three to learn from and one to choose the best epoch by; the paper has ten
 LEAST_REFERENCE = 10
+ROUNDING = 1e-12  # relative, of a mean over equal values
 PER_UNIT = 1e3  # ms in a second, mW in a watt
 VERSION = 1  # of all that decides what a reference's network becomes
 
@@ -174,13 +175,18 @@ def _usable(observations: Observations, target: str, least: int) -> Observations
     is_single = len(observations.distinct()) == len(observations.modes)
     rows = observations if is_single else observations.per_mode()
     values = getattr(rows, target)
-    if np.ptp(values) == 0:
+    if is_constant(values):
         raise PredictionError(
             f"{target} of {values[0]:g} in all {len(values)} modes",
             where=rows.workload,
             allowed="values that differ: a constant says nothing of modes",
         )
     return rows
+
+
+def is_constant(values: Numbers) -> bool:
+    """Return whether values (n,), above zero, differ by rounding at most."""
+    return bool(np.ptp(values) <= ROUNDING * values.max())
 
 
 def _fitted(

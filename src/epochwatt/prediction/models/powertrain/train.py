@@ -88,7 +88,7 @@ def _train(
     loss: str,
     keeps_best: bool,
 ) -> tuple[Layer, ...]:
-    parameters = Parameters.copy_of(layers)
+    parameters, slope = Parameters.copy_of(layers), Parameters.copy_of(layers)
     adam = Adam(len(parameters.flat))
     best, lowest = parameters.flat, np.inf
     for _ in range(EPOCHS):
@@ -96,7 +96,7 @@ def _train(
         for start in range(0, len(order), BATCH):
             some = order[start : start + BATCH]
             batch = Rows(learned.inputs[some], learned.outputs[some])
-            slope = gradient(parameters, batch, dropout(len(some), rng), loss)
+            gradient(parameters, batch, dropout(len(some), rng), loss, slope)
             adam.step(parameters.flat, slope.flat)
         reached = _loss(activations(parameters.layers, validation.inputs), validation, loss)
         if keeps_best and reached < lowest:
@@ -144,24 +144,27 @@ def dropout(n_rows: int, rng: np.random.Generator) -> list[Reals | None]:
 
 
 def gradient(
-    parameters: Parameters, batch: Rows, masks: list[Reals | None], loss: str
-) -> Parameters:
-    """Return the slope of the loss in each parameter, for a mini-batch and its dropout."""
-    slope = Parameters.copy_of(parameters.layers)
+    parameters: Parameters, batch: Rows, masks: list[Reals | None], loss: str, slope: Parameters
+) -> None:
+    """Write the slope of the loss in each parameter, for a mini-batch and its dropout."""
     *hidden, last = parameters.layers
     inputs = [batch.inputs]
     for layer, mask in zip(hidden, masks, strict=True):
-        outputs = np.maximum(inputs[-1] @ layer.weights + layer.biases, 0)
-        inputs.append(outputs if mask is None else outputs * mask)
+        outputs = inputs[-1] @ layer.weights
+        outputs += layer.biases
+        np.maximum(outputs, 0, out=outputs)
+        if mask is not None:
+            outputs *= mask
+        inputs.append(outputs)
     back = _slope((inputs[-1] @ last.weights + last.biases)[:, 0], batch, loss)[:, None]
     for place in reversed(range(len(parameters.layers))):
         np.matmul(inputs[place].T, back, out=slope.layers[place].weights)
-        np.sum(back, axis=0, out=slope.layers[place].biases)
+        np.add.reduce(back, axis=0, out=slope.layers[place].biases)
         if place:
-            back = (back @ parameters.layers[place].weights.T) * (inputs[place] > 0)
-            mask = masks[place - 1]
-            back = back if mask is None else back * mask
-    return slope
+            back = back @ parameters.layers[place].weights.T
+            back *= inputs[place] > 0
+            if (mask := masks[place - 1]) is not None:
+                back *= mask
 
 
 def _loss(answers: Reals, rows: Rows, loss: str) -> float:
@@ -179,16 +182,25 @@ class Adam:
     """Adam (Kingma and Ba, 2015)."""
 
     def __init__(self, n: int) -> None:
-        self.mean, self.square = np.zeros(n, np.float32), np.zeros(n, np.float32)
+        self.mean, self.square, self.some = np.zeros((3, n), np.float32)
         self.n_steps = 0
 
     def step(self, parameters: Reals, slope: Reals) -> None:
         """Change the parameters in place."""
         self.n_steps += 1
         first, second = BETAS
-        self.mean += np.float32(1 - first) * (slope - self.mean)
-        self.square += np.float32(1 - second) * (slope * slope - self.square)
+        some = self.some  # one array for all that is in between: this is most of a step
+        self.mean += _scaled(np.subtract(slope, self.mean, out=some), 1 - first)
+        np.multiply(slope, slope, out=some)
+        some -= self.square
+        self.square += _scaled(some, 1 - second)
+        np.sqrt(self.square, out=some)
+        some += np.float32(EPSILON)
         rate = LEARNING_RATE * np.sqrt(1 - second**self.n_steps) / (1 - first**self.n_steps)
-        root = np.sqrt(self.square)
-        root += np.float32(EPSILON)
-        parameters -= np.float32(rate) * self.mean / root
+        parameters -= _scaled(np.divide(self.mean, some, out=some), rate)
+
+
+def _scaled(values: Reals, factor: float) -> Reals:
+    """Multiply in place, and return it."""
+    values *= np.float32(factor)
+    return values

@@ -80,16 +80,16 @@ def test_transfer_does_not_help_where_workloads_have_nothing_in_common(quick):
 
 @pytest.mark.thorough
 @pytest.mark.slow
-def test_over_some_seeds_transfer_helps_at_50_modes_and_the_gap_closes_at_200():
+def test_over_20_seeds_transfer_helps_at_50_modes_and_the_gap_closes_at_200():
     def medians(n, n_seeds):
         return [
             np.median([errors(method, TIME, ALIKE, n, seed) for seed in range(n_seeds)])
             for method in (METHOD, SCRATCH_BEST)
         ]
 
-    transferred, scratch = medians(50, 5)
+    transferred, scratch = medians(50, 20)
     assert transferred < 0.8 * scratch
-    by_all, by_all_scratch = medians(200, 2)
+    by_all, by_all_scratch = medians(200, 3)
     assert by_all_scratch - by_all < 0.5 * (scratch - transferred)
 
 

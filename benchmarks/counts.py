@@ -1,0 +1,124 @@
+"""Check our counts of kernels against torch's and published ones: `python -m benchmarks.counts`.
+
+It writes the tables of docs/reference/counts.md to benchmarks/tables/counting/. Nothing is
+measured, so the same versions give the same tables on any machine.
+"""
+
+import csv
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+from benchmarks import published_counts
+from benchmarks.results import REPOSITORY
+from epochwatt.counting.count_workload import launches, made_on_meta
+from epochwatt.counting.recorder import TASKS
+from epochwatt.counting.summary import totals
+from epochwatt.training.workloads import WORKLOADS
+
+FOLDER = REPOSITORY / "benchmarks/tables/counting"
+SIZE = 8  # samples of a mini-batch
+PRODUCTS = ("convolution", "depthwise", "gemm")
+
+
+class Torch(NamedTuple):
+    """What `torch.utils.flop_counter` gives.
+
+    Attributes
+    ----------
+    flops : of products and convolutions
+    too_many : of them, because its weight gradient of a grouped convolution forgets the groups
+    """
+
+    flops: int
+    too_many: int
+
+
+class _Grouped(TorchDispatchMode):
+    """Sums up what torch counts too many of weight gradients."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flops = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if func.overloadpacket is torch.ops.aten.convolution_backward and args[10][1]:
+            once = 2 * args[0].numel() * math.prod(args[2].shape[1:])
+            self.flops += (args[9] - 1) * once
+        return func(*args, **(kwargs or {}))
+
+
+def by_torch(model: str, task: str, size: int = SIZE) -> Torch:
+    """Return what torch counts of one mini-batch of a network of the package."""
+    workload = WORKLOADS[model]
+    network, inputs, targets = made_on_meta(workload, size)
+    with _Grouped() as grouped, FlopCounterMode(display=False) as counter:
+        if task == "infer":
+            with torch.no_grad():
+                network.eval()(inputs)
+        else:
+            workload.loss(network.train(), inputs, targets).backward()
+    return Torch(counter.get_total_flops(), grouped.flops)
+
+
+def rows(models: Iterable[str] = WORKLOADS) -> list[dict[str, Any]]:
+    """Return a row for each network and task: our counts beside those of torch."""
+    made = []
+    for model in models:
+        for task in TASKS:
+            kernels = [kernel for _, kernel in launches(WORKLOADS[model], SIZE, task)]
+            ours = totals(kernel for kernel in kernels if kernel.kind in PRODUCTS)
+            there, whole = by_torch(model, task), totals(kernels)
+            made.append(
+                {
+                    "network": model,
+                    "task": task,
+                    "products_flop": ours.flops,
+                    "torch_flop": there.flops,
+                    "torch_groups_forgotten_flop": there.too_many,
+                    "left_flop": ours.flops - (there.flops - there.too_many),
+                    "all_flop": whole.flops,
+                    "bytes": whole.bytes,
+                    "launches": whole.launches,
+                }
+            )
+    return made
+
+
+def ratios(counted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return training over inference, which others take to be three."""
+    sides = {(row["network"], row["task"]): row for row in counted}
+    return [
+        {
+            "network": model,
+            **{
+                f"{key}_ratio": f"{row[key] / sides[model, 'infer'][key]:.3f}"
+                for key in ("products_flop", "all_flop", "bytes", "launches")
+            },
+        }
+        for (model, task), row in sides.items()
+        if task == "train"
+    ]
+
+
+def write(path: Path, table: list[dict[str, Any]]) -> None:
+    """Write rows of equal keys as CSV."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, list(table[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
+
+
+if __name__ == "__main__":
+    counted = rows()
+    write(FOLDER / "flop-counter.csv", counted)
+    write(FOLDER / "training.csv", ratios(counted))
+    write(FOLDER / "published.csv", published_counts.rows())

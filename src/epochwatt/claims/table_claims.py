@@ -1,0 +1,287 @@
+"""Claims about tables: those of `config/published/{paper}/claims.csv`, on `results/{paper}/`.
+
+A claim names quantities, each an expression over columns of tables, and a predicate over them, in
+the language of `expression`. It is judged on the rows of each provenance (simulated, public, ...)
+by itself: two provenances never meet. The paper's number is shown beside ours; no expression may
+use it unless the row writes it down as a bound.
+"""
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any, NamedTuple
+
+from epochwatt.claims import expression, functions
+from epochwatt.claims.tolerances import load_terms
+from epochwatt.claims.verdict import Judgement, NotEvaluable, Percentage, shown
+from epochwatt.errors import ConfigError
+from epochwatt.published.tables import checked_rows, write_table
+
+Row = Mapping[str, str]
+PROVENANCE = "provenance"
+
+
+@dataclass(frozen=True)
+class TableClaim:
+    """One claim: a row of config/published/{paper}/claims.csv.
+
+    Attributes
+    ----------
+    paper_value : what the paper says, with its unit, as text; shown, never computed with
+    exactness : how that is known: printed, read by eye, ...
+    tables : names of the tables that it needs, in results/{paper}/, without .csv
+    quantities : `name = expression; name = expression`, in order; a later one may use earlier ones
+    predicate : a comparison of them
+    """
+
+    id: str
+    section: str
+    sentence: str
+    paper_value: str
+    exactness: str
+    tables: str
+    quantities: str
+    predicate: str
+    note: str
+
+
+class TableClaimRow(NamedTuple):
+    """One row of results/{paper}/claims.csv: what the rows of one provenance say about a claim."""
+
+    claim: str
+    paper: str
+    section: str
+    sentence: str
+    provenance: str  # empty: no table has a row
+    status: str  # holds, does_not_hold, not_evaluable
+    paper_value: str
+    exactness: str
+    our_value: str  # each quantity: `transfer = 8.1 %; scratch = 9 %`
+    comparison: str
+    margin_pct: str
+    missing: str
+    n_rows: str  # rows of tables that were read
+    note: str
+
+
+def claims_file(paper: str) -> str:
+    """Return the file of a paper's claims."""
+    return f"config/published/{paper}/claims.csv"
+
+
+def load_table_claims(paper: str, root: Path = Path()) -> list[TableClaim]:
+    """Read the claims of a paper below `root`, the checkout; ConfigError where one is wrong."""
+    claims: dict[str, TableClaim] = {}
+    for where, _, claim in checked_rows(TableClaim, root / claims_file(paper)):
+        if claim.id in claims:
+            raise ConfigError(f"id {claim.id} is there twice", where=where)
+        claims[claim.id] = claim
+    return list(claims.values())
+
+
+def papers_with_claims(root: Path = Path()) -> list[str]:
+    """Return the papers that have claims about tables, in order of their names."""
+    return sorted(path.parent.name for path in root.glob(claims_file("*")))
+
+
+def needed_tables(paper: str, root: Path = Path()) -> list[str]:
+    """Return the paths of the tables that a paper's claims need."""
+    names = (name for claim in load_table_claims(paper, root) for name in claim.tables.split())
+    return [f"results/{paper}/{name}.csv" for name in dict.fromkeys(names)]
+
+
+def check_table_claims(paper: str, tables: Iterable[str], path: str, root: Path = Path()) -> None:
+    """Judge all claims of a paper on its tables, and write the verdicts.
+
+    Parameters
+    ----------
+    paper : its folder in config/published/
+    tables : paths; a missing one, or one without rows, leaves claims that cannot be evaluated
+    path : where to write
+    root : the checkout
+
+    Raises
+    ------
+    ConfigError : a claim cannot be computed; says which, where, and what is allowed
+    """
+    data = {Path(table).stem: read_rows(table) for table in tables}
+    terms = load_terms(root)
+    names = {**terms.numbers, **functions.PLAIN, **functions.tolerant(terms.numbers)}
+    rows = judge_claims(paper, load_table_claims(paper, root), data, names)
+    write_table(Path(path), "the claims", TableClaimRow._fields, rows)
+
+
+def read_rows(path: str) -> list[Row]:
+    """Return the rows of a table; none where there is no file, or nothing in it."""
+    if not Path(path).is_file():
+        return []
+    with open(path, newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def judge_claims(
+    paper: str,
+    claims: Sequence[TableClaim],
+    tables: Mapping[str, Sequence[Row]],
+    names: Mapping[str, Any] = functions.PLAIN,
+) -> list[TableClaimRow]:
+    """Return what the rows of each provenance say about each claim.
+
+    Parameters
+    ----------
+    tables : name -> rows, each with a column `provenance`
+    names : functions and constants that expressions may use besides those of `Tables`
+    """
+    for name, rows in tables.items():
+        if rows and PROVENANCE not in rows[0]:
+            raise ConfigError(f"no column {PROVENANCE}", where=f"{name}.csv")
+    provenances = dict.fromkeys(row[PROVENANCE] for rows in tables.values() for row in rows)
+    return [
+        _judged(paper, claim, provenance, Tables(tables, provenance), names)
+        for claim in claims
+        for provenance in provenances or ("",)
+    ]
+
+
+class Tables:
+    """What expressions may ask of tables, of the rows of one provenance.
+
+    Parameters
+    ----------
+    tables : name -> rows
+    provenance : of the rows that count
+    """
+
+    def __init__(self, tables: Mapping[str, Sequence[Row]], provenance: str) -> None:
+        self._rows = {
+            name: [row for row in rows if row[PROVENANCE] == provenance]
+            for name, rows in tables.items()
+        }
+        self.read: set[tuple[str, int]] = set()  # table and place of the rows that were used
+
+    @property
+    def functions(self) -> dict[str, Any]:
+        """Name in an expression -> function."""
+        return {"column": self.column, "cell": self.cell, "words": self.words}
+
+    def column(self, table: str, column: str, **where: Any) -> list[float]:
+        """Return the numbers of a column, without empty cells; those of `_pct` are percentages.
+
+        Parameters
+        ----------
+        where : column -> word, number, or list of them that its cells must have
+
+        Raises
+        ------
+        NotEvaluable : no row has a number there
+        LookupError : the table has no such column
+        """
+        cells = [text for text in self._cells(table, column, where) if text not in ("", "nan")]
+        if not cells:
+            raise NotEvaluable(_wish(table, column, where))
+        kind = Percentage if column.endswith("_pct") else float
+        return [kind(text) for text in cells]
+
+    def cell(self, table: str, column: str, **where: Any) -> float:
+        """Return the number of the one row that is asked for."""
+        values = self.column(table, column, **where)
+        if len(values) != 1:
+            raise NotEvaluable(f"one row, not {len(values)}: {_wish(table, column, where)}")
+        return values[0]
+
+    def words(self, table: str, column: str, **where: Any) -> list[str]:
+        """Return the different cells of a column, in order."""
+        cells = list(dict.fromkeys(self._cells(table, column, where)))
+        if not cells:
+            raise NotEvaluable(_wish(table, column, where))
+        return cells
+
+    def _cells(self, table: str, column: str, where: Mapping[str, Any]) -> list[str]:
+        rows = self._rows.get(table, [])
+        if not rows:
+            raise NotEvaluable(f"rows of {table}.csv")
+        lacking = [name for name in (column, *where) if name not in rows[0]]
+        if lacking:
+            raise LookupError(f"{table}.csv has no column {', '.join(lacking)}")
+        places = [
+            place
+            for place, row in enumerate(rows)
+            if all(_is(row[name], wanted) for name, wanted in where.items())
+        ]
+        self.read |= {(table, place) for place in places}
+        return [rows[place][column] for place in places]
+
+
+def _is(cell: str, wanted: Any) -> bool:
+    """Return whether a cell is a word or number, or one of several."""
+    if isinstance(wanted, list | tuple):
+        return any(_is(cell, one) for one in wanted)
+    if isinstance(wanted, str):
+        return cell == wanted
+    try:
+        return math.isclose(float(cell), wanted)
+    except ValueError:
+        return False
+
+
+def _wish(table: str, column: str, where: Mapping[str, Any]) -> str:
+    """Return in words what was asked of a table."""
+    conditions = ", ".join(f"{name} {shown(value)}" for name, value in where.items())
+    return f"{column} of {table}.csv" + (f" where {conditions}" if conditions else "")
+
+
+def _judged(
+    paper: str, claim: TableClaim, provenance: str, tables: Tables, names: Mapping[str, Any]
+) -> TableClaimRow:
+    names = {**names, **tables.functions}
+    quantities, predicate = _compiled(paper, claim, names)
+    values: dict[str, float] = {}
+    missing: tuple[str, ...] = ()
+    for name, code in quantities:
+        value, missing = expression.number(code, {**names, **values})
+        if value is None:  # a later one may rest on it: the first that is missing is named
+            break
+        values[name] = value
+    judgement: Judgement | None = None
+    if not missing:
+        judgement, missing = expression.judge(predicate, {**names, **values})
+    status, comparison, margin_pct = "not_evaluable", "", None
+    if judgement is not None:
+        status = "holds" if judgement.holds else "does_not_hold"
+        comparison, margin_pct = "; ".join(map(str, judgement.comparisons)), judgement.margin_pct
+    return TableClaimRow(
+        claim=claim.id,
+        paper=paper,
+        section=claim.section,
+        sentence=claim.sentence,
+        provenance=provenance,
+        status=status,
+        paper_value=claim.paper_value,
+        exactness=claim.exactness,
+        our_value="; ".join(f"{name} = {shown(value)}" for name, value in values.items()),
+        comparison=comparison,
+        margin_pct="" if margin_pct is None else f"{margin_pct:.3g}",
+        missing="; ".join(missing),
+        n_rows=str(len(tables.read)),
+        note=claim.note,
+    )
+
+
+def _compiled(
+    paper: str, claim: TableClaim, names: Mapping[str, Any]
+) -> tuple[list[tuple[str, CodeType]], CodeType]:
+    """Return a claim's quantities and its predicate, checked also where no table has a row."""
+    quantities: list[tuple[str, CodeType]] = []
+    known_names = dict(names)
+    for part in filter(str.strip, claim.quantities.split(";")):
+        name, sign, text = (word.strip() for word in part.partition("="))
+        where = f"{claims_file(paper)}, {claim.id}, quantity {name}"
+        if not sign or not name.isidentifier() or name in known_names:
+            raise ConfigError("not a new name and an expression", where=where, allowed="name = ...")
+        quantities.append((name, expression.parse(text, where, known_names)))
+        known_names[name] = 0.0
+    where = f"{claims_file(paper)}, {claim.id}, predicate"
+    return quantities, expression.parse(claim.predicate, where, known_names)

@@ -1,0 +1,156 @@
+"""Count the kernels of one mini-batch of a workload, as the simulator and the rooflines read them.
+
+The counts of each kernel (see `epochwatt.counting.recorder`) are linear in the mini-batch size: two
+sizes give them, a third checks them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from epochwatt.counting.kernel_counts import COUNTS, SCHEMA_VERSION
+from epochwatt.counting.operators import Kernel
+from epochwatt.counting.recorder import META, record
+from epochwatt.errors import ConfigError, TrainingError
+from epochwatt.records import files
+from epochwatt.study.config import WorkloadRow
+from epochwatt.training.transforms import Sample
+from epochwatt.training.workloads import Workload, workload_of
+
+SIZES = (8, 16, 40)  # mini-batch sizes: two give the counts, the third checks them
+
+
+def launches(
+    workload: Workload, size: int, task: str = "train", precision: str = "fp32"
+) -> list[tuple[str, Kernel]]:
+    """Return (phase, kernel) of one mini-batch of `size` samples, in launch order (`record`)."""
+    network, inputs, targets = made_on_meta(workload, size)
+
+    def loss(network: nn.Module, moved: Any) -> torch.Tensor:
+        return workload.loss(network, *moved)
+
+    return record(
+        network,
+        inputs if task == "infer" else (inputs, targets),
+        task=task,
+        precision=precision,
+        loss=loss,
+        optimiser=workload.optimiser,
+    )
+
+
+def made_on_meta(workload: Workload, size: int) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
+    """Return network, inputs and targets of a mini-batch, without memory behind them."""
+    inputs, targets = (
+        torch.empty(size, *one.shape, dtype=one.dtype, device=META) for one in _sample(workload)
+    )
+    return _network(workload), inputs, targets
+
+
+def _network(workload: Workload) -> nn.Module:
+    """Return the network without memory behind its weights."""
+    with META:
+        return workload.build().to(META)
+
+
+def _sample(workload: Workload) -> Sample:
+    """Return input and target of one sample, both tensors; a class is told by a number."""
+    made = workload.transform(workload.made_up())
+    return made if isinstance(made, Sample) else Sample(made, torch.tensor(0))
+
+
+def _n_outputs(network: nn.Module, one: torch.Tensor) -> int:
+    """Return how many classes a network tells apart, or how many numbers it gives for a place."""
+    outputs = network(torch.empty(1, *one.shape, dtype=one.dtype, device=META))
+    if isinstance(outputs, tuple):  # a detector's: offsets, scores
+        return int(outputs[-1].shape[-1])
+    return int(outputs.shape[1] if outputs.dim() == 2 else outputs.shape[-1])
+
+
+def network_factors(model: str, rows: Mapping[str, WorkloadRow]) -> dict[str, Any]:
+    """Return `model` and, of a network that is not of this package, what its row says of it."""
+    if model not in rows:
+        raise ConfigError(
+            f"config/workloads.yaml has no row {model!r}\n  allowed: {', '.join(rows)}"
+        )
+    keys = {*Workload._fields, "like"}
+    given = rows[model].model_dump(include=keys, exclude_defaults=True)
+    return {"model": model, "network": given} if given else {"model": model}
+
+
+def count_workload(
+    factors: Mapping[str, Any], task: str = "train", precision: str = "fp32"
+) -> dict[str, Any]:
+    """Return the counts of one mini-batch as results/twin/workloads/{model}.json has them.
+
+    Parameters
+    ----------
+    factors : with `model` and, of a network that is not of this package, `network`
+    task, precision : of the run; see `record`
+
+    Raises
+    ------
+    ConfigError : a model that is not there
+    TrainingError : the kernels depend on the mini-batch size other than linearly
+    """
+    model, workload = factors["model"], workload_of(dict(factors))
+    one = _sample(workload).input
+    runs = [launches(workload, size, task, precision) for size in SIZES]
+    network = _network(workload).eval()
+    classes = _n_outputs(network, one)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "model": model,
+        "torch": torch.__version__,
+        "classes": classes,
+        "input": list(one.shape),
+        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "kernels": _linear(model, runs),
+    }
+
+
+def _linear(model: str, runs: list[list[tuple[str, Kernel]]]) -> dict[str, list[Any]]:
+    """Return the columns of the kernels from their counts at `SIZES`."""
+    what = [[(phase, kernel.name, kernel.kind) for phase, kernel in run] for run in runs]
+    if any(names != what[0] for names in what[1:]):
+        raise TrainingError(
+            f"{model} launches other kernels at other mini-batch sizes ({SIZES}): its forward pass "
+            "must not depend on the mini-batch size"
+        )
+    columns: dict[str, list[Any]] = {
+        "phase": [phase for phase, _, _ in what[0]],
+        "name": [name for _, name, _ in what[0]],
+        "kind": [kind for _, _, kind in what[0]],
+    }
+    for count in COUNTS:
+        lines = [
+            _line(f"{model}: {count} of {kernel.name}", [getattr(run[i][1], count) for run in runs])
+            for i, (_, kernel) in enumerate(runs[0])
+        ]
+        columns[f"{count}_fixed"] = [fixed for fixed, _ in lines]
+        columns[f"{count}_per_sample"] = [per_sample for _, per_sample in lines]
+    return columns
+
+
+def _line(what: str, values: list[int]) -> tuple[int, int]:
+    """Return the fixed and the per-sample part of values at `SIZES`."""
+    per_sample = (values[1] - values[0]) // (SIZES[1] - SIZES[0])
+    fixed = values[0] - SIZES[0] * per_sample
+    if values != [fixed + size * per_sample for size in SIZES]:
+        raise TrainingError(
+            f"{what} is {values} at mini-batches of {SIZES} samples",
+            allowed="a fixed part and one per sample; the simulation knows no other networks",
+        )
+    return fixed, per_sample
+
+
+def write_workload(
+    factors: Mapping[str, Any], path: str, task: str = "train", precision: str = "fp32"
+) -> None:
+    """Count a workload and write the counts, whole or not at all (see `count_workload`)."""
+    with files.writing("the counts", path):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        files.write_json(path, count_workload(factors, task, precision))

@@ -1,0 +1,176 @@
+"""The kernels of one training mini-batch, as rule count_workload counted.
+
+Each count is linear in the mini-batch size b: fixed + b * per_sample.
+"""
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from epochwatt.errors import ConfigError, RecordError
+from epochwatt.records import files
+
+SCHEMA_VERSION = 1
+KINDS = (
+    "convolution",
+    "depthwise",
+    "gemm",
+    "elementwise",
+    "normalise",
+    "pool",
+    "reduce",
+    "optimiser",
+)
+PHASES = ("zero_grad", "forward", "loss", "backward", "optimiser")
+COUNTS = ("flops", "bytes", "elements")
+FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True)
+class KernelCounts:
+    """The kernels of one training mini-batch of a network, in launch order.
+
+    Attributes
+    ----------
+    model : its name
+    parameters : number of trained weights
+    input : shape of one sample, float32
+    name, kind, phase : (n_kernels,) str
+    flops_fixed, flops_per_sample : (n_kernels,) floating-point operations, a multiply-add is two
+    bytes_fixed, bytes_per_sample : (n_kernels,) read and written once
+    elements_fixed, elements_per_sample : (n_kernels,) what the threads are spread over
+    """
+
+    model: str
+    parameters: int
+    input: tuple[int, ...]
+    name: np.ndarray
+    kind: np.ndarray
+    phase: np.ndarray
+    flops_fixed: np.ndarray
+    flops_per_sample: np.ndarray
+    bytes_fixed: np.ndarray
+    bytes_per_sample: np.ndarray
+    elements_fixed: np.ndarray
+    elements_per_sample: np.ndarray
+
+    def forward(self) -> "KernelCounts":
+        """Return the kernels of the forward pass alone, which is what inference does.
+
+        ASSUME: they are as in training, where batch normalisation reads its input twice.
+        """
+        is_forward = self.phase == "forward"
+        columns = {
+            field.name: getattr(self, field.name)[is_forward]
+            for field in fields(self)
+            if field.name not in ("model", "parameters", "input")
+        }
+        return replace(self, **columns)
+
+    @property
+    def sample_bytes(self) -> int:
+        """Bytes of one sample as it is copied to the GPU."""
+        return FLOAT_BYTES * math.prod(self.input)
+
+    def flops(self, b: float) -> np.ndarray:
+        """Return the floating-point operations (n_kernels,) of a mini-batch of `b` samples."""
+        return self.flops_fixed + b * self.flops_per_sample
+
+    def bytes(self, b: float) -> np.ndarray:
+        """Return the bytes (n_kernels,) that a mini-batch of `b` samples moves."""
+        return self.bytes_fixed + b * self.bytes_per_sample
+
+    def elements(self, b: float) -> np.ndarray:
+        """Return the elements (n_kernels,) that the threads of each kernel are spread over."""
+        return self.elements_fixed + b * self.elements_per_sample
+
+
+def load_kernel_counts(path: str) -> KernelCounts:
+    """Read the counts of one network.
+
+    Raises
+    ------
+    RecordError : missing, damaged, of another version or not what `count-workload` writes
+    """
+    content = files.read_json(path)
+    try:
+        if content["schema_version"] != SCHEMA_VERSION:
+            raise ValueError(f"schema_version is {content['schema_version']}, not {SCHEMA_VERSION}")
+        return KernelCounts(
+            model=str(content["model"]),
+            parameters=int(content["parameters"]),
+            input=tuple(int(n) for n in content["input"]),
+            **_columns(content["kernels"]),
+        )
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise RecordError(
+            problem, where=path, do="delete it, then make it again: rule count_workload"
+        ) from error
+
+
+def _columns(kernels: dict[str, list[Any]]) -> dict[str, np.ndarray]:
+    """Return the columns as arrays (n_kernels,); ValueError says what is wrong with one."""
+    columns = {
+        "name": np.array(kernels["name"], dtype=str),
+        "kind": np.array(kernels["kind"], dtype=str),
+        "phase": np.array(kernels["phase"], dtype=str),
+    }
+    for key in (f"{count}_{part}" for count in COUNTS for part in ("fixed", "per_sample")):
+        columns[key] = np.array(kernels[key], dtype=float)
+        if not np.all(np.isfinite(columns[key])):
+            raise ValueError(f"kernels.{key} holds a value that is not finite")
+    sizes = {key: column.shape for key, column in columns.items()}
+    if len(set(sizes.values())) != 1 or not columns["kind"].size:
+        raise ValueError(f"the columns of kernels are not equally long lists: {sizes}")
+    for key, allowed in (("kind", KINDS), ("phase", PHASES)):
+        if unknown := sorted(set(columns[key].tolist()) - set(allowed)):
+            raise ValueError(f"kernels.{key} is {unknown[0]!r}; allowed: {', '.join(allowed)}")
+    return columns
+
+
+def generic_kernel_counts(
+    flops: float, moved_bytes: float, launches: int, parameters: int, sample_bytes: int
+) -> KernelCounts:
+    """Return a workload that is known by its totals only, split evenly over the launches.
+
+    Every kernel counts as a convolution whose elements are read once and written once.
+
+    Parameters
+    ----------
+    flops : floating-point operations of training on one sample, a multiply-add is two
+    moved_bytes : read and written in training on one sample
+    launches : kernels of one mini-batch, optimiser included
+    parameters : trained weights
+    sample_bytes : one sample as it is copied to the GPU
+
+    Raises
+    ------
+    ConfigError : a number that cannot be
+    """
+    totals = {
+        "flops": flops,
+        "moved_bytes": moved_bytes,
+        "parameters": parameters,
+        "sample_bytes": sample_bytes,
+    }
+    for what, value in {**totals, "launches": launches}.items():
+        if not (math.isfinite(value) and value > 0):
+            raise ConfigError(f"{what} of a network is {value!r}", allowed="a number above 0")
+    none = np.zeros(launches)
+    return KernelCounts(
+        model="generic",
+        parameters=parameters,
+        input=(max(1, sample_bytes // FLOAT_BYTES),),
+        name=np.full(launches, "generic"),
+        kind=np.full(launches, "convolution"),
+        phase=np.full(launches, "forward"),
+        flops_fixed=none,
+        flops_per_sample=none + flops / launches,
+        bytes_fixed=none,
+        bytes_per_sample=none + moved_bytes / launches,
+        elements_fixed=none,
+        elements_per_sample=none + moved_bytes / launches / (2 * FLOAT_BYTES),
+    )

@@ -1,0 +1,343 @@
+"""Kernels that each operator launches, as torch 1.8 does on CUDA, and what each of them needs.
+
+Of a kernel are counted:
+
+- floating-point operations, a multiply-add being two: convolutions and matrix products by the
+  formulas of `torch.utils.flop_counter`, everything else one per element, a fill none;
+- bytes: each input read and each output written once, unless a rule says otherwise;
+- elements, what its threads are spread over: outputs, or inputs where those are summed up.
+
+Source: the operators' own code in torch 1.8, aten/src/ATen/native: Convolution.cpp (the bias of a
+convolution is added separately, except for depthwise ones), cuda/LinearAlgebra.cu (the bias of a
+product is copied first), cuda/group_norm_kernel.cu, cuda/*Pool*.cu (gradients are zeroed first),
+cuda/Dropout.cu, cuda/layer_norm_kernel.cu, cuda/Embedding.cu. Batch norm is one kernel of cuDNN
+each way. Attention is counted as products and a softmax: torch 1.8 had no kernel for all of it; an
+LSTM as the products and elementwise kernels of each step, of which cuDNN merges some; a sort as one
+kernel with a thread per element.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+
+
+class Kernel(NamedTuple):
+    """One launch at one mini-batch size."""
+
+    name: str
+    kind: str
+    flops: int
+    bytes: int
+    elements: int
+
+
+class Call(NamedTuple):
+    """One operator as torch dispatched it."""
+
+    name: str  # "aten.convolution"
+    overload: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    result: Any
+
+    @property
+    def inputs(self) -> list[torch.Tensor]:
+        """Tensors among the arguments."""
+        return _tensors((self.args, self.kwargs))
+
+    @property
+    def outputs(self) -> list[torch.Tensor]:
+        """Tensors among the results."""
+        return _tensors(self.result)
+
+
+Rule = Callable[[Call], Iterable[Kernel]]
+
+
+def _tensors(tree: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+def _bytes(*tensors: torch.Tensor) -> int:
+    """Return what tensors hold in memory; a dimension that was expanded holds one element."""
+    held = 0
+    for tensor in tensors:
+        sizes = [n for n, step in zip(tensor.shape, tensor.stride(), strict=True) if step]
+        held += tensor.element_size() * torch.Size(sizes).numel()
+    return held
+
+
+def _whole(kind: str) -> Rule:
+    """Return the rule of an operator that is one kernel with a thread per output."""
+
+    def rule(call: Call) -> Iterator[Kernel]:
+        n = max(tensor.numel() for tensor in call.outputs)
+        yield Kernel(call.name, kind, n, _bytes(*call.inputs, *call.outputs), n)
+
+    return rule
+
+
+def _summing(kind: str, *read_twice: int) -> Rule:
+    """Return the rule of one kernel whose threads share sums over the largest input.
+
+    Parameters
+    ----------
+    read_twice : arguments that are read a second time, once the sums are known
+    """
+
+    def rule(call: Call) -> Iterator[Kernel]:
+        n = max(tensor.numel() for tensor in call.inputs)
+        again = [call.args[i] for i in read_twice]
+        yield Kernel(call.name, kind, n, _bytes(*call.inputs, *call.outputs, *again), n)
+
+    return rule
+
+
+def _fill(call: Call) -> Iterator[Kernel]:
+    """Yield the kernel that writes one value everywhere and reads nothing."""
+    out = call.outputs[0]
+    yield Kernel(call.name, "elementwise", 0, _bytes(out), out.numel())
+
+
+def _zeroed_first(kind: str) -> Rule:
+    """Return the rule of a gradient that is zeroed, then written; the input itself is not read."""
+
+    def rule(call: Call) -> Iterator[Kernel]:
+        out, n = call.outputs[0], call.outputs[0].numel()
+        read = [tensor for tensor in call.inputs if tensor is not call.args[1]]
+        yield Kernel(f"{call.name}.zero", "elementwise", 0, _bytes(out), n)
+        yield Kernel(call.name, kind, n, _bytes(*read, out), n)
+
+    return rule
+
+
+def _gemm(call: Call) -> Iterator[Kernel]:
+    out, n = call.result, call.result.numel()
+    count = flop_registry[call.overload.overloadpacket]
+    flops = count(*call.args, **call.kwargs, out_val=out)
+    n_bytes = _bytes(*call.inputs[-2:], out)
+    if call.name == "aten.addmm":  # the bias is copied to the output, to which is added
+        yield Kernel(f"{call.name}.bias", "elementwise", 0, _bytes(call.inputs[0], out), n)
+        n_bytes += _bytes(out)
+    yield Kernel(call.name, "gemm", flops, n_bytes, n)
+
+
+def _multiply_adds(x: Any, weight: Any, out: Any, rest: tuple[Any, ...]) -> int:
+    """Return the floating-point operations of a convolution; each of its gradients has as many."""
+    count = flop_registry[torch.ops.aten.convolution]
+    return int(count(x, weight, None, *rest, out_val=out))
+
+
+def _convolution_kind(weight: torch.Tensor, groups: int) -> str:
+    return "depthwise" if groups > 1 and weight.shape[1] == 1 else "convolution"
+
+
+def _convolution(call: Call) -> Iterator[Kernel]:
+    """Yield the convolution and, except for depthwise ones, the addition of its bias."""
+    x, weight, bias = call.args[:3]
+    out, kind = call.result, _convolution_kind(weight, call.args[8])
+    flops = _multiply_adds(x, weight, out, call.args[3:])
+    yield Kernel(call.name, kind, flops, _bytes(x, weight, out), out.numel())
+    if bias is not None and kind == "convolution":
+        n = out.numel()
+        yield Kernel(f"{call.name}.bias", "elementwise", n, _bytes(out, out, bias), n)
+
+
+def _convolution_backward(call: Call) -> Iterator[Kernel]:
+    """Yield the gradients that are asked for: of the input, of the weight, of the bias.
+
+    The weight's is a sum over mini-batch and positions, which the threads share.
+    """
+    grad, x, weight = call.args[:3]
+    to_input, to_weight, to_bias = call.args[10]
+    kind = _convolution_kind(weight, call.args[9])
+    flops = _multiply_adds(x, weight, grad, call.args[4:10])
+    n_bytes, n = _bytes(grad, x, weight), grad.numel()
+    if to_input:
+        yield Kernel(f"{call.name}.input", kind, flops, n_bytes, x.numel())
+    if to_weight:
+        yield Kernel(f"{call.name}.weight", kind, flops, n_bytes, n)
+    if to_bias:
+        n_bytes = _bytes(grad, call.outputs[-1])
+        yield Kernel(f"{call.name}.bias", "reduce", n, n_bytes, n)
+
+
+def _batch_norm(call: Call) -> Iterable[Kernel]:
+    """Return one kernel, which reads its input again once it knows the moments of a mini-batch."""
+    is_training = call.args[5]
+    if is_training:
+        return _summing("normalise", 0)(call)
+    out = call.outputs[0]
+    n = out.numel()
+    return (Kernel(call.name, "normalise", n, _bytes(*call.inputs, out), n),)
+
+
+def _group_norm(call: Call) -> Iterator[Kernel]:
+    """Yield three kernels: moments of each group, factors of each channel, the product."""
+    x, gamma, beta = call.args[:3]
+    out, mean, rstd = call.outputs
+    factors = 2 * 4 * x.shape[0] * x.shape[1]  # scale and shift of each sample and channel
+    parts = {
+        "moments": (x.numel(), _bytes(x, mean, rstd)),
+        "factors": (x.shape[0] * x.shape[1], _bytes(mean, rstd, gamma, beta) + factors),
+        "apply": (x.numel(), _bytes(x, out) + factors),
+    }
+    for part, (n, n_bytes) in parts.items():
+        yield Kernel(f"{call.name}.{part}", "normalise", n, n_bytes, n)
+
+
+def _group_norm_backward(call: Call) -> Iterator[Kernel]:
+    """Yield five kernels: sums of each channel, three factors, the input's, the parameters'."""
+    grad, x, mean, rstd, gamma = call.args[:5]
+    channels, groups = x.shape[0] * x.shape[1], mean.numel()
+    sums = 2 * 4 * channels  # of gradient and of gradient times input
+    of_groups = 2 * 4 * groups
+    parts = {
+        "sums": (x.numel(), _bytes(grad, x) + sums),
+        "scale": (channels, _bytes(rstd, gamma) + 4 * channels),
+        "shift": (channels, _bytes(mean, rstd, gamma) + sums + of_groups),
+        "input": (x.numel(), _bytes(grad, x, call.outputs[0]) + 4 * channels + of_groups),
+        "weight": (channels, sums + _bytes(mean, rstd, *call.outputs[1:])),
+    }
+    for part, (n, n_bytes) in parts.items():
+        yield Kernel(f"{call.name}.{part}", "normalise", n, n_bytes, n)
+
+
+def _layer_norm(call: Call) -> Iterator[Kernel]:
+    """Yield two kernels: moments of each row, the product."""
+    x, _, gamma, beta = call.args[:4]
+    out, mean, rstd = call.outputs
+    n = x.numel()
+    yield Kernel(f"{call.name}.moments", "normalise", n, _bytes(x, mean, rstd), n)
+    n_bytes = _bytes(x, mean, rstd, gamma, beta, out)
+    yield Kernel(f"{call.name}.apply", "normalise", n, n_bytes, n)
+
+
+def _layer_norm_backward(call: Call) -> Iterator[Kernel]:
+    """Yield four kernels: sums of each row, two factors of it, the input's, the parameters'."""
+    grad, x, _, mean, rstd, gamma = call.args[:6]
+    n, rows = x.numel(), mean.numel()
+    sums = 2 * 4 * rows  # of gradient and of gradient times input
+    to_input, *to_weights = call.outputs
+    parts = {
+        "sums": (n, _bytes(grad, x, gamma) + sums),
+        "factors": (rows, _bytes(mean, rstd) + 2 * sums),
+        "input": (n, _bytes(grad, x, gamma, to_input) + sums),
+        "weight": (n, _bytes(grad, x, mean, rstd, *to_weights)),
+    }
+    for part, (elements, n_bytes) in parts.items():
+        yield Kernel(f"{call.name}.{part}", "normalise", elements, n_bytes, elements)
+
+
+def _embedding(call: Call) -> Iterator[Kernel]:
+    """Yield the kernel that copies the rows asked for; the rest of the table is not read."""
+    out = call.result
+    yield Kernel(call.name, "elementwise", 0, _bytes(call.args[1], out, out), out.numel())
+
+
+def _embedding_backward(call: Call) -> Iterator[Kernel]:
+    """Yield the zeroed table's gradient, and the rows that are added to it."""
+    grad, indices = call.args[:2]
+    table, n = call.result, grad.numel()
+    yield Kernel(f"{call.name}.zero", "elementwise", 0, _bytes(table), table.numel())
+    yield Kernel(call.name, "elementwise", n, _bytes(grad, grad, grad, indices), n)
+
+
+def _gather(call: Call) -> Iterator[Kernel]:
+    """Yield the kernel that reads as much of its source as it writes."""
+    n, out = call.result.numel(), call.result
+    yield Kernel(call.name, "elementwise", 0, _bytes(call.args[-1], out, out), n)
+
+
+def _unscale(call: Call) -> Iterator[Kernel]:
+    """Yield the kernel that divides all gradients by a factor and looks for what is not finite."""
+    gradients = call.args[0]
+    n = sum(gradient.numel() for gradient in gradients)
+    yield Kernel(call.name, "elementwise", n, 2 * _bytes(*gradients), n)
+
+
+def _product(call: Call) -> Iterator[Kernel]:
+    """Yield the kernel of another operator whose operations `torch.utils.flop_counter` knows."""
+    out = call.outputs[0]
+    flops = flop_registry[call.overload.overloadpacket](
+        *call.args, **call.kwargs, out_val=call.result
+    )
+    yield Kernel(call.name, "gemm", int(flops), _bytes(*call.inputs, *call.outputs), out.numel())
+
+
+def _nothing(_: Call) -> Iterable[Kernel]:
+    return ()
+
+
+# An operator that is not here is elementwise when it writes, and nothing when it returns a view.
+RULES: dict[str, Rule] = {
+    "aten.convolution": _convolution,
+    "aten.convolution_backward": _convolution_backward,
+    "aten.addmm": _gemm,
+    "aten.mm": _gemm,
+    "aten.bmm": _gemm,
+    "aten.baddbmm": _gemm,
+    "aten.native_batch_norm": _batch_norm,
+    "aten.native_batch_norm_backward": _summing("normalise", 0, 1),
+    "aten.native_group_norm": _group_norm,
+    "aten.native_group_norm_backward": _group_norm_backward,
+    "aten.native_layer_norm": _layer_norm,
+    "aten.native_layer_norm_backward": _layer_norm_backward,
+    "aten.embedding": _embedding,
+    "aten.embedding_dense_backward": _embedding_backward,
+    "aten.gather": _gather,
+    "aten._softmax": _summing("normalise", 0),
+    "aten._safe_softmax": _summing("normalise", 0),
+    "aten._softmax_backward_data": _summing("normalise", 0, 1),
+    "aten._log_softmax": _summing("normalise", 0),
+    "aten._log_softmax_backward_data": _summing("normalise", 0, 1),
+    "aten.max_pool2d_with_indices": _whole("pool"),
+    "aten.max_pool2d_with_indices_backward": _zeroed_first("pool"),
+    "aten.avg_pool2d": _whole("pool"),
+    "aten.avg_pool2d_backward": _zeroed_first("pool"),
+    "aten._adaptive_avg_pool2d": _whole("pool"),
+    "aten._adaptive_avg_pool2d_backward": _zeroed_first("pool"),
+    "aten.mean": _summing("reduce"),
+    "aten.sum": _summing("reduce"),
+    "aten.prod": _summing("reduce"),
+    "aten.max": _summing("reduce"),
+    "aten.argmax": _summing("reduce"),
+    "aten.nll_loss_forward": _summing("reduce"),
+    "aten.nll_loss_backward": _zeroed_first("elementwise"),
+    "aten.zero_": _fill,
+    "aten.fill_": _fill,
+    "aten.ones_like": _fill,
+    "aten.zeros_like": _fill,
+    "aten.zeros": _fill,
+    "aten.full": _fill,
+    "aten.full_like": _fill,
+    "aten.new_zeros": _fill,
+    "aten._amp_foreach_non_finite_check_and_unscale_": _unscale,
+    "aten._unsafe_view": _nothing,
+    "aten.unsafe_split": _nothing,
+    "aten.empty": _nothing,
+    "aten.empty_like": _nothing,
+    # CUDA draws and scales the mask of a dropout in the kernel that multiplies by it
+    "aten.bernoulli_": _nothing,
+    "aten.div_": _nothing,
+}
+
+
+def _is_view(overload: Any) -> bool:
+    """Tell whether an operator returns its argument's memory without having written to it."""
+    aliases = [result.alias_info for result in overload._schema.returns]
+    return any(alias is not None and not alias.is_write for alias in aliases)
+
+
+def kernels_of(call: Call) -> list[Kernel]:
+    """Return the kernels that an operator launches, in order."""
+    if call.name in RULES:
+        return list(RULES[call.name](call))
+    if getattr(call.overload, "overloadpacket", None) in flop_registry:
+        return list(_product(call))
+    if _is_view(call.overload) or not call.outputs:
+        return []
+    return list(_whole("elementwise")(call))

@@ -1,0 +1,243 @@
+"""Record the kernels of one pass of any network, without a GPU and without its numbers.
+
+The network runs on tensors that have shapes but no content, and each operator that torch dispatches
+is turned into the kernels that torch 1.8, the torch of the papers, launches for it (see
+`epochwatt.counting.operators`). Its zero_grad writes zeros, to which gradients are added, and
+its SGD goes through the parameters one by one. The copy of the mini-batch to the GPU is left out.
+
+fp16 and bf16 are autocast: products and convolutions in half precision, casts included, weights and
+their gradients in fp32. What else stays in half is decided by autocast of the CPU, which other than
+that of CUDA also leaves softmax and layer norm there. Gradients of fp16 are scaled, in a pass over
+them. tf32 moves the bytes of fp32.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+from epochwatt.counting.operators import Call, Kernel, kernels_of
+from epochwatt.errors import ConfigError, TrainingError
+from epochwatt.training.arithmetic import AUTOCAST
+from epochwatt.training.optimisers import ADAM, ADAMW, LEARNING_RATE, MOMENTUM, SGD
+
+META = torch.device("meta")
+TASKS = ("train", "infer")
+PRECISIONS = ("fp32", "tf32", *AUTOCAST)
+Loss = Callable[[nn.Module, Any], torch.Tensor]
+
+
+class _Recorder(TorchDispatchMode):
+    """Collects the kernels of every operator that is dispatched within.
+
+    Attributes
+    ----------
+    phase : of what comes next
+    launches : (phase, kernel), in order
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.phase = ""
+        self.launches: list[tuple[str, Kernel]] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Run an operator on shapes and note its kernels."""
+        result = func(*args, **(kwargs or {}))
+        call = Call(str(func.overloadpacket), func, args, kwargs or {}, result)
+        self.launches += [(self.phase, kernel) for kernel in kernels_of(call)]
+        return result
+
+
+def record(
+    network: nn.Module,
+    inputs: Any,
+    *,
+    task: str = "train",
+    precision: str = "fp32",
+    loss: Loss | None = None,
+    optimiser: str = SGD,
+) -> list[tuple[str, Kernel]]:
+    """Return (phase, kernel) of one mini-batch through any network, in launch order.
+
+    Training has the order of the papers' scripts: zero_grad, forward, loss, backward, optimiser.
+    Inference is the forward pass alone, without gradients, in evaluation mode.
+
+    Parameters
+    ----------
+    network : left as it is; a copy without content is counted
+    inputs : a mini-batch: a tensor, or what holds some; only shapes and types matter
+    task, precision : of `TASKS` and `PRECISIONS`
+    loss : (network, inputs) -> number to train on; None: the mean of all that comes out
+    optimiser : of `training.optimisers`
+
+    Raises
+    ------
+    ConfigError : a task, precision or optimiser that is not there
+    TrainingError : a network that does not run on shapes alone, with what torch says
+    """
+    for what, name, allowed in (
+        ("task", task, TASKS),
+        ("precision", precision, PRECISIONS),
+        ("optimiser", optimiser, tuple(_STEPS)),
+    ):
+        if name not in allowed:
+            raise ConfigError(f"no {what} {name!r} is counted", allowed=allowed)
+    with _shapes(precision) as empty:
+        shaped = _without_content(network, empty).train(task == "train")
+        moved = tree_map(lambda x: empty(x) if isinstance(x, torch.Tensor) else x, inputs)
+        try:
+            if task == "infer":
+                return _infer(shaped, moved, precision)
+            return _train(shaped, moved, precision, loss or _mean_output, optimiser)
+        except (RuntimeError, NotImplementedError) as error:
+            raise TrainingError(
+                f"{type(network).__name__} cannot be counted: it does not run on shapes alone",
+                found=str(error).strip().split("\n")[0],
+                do="let its work not depend on what the tensors hold",
+            ) from error
+
+
+@contextmanager
+def _shapes(precision: str) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
+    """Give what makes tensors without content: on meta; under autocast, which needs a device, fake.
+
+    Within, attention and LSTM are taken apart into products.
+    """
+    halves = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
+    fast = torch.backends.mha.get_fastpath_enabled()
+    with ExitStack() as stack:
+        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        stack.callback(torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp, halves)
+        torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
+        stack.callback(torch.backends.mha.set_fastpath_enabled, fast)
+        torch.backends.mha.set_fastpath_enabled(False)
+        device = META
+        if precision in AUTOCAST:
+            stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+            # what torch.backends.mkldnn.flags does, without its warning
+            stack.callback(torch._C._set_mkldnn_enabled, torch._C._get_mkldnn_enabled())
+            torch._C._set_mkldnn_enabled(False)
+            device = torch.device("cpu")
+        yield lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype, device=device)
+
+
+def _without_content(
+    network: nn.Module, empty: Callable[[torch.Tensor], torch.Tensor]
+) -> nn.Module:
+    """Return a copy of a network whose tensors `empty` makes; weights that are shared stay so."""
+    memo: dict[int, Any] = {}
+    for weight in network.parameters():
+        memo[id(weight)] = nn.Parameter(empty(weight.detach()), requires_grad=weight.requires_grad)
+    for buffer in network.buffers():
+        memo[id(buffer)] = empty(buffer)
+    return copy.deepcopy(network, memo)
+
+
+def _autocast(precision: str) -> Any:
+    return torch.autocast("cpu", AUTOCAST.get(precision), enabled=precision in AUTOCAST)
+
+
+def _infer(network: nn.Module, inputs: Any, precision: str) -> list[tuple[str, Kernel]]:
+    with torch.no_grad(), _Recorder() as recorder, _autocast(precision):
+        recorder.phase = "forward"
+        network(inputs)
+    return recorder.launches
+
+
+def _train(
+    network: nn.Module, inputs: Any, precision: str, loss: Loss, optimiser: str
+) -> list[tuple[str, Kernel]]:
+    weights = [weight for weight in network.parameters() if weight.requires_grad]
+    states = [[torch.empty_like(weight) for weight in weights] for _ in range(2)]
+    for weight in weights:
+        weight.grad = torch.empty_like(weight)
+    with _Recorder() as recorder:
+        recorder.phase = "zero_grad"
+        _zero_grad(weights)
+        recorder.phase = "forward"
+        network.register_forward_hook(lambda *_: setattr(recorder, "phase", "loss"))
+        with _autocast(precision):
+            value = loss(network, inputs)
+        if precision == "fp16":
+            value = value * torch.empty_like(value)
+        recorder.phase = "backward"
+        value.backward()
+        recorder.phase = "optimiser"
+        if precision == "fp16":
+            _unscale(weights)
+        _STEPS[optimiser](weights, *states)
+    return [
+        (phase, kernel._replace(kind="optimiser") if phase == "optimiser" else kernel)
+        for phase, kernel in recorder.launches
+    ]
+
+
+def _mean_output(network: nn.Module, inputs: Any) -> torch.Tensor:
+    """Return the sum of the means of all numbers that come out of a network."""
+    outputs = [
+        leaf
+        for leaf in tree_leaves(network(inputs))
+        if isinstance(leaf, torch.Tensor) and leaf.requires_grad
+    ]
+    if not outputs:
+        raise TrainingError("the network's output depends on no weight", do="give a loss")
+    return torch.stack([output.float().mean() for output in outputs]).sum()
+
+
+@torch.no_grad()
+def _zero_grad(weights: list[nn.Parameter]) -> None:
+    for weight in weights:
+        assert weight.grad is not None
+        weight.grad.zero_()
+
+
+@torch.no_grad()
+def _unscale(weights: list[nn.Parameter]) -> None:
+    """Do what the scaler of fp16 does: one pass over all gradients, which also looks for inf."""
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
+    one = torch.empty((), device=weights[0].device)
+    torch._amp_foreach_non_finite_check_and_unscale_(gradients, one, one)
+
+
+@torch.no_grad()
+def _sgd(weights: list[nn.Parameter], momenta: list[torch.Tensor], _: list[torch.Tensor]) -> None:
+    """Do what SGD with momentum does in torch 1.8: three kernels for each parameter."""
+    for weight, momentum in zip(weights, momenta, strict=True):
+        assert weight.grad is not None
+        momentum.mul_(MOMENTUM).add_(weight.grad)
+        weight.add_(momentum, alpha=-LEARNING_RATE)
+
+
+@torch.no_grad()
+def _adam(
+    weights: list[nn.Parameter], means: list[torch.Tensor], squares: list[torch.Tensor]
+) -> None:
+    """Do what Adam does in torch 1.8: eight kernels for each parameter."""
+    for weight, mean, square in zip(weights, means, squares, strict=True):
+        assert weight.grad is not None
+        mean.mul_(0.9).add_(weight.grad, alpha=0.1)
+        square.mul_(0.999).addcmul_(weight.grad, weight.grad, value=0.001)
+        weight.addcdiv_(mean, (square.sqrt() / 0.5).add_(1e-8), value=-1e-5)
+
+
+@torch.no_grad()
+def _adamw(
+    weights: list[nn.Parameter], means: list[torch.Tensor], squares: list[torch.Tensor]
+) -> None:
+    """Do what AdamW does in torch 1.8: the decay of the weights, then Adam."""
+    for weight in weights:
+        weight.mul_(0.99)
+    _adam(weights, means, squares)
+
+
+_STEPS = {SGD: _sgd, ADAM: _adam, ADAMW: _adamw}

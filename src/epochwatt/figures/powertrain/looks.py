@@ -1,0 +1,153 @@
+"""How methods, workloads and provenances are shown: a method has a colour, a mark and a dash.
+
+Which figures there are is here too, for rules and pages that draw nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+STUDY = "PowerTrain (FGCS 2024)"
+PAPER = "#000000"  # of published numbers; nothing else is black
+CONTEXT = "#B0B0B0"  # of what is no method
+
+
+class Look(NamedTuple):
+    """Title, colour, mark and line of a method."""
+
+    title: str
+    colour: str
+    mark: str
+    line: str | tuple[int, tuple[int, ...]]
+
+
+DOTS, DASHES, MIXED = (0, (1, 1)), (0, (4, 2)), (0, (4, 1, 1, 1))
+METHODS = {
+    "powertrain": Look("PowerTrain, transferred", "#0072B2", "o", "-"),
+    "powertrain_cross_board": Look("PowerTrain across boards", "#0072B2", "P", MIXED),
+    "powertrain_scratch": Look("same network from scratch", "#D55E00", "s", DASHES),
+    "powertrain_log": Look("PowerTrain, log clocks and targets", "#56B4E9", "D", MIXED),
+    "powertrain_all": Look("same network on all modes", "#555555", "d", DOTS),
+    "physical": Look("physical terms", "#009E73", "^", "-"),
+    "gaussian_process": Look("Gaussian process", "#CC79A7", "v", MIXED),
+    "random_front": Look("best of the profiled modes", "#E69F00", "X", DASHES),
+    "maxn": Look("MAXN", "#8C4A00", "*", DOTS),
+    "stock_modes": Look("preset modes", "#777777", "h", DOTS),
+    "observed": Look("observed: front and best mode", "#555555", ".", "-"),
+}
+OTHERS = (  # of methods that have no look, in the order of their names
+    ("#332288", "p", DASHES),
+    ("#117733", "<", DOTS),
+    ("#AA4499", ">", MIXED),
+    ("#44AA99", "8", DASHES),
+    ("#882255", "H", DOTS),
+)
+WORKLOADS = {  # sweep -> network on data, and the paper's where it is another
+    "pt-resnet-imagenet": "ResNet-18 on ImageNet",
+    "pt-mobilenet-gld": "MobileNetV3 on GLD23k",
+    "pt-ssdlite-coco": "SSDLite320 on COCO",
+    "pt-lstm-wikitext": "LSTM on WikiText",
+    "pt-bert-squad": "BERT-base on SQuAD",
+    "pt-resnet-gld": "ResNet-18 on GLD23k",
+    "pt-mobilenet-imagenet": "MobileNetV3 on ImageNet",
+    "translucence-tx1-5000": "Jetson TX1, 5,000 images",
+    "translucence-tx2-5000": "Jetson TX2, 5,000 images",
+    "translucence-tx2-20000": "Jetson TX2, 20,000 images",
+}
+STAND_INS = {"pt-ssdlite-coco": "YOLOv8n"}  # what the paper ran instead
+PROVENANCES = {
+    "simulated": "simulated boards, not measured",
+    "public": "real boards, measured by others",
+    "measured": "measured here",
+}
+SHORT = {"simulated": "simulated", "public": "measured by others", "measured": "measured here"}
+FOLDERS = {"simulated": "twin", "public": "public"}  # provenance -> folder in results/figures/
+FIGURES = {  # figure -> title in the gallery
+    "twin/powertrain_learning_time": "Error of predicted time by profiled modes",
+    "twin/powertrain_learning_power": "Error of predicted power by profiled modes",
+    "twin/powertrain_transfer": "From which workload to which",
+    "twin/powertrain_example": "The fastest mode under one power limit",
+    "twin/powertrain_limits": "Under power limits: time lost, and limits broken",
+    "public/powertrain_learning_time": "Error of predicted time by profiled modes",
+    "public/powertrain_learning_power": "Error of predicted power by profiled modes",
+    "public/powertrain_limits": "Under power limits: time lost, and limits broken",
+}
+BOARDS = {"agx_orin": "AGX Orin", "orin": "AGX Orin", "tx1": "Jetson TX1", "tx2": "Jetson TX2"}
+TARGETS = {"time_s": "time", "power_w": "power"}
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """Return method -> look, in the order of `METHODS`; methods without a look follow."""
+    wanted = dict.fromkeys(names)
+    chosen = {name: METHODS[name] for name in METHODS if name in wanted}
+    new = sorted(name for name in wanted if name not in METHODS)
+    for place, name in enumerate(new):
+        chosen[name] = Look(name.replace("_", " "), *OTHERS[place % len(OTHERS)])
+    return chosen
+
+
+def workload(name: str) -> str:
+    """Return a workload's name for people."""
+    return WORKLOADS.get(name, name)
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Return workloads in the order of `WORKLOADS`, others after them."""
+    places = {name: place for place, name in enumerate(WORKLOADS)}
+    return sorted(dict.fromkeys(names), key=lambda name: (places.get(name, len(places)), name))
+
+
+def fields(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return workload and reference of the fields of a figure: those of methods that have one."""
+    pairs = list(dict.fromkeys((r["workload"], r["reference"]) for r in rows if r["reference"]))
+    order = ordered(name for name, _ in pairs)
+    return sorted(pairs, key=lambda pair: (order.index(pair[0]), pair[1]))
+
+
+def field_title(pair: tuple[str, str], pairs: Sequence[tuple[str, str]], is_marked: bool) -> str:
+    """Return the title of a field; with its reference where there are several.
+
+    Parameters
+    ----------
+    is_marked : the field has numbers of the paper, which may have run another network
+    """
+    name, reference = pair
+    title = with_stand_in(name) if is_marked else workload(name)
+    has_several = len({other for _, other in pairs}) > 1
+    return f"{title}, from {workload(reference)}" if has_several else title
+
+
+def with_stand_in(name: str) -> str:
+    """Return a workload's name and what the paper ran in its place."""
+    return workload(name) + (f" (paper: {STAND_INS[name]})" if name in STAND_INS else "")
+
+
+def suffix(provenance: str) -> str:
+    """Return the end of a title: where the numbers are from."""
+    return f" ({SHORT.get(provenance, provenance)})"
+
+
+def note(provenance: str, *more: str) -> str:
+    """Return the corner note of a figure: where its numbers are from comes first."""
+    return "; ".join((PROVENANCES.get(provenance, provenance), *filter(None, more)))
+
+
+def gallery_entries(stems: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the study's figures as the gallery takes them.
+
+    Parameters
+    ----------
+    stems : results/figures/{folder}/{figure}, those that were drawn
+    """
+    entries = []
+    for stem in stems:
+        name = "/".join(stem.rsplit("/", 2)[1:])
+        shared = {"paper": "powertrain", "section": STUDY, "caption": "", "claims": []}
+        folder = name.partition("/")[0]
+        entries.append(
+            {
+                **shared,
+                **{"stem": stem, "backend": folder, "title": FIGURES[name]},
+                "words": ["powertrain", folder],
+            }
+        )
+    return entries

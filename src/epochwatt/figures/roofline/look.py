@@ -1,0 +1,151 @@
+"""What the figures of rooflines share: words, colours, which modes are shown, spec and caption."""
+
+import csv
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epochwatt.figures.common.interactive import SCHEMA
+from epochwatt.roofline.fits import FitRow
+
+ORIGINS = {
+    "measured": "measured on this machine",
+    "simulated": "simulated boards, not measured",
+    "public": "measured by others",
+}
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#332288",
+)  # of modes
+PEAK = "#777777"  # of what a data sheet promises
+MARKS = {"train": "o", "infer": "^"}
+TASKS = {"train": "training", "infer": "inference"}
+DEVICES = {
+    "orin": "AGX Orin",
+    "orin64": "AGX Orin 64 GB",
+    "orin.nano": "Orin Nano",
+    "orin.nx": "Orin NX",
+    "tx2": "Jetson TX2",
+    "host": "this machine",
+    "agx": "AGX Xavier",
+}
+MOST_MODES = 4  # in a field
+PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
+WORDS = {
+    "cores": "cores at least",
+    "cpu_mhz": "CPU clock at least",
+    "gpu_mhz": "GPU clock at least",
+    "emc_mhz": "memory clock at least",
+}
+COLUMNS = 88  # of a line of a caption
+
+
+def device_title(name: str) -> str:
+    """Return a device's name for people."""
+    return DEVICES.get(name, name)
+
+
+def shown_modes(rows: Sequence[FitRow]) -> dict[str, FitRow]:
+    """Return label -> mode of a device: a few that say what each clock does.
+
+    All where they are few. Else, where modes have names, some from first to last; or the highest
+    mode, and those that differ from it in one part alone, which is at its least.
+    """
+    rows = sorted(rows, key=lambda row: row.flops_per_s)
+    if len(rows) <= MOST_MODES:
+        return {_label(row, rows): row for row in rows}
+    if all(row.instance for row in rows):
+        places = np.linspace(0, len(rows) - 1, MOST_MODES - 1).round().astype(int)
+        return {rows[k].instance: rows[k] for k in places}
+    top = max(rows, key=lambda row: [part or 0.0 for part in row.mode])
+    shown = {"highest mode": top}
+    for place, part in enumerate(PARTS):
+        if part == "cores" and top.processor == "gpu":
+            continue  # no roof of a GPU hangs on them
+        others = [row for row in rows if _differs_in(row, top, place)]
+        if others:
+            shown[WORDS[part]] = min(others, key=lambda row: row.mode[place] or 0.0)
+    return shown
+
+
+def _differs_in(row: FitRow, top: FitRow, place: int) -> bool:
+    return [k for k in range(len(PARTS)) if row.mode[k] != top.mode[k]] == [place]
+
+
+def _label(row: FitRow, rows: Sequence[FitRow]) -> str:
+    """Return what tells a mode apart from the others: its name, or the parts that differ."""
+    names = {other.instance for other in rows}
+    if len(names) == len(rows) and len(rows) > 1:
+        return row.instance
+    differing = [p for p in PARTS if len({getattr(other, p) for other in rows}) > 1]
+    units = {"cores": "cores", "cpu_mhz": "MHz CPU", "gpu_mhz": "MHz GPU", "emc_mhz": "MHz memory"}
+    parts = [f"{getattr(row, p):g} {units[p]}" for p in differing if getattr(row, p) is not None]
+    return ", ".join(parts) or "the mode as it is"
+
+
+def write_caption(stem: str, title: str, text: str, origin: str) -> None:
+    """Write `stem`.txt: what a reader of the picture alone has to know."""
+    whose = ORIGINS.get(origin, origin)
+    paragraphs = [f"{title}.", text, f"{whose[0].upper()}{whose[1:]}."]
+    filled = (textwrap.fill(" ".join(p.split()), COLUMNS) for p in paragraphs)
+    Path(f"{stem}.txt").write_text("\n\n".join(filled) + "\n", encoding="utf-8")
+
+
+def write_spec(stem: str, title: str, subtitle: str, x: str, y: str, scale: str = "log") -> None:
+    """Write `stem`.vl.json, points and lines over the rows of `stem`.csv, which is read again.
+
+    Parameters
+    ----------
+    x, y : columns; the rows' `field` is a small multiple, `line` a line, the others are marks
+    scale : of both axes
+    """
+    with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
+        rows = [_typed(row, (x, y)) for row in csv.DictReader(handle)]
+    axes = {
+        name: {
+            "field": column,
+            "type": "quantitative",
+            "scale": {"type": scale},
+            "title": column.replace("_", " "),
+        }
+        for name, column in (("x", x), ("y", y))
+    }
+    tooltip = [{"field": name} for name in dict.fromkeys(n for row in rows for n in row)]
+    colour = {"field": "mode", "type": "nominal"}
+    layers = [
+        {
+            "transform": [{"filter": "isValid(datum.line)"}],
+            "mark": "line",
+            "encoding": {**axes, "color": colour, "detail": {"field": "line"}},
+        },
+        {
+            "transform": [{"filter": "!isValid(datum.line)"}],
+            "mark": {"type": "point", "filled": True, "size": 45},
+            "encoding": {**axes, "color": colour, "shape": {"field": "what"}, "tooltip": tooltip},
+        },
+    ]
+    spec: dict[str, Any] = {
+        "$schema": SCHEMA,
+        "title": {"text": title, "subtitle": subtitle, "anchor": "start"},
+        "data": {"values": rows},
+        "facet": {"field": "field", "type": "nominal", "title": None},
+        "columns": 2,
+        "spec": {"width": 300, "height": 240, "layer": layers},
+        "resolve": {"scale": {"color": "independent", "x": "independent", "y": "independent"}},
+    }
+    if not rows:
+        spec = {key: spec[key] for key in ("$schema", "title")}
+        spec |= {"data": {"values": [{"text": "no numbers"}]}}
+        spec |= {"mark": "text", "encoding": {"text": {"field": "text"}}}
+    Path(f"{stem}.vl.json").write_text(json.dumps(spec, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _typed(row: Mapping[str, str], numbers: Sequence[str]) -> dict[str, Any]:
+    return {k: float(v) if k in numbers else v for k, v in row.items() if v != ""}

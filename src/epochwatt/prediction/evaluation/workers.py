@@ -1,0 +1,35 @@
+"""Processes that judge parts of a study beside each other."""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")  # small matrices: one each is fastest
+
+
+class _Here(Executor):
+    """Does the work in this process, when it is submitted."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@contextmanager
+def workers(processes: int) -> Iterator[Executor]:
+    """Open a pool of processes of one thread each; one is this process itself."""
+    if processes == 1:
+        yield _Here()
+        return
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))  # for the processes that are started now
+    try:
+        with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+            yield pool
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})

@@ -1,0 +1,153 @@
+"""A sample of Gaussian processes that the observations leave about equally likely.
+
+Few modes do not say over which distance deviations are alike, how large they are, nor which shape
+(`mean_shapes`) they deviate from. Taking the likeliest answer and forgetting the others is what
+makes intervals too narrow. So this takes a sample of answers from their posterior: parallel chains
+whose steps are differences of other chains (differential evolution: ter Braak, 2006), all of them
+evaluated in one call. Predictions are the mixture. Leaving one mode out needs no new fit: each
+process has it in closed form (Sundararajan and Keerthi, 2001), and the mixture is weighed anew
+(Gelfand, 1996).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.prediction.data.modes import Numbers
+from epochwatt.prediction.models.mean_shapes import Expected
+
+N_START, N_CHAINS, N_STEPS = 128, 16, 10
+# Belief about the logarithms of kernel parameters: mean, standard deviation, least and most
+LENGTH = (np.log(1.5), 0.8, np.log(0.1), np.log(30.0))  # of each part of a mode, natural logarithms
+SIZE = (np.log(0.1), 1.0, np.log(1e-3), np.log(2.0))  # of smooth deviations, relative
+NOISE = (np.log(0.02), 1.0, np.log(1e-3), np.log(0.5))  # of what is each mode's own, relative
+JUMP, JITTER = 2.38, 0.15  # of a chain: over sqrt(2 d) for the best mixing; in belief's deviations
+CHANGES_SHAPE = 0.2  # share of the steps
+
+
+class Kernels(NamedTuple):
+    """Parameters of s processes.
+
+    Attributes
+    ----------
+    logs : (s, d + 2), logarithms of lengths, size and noise
+    shape : (s,), place of the shape that each deviates from
+    """
+
+    logs: Numbers
+    shape: NDArray[np.intp]
+
+    @property
+    def lengths(self) -> Numbers:
+        """Distances over which deviations are alike, by part of the mode, shape (s, d)."""
+        return np.asarray(np.exp(self.logs[:, :-2]))
+
+    @property
+    def sizes(self) -> Numbers:
+        """Standard deviations of smooth deviations, shape (s,)."""
+        return np.asarray(np.exp(self.logs[:, -2]))
+
+    @property
+    def noises(self) -> Numbers:
+        """Standard deviations of what is each mode's own, shape (s,)."""
+        return np.asarray(np.exp(self.logs[:, -1]))
+
+    def covariance(self, some: Numbers, others: Numbers) -> Numbers:
+        """Return that of smooth deviations (Matern 5/2) of rows (n, d) and (m, d), (s, n, m)."""
+        a, b = (rows / self.lengths[:, None] for rows in (some, others))
+        apart = (a**2).sum(2)[:, :, None] + (b**2).sum(2)[:, None] - 2 * a @ b.transpose(0, 2, 1)
+        r = np.sqrt(5 * np.maximum(apart, 0.0))
+        return np.asarray(self.sizes[:, None, None] ** 2 * (1 + r + r**2 / 3) * np.exp(-r))
+
+
+class Observed(NamedTuple):
+    """What processes are conditioned on.
+
+    Attributes
+    ----------
+    rows : (m, d), what tells the modes apart
+    linear : (k, m, m), covariance of what each of k shapes leaves open
+    off : (k, m), logarithm of observed over expected, by shape
+    """
+
+    rows: Numbers
+    linear: Numbers
+    off: Numbers
+
+
+def observed_about(rows: Numbers, values: Numbers, expected: Sequence[Expected]) -> Observed:
+    """Return what is seen of values (m,) about what each shape expects of their modes.
+
+    Parameters
+    ----------
+    rows : (m, d), what tells the modes apart
+    """
+    logs, open_by = zip(*expected, strict=True)
+    linear = np.array([columns @ columns.T for columns in open_by])
+    return Observed(rows, linear, np.log(values) - np.array(logs))
+
+
+def sample_kernels(observed: Observed) -> Kernels:
+    """Return kernels from their posterior, the same at each call."""
+    rng, n_shapes = np.random.default_rng(0), len(observed.off)
+    beliefs = np.array([LENGTH] * observed.rows.shape[1] + [SIZE, NOISE]).T
+    mean, sd, least, most = beliefs
+    draws = mean + sd * rng.standard_normal((N_START, len(mean)))
+    start = Kernels(np.clip(draws, least, most), np.arange(N_START) % n_shapes)
+    likely = _log_evidence(start, observed)
+    weights = np.exp(likely - likely.max())
+    chosen = rng.choice(N_START, N_CHAINS, p=weights / weights.sum())
+    now = Kernels(start.logs[chosen], start.shape[chosen])
+    value = likely[chosen] + _log_belief(now, beliefs)
+    for _ in range(N_STEPS):
+        first, second = rng.integers(0, N_CHAINS, (2, N_CHAINS))
+        step = JUMP / np.sqrt(2 * len(mean)) * (now.logs[first] - now.logs[second])
+        logs = now.logs + step + JITTER * sd * rng.standard_normal(now.logs.shape)
+        changes = rng.random(N_CHAINS) < CHANGES_SHAPE
+        shape = np.where(changes, rng.integers(0, n_shapes, N_CHAINS), now.shape)
+        inside = ((logs >= least) & (logs <= most)).all(1)
+        tried = Kernels(np.clip(logs, least, most), shape)
+        new = _log_evidence(tried, observed) + _log_belief(tried, beliefs)
+        accepted = inside & (np.log(rng.random(N_CHAINS)) < new - value)
+        now.logs[accepted], now.shape[accepted] = tried.logs[accepted], shape[accepted]
+        value[accepted] = new[accepted]
+    return now
+
+
+def _log_belief(kernels: Kernels, beliefs: Numbers) -> Numbers:
+    return np.asarray(-0.5 * (((kernels.logs - beliefs[0]) / beliefs[1]) ** 2).sum(1))
+
+
+def among(kernels: Kernels, observed: Observed) -> Numbers:
+    """Return the covariance of the observations, shape (s, m, m)."""
+    noise = kernels.noises[:, None, None] ** 2 * np.eye(len(observed.rows))
+    smooth = kernels.covariance(observed.rows, observed.rows)
+    return np.asarray(smooth + observed.linear[kernels.shape] + noise)
+
+
+def _log_evidence(kernels: Kernels, observed: Observed) -> Numbers:
+    """Return the logarithm of the probability of the observations, up to a constant, (s,)."""
+    lower = np.linalg.cholesky(among(kernels, observed))
+    white = np.linalg.solve(lower, observed.off[kernels.shape][:, :, None])
+    log_volume = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(1)
+    return np.asarray(-0.5 * (white**2).sum((1, 2)) - log_volume)
+
+
+def left_out(inverse: Numbers, off: Numbers) -> Numbers:
+    """Return how far each mode is from what all others expect of it, in standard deviations, (m,).
+
+    Parameters
+    ----------
+    inverse : (s, m, m), of the covariance of the observations
+    off : (s, m), logarithm of observed over expected
+    """
+    variance = 1 / np.diagonal(inverse, axis1=1, axis2=2)
+    miss = (inverse @ off[:, :, None])[..., 0] * variance
+    unlikely = 0.5 * miss**2 / variance + 0.5 * np.log(variance)
+    weights = np.exp(unlikely - unlikely.max(0))
+    weights /= weights.sum(0)
+    mean = (weights * miss).sum(0)
+    spread = (weights * (variance + (miss - mean) ** 2)).sum(0)
+    return np.asarray(mean / np.sqrt(spread))

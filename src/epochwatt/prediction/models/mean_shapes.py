@@ -1,0 +1,252 @@
+"""Shapes that time or power may have over power modes: what a Gaussian process deviates from.
+
+Each shape answers two things about modes: the logarithm of what it expects, and how that would
+change with what the shape leaves open, in columns of prior standard deviations. So what is open
+enters the process as a linear kernel, and far from all profiled modes the interval widens by it.
+
+`SumOfTerms` adds the physical terms (`features`), or takes another norm of them: parts that overlap
+add by less than their sum (norm 2). `PowerLaw` is linear in logarithms. `OnReference` is another
+workload's curve times a power law, and `WithResidual` a sum of terms times what the reference's own
+sum leaves over.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from epochwatt.prediction.data.modes import NO_LIMIT, Numbers, PredictionError
+from epochwatt.prediction.models.features import POWER, TIME, design, short_of_cores
+from epochwatt.prediction.models.intervals import fit_nonnegative
+from epochwatt.prediction.models.priors import DEVIATION, SHARE_SD
+from epochwatt.prediction.predictor import Predictor
+
+N_PASSES = 2  # of a fit by relative error: relative to what the pass before expected
+LEAST = 1e-3  # of what was observed: a sum that expects less says no more by it
+OPEN_TERM = SHARE_SD  # prior standard deviation of a term, in parts of the whole
+OPEN_SLOPE = 0.5  # of an exponent of a power law, and of the reference's curve
+OPEN_LEVEL = 1.0  # of the logarithm of a level
+OPEN_RESIDUAL = 0.5  # of the share of the reference's residual that returns; its mean is a half
+# What a clock does under a power limit: power goes with the clock below the floor of the voltage
+# and with its cube above, so the clock with the limit's power of 1 to 1/3.
+LIMITED = 0.5
+
+Expected = tuple[Numbers, Numbers]  # logarithms (n,), and columns of what is open (n, q)
+
+
+class Shape(Protocol):
+    """What is expected of modes before deviations."""
+
+    def __call__(self, modes: Numbers) -> Expected:
+        """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
+
+
+def under_limit(modes: Numbers, knee_w: float) -> Numbers:
+    """Return modes (n, 6) with the GPU's clock as a power limit leaves it.
+
+    Parameters
+    ----------
+    knee_w : limit from which on the workload runs at the full clock; `NO_LIMIT`: there is none
+    """
+    if knee_w == NO_LIMIT:
+        return modes
+    limit_w = modes[:, 5]
+    share = np.where(limit_w == NO_LIMIT, 1.0, np.minimum(limit_w / knee_w, 1.0))
+    limited = modes.copy()
+    limited[:, 2] *= share**LIMITED
+    return limited
+
+
+@dataclass(frozen=True, eq=False)
+class SumOfTerms:
+    """Physical terms, each to a power, added, and the root of it.
+
+    Attributes
+    ----------
+    terms : of `features`
+    processes : that want a CPU core
+    coefficients : (k,), not negative
+    sizes : (k,), what each term is on average, in parts of the whole
+    norm : 1: the terms add up; more: they overlap
+    knee_w : as of `under_limit`
+    times : of the same workload; its shares of time scale the terms of power. None: they do not
+    """
+
+    terms: tuple[str, ...]
+    processes: int
+    coefficients: Numbers
+    sizes: Numbers
+    norm: float = 1.0
+    knee_w: float = NO_LIMIT
+    times: "Shares | None" = None
+
+    def __call__(self, modes: Numbers) -> Expected:
+        """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
+        parts = self._parts(modes)
+        total = np.maximum(parts @ self.coefficients, np.finfo(float).tiny)
+        open_by = OPEN_TERM * parts / (total[:, None] * self.sizes * self.norm)
+        return np.log(total) / self.norm, open_by
+
+    def shares(self, modes: Numbers) -> Numbers:
+        """Return the share of each term in the whole, shape (n, k)."""
+        parts = self._parts(modes) * self.coefficients
+        return np.asarray(parts / parts.sum(1, keepdims=True))
+
+    def _parts(self, modes: Numbers) -> Numbers:
+        parts = _terms(modes, self.terms, self.processes, self.knee_w, self.times)
+        return np.asarray(parts**self.norm)
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """How busy a workload keeps the parts of a board, by its shapes of time.
+
+    Attributes
+    ----------
+    shapes : sums of the terms of time
+    weights : (s,), how far each is believed
+    """
+
+    shapes: tuple[SumOfTerms, ...]
+    weights: Numbers
+
+    def __call__(self, modes: Numbers) -> Numbers:
+        """Return the share of time in which GPU, CPU and memory work, shape (n, 3)."""
+        gpu, emc, cpu, shortage, _ = sum(
+            weight * shape.shares(modes).T
+            for weight, shape in zip(self.weights, self.shapes, strict=True)
+        )
+        return np.column_stack([gpu, cpu + shortage, emc])
+
+
+def _terms(
+    modes: Numbers, terms: tuple[str, ...], processes: int, knee_w: float, times: Shares | None
+) -> Numbers:
+    """Return the value of each term in each mode; of power both while busy and at all times."""
+    rows = under_limit(modes, knee_w)
+    parts = design(terms, rows, processes)
+    if times is None:
+        return parts
+    gpu, cpu, emc = times(modes).T
+    busy = np.stack([gpu, gpu, cpu, cpu, emc], axis=1) * parts[:, : len(POWER) - 1]
+    return np.column_stack([busy, parts])
+
+
+def fit_sum(
+    modes: Numbers,
+    values: Numbers,
+    processes: int,
+    norm: float = 1.0,
+    knee_w: float = NO_LIMIT,
+    times: Shares | None = None,
+) -> SumOfTerms:
+    """Return the sum of terms nearest to the values: of time, or of power where `times` are given.
+
+    Parameters
+    ----------
+    modes, values : (m, 6) and (m,)
+    """
+    terms = TIME if times is None else POWER
+    parts = _terms(modes, terms, processes, knee_w, times) ** norm / values[:, None] ** norm
+    seen = parts.any(0)
+    short = _terms(short_of_cores(modes, processes), terms, processes, knee_w, times)
+    unseen = (short**norm / values[:, None] ** norm).mean(0)
+    sizes = np.where(seen, parts.mean(0), np.where(unseen > 0, unseen, 1.0))
+    k = parts.shape[1]
+    # a shortage of cores that no mode had is not believed in, nor waits that no clock changes
+    believed = np.where(np.isin(terms, ("core_shortage", "constant")), 0.0, 1 / 3)
+    mean = believed if times is None else np.full(k, 1 / k)
+    rows, expected = parts / sizes, np.ones(len(values))
+    coefficients = mean
+    for _ in range(N_PASSES):
+        coefficients = fit_nonnegative(
+            rows / expected[:, None],
+            1 / expected,
+            mean,
+            np.full(k, SHARE_SD),
+            norm * DEVIATION,
+        )
+        expected = np.maximum(rows @ coefficients, LEAST)
+    return SumOfTerms(terms, processes, coefficients / sizes, sizes, norm, knee_w, times)
+
+
+@dataclass(frozen=True, eq=False)
+class PowerLaw:
+    """A level, and exponents that are open.
+
+    Attributes
+    ----------
+    level : logarithm of it, in the middle of the profiled modes
+    terms : logarithms of `features`
+    centre : (d,), mean of the terms over the profiled modes
+    """
+
+    level: float
+    terms: tuple[str, ...]
+    centre: Numbers
+
+    def __call__(self, modes: Numbers) -> Expected:
+        """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
+        rows = design(self.terms, modes, processes=0) - self.centre
+        level = np.full((len(rows), 1), OPEN_LEVEL)
+        return np.full(len(rows), self.level), np.column_stack([level, OPEN_SLOPE * rows])
+
+
+def fit_law(modes: Numbers, values: Numbers, terms: tuple[str, ...]) -> PowerLaw:
+    """Return the power law about the mean of the values (m,) in modes (m, 6)."""
+    centre = design(terms, modes, processes=0).mean(0)
+    return PowerLaw(float(np.log(values).mean()), terms, centre)
+
+
+@dataclass(frozen=True, eq=False)
+class OnReference:
+    """The curve of a reference workload times a power law.
+
+    Attributes
+    ----------
+    reference : predicts any mode of the reference
+    law : of the values over the reference's
+    middle : mean logarithm of the reference in the profiled modes
+    """
+
+    reference: Predictor
+    law: PowerLaw
+    middle: float
+
+    def __call__(self, modes: Numbers) -> Expected:
+        """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
+        curve = np.log(self.reference.predict(modes))
+        level, open_by = self.law(modes)
+        return curve + level, np.column_stack([open_by, OPEN_SLOPE * (curve - self.middle)])
+
+
+def fit_on_reference(
+    modes: Numbers, values: Numbers, terms: tuple[str, ...], reference: Predictor
+) -> OnReference:
+    """Return the reference's curve as far as it lies from the values (m,) in modes (m, 6)."""
+    curve = reference.predict(modes)
+    if not (curve > 0).all():
+        raise PredictionError(f"the reference expects {curve.min():g}")
+    law = fit_law(modes, values / curve, terms)
+    return OnReference(reference, law, float(np.log(curve).mean()))
+
+
+@dataclass(frozen=True, eq=False)
+class WithResidual:
+    """A sum of terms times half of what the reference's own sum leaves over.
+
+    Attributes
+    ----------
+    ours, of_reference : sums of the same terms
+    reference : predicts any mode of the reference
+    """
+
+    ours: SumOfTerms
+    of_reference: SumOfTerms
+    reference: Predictor
+
+    def __call__(self, modes: Numbers) -> Expected:
+        """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
+        expected, open_by = self.ours(modes)
+        left = np.log(self.reference.predict(modes)) - self.of_reference(modes)[0]
+        return expected + left / 2, np.column_stack([open_by, OPEN_RESIDUAL * left])

@@ -1,0 +1,109 @@
+"""Time as a roofline over clocks: the longer of arithmetic and memory, and what the CPU adds.
+
+    time = max(a / f_gpu, b / f_emc) + c / f_cpu + d shortage of cores + e
+
+`physical` adds the first two instead. Bandwidth that waits for the GPU's clock is in `a`: the least
+of two bandwidths is the longest of two times. Which part is the longer one depends on f_gpu / f_emc
+alone, so the fit tries every place for the ratio at which they change over, each a non-negative
+least squares; between profiled modes it follows what was observed, as `physical` does.
+
+It does not beat `physical` on real sweeps (docs/explanation/rooflines.md): a workload has kernels
+of both kinds, which one after the other add up. It is kept to show that, and gives no intervals.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from epochwatt.prediction.data.modes import Numbers, as_rows
+from epochwatt.prediction.data.observations import Observations
+from epochwatt.prediction.models.features import TIME, design, short_of_cores
+from epochwatt.prediction.models.intervals import fit_nonnegative, likeliest
+from epochwatt.prediction.models.priors import DEVIATION, OWN, SHARE_SD
+from epochwatt.prediction.models.residual_gp import Deviations
+from epochwatt.prediction.names import TIME as TIME_S
+from epochwatt.prediction.predictor import Context, Method, Predictor
+
+LEAST_MODES = 2
+GPU, MEMORY = TIME.index("per_gpu_clock"), TIME.index("per_emc_clock")
+SHARES = (1 / 2, 1 / 2, 1 / 3, 0.0, 0.0)  # of the whole, believed: one of the first two counts
+
+
+@dataclass(frozen=True, eq=False)
+class Roofline(Predictor):
+    """A roofline with the deviations that the profiled modes show.
+
+    Attributes
+    ----------
+    coefficients : (5,), of `features.TIME`, not negative
+    processes : that want a CPU core
+    observed : (m,), in the modes it learned from
+    nugget : standard deviation of what is each mode's own, in deviations
+    """
+
+    target: str
+    trained_on: Numbers
+    coefficients: Numbers
+    processes: int
+    observed: Numbers
+    nugget: float = OWN
+
+    def predict(self, modes: ArrayLike) -> Numbers:
+        """Return the expected time in each mode, s, shape (n,)."""
+        rows = as_rows(modes)
+        off = np.log(self.observed / roof(self.coefficients, self.trained_on, self.processes))
+        followed = self._deviations.weights(rows) @ off
+        return roof(self.coefficients, rows, self.processes) * np.exp(followed)
+
+    @cached_property
+    def _deviations(self) -> Deviations:
+        return Deviations(self.trained_on, nugget=self.nugget)
+
+
+def roof(coefficients: Numbers, modes: Numbers, processes: int) -> Numbers:
+    """Return the time in each mode (m, 6), s, shape (m,)."""
+    parts = design(TIME, modes, processes) * coefficients
+    longer = np.maximum(parts[:, GPU], parts[:, MEMORY])
+    return np.asarray(longer + parts.sum(1) - parts[:, GPU] - parts[:, MEMORY])
+
+
+def fit_roofline_time(observations: Observations) -> Roofline:
+    """Return the roofline that is closest to the observed times, in relative terms.
+
+    Raises
+    ------
+    PredictionError : fewer than two distinct modes
+    """
+    observations.need_modes(LEAST_MODES)
+    means = observations.per_mode()
+    rows = design(TIME, means.modes, means.processes) / means.time_s[:, None]
+    short = short_of_cores(means.modes, means.processes)  # where no profiled mode lacks cores
+    other = design(TIME, short, means.processes) / means.time_s[:, None]
+    scale = np.where(rows.any(0), rows.mean(0), other.mean(0))
+    ratio = rows[:, GPU] / rows[:, MEMORY]  # from high to low: arithmetic is the longer part
+    order = np.argsort(ratio)
+    mean, sd, one = np.array(SHARES), np.full(len(TIME), SHARE_SD), np.ones(len(rows))
+    best, chosen, chosen_rows = np.inf, np.zeros(len(TIME)), rows
+    for n_memory in range(len(order) + 1):
+        active = rows / scale
+        active[order[:n_memory], GPU] = 0.0
+        active[order[n_memory:], MEMORY] = 0.0
+        shares = fit_nonnegative(active, one, mean, sd, DEVIATION)
+        expected = roof(shares / scale, means.modes, means.processes)
+        if not (expected > 0).all():
+            continue
+        off = np.log(means.time_s / expected) / DEVIATION
+        surprise = float(off @ off + (((shares - mean) / sd) ** 2).sum())
+        if surprise < best:
+            best, chosen, chosen_rows = surprise, shares / scale, active
+    nugget = likeliest(fit_nonnegative, chosen_rows, one, mean, sd, means.modes).nugget
+    return Roofline(TIME_S, means.modes, chosen, means.processes, means.time_s, nugget)
+
+
+def _fit(observations: Observations, context: Context) -> Roofline:
+    return fit_roofline_time(observations)
+
+
+METHOD = Method("roofline over clocks", (TIME_S,), _fit, Roofline.from_json)

@@ -1,0 +1,324 @@
+"""Physical shapes and a Gaussian process on what they leave over, with intervals that hold.
+
+Time is a sum of the terms of GPU, memory and CPU, or a norm of them where they overlap. Its shares
+say how busy each part is, and power is what busy and idle parts draw at their clocks, or a power
+law: the observations weigh both (`mean_shapes`). What they leave over is a Gaussian process on the
+logarithms of cores, clocks and the power limit; kernels are a sample, not the likeliest
+(`kernel_sample`). A power limit leaves the GPU less than its clock below a knee that is sampled,
+too.
+
+Intervals are those of the mixture with Student's quantile, and wider where modes that were left
+out show that they should be: by the share of conformal prediction (the `ceil(0.9 (m + 1))`-th
+largest miss of m), shrunk towards none for few modes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from epochwatt.prediction.data.modes import (
+    N_PARTS,
+    NO_LIMIT,
+    Mode,
+    Numbers,
+    PredictionError,
+    as_rows,
+)
+from epochwatt.prediction.data.observations import Observations
+from epochwatt.prediction.models.features import design, log_terms
+from epochwatt.prediction.models.kernel_sample import (
+    Kernels,
+    Observed,
+    among,
+    left_out,
+    observed_about,
+    sample_kernels,
+)
+from epochwatt.prediction.models.mean_shapes import (
+    Expected,
+    Shape,
+    Shares,
+    SumOfTerms,
+    WithResidual,
+    fit_law,
+    fit_on_reference,
+    fit_sum,
+)
+from epochwatt.prediction.names import POWER, TIME
+from epochwatt.prediction.predictor import LEVEL, Context, Method, Predictor
+
+NORMS = (1.0, 2.0)
+N_KNEES = 3  # that a power limit may have, evenly between the least and the largest, in logarithms
+LEAST_MODES = 2
+SHRUNK = 5  # as many modes as the belief that intervals are right is worth
+MOST_OF_REFERENCE = 100  # modes of it that its own process learns from
+BLOCK = 512  # modes that are predicted at once
+
+
+@dataclass(frozen=True, eq=False)
+class Utilisation(Predictor):
+    """Time or power as a mixture of Gaussian processes about physical shapes.
+
+    Attributes
+    ----------
+    target : `time_s` or `power_w`
+    trained_on : (m, 6), the distinct modes it was fitted to
+    observed : (m,), of each of these modes
+    processes : that want a CPU core
+    kernels : (s, d + 2), as of `Kernels`
+    picked : (s,), the shape of each
+    times : (m,), of power: the time of each mode
+    shares : (k,), of power: how far each shape of time is believed
+    reference : predictor of the same target of the workload that it transfers from; None: of none
+    """
+
+    target: str
+    trained_on: Numbers
+    observed: Numbers
+    processes: int
+    kernels: Numbers
+    picked: NDArray[np.intp]
+    times: Numbers = field(default_factory=lambda: np.empty(0))
+    shares: Numbers = field(default_factory=lambda: np.empty(0))
+    reference: "Utilisation | None" = None
+
+    def predict(self, modes: ArrayLike) -> Numbers:
+        """Return the expected value in each mode, shape (n,)."""
+        means, _ = self._moments(as_rows(modes))
+        return np.asarray(np.exp(means.mean(0)))
+
+    def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers]:
+        """Return bounds that hold an observation with probability `level`, shape (n,) each."""
+        means, variances = self._moments(as_rows(modes))
+        middle = means.mean(0)
+        sd = np.sqrt((variances + (means - middle) ** 2).mean(0))
+        far = self.widening * self._quantile(level) * sd
+        return np.exp(middle - far), np.exp(middle + far)
+
+    def some_fits(self, modes: ArrayLike) -> Numbers:
+        """Return what each process expects in each mode, shape (n, s)."""
+        return np.asarray(np.exp(self._moments(as_rows(modes))[0]).T)
+
+    def left_over(self) -> Numbers:
+        """Return how far each profiled mode is from what the others expect, in deviations, (m,)."""
+        return left_out(self._inverse, self._seen.off[self.picked])
+
+    @cached_property
+    def widening(self) -> float:
+        """By what factor left-out modes show that intervals should be wider; one or more."""
+        misses = np.sort(np.abs(self.left_over()))
+        place = int(np.ceil(LEVEL * (len(misses) + 1)))
+        if place > len(misses):  # too few for a quantile of their own
+            return 1.0
+        ratio = misses[place - 1] / self._quantile(LEVEL)
+        return float(max(ratio, 1.0) ** (len(misses) / (len(misses) + SHRUNK)))
+
+    def _quantile(self, level: float) -> float:
+        """Return Student's: the size of deviations is an estimate of as many modes."""
+        from scipy.special import stdtrit  # slow to import
+
+        return float(stdtrit(len(self.observed) - 1, (1 + level) / 2))
+
+    @cached_property
+    def _moments(self) -> Callable[[Numbers], tuple[Numbers, Numbers]]:
+        """What returns mean and variance of the logarithm by each process, (s, n) each, once."""
+
+        @lru_cache(maxsize=2)  # value, interval and sample are asked of the same modes
+        def moments(rows: bytes) -> tuple[Numbers, Numbers]:
+            modes = np.frombuffer(rows).reshape(-1, N_PARTS)
+            blocks = [
+                self._of_block(modes[start : start + BLOCK])
+                for start in range(0, len(modes), BLOCK)
+            ]
+            means, variances = zip(*blocks, strict=True)
+            return np.concatenate(means, axis=1), np.concatenate(variances, axis=1)
+
+        return lambda rows: moments(np.ascontiguousarray(rows).tobytes())
+
+    def _of_block(self, modes: Numbers) -> tuple[Numbers, Numbers]:
+        kernels = self._kernels
+        expected, open_by = zip(*(shape(modes) for shape in self.shapes), strict=True)
+        linear = [new @ old.T for new, (_, old) in zip(open_by, self._expected, strict=True)]
+        whole = np.array([(columns**2).sum(1) for columns in open_by])[self.picked]
+        shared = kernels.covariance(self._rows(modes), self._seen.rows)
+        shared += np.array(linear)[self.picked]
+        means = np.array(expected)[self.picked] + (shared @ self._weights)[..., 0]
+        explained = ((shared @ self._inverse) * shared).sum(2)
+        left = np.maximum(whole + kernels.sizes[:, None] ** 2 - explained, 0.0)
+        return means, left + kernels.noises[:, None] ** 2
+
+    @cached_property
+    def shapes(self) -> tuple[Shape, ...]:
+        """What the processes deviate from, as fitted to the observations."""
+        return _shapes(self)
+
+    @cached_property
+    def _sums_of_time(self) -> tuple[SumOfTerms, ...]:
+        return tuple(_sums_of_time(self.trained_on, self.times, self.processes))
+
+    @cached_property
+    def _expected(self) -> list[Expected]:
+        return [shape(self.trained_on) for shape in self.shapes]
+
+    @cached_property
+    def _kernels(self) -> Kernels:
+        return Kernels(self.kernels, self.picked)
+
+    @cached_property
+    def _seen(self) -> Observed:
+        rows = self._rows(self.trained_on)
+        return observed_about(rows, self.observed, self._expected)
+
+    @cached_property
+    def _inverse(self) -> Numbers:
+        return np.asarray(np.linalg.inv(among(self._kernels, self._seen)))
+
+    @cached_property
+    def _weights(self) -> Numbers:
+        return np.asarray(self._inverse @ self._seen.off[self.picked][:, :, None])
+
+    def _rows(self, modes: Numbers) -> Numbers:
+        """Return what tells the training modes apart, shape (n, d)."""
+        terms = log_terms(self.trained_on)
+        varies = np.ptp(design(terms, self.trained_on, processes=0), axis=0) > 0
+        return design(terms, modes, processes=0)[:, varies]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Return a predictor from `to_json`."""
+        stored = super().from_json(data)
+        if stored.reference is None:
+            return stored
+        return replace(stored, reference=cls.from_json(vars(stored)["reference"]))
+
+
+def _shapes(fit: Utilisation) -> tuple[Shape, ...]:
+    modes, values, processes = fit.trained_on, fit.observed, fit.processes
+    sums: list[SumOfTerms] = []
+    laws: list[Shape] = []
+    terms = log_terms(modes)
+    if fit.target == TIME:
+        sums = _sums_of_time(modes, values, processes)
+    else:
+        times = Shares(fit._sums_of_time, fit.shares)
+        sums = [fit_sum(modes, values, processes, 1.0, knee, times) for knee in _knees(modes)]
+        laws = [fit_law(modes, values, terms)]
+    if fit.reference is None:
+        return (*sums, *laws)
+    theirs = {
+        (shape.norm, shape.knee_w): shape
+        for shape in fit.reference.shapes
+        if isinstance(shape, SumOfTerms)
+    }
+    keys = [(shape.norm, shape.knee_w) for shape in sums]
+    both = [(ours, theirs[key]) for ours, key in zip(sums, keys, strict=True) if key in theirs]
+    curve = fit_on_reference(modes, values, terms, fit.reference)
+    bent = [WithResidual(ours, their, fit.reference) for ours, their in both]
+    return (*sums, *laws, curve, *bent)
+
+
+def _sums_of_time(modes: Numbers, seconds: Numbers, processes: int) -> list[SumOfTerms]:
+    return [
+        fit_sum(modes, seconds, processes, norm, knee) for knee in _knees(modes) for norm in NORMS
+    ]
+
+
+def _knees(modes: Numbers) -> list[float]:
+    """Return from which power limit on a workload may run at its full clock, W."""
+    limits = modes[modes[:, 5] != NO_LIMIT, 5]
+    if not len(limits) or not np.ptp(modes[:, 5]):
+        return [NO_LIMIT]
+    return np.geomspace(limits.min(), limits.max(), N_KNEES + 1)[1:].tolist()
+
+
+def _fit(observations: Observations, context: Context) -> Utilisation:
+    """Return the mixture. Raises PredictionError: fewer than two modes, or no power."""
+    observations.need_modes(LEAST_MODES)
+    if context.target == TIME:
+        return _time_fit(observations, None)
+    return _power_fit(observations, None)
+
+
+@lru_cache(maxsize=4)  # power asks for the time of the same observations
+def _time_fit(observations: Observations, reference: Utilisation | None) -> Utilisation:
+    means = observations.per_mode()
+    blank = Utilisation(
+        TIME, means.modes, means.time_s, means.processes, *_NONE, reference=reference
+    )
+    return _sampled(blank)
+
+
+def _power_fit(observations: Observations, reference: Utilisation | None) -> Utilisation:
+    observations.need_energy()
+    means, time = observations.per_mode(), _time_fit(observations, None)
+    sums = tuple(shape for shape in time.shapes if isinstance(shape, SumOfTerms))  # they are first
+    picked = time.picked[time.picked < len(sums)]
+    believed = np.bincount(picked, minlength=len(sums)) + 1 / len(time.picked)
+    blank = Utilisation(
+        POWER,
+        means.modes,
+        means.power_w,
+        means.processes,
+        *_NONE,
+        times=means.time_s,
+        shares=believed / believed.sum(),
+        reference=reference,
+    )
+    vars(blank)["_sums_of_time"] = sums
+    return _sampled(blank)
+
+
+def _fit_transferred(observations: Observations, context: Context) -> Utilisation:
+    """Return the mixture with shapes of a reference. Raises PredictionError: there is none."""
+    if context.reference is None:
+        raise PredictionError(
+            "it transfers from another workload that was run in all modes, and none was given",
+            where=observations.workload,
+            do="name its sweep: --reference SWEEP",
+        )
+    observations.need_modes(LEAST_MODES)
+    reference = _fit_reference(context.reference.rows, context.target)
+    fit = _time_fit if context.target == TIME else _power_fit
+    return fit(observations, reference)
+
+
+@lru_cache(maxsize=8)
+def _fit_reference(rows: Observations, target: str) -> Utilisation:
+    """Return the mixture that some of the modes of a reference lead to."""
+    modes = rows.distinct()
+    drawn = np.random.default_rng(0).permutation(len(modes))[:MOST_OF_REFERENCE]
+    some = rows.only([modes[place] for place in sorted(drawn)])
+    return _fit(some, Context(target))
+
+
+_KEPT = ("shapes", "_expected", "_seen")  # what needs no kernels
+_NONE = np.empty((0, 2)), np.empty(0, np.intp)  # before kernels are sampled
+
+
+def _sampled(blank: Utilisation) -> Utilisation:
+    """Return a fit with its kernels; what was worked out before them is kept."""
+    kernels = sample_kernels(blank._seen)
+    fit = replace(blank, kernels=kernels.logs, picked=kernels.shape)
+    vars(fit).update({name: vars(blank)[name] for name in _KEPT})
+    return fit
+
+
+METHOD = Method(
+    "physical shapes, power by utilisation, and a Gaussian process",
+    (TIME, POWER),
+    _fit,
+    Utilisation.from_json,
+    parts=Mode._fields,
+)
+TRANSFERRED = replace(
+    METHOD,
+    title="the same, from a reference workload",
+    fit=_fit_transferred,
+    learns_from=(),
+    needs_reference=True,
+    is_scored=False,
+)

@@ -1,0 +1,96 @@
+"""What modes are run on while a board is profiled: a real one, a simulated one, or a table."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from epochwatt.prediction.data.modes import Mode, Numbers
+from epochwatt.prediction.data.observations import Observations, observations_from_rows
+from epochwatt.sweeps.plan import FOLLOW_S, SET_S
+from epochwatt.training.procedure import DEFAULTS as PROCEDURE
+
+# ASSUME: what a mode takes besides the mini-batches that count, until a board has shown it
+AROUND_S = SET_S + PROCEDURE.idle_s + FOLLOW_S
+
+
+class Measured(NamedTuple):
+    """One mode as it was run.
+
+    Attributes
+    ----------
+    time_s : mean of one mini-batch, or of the work of a replayed table
+    time_sd_s : standard error of that mean; 0: not known
+    power_w : mean during it; NaN: not measured
+    took_s : all of it: setting the mode, settling, warm-up, and `counted_s`
+    counted_s : mini-batches that count
+    valid : whether its flags let it count
+    flags : why it does not count; empty: it does
+    """
+
+    mode: Mode
+    time_s: float
+    power_w: float
+    took_s: float
+    counted_s: float
+    time_sd_s: float = 0.0
+    valid: bool = True
+    flags: str = ""
+
+    @property
+    def energy_j(self) -> float:
+        """Energy of one mini-batch, J; NaN: not measured."""
+        return self.time_s * self.power_w
+
+
+class Bench(ABC):
+    """What modes are run on.
+
+    Attributes
+    ----------
+    provenance : of what comes out, as tables have it
+    title : network and board, for people
+    work : what `time_s` is the time of
+    kind : of board
+    modes : all that may be run, shape (n, 6)
+    processes : how many want a CPU core
+    """
+
+    provenance: str
+    title: str
+    work: str = "mini-batch"
+    kind: str
+    modes: Numbers
+    processes: int
+
+    @abstractmethod
+    def earlier(self) -> list[Measured]:
+        """Return the modes that were run before, for whatever question."""
+
+    @abstractmethod
+    def measure(self, modes: Sequence[Mode]) -> Iterator[Measured]:
+        """Run modes in one go; each comes when it is finished."""
+
+    @abstractmethod
+    def spent_s(self) -> float:
+        """Return the board time that the question took so far, s, all around the modes included."""
+
+    @abstractmethod
+    def expected_s(self, time_s: float | None, n_modes: int = 1) -> float:
+        """Return the board time of another go, s.
+
+        Parameters
+        ----------
+        time_s : expected of the work in such a mode; None: nothing is known yet
+        n_modes : of the go
+        """
+
+    def observations(self, measured: Sequence[Measured]) -> Observations:
+        """Return what methods learn from: a row for each valid mode."""
+        valid = [one for one in measured if one.valid]
+        return observations_from_rows(
+            self.title,
+            [one.mode for one in valid],
+            [one.time_s for one in valid],
+            [one.power_w for one in valid],
+            processes=self.processes,
+        )

@@ -1,0 +1,280 @@
+"""The machine at hand as a bench: the workflow measures modes of a sweep that grows.
+
+Each go adds modes to a file of sweeps (`config: sweeps`) and starts the workflow for them, so data
+sets, locks, interpreters of boards, records and what puts a board back are those of any sweep. The
+workflow runs in a session of its own: Ctrl-C is passed on to it once, and it dies with us.
+"""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from epochwatt.device.locks import machine_lock
+from epochwatt.errors import DamagedError, EpochwattError
+from epochwatt.prediction.data.mode_tables import UNKNOWN
+from epochwatt.prediction.data.modes import Mode, as_rows
+from epochwatt.prediction.profile.bench import AROUND_S, Bench, Measured
+from epochwatt.records import files
+from epochwatt.records.mode_folder import SweepFolder, mode_name
+from epochwatt.study.place import MEASURED
+from epochwatt.study.plan import JOB_S
+from epochwatt.study.settings import load_settings
+from epochwatt.sweeps.collect_sweep import collect_sweep, mode_row, recorded_modes
+from epochwatt.sweeps.facts import SweepFacts
+from epochwatt.sweeps.modes import SweepMode
+from epochwatt.sweeps.plan import ModeTime, guessed_mode_time
+from epochwatt.sweeps.table import PROVENANCE, Sweep
+from epochwatt.telemetry.process import die_with_parent
+
+FOLDER = Path("results/profile")
+POLL_S = 0.2
+END_S = 60.0  # that the workflow has to end its job after Ctrl-C
+LOG_LINES = 12  # of a failed go that are shown
+
+
+class Board(Bench):
+    """The machine at hand.
+
+    Parameters
+    ----------
+    sweep : of all modes, as config/sweeps.yaml would have it; its name is that of the question
+    config : what config/config.yaml holds
+    entry : of which it is: `SweepEntry` as plain values
+    say : called with a line before it waits
+    """
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        entry: Mapping[str, Any],
+        config: dict[str, Any],
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._say = say
+        settings = load_settings(config)
+        factors = sweep.run.factors
+        self._sweep, self._entry, self._effects = sweep, entry, settings.flag_effects
+        self.modes = as_rows([_as_mode(mode) for mode in sweep.modes])
+        self._settings = {_as_mode(mode): mode.settings() for mode in sweep.modes}
+        self.provenance, self.kind = PROVENANCE[factors["backend"]], sweep.board or "host"
+        self.processes = factors["num_workers"] + 1
+        self._folder = FOLDER / sweep.name
+        self._records = SweepFolder(MEASURED, sweep.id)
+        self._guess: ModeTime = guessed_mode_time(sweep, settings)
+        self._rounds: list[dict[str, Any]] = self._read_rounds()
+        self._began_s: float | None = None
+        self._around_s: list[float] = []  # of the modes, by this process
+
+    # -- what was run --------------------------------------------------------------------------
+
+    def earlier(self) -> list[Measured]:
+        """Return all modes of this workload in `measured/`, whichever question ran them.
+
+        A job that outlived its workflow, after `kill -9`, is waited for: its modes count, too.
+        """
+        with machine_lock().acquire({"waits for": self._sweep.name}, on_wait=self._say_waiting):
+            pass
+        places = [SweepMode(**mode) for mode in recorded_modes(self._records)]  # type: ignore[arg-type]
+        modes = [mode for place in places if (mode := _as_mode(place)) in self._settings]
+        return [self._read(mode) for mode in modes if self._is_whole(mode)]
+
+    def _say_waiting(self, holder: str) -> None:
+        self._say(f"another measurement runs on this machine ({holder}); waiting for it to end")
+
+    def spent_s(self) -> float:
+        """Return the wall time of all goes, s; of one that was killed that of its modes."""
+        now_s = 0.0 if self._began_s is None else time.monotonic() - self._began_s
+        return now_s + sum(self._spent_in(go) for go in self._rounds if not go.get("is_open"))
+
+    def _spent_in(self, go: Mapping[str, Any]) -> float:
+        if go["wall_s"] is not None:
+            return float(go["wall_s"])
+        modes = [_as_mode(SweepMode(**settings)) for settings in go["modes"]]
+        return JOB_S + sum(self._read(mode).took_s for mode in modes if self._is_whole(mode))
+
+    def expected_s(self, time_s: float | None, n_modes: int = 1) -> float:
+        """Return the wall time of another go, s: as the goes so far, or a guess before them."""
+        n_minibatches = self._sweep.run.factors["minibatches"]
+        training_s = self._guess.training_s if time_s is None else n_minibatches * time_s
+        around_s = self._guess.around_s
+        if self._around_s:
+            around_s = sum(self._around_s) / len(self._around_s)
+        return self._start_s() + n_modes * (around_s + training_s)
+
+    def _start_s(self) -> float:
+        """Return what a go takes besides its modes, s."""
+        whole = [go for go in self._rounds if go["wall_s"] is not None and go.get("rest_s")]
+        return float(sum(go["rest_s"] for go in whole) / len(whole)) if whole else 2 * JOB_S
+
+    # -- running -------------------------------------------------------------------------------
+
+    def measure(self, modes: Sequence[Mode]) -> Iterator[Measured]:
+        """Start the workflow for these modes; each comes when its record is there.
+
+        Raises
+        ------
+        EpochwattError : the workflow failed; what was finished stays
+        """
+        chosen = {self._name(mode): self._settings[mode] for mode in modes}
+        go: dict[str, Any] = {"modes": list(chosen.values()), "wall_s": None, "is_open": True}
+        self._rounds.append(go)
+        self._write_files()
+        self._began_s = time.monotonic()
+        took_s, left = 0.0, list(modes)
+        try:
+            with self._workflow() as process:
+                while left:
+                    has_ended = process.poll() is not None
+                    for mode in [mode for mode in left if self._records.has(self._settings[mode])]:
+                        left.remove(mode)
+                        one = self._read(mode)
+                        took_s += one.took_s
+                        self._around_s.append(one.took_s - one.counted_s)
+                        yield one
+                    if left and has_ended:
+                        raise self._failure()
+                    time.sleep(POLL_S)
+                process.wait()
+        finally:
+            go["wall_s"] = time.monotonic() - self._began_s
+            if not left:
+                go["rest_s"] = go["wall_s"] - took_s
+            del go["is_open"]
+            self._began_s = None
+            self._write_files()
+
+    @contextmanager
+    def _workflow(self) -> Iterator["subprocess.Popen[bytes]"]:
+        """Run the workflow for the modes of the last go; end it with the block."""
+        sweep = self._of(self._rounds[-1:])
+        profile = "profiles/jetson" if sweep.board else "profiles/host"
+        command = [sys.executable, "-m", "snakemake", "--profile", profile]
+        command += ["--config", f"sweeps={self._sweeps_file}", "--", *sweep.receipts]
+        with open(self._log, "wb") as log:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                _end(process)
+
+    def _of(self, rounds: Sequence[Mapping[str, Any]]) -> Sweep:
+        """Return the sweep of the modes of some goes, one job for all of them."""
+        chosen = dict.fromkeys(SweepMode(**mode) for go in rounds for mode in go["modes"])
+        return replace(self._sweep, modes=tuple(chosen), chunk=self._chunk)
+
+    @property
+    def _chunk(self) -> int:
+        return max(len(self.modes), 1)
+
+    def _failure(self) -> EpochwattError:
+        """Return what went wrong, in the words of the job or of the workflow."""
+        lines = self._log.read_text("utf-8", "replace").splitlines()
+        words = [line for line in lines if line.startswith(("error: ", "reboot needed: "))]
+        return EpochwattError(
+            "the workflow could not measure these modes; what was finished is kept",
+            where=str(self._log),
+            found="\n    ".join(words[-1:] or lines[-LOG_LINES:]) or "nothing was said",
+            do="see to it, then give the same command again: it goes on from there",
+        )
+
+    # -- files ---------------------------------------------------------------------------------
+
+    @property
+    def _sweeps_file(self) -> Path:
+        return self._folder / "sweep.yaml"
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / "workflow.log"
+
+    def _read_rounds(self) -> list[dict[str, Any]]:
+        path = self._folder / "rounds.json"
+        if not path.is_file():
+            return []
+        rounds: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
+        return [{key: value for key, value in go.items() if key != "is_open"} for go in rounds]
+
+    def _write_files(self) -> None:
+        grid = {"modes": self._of(self._rounds[-1:]).settings}
+        entry = {**self._entry, "chunk": self._chunk, "grid": grid}
+        with files.writing("what is profiled", str(self._folder)):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            files.write_json(str(self._folder / "rounds.json"), self._rounds)
+            text = yaml.safe_dump({self._sweep.name: entry}, sort_keys=False)
+            files.write_bytes(str(self._sweeps_file), text.encode(), durable=False)
+
+    def write_table(self) -> str:
+        """Write the table of the modes that were run for this question; return its path."""
+        sweep = self._of(self._rounds)
+        there = tuple(m for m in sweep.modes if self._records.has(m.settings()))
+        facts = replace(sweep, modes=there).facts
+        Path(sweep.table).parent.mkdir(parents=True, exist_ok=True)
+        collect_sweep(MEASURED, facts, self._effects, Path(sweep.table))
+        return sweep.table
+
+    # -- records -------------------------------------------------------------------------------
+
+    def _name(self, mode: Mode) -> str:
+        return mode_name(self._settings[mode])
+
+    def _is_whole(self, mode: Mode) -> bool:
+        """Return whether a mode is measured; the workflow measures a damaged one again."""
+        settings = self._settings[mode]
+        if not self._records.has(settings):
+            return False
+        try:
+            self._records.verify(settings)
+        except DamagedError:
+            return False
+        return True
+
+    def _read(self, mode: Mode) -> Measured:
+        record = self._records.read(self._settings[mode])
+        row = mode_row(record, SweepFacts(**self._sweep.facts), self._effects)
+        counted_s = float(record.meta["e2e_s"])
+        n = row.n_minibatches or 1
+        return Measured(
+            mode,
+            row.time_s,
+            math.nan if row.power_w is None else row.power_w,
+            float(record.meta.get("took_s", counted_s + AROUND_S)),
+            counted_s,
+            0.0 if row.time_sd_s is None else row.time_sd_s / math.sqrt(n),
+            row.valid,
+            " ".join(f for f in row.flags.split() if self._effects.get(f) == "invalidates"),
+        )
+
+
+def _as_mode(mode: SweepMode) -> Mode:
+    """Return a mode as methods take it: what is left as it is is a constant."""
+    parts = (u if part is None else part for part, u in zip(mode, UNKNOWN, strict=False))
+    return Mode(*(float(part) for part in parts))  # type: ignore[arg-type]
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the workflow as Ctrl-C does, which puts the board back."""
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,197 @@
+"""A profile as lines for the terminal: what is asked, each mode as it comes, the answer."""
+
+import math
+
+from epochwatt.errors import EpochwattError
+from epochwatt.prediction.data.mode_tables import UNKNOWN
+from epochwatt.prediction.data.modes import Mode
+from epochwatt.prediction.profile.bench import Bench, Measured
+from epochwatt.prediction.profile.board import Board
+from epochwatt.prediction.profile.search import Profile
+from epochwatt.prediction.recommend.recommend import Estimate
+from epochwatt.text import aligned, counted
+
+ORIGINS = {
+    "measured": "measured",
+    "fake": "NOT MEASURED, on a fake board",
+    "simulated": "SIMULATED, not measured",
+    "public": "REPLAYED from a table that others measured",
+}
+ELSEWHERE = (
+    ".venv/bin/epochwatt profile --device orin --model resnet --max-power-w 30 --max-minutes 30"
+)
+AIMS = {"time": "least time", "energy": "least energy"}
+N_SHOWN = 5
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+MODE_WIDTH = 50
+
+
+def asked_lines(profile: Profile) -> list[str]:
+    """Return what is asked, and the heading of the lines that follow."""
+    bench, goal = profile.bench, profile.goal
+    limit = "" if goal.max_power_w is None else f"; power at most {goal.max_power_w:g} W"
+    minutes = "board time" if isinstance(bench, Board) else "minutes that a board would take"
+    unit = _unit(bench)
+    return [
+        f"{ORIGINS[bench.provenance]}: modes of {bench.title}, one after the other",
+        f"asked     {AIMS[goal.objective]}{limit}; {minutes} at most {goal.max_s / 60:g}",
+        f"modes     {len(bench.modes):,}; method {profile.method.name}",
+        "",
+        f"{'':3} {'mode':{MODE_WIDTH}} {unit:>8} {'W':>7} {'min':>6}  best so far",
+    ]
+
+
+def mode_line(profile: Profile, one: Measured) -> str:
+    """Return the line of a mode that was run."""
+    number, best = len(profile.ran), profile.best
+    unit = _unit(profile.bench)
+    so_far = "none keeps the limit yet"
+    if best is one:
+        so_far = "this one"
+    elif best is not None:
+        so_far = f"{best.time_s / UNITS[unit]:.4g} {unit}{_watts(best)}"
+    power = "-" if math.isnan(one.power_w) else f"{one.power_w:.2f}"
+    invalid = "" if one.valid else f" (does not count: {one.flags})"
+    return (
+        f"{number:3} {described(one.mode):{MODE_WIDTH}} {one.time_s / UNITS[unit]:8.4g} "
+        f"{power:>7} {profile.spent_s / 60:6.1f}  {so_far}{invalid}"
+    )
+
+
+def described(mode: Mode) -> str:
+    """Return those parts of a mode that are known, in words."""
+    if mode[1:4] == UNKNOWN[1:4] and not mode.power_limit_w:
+        return counted(mode.cores, "threads")
+    return str(mode)
+
+
+def answer_lines(profile: Profile, command: str) -> list[str]:
+    """Return the answer: the mode, what was measured of it, what it cost, what to type next.
+
+    Parameters
+    ----------
+    command : that was given, to be given again where the profile was interrupted
+    """
+    lines = [
+        "",
+        f"ended     {profile.stop}" if profile.stop else "interrupted: what is measured is kept",
+    ]
+    best = profile.best
+    if best is None:
+        lines += _nothing(profile)
+    else:
+        lines += ["", f"take      {described(best.mode)}", "", *_outlook(profile, best), ""]
+    lines += _cost(profile)
+    if isinstance(profile.bench, Board) and profile.ran:
+        lines += _table_lines(profile.bench)
+    if not profile.stop:
+        return [*lines, "", "to go on from here:", f"  {command}"]
+    return [*lines, *(_next_lines(profile.bench, best, command) if best is not None else [])]
+
+
+def _outlook(profile: Profile, best: Measured) -> list[str]:
+    """Return what the next epoch may be, and below it the best modes that keep the limit."""
+    bench, goal = profile.bench, profile.goal
+    try:
+        looks = {one: profile.outlook(one) for one in profile.kept()[:N_SHOWN]}
+    except EpochwattError:  # too few modes to fit anything to
+        return [f"time      {best.time_s:.4g} s{_watts(best)}, measured once"]
+    unit = _unit(bench)
+    names = {"time_s": f"time {unit}", "power_w": "power W", "energy_j": "energy J"}
+    of_work = f"of one {bench.work}" if bench.work == "mini-batch" else f"of {bench.work}"
+    rows = [[of_work, WHERE[bench.provenance], "90 % interval of the next"]]
+    for name, estimate in looks[best].estimates.items():
+        scale = UNITS[unit] if name == "time_s" else 1.0
+        value, *ends = (None if end is None else end / scale for end in estimate)
+        rows.append([names[name], f"{value:.4g}", Estimate(0.0, *ends).interval])
+    lines = aligned(rows)
+    if goal.max_power_w is None or looks[best].risk is None:
+        return lines
+    risks = [("best", "mode", names["time_s"], "power W", f"risk to break {goal.max_power_w:g} W")]
+    for number, (one, look) in enumerate(looks.items(), 1):
+        time = f"{one.time_s / UNITS[unit]:.4g}"
+        risk = _percent(look.risk or 0.0)
+        risks.append((str(number), described(one.mode), time, f"{one.power_w:.4g}", risk))
+    return [*lines, "", *aligned(risks)]
+
+
+WHERE = {"public": "in the table", "fake": "on the fake board"} | {
+    name: name for name in ("measured", "simulated")
+}
+
+
+def _nothing(profile: Profile) -> list[str]:
+    """Return why there is no answer."""
+    counting = [one for one in profile.measured if one.valid]
+    if not counting:
+        flags = sorted({flag for one in profile.measured for flag in one.flags.split()})
+        return ["", f"answer    none: no mode that was run counts ({', '.join(flags)})", ""]
+    least = min(counting, key=lambda one: one.power_w)
+    return [
+        "",
+        "answer    none: no mode that was run keeps the limit",
+        f"          the least power was {least.power_w:.4g} W, in {described(least.mode)}",
+        "",
+    ]
+
+
+def _cost(profile: Profile) -> list[str]:
+    """Return what was run, and what the minutes went into."""
+    n = len(profile.ran)
+    n_first = n if profile.n_first is None else profile.n_first
+    counted_s = sum(one.counted_s for one in profile.ran)
+    around_s = sum(one.took_s - one.counted_s for one in profile.ran)
+    total_s = profile.spent_s
+    lines = [
+        f"ran       {counted(n, 'modes')}: {n_first} to begin with, {n - n_first} chosen one by one"
+        + (f"; {len(profile.before)} were measured before" if profile.before else ""),
+        f"took      {total_s / 60:.1f} min: {around_s / 60:.1f} to switch, settle and warm up, "
+        f"{counted_s / 60:.1f} in mini-batches that count, "
+        f"{max(total_s - around_s - counted_s, 0.0) / 60:.1f} to start jobs",
+    ]
+    invalid = sum(not one.valid for one in profile.ran)
+    return lines + (
+        [f"          {counted(invalid, 'modes')} of them do not count"] if invalid else []
+    )
+
+
+def _table_lines(bench: Board) -> list[str]:
+    try:
+        return [f"table     {bench.write_table()}"]
+    except EpochwattError as error:
+        return [f"table     none: {error.problem}"]
+
+
+def _next_lines(bench: Bench, best: Measured, command: str) -> list[str]:
+    """Return what to type next."""
+    mode = best.mode
+    if bench.provenance == "public":
+        return ["", "next: on a board of your own, or a simulated one:", f"  {ELSEWHERE}"]
+    if bench.provenance == "simulated":
+        there = command.replace(" --backend twin", "")
+        return ["", "next: on the board, whose answer is measured:", f"  {there}"]
+    if bench.kind == "host":
+        where = "next: with as many threads, in a study of this machine (docs/start/your-study.md):"
+        return ["", where, f"  torch_threads: {mode.cores:g}"]
+    clocks = (1e3 * mode.cpu_mhz, 1e6 * mode.gpu_mhz, 1e6 * mode.emc_mhz)
+    words = " ".join(str(round(number)) for number in (mode.cores, *clocks))
+    where = "next: to set it on the board (docs/explanation/root-helper.md):"
+    if bench.provenance == "fake":
+        where = "next: nothing; on a real board these would set it:"
+    return [
+        *("", where),
+        f"  sudo epochwatt-helper custom-mode {words}",
+        "  sudo epochwatt-helper pin-clocks    # as it was measured",
+    ]
+
+
+def _unit(bench: Bench) -> str:
+    return "ms" if bench.work in ("mini-batch", "kernel") else "s"
+
+
+def _watts(one: Measured) -> str:
+    return "" if math.isnan(one.power_w) else f", {one.power_w:.4g} W"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else "< 1 %"

@@ -1,0 +1,70 @@
+"""Numbers of a paper about whole tables: `config/published/{paper}/numbers.csv`.
+
+They are shown beside ours and never used to compute them.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from epochwatt.errors import ConfigError
+from epochwatt.published.tables import checked_rows
+
+Exactness = Literal["printed", "from notes", "read by eye"]
+Qualifier = Literal["exact", "approx", "less_than"]
+SIGNS = {"exact": "", "approx": "\u2248 ", "less_than": "< "}
+
+
+@dataclass(frozen=True)
+class PaperNumber:
+    """One number.
+
+    Attributes
+    ----------
+    place : where the paper has it
+    exactness : how we know it
+    group : of the rows of our tables that it belongs to
+    reference, workload : names of ours; empty: none of ours is meant
+    paper_workload : what the paper ran
+    device : board of the paper, by our name
+    n_profiled : modes that were profiled; empty: not said, or all
+    target : time_s, power_w, or limit
+    statistic : column of ours that it stands beside
+    """
+
+    id: str
+    place: str
+    exactness: Exactness
+    group: str
+    reference: str
+    workload: str
+    paper_workload: str
+    device: str
+    method: str
+    n_profiled: str
+    target: str
+    statistic: str
+    value: float
+    unit: str
+    qualifier: Qualifier
+    note: str
+
+    @property
+    def text(self) -> str:
+        """The number as it is written: `< 15`."""
+        return f"{SIGNS[self.qualifier]}{self.value:g}"
+
+
+def numbers_file(paper: str) -> str:
+    """Return the file of a paper's numbers."""
+    return f"config/published/{paper}/numbers.csv"
+
+
+def load_paper_numbers(path: Path) -> list[PaperNumber]:
+    """Read the numbers of a paper; ConfigError where a row is wrong, or an id is there twice."""
+    numbers: dict[str, PaperNumber] = {}
+    for where, _, number in checked_rows(PaperNumber, path):
+        if number.id in numbers:
+            raise ConfigError(f"id {number.id} is there twice", where=where)
+        numbers[number.id] = number
+    return list(numbers.values())

@@ -1,0 +1,92 @@
+"""Table of ceilings: what a device reached with micro-kernels of known work, mode by mode.
+
+A CSV file of `fields.CEILING_COLUMNS`, one row per mode, precision, kernel and size. How they are
+measured: `epochwatt.training.ceilings`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from epochwatt import fields
+from epochwatt.errors import ConfigError
+from epochwatt.published.tables import cell_text, checked_rows, filled, write_table
+
+COLUMNS = fields.names(fields.CEILING_COLUMNS)
+POSITIVE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "size", "repeats", "time_s", "best_s")
+NOT_NEGATIVE = ("flops", "bytes", "time_sd_s", "power_w", "clock_mhz")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CeilingRow:
+    """One micro-kernel of one size in one mode: a row of the file, in its order and units."""
+
+    provenance: Literal["measured", "public", "simulated", "fake"]
+    device: str
+    instance: str = ""
+    cores: int | None = None
+    cpu_mhz: float | None = None
+    gpu_mhz: float | None = None
+    emc_mhz: float | None = None
+    processor: Literal["cpu", "gpu"]
+    precision: Literal["fp32", "tf32", "fp16", "bf16"]
+    kernel: Literal["copy", "triad", "matmul", "fma", "launch"]
+    size: int
+    flops: float
+    bytes: float
+    repeats: int
+    time_s: float
+    time_sd_s: float | None = None
+    best_s: float
+    power_w: float | None = None
+    power_scope: Literal["", "module", "socket", "gpu", "cpu_package"] = ""
+    clock_mhz: float | None = None
+    valid: bool = True
+    flags: str = ""
+
+    def __post_init__(self) -> None:
+        for name in (*POSITIVE, *NOT_NEGATIVE):
+            value = getattr(self, name)
+            lowest = "above zero" if name in POSITIVE else "of zero or more"
+            if value is None:
+                continue
+            if not np.isfinite(value) or value < 0 or (value == 0 and name in POSITIVE):
+                raise ValueError(f"{name} is {value:g}; a finite number {lowest} is allowed")
+        if not self.device:
+            raise ValueError("device may not be empty")
+        if self.best_s > self.time_s:
+            raise ValueError(f"best_s is {self.best_s:g}, above time_s ({self.time_s:g})")
+        if self.power_w is not None and not self.power_scope:
+            raise ValueError("power_w needs a power_scope, which says what it is the power of")
+
+    @property
+    def intensity_flop_per_byte(self) -> float | None:
+        """Operations per byte; None: it moves none."""
+        return self.flops / self.bytes if self.bytes else None
+
+    @property
+    def mode(self) -> tuple[float | None, ...]:
+        """Cores, CPU, GPU and memory clock, MHz."""
+        return (self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
+
+
+def read_ceilings(path: str | Path) -> list[CeilingRow]:
+    """Return the rows of a file, in its order, those that are not valid too.
+
+    Raises
+    ------
+    ConfigError : it cannot be read, holds no row, or a cell is wrong: file, line, column, allowed
+    """
+    rows = [row for _, _, row in checked_rows(CeilingRow, Path(path), filled)]
+    if not rows:
+        raise ConfigError("a table of ceilings without a row", where=str(path))
+    return rows
+
+
+def write_ceilings(path: str | Path, rows: Iterable[CeilingRow]) -> None:
+    """Write rows as one file, whole or not at all. Raises RecordWriteError."""
+    cells = ([cell_text(getattr(row, name)) for name in COLUMNS] for row in rows)
+    write_table(Path(path), "a table of ceilings", COLUMNS, cells)

@@ -1,0 +1,236 @@
+"""What holds a run back: its epoch's time and energy, split by the rooflines of its mode.
+
+Of the time of computing, each kernel of a mini-batch has taken at least what the ceilings allow:
+
+    max(operations / F, bytes / B)
+
+after its launch. Where the CPU computes, launches and kernels take turns. A GPU works while the CPU
+launches ahead; the last kernel ends after the longest way through launches, then kernels:
+
+    max over k of  launch_1 + ... + launch_k + kernel_k + ... + kernel_n
+
+What is on that way is time of launches, of arithmetic or of memory; what it hides has no share.
+What remains lies *below the roof*: the kernels do not reach the ceilings. Waiting for the loader,
+copying and overhead were measured.
+Operations and bytes cost the energy that they cost micro-kernels, and constant power goes on:
+
+    energy = operations e_flop + bytes e_byte + P0 epoch + rest
+
+ASSUME: where these parts are more than what was measured, all are scaled to it, and it is said.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.counting.kernel_counts import KINDS, KernelCounts
+from epochwatt.roofline.model import Ceilings, EnergyCosts, Numbers
+
+LAUNCH, ARITHMETIC, MEMORY, BELOW = "launches", "arithmetic", "memory", "below the roof"
+LOADER, COPY, OVERHEAD = "loader", "copy", "overhead"
+CONSTANT, REST = "constant power", "rest"
+COMPUTE_PARTS = (LAUNCH, ARITHMETIC, MEMORY)
+TIME_PARTS = (*COMPUTE_PARTS, BELOW, LOADER, COPY, OVERHEAD)
+ENERGY_PARTS = (ARITHMETIC, MEMORY, CONSTANT, REST)
+COMPUTE = "compute"
+GPU = "gpu"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Means over epochs of a run.
+
+    Attributes
+    ----------
+    n_minibatches, batch_size : of an epoch; the mean size, as the last may be smaller
+    num_workers : of the loader
+    e2e_s, wait_s, copy_s, compute_s, overhead_s : of an epoch
+    fetch_s, preprocess_s : of an epoch, summed over the workers; None: not recorded
+    energy_j : of an epoch; None: not measured
+    """
+
+    n_minibatches: float
+    batch_size: float
+    num_workers: int
+    e2e_s: float
+    wait_s: float
+    copy_s: float
+    compute_s: float
+    overhead_s: float
+    fetch_s: float | None = None
+    preprocess_s: float | None = None
+    energy_j: float | None = None
+
+
+@dataclass(frozen=True)
+class Roof:
+    """The rooflines of one mode.
+
+    Attributes
+    ----------
+    processor : `cpu` or `gpu`
+    ceilings : what it reaches at best
+    costs : what its work costs; None: not known
+    """
+
+    processor: str
+    ceilings: Ceilings
+    costs: EnergyCosts | None = None
+
+
+class Group(NamedTuple):
+    """Kernels of one class of operators, in an epoch.
+
+    Attributes
+    ----------
+    launches, flops, bytes : of one mini-batch
+    time_s : by part, the least that it takes
+    energy_j : by part, without constant power and rest; empty: not known
+    """
+
+    launches: int
+    flops: float
+    bytes: float
+    time_s: Mapping[str, float]
+    energy_j: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where the time and the energy of an epoch go.
+
+    Attributes
+    ----------
+    time_s : seconds by part of `TIME_PARTS`; they add up to the epoch
+    energy_j : joules by part of `ENERGY_PARTS`; they add up to its energy; empty: not known
+    groups : by class of operators
+    roof_share : least time over measured time of computing; above 1: the parts were scaled
+    energy_scale : what the parts of the energy were multiplied by; 1: nothing
+    """
+
+    time_s: Mapping[str, float]
+    energy_j: Mapping[str, float]
+    groups: Mapping[str, Group]
+    roof_share: float
+    energy_scale: float = 1.0
+
+    @property
+    def bound_by(self) -> str:
+        """The longest of loader, copy, compute and overhead, as in results/tables/advice.csv."""
+        time_s = {part: self.time_s[part] for part in (LOADER, COPY, OVERHEAD)}
+        time_s[COMPUTE] = sum(self.time_s[part] for part in (*COMPUTE_PARTS, BELOW))
+        return max((LOADER, COPY, COMPUTE, OVERHEAD), key=lambda part: time_s[part])
+
+    @property
+    def limit(self) -> str:
+        """The largest part of the least time of computing."""
+        return max(COMPUTE_PARTS, key=lambda part: self.time_s[part])
+
+
+def least_s(work: KernelCounts, size: float, roof: Roof) -> dict[str, Numbers]:
+    """Return the least time of each kernel (n_kernels,), s, in the part that it belongs to.
+
+    Parameters
+    ----------
+    work : counted kernels
+    size : samples of the mini-batch
+    roof : of the mode
+    """
+    flops, moved, ceilings = work.flops(size), work.bytes(size), roof.ceilings
+    roof_s = ceilings.roof_s(flops, moved)
+    launch_s = np.full(len(roof_s), ceilings.launch_s)
+    if roof.processor == GPU:
+        number = np.arange(len(roof_s))
+        way_s = np.cumsum(launch_s) + np.cumsum(roof_s[::-1])[::-1]
+        change = int(way_s.argmax())
+        launch_s, roof_s = launch_s * (number <= change), roof_s * (number >= change)
+    is_arithmetic = flops / ceilings.flops_per_s >= ceilings.roof_s(flops, moved)
+    return {
+        LAUNCH: launch_s,
+        ARITHMETIC: roof_s * is_arithmetic,
+        MEMORY: roof_s * ~is_arithmetic,
+    }
+
+
+def least_compute_s(work: KernelCounts, size: float, roof: Roof) -> float:
+    """Return the least time of computing one mini-batch, s."""
+    return float(sum(part.sum() for part in least_s(work, size, roof).values()))
+
+
+def explain(work: KernelCounts, seen: Observed, roof: Roof) -> Explanation:
+    """Split the time and the energy of a run's mean epoch.
+
+    Parameters
+    ----------
+    work : counted kernels of its network, task and precision
+    seen : what was measured
+    roof : of its mode
+    """
+    least = least_s(work, seen.batch_size, roof)
+    least_epoch_s = seen.n_minibatches * sum(float(part.sum()) for part in least.values())
+    roof_share = least_epoch_s / seen.compute_s if seen.compute_s > 0 else math.inf
+    scale = seen.n_minibatches / max(roof_share, 1.0)
+    time_s = {part: scale * float(spent_s.sum()) for part, spent_s in least.items()}
+    time_s[BELOW] = max(seen.compute_s - sum(time_s.values()), 0.0)
+    time_s |= {LOADER: seen.wait_s, COPY: seen.copy_s, OVERHEAD: seen.overhead_s}
+    parts_j, energy_scale = _energy_j(work, seen, roof.costs)
+    groups = {}
+    for kind in KINDS:
+        chosen = work.kind == kind
+        if chosen.any():
+            groups[kind] = _group(work, seen, roof.costs, least, chosen, scale, energy_scale)
+    return Explanation(time_s, parts_j, groups, roof_share, energy_scale)
+
+
+def _energy_j(
+    work: KernelCounts, seen: Observed, costs: EnergyCosts | None
+) -> tuple[dict[str, float], float]:
+    """Return the energy by part, and what the parts had to be multiplied by."""
+    if costs is None or seen.energy_j is None:
+        return {}, 1.0
+    parts = _work_j(work, seen, costs, np.ones(len(work.kind), bool))
+    parts[CONSTANT] = costs.constant_w * seen.e2e_s
+    whole = sum(parts.values())
+    scale = min(1.0, seen.energy_j / whole) if whole > 0 else 1.0
+    scaled = {part: scale * value for part, value in parts.items()}
+    scaled[REST] = max(seen.energy_j - sum(scaled.values()), 0.0)
+    return scaled, scale
+
+
+def _work_j(
+    work: KernelCounts, seen: Observed, costs: EnergyCosts, chosen: NDArray[np.bool_]
+) -> dict[str, float]:
+    """Return what operations and bytes of some kernels cost in an epoch, J."""
+    flops, moved = (
+        float(count(seen.batch_size)[chosen].sum()) for count in (work.flops, work.bytes)
+    )
+    return {
+        ARITHMETIC: seen.n_minibatches * costs.j_per_flop * flops,
+        MEMORY: seen.n_minibatches * costs.j_per_byte * moved,
+    }
+
+
+def _group(
+    work: KernelCounts,
+    seen: Observed,
+    costs: EnergyCosts | None,
+    least: Mapping[str, Numbers],
+    chosen: NDArray[np.bool_],
+    scale: float,
+    energy_scale: float,
+) -> Group:
+    energy_j = {}
+    if costs is not None and seen.energy_j is not None:
+        parts = _work_j(work, seen, costs, chosen)
+        energy_j = {part: energy_scale * value for part, value in parts.items()}
+    return Group(
+        int(chosen.sum()),
+        float(work.flops(seen.batch_size)[chosen].sum()),
+        float(work.bytes(seen.batch_size)[chosen].sum()),
+        {part: scale * float(spent_s[chosen].sum()) for part, spent_s in least.items()},
+        energy_j,
+    )

@@ -1,0 +1,160 @@
+"""Table of fitted rooflines, results/roofline/fits.csv: one row per device, mode and precision."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from epochwatt.published.tables import checked_rows, filled, write_entries
+from epochwatt.roofline.ceilings import CeilingRow, read_ceilings
+from epochwatt.roofline.fit import N_DRAWS, ModeFit, Range, fit_mode
+from epochwatt.roofline.model import Ceilings, EnergyCosts, EnergyRoofline
+from epochwatt.roofline.points import Point
+
+PLACE = (
+    *("provenance", "device", "instance", "cores", "cpu_mhz", "gpu_mhz", "emc_mhz"),
+    *("processor", "precision"),
+)
+CONSTANTS = ("flops_per_s", "bytes_per_s", "j_per_flop", "j_per_byte", "constant_w")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitRow:
+    """The rooflines of one mode: a row of the file, in its order and units.
+
+    `_low` and `_high` are the middle 95 % of a bootstrap over micro-kernels; None: nothing varied.
+
+    Attributes
+    ----------
+    flops_per_s, bytes_per_s, launch_s, cache_bytes, cached_bytes_per_s : as of `Ceilings`
+    j_per_flop, j_per_byte, constant_w : as of `EnergyCosts`; None: power was not measured
+    ridge_flop_per_byte, balance_flop_per_byte : where the limit of time, of energy, changes over
+    power_scope : what the energies are those of
+    n, n_energies : micro-kernels that ceilings, that costs were fitted to
+    """
+
+    provenance: Literal["measured", "public", "simulated", "fake"]
+    device: str
+    instance: str = ""
+    cores: int | None = None
+    cpu_mhz: float | None = None
+    gpu_mhz: float | None = None
+    emc_mhz: float | None = None
+    processor: Literal["cpu", "gpu"]
+    precision: Literal["fp32", "tf32", "fp16", "bf16"]
+    flops_per_s: float
+    flops_per_s_low: float | None = None
+    flops_per_s_high: float | None = None
+    bytes_per_s: float
+    bytes_per_s_low: float | None = None
+    bytes_per_s_high: float | None = None
+    launch_s: float
+    cache_bytes: float = 0.0
+    cached_bytes_per_s: float | None = None
+    j_per_flop: float | None = None
+    j_per_flop_low: float | None = None
+    j_per_flop_high: float | None = None
+    j_per_byte: float | None = None
+    j_per_byte_low: float | None = None
+    j_per_byte_high: float | None = None
+    constant_w: float | None = None
+    constant_w_low: float | None = None
+    constant_w_high: float | None = None
+    ridge_flop_per_byte: float
+    balance_flop_per_byte: float | None = None
+    power_scope: Literal["", "module", "socket", "gpu", "cpu_package"] = ""
+    n: int
+    n_energies: int = 0
+
+    @property
+    def mode(self) -> tuple[float | None, ...]:
+        """Cores, CPU, GPU and memory clock, MHz."""
+        return (self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """What the mode reaches at best."""
+        cached = float("inf") if self.cached_bytes_per_s is None else self.cached_bytes_per_s
+        return Ceilings(self.flops_per_s, self.bytes_per_s, self.launch_s, self.cache_bytes, cached)
+
+    @property
+    def costs(self) -> EnergyCosts | None:
+        """What its work costs; None where power was not measured."""
+        if self.j_per_flop is None or self.j_per_byte is None or self.constant_w is None:
+            return None
+        return EnergyCosts(self.j_per_flop, self.j_per_byte, self.constant_w)
+
+
+def fit_tables(paths: Iterable[str | Path], n_draws: int = N_DRAWS) -> list[FitRow]:
+    """Return the rooflines of every device, mode and precision in tables of ceilings.
+
+    Parameters
+    ----------
+    paths : of tables of ceilings
+    n_draws : of the bootstrap
+
+    Raises
+    ------
+    EpochwattError : a table cannot be read, or a mode has no kernel of one kind
+    """
+    grouped: dict[tuple[object, ...], list[CeilingRow]] = defaultdict(list)
+    for path in paths:
+        for row in read_ceilings(path):
+            if row.valid:
+                place = (row.provenance, row.device, row.instance, row.processor, row.precision)
+                grouped[*place, *row.mode].append(row)
+    return [
+        fit_row(rows, 0 if place[0] == "simulated" else n_draws)  # without noise it says nothing
+        for place, rows in grouped.items()
+    ]
+
+
+def fit_row(rows: Sequence[CeilingRow], n_draws: int = N_DRAWS) -> FitRow:
+    """Return the rooflines of one mode and precision. Raises as `fit.fit_mode`."""
+    scope = next((row.power_scope for row in rows if row.power_scope), "")
+    return fitted_row(rows[0], fit_mode(rows, n_draws), scope)
+
+
+def fitted_row(place: CeilingRow | Point, fitted: ModeFit, scope: str) -> FitRow:
+    """Return the row of a fit.
+
+    Parameters
+    ----------
+    place : one of the kernels that were fitted to
+    scope : what the power is that of, where there is any
+    """
+    cells = {name: getattr(place, name) for name in PLACE}
+    for name in CONSTANTS:
+        cells |= _range(name, fitted.ranges.get(name))
+    ceilings, costs = fitted.ceilings, fitted.costs
+    is_cached = ceilings.cache_bytes > 0
+    if costs is not None and costs.j_per_flop + costs.constant_w > 0:
+        cells["balance_flop_per_byte"] = EnergyRoofline(ceilings, costs).balance_flop_per_byte
+    return FitRow(
+        **cells,
+        launch_s=ceilings.launch_s,
+        cache_bytes=ceilings.cache_bytes,
+        cached_bytes_per_s=ceilings.cached_bytes_per_s if is_cached else None,
+        ridge_flop_per_byte=ceilings.ridge_flop_per_byte,
+        power_scope=scope if costs else "",  # type: ignore[arg-type]
+        n=fitted.n_kernels,
+        n_energies=fitted.n_energies,
+    )
+
+
+def _range(name: str, limits: Range | None) -> dict[str, float | None]:
+    if limits is None:
+        return {}
+    low, high = (None if end != end else end for end in (limits.low, limits.high))  # NaN: unknown
+    return {name: limits.value, f"{name}_low": low, f"{name}_high": high}
+
+
+def read_fits(path: str | Path) -> list[FitRow]:
+    """Return the rows of a file. Raises ConfigError: file, line, column, what is allowed."""
+    return [row for _, _, row in checked_rows(FitRow, Path(path), filled)]
+
+
+def write_fits(path: str | Path, rows: Iterable[FitRow]) -> None:
+    """Write rows as one file, whole or not at all. Raises RecordWriteError."""
+    write_entries(Path(path), "fitted rooflines", FitRow, rows, ".9g")

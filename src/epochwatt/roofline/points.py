@@ -1,0 +1,76 @@
+"""Points below a roof: what workloads ask for, and how long that took in a mode.
+
+A CSV file of the columns of `Point`: measured by this tool, simulated, or measured by others.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from epochwatt.published.tables import checked_rows, filled, write_entries
+
+POSITIVE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "batch_size", "time_s", "power_w")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One workload in one mode: a row of the file, in its order and units.
+
+    Attributes
+    ----------
+    workload : network, or kernel of one
+    flops, bytes : of the whole of it, counted; each array read or written once
+    launches : kernels; None: not known
+    time_s : of a mini-batch on the processor, or of the kernel
+    power_w : mean during it; None: not measured
+    source : who measured, where it was not this tool
+    """
+
+    provenance: Literal["measured", "public", "simulated", "fake"]
+    device: str
+    instance: str = ""
+    cores: int | None = None
+    cpu_mhz: float | None = None
+    gpu_mhz: float | None = None
+    emc_mhz: float | None = None
+    processor: Literal["cpu", "gpu"]
+    precision: Literal["fp32", "tf32", "fp16", "bf16"]
+    workload: str
+    task: Literal["train", "infer"]
+    batch_size: int | None = None
+    flops: float
+    bytes: float
+    launches: int | None = None
+    time_s: float
+    power_w: float | None = None
+    power_scope: Literal["", "module", "socket", "gpu", "cpu_package"] = ""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for name in POSITIVE:
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise ValueError(f"{name} is {value:g}; a finite number above zero is allowed")
+        if min(self.flops, self.bytes) < 0:
+            raise ValueError("flops and bytes may not be below zero")
+
+    @property
+    def mode(self) -> tuple[float | None, ...]:
+        """Cores, CPU, GPU and memory clock, MHz."""
+        return (self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
+
+    @property
+    def intensity_flop_per_byte(self) -> float | None:
+        """Operations per byte; None where no byte is counted."""
+        return self.flops / self.bytes if self.bytes else None
+
+
+def read_points(path: str | Path) -> list[Point]:
+    """Return the points of a file. Raises ConfigError: file, line, column, what is allowed."""
+    return [row for _, _, row in checked_rows(Point, Path(path), filled)]
+
+
+def write_points(path: str | Path, points: Iterable[Point]) -> None:
+    """Write points as one file, whole or not at all. Raises RecordWriteError."""
+    write_entries(Path(path), "points below a roof", Point, points, ".9g")

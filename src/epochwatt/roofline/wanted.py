@@ -1,0 +1,204 @@
+"""Whose ceilings are to be measured: devices and modes of studies and sweeps that ask for them."""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from epochwatt import fields
+from epochwatt.errors import ConfigError
+from epochwatt.records.ceiling_folder import CeilingFolder
+from epochwatt.study.place import MEASURED
+from epochwatt.study.runs import Run
+from epochwatt.study.selection import STUDIES
+from epochwatt.study.settings import Settings
+from epochwatt.sweeps.modes import PARTS, SweepMode
+from epochwatt.sweeps.table import PROVENANCE, Sweep, SweepTable
+
+_SAME = ("backend", "device", "instance", "dvfs", "board_settings")  # of the factors
+
+
+@dataclass(frozen=True)
+class WantedCeilings:
+    """One device, and the modes in which its ceilings are measured by one job.
+
+    Attributes
+    ----------
+    id : everything that would cause a new measurement of a mode; which modes there are is not in it
+    name : for messages
+    backend : host, jetson or fake
+    device, instance : as in the tables of sweeps
+    dvfs : on or off
+    precisions : of matrix products
+    modes : to measure, or measured
+    python : words that start the interpreter owning torch; empty: ours
+    machine : JSON that tells the measuring side about its machine
+    """
+
+    id: str
+    name: str
+    backend: str
+    device: str
+    instance: str
+    dvfs: str
+    precisions: tuple[str, ...]
+    modes: tuple[SweepMode, ...]
+    python: tuple[str, ...]
+    machine: str
+
+    @property
+    def settings(self) -> list[dict[str, float]]:
+        """What each mode sets, as the measuring side takes it."""
+        return [mode.settings() for mode in self.modes]
+
+    @property
+    def digest(self) -> str:
+        """Eight hex digits of the modes in their order."""
+        return _digest(self.modes)
+
+    @property
+    def modes_file(self) -> str:
+        """Path of the list of modes that the measuring side reads."""
+        return f"results/roofline/{self.id}/{self.digest}/modes.json"
+
+    @property
+    def chunks(self) -> list[tuple[int, int]]:
+        """First and last mode of its one job."""
+        return [(0, len(self.modes) - 1)]
+
+    @property
+    def receipts(self) -> list[str]:
+        """Path of what the job leaves, alone in a list."""
+        return [str(Path(self.modes_file).with_name("receipt.json"))]
+
+    @property
+    def command(self) -> str:
+        """What starts the program that measures."""
+        words = [*(self.python or ["python3"]), "-m", "epochwatt.training.ceilings"]
+        words += ["--dvfs", self.dvfs, "--precisions", *self.precisions, "--machine", self.machine]
+        return shlex.join(words)
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What a job has to know to make its rows: `epochwatt.roofline.collect_ceilings.Place`."""
+        return {
+            "id": self.id,
+            "provenance": PROVENANCE[self.backend],
+            "device": self.device,
+            "instance": self.instance,
+            "modes": self.settings,
+        }
+
+
+def wanted_ceilings(settings: Settings, sweeps: SweepTable) -> dict[str, WantedCeilings]:
+    """Return by id what the selected studies and sweeps with `ceilings: true` ask for.
+
+    Modes of other machines count where they are measured.
+
+    Raises
+    ------
+    ConfigError : a power mode without numbers
+    """
+    wanted: dict[str, WantedCeilings] = {}
+    for run in ceiling_runs(settings):
+        device = settings.devices.get(run.factors["device"], "the run").board
+        _add(wanted, run, device or run.factors["device"], [_mode_of(run)])
+    for sweep in sweeps.sweeps.values():
+        if sweep.ceilings:
+            _add(wanted, sweep.run, _device_of(sweep), sweep.modes)
+    return wanted
+
+
+def ceiling_runs(settings: Settings) -> list[Run]:
+    """Return the measured runs of the studies that ask for ceilings."""
+    return [
+        run
+        for run in settings.table.runs.values()
+        if set(run.studies) & settings.ceiling_studies
+        and run.factors["backend"] in PROVENANCE
+        and not run.is_simulated
+        and not run.factors["imported"]
+    ]
+
+
+def _device_of(sweep: Sweep) -> str:
+    return sweep.board or str(sweep.run.factors["device"])
+
+
+def mode_columns(run: Run) -> dict[str, float]:
+    """Return the parts of a run's mode that are known: on a host the threads of torch."""
+    if run.factors["backend"] == "host":
+        threads = run.factors["torch_threads"]
+        return {"cores": threads} if threads else {}
+    mode = run.factors.get("power_mode_settings", {})
+    return {part: mode[part] for part in PARTS if mode.get(part) is not None}
+
+
+def point_run(run: Run, settings: Settings) -> dict[str, Any]:
+    """Return what a job has to know of a run to place it, as plain values."""
+    f = run.factors
+    board = settings.devices.get(f["device"], "the run").board
+    return {
+        "epochs": run.epochs_csv,
+        "counts": run.counts,
+        "columns": {
+            "provenance": PROVENANCE[f["backend"]],
+            "device": board or f["device"],
+            "instance": f["instance"],
+            **mode_columns(run),
+            "precision": f["precision"],
+            "workload": f["model"],
+            "task": f["task"],
+            "batch_size": f["batch_size"],
+        },
+    }
+
+
+def _mode_of(run: Run) -> SweepMode:
+    parts: dict[str, Any] = mode_columns(run)
+    if run.factors["backend"] != "host" and not parts:
+        raise ConfigError(
+            f"ceilings of power mode {run.factors['power_mode']!r}: it names no clock",
+            where=f"config/devices/{run.factors['device']}.yaml",
+            allowed=f"a mode with numbers: {', '.join(PARTS)}",
+            do=f"give it numbers, or leave `ceilings` out in {STUDIES}",
+        )
+    return SweepMode(**parts)
+
+
+def _add(
+    wanted: dict[str, WantedCeilings], run: Run, device: str, modes: Iterable[SweepMode]
+) -> None:
+    """Add modes of a device; what several studies want is measured once."""
+    f = run.factors
+    precisions = tuple(dict.fromkeys(["fp32", f.get("precision", "fp32")]))
+    identity = {key: f[key] for key in _SAME if key in f} | {"precisions": precisions}
+    where = [f["backend"]] if f["backend"] == f["device"] else [f["backend"], f["device"]]
+    words = ["ceilings", *where, f["instance"], *precisions]
+    words += [f"p{fields.PROTOCOL}", _digest(identity)]
+    new = WantedCeilings(
+        id="-".join(words).lower(),
+        name=f"ceilings of {f['device']}/{f['instance']}",
+        backend=f["backend"],
+        device=device,
+        instance=f["instance"],
+        dvfs=f["dvfs"],
+        precisions=precisions,
+        modes=(),
+        python=run.python,
+        machine=run.machine,
+    )
+    folder = CeilingFolder(MEASURED, new.id)
+    there = [mode for mode in modes if run.here or folder.has(mode.settings())]
+    if there:
+        earlier = wanted.get(new.id, new)
+        merged = tuple(dict.fromkeys([*earlier.modes, *there]))
+        wanted[new.id] = replace(earlier, modes=merged)
+
+
+def _digest(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:8]

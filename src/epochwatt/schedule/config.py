@@ -1,0 +1,99 @@
+"""Schema of config/schedule.yaml, and the simulated mode tables that it asks for."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from epochwatt.errors import ConfigError
+from epochwatt.study.config import Closed
+from epochwatt.study.runs import TWIN
+from epochwatt.study.validation import validated
+from epochwatt.study.yaml_files import read_yaml
+from epochwatt.sweeps.config import SweepEntry
+
+CONFIG = Path("config/schedule.yaml")
+
+Size = Annotated[int, Field(ge=1)]
+Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
+
+
+class ScheduleStudy(Closed):
+    """config/schedule.yaml: training and inference within budgets, on a simulated board."""
+
+    device: str = Field(description="device type, simulated: a file of `config/devices/`")
+    grid: str = Field(description="named grid of its modes")
+    train: dict[str, Size] = Field(description="networks that train, and their mini-batch size")
+    infer: dict[str, list[Size]] = Field(
+        description="networks that serve requests, and the mini-batch sizes to choose from"
+    )
+    together: list[Pair] = Field(
+        default_factory=list, description="a network that trains, and one that serves beside it"
+    )
+    streams: list[Pair] = Field(
+        default_factory=list, description="two networks that serve beside each other"
+    )
+    methods: list[str] = Field(
+        default_factory=list, description="methods of the registry that predict all other modes"
+    )
+    n_profiled: list[Size] = Field(min_length=1, description="random modes that are profiled")
+    draws: int = Field(10, ge=1, description="random sets of modes of each size")
+
+    @model_validator(mode="after")
+    def _named(self) -> "ScheduleStudy":
+        for key, pairs, first in (
+            ("together", self.together, self.train),
+            ("streams", self.streams, self.infer),
+        ):
+            for one, other in pairs:
+                if one not in first or other not in self.infer:
+                    raise ValueError(
+                        f"{key} names {one} and {other}; they have to be in "
+                        f"{'train' if key == 'together' else 'infer'} and infer"
+                    )
+        return self
+
+    @property
+    def models(self) -> list[str]:
+        """All networks, each once."""
+        return list(dict.fromkeys([*self.train, *self.infer]))
+
+    def sweeps(self) -> Iterator[tuple[str, SweepEntry]]:
+        """Yield name and entry of each simulated sweep that the study needs."""
+        for model, size in self.train.items():
+            yield f"fulcrum-{model}-train", self._entry(model, "train", size)
+        for model, sizes in self.infer.items():
+            for size in sizes:
+                yield f"fulcrum-{model}-infer-{size}", self._entry(model, "infer", size)
+
+    def _entry(self, model: str, task: str, size: int) -> SweepEntry:
+        workload = {"model": model, "task": task, "batch_size": size}
+        return SweepEntry.model_validate(
+            {
+                "title": f"{model}, {task}, {size} at once",
+                "backend": TWIN,
+                "device": self.device,
+                "workload": workload | {"dataset_source": "official", "num_workers": 4},
+                "grid": self.grid,
+            }
+        )
+
+
+def load_schedule(root: Path = Path()) -> ScheduleStudy | None:
+    """Return the study of a checkout; None where it has no config/schedule.yaml.
+
+    Raises
+    ------
+    ConfigError : file, key and value that cannot be, and what is allowed
+    """
+    path = root / CONFIG
+    return validated(ScheduleStudy, read_yaml(path), str(CONFIG)) if path.is_file() else None
+
+
+def required_schedule(root: Path = Path()) -> ScheduleStudy:
+    """Return the study of a checkout that has to have one (ConfigError)."""
+    study = load_schedule(root)
+    if study is None:
+        raise ConfigError("there is no config/schedule.yaml", where=str(root))
+    return study

@@ -1,0 +1,145 @@
+"""Judge solvers on many problems: how often they answer, keep budgets, and lose how much."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from epochwatt.prediction.data.modes import PredictionError
+from epochwatt.prediction.predictor import Method
+from epochwatt.schedule.plans import Numbers
+from epochwatt.schedule.solution import NONE, Answers
+from epochwatt.schedule.solvers import exhaustive, gmd, predicted, profiled
+from epochwatt.schedule.space import Bools, Places, Problems, Space
+
+Solver = Callable[[Space, Problems, int], Answers]  # space, problems, number of the draw
+
+COLUMNS = (
+    *("provenance", "device", "jobs", "train", "infer", "power_rule", "solver", "draw"),
+    *("n_problems", "n_solvable", "answered_pct", "kept_pct", "kept_power_pct", "kept_latency_pct"),
+    *("loss_median_pct", "loss_mean_pct", "loss_p90_pct", "optimal_pct", "n_profiles", "note"),
+)
+
+
+class Named(NamedTuple):
+    """A solver of the evaluation.
+
+    Attributes
+    ----------
+    solve : the solver
+    is_drawn : whether its profiles are drawn, so that several draws say more than one
+    """
+
+    solve: Solver
+    is_drawn: bool
+
+
+def solvers(
+    methods: Mapping[str, Method], presets: Places, sizes: Sequence[int]
+) -> dict[str, Named]:
+    """Return the solvers by name, except the one that looks at everything.
+
+    Parameters
+    ----------
+    methods : name -> method of the registry, which predict from random modes
+    presets : places of the board's stock modes; none: they are not known
+    sizes : how many random modes are profiled
+    """
+    named = {
+        "gmd": Named(lambda space, problems, _: gmd.solve(space, problems), False),
+        "maxn": Named(_of_modes(lambda space, _: profiled.strongest_mode(space)), False),
+    }
+    if len(presets):
+        named["presets"] = Named(_of_modes(lambda *_: presets), False)
+    for n in sizes:
+        named[f"random_{n}"] = Named(_of_modes(_drawn(n)), True)
+        for name, method in methods.items():
+            named[f"{name}_{n}"] = Named(_predicting(method, n, False), True)
+            named[f"{name}_{n}_verified"] = Named(_predicting(method, n, True), True)
+    return named
+
+
+def _drawn(n: int) -> Callable[[Space, int], Any]:
+    return lambda space, draw: profiled.random_modes(space, n, draw)
+
+
+def _of_modes(modes: Callable[[Space, int], Any]) -> Solver:
+    return lambda space, problems, draw: profiled.solve(space, problems, modes(space, draw))
+
+
+def _predicting(method: Method, n: int, verifies: bool) -> Solver:
+    def solve(space: Space, problems: Problems, draw: int) -> Answers:
+        modes = profiled.random_modes(space, n, draw)
+        seen = predicted.predicted_space(space, method, modes)
+        take = predicted.solve_verified if verifies else predicted.solve
+        return take(space, problems, seen, modes)
+
+    return solve
+
+
+def evaluate(
+    space: Space, problems: Problems, named: Mapping[str, Named], n_draws: int
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each solver and draw; without what the rows of a table share.
+
+    `loss` is how far an answer that keeps its budgets is from the best: throughput below the best,
+    or latency above it, %. Problems whose best answer trains nothing have none.
+    """
+    best = exhaustive.solve(space, problems)
+    solvable = best.choice != NONE
+    problems = problems.only(np.flatnonzero(solvable))
+    counts = {"n_problems": len(solvable), "n_solvable": len(problems)}
+    if not len(problems):
+        yield counts | {"solver": "exhaustive", "draw": 0, "note": "no problem has an answer"}
+        return
+    least = _cost(space, problems, best.choice[solvable])
+    everything = Answers(best.choice[solvable], best.n_profiles[solvable])
+    yield counts | {"solver": "exhaustive", "draw": 0} | judge(space, problems, everything, least)
+    for name, solver in named.items():
+        for draw in range(n_draws if solver.is_drawn else 1):
+            row = counts | {"solver": name, "draw": draw}
+            try:
+                answers = solver.solve(space, problems, draw)
+            except PredictionError as error:
+                yield row | {"note": str(error).partition("\n")[0]}
+                continue
+            yield row | judge(space, problems, answers, least)
+
+
+def judge(space: Space, problems: Problems, answers: Answers, least: Numbers) -> dict[str, Any]:
+    """Return the statistics of one solver's answers to solvable problems.
+
+    Parameters
+    ----------
+    least : (p,), cost of the best answer to each problem
+    """
+    answered = answers.choice != NONE
+    judged = space.judge(problems, np.maximum(answers.choice, 0)[:, None])
+    kept = answered & judged.holds[:, 0]
+    usable = kept & (least != 0)
+    loss_pct = 100 * (judged.cost[usable, 0] - least[usable]) / np.abs(least[usable])
+    n_answered = max(int(answered.sum()), 1)
+    served = judged.keeps_latency & judged.is_stable
+    row = {
+        "answered_pct": 100 * float(answered.mean()),
+        "kept_pct": _share_pct(kept, n_answered),
+        "kept_power_pct": _share_pct(answered & judged.keeps_power[:, 0], n_answered),
+        "kept_latency_pct": _share_pct(answered & served[:, 0], n_answered),
+        "n_profiles": float(np.median(answers.n_profiles)),
+    }
+    if loss_pct.size:
+        row |= {
+            "loss_median_pct": float(np.median(loss_pct)),
+            "loss_mean_pct": float(loss_pct.mean()),
+            "loss_p90_pct": float(np.quantile(loss_pct, 0.9)),
+            "optimal_pct": 100 * float((loss_pct < 1e-6).mean()),
+        }
+    return row
+
+
+def _share_pct(which: Bools, n: int) -> float:
+    return 100 * float(which.sum()) / n
+
+
+def _cost(space: Space, problems: Problems, choice: Any) -> Numbers:
+    return np.asarray(space.judge(problems, choice[:, None]).cost[:, 0])

@@ -1,0 +1,162 @@
+"""Training beside a stream of requests on the machine at hand, and what came of it.
+
+The program that measures is `epochwatt.training.interleave`; it runs in the interpreter that the
+device's file names. Here its plan is put together, and its record held against the formulas of
+`schedule.plans`, with the times of single mini-batches that were taken just before it.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import epochwatt
+from epochwatt.doctor.subject import Subject, choose
+from epochwatt.errors import ConfigError, EpochwattError
+from epochwatt.records.interleaved_folder import InterleavedRecord, read
+from epochwatt.schedule.plans import serve_and_train
+from epochwatt.study.config import WorkloadRow
+from epochwatt.study.devices import read_rows
+from epochwatt.study.expand import own_network
+from epochwatt.study.place import MEASURED
+from epochwatt.training.interleave.plan import checked
+
+SHARES = (50.0, 99.0, 100.0)  # percentiles of latencies
+
+
+def plan_for(given: dict[str, Any], root: Path = Path()) -> dict[str, Any]:
+    """Return the checked plan of a measurement, with networks of config/workloads.yaml.
+
+    Parameters
+    ----------
+    given : as `training.interleave.plan.checked` takes it
+    root : the folder that holds config/
+
+    Raises
+    ------
+    ConfigError : a network that is not there, or a number that cannot be
+    """
+    rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
+    for task in ("train", "infer"):
+        if given[task] not in rows:
+            raise ConfigError(f"--{task} is {given[task]!r}", allowed=rows)
+    models = {given["train"], given["infer"]}
+    networks = {model: network for model in models if (network := own_network(model, rows))}
+    return checked({**given, "networks": networks})
+
+
+def measure(plan: dict[str, Any], device: str | None) -> tuple[InterleavedRecord | None, int]:
+    """Run a plan; return its record and the exit status: 130 where Ctrl-C ended it early.
+
+    Without a record the program has said on stderr why there is none.
+
+    Raises EpochwattError: the program cannot be started.
+    """
+    subject = choose(Path(), device)
+    plan = {**plan, "torch_threads": subject.device.torch_threads or 0}
+    with tempfile.TemporaryDirectory() as folder:
+        receipt = Path(folder) / "receipt.json"
+        words = ["--plan", json.dumps(plan), "--measured", MEASURED, "--receipt", str(receipt)]
+        status = _run(subject, [*words, "--machine", json.dumps(subject.machine.settings)])
+        if not receipt.exists():
+            return None, status or 1
+        return read(json.loads(receipt.read_text("utf-8"))["record"]), status
+
+
+def _run(subject: Subject, words: list[str]) -> int:
+    paths = [str(Path(epochwatt.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    command = [*subject.python, "-m", "epochwatt.training.interleave", *words]
+    with _left_to_the_child():
+        try:
+            return subprocess.run(command, env=environment, check=False).returncode
+        except OSError as error:
+            raise EpochwattError(f"{command[0]} cannot be started: {error.strerror}") from error
+
+
+@contextmanager
+def _left_to_the_child() -> Iterator[None]:
+    """Let Ctrl-C end the child, which gets it from the terminal, and wait for its record."""
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)  # the child gets its default
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What was measured beside what the formulas say; times in s.
+
+    Attributes
+    ----------
+    latency_s : median, 99th percentile and longest, of served requests; NaN: none was served
+    formula_latency_s : longest of constant arrivals, with the median time of a mini-batch alone
+    margin_s : what may come on top: the longest mini-batch of training that was run
+    throughput_per_s, formula_throughput_per_s : mini-batches of training a second
+    is_stable : whether the formula finds that requests are served as fast as they arrive
+    """
+
+    latency_s: tuple[float, float, float]
+    formula_latency_s: float
+    margin_s: float
+    throughput_per_s: float
+    formula_throughput_per_s: float
+    is_stable: bool
+
+
+def outcome(record: InterleavedRecord) -> Outcome:
+    """Hold a record against the formulas."""
+    meta, plan = record.meta, record.meta["plan"]
+    requests, training = record.requests, record.training
+    latency_s = requests["end_s"] - requests["arrival_s"]
+    latency_s = latency_s[np.isfinite(latency_s)]
+    shares = np.percentile(latency_s, SHARES) if len(latency_s) else np.full(len(SHARES), np.nan)
+    infer_s, train_s = (float(np.median(meta["before"][key])) for key in ("infer_s", "train_s"))
+    # the power has no part in times
+    formula = serve_and_train(plan["rate_per_s"], plan["batch_size"], (infer_s, 0), (train_s, 0))
+    n_train = float(formula.n_train)
+    if plan["n_train"] is not None:
+        n_train = min(n_train, plan["n_train"])
+    trained_s = training["train_end_s"] - training["train_start_s"]
+    return Outcome(
+        latency_s=(float(shares[0]), float(shares[1]), float(shares[2])),
+        formula_latency_s=float(formula.latency_s),
+        margin_s=float(trained_s.max(initial=0.0)),
+        throughput_per_s=len(trained_s) / (meta["t_end_mono_s"] - meta["t_start_mono_s"]),
+        formula_throughput_per_s=n_train * plan["rate_per_s"] / plan["batch_size"],
+        is_stable=bool(formula.is_stable),
+    )
+
+
+def outcome_lines(record: InterleavedRecord) -> list[str]:
+    """Return what came of a measurement, for a terminal."""
+    meta, result = record.meta, outcome(record)
+    plan, counts = meta["plan"], meta["counts"]
+    p50_ms, p99_ms, worst_ms = (1e3 * value for value in result.latency_s)
+    constant = "" if plan["arrivals"] == "constant" else ", of constant arrivals"
+    lines = [
+        f"latency     p50 {p50_ms:.1f} ms, p99 {p99_ms:.1f} ms, worst {worst_ms:.1f} ms; formula: "
+        f"worst {1e3 * result.formula_latency_s:.1f} ms{constant}",
+        f"training    {result.throughput_per_s:.2f} mini-batches/s of {plan['train_batch_size']}; "
+        f"plan: {result.formula_throughput_per_s:.2f}/s",
+        f"requests    {counts['n_requests']:,} arrived, {counts['n_served']:,} served, "
+        f"{counts['n_refused']:,} refused, {counts['n_left']:,} left at the end",
+    ]
+    power = meta["power"]
+    if power["mean_w"] is not None:
+        lines.append(f"power       mean {power['mean_w']:.2f} W ({power['scope']})")
+    if not result.is_stable:
+        lines.append("Requests arrive faster than they can be served: choose a larger batch.")
+    if meta["ended_early"]:
+        seconds = meta["t_end_mono_s"] - meta["t_start_mono_s"]
+        lines.append(f"Ended by Ctrl-C after {seconds:.1f} s.")
+    return [*lines, f"record      {record.folder}"]

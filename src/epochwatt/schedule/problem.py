@@ -1,0 +1,80 @@
+"""What is to be scheduled: an inference stream, a training job, or both, and what they may cost.
+
+Fulcrum (arXiv 2509.20205) states the problem in words: one training job and one inference stream
+share a board, and the application runs whole mini-batches of one or the other. The formulas of this
+package are our reading of it; the paper's own are not public.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from epochwatt.errors import ConfigError
+
+Jobs = Literal["train", "infer", "train_and_infer", "two_infer"]
+PowerRule = Literal["highest", "mean"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """Requests of inference that arrive at a steady rate.
+
+    Attributes
+    ----------
+    rate_per_s : requests a second
+    max_latency_s : from a request's arrival until its answer, of every request
+    """
+
+    rate_per_s: float
+    max_latency_s: float
+
+    def __post_init__(self) -> None:
+        _positive(self, "rate_per_s", "max_latency_s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Jobs of one board, and their budgets.
+
+    Attributes
+    ----------
+    max_power_w : of the board
+    streams : of inference; none, one or two
+    trains : whether a training job takes the time that inference leaves
+    power_rule : `highest`: no job may draw more than the budget while it runs; `mean`: the mean
+        over the time in which something runs may not. Idle gaps are left out, so it is an upper
+        bound of the mean over all time
+    """
+
+    max_power_w: float
+    streams: tuple[Stream, ...] = ()
+    trains: bool = False
+    power_rule: PowerRule = "highest"
+
+    def __post_init__(self) -> None:
+        _positive(self, "max_power_w")
+        if self.power_rule not in ("highest", "mean"):
+            raise ConfigError(
+                "no such rule of power", found=self.power_rule, allowed="highest, mean"
+            )
+        jobs = len(self.streams), self.trains
+        if jobs not in ((0, True), (1, False), (1, True), (2, False)):
+            raise ConfigError(
+                "these jobs cannot be scheduled together",
+                found=f"{jobs[0]} streams of inference{' and training' if self.trains else ''}",
+                allowed="training, one stream, one stream and training, or two streams",
+            )
+
+    @property
+    def jobs(self) -> Jobs:
+        """Which of the four kinds it is."""
+        if len(self.streams) == 2:
+            return "two_infer"
+        return ("train_and_infer" if self.trains else "infer") if self.streams else "train"
+
+
+def _positive(problem: Problem | Stream, *names: str) -> None:
+    for name in names:
+        value = getattr(problem, name)
+        if not (math.isfinite(value) and value > 0):
+            raise ConfigError(f"{name} is {value!r}", allowed="a finite number above zero")

@@ -1,0 +1,1 @@
+"""Solvers: each looks at a few profiles of an oracle and answers with a plan, or with none."""

@@ -1,0 +1,37 @@
+"""Answers among choices that are profiled for all problems alike: chance, presets, the top mode."""
+
+import numpy as np
+
+from epochwatt.schedule.solution import Answers
+from epochwatt.schedule.solvers.exhaustive import best_among
+from epochwatt.schedule.space import Places, Problems, Space
+
+
+def solve(space: Space, problems: Problems, modes: Places) -> Answers:
+    """Return the best choice in profiled modes, at any mini-batch size.
+
+    Parameters
+    ----------
+    modes : places of the modes that are profiled, at every mini-batch size
+    """
+    choices = np.flatnonzero(np.isin(space.choices[:, 0], modes))
+    n_profiles = profiles_of(space, len(np.unique(modes)))
+    return Answers(best_among(space, problems, choices), np.full(len(problems), n_profiles))
+
+
+def profiles_of(space: Space, n_modes: int) -> int:
+    """Return how many mini-batches are measured where modes are run at every mini-batch size."""
+    return n_modes * sum(len(one.batch_sizes) for one in space.workloads)
+
+
+def random_modes(space: Space, n_modes: int, seed: int) -> Places:
+    """Return the places of some modes, drawn."""
+    n = len(space.modes)
+    return np.random.default_rng(seed).choice(n, min(n_modes, n), replace=False)
+
+
+def strongest_mode(space: Space) -> Places:
+    """Return the place of the mode with the most of everything, as MAXN; the one nearest to it."""
+    steps = space.knobs[:, : space.n_mode_knobs]
+    nearest = np.abs(steps - steps.max(0)).sum(1).argmin()
+    return space.choices[[nearest], 0]

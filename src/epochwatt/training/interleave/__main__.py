@@ -1,0 +1,48 @@
+"""`python -m epochwatt.training.interleave`: train and serve by a plan (board side: Python 3.6).
+
+torch is imported only once the plan is checked and the machine is free.
+"""
+
+import argparse
+import json
+import sys
+from typing import List, Optional
+
+from epochwatt.device.locks import machine_lock
+from epochwatt.device.machine import open_machine
+from epochwatt.errors import ConfigError
+from epochwatt.records import files
+from epochwatt.training.exit_status import exit_status
+from epochwatt.training.interleave.plan import checked
+from epochwatt.training.job import log_waiting
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Run the command; return its exit status: 1 after an error, 130 when ended by Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="epochwatt.training.interleave", description=__doc__)
+    parser.add_argument("--plan", required=True, help="what to do (plan.checked), as JSON")
+    parser.add_argument("--measured", required=True, help="folder of all measurements")
+    parser.add_argument("--machine", required=True, help="what to know of the machine, as JSON")
+    parser.add_argument("--receipt", required=True, help="file to write: where the record lies")
+    arguments = parser.parse_args(argv)
+
+    def measure() -> None:
+        try:
+            plan = checked(json.loads(arguments.plan))
+        except ValueError as error:
+            raise ConfigError(f"the plan is no JSON: {error}") from error
+        with machine_lock().acquire({"interleaving": plan["train"]}, on_wait=log_waiting):
+            from epochwatt.training.interleave.session import interleave
+
+            machine = open_machine(json.loads(arguments.machine))
+            folder, ended_early = interleave(plan, arguments.measured, machine)
+        with files.writing("the receipt", arguments.receipt):
+            files.write_json(arguments.receipt, {"record": folder})
+        if ended_early:
+            raise KeyboardInterrupt
+
+    return exit_status("serve and train", measure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

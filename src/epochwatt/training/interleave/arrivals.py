@@ -1,0 +1,100 @@
+"""When requests arrive, s after the beginning (board side: Python 3.6 grammar).
+
+Arrivals are open: a request comes when it comes, however long others before it have waited.
+"""
+
+import math
+import os
+import random
+from typing import List, Optional
+
+from epochwatt.errors import ConfigError
+
+CONSTANT, POISSON = "constant", "poisson"
+MOST = 10000000  # requests of one measurement; their times take 0.4 GB
+
+
+def arrivals(process: str, rate_per_s: float, seconds: float, seed: int) -> List[float]:
+    """Return the arrivals within a time, ascending, s after its beginning.
+
+    Parameters
+    ----------
+    process : `constant` (the first after 1 / rate), `poisson`, or a file of times
+    rate_per_s : of requests; not used with a file
+    seconds : how long requests come
+    seed : of the Poisson process
+
+    Raises
+    ------
+    ConfigError : a file that cannot be read or is no list of times, too many arrivals, or none
+    """
+    if process not in (CONSTANT, POISSON):
+        times = [t for t in read_times(process) if t <= seconds]
+    elif rate_per_s * seconds > MOST:
+        raise ConfigError(
+            "too many requests for one measurement",
+            found=f"{rate_per_s * seconds:.0f}",
+            allowed=f"at most {MOST}",
+        )
+    elif process == CONSTANT:
+        count = int(rate_per_s * seconds * (1 + 1e-12))
+        times = [(number + 1) / rate_per_s for number in range(count)]
+    else:
+        times = _poisson(rate_per_s, seconds, seed)
+    if not times:
+        raise ConfigError(f"no request arrives within {seconds:g} s", do="measure for longer")
+    return times
+
+
+def _poisson(rate_per_s: float, seconds: float, seed: int) -> List[float]:
+    generator = random.Random(seed)
+    times, t = [], generator.expovariate(rate_per_s)
+    while t <= seconds:
+        times.append(t)
+        t += generator.expovariate(rate_per_s)
+    return times
+
+
+def read_times(path: str) -> List[float]:
+    """Read a trace: one time a line, s after the beginning, ascending; lines with # are comments.
+
+    Raises ConfigError: it cannot be read, or is no such list.
+    """
+    try:
+        with open(path, encoding="utf-8") as handle:
+            if os.fstat(handle.fileno()).st_size > 32 * MOST:
+                raise ConfigError("the trace is too long", where=path, allowed=f"{MOST} lines")
+            lines = handle.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"the arrivals cannot be read: {error}",
+            where=path,
+            allowed=f"{CONSTANT}, {POISSON}, or a file with one time a line",
+        ) from error
+    times, before = [], 0.0
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        before = _time(line, before, f"{path}, line {number}")
+        times.append(before)
+    return times
+
+
+def _time(line: str, before: float, where: str) -> float:
+    try:
+        value = float(line)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= before):
+        raise ConfigError(
+            "this is no time of an arrival",
+            where=where,
+            found=line.strip()[:40],
+            allowed=f"a number, s, of at least {before:g}: ascending from 0",
+        )
+    return value
+
+
+def mean_rate(times: List[float]) -> Optional[float]:
+    """Return requests a second of a trace; None where its times do not say it."""
+    return len(times) / times[-1] if times and times[-1] > 0 else None

@@ -1,0 +1,67 @@
+"""Two networks in one process: one trains, one answers (board side: Python 3.6; imports torch).
+
+Samples are made up (random pixels or words) and lie in the host's memory, transformed: what is
+measured is neither storage nor pre-processing. Of each mini-batch the copy to the device counts.
+"""
+
+from typing import Any, Callable, Dict, List, Tuple
+
+import torch
+
+from epochwatt.training.interleave.scheduler import HostClock
+from epochwatt.training.loaders import TimedMinibatches
+from epochwatt.training.session import MadeUpSamples
+from epochwatt.training.workloads import Trainer, make_trainer, workload_of
+
+WARM_UP, TIMED = 2, 10  # turns before the measurement: not timed, then timed
+IN_A_ROW = 5  # mini-batches of training in a turn: the first finds the caches cold
+
+Job = Callable[[], None]
+
+
+def make_job(factors: Dict[str, Any], batch_size: int, device: torch.device) -> Job:
+    """Return what runs one mini-batch of a workload and waits until it is done.
+
+    Parameters
+    ----------
+    factors : `model`, `task` (`train` or `infer`), `seed` and, of an own network, `network`
+    batch_size : samples of a mini-batch
+    device : where the network lives
+
+    Raises
+    ------
+    ConfigError : a network that is not there
+    """
+    workload = workload_of(factors)
+    transform = workload.transform
+    if factors["task"] == "infer" and workload.transform_to_infer is not None:
+        transform = workload.transform_to_infer
+    made_up = MadeUpSamples(workload.made_up(), batch_size)
+    minibatch = TimedMinibatches(made_up, transform, 0)[list(range(batch_size))]
+    return _job(make_trainer(factors, device), minibatch, device)
+
+
+def _job(trainer: Trainer, minibatch: Any, device: torch.device) -> Job:
+    waits = device.type == "cuda"
+
+    def run() -> None:
+        trainer.step(trainer.copy(minibatch))
+        if waits:
+            torch.cuda.synchronize(device)
+
+    return run
+
+
+def time_before(serve: Job, train: Job, clock: Any = HostClock) -> Tuple[List[float], List[float]]:
+    """Run both in turn, as they will be; return the times of single mini-batches, s."""
+    serve_s: List[float] = []
+    train_s: List[float] = []
+    for turn in range(WARM_UP + TIMED):
+        if turn == WARM_UP:
+            serve_s, train_s = [], []
+        for job, seconds, count in ((serve, serve_s, 1), (train, train_s, IN_A_ROW)):
+            for _ in range(count):
+                start_s = clock.now()
+                job()
+                seconds.append(clock.now() - start_s)
+    return serve_s, train_s

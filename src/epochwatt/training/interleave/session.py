@@ -1,0 +1,176 @@
+"""Train and serve under a plan, and keep the record (board side: Python 3.6; imports torch)."""
+
+import logging
+import os
+import shutil
+import signal
+import time
+import uuid
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import torch
+
+from epochwatt import fields
+from epochwatt.device import host, last_measurement
+from epochwatt.device.machine import Machine
+from epochwatt.records import interleaved_folder
+from epochwatt.telemetry.client import Sampler
+from epochwatt.training.gpu import gpu_of
+from epochwatt.training.interleave.arrivals import arrivals
+from epochwatt.training.interleave.jobs import make_job, time_before
+from epochwatt.training.interleave.scheduler import Interleaver, Log, Plan
+from epochwatt.training.stops import has_stopped, noticed_stops
+
+log = logging.getLogger(__name__)
+
+BUSY_S = 1.0  # of looking at what else the machine does
+
+
+def interleave(plan: Dict[str, Any], measured: str, machine: Machine) -> Tuple[str, bool]:
+    """Measure a plan on this machine as it is; return the record's folder, and if it ended early.
+
+    Parameters
+    ----------
+    plan : checked (`plan.checked`)
+    measured : folder of all measurements
+    machine : the machine at hand
+
+    Raises
+    ------
+    EpochwattError : a network or trace that cannot be, or a record that cannot be written
+    """
+    times = arrivals(plan["arrivals"], plan["rate_per_s"], plan["seconds"], plan["seed"])
+    if plan["torch_threads"]:
+        torch.set_num_threads(plan["torch_threads"])
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    busy_pct = machine.busy_pct(BUSY_S)
+    serve = make_job(_factors(plan, "infer"), plan["batch_size"], device)
+    train = make_job(_factors(plan, "train"), plan["train_batch_size"], device)
+    infer_s, train_s = time_before(serve, train)
+    meta = _circumstances(plan, machine, device)
+    meta.update(before={"infer_s": infer_s, "train_s": train_s}, busy_pct=busy_pct)
+    name = time.strftime("%Y%m%dT%H%M%S") + "-{train}-{infer}".format(**plan)
+    attempt = interleaved_folder.begin(measured, name + "-" + meta["measurement_id"][:4])
+    last_measurement.remember(meta["measurement_id"], name, 0)
+    limits = Plan(plan["rate_per_s"], plan["batch_size"], plan["n_train"], plan["queue"])
+    try:
+        with stop_at_interrupt() as stopped:
+            runner = Interleaver(limits, serve, train, train_s, stopped=stopped)
+            happened, observed = _observed(runner, times, plan["seconds"], attempt, machine, device)
+            meta.update(observed, counts=counts(happened), ended_early=stopped())
+            meta["flags"] = _flags(meta)
+            return interleaved_folder.finish(attempt, meta, happened), stopped()
+    except BaseException:
+        shutil.rmtree(attempt, ignore_errors=True)
+        raise
+
+
+def counts(happened: Log) -> Dict[str, int]:
+    """Return what became of requests, and mini-batches of training; nothing is lost silently."""
+    n_served = sum(end_s == end_s for end_s in happened.end_s)  # NaN differs from itself
+    n_refused = sum(happened.refused)
+    return {
+        "n_requests": len(happened.arrival_s),
+        "n_served": n_served,
+        "n_refused": n_refused,
+        "n_left": len(happened.arrival_s) - n_served - n_refused,
+        "n_train": len(happened.train_end_s),
+    }
+
+
+@contextmanager
+def stop_at_interrupt() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C (or TERM) inside the block into an answer; a second one ends it.
+
+    Yields
+    ------
+    callable : whether there was one
+    """
+    came: List[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        came.append(number)
+        signal.signal(number, before[number])
+        log.warning("ending after this mini-batch; what was measured is kept")
+
+    before: Dict[int, Any] = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, note)
+    try:
+        yield lambda: bool(came)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _observed(
+    runner: Interleaver,
+    times: List[float],
+    seconds: float,
+    folder: str,
+    machine: Machine,
+    device: torch.device,
+) -> Tuple[Log, Dict[str, Any]]:
+    """Run the plan beside the sampler; return what happened, and what is recorded beside it."""
+    power_source = machine.settings["power_source"]
+    gpu = gpu_of(device, torch)
+    with Sampler.start(
+        os.getpid(), folder, 0, root=machine.root, power=power_source, gpu=gpu
+    ) as sampler:
+        sampler.begin(folder)
+        before, unix_s = machine.events(), time.time()
+        with noticed_stops() as stops:
+            happened = runner.run(times, seconds)
+        power = sampler.power()
+        statistics = sampler.end()
+        return happened, {
+            "t_start_mono_s": happened.t_start_s,
+            "t_end_mono_s": happened.t_end_s,
+            "t_start_unix_s": unix_s,
+            "power": {
+                "scope": power.scope,
+                "mean_w": sum(power.power_w) / len(power.power_w) if power.power_w else None,
+            },
+            "events": {"before": before, "after": machine.events()},
+            "stops": stops,
+            "telemetry_lost": statistics["lost"],
+        }
+
+
+def _factors(plan: Dict[str, Any], task: str) -> Dict[str, Any]:
+    """Return the factors of one of the two workloads."""
+    factors = {"model": plan[task], "task": task, "seed": plan["seed"]}
+    network = plan["networks"].get(plan[task])
+    return dict(factors, network=network) if network else factors
+
+
+def _circumstances(plan: Dict[str, Any], machine: Machine, device: torch.device) -> Dict[str, Any]:
+    """Return what the record says besides what is measured."""
+    meta: Dict[str, Any] = {
+        "schema_version": fields.SCHEMA_VERSION,
+        "protocol": fields.PROTOCOL,
+        "plan": plan,
+        "backend": machine.backend,
+        "processor": "gpu" if device.type == "cuda" else "cpu",
+        "measurement_id": uuid.uuid4().hex,
+        "boot_id": host.boot_id(),
+        "torch_threads_used": int(torch.get_num_threads()),
+        "samples": "made up, in memory",
+        "load_average": os.getloadavg()[0],
+    }
+    meta.update(machine.describe())
+    if device.type == "cuda":
+        meta["gpu_uuid"] = gpu_of(device, torch)
+        meta["machine"]["gpu"] = torch.cuda.get_device_name(device)
+        meta["software"]["cuda"] = torch.version.cuda
+    return meta
+
+
+def _flags(meta: Dict[str, Any]) -> List[str]:
+    flags = {
+        "requests_refused": meta["counts"]["n_refused"] > 0,
+        "sampler_lost": meta["telemetry_lost"],
+        "stopped": has_stopped(meta["stops"]),
+    }
+    return sorted(flag for flag, holds in flags.items() if holds)

@@ -1,0 +1,182 @@
+"""Micro-kernels on a simulated board: the table of ceilings as a real one would be measured to.
+
+Each call is awaited: the CPU launches it, the front end fetches it, the GPU executes it. A kernel
+is a copy, a matrix product or a chain of multiply-adds, with the simulation's own equations
+(`model/compute.py`, `model/power.py`), so fits to it say what simulated boards are made of. Their
+GPU draws power while it is busy, whatever it does: its operations cost next to nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from epochwatt.counting.kernel_counts import FLOAT_BYTES, KernelCounts
+from epochwatt.roofline.ceilings import CeilingRow, write_ceilings
+from epochwatt.roofline.points import Point, write_points
+from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables
+from epochwatt.twin.inputs.boards import Board
+from epochwatt.twin.inputs.clocks import Clocks
+from epochwatt.twin.inputs.numbers import Values
+from epochwatt.twin.inputs.power_modes import load_twin_with_modes
+from epochwatt.twin.inputs.twin import Twin
+from epochwatt.twin.model.compute import kernels_s
+from epochwatt.twin.model.cpu import MAIN_OTHERS, slowdown, work_s
+from epochwatt.twin.model.power import Load, parts
+
+COPIES = (2**22, 2**24, 2**26)  # elements of an array
+PRODUCTS = (1024, 2048, 4096)  # rows of square matrices
+CHAINS = tuple(2.0**n for n in range(-2, 9))  # operations per byte of an array read and written
+CHAINED = 2**24  # elements
+KINDS = {"copy": "elementwise", "matmul": "gemm", "fma": "elementwise", "launch": "elementwise"}
+
+Kernel = tuple[str, int, float, float, float]  # name, size, operations, bytes, elements
+KERNELS: tuple[Kernel, ...] = (
+    *(("copy", n, 0.0, 2.0 * FLOAT_BYTES * n, float(n)) for n in COPIES),
+    *(("matmul", n, 2.0 * n**3, 3.0 * FLOAT_BYTES * n**2, float(n**2)) for n in PRODUCTS),
+    *(
+        ("fma", CHAINED, k * 2.0 * FLOAT_BYTES * CHAINED, 2.0 * FLOAT_BYTES * CHAINED, CHAINED)
+        for k in CHAINS
+    ),
+    ("launch", 1, 0.0, 0.0, 1.0),
+)
+
+
+def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> list[CeilingRow]:
+    """Return what micro-kernels would be measured as, mode by mode.
+
+    Parameters
+    ----------
+    device : its name in config/devices/
+    board : the simulated board
+    modes : (n,) each, cores and clocks
+    p : parameters of the simulation
+    """
+    work = _counts()
+    exec_s = kernels_s(work, 1, board, modes.gpu_mhz, modes.emc_mhz, p)
+    launch_s = work_s(p["launch_kcycles"], board, modes.cpu_mhz, modes.emc_mhz, p)
+    launch_s = launch_s * slowdown(MAIN_OTHERS, modes.cores, p)
+    launch_s = launch_s + 1e-3 * p["front_kcycles"] / modes.emc_mhz
+    call_s = np.asarray(launch_s)[:, None] + exec_s
+    columns = Clocks(*(np.asarray(part)[:, None] for part in modes))
+    busy = 1.0 + p["monitor_cores"] / board.ipc
+    load = Load(np.minimum(busy, columns.cores), exec_s / call_s, work.bytes(1) / call_s)
+    power_w = np.broadcast_to(parts(board, columns, load, p).module_w, call_s.shape)
+    settings = np.column_stack(modes)
+    return [
+        _row(device, settings[i].tolist(), kernel, call_s[i, j], power_w[i, j])
+        for i, j in product(range(len(call_s)), range(len(KERNELS)))
+        for kernel in [KERNELS[j]]
+    ]
+
+
+def _row(
+    device: str, mode: Sequence[float], kernel: Kernel, call_s: float, power_w: float
+) -> CeilingRow:
+    name, size, flops, moved, _ = kernel
+    cores, cpu_mhz, gpu_mhz, emc_mhz = mode
+    return CeilingRow(
+        provenance="simulated",
+        device=device,
+        cores=int(cores),
+        cpu_mhz=cpu_mhz,
+        gpu_mhz=gpu_mhz,
+        emc_mhz=emc_mhz,
+        processor="gpu",
+        precision="fp32",
+        kernel=name,  # type: ignore[arg-type]
+        size=size,
+        flops=flops,
+        bytes=moved,
+        repeats=1,
+        time_s=float(call_s),
+        best_s=float(call_s),
+        power_w=float(power_w),
+        power_scope="module",
+    )
+
+
+def _counts() -> KernelCounts:
+    """Return the micro-kernels as the simulation takes kernels."""
+    names, _, flops, moved, elements = (np.array(column) for column in zip(*KERNELS, strict=True))
+    none = np.zeros(len(KERNELS))
+    return KernelCounts(
+        model="micro-kernels",
+        parameters=0,
+        input=(1,),
+        name=names,
+        kind=np.array([KINDS[name] for name in names]),
+        phase=np.full(len(KERNELS), "forward"),
+        flops_fixed=flops,
+        flops_per_sample=none,
+        bytes_fixed=moved,
+        bytes_per_sample=none,
+        elements_fixed=elements,
+        elements_per_sample=none,
+    )
+
+
+def write_simulated_ceilings(
+    tables: Iterable[str], workloads: Sequence[str], ceilings: str, points: str, root: Path
+) -> None:
+    """Write ceilings of simulated boards, and the mini-batches of networks below them.
+
+    In the boards' named power modes and in those of tables of modes; the latter are the points.
+
+    Parameters
+    ----------
+    tables : of simulated sweeps
+    workloads : paths of the counts of their networks, each named like its network
+    ceilings, points : where to write
+    root : the checkout
+
+    Raises
+    ------
+    EpochwattError : a board that is not simulated, or a file that is wrong
+    """
+    twin = load_twin_with_modes(workloads, root)
+    swept = [table for path in tables for table in read_mode_tables(Path(path))]
+    wanted = {device: [tuple(c) for c in modes.values()] for device, modes in twin.modes.items()}
+    devices = {device for device, board in twin.boards.items() if wanted[device]}
+    rows = []
+    for device in sorted(devices):
+        of_board = [t for t in swept if t.key.device == twin.boards[device].kind]
+        grid = np.concatenate([t.modes[:, :4] for t in of_board]) if of_board else np.empty((0, 4))
+        named = np.array(wanted[device], float).reshape(-1, 4)
+        modes = Clocks(*np.unique(np.concatenate([named, grid]), axis=0).T)
+        rows += simulate_ceilings(device, twin.boards[device], modes, twin.parameters)
+    write_ceilings(ceilings, rows)
+    write_points(points, [point for table in swept for point in _points(table, twin)])
+
+
+def _points(table: ModeTable, twin: Twin) -> list[Point]:
+    """Return a workload's mini-batches, with whatever they wait for, in all of its modes."""
+    work = twin.works[table.key.workload]
+    work = work.forward() if table.key.task == "infer" else work
+    device = next(name for name, board in twin.boards.items() if board.kind == table.key.device)
+    size = table.key.batch_size or 1
+    flops, moved = float(work.flops(size).sum()), float(work.bytes(size).sum())
+    return [_point(row, device, flops, moved, len(work.name)) for row in table.valid().rows]
+
+
+def _point(row: SweepRow, device: str, flops: float, moved: float, launches: int) -> Point:
+    return Point(
+        provenance="simulated",
+        device=device,
+        cores=row.cores,
+        cpu_mhz=row.cpu_mhz,
+        gpu_mhz=row.gpu_mhz,
+        emc_mhz=row.emc_mhz,
+        processor="gpu",
+        precision="fp32",
+        workload=row.workload,
+        task=row.task,
+        batch_size=row.batch_size,
+        flops=flops,
+        bytes=moved,
+        launches=launches,
+        time_s=row.time_s,
+        power_w=row.power_w,
+        power_scope=row.power_scope,
+    )

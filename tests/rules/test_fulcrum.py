@@ -1,0 +1,51 @@
+"""Study of schedules, small: its rules, from a network's counts to scores of solvers."""
+
+import csv
+import shutil
+from pathlib import Path
+
+import pytest
+
+from epochwatt.schedule.evaluation import COLUMNS
+from epochwatt.sweeps.mode_table import read_mode_tables
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STUDY = {
+    **{"device": "orin", "grid": "fulcrum-orin", "train": {"lenet": 16}, "infer": {}},
+    **{"methods": ["physical"], "n_profiled": [10], "draws": 2},
+}
+SCORES = "results/fulcrum/scores.csv"
+
+
+@pytest.fixture
+def study(checkout):
+    """A checkout with a simulated board and a study of it."""
+    for name in ("devices/orin.yaml", *(f"twin/{n}.yaml" for n in ("boards", "parameters"))):
+        shutil.copy(REPOSITORY / "config" / name, checkout.path / "config" / name)
+    shutil.copy(REPOSITORY / "config/twin/samples.yaml", checkout.path / "config/twin")
+    checkout.write("schedule.yaml", STUDY)
+    return checkout
+
+
+def test_scores_of_a_small_study(study, run_rule):
+    output = run_rule("count_workload simulate_schedules score_schedules", SCORES)
+    (table,) = read_mode_tables(Path("results/fulcrum/tables.csv"))
+    assert (table.key.workload, table.key.task, table.key.batch_size) == ("lenet", "train", 16)
+    assert len(table.rows) == 441
+    with open(SCORES, newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    assert tuple(rows[0]) == COLUMNS
+    assert {row["provenance"] for row in rows} == {"simulated"}
+    drawn = {"random_10": 2, "physical_10": 2, "physical_10_verified": 2}
+    single = dict.fromkeys(("exhaustive", "gmd", "maxn", "presets"), 1)
+    solvers = [row["solver"] for row in rows]
+    assert {name: solvers.count(name) for name in solvers} == drawn | single
+    assert "39 problems (1 of 1 sets" in output
+
+
+def test_a_pair_of_networks_that_the_study_lacks_ends_in_a_few_lines(study, run_rule):
+    study.write("schedule.yaml", {**STUDY, "together": [["lenet", "resnet"]]})
+    output = run_rule("score_schedules", SCORES, status=1)
+    assert "config/schedule.yaml" in output
+    assert "together names lenet and resnet" in output
+    assert "Traceback" not in output

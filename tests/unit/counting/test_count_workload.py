@@ -1,0 +1,273 @@
+"""Kernels of a training mini-batch: known networks, small ones by hand, and what is refused."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from epochwatt.counting.count_workload import (
+    count_workload,
+    launches,
+    network_factors,
+    write_workload,
+)
+from epochwatt.counting.kernel_counts import load_kernel_counts
+from epochwatt.errors import ConfigError, TrainingError
+from epochwatt.study.config import WorkloadRow
+from epochwatt.training.workloads import Workload
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+MODELS = ("lenet", "mobilenet", "resnet", "vgg11")
+MULTIPLIES = ("convolution", "depthwise", "gemm")
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """Model -> its counts, written and read back."""
+    folder = tmp_path_factory.mktemp("workloads")
+    for model in MODELS:
+        write_workload({"model": model}, str(folder / f"{model}.json"))
+    return {model: load_kernel_counts(str(folder / f"{model}.json")) for model in MODELS}
+
+
+def multiply_adds(work, phase, b=1):
+    """Return the multiply-adds of convolutions and products in a phase."""
+    chosen = (work.phase == phase) & np.isin(work.kind, MULTIPLIES)
+    return work.flops(b)[chosen].sum() / 2
+
+
+def small(*modules, shape=(8,)):
+    """Return a workload that trains these modules."""
+    return Workload(
+        build=lambda: nn.Sequential(*modules),
+        transform=lambda raw: raw,
+        made_up=lambda: torch.empty(shape),
+    )
+
+
+def named(work, size=4):
+    """Return phase.name of every launch of a small workload, without zero_grad and optimiser."""
+    inner = ("forward", "backward")
+    return [f"{p}.{k.name.split('.', 1)[1]}" for p, k in launches(work, size) if p in inner]
+
+
+# -- the papers' networks ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "per_sample", "n_launches"),
+    [
+        ("lenet", 61_706, 416_520, 94),
+        ("mobilenet", 4_462_075, 215_569_600, 1438),
+        ("resnet", 11_173_962, 555_422_720, 593),
+        ("vgg11", 132_863_336, 276_398_080, 212),
+    ],
+)
+def test_known_sizes(counted, model, parameters, per_sample, n_launches):
+    work = counted[model]
+    assert work.parameters == parameters
+    assert multiply_adds(work, "forward") == per_sample
+    assert len(work.kind) == n_launches
+
+
+def test_mobilenet_with_a_thousand_classes_is_the_published_one(counted):
+    # torchvision publishes 0.22 GFLOPS (multiply-adds) and 216.6 M is its own count
+    found = multiply_adds(counted["mobilenet"], "forward") + 1280 * (1000 - 203)
+    assert found == pytest.approx(216.6e6, rel=1e-3)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_backward_multiplies_twice_as_much_but_for_the_first_layer(counted, model):
+    work = counted[model]
+    forward, backward = multiply_adds(work, "forward"), multiply_adds(work, "backward")
+    first = work.flops(1)[(work.phase == "forward") & (work.kind == "convolution")][0] / 2
+    assert backward == 2 * forward - first
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_zeroing_adding_and_the_optimiser_touch_every_parameter(counted, model):
+    work = counted[model]
+    in_phase = Counter(work.phase.tolist())
+    assert in_phase["optimiser"] == 3 * in_phase["zero_grad"]
+    moved = {phase: work.bytes(1)[work.phase == phase].sum() for phase in in_phase}
+    assert moved["zero_grad"] == 4 * work.parameters
+    assert moved["optimiser"] == (2 + 3 + 3) * 4 * work.parameters
+    added = (work.phase == "backward") & (work.name == "aten.add_")
+    assert work.bytes(16)[added].sum() == 3 * 4 * work.parameters
+    assert added.sum() == in_phase["zero_grad"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_phases_come_in_the_order_of_the_scripts(counted, model):
+    phases = counted[model].phase.tolist()
+    order = ["zero_grad", "forward", "loss", "backward", "optimiser"]
+    assert phases == sorted(phases, key=order.index)
+    assert set(phases) == set(order)
+
+
+def test_every_depthwise_convolution_of_mobilenet_is_told_from_the_dense(counted):
+    kinds = Counter(counted["mobilenet"].kind.tolist())
+    assert kinds["depthwise"] == 15 * 3  # of 62: forward, gradient of input, gradient of weight
+    assert kinds["convolution"] == (62 - 15) * 3 - 1  # the first has no input gradient
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_counts_hold_for_a_size_that_was_not_looked_at(counted, model):
+    from epochwatt.training.workloads import WORKLOADS
+
+    work, size = counted[model], 23
+    found = [kernel for _, kernel in launches(WORKLOADS[model], size)]
+    assert work.flops(size).tolist() == [kernel.flops for kernel in found]
+    assert work.bytes(size).tolist() == [kernel.bytes for kernel in found]
+    assert work.elements(size).tolist() == [kernel.elements for kernel in found]
+
+
+# -- small networks, by hand ---------------------------------------------------------------------
+
+
+def test_a_dense_layer():
+    kernels = dict(launches(small(nn.Linear(8, 3)), 4))["forward"]
+    assert (kernels.kind, kernels.flops, kernels.elements) == ("gemm", 2 * 4 * 8 * 3, 4 * 3)
+    assert kernels.bytes == 4 * (4 * 8 + 8 * 3 + 2 * 4 * 3)  # the output is added to
+    assert named(small(nn.Linear(8, 3))) == [
+        *("forward.addmm.bias", "forward.addmm"),
+        *("backward.ones_like", "backward.nll_loss_backward.zero", "backward.nll_loss_backward"),
+        *("backward._log_softmax_backward_data", "backward.mm"),
+        *("backward.sum", "backward.add_", "backward.add_"),
+    ]
+
+
+def test_views_and_shapes_launch_nothing():
+    views = (nn.Unflatten(1, (2, 4)), nn.Flatten(), nn.Identity())
+    assert named(small(*views, nn.Linear(8, 3))) == named(small(nn.Linear(8, 3)))
+
+
+def test_an_operator_without_a_rule_reads_its_inputs_and_writes_its_output():
+    work = small(nn.Linear(8, 3), nn.Softplus())
+    (kernel,) = [k for _, k in launches(work, 4) if k.name == "aten.softplus"]
+    assert kernel[1:] == ("elementwise", 4 * 3, 2 * 4 * 4 * 3, 4 * 3)
+
+
+def test_dropout_is_one_kernel_each_way():
+    without, with_it = small(nn.Linear(8, 3)), small(nn.Linear(8, 3), nn.Dropout(0.5))
+    more = Counter(named(with_it)) - Counter(named(without))
+    assert more == {"forward.mul": 1, "backward.mul": 1}
+
+
+def test_a_batch_norm_reads_twice_and_counts_its_batches():
+    work = small(nn.BatchNorm1d(8), nn.Linear(8, 3))
+    found = {f"{p}.{k.name}": k for p, k in launches(work, 4)}
+    assert found["forward.aten.add_"].bytes == 2 * 8  # num_batches_tracked, int64
+    # input twice, output once, and per channel: weight, bias, running and batch mean and variance
+    forward = found["forward.aten.native_batch_norm"]
+    assert forward.bytes == 4 * (3 * 4 * 8 + 6 * 8)
+    assert (forward.kind, forward.elements) == ("normalise", 32)
+
+
+def test_a_group_norm_is_three_kernels_and_five():
+    work = small(nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(36, 3), shape=(4, 3, 3))
+    found = Counter(k.name.split(".")[1] for _, k in launches(work, 4))
+    assert (found["native_group_norm"], found["native_group_norm_backward"]) == (3, 5)
+
+
+def test_pooled_gradients_are_zeroed_first():
+    work = small(nn.Conv2d(1, 2, 3), nn.MaxPool2d(2), nn.Flatten(), shape=(1, 6, 6))
+    kernels = [k for p, k in launches(work, 4) if "max_pool2d_with_indices_backward" in k.name]
+    assert [k.kind for k in kernels] == ["elementwise", "pool"]
+    before, after = 4 * 2 * 4 * 4, 4 * 2 * 2 * 2  # values that go in and come out
+    assert [k.bytes for k in kernels] == [4 * before, 4 * before + (4 + 8) * after]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    channels=st.integers(1, 6),
+    out=st.integers(1, 4),
+    groups=st.sampled_from([1, 2]),
+    edge=st.integers(3, 9),
+    stride=st.integers(1, 2),
+    bias=st.booleans(),
+)
+def test_a_convolution_and_its_gradients(channels, out, groups, edge, stride, bias):
+    channels, out = channels * groups, out * groups
+    first = nn.Conv2d(channels, channels, 1, bias=False)
+    second = nn.Conv2d(channels, out, 3, stride, padding=1, groups=groups, bias=bias)
+    work = small(first, second, nn.Flatten(), shape=(channels, edge, edge))
+    side = math.ceil(edge / stride)
+    depthwise = groups > 1 and channels == groups
+    found = [(p, k) for p, k in launches(work, 5) if "convolution" in k.name]
+    added = bias and not depthwise
+    assert len(found) == 1 + 1 + added + 2 + bias + 1
+    flops = 2 * 5 * out * side**2 * channels // groups * 9
+    name = "aten.convolution_backward"
+    of_second = [k for p, k in found[1:-1] if not k.name.endswith("bias")]
+    assert [k.flops for k in of_second] == [flops] * 3
+    assert [k.name for k in of_second[1:]] == [f"{name}.input", f"{name}.weight"]
+    assert {k.kind for k in of_second} == {"depthwise" if depthwise else "convolution"}
+    values = {"x": 5 * channels * edge**2, "w": out * channels // groups * 9}
+    assert {k.bytes for k in of_second} == {4 * (sum(values.values()) + 5 * out * side**2)}
+
+
+# -- what is refused, and the command ------------------------------------------------------------
+
+
+class Uneven(nn.Module):
+    """Works on all pairs of samples, or otherwise on large mini-batches."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.dense, self.how = nn.Linear(8, 3), how
+
+    def forward(self, inputs):
+        scores = self.dense(inputs)
+        if self.how == "pairs":
+            return scores + (scores @ scores.T).sum()
+        return scores + 1 if len(inputs) > 10 else scores
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [("pairs", "aten.mm is"), ("large", "launches other kernels")]
+)
+def test_a_network_that_is_not_linear_in_the_mini_batch_is_refused(how, said, monkeypatch):
+    from epochwatt.training.workloads import WORKLOADS
+
+    monkeypatch.setitem(WORKLOADS, "uneven", small(Uneven(how)))
+    with pytest.raises(TrainingError, match=said):
+        count_workload({"model": "uneven"})
+
+
+def row(**keys):
+    return WorkloadRow(
+        title="x", dataset="mnist", dataset_source="digits", guess_samples_per_s=1, **keys
+    )
+
+
+def test_a_network_of_ones_own_is_counted_with_the_input_of_another(tmp_path, monkeypatch):
+    (tmp_path / "own_counted.py").write_text(
+        "from torch import nn\ndef flat():\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(784, 10))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    from epochwatt.training.workloads import WORKLOADS
+
+    monkeypatch.setattr("epochwatt.training.workloads.WORKLOADS", dict(WORKLOADS))
+    rows = {"flat": row(build="own_counted.flat", like="lenet"), "lenet": row()}
+    assert network_factors("lenet", rows) == {"model": "lenet"}
+    counts = count_workload(network_factors("flat", rows))
+    assert (counts["input"], counts["classes"], counts["parameters"]) == ([1, 28, 28], 10, 7850)
+
+
+def test_a_network_that_no_row_names_is_refused():
+    with pytest.raises(ConfigError, match="has no row 'alexnet'\n  allowed: lenet"):
+        network_factors("alexnet", {"lenet": row()})
+
+
+def test_counts_are_written_and_read_again(tmp_path, counted):
+    path = tmp_path / "new/lenet.json"
+    write_workload({"model": "lenet"}, str(path))
+    assert load_kernel_counts(str(path)).flops(16).tolist() == counted["lenet"].flops(16).tolist()

@@ -1,0 +1,161 @@
+"""Kernels of any network, both tasks and all precisions: against torch's counter and by hand."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from epochwatt.counting.recorder import PRECISIONS, record
+from epochwatt.errors import ConfigError, TrainingError
+from epochwatt.training.modern_networks import LanguageModel
+
+PRODUCTS = ("convolution", "depthwise", "gemm")
+
+
+def products(kernels):
+    """Return the operations of convolutions and matrix products."""
+    return sum(kernel.flops for _, kernel in kernels if kernel.kind in PRODUCTS)
+
+
+def moved(kernels):
+    """Return the bytes of all kernels."""
+    return sum(kernel.bytes for _, kernel in kernels)
+
+
+@st.composite
+def convnets(draw, most_groups=1):
+    """Return a network of convolutions and a dense layer, and its input."""
+    edge, channels = draw(st.integers(5, 9)), draw(st.integers(1, 3))
+    layers, shape = [], (channels, edge, edge)
+    for _ in range(draw(st.integers(1, 3))):
+        parts = draw(st.integers(1, most_groups))
+        first = nn.Conv2d(shape[0], 2 * parts, 1, bias=draw(st.booleans()))
+        kernel, stride = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+        second = nn.Conv2d(
+            2 * parts, parts * draw(st.integers(1, 3)), kernel, stride, 1, groups=parts,
+            bias=draw(st.booleans()),
+        )  # fmt: skip
+        layers += [first, nn.ReLU(), second]
+        shape = tuple(nn.Sequential(*layers)(torch.zeros(1, channels, edge, edge)).shape[1:])
+    layers += [nn.Flatten(), nn.Linear(torch.Size(shape).numel(), 3, bias=draw(st.booleans()))]
+    return nn.Sequential(*layers), torch.zeros(draw(st.integers(1, 4)), channels, edge, edge)
+
+
+@settings(max_examples=30, deadline=None)
+@given(convnets(most_groups=3))
+def test_inference_is_counted_as_torch_counts_it(made):
+    network, inputs = made
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        network(inputs)
+    assert products(record(network, inputs, task="infer")) == counter.get_total_flops()
+
+
+@settings(max_examples=20, deadline=None)
+@given(convnets())
+def test_training_is_counted_as_torch_counts_it(made):
+    network, inputs = made
+    with FlopCounterMode(display=False) as counter:
+        network(inputs).mean().backward()
+    assert products(record(network, inputs)) == counter.get_total_flops()
+
+
+@settings(max_examples=15, deadline=None)
+@given(convnets(most_groups=3), st.sampled_from(["train", "infer"]))
+def test_work_is_linear_in_the_mini_batch_and_training_is_more(made, task):
+    network, inputs = made
+    sizes = [record(network, inputs.repeat(n, 1, 1, 1), task=task) for n in (1, 2, 3)]
+    for count in (products, moved):
+        one, two, three = map(count, sizes)
+        assert two - one == three - two > 0
+    forward = record(network, inputs, task="infer")
+    assert products(forward) < products(record(network, inputs))
+    assert moved(forward) < moved(record(network, inputs))
+
+
+@pytest.mark.parametrize("task", ["train", "infer"])
+def test_half_precision_does_the_same_products_on_half_the_bytes(task):
+    network = nn.Sequential(nn.Conv2d(8, 64, 3), nn.Flatten(), nn.Linear(64 * 36, 64))
+    runs = {
+        p: record(network, torch.zeros(64, 8, 8, 8), task=task, precision=p) for p in PRECISIONS
+    }
+    assert len({products(run) for run in runs.values()}) == 1
+    assert runs["tf32"] == runs["fp32"]
+
+    def of_products(run):
+        return sum(k.bytes for _, k in run if k.name.startswith(("aten.convolution", "aten.mm")))
+
+    full, *halves = (of_products(runs[name]) for name in ("fp32", "fp16", "bf16"))
+    assert halves == [full / 2, full / 2]
+    names = [k.name for _, k in runs["fp16"]]
+    assert "aten._to_copy" in names  # the casts
+    assert ("aten._amp_foreach_non_finite_check_and_unscale_" in names) == (task == "train")
+
+
+def test_optimisers_have_their_kernels_for_each_weight():
+    network, inputs = nn.Linear(4, 4), torch.zeros(2, 4)
+    for optimiser, each in (("sgd", 3), ("adam", 8), ("adamw", 9)):
+        run = record(network, inputs, optimiser=optimiser)
+        assert sum(kernel.kind == "optimiser" for _, kernel in run) == 2 * each
+
+
+def test_the_network_is_left_as_it_is_and_shared_weights_are_counted_once():
+    network = LanguageModel(words=50, width=8)
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    run = record(network, torch.zeros(2, 3, dtype=torch.int64), loss=lambda n, x: n(x).mean())
+    assert all(torch.equal(before[name], t) for name, t in network.state_dict().items())
+    assert all(weight.grad is None for weight in network.parameters())
+    assert network.training
+    zeroed = sum(kernel.bytes for phase, kernel in run if phase == "zero_grad")
+    assert zeroed == 4 * sum(weight.numel() for weight in network.parameters())
+
+
+def test_frozen_weights_have_no_gradient():
+    network = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 2))
+    whole = products(record(network, torch.zeros(4, 8)))
+    network[0].requires_grad_(False)
+    assert whole - products(record(network, torch.zeros(4, 8))) == 2 * 4 * (8 * 8 + 8 * 2)
+
+
+def test_attention_is_taken_apart_wherever_torch_has_one_kernel_for_it():
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    inputs = torch.zeros(2, 5, 16)
+    expected = 2 * 2 * 5 * (4 * 16 * 16 + 2 * 16 * 32 + 2 * 5 * 16)
+    for precision in ("fp32", "fp16"):
+        assert products(record(layer, inputs, task="infer", precision=precision)) == expected
+
+
+def test_a_batch_norm_reads_its_input_once_to_infer():
+    norm, inputs = nn.BatchNorm2d(4), torch.zeros(2, 4, 3, 3)
+    ((_, kernel),) = record(norm, inputs, task="infer")
+    assert kernel.bytes == 4 * (2 * 2 * 4 * 9 + 4 * 4)
+    first = next(k for _, k in record(norm, inputs) if k.name == "aten.native_batch_norm")
+    assert first.bytes == 4 * (3 * 2 * 4 * 9 + 6 * 4)
+
+
+class Chooses(nn.Module):
+    """Does what its input says."""
+
+    def forward(self, inputs):
+        """Return the input, doubled if its sum is positive."""
+        return 2 * inputs if inputs.sum() > 0 else inputs
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_work_that_depends_on_numbers_is_refused(precision):
+    with pytest.raises(TrainingError, match="Chooses cannot be counted"):
+        record(Chooses(), torch.zeros(3), task="infer", precision=precision)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"task": "guess"}, "no task 'guess'"),
+        ({"precision": "fp8"}, "no precision 'fp8'"),
+        ({"optimiser": "lion"}, "no optimiser 'lion'"),
+    ],
+)
+def test_unknown_choices_are_refused(options, said):
+    with pytest.raises(ConfigError, match=said):
+        record(nn.Linear(2, 2), torch.zeros(1, 2), **options)

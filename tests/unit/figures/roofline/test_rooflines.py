@@ -1,0 +1,140 @@
+"""Figures of rooflines: the numbers of their CSV, what they say of themselves, what is left out."""
+
+import csv
+import json
+from dataclasses import replace
+
+import pytest
+
+from epochwatt.figures.roofline.rooflines import draw
+from epochwatt.figures.roofline.tuning import draw_tuning
+from epochwatt.roofline.fits import FitRow, write_fits
+from epochwatt.roofline.points import Point, write_points
+
+STYLE = "config/paper.mplstyle"
+FIT = FitRow(
+    provenance="simulated",
+    device="orin",
+    cores=12,
+    cpu_mhz=2200,
+    gpu_mhz=1300,
+    emc_mhz=3200,
+    processor="gpu",
+    precision="fp32",
+    flops_per_s=2e12,
+    bytes_per_s=1e11,
+    launch_s=1e-5,
+    j_per_flop=5e-12,
+    j_per_byte=6e-11,
+    constant_w=9.0,
+    ridge_flop_per_byte=20.0,
+    balance_flop_per_byte=12.0,
+    n=20,
+)
+POINT = Point(
+    provenance="simulated",
+    device="orin",
+    cores=12,
+    cpu_mhz=2200,
+    gpu_mhz=1300,
+    emc_mhz=3200,
+    processor="gpu",
+    precision="fp32",
+    workload="lenet",
+    task="train",
+    flops=1e9,
+    bytes=2e8,
+    time_s=0.01,
+    power_w=20.0,
+    power_scope="module",
+)
+OTHERS = [
+    replace(FIT, gpu_mhz=300, flops_per_s=5e11),
+    replace(FIT, emc_mhz=600, bytes_per_s=2e10),
+    replace(FIT, cores=4),
+    replace(FIT, gpu_mhz=300, emc_mhz=600),  # differs in two parts: not shown
+]
+
+
+@pytest.fixture
+def drawn(tmp_path, pytestconfig):
+    def call(fits, points, origin="simulated"):
+        write_fits(tmp_path / "fits.csv", fits)
+        write_points(tmp_path / "points.csv", points)
+        root = pytestconfig.rootpath
+        inputs = [str(tmp_path / "fits.csv"), str(tmp_path / "points.csv")]
+        inputs += [str(root / "config/rooflines/peaks.csv"), str(root / STYLE)]
+        draw(*inputs, str(tmp_path), origin)
+        tables = {}
+        for what in ("time", "energy"):
+            with open(tmp_path / f"{what}_{origin}.csv", newline="", encoding="utf-8") as handle:
+                tables[what] = list(csv.DictReader(handle))
+        return tables
+
+    return call
+
+
+def test_roofs_ridges_and_workloads_are_where_the_numbers_say(drawn, tmp_path):
+    tables = drawn([FIT, *OTHERS], [POINT])
+    (mark,) = [row for row in tables["time"] if row["what"] == "train"]
+    assert float(mark["intensity_flop_per_byte"]) == 5
+    assert float(mark["flop_per_s"]) == pytest.approx(1e11)
+    roofs = [row for row in tables["time"] if row["what"] == "roof"]
+    assert {r["mode"] for r in roofs} == {
+        "highest mode",
+        "GPU clock at least",
+        "memory clock at least",
+    }
+    top = max(float(r["flop_per_s"]) for r in roofs if r["mode"] == "highest mode")
+    assert top == pytest.approx(2e12)
+    assert any(row["what"] == "data sheet" for row in tables["time"])
+    (mark,) = [row for row in tables["energy"] if row["what"] == "train"]
+    assert float(mark["flop_per_j"]) == pytest.approx(1e9 / 0.2)
+    ridge = [r for r in tables["energy"] if r["what"] == "ridge" and r["mode"] == "highest mode"]
+    assert float(ridge[0]["intensity_flop_per_byte"]) == 20
+    for what in ("time", "energy"):
+        text = (tmp_path / f"{what}_simulated.txt").read_text()
+        assert "Simulated boards, not measured." in text
+        spec = json.loads((tmp_path / f"{what}_simulated.vl.json").read_text())
+        assert spec["title"]["subtitle"] == "simulated boards, not measured"
+        assert len(spec["data"]["values"]) == len(tables[what])
+        assert (tmp_path / f"{what}_simulated.png").stat().st_size > 5000
+
+
+def test_without_power_the_energy_figure_says_so(drawn, tmp_path):
+    plain = replace(FIT, provenance="measured", j_per_flop=None, j_per_byte=None, constant_w=None)
+    measured = replace(POINT, provenance="measured", power_w=None, power_scope="")
+    tables = drawn([plain], [measured], "measured")
+    assert tables["energy"] == []
+    assert "Power was not measured" in (tmp_path / "energy_measured.svg").read_text()
+    assert "measured on this machine" in (tmp_path / "time_measured.txt").read_text().lower()
+
+
+def test_other_precisions_are_not_drawn(drawn):
+    tables = drawn([FIT], [replace(POINT, precision="fp16")])
+    assert not [row for row in tables["time"] if row["what"] == "train"]
+
+
+def test_tuned_modes_are_drawn_by_origin(tmp_path, pytestconfig):
+    columns = [
+        *("provenance", "sweep", "device", "workload", "task", "power_scope", "aim", "against"),
+        *("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "slower_pct", "saved_pct"),
+    ]
+    rows = [
+        ["simulated", "s", "agx_orin", "bert", "infer", "module", "least_energy_within_5", "maxn"],
+        ["public", "x-5000", "tx1", "image", "infer", "module", "least_energy", "maxn"],
+        ["public", "x-5000", "tx1", "image", "infer", "module", "maxn", "maxn"],
+    ]
+    with open(tmp_path / "tuning.csv", "w", newline="", encoding="utf-8") as handle:
+        csv.writer(handle).writerows([columns, *([*row, 4, 1, 2, 3, 4.5, 12.5] for row in rows)])
+    stem = str(tmp_path / "tuning")
+    draw_tuning(f"{stem}.csv", str(pytestconfig.rootpath / STYLE), str(tmp_path / "drawn"))
+    with open(tmp_path / "drawn.csv", newline="", encoding="utf-8") as handle:
+        made = list(csv.DictReader(handle))
+    assert [(row["provenance"], row["mode"]) for row in made] == [
+        ("simulated", "bert, inference"),
+        ("public", "TX1, 5,000 pictures"),
+    ]
+    text = " ".join((tmp_path / "drawn.txt").read_text().split())
+    assert "with nothing predicted" in text
+    assert "Simulated boards, and boards that others measured." in text

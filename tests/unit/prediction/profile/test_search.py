@@ -1,0 +1,209 @@
+"""Modes run one after the other: what is answered, what it takes, and when it ends."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from epochwatt.errors import EpochwattError
+from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
+from epochwatt.prediction.profile.replay import Played
+from epochwatt.prediction.profile.search import N_VERIFIED, Goal, Profile, search
+from epochwatt.prediction.registry import load_method
+
+MODES = as_rows(
+    [
+        Mode(cores, cpu_mhz, gpu_mhz, 2133.0)
+        for cores in (2, 4, 8)
+        for cpu_mhz in (700.0, 1400.0, 2200.0)
+        for gpu_mhz in (300.0, 600.0, 900.0, 1300.0)
+    ]
+)
+TIME_S = 100 / MODES[:, 2] + 60 / MODES[:, 1] + 0.1 / MODES[:, 0]
+POWER_W = 5 + MODES[:, 2] / 60 + MODES[:, 0] * MODES[:, 1] / 2000
+
+
+@pytest.fixture(scope="module")
+def method():
+    return load_method("gaussian_process")
+
+
+def bench(time_s=TIME_S, power_w=POWER_W, modes=MODES):
+    """Return a board of 36 modes."""
+    one = Played(modes, np.asarray(time_s), np.asarray(power_w), per_mode=40)
+    one.title, one.kind, one.provenance, one.processes = "a network on a board", "b", "public", 5
+    return one
+
+
+def asked(board, method, limit_w=None, minutes=30.0, objective="time"):
+    """Return a profile that has ended."""
+    profile = Profile(board, Goal(objective, limit_w, 60 * minutes), method)
+    search(profile)
+    return profile
+
+
+def test_the_answer_is_near_the_best_mode_after_a_few(method):
+    for limit_w in (12.0, 18.0, 24.0):
+        profile = asked(bench(), method, limit_w)
+        assert profile.best.power_w <= limit_w
+        assert profile.best.time_s <= 1.02 * TIME_S[limit_w >= POWER_W].min()
+        assert len(profile.ran) < 20
+        assert profile.n_first == 8
+        assert profile.stop
+
+
+def test_the_objective_energy_finds_another_mode_than_time(method):
+    energy = asked(bench(), method, objective="energy").best
+    assert energy.energy_j <= 1.02 * (TIME_S * POWER_W).min()
+    assert energy.energy_j < asked(bench(), method).best.energy_j
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 2**31),
+    rough=st.sampled_from([0.0, 0.05, 0.5]),
+    share=st.floats(0.0, 1.0),
+    minutes=st.floats(5.0, 15.0),
+    objective=st.sampled_from(["time", "energy"]),
+)
+def test_no_answer_breaks_the_limit_and_no_profile_the_time(seed, rough, share, minutes, objective):
+    """On monotone tables, rough ones, and ones of noise; the limit may lie below every mode."""
+    noise = np.random.default_rng(seed).standard_normal((2, len(MODES)))
+    power_w = POWER_W * np.exp(rough * noise[0])
+    board = bench(TIME_S * np.exp(rough * noise[1]), power_w)
+    limit_w = float(0.9 * power_w.min() + share * (power_w.max() - 0.9 * power_w.min()))
+    profile = asked(board, load_method("gaussian_process"), limit_w, minutes, objective)
+    assert (
+        profile.spent_s - profile.ran[-1].took_s <= 60 * minutes
+    )  # it may take longer than expected
+    assert len({one.mode for one in profile.ran}) == len(profile.ran) <= len(MODES)
+    kept = [one for one in profile.ran if one.power_w <= limit_w]
+    if profile.best is None:
+        assert not kept
+    else:
+        assert profile.best.power_w <= limit_w
+        assert profile.goal.aim(profile.best) == min(map(profile.goal.aim, kept))
+
+
+def test_it_ends_after_as_many_candidates_in_vain(method):
+    flat = bench(np.ones(len(MODES)), np.full(len(MODES), 10.0))
+    profile = asked(flat, method, 20.0)
+    assert len(profile.ran) <= 8 + N_VERIFIED
+
+
+def test_a_longer_time_makes_smaller_savings_worth_a_mode(method):
+    short, long = (asked(bench(), method, 18.0, minutes) for minutes in (4, 300))
+    assert len(short.ran) <= len(long.ran)
+    assert long.best.time_s <= short.best.time_s
+
+
+def test_a_limit_below_every_mode_has_no_answer(method):
+    profile = asked(bench(), method, 1.0)
+    assert profile.best is None
+    assert profile.stop == "no mode is expected to keep the limit"
+    assert len(profile.ran) < 12
+
+
+def test_too_few_minutes_for_the_first_modes_are_refused_before_any_runs(method):
+    board = bench()
+    with pytest.raises(EpochwattError, match="too few for the first 4 modes") as error:
+        asked(board, method, 20.0, minutes=0.5)
+    assert error.value.where == "--max-minutes"
+    assert error.value.do == "allow 4 or more"
+    assert board.spent_s() == 0
+
+
+def test_without_power_a_limit_is_refused_after_one_mode_and_time_is_answered(method):
+    dark = np.full(len(MODES), np.nan)
+    profile = Profile(bench(power_w=dark), Goal("time", 20.0, 1800.0), method)
+    with pytest.raises(EpochwattError, match="--max-power-w needs it"):
+        search(profile)
+    fastest = asked(bench(power_w=dark), method)
+    assert fastest.best.time_s <= 1.02 * TIME_S.min()
+    assert fastest.outlook(fastest.best).estimates.keys() == {"time_s"}
+
+
+def test_of_two_modes_both_are_run(method):
+    profile = asked(bench(TIME_S[:2], POWER_W[:2], MODES[:2]), method)
+    assert len(profile.ran) == 2
+    assert profile.stop == "every mode was run"
+
+
+@pytest.mark.parametrize("name", ["powertrain", "twin_prior", "log"])
+def test_methods_that_cannot_choose_are_refused(name):
+    with pytest.raises(PredictionError, match=f"{name} cannot choose modes"):
+        asked(bench(), load_method(name), 20.0)
+
+
+def test_a_method_that_does_not_know_a_part_is_refused():
+    limits = np.column_stack([MODES[:, :5], np.linspace(10, 30, len(MODES))])
+    with pytest.raises(PredictionError, match="does not know what power_limit_w does"):
+        asked(bench(modes=limits), load_method("physical"), 20.0)
+
+
+class Interrupted(Played):
+    """A board at which Ctrl-C is pressed after some modes."""
+
+    ended = False
+
+    def measure(self, modes):
+        try:
+            for number, one in enumerate(super().measure(modes)):
+                if number == 3:
+                    raise KeyboardInterrupt
+                yield one
+        finally:
+            self.ended = True
+
+
+def test_ctrl_c_keeps_what_was_measured(method):
+    board = bench()
+    board.__class__ = Interrupted
+    profile = Profile(board, Goal("time", 40.0, 1800.0), method)
+    with pytest.raises(KeyboardInterrupt):
+        search(profile)
+    assert board.ended
+    assert len(profile.ran) == 3
+    assert profile.best in profile.ran
+    assert not profile.stop
+
+
+class Flagged(Played):
+    """A board whose even modes do not count."""
+
+    def measure(self, modes):
+        for one in super().measure(modes):
+            counts = self.place(one.mode) % 2 == 1
+            yield one._replace(valid=counts, flags="" if counts else "clock_below_request")
+
+
+def test_modes_that_do_not_count_are_no_answer_and_not_run_again(method):
+    board = bench()
+    board.__class__ = Flagged
+    profile = asked(board, method, 20.0)
+    assert profile.best.valid
+    assert len({one.mode for one in profile.ran}) == len(profile.ran)
+
+
+def test_known_modes_cost_nothing_and_count(method):
+    before = asked(bench(), method, 18.0)
+    again = bench()
+    again.earlier = lambda: before.ran
+    profile = asked(again, method, 18.0)
+    assert profile.best.time_s <= before.best.time_s
+    assert profile.n_first == 0
+    assert len(profile.ran) < len(before.ran)
+
+
+def test_the_risk_is_that_of_the_measured_power(method):
+    profile = asked(bench(), method, 18.0)
+    one = profile.best
+    below = one._replace(power_w=0.5 * 18.0)
+    at, edge = (profile.outlook(mode) for mode in (below, one._replace(power_w=18.0)))
+    assert at.risk < 0.01
+    assert edge.risk == pytest.approx(0.5)
+    estimate = profile.outlook(one).estimates["power_w"]
+    assert estimate.low < one.power_w == estimate.value < estimate.high
+    assert math.isclose(estimate.low * estimate.high, one.power_w**2)

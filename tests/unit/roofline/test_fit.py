@@ -1,0 +1,105 @@
+"""Fits recover the constants of planted devices, and say what they cannot see."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted import Planted
+
+from epochwatt.errors import EpochwattError
+from epochwatt.roofline.fit import fit_ceilings, fit_energy, fit_mode
+from epochwatt.roofline.model import Ceilings, EnergyCosts
+
+CONSTANTS = {
+    "ceilings": ("flops_per_s", "bytes_per_s", "launch_s"),
+    "costs": ("j_per_flop", "j_per_byte", "constant_w"),
+}
+TRUTHS = st.builds(
+    lambda flops, ridge, launch, e_flop, traffic, constant: Planted(
+        Ceilings(flops, flops / ridge, launch),
+        # powers of traffic, and of nothing, are a share of that of arithmetic: each can be seen
+        EnergyCosts(e_flop, traffic * e_flop * ridge, constant * e_flop * flops),
+    ),
+    st.floats(1e11, 1e13),
+    st.floats(3, 60),
+    st.floats(1e-8, 2e-5),
+    st.floats(1e-12, 5e-11),
+    st.floats(0.6, 2),
+    st.floats(0.6, 1.5),
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(truth=TRUTHS)
+def test_planted_constants_are_recovered(truth):
+    fits = [fit_mode(truth.rows(seed), n_draws=0) for seed in range(5)]  # measured five times
+    for part in ("ceilings", "costs"):
+        for name in CONSTANTS[part]:
+            found = np.median([getattr(getattr(fit, part), name) for fit in fits])
+            assert found == pytest.approx(getattr(getattr(truth, part), name), rel=0.03), name
+
+
+TRUTH = Planted(Ceilings(2e12, 1e11, 1e-5), EnergyCosts(5e-12, 6e-11, 9.0))
+
+
+def test_intervals_hold_the_truth_and_the_fit():
+    ranges = fit_mode(TRUTH.rows()).ranges
+    for name in ("flops_per_s", "bytes_per_s", "j_per_flop", "j_per_byte", "constant_w"):
+        value, low, high = ranges[name]
+        assert low <= value <= high
+        true = getattr(TRUTH.ceilings, name, None) or getattr(TRUTH.costs, name)
+        assert low * 0.985 <= true <= high * 1.015  # a bootstrap of few kernels is a little narrow
+    assert fit_mode(TRUTH.rows()).ranges == ranges
+
+
+def test_a_cache_is_seen_and_bounds_what_fits_into_it():
+    cached = replace(TRUTH, noise=0.0)
+    cached = replace(
+        cached,
+        ceilings=replace(TRUTH.ceilings, cache_bytes=4e6, cached_bytes_per_s=8e11, launch_s=1e-7),
+    )
+    fitted = fit_ceilings(cached.rows())
+    assert fitted.bytes_per_s == pytest.approx(1e11, rel=0.05)
+    assert fitted.cached_bytes_per_s == pytest.approx(8e11, rel=0.03)
+    assert fitted.cache_bytes >= 4e6
+    for row in cached.rows():  # no roof above what was measured
+        assert fitted.roof_s(row.flops, row.bytes) <= row.time_s * 1.05
+
+
+def test_rows_that_do_not_count_are_left_out():
+    rows = TRUTH.rows()
+    wrong = replace(rows[0], time_s=1e-9, best_s=1e-9, valid=False)
+    assert fit_ceilings([*rows, wrong]) == fit_ceilings(rows)
+
+
+def test_kernels_without_power_have_ceilings_only():
+    rows = [replace(row, power_w=None, power_scope="") for row in TRUTH.rows()]
+    fitted = fit_mode(rows)
+    assert fitted.costs is None
+    assert "j_per_flop" not in fitted.ranges
+    assert fitted.ceilings == fit_ceilings(TRUTH.rows())
+
+
+def test_two_modes_at_once_are_refused():
+    with pytest.raises(EpochwattError, match="one mode"):
+        fit_ceilings([*TRUTH.rows(), *replace(TRUTH, gpu_mhz=500.0).rows()])
+
+
+def test_a_mode_without_arithmetic_is_refused():
+    with pytest.raises(EpochwattError, match="no ceiling"):
+        fit_ceilings([row for row in TRUTH.rows() if row.kernel == "copy"])
+
+
+def test_too_few_energies_are_refused():
+    with pytest.raises(EpochwattError, match="cannot be fitted"):
+        fit_energy([1.0, 2.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0])
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=4, max_size=12))
+def test_no_cost_is_below_zero(energies):
+    random = np.random.default_rng(len(energies))
+    flops, moved, time_s = random.uniform(0.1, 10, (3, len(energies)))
+    costs = fit_energy(flops, moved, time_s, energies)
+    assert min(costs.j_per_flop, costs.j_per_byte, costs.constant_w) >= 0

@@ -1,0 +1,72 @@
+"""The table of fits: what is written is read again, one row per device, mode and precision."""
+
+from dataclasses import replace
+
+import pytest
+from planted import Planted
+
+from epochwatt.errors import ConfigError
+from epochwatt.roofline.ceilings import write_ceilings
+from epochwatt.roofline.fits import fit_tables, read_fits, write_fits
+from epochwatt.roofline.model import Ceilings, EnergyCosts, EnergyRoofline
+from epochwatt.roofline.points import Point, read_points, write_points
+
+TRUTH = Planted(Ceilings(2e12, 1e11, 1e-5), EnergyCosts(5e-12, 6e-11, 9.0))
+
+
+def test_each_mode_and_precision_gets_a_row(tmp_path):
+    slow = replace(TRUTH, gpu_mhz=500.0, ceilings=replace(TRUTH.ceilings, flops_per_s=1e12))
+    half = [replace(row, precision="fp16") for row in TRUTH.rows()]
+    write_ceilings(tmp_path / "c.csv", [*TRUTH.rows(), *half, *slow.rows()])
+    rows = fit_tables([tmp_path / "c.csv"], n_draws=10)
+    assert [(row.gpu_mhz, row.precision) for row in rows] == [
+        (1000, "fp32"),
+        (1000, "fp16"),
+        (500, "fp32"),
+    ]
+    write_fits(tmp_path / "fits.csv", rows)
+    again = read_fits(tmp_path / "fits.csv")
+    assert again[2].flops_per_s == pytest.approx(1e12, rel=0.03)
+    for one, other in zip(rows, again, strict=True):
+        assert other.ceilings.ridge_flop_per_byte == pytest.approx(one.ridge_flop_per_byte)
+        roofline = EnergyRoofline(other.ceilings, other.costs)
+        assert one.balance_flop_per_byte == pytest.approx(roofline.balance_flop_per_byte)
+        assert one.j_per_byte_low <= one.j_per_byte <= one.j_per_byte_high
+        assert (other.mode, other.power_scope, other.provenance) == (one.mode, "gpu", "fake")
+
+
+def test_a_damaged_cell_is_named(tmp_path):
+    write_fits(tmp_path / "fits.csv", [])
+    text = (tmp_path / "fits.csv").read_text() + "measured,x" + "," * 31 + "\n"
+    (tmp_path / "fits.csv").write_text(text)
+    with pytest.raises(ConfigError, match="line 2"):
+        read_fits(tmp_path / "fits.csv")
+
+
+POINT = Point(
+    provenance="measured",
+    device="host",
+    processor="cpu",
+    precision="fp32",
+    workload="lenet",
+    task="train",
+    batch_size=16,
+    flops=1e9,
+    bytes=2e8,
+    launches=77,
+    time_s=0.01,
+)
+
+
+def test_points_are_read_as_written(tmp_path):
+    write_points(tmp_path / "p.csv", [POINT, replace(POINT, power_w=5.5, power_scope="module")])
+    assert read_points(tmp_path / "p.csv") == [
+        POINT,
+        replace(POINT, power_w=5.5, power_scope="module"),
+    ]
+    assert POINT.intensity_flop_per_byte == 5
+
+
+def test_a_time_of_zero_is_refused():
+    with pytest.raises(ValueError, match="time_s"):
+        replace(POINT, time_s=0.0)

@@ -1,0 +1,91 @@
+"""Rooflines of one mode: limits meet at the ridge, energy is a sum of three."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from epochwatt.roofline.model import Ceilings, EnergyCosts, EnergyRoofline
+
+RATES = st.floats(1e6, 1e15)
+INTENSITIES = st.floats(1e-3, 1e4)
+ROOFLINES = st.builds(
+    lambda flops, moved, e_flop, e_byte, watts: EnergyRoofline(
+        Ceilings(flops, moved), EnergyCosts(e_flop, e_byte, watts)
+    ),
+    st.floats(1e9, 1e14),
+    st.floats(1e9, 1e12),
+    st.floats(1e-13, 1e-10),
+    st.floats(0, 1e-9),
+    st.floats(0, 60),
+)
+
+
+@given(flops_per_s=RATES, bytes_per_s=RATES, moved=st.floats(1, 1e12))
+def test_both_limits_meet_at_the_ridge(flops_per_s, bytes_per_s, moved):
+    ceilings = Ceilings(flops_per_s, bytes_per_s)
+    at_ridge = ceilings.ridge_flop_per_byte * moved
+    assert at_ridge / flops_per_s == pytest.approx(moved / bytes_per_s)
+    assert ceilings.roof_s(2 * at_ridge, moved) == pytest.approx(2 * moved / bytes_per_s)
+    assert ceilings.roof_s(at_ridge / 2, moved) == pytest.approx(moved / bytes_per_s)
+
+
+@given(intensity=st.floats(1e-3, 1e3), flops=st.floats(1, 1e15))
+def test_the_roof_over_an_intensity_is_work_over_its_least_time(intensity, flops):
+    ceilings = Ceilings(5e12, 2e11)
+    rate = flops / ceilings.roof_s(flops, flops / intensity)
+    assert ceilings.attainable_flops_per_s(intensity) == pytest.approx(rate)
+
+
+@given(
+    moved=st.lists(st.floats(1, 1e12), min_size=2, max_size=9),
+    cache=st.floats(0, 1e9),
+    faster=st.floats(1, 100),
+)
+def test_more_data_take_longer_and_a_cache_never_slows(moved, cache, faster):
+    ceilings = Ceilings(5e12, 2e11, cache_bytes=cache, cached_bytes_per_s=faster * 2e11)
+    roofs = ceilings.roof_s(0.0, np.sort(moved))
+    assert (np.diff(roofs) >= 0).all()
+    assert (roofs <= Ceilings(5e12, 2e11).roof_s(0.0, np.sort(moved)) * (1 + 1e-12)).all()
+
+
+def test_energy_is_work_traffic_and_time_at_constant_power():
+    costs = EnergyCosts(j_per_flop=2e-12, j_per_byte=5e-11, constant_w=8.0)
+    assert costs.energy_j(1e12, 1e10, 0.25) == pytest.approx(2.0 + 0.5 + 2.0)
+
+
+@given(roofline=ROOFLINES, intensity=INTENSITIES)
+def test_energy_per_operation_is_the_energy_of_work_at_its_least_time(roofline, intensity):
+    flops = 1e12
+    least_s = roofline.ceilings.roof_s(flops, flops / intensity)
+    energy = roofline.costs.energy_j(flops, flops / intensity, least_s)
+    assert roofline.j_per_flop(intensity) * flops == pytest.approx(energy, rel=1e-6)
+
+
+@given(roofline=ROOFLINES)
+def test_at_the_balance_memory_costs_as_much_as_arithmetic(roofline):
+    balance = roofline.balance_flop_per_byte
+    assume(balance > 0)
+    assert roofline.effective_balance(balance) == pytest.approx(balance, rel=1e-6, abs=1e-9)
+    twice = 2 * roofline.busy_j_per_flop  # as much again as an operation that waits for nothing
+    assert roofline.j_per_flop(balance) == pytest.approx(twice, rel=1e-6)
+
+
+@given(roofline=ROOFLINES, low=INTENSITIES, high=INTENSITIES)
+def test_more_operations_per_byte_never_cost_more_each(roofline, low, high):
+    low, high = sorted((low, high))
+    assert roofline.j_per_flop(high) <= roofline.j_per_flop(low) * (1 + 1e-12)
+
+
+@given(roofline=ROOFLINES)
+def test_efficient_where_fast_means_that_traffic_is_cheaper_than_waiting_for_it(roofline):
+    ceilings, costs = roofline.ceilings, roofline.costs
+    traffic_j = costs.j_per_byte * ceilings.flops_per_s / ceilings.ridge_flop_per_byte
+    arithmetic_j = roofline.busy_j_per_flop * ceilings.flops_per_s
+    assume(abs(traffic_j - arithmetic_j) > 1e-9 * arithmetic_j)
+    assert roofline.is_efficient_where_fast == (traffic_j < arithmetic_j)
+
+
+def test_work_that_costs_nothing_has_no_energy_roofline():
+    with pytest.raises(ValueError, match="neither"):
+        EnergyRoofline(Ceilings(1e12, 1e11), EnergyCosts(0.0, 1e-10, 0.0))

@@ -1,0 +1,118 @@
+"""Which ceilings are measured: of studies and sweeps that ask for them, each mode once."""
+
+import json
+
+import pytest
+
+from epochwatt.errors import ConfigError
+from epochwatt.roofline.wanted import ceiling_runs, point_run, wanted_ceilings
+from epochwatt.study.settings import load_settings
+from epochwatt.sweeps.lost import forget_lost_modes
+from epochwatt.sweeps.table import load_sweeps
+
+SWEEP = {
+    "title": "threads",
+    "backend": "host",
+    "device": "host",
+    "workload": {"model": "lenet", "num_workers": 0},
+    "grid": {"modes": [{"cores": 1}]},
+}
+
+
+@pytest.fixture
+def wanted(checkout):
+    """Return a function that gives what studies (and a sweep) ask for."""
+
+    def call(*blocks, sweep=None, **study):
+        checkout.sweep(*(blocks or [{}]), **study)
+        names = []
+        if sweep is not None:
+            checkout.write("sweeps.yaml", {"mine": {**SWEEP, **sweep}})
+            names = ["mine"]
+        config = {"studies": ["small"], "sweeps": names}
+        settings = load_settings(config, checkout.path)
+        return wanted_ceilings(settings, load_sweeps(config, checkout.path))
+
+    return call
+
+
+def test_nothing_is_measured_unless_it_is_asked_for(wanted):
+    assert wanted() == {}
+    assert wanted(sweep={}) == {}
+
+
+def test_runs_of_a_host_ask_for_each_number_of_threads_once(wanted):
+    blocks = [{"torch_threads": [1, 2], "batch_size": [16, 32]}]
+    (job,) = wanted(*blocks, ceilings=True).values()
+    assert job.settings == [{"cores": 1}, {"cores": 2}]
+    assert job.id.startswith("ceilings-host-local-fp32-p1-")
+    assert job.chunks == [(0, 1)]
+    assert job.receipts[0].startswith(f"results/roofline/{job.id}/{job.digest}/")
+    assert "-m epochwatt.training.ceilings --dvfs on --precisions fp32 --machine" in job.command
+    assert job.place["modes"] == job.settings
+    assert job.place["provenance"] == "measured"
+
+
+def test_a_study_and_a_sweep_share_what_is_measured(wanted):
+    modes = {"grid": {"modes": [{"cores": 1}, {}]}, "ceilings": True}
+    (job,) = wanted({"torch_threads": 1}, ceilings=True, sweep=modes).values()
+    assert job.settings == [{"cores": 1}, {}]
+
+
+def test_another_list_of_modes_is_the_same_measurement(wanted):
+    (one,) = wanted({"torch_threads": 1}, ceilings=True).values()
+    (two,) = wanted({"torch_threads": 2}, ceilings=True).values()
+    assert one.id == two.id
+    assert one.modes_file != two.modes_file
+
+
+def test_another_precision_has_its_own(wanted):
+    jobs = wanted({"precision": ["fp32", "bf16"]}, ceilings=True)
+    assert {job.precisions for job in jobs.values()} == {("fp32",), ("fp32", "bf16")}
+
+
+def test_a_simulated_sweep_has_no_ceilings(wanted, checkout):
+    with pytest.raises(ConfigError, match="nothing is measured on the twin"):
+        wanted(sweep={"ceilings": True, **twin(checkout)})
+
+
+def twin(checkout):
+    checkout.write(
+        "devices/orin.yaml",
+        {
+            **{"title": "Jetson AGX Orin", "backends": ["jetson", "twin"], "board": "agx_orin"},
+            **{"instances": ["d1"], "storage": {"ssd": {"title": "a disk", "root": "data"}}},
+            "power_modes": {
+                "MAXN": {"cores": 12, "cpu_mhz": 2200, "gpu_mhz": 1300, "emc_mhz": 3200}
+            },
+            **{"dvfs": ["off", "on"], "guess_samples_per_s": {"lenet": 1200}},
+        },
+    )
+    return {"backend": "twin", "device": "orin", "grid": "fulcrum-orin"}
+
+
+def test_a_mode_that_is_gone_is_measured_again(wanted, monkeypatch, checkout):
+    monkeypatch.chdir(checkout.path)
+    (job,) = wanted({"torch_threads": 1}, ceilings=True).values()
+    receipt = checkout.path / job.receipts[0]
+    receipt.parent.mkdir(parents=True)
+    receipt.write_text("{}", "utf-8")
+    (checkout.path / "measured").mkdir(exist_ok=True)
+    (said,) = forget_lost_modes([job])
+    assert "ceilings of host/local: mode-c1-x-x-x gone" in said
+    assert not receipt.exists()
+
+
+def test_a_run_is_placed_with_its_factors_as_plain_values(checkout, wanted):
+    wanted({"torch_threads": 2, "batch_size": 32}, ceilings=True)
+    settings = load_settings({"studies": ["small"]}, checkout.path)
+    (run,) = ceiling_runs(settings)
+    placed = point_run(run, settings)
+    assert json.loads(json.dumps(placed)) == placed
+    columns = placed["columns"]
+    assert (columns["cores"], columns["batch_size"], columns["workload"]) == (2, 32, "lenet")
+    assert (columns["provenance"], columns["device"], columns["task"]) == (
+        "measured",
+        "host",
+        "train",
+    )

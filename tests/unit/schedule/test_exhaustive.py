@@ -1,0 +1,142 @@
+"""The best plan equals that of a search written as plain loops, which also plays the arrivals."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from epochwatt.errors import ConfigError
+from epochwatt.schedule.problem import Problem, Stream
+from epochwatt.schedule.profiles import Workload
+from epochwatt.schedule.solvers.exhaustive import best_plan
+from epochwatt.schedule.space import Space
+
+SIZES = (1, 4, 16)
+
+
+def workload(seed, n_modes, sizes):
+    rng = np.random.default_rng(seed)
+    speed = rng.uniform(0.3, 3, n_modes)[:, None]
+    work = 0.01 + 0.004 * np.array(sizes, float)
+    modes = np.column_stack([rng.integers(1, 9, n_modes), *rng.uniform(100, 2000, (3, n_modes))])
+    modes = np.column_stack([modes, np.ones(n_modes), np.zeros(n_modes)])
+    power = 5 + 8 * speed + rng.uniform(0, 3, (n_modes, len(sizes)))
+    return Workload("made-up", modes, np.array(sizes), work / speed, power)
+
+
+def with_modes(one, modes):
+    return Workload(one.name, modes, one.batch_sizes, one.time_s, one.power_w)
+
+
+def longest_wait(stream, batch, infer_s, n_train, train_s, n_batches=20):
+    """Play the arrivals one by one: the longest latency, and whether the board falls behind."""
+    free, longest = 0.0, 0.0
+    late = 0.0
+    for i in range(n_batches):
+        first, last = i * batch / stream.rate_per_s, ((i + 1) * batch - 1) / stream.rate_per_s
+        start = max(free, last)
+        late = start - last
+        longest = max(longest, start + infer_s - first)
+        free = start + infer_s + n_train * train_s
+    return longest, late
+
+
+@given(
+    seed=st.integers(0, 1000),
+    rate=st.floats(0.5, 200),
+    latency=st.floats(0.01, 2),
+    power=st.floats(5, 35),
+    rule=st.sampled_from(["highest", "mean"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_serving_and_training_equals_loops(seed, rate, latency, power, rule):
+    infer, train = workload(seed, 7, SIZES), workload(seed + 1, 7, (16,))
+    train = with_modes(train, infer.modes)
+    stream = Stream(rate_per_s=rate, max_latency_s=latency)
+    best = None
+    for m, k in product(range(7), range(3)):
+        batch, infer_s, infer_w = SIZES[k], infer.time_s[m, k], infer.power_w[m, k]
+        train_s, train_w = train.time_s[m, 0], train.power_w[m, 0]
+        gap = batch / rate - infer_s
+        if gap < 0 or (batch - 1) / rate + infer_s > latency:
+            continue
+        n = math.floor(gap / train_s)
+        drawn = max(infer_w, train_w) if n else infer_w
+        if rule == "mean":
+            drawn = (infer_s * infer_w + n * train_s * train_w) / (infer_s + n * train_s)
+        if drawn <= power:
+            best = max(best or 0.0, n * rate / batch)
+    problem = Problem(max_power_w=power, streams=(stream,), trains=True, power_rule=rule)
+    plan = best_plan(Space(train, (infer,)), problem)
+    if best is None:
+        assert plan is None
+        return
+    assert plan.throughput_per_s == pytest.approx(best)
+    k = SIZES.index(plan.batch_sizes[0])
+    times = infer.time_s[plan.place, k], plan.n_train, train.time_s[plan.place, 0]
+    longest, late = longest_wait(stream, SIZES[k], *times)
+    assert longest <= latency * (1 + 1e-6)
+    assert late == pytest.approx(0, abs=1e-6)
+
+
+def longest_waits(streams, batches, times, phase, n_batches=60):
+    """Play two streams, first come first served: the longest latency of each."""
+    jobs = []
+    for which, offset in enumerate((0.0, phase)):
+        batch, gap_s = batches[which], 1 / streams[which].rate_per_s
+        for i in range(n_batches):
+            first_s = offset + i * batch * gap_s
+            jobs.append((first_s + (batch - 1) * gap_s, which, first_s))
+    free, longest = 0.0, [0.0, 0.0]
+    for ready, which, first in sorted(jobs):
+        free = max(free, ready) + times[which]
+        longest[which] = max(longest[which], free - first)
+    return longest
+
+
+@given(
+    seed=st.integers(0, 1000),
+    rates=st.tuples(st.floats(0.5, 60), st.floats(0.5, 60)),
+    latencies=st.tuples(st.floats(0.02, 2), st.floats(0.02, 2)),
+    phase=st.floats(0, 1),
+)
+@settings(max_examples=60, deadline=None)
+def test_two_streams_never_wait_longer_than_planned(seed, rates, latencies, phase):
+    first = workload(seed, 5, SIZES)
+    second = with_modes(workload(seed + 1, 5, SIZES), first.modes)
+    streams = tuple(
+        Stream(rate_per_s=rate, max_latency_s=latency)
+        for rate, latency in zip(rates, latencies, strict=True)
+    )
+    plan = best_plan(Space(None, (first, second)), Problem(max_power_w=40, streams=streams))
+    if plan is None:
+        return
+    places = [SIZES.index(size) for size in plan.batch_sizes]
+    times = [one.time_s[plan.place, k] for one, k in zip((first, second), places, strict=True)]
+    waits = longest_waits(streams, plan.batch_sizes, times, phase)
+    for wait, planned, stream in zip(waits, plan.latency_s, streams, strict=True):
+        assert wait <= planned * (1 + 1e-6) <= stream.max_latency_s * (1 + 1e-5)
+
+
+def test_alone_the_fastest_mode_that_keeps_the_power_wins():
+    train = workload(3, 9, (16,))
+    plan = best_plan(Space(train), Problem(max_power_w=20, trains=True))
+    within = train.power_w[:, 0] <= 20
+    assert 1 / plan.throughput_per_s == pytest.approx(train.time_s[within].min())
+    assert best_plan(Space(train), Problem(max_power_w=1, trains=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ({"max_power_w": 0, "trains": True}, "max_power_w"),
+        ({"max_power_w": 30}, "cannot be scheduled"),
+        ({"max_power_w": 30, "trains": True, "power_rule": "median"}, "rule of power"),
+    ],
+)
+def test_what_cannot_be_is_refused(numbers, words):
+    with pytest.raises(ConfigError, match=words):
+        Problem(**numbers)

@@ -1,0 +1,64 @@
+"""The tables of counts in the documentation: made by this code, and what they claim holds."""
+
+import csv
+
+import pytest
+import torch
+
+from benchmarks import counts, published_counts
+
+
+def stored(name):
+    """Return the rows of a committed table."""
+    with (counts.FOLDER / name).open(encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def as_text(rows):
+    """Return rows as a CSV file holds them."""
+    return [{key: str(value) for key, value in row.items()} for row in rows]
+
+
+def test_every_network_is_counted_as_torch_counts_it():
+    rows = stored("flop-counter.csv")
+    assert {row["left_flop"] for row in rows} == {"0"}
+    assert {row["network"] for row in rows} == set(counts.WORKLOADS)
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        ["lenet", "resnet", "vgg11"],
+        pytest.param(["mobilenet", "ssdlite", "bert", "lstm"], marks=pytest.mark.thorough),
+    ],
+)
+def test_the_committed_table_is_that_of_this_code(models):
+    rows = [row for row in stored("flop-counter.csv") if row["network"] in models]
+    made = sorted(
+        as_text(counts.rows(models)), key=lambda row: list(counts.WORKLOADS).index(row["network"])
+    )
+    assert made == rows
+
+
+def test_groups_that_torch_forgets_are_found():
+    network = torch.nn.Conv2d(6, 6, 3, groups=3, bias=False)
+    with counts._Grouped() as grouped, counts.FlopCounterMode(display=False) as counter:
+        network(torch.zeros(2, 6, 5, 5)).sum().backward()
+    one = 2 * 2 * 6 * 9 * 2 * 9  # of each of forward and weight gradient; the input needs none
+    assert counter.get_total_flops() - grouped.flops == 2 * one
+    assert grouped.flops == 2 * one
+
+
+def test_the_published_rules_give_the_published_totals():
+    totals = {row["network"]: row for row in published_counts.rows() if row["operator"] == "all"}
+    assert set(totals) == set(published_counts.PUBLISHED)
+    for name, (flops, moved) in published_counts.PUBLISHED.items():
+        assert (totals[name]["published_flop"], totals[name]["published_bytes"]) == (flops, moved)
+    assert as_text(published_counts.rows()) == stored("published.csv")
+
+
+def test_our_recurrent_part_is_per_sample_with_two_operations_a_multiply_add():
+    (row,) = [row for row in published_counts.rows() if row["operator"] == "LSTM"]
+    products = 2 * 8 * 2 * 4 * 256 * 512  # layers, steps, two operations, gates, weights
+    assert products < row["flop"] < 1.01 * products
+    assert row["published_flop"] < 0.51 * products

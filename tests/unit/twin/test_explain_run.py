@@ -1,0 +1,102 @@
+"""Explanations of simulated runs: the bottleneck of `what-if`, and next modes nearly as there."""
+
+import statistics
+
+import pytest
+
+from epochwatt.errors import EpochwattError
+from epochwatt.roofline.explain import ARITHMETIC, LAUNCH, LOADER, MEMORY, Observed, explain
+from epochwatt.roofline.next_mode import next_steps, roof_of
+from epochwatt.twin.explain_run import RUNS, explain_lines, find_run, simulated_fits
+from epochwatt.twin.inputs.clocks import Clocks
+from epochwatt.twin.inputs.numbers import number
+from epochwatt.twin.model.epoch import Setting, epoch
+from epochwatt.twin.what_if import bottleneck
+
+DATASET = {"lenet": "mnist", "mobilenet": "gld23k", "resnet": "cifar10"}
+LIMITS = {"launches": LAUNCH, "GPU arithmetic": ARITHMETIC, "GPU memory": MEMORY}
+
+
+@pytest.fixture
+def simulate(twin):
+    """Return a function that gives a setting and what is seen of it, in a mode."""
+
+    def call(device, model, workers, mode):
+        samples = twin.samples[DATASET[model]]
+        clocks = Clocks(*map(float, mode))
+        setting = Setting(
+            twin.boards[device], twin.works[model], samples, "ssd", 16, clocks, workers
+        )
+        e, n = epoch(setting, twin.parameters), setting.n_minibatches
+        copy_s = n * number(e.stages.copy_s)
+        times = (number(e.e2e_s), number(e.stall_s) - copy_s, copy_s, number(e.compute_s))
+        return setting, Observed(
+            n, setting.n_samples / n, workers, *times, number(e.overhead_s), number(e.fetch_s),
+            number(e.preprocess_s), 3600.0 * number(e.energy_wh),
+        )  # fmt: skip
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def fits(request):
+    """The rooflines of a simulated board."""
+    return {device: simulated_fits(device, request.config.rootpath) for device in ("agx", "orin")}
+
+
+@pytest.mark.parametrize(
+    ("device", "model", "workers", "gpu_mhz"),
+    [("orin", "mobilenet", 4, None), ("orin", "lenet", 4, None), ("agx", "resnet", 4, 114.75)],
+)
+def test_the_limit_of_computing_is_that_of_what_if(
+    device, model, workers, gpu_mhz, simulate, twin, fits
+):
+    here = next(fit for fit in fits[device] if gpu_mhz in (None, fit.gpu_mhz))
+    setting, seen = simulate(device, model, workers, here.mode)
+    found = explain(twin.works[model], seen, roof_of(here))
+    shorter = bottleneck.shorter_pct(setting, twin.parameters)
+    largest = max(LIMITS, key=lambda name: shorter[name])
+    assert found.limit == LIMITS[largest]
+    assert found.roof_share < 1.05
+    assert found.energy_scale == 1.0
+
+
+def test_without_workers_photographs_are_held_back_by_the_loader(simulate, twin, fits):
+    here = fits["agx"][0]
+    _, seen = simulate("agx", "mobilenet", 0, here.mode)
+    assert explain(twin.works["mobilenet"], seen, roof_of(here)).bound_by == LOADER
+
+
+def test_next_modes_are_foreseen_nearly_as_the_simulation_has_them(simulate, twin, fits):
+    """The truth is known here; rooflines know neither occupancy nor gaps between kernels."""
+    off = []
+    for model in DATASET:
+        for workers in (0, 4):
+            for here in fits["agx"][:8]:
+                _, seen = simulate("agx", model, workers, here.mode)
+                for step in next_steps(twin.works[model], seen, here, fits["agx"]):
+                    mode = Clocks(*here.mode)._replace(**{step.knob: step.new})
+                    _, there = simulate("agx", model, workers, mode)
+                    off.append(abs(step.e2e_s / there.e2e_s - 1.0))
+    assert len(off) > 100
+    assert statistics.median(off) < 0.02
+    assert statistics.quantiles(off, n=10)[-1] < 0.12
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(tmp_path):
+    for run in ("host-local-a-1", "host-local-a-12", "host-local-b-3"):
+        (tmp_path / RUNS / run).mkdir(parents=True)
+        (tmp_path / RUNS / run / "epochs.csv").touch()
+    assert find_run("host-local-b", tmp_path) == "host-local-b-3"
+    assert find_run("host-local-a-1", tmp_path) == "host-local-a-1"
+    with pytest.raises(EpochwattError, match="2 runs begin with 'host-local-a'"):
+        find_run("host-local-a", tmp_path)
+    with pytest.raises(EpochwattError, match=r"no run 'x' in results/runs(.|\n)*epochwatt plan"):
+        find_run("x", tmp_path)
+
+
+def test_a_measured_run_without_any_ceilings_says_what_to_type(checkout, write_epochs):
+    (run,) = list(checkout.runs)[:1]
+    write_epochs(run.id, run.factors, {}, {})
+    with pytest.raises(EpochwattError, match=r"no ceilings were measured\n.*ceilings: true"):
+        explain_lines(run.id, checkout.path)

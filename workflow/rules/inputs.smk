@@ -1,0 +1,125 @@
+"""Functions that give rules their inputs and parameters; those of common.smk are used here too."""
+
+
+def interpreter(run):
+    """Return the words that start the Python that has torch: the device's own, or the workflow's."""
+    return list(run.python or ["python3"])
+
+
+def epochs_of(runs):
+    """Return the `epochs.csv` of each run."""
+    return [run.epochs_csv for run in runs]
+
+
+def before_part(wildcards):
+    """Return the data set, and the receipt of the part before: a run's epochs follow each other.
+
+    A run that was measured elsewhere needs no data set.
+    """
+    run = TABLE[wildcards.run]
+    place = run.parts.index((int(wildcards.first), int(wildcards.last)))
+    manifest = [ancient(f"{run.data_folder}/manifest.json")] if run.here else []
+    return manifest + ([ancient(run.receipts[place - 1])] if place else [])
+
+
+def training_command(wildcards):
+    """Return the command that trains: interpreter, folder of the data, what to know of the machine."""
+    run = TABLE[wildcards.run]
+    words = [*interpreter(run), "-m", "epochwatt.training"]
+    return shlex.join([*words, "--data-root", run.data_root, "--machine", run.machine])
+
+
+def network_of(model):
+    """Return the name of a network and, where it is none of ours, what its row says of it."""
+    own = SETTINGS.workloads[model].model_dump(include=OWN_KEYS, exclude_defaults=True)
+    return {"model": model, "network": own} if own else {"model": model}
+
+
+def work_of(run):
+    """Return the counts of a run's network: those of the twin where it trains in fp32 or tf32."""
+    task, precision = run.factors["task"], run.factors["precision"]
+    if task == "train" and precision in ("fp32", "tf32"):
+        return run.counts
+    return f"results/roofline/counts/{run.factors['model']}-{task}-{precision}.json"
+
+
+def explained_run(run):
+    """Return what a job has to know of a run to explain it."""
+    return {**point_run(run, SETTINGS), "run": run.id, "counts": work_of(run)}
+
+
+def caption(figure):
+    """Return a figure's caption, for the report and for the text beside each panel."""
+    return lambda wildcards: SETTINGS.caption(figure)
+
+
+def epochs_fitted(wildcards):
+    """Return the tables of epochs that a backend's models are fitted to."""
+    return epochs_of(fitted_runs(TABLE, wildcards.backend).runs)
+
+
+def modes_fitted(wildcards):
+    """Return run -> cores and clocks of the same runs."""
+    return fitted_runs(TABLE, wildcards.backend).modes
+
+
+def simulated_networks(wildcards):
+    """Return the counts of the networks that models are fitted to, where all are counted anyway."""
+    models = {
+        run.factors["model"] for run in fitted_runs(TABLE, wildcards.backend).runs
+    }
+    counted = sorted(models) if models <= SIMULATED_MODELS else []
+    return expand("results/twin/workloads/{model}.json", model=counted)
+
+
+def epochs_drawn(figure):
+    """Return the input function of a figure's tables of epochs."""
+    return lambda wildcards: epochs_of(SETTINGS.figure_runs(figure, wildcards.backend))
+
+
+def records_drawn(figure):
+    """Return the same of simulated records; those of measured epochs are never declared."""
+    return lambda wildcards: [
+        run.records
+        for run in SETTINGS.figure_runs(figure, wildcards.backend)
+        if run.is_simulated and "records" in SETTINGS.plotting.figures[figure].reads
+    ]
+
+
+def idle_drawn(figure):
+    """Return the same of the table of idle powers, where the backend has any."""
+    reads = "idle" in SETTINGS.plotting.figures[figure].reads
+    return lambda wildcards: (
+        IDLE_CSV if reads and wildcards.backend in IDLE_BACKENDS else []
+    )
+
+
+def predictions_drawn(figure):
+    """Return the table of predictions, where the figure reads it."""
+    reads = "predictions" in SETTINGS.plotting.figures[figure].reads
+    return "results/models/{backend}/predictions.csv" if reads else []
+
+
+def figure_settings(figure):
+    """Return panels, colours, names for people, and runs that are missing (`Settings.drawing`)."""
+    return lambda wildcards: SETTINGS.drawing(figure, wildcards.backend)
+
+
+def board_digest(run):
+    """Return a hash of what config/twin/ says of a run's board; None: it has no such board."""
+    return BOARD_DIGESTS.get(run.factors["device"])
+
+
+def powertrain_tables(wildcards):
+    """Return the table of the workload, and that of the reference where there is one."""
+    names = {"workload": wildcards.workload, "reference": wildcards.reference}
+    return {k: table_of(v) for k, v in names.items() if v != NO_REFERENCE}
+
+
+def powertrain_networks(wildcards):
+    """Return what is left by the job that trains the reference's networks, if one does."""
+    job = Job(wildcards.group, wildcards.reference, wildcards.workload)
+    return [
+        f"{POWERTRAIN_JOB}/errors.csv".format(**other._asdict())
+        for other in networks_of(POWERTRAIN, job)
+    ]

@@ -1,0 +1,17 @@
+"""Adapter of rule show_powertrain."""
+
+from epochwatt.adapters import job_log
+from epochwatt.pages.show_powertrain import write_powertrain
+
+
+def main(snakemake):
+    with job_log(snakemake.log[0]):
+        write_powertrain(
+            tables=snakemake.input.tables,
+            figures=snakemake.input.drawings,
+            path=snakemake.output.page,
+        )
+
+
+if "snakemake" in globals():
+    main(snakemake)  # noqa: F821
