@@ -14,7 +14,7 @@ try:
 except EpochwattError as error:
     raise WorkflowError(str(error)) from None
 HAS_CEILINGS = bool(CEILINGS)
-POINT_RUNS = [run for run in ceiling_runs(SETTINGS) if run.factors["task"] == "train"]
+POINT_RUNS = ceiling_runs(SETTINGS)
 
 for message in forget_lost_modes(CEILINGS.values()):
     print(message, file=sys.stderr)

@@ -1,7 +1,8 @@
 """Simulated boards: what each network asks of a GPU, counted once, then runs and idle powers.
 
-Needs: a network; config/twin/.  Gives: results/twin/workloads/{model}.json, results/simulated/ in the
-form of measured/, and the tables of each simulated run, which no other job has to collect.
+Needs: a network; config/twin/.  Gives: results/twin/workloads/{model}.json (training in fp32),
+results/roofline/counts/ (other tasks and precisions), results/simulated/ in the form of measured/, and
+the tables of each simulated run, which no other job has to collect.
 """
 
 from epochwatt.twin.inputs.digest import digests
@@ -29,7 +30,7 @@ except EpochwattError as error:
 
 
 rule count_workload:
-    """Count the kernels of one training mini-batch; the one rule of the twin that needs torch."""
+    """Count the kernels of one training mini-batch in fp32. This and the next rule need torch."""
     output:
         workload="results/twin/workloads/{model}.json",
     log:
@@ -43,6 +44,25 @@ rule count_workload:
         code=code_of("count_workload.py"),
     script:
         "../scripts/count_workload.py"
+
+
+rule count_work:
+    """Count the kernels of one mini-batch in another task or precision."""
+    output:
+        workload="results/roofline/counts/{model}-{task}-{precision}.json",
+    log:
+        "results/logs/count_work/{model}-{task}-{precision}.log",
+    wildcard_constraints:
+        model="|".join(map(re.escape, sorted(SETTINGS.workloads))),
+        task="train|infer",
+        precision="fp32|tf32|fp16|bf16",
+    conda:
+        ENVIRONMENT
+    params:
+        network=lambda wildcards: network_of(wildcards.model),
+        code=code_of("count_work.py"),
+    script:
+        "../scripts/count_work.py"
 
 
 rule simulate_run:

@@ -138,10 +138,11 @@ def mode_columns(run: Run) -> dict[str, float]:
 
 
 def point_run(run: Run, settings: Settings) -> dict[str, Any]:
-    """Return what a job has to know of a run to place it, as plain values."""
+    """Return what a job has to know of a run to place or explain it, as plain values."""
     f = run.factors
     board = settings.devices.get(f["device"], "the run").board
     return {
+        "run": run.id,
         "epochs": run.epochs_csv,
         "counts": run.counts,
         "columns": {
