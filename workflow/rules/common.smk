@@ -26,6 +26,7 @@ from epochwatt.study.expand import OWN_KEYS
 from epochwatt.study.idle import idles
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.plan import start_lines
+from epochwatt.study.runs import counts_path
 from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.study.settings import (
     drawing_module,

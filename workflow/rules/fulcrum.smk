@@ -4,12 +4,6 @@ Needs: config/schedule.yaml; the counts of its networks (twin.smk).
 Gives: results/fulcrum/: tables.csv, time and power of each job in each mode; scores.csv, how solvers do; results/figures/fulcrum/solvers.svg.
 """
 
-SCHEDULE_COUNTS = {
-    model: f"results/twin/workloads/{model}.json"
-    for model in (SCHEDULE.models if SCHEDULE else [])
-}
-
-
 rule simulate_schedules:
     """Simulate each job of the study in each mode and at each mini-batch size."""
     input:
@@ -17,7 +11,7 @@ rule simulate_schedules:
         devices=DEVICES,
         workloads="config/workloads.yaml",
         config=TWIN_CONFIG,
-        counts=list(SCHEDULE_COUNTS.values()),
+        counts=[counts_path(*work) for work in (SCHEDULE.works if SCHEDULE else [])],
     output:
         tables="results/fulcrum/tables.csv",
     log:
@@ -25,7 +19,6 @@ rule simulate_schedules:
     conda:
         ENVIRONMENT
     params:
-        counts=SCHEDULE_COUNTS,
         code=code_of("simulate_schedules.py"),
     script:
         "../scripts/simulate_schedules.py"

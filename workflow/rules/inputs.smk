@@ -52,11 +52,10 @@ def modes_fitted(wildcards):
 
 def simulated_networks(wildcards):
     """Return the counts of the networks that models are fitted to, where all are counted anyway."""
-    models = {
-        run.factors["model"] for run in fitted_runs(TABLE, wildcards.backend).runs
-    }
-    counted = sorted(models) if models <= SIMULATED_MODELS else []
-    return expand("results/twin/workloads/{model}.json", model=counted)
+    factors = [run.factors for run in fitted_runs(TABLE, wildcards.backend).runs]
+    works = {(f["model"], f["task"]) for f in factors}
+    counted = sorted(works) if {model for model, _ in works} <= SIMULATED_MODELS else []
+    return [counts_path(*work) for work in counted]
 
 
 def epochs_drawn(figure):

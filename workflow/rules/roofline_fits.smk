@@ -7,7 +7,7 @@ captions and interactive forms, for origin measured, simulated, public; results/
 """
 
 PAGODA_TABLES = [f"results/sweeps/{name}.csv" for name in PAGODA_SWEEPS]
-PAGODA_MODELS = sorted({SWEEPS.named(n).run.factors["model"] for n in PAGODA_SWEEPS})
+PAGODA_COUNTS = sorted({SWEEPS.named(n).run.counts for n in PAGODA_SWEEPS})
 TX2_KERNELS = "config/sweeps/energy-time-fairness-tx2.csv.gz"
 PUBLIC_POWERED = [
     TX2_KERNELS,
@@ -40,7 +40,7 @@ rule simulate_ceilings:
     input:
         config=[*TWIN_CONFIG, *DEVICES],
         sweeps=PAGODA_TABLES,
-        workloads=expand("results/twin/workloads/{model}.json", model=PAGODA_MODELS),
+        workloads=PAGODA_COUNTS,
     output:
         ceilings="results/roofline/ceilings_simulated.csv",
         points=ROOFLINE_POINTS["simulated"],

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -149,8 +149,8 @@ def _simulated(request: Request, root: Path) -> list[ModeTable]:
         draws=1,
     )
     twin = load_twin_with_modes(map(str, sorted((root / WORKLOADS).glob("*.json"))), root)
-    counted = {model: network_of(model, {}, twin, root).work for model in study.models}
-    return simulated_tables(study, replace(twin, works={**twin.works, **counted}), root)
+    works = [network_of(model, {}, twin, root, task).work for model, task in study.works]
+    return simulated_tables(study, twin.knowing(*works), root)
 
 
 def _check_names(request: Request, root: Path) -> None:
