@@ -4,7 +4,15 @@ Needs: a network; config/twin/.  Gives: results/twin/workloads/{model}.json, res
 form of measured/, and the tables of each simulated run, which no other job has to collect.
 """
 
+from epochwatt.twin import ask
 from epochwatt.twin.inputs.digest import digests
+
+# Simulates a run. Software that is deployed for the jobs (--sdm) has a Python of its own
+SIMULATE = "-m epochwatt.twin"
+if not workflow.deployment_settings.deployment_method:
+    SIMULATE = (
+        f"-I -S {shlex.quote(ask.__file__)}"  # asks the process that `begin` starts
+    )
 
 # Simulated first: what follows from predictions is the longest chain of jobs
 FITTED = {
@@ -62,7 +70,9 @@ rule simulate_run:
     conda:
         ENVIRONMENT
     resources:
-        tmpdir=tempfile.gettempdir(),  # as in train_epoch
+        # as in train_epoch: strings here trigger no rerun
+        command=SIMULATE,
+        tmpdir=tempfile.gettempdir(),
     params:
         factors=lambda wildcards: TABLE[wildcards.run].canonical,
         epochs=lambda wildcards: TABLE[wildcards.run].epochs,
@@ -71,8 +81,8 @@ rule simulate_run:
         config=subpath(input[0], parent=True),
         tables=subpath(output.epochs, parent=True),
         code=fingerprint("epochwatt.twin.__main__"),
-    shell:  # hundreds of these jobs run, and a script takes 0.07 s more of a CPU
-        "OPENBLAS_NUM_THREADS=1 python3 -m epochwatt.twin {wildcards.run} --factors {params.factors:q}"
+    shell:  # hundreds of these jobs run, and a script would take longer
+        "OPENBLAS_NUM_THREADS=1 python3 {resources.command} {wildcards.run} --factors {params.factors:q}"
         " --epochs {params.epochs} --flag-effects {params.flag_effects:q} --config {params.config:q}"
         " --workload {input.workload:q} --output {output.records:q} --tables {params.tables:q}"
         " >{log:q} 2>&1"
