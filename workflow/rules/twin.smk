@@ -7,12 +7,12 @@ form of measured/, and the tables of each simulated run, which no other job has 
 from epochwatt.twin import ask
 from epochwatt.twin.inputs.digest import digests
 
-# Simulates a run. Software that is deployed for the jobs (--sdm) has a Python of its own
-SIMULATE = "-m epochwatt.twin"
-if not workflow.deployment_settings.deployment_method:
-    SIMULATE = (
-        f"-I -S {shlex.quote(ask.__file__)}"  # asks the process that `begin` starts
-    )
+# What asks the process that `begin` starts; software deployed for jobs (--sdm) has a Python of its own
+ASK = (
+    ""
+    if workflow.deployment_settings.deployment_method
+    else f"-I -S {shlex.quote(ask.__file__)}"
+)
 
 # Simulated first: what follows from predictions is the longest chain of jobs
 FITTED = {
@@ -71,7 +71,7 @@ rule simulate_run:
         ENVIRONMENT
     resources:
         # as in train_epoch: strings here trigger no rerun
-        command=SIMULATE,
+        command=ASK or "-m epochwatt.twin",
         tmpdir=tempfile.gettempdir(),
     params:
         factors=lambda wildcards: TABLE[wildcards.run].canonical,
