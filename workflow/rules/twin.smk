@@ -5,7 +5,15 @@ results/roofline/counts/ (other tasks and precisions), results/simulated/ in the
 the tables of each simulated run, which no other job has to collect.
 """
 
+from epochwatt.twin import ask
 from epochwatt.twin.inputs.digest import digests
+
+# What asks the process that `begin` starts; software deployed for jobs (--sdm) has a Python of its own
+ASK = (
+    ""
+    if workflow.deployment_settings.deployment_method
+    else f"-I -S {shlex.quote(ask.__file__)}"
+)
 
 # Simulated first: what follows from predictions is the longest chain of jobs
 FITTED = {
@@ -82,7 +90,9 @@ rule simulate_run:
     conda:
         ENVIRONMENT
     resources:
-        tmpdir=tempfile.gettempdir(),  # as in train_epoch
+        # as in train_epoch: strings here trigger no rerun
+        command=ASK or "-m epochwatt.twin",
+        tmpdir=tempfile.gettempdir(),
     params:
         factors=lambda wildcards: TABLE[wildcards.run].canonical,
         epochs=lambda wildcards: TABLE[wildcards.run].epochs,
@@ -91,8 +101,8 @@ rule simulate_run:
         config=subpath(input[0], parent=True),
         tables=subpath(output.epochs, parent=True),
         code=fingerprint("epochwatt.twin.__main__"),
-    shell:  # hundreds of these jobs run, and a script takes 0.07 s more of a CPU
-        "OPENBLAS_NUM_THREADS=1 python3 -m epochwatt.twin {wildcards.run} --factors {params.factors:q}"
+    shell:  # hundreds of these jobs run, and a script would take longer
+        "OPENBLAS_NUM_THREADS=1 python3 {resources.command} {wildcards.run} --factors {params.factors:q}"
         " --epochs {params.epochs} --flag-effects {params.flag_effects:q} --config {params.config:q}"
         " --workload {input.workload:q} --output {output.records:q} --tables {params.tables:q}"
         " >{log:q} 2>&1"
