@@ -18,6 +18,7 @@ rule count_work:
         model="|".join(map(re.escape, sorted(SETTINGS.workloads))),
         task="train|infer",
         precision="fp32|tf32|fp16|bf16",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -37,6 +38,7 @@ rule explain_runs:
         table="results/tables/explanations.csv",
     log:
         "results/logs/explain_runs.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -36,6 +36,7 @@ rule count_workload:
         "results/logs/count_workload/{model}.log",
     wildcard_constraints:
         model="|".join(map(re.escape, sorted(SETTINGS.workloads))),
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -59,6 +60,7 @@ rule simulate_run:
     wildcard_constraints:
         run="twin-.+",
     priority: lambda wildcards: int(wildcards.run in FITTED)
+    localrule: True
     conda:
         ENVIRONMENT
     resources:
@@ -86,6 +88,7 @@ rule simulate_idle:
         records=directory("results/simulated/idle"),
     log:
         "results/logs/simulate_idle.log",
+    localrule: True
     conda:
         ENVIRONMENT
     resources:
@@ -125,6 +128,7 @@ rule validate_twin:
         "results/logs/validate_twin.log",
     benchmark:
         "results/benchmarks/validate_twin.tsv"
+    localrule: True
     conda:
         ENVIRONMENT
     params:
