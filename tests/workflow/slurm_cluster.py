@@ -61,16 +61,27 @@ class SlurmCluster:
         self.nodes = {node.name: node for node in nodes}
         self.ports = _free_ports(1 + len(nodes))
         self.environment = {
-            "PATH": slurm_path(),
+            "PATH": os.pathsep.join([str(folder / "bin"), slurm_path()]),
             "SLURM_CONF": str(folder / "slurm.conf"),
         }
         self.daemons: dict[str, subprocess.Popen] = {}  # by name: munged, slurmctld or a node's
-        for name in ("state", "log", "spool"):
+        for name in ("bin", "state", "log", "spool"):
             (folder / name).mkdir(parents=True, exist_ok=True)
+        self._write_srun()
         (folder / "slurm.conf").write_text(self._configuration())
         key = folder / "munge.key"
         key.touch(mode=0o600)
         key.write_bytes(secrets.token_bytes(128))
+
+    def _write_srun(self) -> None:
+        """Put an srun first on the PATH that knows its cluster.
+
+        The plugin takes SLURM_CONF away from it, which a Slurm of /etc/slurm does not need.
+        """
+        srun = self.folder / "bin/srun"
+        actual = shutil.which("srun", path=slurm_path())
+        srun.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {actual} "$@"\n')
+        srun.chmod(0o755)
 
     def _configuration(self) -> str:
         common = f"NodeHostname=localhost NodeAddr=127.0.0.1 CPUs={os.cpu_count()} RealMemory=1000"

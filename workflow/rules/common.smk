@@ -95,8 +95,10 @@ OWN_METHODS = [str(PREDICTORS)] if PREDICTORS.is_file() else []
 TWIN_CONFIG = sorted(map(str, Path("config/twin").glob("*.yaml")))
 DEVICES = sorted(map(str, Path("config/devices").glob("*.yaml")))
 
-for message in forget_lost(RUNS):
-    print(message, file=sys.stderr)
+# a job must not: what another node has just written it may see in part (NFS)
+if workflow.is_main_process:
+    for message in forget_lost(RUNS):
+        print(message, file=sys.stderr)
 
 
 def begin():

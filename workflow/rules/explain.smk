@@ -18,6 +18,7 @@ rule explain_runs:
         table="results/tables/explanations.csv",
     log:
         "results/logs/explain_runs.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -16,6 +16,7 @@ rule simulate_schedules:
         tables="results/fulcrum/tables.csv",
     log:
         "results/logs/simulate_schedules.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -36,6 +37,7 @@ rule score_schedules:
         "results/logs/score_schedules.log",
     benchmark:
         "results/benchmarks/score_schedules.tsv"
+    localrule: True
     conda:
         ENVIRONMENT
     threads: workflow.cores
@@ -61,6 +63,7 @@ rule draw_schedules:
         ),
     log:
         "results/logs/draw_schedules.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -46,6 +46,7 @@ rule simulate_ceilings:
         points=ROOFLINE_POINTS["simulated"],
     log:
         "results/logs/simulate_ceilings.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -67,6 +68,7 @@ rule fit_roofline:
         "results/logs/fit_roofline/{origin}.log",
     wildcard_constraints:
         origin="measured|simulated",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -86,6 +88,7 @@ rule fit_public_rooflines:
         points=ROOFLINE_POINTS["public"],
     log:
         "results/logs/fit_public_rooflines.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -109,6 +112,7 @@ rule draw_rooflines:
         ],
     log:
         "results/logs/draw_rooflines/{origin}.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -128,6 +132,7 @@ rule tune_modes:
         balances="results/pagoda/balances.csv",
     log:
         "results/logs/tune_modes.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -152,6 +157,7 @@ rule draw_tuning:
         ),
     log:
         "results/logs/draw_tuning.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

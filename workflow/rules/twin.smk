@@ -45,6 +45,7 @@ rule count_workload:
         "results/logs/count_workload/{model}.log",
     wildcard_constraints:
         model="|".join(map(re.escape, sorted(SETTINGS.workloads))),
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -64,6 +65,7 @@ rule count_work:
         model="|".join(map(re.escape, sorted(SETTINGS.workloads))),
         task="train|infer",
         precision="fp32|tf32|fp16|bf16",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -87,6 +89,7 @@ rule simulate_run:
     wildcard_constraints:
         run="twin-.+",
     priority: lambda wildcards: int(wildcards.run in FITTED)
+    localrule: True
     conda:
         ENVIRONMENT
     resources:
@@ -116,6 +119,7 @@ rule simulate_idle:
         records=directory("results/simulated/idle"),
     log:
         "results/logs/simulate_idle.log",
+    localrule: True
     conda:
         ENVIRONMENT
     resources:
@@ -155,6 +159,7 @@ rule validate_twin:
         "results/logs/validate_twin.log",
     benchmark:
         "results/benchmarks/validate_twin.tsv"
+    localrule: True
     conda:
         ENVIRONMENT
     params:

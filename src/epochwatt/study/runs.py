@@ -30,6 +30,7 @@ class Run:
     data_root: str
     python: tuple[str, ...]  # words that start the interpreter owning torch; empty: ours
     machine: str  # JSON that tells the measuring side about its machine: paths, sensors, unit
+    node: str = ""  # features of the Slurm node that measures it; empty: none is asked for
     here: bool = True  # False: measured on another machine, all of it; nothing is left to measure
 
     @property
