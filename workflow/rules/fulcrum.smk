@@ -4,6 +4,7 @@ Needs: config/schedule.yaml; the counts of its networks (twin.smk).
 Gives: results/fulcrum/: tables.csv, time and power of each job in each mode; scores.csv, how solvers do; results/figures/fulcrum/solvers.svg.
 """
 
+
 rule simulate_schedules:
     """Simulate each job of the study in each mode and at each mini-batch size."""
     input:
