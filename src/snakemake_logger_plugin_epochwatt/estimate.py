@@ -33,7 +33,7 @@ DEFAULT_S = {
     "show_configuration": 0.4,
     "show_index": 7.4,
     "simulate_idle": 0.3,
-    "simulate_run": 0.36,
+    "simulate_run": 0.19,
     "simulate_sweep": 1.1,
     "split_energy": 0.6,
     "summarise": 2.8,
