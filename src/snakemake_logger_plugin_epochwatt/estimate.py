@@ -19,7 +19,7 @@ DEFAULT_S = {
     "choose_power_modes": 0.7,
     "collect_idle": 0.3,
     "collect_run": 0.3,
-    "collect_study": 4.1,
+    "collect_study": 2.3,
     "count_workload": 4.5,
     "fit_epoch_energy": 2.0,
     "fit_epoch_time": 2.0,
