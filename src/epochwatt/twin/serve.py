@@ -35,12 +35,12 @@ def serve(path: str) -> None:
 
 def _answer(connection: socket.socket) -> int:
     """Simulate one run with stdout and stderr of whoever asks; return the exit status."""
-    asked, files, _, _ = socket.recv_fds(connection, CHUNK, 2)
+    words, files, _, _ = socket.recv_fds(connection, CHUNK, 2)
     while more := connection.recv(CHUNK):
-        asked += more
-    for own, file in zip((1, 2), files, strict=True):
-        os.dup2(file, own)
-    status = simulate(json.loads(asked))
+        words += more
+    for stream, file in zip((1, 2), files, strict=True):
+        os.dup2(file, stream)
+    status = simulate(json.loads(words))
     if status == 0:
         connection.sendall(DONE)
     return status

@@ -97,10 +97,10 @@ def idle_changes(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Bracket, float
         for at, (before, after) in enumerate(zip(befores, afters, strict=True)):
             if before["value"] and after["value"] is not None:
                 change_pct = 100.0 * (after["value"] / before["value"] - 1.0)
-                said = published.get(before["device"], "")
-                lines = [f"{cause}: published {said},"] if said else []
+                word = published.get(before["device"], "")
+                lines = [f"{cause}: published {word},"] if word else []
                 lines += [
-                    f"here {change_pct:+.0f} %" if said else f"{cause}: here {change_pct:+.0f} %"
+                    f"here {change_pct:+.0f} %" if word else f"{cause}: here {change_pct:+.0f} %"
                 ]
                 left, right = (at + end for end in ends)
                 brackets.append((Bracket(left, right, lines, seen_by_fit=True), change_pct))
