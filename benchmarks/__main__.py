@@ -30,6 +30,7 @@ NAMES = (
     "prediction",
     "recommend",
     "interleaver",
+    "fleet",
 )
 OUT = REPOSITORY / "results/benchmarks.json"
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import bounds, methods_tables
+from benchmarks import bounds, fleet, methods_tables
 from benchmarks.prediction import OUT
 from benchmarks.public_sweeps import SCORES, sweep_tables
 from benchmarks.results import REPOSITORY, Budget, Row
@@ -52,6 +52,7 @@ TIMES = REPOSITORY / "results/benchmarks.json"
 TIMED = {  # benchmark -> its table
     "simulated_sweeps": "simulation/sweeps",
     "interleaver": "instrument/interleaver",
+    "fleet": "instrument/fleet",
 }
 EXTERNAL = REPOSITORY / "results/tables/external.csv"
 QUESTIONS = {  # question of it -> its table
@@ -255,6 +256,8 @@ def main() -> int:
     for benchmark, name in TIMED.items():
         if benchmark in times:
             write(FOLDER / f"{name}.csv", timed_table(times[benchmark]["rows"]))
+    if "fleet" in times:
+        write(FOLDER / "instrument/fleet-growth.csv", fleet.growth(times["fleet"]))
     if SCORES.exists():
         for name, table in sweep_tables(read_scores([str(SCORES)])).items():
             write(prediction / f"real-sweeps-{name}.csv", table)
