@@ -229,15 +229,14 @@ def growth(found: dict[str, Any]) -> list[list[str]]:
     n_jobs, n_boards = found["details"]["n_jobs"], found["details"]["n_nodes"]
     medians = [row["median"] for row in found["rows"]]
     ways = {
-        "a submission each": (medians[4], medians[9], 1),
-        "chains": (medians[5], medians[11], 0),
+        "a submission each": (medians[4], medians[9], 1, "measured in chains of 3"),
+        "chains": (medians[5], medians[11], CHAIN, "measured"),
     }
     table = [list(GROWTH)]
     for boards, epochs in ((n_boards, n_jobs), *SIZES):
-        for way, (wait_s, cpu_s, is_single) in ways.items():
-            submissions = epochs if is_single else epochs // CHAIN
-            waits = duration(wait_s * epochs / boards)
-            how = "measured" if (boards, epochs) == (n_boards, n_jobs) else "computed"
-            cells = (boards, epochs, way, submissions, waits, duration(cpu_s * epochs), how)
-            table.append([f"{cell:,}" if isinstance(cell, int) else cell for cell in cells])
+        for way, (wait_s, cpu_s, length, measured) in ways.items():
+            numbers = [f"{number:,}" for number in (boards, epochs, epochs // length)]
+            costs = [duration(wait_s * epochs / boards), duration(cpu_s * epochs)]
+            how = measured if (boards, epochs) == (n_boards, n_jobs) else "computed"
+            table.append([*numbers[:2], way, numbers[2], *costs, how])
     return table

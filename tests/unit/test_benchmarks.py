@@ -220,7 +220,11 @@ def test_costs_of_a_larger_fleet_say_that_they_are_computed():
     medians = [0.0, 0.0, 0.0, 0.0, 50.0, 5.0, 0.0, 0.0, 0.0, 0.1, 0.0, 0.05]
     found = {"details": {"n_jobs": 60, "n_nodes": 6}}
     head, *rows = fleet.growth(found | {"rows": [{"median": median} for median in medians]})
-    assert [row[-1] for row in rows] == ["measured"] * 2 + ["computed"] * 4
+    assert [row[-1] for row in rows] == [
+        "measured in chains of 3",
+        "measured",
+        *["computed"] * 4,
+    ]
     of_chains = dict(zip(head, rows[-1], strict=True))
     assert of_chains["submissions"] == "1,000"
     assert of_chains["a board waits"] == "8 min 20 s"

@@ -107,7 +107,7 @@ def workflow_of(python: str) -> Dict[str, Any]:
             return {"workflow": json.loads(done.stdout)}
         why = done.stderr.strip().rpartition("\n")[2] or f"exit status {done.returncode}"
     except OSError as error:
-        why = error.strerror
+        why = str(error.strerror)
     except subprocess.TimeoutExpired:
         why = f"no answer within {PATIENCE_S:g} s"
     return {"no_workflow": why}
