@@ -5,9 +5,13 @@ BOARDS = config["boards"].split()
 
 
 rule all:
-    localrule: True
     input:
-        expand("done/{chain}-{place}", chain=range(config["chains"]), place=range(config["length"])),
+        expand(
+            "done/{chain}-{place}",
+            chain=range(config["chains"]),
+            place=range(config["length"]),
+        ),
+    localrule: True
 
 
 rule step:
