@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import bounds, methods_tables
+from benchmarks import bounds, fleet, methods_tables
 from benchmarks.prediction import OUT
 from benchmarks.public_sweeps import SCORES, sweep_tables
 from benchmarks.results import REPOSITORY, Budget, Row
@@ -52,6 +52,7 @@ TIMES = REPOSITORY / "results/benchmarks.json"
 TIMED = {  # benchmark -> its table
     "simulated_sweeps": "simulation/sweeps",
     "interleaver": "instrument/interleaver",
+    "fleet": "instrument/fleet",
 }
 EXTERNAL = REPOSITORY / "results/tables/external.csv"
 QUESTIONS = {  # question of it -> its table
@@ -246,6 +247,8 @@ def write_timed(benchmarks: dict[str, Any]) -> None:
     for benchmark, name in TIMED.items():
         if benchmark in benchmarks:
             write(FOLDER / f"{name}.csv", timed_table(benchmarks[benchmark]["rows"]))
+    if "fleet" in benchmarks:
+        write(FOLDER / "instrument/fleet-growth.csv", fleet.growth(benchmarks["fleet"]))
 
 
 def main() -> int:

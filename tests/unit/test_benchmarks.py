@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import dry_run, instrument, orchestration, planted, results
+from benchmarks import dry_run, fleet, instrument, orchestration, planted, results
 from benchmarks.results import Result, Row, at_most, near
 from benchmarks.turns import MINIBATCHES, take_turns
 from benchmarks.workplace import Workplace
@@ -206,3 +206,26 @@ def test_error_in_one_benchmark_is_said_others_still_run(monkeypatch, capsys, tm
     told = capsys.readouterr()
     assert "error: planted: no such thing" in told.err
     assert "a thing" in told.out
+
+
+# -- fleet -----------------------------------------------------------------------------------------
+
+
+def test_a_board_waits_from_one_job_of_a_chain_to_the_next():
+    done = {"0-0": 10.0, "1-0": 11.0, "0-2": 16.0, "0-1": 12.0, "1-1": 12.5}
+    assert sorted(fleet.gaps_s(done)) == [1.5, 2.0, 4.0]
+
+
+def test_costs_of_a_larger_fleet_say_that_they_are_computed():
+    medians = [0.0, 0.0, 0.0, 0.0, 50.0, 5.0, 0.0, 0.0, 0.0, 0.1, 0.0, 0.05]
+    found = {"details": {"n_jobs": 60, "n_nodes": 6}}
+    head, *rows = fleet.growth(found | {"rows": [{"median": median} for median in medians]})
+    assert [row[-1] for row in rows] == [
+        "measured in chains of 3",
+        "measured",
+        *["computed"] * 4,
+    ]
+    of_chains = dict(zip(head, rows[-1], strict=True))
+    assert of_chains["submissions"] == "1,000"
+    assert of_chains["a board waits"] == "8 min 20 s"
+    assert of_chains["CPU time of the head"] == "8 min 20 s"

@@ -27,6 +27,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Measure": (
         measure.plan,
         measure.doctor,
+        measure.fleet_check,
         measure.discard,
         interleave.serve_and_train,
     ),

@@ -1,4 +1,4 @@
-"""Commands around a measurement: `plan`, `doctor`, `discard`."""
+"""Commands around a measurement: `plan`, `doctor`, `fleet-check`, `discard`."""
 
 from pathlib import Path
 
@@ -82,6 +82,30 @@ def doctor(context: click.Context, seconds: float, device: str | None) -> None:
     from epochwatt.doctor.examine import doctor_lines
 
     lines, status = doctor_lines(device, seconds)
+    click.echo("\n".join(lines))
+    context.exit(status)
+
+
+@click.command(
+    "fleet-check",
+    cls=Command,
+    short_help="Check every board of a fleet and how to fix the rest.",
+    examples=[
+        ("epochwatt fleet-check", "all nodes of the Slurm that is used here, and ssh boards")
+    ],
+)
+@click.pass_context
+def fleet_check(context: click.Context) -> None:
+    """Check every board that a device file names, through Slurm (`constraint`) or over ssh
+    (`remote: true`): features, shared files, clocks, software, power modes, space, limits of the
+    partition. A board that is at work is left alone, and no setting is changed
+    (docs/how-to/fleet.md).
+
+    The exit status is 1 if there is a problem.
+    """
+    from epochwatt.doctor.fleet import fleet_lines
+
+    lines, status = fleet_lines()
     click.echo("\n".join(lines))
     context.exit(status)
 

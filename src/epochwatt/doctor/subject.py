@@ -68,7 +68,7 @@ def choose(checkout: Path, name: str | None) -> Subject:
 
 def libraries(subject: Subject) -> dict[str, Any]:
     """Return what the device's interpreter can import; raises EpochwattError."""
-    return _tried(subject, ["libraries"], IMPORTS_S)
+    return tried(subject.python, ["libraries"], IMPORTS_S, subject.checkout)
 
 
 @dataclass(frozen=True)
@@ -109,22 +109,34 @@ def _record(subject: Subject, folder: Path, seconds: float) -> Recording:
     before_s = cpu_s_of("jtop")
     words = ["sampler", str(folder.absolute()), str(folder.absolute())]
     words += [subject.machine.root, subject.power, str(seconds)]
-    statistics = _tried(subject, words, START_S + seconds)
+    statistics = tried(subject.python, words, START_S + seconds, subject.checkout)
     if statistics.get("lost"):
         raise EpochwattError(f"the sampler was lost: {statistics['reason']}")
     return Recording(folder, statistics, max(0.0, cpu_s_of("jtop") - before_s))
 
 
-def _tried(subject: Subject, words: list[str], timeout_s: float) -> dict[str, Any]:
-    """Run a part of `epochwatt.training.trial` in the device's interpreter; return its answer."""
-    command = [*subject.python, "-m", "epochwatt.training.trial", *words]
+def tried(python: list[str], words: list[str], timeout_s: float, checkout: Path) -> dict[str, Any]:
+    """Run a part of `epochwatt.training.trial` and return its answer.
+
+    Parameters
+    ----------
+    python : words that start the interpreter, here or on another machine
+    words : what to try, and its arguments
+    timeout_s : after which it is given up
+    checkout : the folder to run it in
+
+    Raises
+    ------
+    EpochwattError : the interpreter cannot be started, fails or does not answer
+    """
+    command = [*python, "-m", "epochwatt.training.trial", *words]
     paths = [str(Path(epochwatt.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    shown = " ".join(subject.python)
+    shown = " ".join(python)
     try:
         done = subprocess.run(
             command,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-            cwd=subject.checkout,
+            cwd=checkout,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

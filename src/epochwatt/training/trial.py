@@ -1,7 +1,10 @@
-"""Try what the measuring interpreter can do, for `epochwatt doctor` (board side: Python 3.6).
+"""Try what the measuring interpreter can do (board side: Python 3.6 grammar).
+
+`epochwatt doctor` and `epochwatt fleet-check` start it.
 
 `python -m epochwatt.training.trial libraries` tells which libraries it has;
-`... sampler FOLDER DATA ROOT POWER SECONDS` lets the sampler fill a folder, as a training does.
+`... sampler FOLDER DATA ROOT POWER SECONDS` lets the sampler fill a folder, as a training does;
+`... node FOLDER NAME MACHINE WORKFLOW` tells what the machine is and sees, for `fleet-check`.
 The last line that it prints is JSON.
 """
 
@@ -13,6 +16,7 @@ import sys
 import time
 from typing import Any, Dict, List
 
+from epochwatt.device.node import look
 from epochwatt.telemetry.client import Sampler
 from epochwatt.telemetry.source import in_words
 
@@ -69,6 +73,8 @@ def main(words: List[str]) -> None:
     """Do what the first word says and print the answer."""
     if words[0] == "libraries":
         answer = libraries()
+    elif words[0] == "node":
+        answer = dict(libraries(), **look(words[1], words[2], json.loads(words[3]), words[4]))
     else:
         answer = sample(words[1], words[2], words[3], words[4], float(words[5]))
     print(json.dumps(answer))

@@ -110,7 +110,8 @@ def test_a_fake_board_is_measured_in_two_modes_and_put_back(measure, tmp_path, t
     assert {(row.provenance, row.gpu_mhz) for row in rows} == {("fake", 675.75)}
     # on a busy machine the sampler may miss the moment that one kernel is timed here
     powered = [row for row in rows if row.power_w is not None]
-    assert powered and all(row.power_w > 0 for row in powered)
+    assert powered
+    assert all(row.power_w > 0 for row in powered)
     assert {row.power_scope for row in powered} == {"module"}
     assert {row.clock_mhz for row in rows if row.cpu_mhz == 1190.4} == {1190.4}
     assert folder.read(modes[0]).meta["board"]["power_mode"]["unmet"] == {}

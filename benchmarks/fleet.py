@@ -1,0 +1,242 @@
+"""What a job costs on the Slurm at hand beyond its work: jobs that only leave the time.
+
+Four ways to start them: `srun`; `sbatch`; Snakemake with its Slurm plugin and a submission for each
+job; the same with one for each chain of ten, as for the epochs of a run. It needs idle nodes, and
+head and nodes with one clock (`epochwatt fleet-check`). EPOCHWATT_FLEET_JOBS is their number.
+"""
+
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import REPOSITORY, Result, Row, at_most, children_cpu_s
+from epochwatt.doctor.slurm import IDLE, Node, nodes_and_partitions, on_node
+from epochwatt.errors import EpochwattError
+from epochwatt.study.plan import duration
+
+N_JOBS = int(os.environ.get("EPOCHWATT_FLEET_JOBS", "60"))  # 1,000 take an hour on two cores
+CHAIN = 10  # jobs of a chain
+N_STARTS = 20  # on an idle node, one after the other
+SNAKEFILE = REPOSITORY / "benchmarks/fleet.smk"
+PROFILE = REPOSITORY / "profiles/slurm"
+BUDGET = at_most(1.2)  # of a start by Snakemake, in starts by srun
+PATIENCE_S = 600.0  # for all jobs of one way
+# stands for sbatch, and notes when it was called and when its job began
+_SHIM = """#!/bin/bash
+called=$(date +%s.%N) begin="date +%s.%N >{folder}/begun-\\$SLURM_JOB_ID"
+for word; do
+  [[ $word == --wrap=* ]] && word="--wrap=$begin; ${{word#--wrap=}}"
+  words+=("$word")
+done
+id=$({program} "${{words[@]}}") || exit
+echo $called >"{folder}/called-${{id%%;*}}"
+echo "$id"
+"""
+
+
+class Cluster:
+    """The idle nodes of the Slurm at hand, and a folder that they see.
+
+    Parameters
+    ----------
+    folder : an empty folder
+    """
+
+    def __init__(self, folder: Path) -> None:
+        nodes, _ = nodes_and_partitions()
+        self.folder = folder
+        self.nodes = [node for node in nodes if node.state == IDLE and node.features]
+        if not self.nodes:
+            raise EpochwattError("no node with a feature is idle", do="look at `sinfo -N -l`")
+        shim = folder / "bin/sbatch"
+        shim.parent.mkdir()
+        shim.write_text(_SHIM.format(program=shutil.which("sbatch"), folder=folder))
+        shim.chmod(0o755)
+        self.environment = {**os.environ, "PATH": f"{folder}/bin{os.pathsep}{os.environ['PATH']}"}
+
+    def run(self, words: list[str]) -> str:
+        """Run a command to its end and return what it prints; EpochwattError if it fails."""
+        done = subprocess.run(
+            words,
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise EpochwattError(f"{' '.join(words)} failed", found=done.stdout + done.stderr)
+        return done.stdout
+
+    def sbatch(self, node: Node, name: str) -> None:
+        """Submit a job that leaves the time in a file `done/{name}`."""
+        words = ["sbatch", "--parsable", "--exclusive", "--output=/dev/null"]
+        words += [f"--partition={node.partition}", f"--constraint={constraint(node)}"]
+        self.run([*words, f"--wrap=date +%s.%N >done/{name}"])
+
+    def snakemake(self, n_jobs: int, length: int, *words: str) -> None:
+        """Run chains of jobs through the plugin, with the settings of our profile."""
+        config = [f"chains={n_jobs // length}", f"length={length}"]
+        boards = " ".join(map(constraint, self.nodes))
+        command = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE)]
+        command += ["--profile", str(PROFILE), "--directory", str(self.folder), *words]
+        self.run([*command, "--config", *config, f"boards={boards}"])
+
+    def times(self, kind: str) -> dict[str, float]:
+        """Return the times left in files, by the rest of their names, Unix s."""
+        found = {}
+        for path in (self.folder / "done").glob("*") if kind == "done" else self._notes(kind):
+            text = path.read_text("ascii").strip()
+            if text:
+                found[path.name.removeprefix(f"{kind}-")] = float(text)
+        return found
+
+    def _notes(self, kind: str) -> list[Path]:
+        return sorted(self.folder.glob(f"{kind}-*"))
+
+    def clear(self) -> None:
+        """Forget all jobs."""
+        shutil.rmtree(self.folder / "done", ignore_errors=True)
+        (self.folder / "done").mkdir()
+        for path in [*self._notes("called"), *self._notes("begun")]:
+            path.unlink()
+        shutil.rmtree(self.folder / ".snakemake", ignore_errors=True)
+
+    def wait(self, n_jobs: int) -> None:
+        """Wait until so many jobs have left the time. Raises EpochwattError."""
+        deadline_s = time.monotonic() + PATIENCE_S
+        while len(self.times("done")) < n_jobs:
+            if time.monotonic() > deadline_s:
+                raise EpochwattError(f"not all of {n_jobs} jobs ended within {PATIENCE_S:g} s")
+            time.sleep(0.05)
+
+
+def constraint(node: Node) -> str:
+    """Return the features of a node as a job asks for all of them."""
+    return "&".join(sorted(node.features))
+
+
+def srun_starts_ms(cluster: Cluster, n: int) -> list[float]:
+    """Return the times from srun's call to the first command of its job, on an idle node."""
+    starts_ms = []
+    for _ in range(n):
+        called_s = time.time()
+        begun_s = float(cluster.run([*on_node(cluster.nodes[0]), "date", "+%s.%N"]))
+        starts_ms.append(1e3 * (begun_s - called_s))
+    return starts_ms
+
+
+def sbatch_starts_ms(cluster: Cluster, n: int) -> list[float]:
+    """Return the same of sbatch."""
+    cluster.clear()
+    for i in range(n):
+        cluster.sbatch(cluster.nodes[0], str(i))
+        cluster.wait(i + 1)
+        time.sleep(1.0)  # until the node is idle again
+    return _starts_ms(cluster)
+
+
+def _starts_ms(cluster: Cluster) -> list[float]:
+    begun = cluster.times("begun")
+    return [1e3 * (begun[job] - called) for job, called in cluster.times("called").items()]
+
+
+def gaps_s(done: dict[str, float]) -> list[float]:
+    """Return how long a board waits between two jobs of a chain.
+
+    Parameters
+    ----------
+    done : time of each job, by chain and place: `3-0`
+    """
+    chains: dict[int, list[tuple[int, float]]] = {}
+    for name, time_s in done.items():
+        chain, place = map(int, name.split("-"))
+        chains.setdefault(chain, []).append((place, time_s))
+    orders = [sorted(times) for times in chains.values()]
+    return [b - a for order in orders for (_, a), (_, b) in itertools.pairwise(order)]
+
+
+def plain(cluster: Cluster, n_jobs: int) -> tuple[float, float]:
+    """Submit all jobs by sbatch; return wall time and the head's CPU time per job, s."""
+    cluster.clear()
+    cpu_s, start_s = children_cpu_s(), time.perf_counter()
+    for i in range(n_jobs):
+        cluster.sbatch(cluster.nodes[i % len(cluster.nodes)], str(i))
+    cluster.wait(n_jobs)
+    return (time.perf_counter() - start_s) / n_jobs, (children_cpu_s() - cpu_s) / n_jobs
+
+
+def workflow(cluster: Cluster, n_jobs: int, length: int, *words: str) -> tuple[float, float]:
+    """Run all jobs through Snakemake; return as `plain`."""
+    cluster.clear()
+    cpu_s, start_s = children_cpu_s(), time.perf_counter()
+    cluster.snakemake(n_jobs, length, *words)
+    return (time.perf_counter() - start_s) / n_jobs, (children_cpu_s() - cpu_s) / n_jobs
+
+
+def run(quick: bool = False) -> Result:
+    """Start jobs in each way; `quick` only shows that it works."""
+    n_jobs, n_starts = (2 * CHAIN, 2) if quick else (N_JOBS // CHAIN * CHAIN, N_STARTS)
+    (REPOSITORY / "results").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fleet-", dir=REPOSITORY / "results") as folder:
+        cluster = Cluster(Path(folder))
+        srun_ms = srun_starts_ms(cluster, n_starts)
+        sbatch_ms = sbatch_starts_ms(cluster, n_starts)
+        by_sbatch = plain(cluster, n_jobs)
+        single = workflow(cluster, n_jobs, 1)
+        workflow(cluster, len(cluster.nodes) * 3, 3)
+        waits_s, ours_ms = gaps_s(cluster.times("done")), _starts_ms(cluster)
+        grouped = workflow(cluster, n_jobs, CHAIN, "--groups", "step=chain")
+        grouped_waits_s = gaps_s(cluster.times("done"))
+    median_ms = sorted(srun_ms)[len(srun_ms) // 2]
+    ways = {"sbatch": by_sbatch, "Snakemake": single, f"Snakemake, chains of {CHAIN}": grouped}
+    rows = [
+        Row("submission to start on an idle node: srun", srun_ms, "ms", 0),
+        Row("  sbatch", sbatch_ms, "ms", 0),
+        Row("  Snakemake", ours_ms, "ms", 0),
+        Row("  Snakemake / srun", [ms / median_ms for ms in ours_ms], "", 2, BUDGET),
+        Row("a board between two jobs of a chain: Snakemake", waits_s, "s", 2),
+        Row(f"  Snakemake, chains of {CHAIN}", grouped_waits_s, "s", 2),
+    ]
+    for way, (wall_s, cpu_s) in ways.items():
+        rows.append(Row(f"{n_jobs} jobs, wall time of one: {way}", [wall_s], "s", 3))
+        rows.append(Row("  CPU time of the head", [cpu_s], "s", 3))
+    return Result(rows, {"n_jobs": n_jobs, "n_nodes": len(cluster.nodes)})
+
+
+SIZES = ((20, 1000), (100, 10_000))  # boards, epochs
+GROWTH = ("boards", "epochs", "way", "submissions", "a board waits", "CPU time of the head", "how")
+
+
+def growth(found: dict[str, Any]) -> list[list[str]]:
+    """Return what was measured, and what it comes to with more boards, as a table.
+
+    Each epoch costs its board the wait before it and the head its CPU time; boards wait at the same
+    time, and a run has as many epochs as a board. How Slurm and Snakemake themselves slow down with
+    the number of jobs is not in it.
+
+    Parameters
+    ----------
+    found : the benchmark's part of results/benchmarks.json
+    """
+    n_jobs, n_boards = found["details"]["n_jobs"], found["details"]["n_nodes"]
+    medians = [row["median"] for row in found["rows"]]
+    ways = {
+        "a submission each": (medians[4], medians[9], 1, "measured in chains of 3"),
+        "chains": (medians[5], medians[11], CHAIN, "measured"),
+    }
+    table = [list(GROWTH)]
+    for boards, epochs in ((n_boards, n_jobs), *SIZES):
+        for way, (wait_s, cpu_s, length, measured) in ways.items():
+            numbers = [f"{number:,}" for number in (boards, epochs, epochs // length)]
+            costs = [duration(wait_s * epochs / boards), duration(cpu_s * epochs)]
+            how = measured if (boards, epochs) == (n_boards, n_jobs) else "computed"
+            table.append([*numbers[:2], way, numbers[2], *costs, how])
+    return table
