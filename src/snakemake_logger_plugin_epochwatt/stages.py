@@ -35,6 +35,7 @@ STAGES = {
     "compare_powertrain": "tables",
     "check_table_claims": "tables",
     "simulate_schedules": "tables",
+    "learn_schedules": "steps of the predictions",
     "score_schedules": "tables",
     "draw_": "figures",
     "simulate_idle": "sets of simulated idle powers",

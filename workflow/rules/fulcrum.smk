@@ -1,8 +1,13 @@
 """Training and inference on one simulated board, within budgets of latency and power, as Fulcrum asks.
 
 Needs: config/schedule.yaml; the counts of its networks (twin.smk).
-Gives: results/fulcrum/: tables.csv, time and power of each job in each mode; scores.csv, how solvers do; results/figures/fulcrum/solvers.svg.
+Gives: results/fulcrum/: tables.csv, time and power of each job in each mode; learned/, what solvers with networks profiled and predict; scores.csv, how solvers do; results/figures/fulcrum/solvers.svg.
 """
+
+LEARNED_JOBS = {
+    job: f"results/fulcrum/learned/{job}.npz"
+    for job in (SCHEDULE.jobs if SCHEDULE else [])
+}
 
 
 rule simulate_schedules:
@@ -26,12 +31,32 @@ rule simulate_schedules:
         "../scripts/simulate_schedules.py"
 
 
+rule learn_schedules:
+    """Let solvers with networks profile one job, for all problems of it: minutes of one core."""
+    input:
+        tables="results/fulcrum/tables.csv",
+        study="config/schedule.yaml",
+    output:
+        known="results/fulcrum/learned/{job}.npz",
+    log:
+        "results/logs/learn_schedules/{job}.log",
+    wildcard_constraints:
+        job="|".join(LEARNED_JOBS) or "(?!)",
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_of("learn_schedules.py", *METHOD_MODULES),
+    script:
+        "../scripts/learn_schedules.py"
+
+
 rule score_schedules:
     """Judge all solvers on all problems of the study: budgets kept, distance to the best, profiles."""
     input:
         tables="results/fulcrum/tables.csv",
         study="config/schedule.yaml",
         methods=OWN_METHODS,
+        learned=list(LEARNED_JOBS.values()),
     output:
         scores="results/fulcrum/scores.csv",
     log:
@@ -43,6 +68,7 @@ rule score_schedules:
         ENVIRONMENT
     threads: workflow.cores
     params:
+        learned=LEARNED_JOBS,
         code=code_of("score_schedules.py", *METHOD_MODULES),
     script:
         "../scripts/score_schedules.py"

@@ -11,6 +11,7 @@ def main(snakemake):
         write_scores(
             tables=Path(snakemake.input.tables),
             path=Path(snakemake.output.scores),
+            learned=snakemake.params.learned,
             processes=snakemake.threads,
             say=print,
         )

@@ -26,6 +26,9 @@ JOBS = {
 LOOKS = {  # beginning of a solver's name -> words, colour, mark; the first that fits
     "exhaustive": ("all modes", "#555555", "."),
     "gmd": ("GMD (our reading)", "#0072B2", "o"),
+    "als": ("ALS (our reading)", "#56B4E9", "s"),
+    "neural": ("networks of random modes", "#D55E00", "D"),
+    "powertrain": ("PowerTrain, transferred", "#882255", "P"),
     "maxn": ("MAXN", "#8C4A00", "*"),
     "presets": ("preset modes", "#777777", "h"),
     "random": ("best of random modes", "#E69F00", "X"),
@@ -37,11 +40,12 @@ CAPTION = """Each mark is a solver (those with random modes: 10 and 50 of them, 
 draws), mean over the networks or pairs of the study. Across: profiles that it needs, pairs of
 job, mode and mini-batch size, each run once. Above: solvable problems that it answers with a
 plan that keeps the budgets of power and latency. Below: how far such plans are from the best,
-in throughput of training or in worst latency. Hollow marks predict, and then run their best
-candidates; filled ones of the same form answer with a prediction that nobody checked. GMD is
-our reading of a search that its paper (Fulcrum, arXiv 2509.20205) states in words. Every
-problem of a grid of budgets and rates counts once (schedule/sampler.py); those that no mode
-solves are left out."""
+in throughput of training or in worst latency. Those of ALS, of networks and of random or preset
+modes serve all problems of the jobs; others are of each problem. Hollow marks predict, and then
+run their best candidates; filled ones of the same form, and networks, answer with a prediction
+that nobody checked. GMD and ALS are our reading of searches that their paper (Fulcrum, arXiv
+2509.20205) states in words. Every problem of a grid of budgets and rates counts once
+(schedule/sampler.py); those that no mode solves are left out."""
 
 
 def draw_schedules(scores: str, style_file: str, stem: str) -> None:

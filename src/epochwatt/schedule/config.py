@@ -39,6 +39,11 @@ class ScheduleStudy(Closed):
     )
     n_profiled: list[Size] = Field(min_length=1, description="random modes that are profiled")
     draws: int = Field(10, ge=1, description="random sets of modes of each size")
+    neural_draws: int = Field(
+        default=0,
+        ge=0,
+        description="random sets of modes of solvers with networks; 0: without them",
+    )
 
     @model_validator(mode="after")
     def _named(self) -> "ScheduleStudy":
@@ -58,6 +63,13 @@ class ScheduleStudy(Closed):
     def works(self) -> list[tuple[str, str]]:
         """Network and task of all that is to be counted."""
         return [(model, "train") for model in self.train] + [(m, "infer") for m in self.infer]
+
+    @property
+    def jobs(self) -> list[str]:
+        """All jobs, task and network, that solvers with networks learn."""
+        if not self.neural_draws:
+            return []
+        return [f"train-{name}" for name in self.train] + [f"infer-{name}" for name in self.infer]
 
     def sweeps(self) -> Iterator[tuple[str, SweepEntry]]:
         """Yield name and entry of each simulated sweep that the study needs."""

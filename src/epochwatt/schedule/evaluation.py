@@ -1,12 +1,14 @@
 """Judge solvers on many problems: how often they answer, keep budgets, and lose how much."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.predictor import Method
+from epochwatt.schedule.learned import ALS, Learned
 from epochwatt.schedule.plans import Numbers
 from epochwatt.schedule.solution import NONE, Answers
 from epochwatt.schedule.solvers import exhaustive, gmd, predicted, profiled
@@ -17,7 +19,8 @@ Solver = Callable[[Space, Problems, int], Answers]  # space, problems, number of
 COLUMNS = (
     *("provenance", "device", "jobs", "train", "infer", "power_rule", "solver", "draw"),
     *("n_problems", "n_solvable", "answered_pct", "kept_pct", "kept_power_pct", "kept_latency_pct"),
-    *("loss_median_pct", "loss_mean_pct", "loss_p90_pct", "optimal_pct", "n_profiles", "note"),
+    *("loss_median_pct", "loss_mean_pct", "loss_p90_pct", "optimal_pct"),
+    *("n_profiles", "board_minutes", "profiles_serve", "note"),
 )
 
 
@@ -28,10 +31,15 @@ class Named(NamedTuple):
     ----------
     solve : the solver
     is_drawn : whether its profiles are drawn, so that several draws say more than one
+    serves : `all`: its profiles are the same for all problems of these jobs, and stay; `each`: each
+        problem needs its own, some or all
+    n_draws : how often, where not as often as the others
     """
 
     solve: Solver
     is_drawn: bool
+    serves: str = "all"
+    n_draws: int | None = None
 
 
 def solvers(
@@ -46,7 +54,7 @@ def solvers(
     sizes : how many random modes are profiled
     """
     named = {
-        "gmd": Named(lambda space, problems, _: gmd.solve(space, problems), False),
+        "gmd": Named(lambda space, problems, _: gmd.solve(space, problems), False, "each"),
         "maxn": Named(_of_modes(lambda space, _: profiled.strongest_mode(space)), False),
     }
     if len(presets):
@@ -55,7 +63,7 @@ def solvers(
         named[f"random_{n}"] = Named(_of_modes(_drawn(n)), True)
         for name, method in methods.items():
             named[f"{name}_{n}"] = Named(_predicting(method, n, False), True)
-            named[f"{name}_{n}_verified"] = Named(_predicting(method, n, True), True)
+            named[f"{name}_{n}_verified"] = Named(_predicting(method, n, True), True, "each")
     return named
 
 
@@ -77,6 +85,46 @@ def _predicting(method: Method, n: int, verifies: bool) -> Solver:
     return solve
 
 
+def learned_solvers(known: Sequence[Mapping[str, Sequence[Learned]]]) -> dict[str, Named]:
+    """Return the solvers with networks by name.
+
+    Parameters
+    ----------
+    known : of each job of the space, in the order of `Space.workloads`: what `learned.learn`
+        returned
+    """
+    named = {}
+    for solver, draws in known[0].items() if known else ():
+        answers = _by_look if solver == ALS else _by_networks
+        of_jobs = [one[solver] for one in known]
+        named[solver] = Named(partial(answers, of_jobs), True, n_draws=len(draws))
+    return named
+
+
+def _by_look(
+    of_jobs: Sequence[Sequence[Learned]], space: Space, problems: Problems, draw: int
+) -> Answers:
+    """Answer with modes that were profiled: those of each job's front, for all jobs."""
+    modes = np.unique(np.concatenate([draws[draw].modes for draws in of_jobs]))
+    return profiled.solve(space, problems, modes)
+
+
+def _by_networks(
+    of_jobs: Sequence[Sequence[Learned]], space: Space, problems: Problems, draw: int
+) -> Answers:
+    """Answer by prediction, whatever it does in truth; each job has modes of its own."""
+    known = [draws[draw] for draws in of_jobs]
+    workloads = tuple(one.workload for one in known)
+    has_train = space.train is not None
+    seen = Space(workloads[0] if has_train else None, workloads[1 if has_train else 0 :])
+    n_profiles = sum(one.n_profiles for one in known)
+    pairs = zip(space.workloads, known, strict=True)
+    board_s = sum(workload.board_s(one.modes) for workload, one in pairs)
+    p = len(problems)
+    choice = exhaustive.solve(seen, problems).choice
+    return Answers(choice, np.full(p, n_profiles), np.full(p, board_s))
+
+
 def evaluate(
     space: Space, problems: Problems, named: Mapping[str, Named], n_draws: int
 ) -> Iterator[dict[str, Any]]:
@@ -93,11 +141,12 @@ def evaluate(
         yield counts | {"solver": "exhaustive", "draw": 0, "note": "no problem has an answer"}
         return
     least = _cost(space, problems, best.choice[solvable])
-    everything = Answers(best.choice[solvable], best.n_profiles[solvable])
-    yield counts | {"solver": "exhaustive", "draw": 0} | judge(space, problems, everything, least)
+    everything = Answers(*(column[solvable] for column in best if column is not None))
+    first = {"solver": "exhaustive", "draw": 0, "profiles_serve": "all"}
+    yield counts | first | judge(space, problems, everything, least)
     for name, solver in named.items():
-        for draw in range(n_draws if solver.is_drawn else 1):
-            row = counts | {"solver": name, "draw": draw}
+        for draw in range((solver.n_draws or n_draws) if solver.is_drawn else 1):
+            row = counts | {"solver": name, "draw": draw, "profiles_serve": solver.serves}
             try:
                 answers = solver.solve(space, problems, draw)
             except PredictionError as error:
@@ -127,6 +176,8 @@ def judge(space: Space, problems: Problems, answers: Answers, least: Numbers) ->
         "kept_latency_pct": _share_pct(answered & served[:, 0], n_answered),
         "n_profiles": float(np.median(answers.n_profiles)),
     }
+    if answers.board_s is not None:
+        row["board_minutes"] = float(np.median(answers.board_s)) / 60
     if loss_pct.size:
         row |= {
             "loss_median_pct": float(np.median(loss_pct)),

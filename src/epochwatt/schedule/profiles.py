@@ -11,6 +11,10 @@ from epochwatt.prediction.data.mode_tables import name_of, observations_of
 from epochwatt.sweeps.mode_table import ModeTable
 
 Numbers = NDArray[np.float64]
+MINIBATCHES = 40  # of a profile; as a sweep counts
+# ASSUME: s of a profile besides these: to set the mode, at rest in it, until power has followed; as
+# in `prediction.profile.bench`, whose import would bring all that measures
+AROUND_S = 14.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +35,14 @@ class Workload:
     batch_sizes: NDArray[np.int64]
     time_s: Numbers
     power_w: Numbers
+
+    def board_s(self, modes: NDArray[np.intp]) -> float:
+        """Return how long a board takes to profile modes, at every mini-batch size, s.
+
+        Each mode and size takes `AROUND_S` and `MINIBATCHES` mini-batches.
+        """
+        times_s = self.time_s[modes]
+        return AROUND_S * times_s.size + MINIBATCHES * float(times_s.sum())
 
 
 def workload_of(tables: Sequence[ModeTable]) -> Workload:

@@ -1,5 +1,6 @@
 """What solvers answer with."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,10 +19,17 @@ class Answers(NamedTuple):
     ----------
     choice : (p,), place among the choices of the space, or `NONE`
     n_profiles : (p,), mini-batches that were measured: pairs of job, mode and mini-batch size
+    board_s : (p,), what these take on a board, s (`Space.board_s`); None: not worked out
     """
 
     choice: NDArray[np.intp]
     n_profiles: NDArray[np.intp]
+    board_s: NDArray[np.float64] | None = None
+
+
+def joined(parts: Sequence[Answers]) -> Answers:
+    """Return answers to some problems and to others, all with `board_s`, as those to all."""
+    return Answers(*(np.concatenate(some) for some in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from epochwatt.schedule.plans import (
     train_alone,
 )
 from epochwatt.schedule.problem import PowerRule, Problem
-from epochwatt.schedule.profiles import Workload
+from epochwatt.schedule.profiles import AROUND_S, MINIBATCHES, Workload
 from epochwatt.schedule.solution import Plan
 
 Places = NDArray[np.intp]
@@ -204,6 +204,13 @@ class Space:
         of_infer = [one.time_s[mode, size] for one, size in zip(self.infer, sizes, strict=True)]
         of_train = [self.train.time_s[mode, 0]] if self.train is not None and trains else []
         return np.asarray(sum([*of_train, *of_infer]))
+
+    def board_s(self, choices: Places) -> Numbers:
+        """Return how long a board takes to profile choices, s; each runs every job once.
+
+        A run takes as long as `Workload.board_s` says.
+        """
+        return self.profiles_per_choice * AROUND_S + MINIBATCHES * self.busy_s(choices)
 
     def judge(self, problems: Problems, choices: Places) -> Judged:
         """Return what choices do to problems.

@@ -25,7 +25,8 @@ def solve(space: Space, problems: Problems) -> Answers:
         best = best_among(space, problems, space.undominated())
         if space.train is not None and space.infer and len(none := np.flatnonzero(best == NONE)):
             best[none] = best_among(space, problems.only(none), every)
-    return Answers(best, np.full(len(problems), n_profiles))
+    board_s = sum(one.board_s(np.arange(len(one.modes))) for one in space.workloads)
+    return Answers(best, np.full(len(problems), n_profiles), np.full(len(problems), board_s))
 
 
 def best_among(space: Space, problems: Problems, choices: Places) -> Places:

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epochwatt.schedule.neighbours import Neighbours, Side, single
-from epochwatt.schedule.solution import NONE, Answers
+from epochwatt.schedule.solution import NONE, Answers, joined
 from epochwatt.schedule.solvers.exhaustive import best_of
 from epochwatt.schedule.space import Bools, Judged, Places, Problems, Space
 
@@ -61,7 +61,7 @@ def solve(
         _Search(space, near, problems.only(slice(i, i + _AT_ONCE)), n_profiles, tolerance).run()
         for i in range(0, len(problems), _AT_ONCE)
     ]
-    return Answers(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+    return joined(parts)
 
 
 @dataclass(eq=False)
@@ -96,6 +96,7 @@ class _Search:
         self.best = np.full(p, np.inf)
         self.idle = np.zeros(p, int)
         self.n_seen = np.zeros(p, int)
+        self.board_s = np.zeros(p)
 
     def run(self) -> Answers:
         """Search, and return the best profiled choices."""
@@ -153,6 +154,7 @@ class _Search:
         there = (choice != NONE) & (self.n_seen < self.most)
         there &= ~(self.seen == choice[:, None]).any(1)
         self.n_seen = self.n_seen + there
+        self.board_s = self.board_s + np.where(there, self.space.board_s(choice), 0.0)
         place = np.where(there, choice, self.seen[:, -1] if self.seen.size else 0)
         judged = self.space.judge(self.problems, place[:, None])
         self.seen = np.column_stack([self.seen, place])
@@ -255,4 +257,4 @@ class _Search:
     def _answers(self) -> Answers:
         place = best_of(self._all())
         choice = np.where(place == NONE, NONE, self.seen[self.rows, place])
-        return Answers(choice, self.n_seen * self.space.profiles_per_choice)
+        return Answers(choice, self.n_seen * self.space.profiles_per_choice, self.board_s)

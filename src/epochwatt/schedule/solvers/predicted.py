@@ -13,10 +13,10 @@ from epochwatt.prediction.data.modes import Mode, Numbers
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.prediction.evaluation.cross_validation import predictors
 from epochwatt.prediction.names import POWER, TIME
-from epochwatt.prediction.predictor import Method
+from epochwatt.prediction.predictor import Method, Reference
 from epochwatt.schedule.problem import PowerRule
 from epochwatt.schedule.profiles import Workload
-from epochwatt.schedule.solution import NONE, Answers
+from epochwatt.schedule.solution import NONE, Answers, joined
 from epochwatt.schedule.solvers import exhaustive
 from epochwatt.schedule.solvers.exhaustive import best_of
 from epochwatt.schedule.solvers.profiled import profiles_of
@@ -39,22 +39,31 @@ def predicted_space(space: Space, method: Method, modes: Places) -> Space:
     ------
     PredictionError : the method cannot be fitted to them
     """
-    train = None if space.train is None else _predicted(space.train, method, modes)
-    return Space(train, tuple(_predicted(one, method, modes) for one in space.infer))
+    train = None if space.train is None else predicted_workload(space.train, method, modes)
+    return Space(train, tuple(predicted_workload(one, method, modes) for one in space.infer))
 
 
-def _predicted(workload: Workload, method: Method, modes: Places) -> Workload:
+def predicted_workload(
+    workload: Workload, method: Method, modes: Places, reference: Reference | None = None
+) -> Workload:
+    """Return a workload as a method sees it; as `predicted_space`.
+
+    Parameters
+    ----------
+    reference : that the method transfers from
+    """
     time_s, power_w = workload.time_s.copy(), workload.power_w.copy()
     others = np.setdiff1d(np.arange(len(workload.modes)), modes)
     for k in range(len(workload.batch_sizes)):
-        fitted = predictors(method, _observations(workload, modes, k))
+        fitted = predictors(method, observed(workload, modes, k), reference=reference)
         for target, values in ((TIME, time_s), (POWER, power_w)):
             expected = fitted[target].predict(workload.modes[others])
             values[others, k] = np.maximum(expected, LEAST * values[modes, k].min())
     return replace(workload, time_s=time_s, power_w=power_w)
 
 
-def _observations(workload: Workload, modes: Places, k: int) -> Observations:
+def observed(workload: Workload, modes: Places, k: int) -> Observations:
+    """Return what is observed in some modes at the mini-batch size of place k."""
     return observations_from_rows(
         f"{workload.name}, batch {workload.batch_sizes[k]}",
         [Mode(*mode) for mode in workload.modes[modes].tolist()],
@@ -71,7 +80,9 @@ def solve(space: Space, problems: Problems, seen: Space, modes: Places) -> Answe
     seen : `predicted_space` of the space and `modes`
     """
     choice = exhaustive.solve(seen, problems).choice
-    return Answers(choice, np.full(len(problems), profiles_of(space, len(modes))))
+    n_profiles = np.full(len(problems), profiles_of(space, len(modes)))
+    board_s = np.full(len(problems), sum(one.board_s(modes) for one in space.workloads))
+    return Answers(choice, n_profiles, board_s)
 
 
 def solve_verified(
@@ -98,7 +109,7 @@ def solve_verified(
         )
         for i in range(0, len(problems), step)
     ]
-    return Answers(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+    return joined(parts)
 
 
 def _worth_looking_at(seen: Space, modes: Places, most: int, power_rule: PowerRule) -> Places:
@@ -127,6 +138,7 @@ def _verified(
     cost = np.where(best == NONE, np.inf, expected.cost[rows, best])
     best = np.where(best == NONE, NONE, choices[best])
     n_profiles = np.full(len(problems), profiles_of(space, len(modes)))
+    board_s = np.full(len(problems), sum(one.board_s(modes) for one in space.workloads))
     few = expected.only(candidates)
     is_left = np.ones(candidates.shape, bool)
     factor = np.ones(len(problems))  # of power: what candidates so far drew over what they should
@@ -144,10 +156,11 @@ def _verified(
         gains = runs & truth.holds[:, 0] & (truth.cost[:, 0] < cost)
         best, cost = np.where(gains, chosen, best), np.where(gains, truth.cost[:, 0], cost)
         n_profiles = n_profiles + runs * space.profiles_per_choice
+        board_s = board_s + np.where(runs, space.board_s(chosen), 0.0)
         is_left[rows, place] = False
         over = truth.power_w[:, 0] / few.power_w[rows, place]
         factor = np.where(runs & ~truth.keeps_power[:, 0], np.maximum(factor, over), factor)
-    return Answers(best, n_profiles)
+    return Answers(best, n_profiles, board_s)
 
 
 def _enough(cost: Numbers, worth: float) -> Numbers:

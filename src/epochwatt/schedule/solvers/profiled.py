@@ -15,8 +15,10 @@ def solve(space: Space, problems: Problems, modes: Places) -> Answers:
     modes : places of the modes that are profiled, at every mini-batch size
     """
     choices = np.flatnonzero(np.isin(space.choices[:, 0], modes))
-    n_profiles = profiles_of(space, len(np.unique(modes)))
-    return Answers(best_among(space, problems, choices), np.full(len(problems), n_profiles))
+    modes = np.unique(modes)
+    n_profiles = np.full(len(problems), profiles_of(space, len(modes)))
+    board_s = np.full(len(problems), sum(one.board_s(modes) for one in space.workloads))
+    return Answers(best_among(space, problems, choices), n_profiles, board_s)
 
 
 def profiles_of(space: Space, n_modes: int) -> int:

@@ -1,0 +1,95 @@
+"""Profiles that serve many problems, by networks that learn as they grow: our reading of ALS.
+
+Fulcrum (arXiv 2509.20205) calls it active-learning based sampling of 50 to 150 modes, whose outcome
+is a front of modes that later problems are answered from without further profiles. Which modes come
+first, how the next are chosen and when it ends is not printed. Ours, for one network:
+
+1. Profile the modes with the least and the most of everything, and random others: ten.
+2. PowerTrain's networks learn time and power from all profiles so far, at each mini-batch size, and
+   predict every other mode. Of those that no other beats in both, profile ten whose powers are
+   spread evenly from the least to the most; mini-batch sizes take turns.
+3. End at 50 modes, or when the profiled fronts gained less than 1 % of their area in two rounds.
+
+A mode runs at every mini-batch size. A problem is answered by a look at profiled modes alone. Jobs
+that share a board need modes that are profiled for each of them: the front of either network is
+profiled for the other one, too.
+"""
+
+import numpy as np
+
+from epochwatt.analysis.pareto import pareto_front
+from epochwatt.prediction.data.modes import Numbers
+from epochwatt.prediction.predictor import Method
+from epochwatt.schedule.profiles import Workload
+from epochwatt.schedule.solvers.predicted import predicted_workload
+from epochwatt.schedule.space import Places
+
+N_ROUND = 10  # modes of the first round, and of each other
+MOST_MODES = 50
+LEAST_GAIN = 0.01  # of the area of a front, relative
+PATIENCE = 2  # rounds that gain less
+
+
+def profiled_modes(workload: Workload, method: Method, seed: int) -> Places:
+    """Return the places of the modes that are profiled for a network, in order.
+
+    Parameters
+    ----------
+    method : of the registry, which learns from the profiles
+    seed : of the random modes of the first round
+
+    Raises
+    ------
+    PredictionError : the method cannot be fitted to so few modes
+    """
+    modes = _first(workload, seed)
+    worst = [column[modes].max(0) for column in (workload.time_s, workload.power_w)]
+    area, n_idle = _area(workload, modes, worst), 0
+    while len(modes) < min(MOST_MODES, len(workload.modes)) and n_idle < PATIENCE:
+        modes = np.append(modes, _next(predicted_workload(workload, method, modes), modes))
+        before, area = area, _area(workload, modes, worst)
+        n_idle = n_idle + 1 if area <= (1 + LEAST_GAIN) * before else 0
+    return modes
+
+
+def _first(workload: Workload, seed: int) -> Places:
+    order = np.random.default_rng(seed).permutation(len(workload.modes))
+    steps = np.stack([np.unique(part, return_inverse=True)[1] for part in workload.modes.T], 1)
+    ends = np.array([steps.sum(1).argmin(), steps.sum(1).argmax()])
+    return np.append(ends, order[~np.isin(order, ends)][: N_ROUND - len(ends)])
+
+
+def _next(seen: Workload, modes: Places) -> Places:
+    """Return the modes to profile next, from what is expected of them."""
+    left = np.setdiff1d(np.arange(len(seen.modes)), modes)
+    chosen: list[int] = []
+    n_sizes = len(seen.batch_sizes)
+    share = np.linspace(0, 1, -(-N_ROUND // n_sizes))
+    for place, k in np.ndindex(len(share), n_sizes):
+        front = left[pareto_front(seen.time_s[left, k], seen.power_w[left, k])]
+        power_w = seen.power_w[front, k]
+        wanted = power_w.min() + share[place] * np.ptp(power_w)
+        chosen.append(int(front[np.abs(power_w - wanted).argmin()]))
+        left = np.setdiff1d(left, chosen)
+        if len(chosen) == N_ROUND or not left.size:
+            break
+    return np.array(chosen)
+
+
+def _area(workload: Workload, modes: Places, worst: list[Numbers]) -> float:
+    """Return the area that the profiled fronts span, in logarithms of time and power.
+
+    Parameters
+    ----------
+    worst : time and power at each mini-batch size, where the areas end
+    """
+    area = 0.0
+    for k in range(len(workload.batch_sizes)):
+        time, power = (
+            np.log(most[k] / column[modes, k])
+            for most, column in zip(worst, (workload.time_s, workload.power_w), strict=True)
+        )
+        order = np.argsort(-time)
+        highest = np.maximum.accumulate(np.maximum(power[order], 0))
+        area += float(np.abs(np.diff(np.append(time[order], 0))) @ highest)
+    return area

@@ -1,0 +1,97 @@
+"""Solvers with networks: what they profile, and that ALS answers with profiled choices alone."""
+
+import numpy as np
+import pytest
+
+from epochwatt.prediction.registry import load_method
+from epochwatt.schedule import learned, profiles, sampler
+from epochwatt.schedule.evaluation import learned_solvers
+from epochwatt.schedule.solution import NONE
+from epochwatt.schedule.solvers import als
+from epochwatt.schedule.space import Space
+
+SIZES = (1, 4, 16)
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch):
+    """Physical terms in place of networks, which take a second each."""
+    monkeypatch.setattr(learned, "NETWORK", "physical")
+    monkeypatch.setattr(learned, "TRANSFERRED", "gaussian_process")
+
+
+@pytest.fixture
+def space(workload):
+    return Space(workload(2, (16,), False), (workload(1, SIZES, False),))
+
+
+@pytest.fixture
+def known(space):
+    train, infer = space.workloads
+    return [learned.learn(train, infer, 2, True), learned.learn(infer, train, 2, False)]
+
+
+def test_als_profiles_at_most_fifty_modes_each_once_and_the_same_again(workload):
+    one, method = workload(1, SIZES, False), load_method("physical")
+    modes = als.profiled_modes(one, method, 3)
+    assert als.N_ROUND < len(modes) <= als.MOST_MODES
+    assert len(modes) % als.N_ROUND == 0
+    assert len(np.unique(modes)) == len(modes)
+    assert np.array_equal(modes, als.profiled_modes(one, method, 3))
+    totals = one.modes.sum(1)
+    assert {totals.argmin(), totals.argmax()} <= {*modes[: als.N_ROUND]}
+
+
+def test_als_ends_where_rounds_gain_nothing(workload):
+    one = workload(1, (16,))
+    flat = profiles.Workload(
+        one.name, one.modes, one.batch_sizes, np.ones_like(one.time_s), np.ones_like(one.power_w)
+    )
+    modes = als.profiled_modes(flat, load_method("physical"), 0)
+    assert len(modes) == (1 + als.PATIENCE) * als.N_ROUND
+
+
+def test_als_answers_with_modes_of_its_fronts_that_keep_the_budgets(space, known):
+    problems = sampler.problems_of(space, sampler.Size(4, 3))
+    answers = learned_solvers(known)["als"].solve(space, problems, 1)
+    modes = {*known[0]["als"][1].modes, *known[1]["als"][1].modes}
+    solved = answers.choice != NONE
+    assert solved.any()
+    assert {*space.choices[answers.choice[solved], 0]} <= modes
+    judged = space.judge(problems, np.maximum(answers.choice, 0)[:, None])
+    assert judged.holds[solved, 0].all()
+    assert set(answers.n_profiles) == {len(modes) * (1 + len(SIZES))}
+    expected_s = sum(one.board_s(np.array(sorted(modes))) for one in space.workloads)
+    assert answers.board_s == pytest.approx(expected_s)
+
+
+def test_networks_answer_for_each_job_by_its_own_modes(space, known):
+    problems = sampler.problems_of(space, sampler.Size(4, 3))
+    for name, n_train, n_infer in (("neural", 72, 50), ("powertrain", 50, 50)):
+        answers = learned_solvers(known)[name].solve(space, problems, 0)
+        assert set(answers.n_profiles) == {n_train + n_infer * len(SIZES)}
+        judged = space.judge(problems, np.maximum(answers.choice, 0)[:, None])
+        assert (answers.choice != NONE).any()
+        assert judged.cost.shape == (len(problems), 1)
+
+
+def test_what_is_learned_comes_back_from_its_file(space, known, tmp_path):
+    path = tmp_path / "learned.npz"
+    learned.write_learned(known[1], path)
+    again = learned.read_learned(path, space.infer[0])
+    assert again.keys() == known[1].keys()
+    for solver, draws in known[1].items():
+        for one, other in zip(draws, again[solver], strict=True):
+            assert np.array_equal(one.modes, other.modes)
+            assert np.array_equal(one.workload.time_s, other.workload.time_s)
+            assert np.array_equal(one.workload.power_w, other.workload.power_w)
+
+
+def test_a_profile_takes_as_long_as_the_search_of_one_mode_assumes(workload):
+    from epochwatt.prediction.profile.bench import AROUND_S
+    from epochwatt.training.procedure import DEFAULTS
+
+    assert (AROUND_S, DEFAULTS.minibatches) == (profiles.AROUND_S, profiles.MINIBATCHES)
+    one = workload(1, SIZES)
+    expected_s = 2 * 3 * AROUND_S + DEFAULTS.minibatches * one.time_s[[0, 5]].sum()
+    assert one.board_s(np.array([0, 5])) == pytest.approx(expected_s)
