@@ -36,6 +36,8 @@ STAGES = {
     "check_table_claims": "tables",
     "simulate_schedules": "tables",
     "score_schedules": "tables",
+    "play_schedules": "tables",
+    "summarise_schedules": "tables",
     "draw_": "figures",
     "simulate_idle": "sets of simulated idle powers",
     "measure_idle": "idle powers measured",

@@ -19,11 +19,12 @@ Size = Annotated[int, Field(ge=1)]
 Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
 
 
-class ScheduleStudy(Closed):
-    """config/schedule.yaml: training and inference within budgets, on a simulated board."""
+Watts = Annotated[float, Field(gt=0)]
 
-    device: str = Field(description="device type, simulated: a file of `config/devices/`")
-    grid: str = Field(description="named grid of its modes")
+
+class Jobs(Closed):
+    """What runs on a device, and how many of its modes solvers profile that predict the others."""
+
     train: dict[str, Size] = Field(description="networks that train, and their mini-batch size")
     infer: dict[str, list[Size]] = Field(
         description="networks that serve requests, and the mini-batch sizes to choose from"
@@ -34,6 +35,9 @@ class ScheduleStudy(Closed):
     streams: list[Pair] = Field(
         default_factory=list, description="two networks that serve beside each other"
     )
+    power_w: Annotated[list[Watts], Field(min_length=2, max_length=2)] = Field(
+        [12, 50], description="least and greatest power budget, W"
+    )
     methods: list[str] = Field(
         default_factory=list, description="methods of the registry that predict all other modes"
     )
@@ -41,7 +45,7 @@ class ScheduleStudy(Closed):
     draws: int = Field(10, ge=1, description="random sets of modes of each size")
 
     @model_validator(mode="after")
-    def _named(self) -> "ScheduleStudy":
+    def _named(self) -> "Jobs":
         for key, pairs, first in (
             ("together", self.together, self.train),
             ("streams", self.streams, self.infer),
@@ -58,6 +62,31 @@ class ScheduleStudy(Closed):
     def models(self) -> list[str]:
         """All networks, each once."""
         return list(dict.fromkeys([*self.train, *self.infer]))
+
+
+class PublicJobs(Jobs):
+    """Jobs on a device that others swept, whose rows are epochs of training."""
+
+    sweep: str = Field(description="its name in `config/sweeps/registry.yaml`")
+    samples: dict[str, Size] = Field(
+        description="samples in an epoch of each network, which say how long one mini-batch is"
+    )
+
+    @model_validator(mode="after")
+    def _of_known_length(self) -> "PublicJobs":
+        if lacking := [model for model in self.models if model not in self.samples]:
+            raise ValueError(f"samples lacks {', '.join(lacking)}")
+        return self
+
+
+class ScheduleStudy(Jobs):
+    """config/schedule.yaml: training and inference within budgets, on a simulated board."""
+
+    device: str = Field(description="device type, simulated: a file of `config/devices/`")
+    grid: str = Field(description="named grid of its modes")
+    public: list[PublicJobs] = Field(
+        default_factory=list, description="the same on devices that others swept"
+    )
 
     def sweeps(self) -> Iterator[tuple[str, SweepEntry]]:
         """Yield name and entry of each simulated sweep that the study needs."""
