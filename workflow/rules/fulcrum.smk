@@ -12,11 +12,9 @@ SCHEDULE_COUNTS = {
     model: f"results/twin/workloads/{model}.json"
     for model in (SCHEDULE.models if SCHEDULE else [])
 }
-# others have to be read from the user's copy of their repository
 SCHEDULE_SWEEPS = [
-    path
+    f"config/sweeps/{jobs.sweep}.csv.gz"
     for jobs in (SCHEDULE.public if SCHEDULE else [])
-    if Path(path := f"config/sweeps/{jobs.sweep}.csv.gz").is_file()
 ]
 # training beside requests, measured on the machine at hand (epochwatt serve-and-train)
 INTERLEAVED = sorted(

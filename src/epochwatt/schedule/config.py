@@ -67,7 +67,7 @@ class Jobs(Closed):
 class PublicJobs(Jobs):
     """Jobs on a device that others swept, whose rows are epochs of training."""
 
-    sweep: str = Field(description="its name in `config/sweeps/registry.yaml`")
+    sweep: str = Field(description="its table: `config/sweeps/NAME.csv.gz`")
     samples: dict[str, Size] = Field(
         description="samples in an epoch of each network, which say how long one mini-batch is"
     )

@@ -16,9 +16,9 @@ from typing import Literal
 
 from epochwatt.errors import ConfigError
 from epochwatt.schedule.config import PublicJobs
-from epochwatt.sweeps.find import find_tables
-from epochwatt.sweeps.mode_table import ModeTable, SweepRow, tables_of
+from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
 
+FOLDER = "config/sweeps"  # of the tables whose licence lets us pass them on
 ASSUMED = (
     "a mini-batch takes an equal part of the epoch; one of inference takes and draws what one of "
     "training does"
@@ -30,9 +30,9 @@ def public_tables(jobs: PublicJobs, root: Path = Path()) -> list[ModeTable]:
 
     Raises
     ------
-    ConfigError : no such sweep, or it lacks a network at a mini-batch size
+    ConfigError : no such table, or it lacks a network at a mini-batch size
     """
-    tables = find_tables(jobs.sweep, root)
+    tables = read_mode_tables(root / FOLDER / f"{jobs.sweep}.csv.gz")
     wanted = [(model, "train", [size]) for model, size in jobs.train.items()]
     wanted += [(model, "infer", sizes) for model, sizes in jobs.infer.items()]
     return tables_of(
