@@ -21,9 +21,10 @@ from benchmarks.public_sweeps import SCORES, sweep_tables
 from benchmarks.results import REPOSITORY, Budget, Row
 from epochwatt.claims.table_claims import read_rows
 from epochwatt.external import check_external
-from epochwatt.figures import schedules
+from epochwatt.figures.fulcrum import names as schedules
 from epochwatt.pages import powertrain_tables as study
 from epochwatt.prediction.evaluation.sweep_files import read_scores
+from epochwatt.schedule.summary import summarised
 from epochwatt.templates import Rows, columns
 
 Table = list[list[str]]
@@ -194,7 +195,33 @@ def powertrain_tables(folder: Path) -> dict[str, Table]:
 
 def schedule_tables(folder: Path) -> dict[str, Table]:
     """Return the tables of the study of schedules: solvers by kind of jobs, and the claims."""
-    rows = schedules.summarised(read_rows(str(folder / "scores.csv")))
+    rows = summarised(*(read_rows(str(folder / f"{name}.csv")) for name in ("scores", "arrivals")))
+    tables = {
+        name: _solvers_table([row for row in rows if row["provenance"] == provenance])
+        for name, provenance in (("solvers", "simulated"), ("solvers-public", "public"))
+    }
+    shown = ("claim", "sentence", "paper_value", "provenance", "our_value", "status")
+    claims = [{name: row[name] for name in shown} for row in read_rows(str(folder / "claims.csv"))]
+    return {**tables, "arrivals": _arrivals_table(rows), "claims": _cells(claims)}
+
+
+def _arrivals_table(rows: list[dict[str, Any]]) -> Table:
+    """Return what random arrivals leave late, of solvers whose plans were played."""
+    head = ["plans of", "tables", "jobs", "late requests, %", "plans with 99 % in time, %"]
+    return [
+        head,
+        *(
+            [
+                *(row["solver"], row["provenance"], schedules.JOBS[row["jobs"]]),
+                *(f"{row['late_pct']:.1f}", f"{row['kept_p99_pct']:.0f}"),
+            ]
+            for row in rows
+            if row["late_pct"] != ""
+        ),
+    ]
+
+
+def _solvers_table(rows: list[dict[str, Any]]) -> Table:
     by_solver: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
         by_solver.setdefault(row["solver"], {})[row["jobs"]] = row
@@ -203,11 +230,7 @@ def schedule_tables(folder: Path) -> dict[str, Table]:
         [name, _profiles(some), *(_answered(some.get(jobs)) for jobs in schedules.JOBS)]
         for name, some in by_solver.items()
     ]
-    claims = [
-        {name: row[name] for name in ("claim", "sentence", "paper_value", "our_value", "status")}
-        for row in read_rows(str(folder / "claims.csv"))
-    ]
-    return {"solvers": [head, *solvers], "claims": _cells(claims)}
+    return [head, *solvers]
 
 
 def _profiles(by_jobs: dict[str, dict[str, Any]]) -> str:

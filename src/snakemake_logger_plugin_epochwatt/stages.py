@@ -37,6 +37,8 @@ STAGES = {
     "simulate_schedules": "tables",
     "learn_schedules": "steps of the predictions",
     "score_schedules": "tables",
+    "play_schedules": "tables",
+    "summarise_schedules": "tables",
     "draw_": "figures",
     "simulate_idle": "sets of simulated idle powers",
     "measure_idle": "idle powers measured",

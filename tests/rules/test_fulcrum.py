@@ -14,7 +14,7 @@ STUDY = {
     **{"device": "orin", "grid": "fulcrum-orin", "train": {"lenet": 16}, "infer": {}},
     **{"methods": ["physical"], "n_profiled": [10], "draws": 2},
 }
-SCORES = "results/fulcrum/scores.csv"
+SCORES, SUMMARY = (f"results/fulcrum/{name}.csv" for name in ("scores", "summary"))
 
 
 @pytest.fixture
@@ -41,6 +41,11 @@ def test_scores_of_a_small_study(study, run_rule):
     solvers = [row["solver"] for row in rows]
     assert {name: solvers.count(name) for name in solvers} == drawn | single
     assert "39 problems (1 of 1 sets" in output
+    run_rule("play_schedules summarise_schedules", SUMMARY)
+    with open(SUMMARY, newline="", encoding="utf-8") as handle:
+        summary = {row["solver"]: row for row in csv.DictReader(handle)}
+    assert set(summary) == set(solvers)
+    assert summary["exhaustive"]["loss_pct"] == "0.0"
 
 
 def test_a_pair_of_networks_that_the_study_lacks_ends_in_a_few_lines(study, run_rule):

@@ -1,13 +1,29 @@
-"""Training and inference on one simulated board, within budgets of latency and power, as Fulcrum asks.
+"""Training and inference on one board, within budgets of latency and power, as Fulcrum asks.
 
-Needs: config/schedule.yaml; the counts of its networks (twin.smk).
-Gives: results/fulcrum/: tables.csv, time and power of each job in each mode; learned/, what solvers with networks profiled and predict; scores.csv, how solvers do; results/figures/fulcrum/solvers.svg.
+Needs: config/schedule.yaml; the counts of its networks (twin.smk); public sweeps that it names.
+Gives: results/fulcrum/: tables.csv, time and power of each simulated job in each mode; learned/, what solvers with
+networks profiled and predict; scores.csv, how solvers do; arrivals.csv, how often plans hold; power.csv, training over
+power budgets; latencies.csv; summary.csv; results/figures/{twin,public}/fulcrum_*.
 """
+
+from epochwatt.figures.fulcrum.names import stems
 
 LEARNED_JOBS = {
     job: f"results/fulcrum/learned/{job}.npz"
     for job in (SCHEDULE.jobs if SCHEDULE else [])
 }
+SCHEDULE_SWEEPS = [
+    f"config/sweeps/{jobs.sweep}.csv.gz"
+    for jobs in (SCHEDULE.public if SCHEDULE else [])
+]
+# training beside requests, measured on the machine at hand (epochwatt serve-and-train)
+INTERLEAVED = sorted(
+    str(path.parent) for path in Path("measured/interleaved").glob("*/record.json")
+)
+SCHEDULE_DRAWN = [
+    f"results/figures/{name}"
+    for name in stems(bool(SCHEDULE and SCHEDULE.public), bool(INTERLEAVED))
+]
 
 
 rule simulate_schedules:
@@ -42,6 +58,7 @@ rule learn_schedules:
         "results/logs/learn_schedules/{job}.log",
     wildcard_constraints:
         job="|".join(LEARNED_JOBS) or "(?!)",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -55,6 +72,7 @@ rule score_schedules:
     input:
         tables="results/fulcrum/tables.csv",
         study="config/schedule.yaml",
+        sweeps=SCHEDULE_SWEEPS,
         methods=OWN_METHODS,
         learned=list(LEARNED_JOBS.values()),
     output:
@@ -74,26 +92,71 @@ rule score_schedules:
         "../scripts/score_schedules.py"
 
 
-rule draw_schedules:
-    """Draw what solvers profile, how often they answer within budgets, and what they lose."""
+rule play_schedules:
+    """Play plans with steady and random arrivals; training over power budgets; latencies, measured ones beside."""
+    input:
+        tables="results/fulcrum/tables.csv",
+        study="config/schedule.yaml",
+        sweeps=SCHEDULE_SWEEPS,
+        methods=OWN_METHODS,
+        records=[f"{folder}/record.json" for folder in INTERLEAVED],
+    output:
+        arrivals="results/fulcrum/arrivals.csv",
+        power="results/fulcrum/power.csv",
+        latencies="results/fulcrum/latencies.csv",
+    log:
+        "results/logs/play_schedules.log",
+    benchmark:
+        "results/benchmarks/play_schedules.tsv"
+    localrule: True
+    conda:
+        ENVIRONMENT
+    threads: workflow.cores
+    params:
+        records=INTERLEAVED,
+        code=code_of("play_schedules.py", *METHOD_MODULES),
+    script:
+        "../scripts/play_schedules.py"
+
+
+rule summarise_schedules:
+    """Say in short how solvers do: means over sets of jobs, with the spread."""
     input:
         scores="results/fulcrum/scores.csv",
+        arrivals="results/fulcrum/arrivals.csv",
+    output:
+        summary="results/fulcrum/summary.csv",
+    log:
+        "results/logs/summarise_schedules.log",
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_of("summarise_schedules.py"),
+    script:
+        "../scripts/summarise_schedules.py"
+
+
+rule draw_schedules:
+    """Draw what solvers profile, answer and lose, training over power budgets, and latencies."""
+    input:
+        tables=expand(
+            "results/fulcrum/{name}.csv", name=["scores", "power", "latencies"]
+        ),
         style="config/paper.mplstyle",
     output:
-        multiext(
-            "results/figures/fulcrum/solvers",
-            ".svg",
-            ".png",
-            ".csv",
-            ".vl.json",
-            ".txt",
-        ),
+        svg=[f"{stem}.svg" for stem in SCHEDULE_DRAWN],
+        png=[f"{stem}.png" for stem in SCHEDULE_DRAWN],
+        csv=[f"{stem}.csv" for stem in SCHEDULE_DRAWN],
+        spec=[f"{stem}.vl.json" for stem in SCHEDULE_DRAWN],
+        txt=[f"{stem}.txt" for stem in SCHEDULE_DRAWN],
     log:
         "results/logs/draw_schedules.log",
     localrule: True
     conda:
         ENVIRONMENT
     params:
+        stems=SCHEDULE_DRAWN,
         code=code_of("draw_schedules.py"),
     script:
         "../scripts/draw_schedules.py"

@@ -5,6 +5,7 @@ Gives: results/index.html, the landing page, with results/tables/{advice,energy_
 results/claims.html, results/configuration.html.
 """
 
+from epochwatt.figures.fulcrum.names import gallery_entries as fulcrum_entries
 from epochwatt.figures.powertrain.looks import FIGURES, gallery_entries
 from epochwatt.figures.tables.text_runs import text_backends
 
@@ -50,8 +51,8 @@ ROOFLINE_FIGURE = {
     "claims": [],
     "words": ["ceilings", *sorted({run.factors["model"] for run in POINT_RUNS})],
 }
-# what is there of the study of PowerTrain, which `snakemake powertrain` makes. It is no input, so that
-# the landing page never makes it anew; when its figures were drawn is looked at
+# what is there of the studies that `snakemake powertrain` and `snakemake fulcrum` make. They are no
+# input, so that the landing page never makes them anew; when their figures were drawn is looked at
 POWERTRAIN_SHOWN = {
     name: f"results/powertrain/{name}.csv"
     for name in ("numbers", "claims")
@@ -60,14 +61,26 @@ POWERTRAIN_SHOWN = {
 POWERTRAIN_STEMS = (
     [f"results/figures/{name}" for name in FIGURES] if POWERTRAIN_SHOWN else []
 )
-POWERTRAIN_SPECS = {
+FULCRUM_SHOWN = {
+    name: f"results/fulcrum/{name}.csv"
+    for name in ("summary", "claims")
+    if Path("results/fulcrum/summary.csv").is_file()
+    and Path("results/fulcrum/claims.csv").is_file()
+}
+FULCRUM_STEMS = [
+    stem
+    for stem in (SCHEDULE_DRAWN if FULCRUM_SHOWN else [])
+    if Path(f"{stem}.svg").is_file() and Path(f"{stem}.vl.json").is_file()
+]
+STUDY_SPECS = {
     f"{stem}.vl.json": Path(f"{stem}.vl.json").stat().st_mtime_ns
-    for stem in POWERTRAIN_STEMS
+    for stem in [*POWERTRAIN_STEMS, *FULCRUM_STEMS]
 }
 GALLERY = [ROOFLINE_FIGURE] if HAS_CEILINGS else []
 GALLERY += [SETTINGS.gallery_entry(*place) for place in PANELS]
 GALLERY += [VALIDATION_FIGURE] if IS_VALIDATED else []
 GALLERY += gallery_entries(POWERTRAIN_STEMS)
+GALLERY += fulcrum_entries(FULCRUM_STEMS)
 INDEX_DRAWINGS = [f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS]
 INDEX_DRAWINGS += [f"{ROOFLINE_FIGURE['stem']}.svg"] if HAS_CEILINGS else []
 INDEX_SPECS = [f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS]
@@ -141,7 +154,8 @@ rule show_index:
         records={run.id: run.records for run in RUNS},
         further=[path for path in MADE_BY_NAME if Path("results", path).is_file()],
         powertrain=POWERTRAIN_SHOWN,
-        powertrain_specs=POWERTRAIN_SPECS,
+        fulcrum=FULCRUM_SHOWN,
+        study_specs=STUDY_SPECS,
         code=code_of("show_index.py"),
     script:
         "../scripts/show_index.py"

@@ -92,8 +92,9 @@ rule fulcrum:
     """Training and inference on one simulated board, within budgets; minutes, so not in `all`."""
     input:
         "results/fulcrum/scores.csv" if SCHEDULE else [],
+        "results/fulcrum/summary.csv" if SCHEDULE else [],
         "results/fulcrum/claims.csv" if SCHEDULE else [],
-        "results/figures/fulcrum/solvers.svg" if SCHEDULE else [],
+        [f"{stem}.svg" for stem in SCHEDULE_DRAWN] if SCHEDULE else [],
 
 
 rule claims:

@@ -1,15 +1,15 @@
 """Adapter of rule draw_schedules."""
 
 from epochwatt.adapters import job_log
-from epochwatt.figures.schedules import draw_schedules
+from epochwatt.figures.fulcrum.draw import draw_schedules
 
 
 def main(snakemake):
     with job_log(snakemake.log[0]):
         draw_schedules(
-            scores=snakemake.input.scores,
+            tables=snakemake.input.tables,
             style_file=snakemake.input.style,
-            stem=snakemake.output[0].removesuffix(".svg"),
+            stems=snakemake.params.stems,
         )
 
 

@@ -16,10 +16,11 @@ def main(snakemake):
             explored={
                 "epochs": snakemake.input.epochs,
                 "records": snakemake.params.records,
-                "specs": [*snakemake.input.specs, *snakemake.params.powertrain_specs],
+                "specs": [*snakemake.input.specs, *snakemake.params.study_specs],
             },
             further=snakemake.params.further,
             powertrain=snakemake.params.powertrain,
+            fulcrum=snakemake.params.fulcrum,
         )
 
 

@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +90,7 @@ def blocks(root: Path) -> dict[str, str]:
         "methods": _methods(),
         "public_sweeps": _public_sweeps(load_registry(root)),
         "sweep_formats": _sweep_formats(),
-        **{model.__name__: _keys(model) for model in config.Closed.__subclasses__()},
+        **{model.__name__: _keys(model) for model in _leaves(config.Closed)},
     }
 
 
@@ -158,6 +158,12 @@ def _help(*command: str) -> str:
         text=True,
         check=True,
     ).stdout
+
+
+def _leaves(model: type[config.Closed]) -> Iterator[type[config.Closed]]:
+    """Yield the schemas below one that no other builds on; these have the keys of their bases."""
+    for below in model.__subclasses__():
+        yield from _leaves(below) if below.__subclasses__() else (below,)
 
 
 def _keys(model: type[config.Closed]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.claims.claims_table import read_claims_table
+from epochwatt.pages import fulcrum_section
 from epochwatt.pages.explorer.data import explorer
 from epochwatt.pages.explorer.library import library
 from epochwatt.pages.gallery import gallery
@@ -49,6 +50,7 @@ def write_index(
     explored: Mapping[str, Any] | None = None,
     further: Sequence[str] = (),
     powertrain: Mapping[str, str] | None = None,
+    fulcrum: Mapping[str, str] | None = None,
 ) -> None:
     """Write the page.
 
@@ -65,6 +67,7 @@ def write_index(
         `specs`, paths; None: the page has no explorer
     further : paths of those pages of `MADE_BY_NAME` that are there
     powertrain : `numbers` and `claims` of that study; None: it was not made
+    fulcrum : `summary` and `claims` of that study; None: it was not made
     """
     findings = read_claims_table(inputs["claims"])
     runs, advice, parts = (Table(inputs[name]) for name in ("runs", "advice", "energy_parts"))
@@ -77,6 +80,7 @@ def write_index(
         colours={name.replace("_", "-"): palette[name] for name in PARTS if name in palette},
         machine=describe(tables, titles),
         powertrain=section(powertrain or {}),
+        fulcrum=fulcrum_section.section(fulcrum or {}),
         papers=compare(numbers, inputs["validation"], inputs["published"], findings, titles),
         figures=shown,
         links=[dict(zip(("path", "title", "says"), link, strict=True)) for link in (*LINKS, *made)],

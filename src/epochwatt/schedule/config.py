@@ -19,11 +19,12 @@ Size = Annotated[int, Field(ge=1)]
 Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
 
 
-class ScheduleStudy(Closed):
-    """config/schedule.yaml: training and inference within budgets, on a simulated board."""
+Watts = Annotated[float, Field(gt=0)]
 
-    device: str = Field(description="device type, simulated: a file of `config/devices/`")
-    grid: str = Field(description="named grid of its modes")
+
+class Jobs(Closed):
+    """What runs on a device, and how many of its modes solvers profile that predict the others."""
+
     train: dict[str, Size] = Field(description="networks that train, and their mini-batch size")
     infer: dict[str, list[Size]] = Field(
         description="networks that serve requests, and the mini-batch sizes to choose from"
@@ -34,19 +35,17 @@ class ScheduleStudy(Closed):
     streams: list[Pair] = Field(
         default_factory=list, description="two networks that serve beside each other"
     )
+    power_w: Annotated[list[Watts], Field(min_length=2, max_length=2)] = Field(
+        [12, 50], description="least and greatest power budget, W"
+    )
     methods: list[str] = Field(
         default_factory=list, description="methods of the registry that predict all other modes"
     )
     n_profiled: list[Size] = Field(min_length=1, description="random modes that are profiled")
     draws: int = Field(10, ge=1, description="random sets of modes of each size")
-    neural_draws: int = Field(
-        default=0,
-        ge=0,
-        description="random sets of modes of solvers with networks; 0: without them",
-    )
 
     @model_validator(mode="after")
-    def _named(self) -> "ScheduleStudy":
+    def _named(self) -> "Jobs":
         for key, pairs, first in (
             ("together", self.together, self.train),
             ("streams", self.streams, self.infer),
@@ -63,6 +62,34 @@ class ScheduleStudy(Closed):
     def works(self) -> list[tuple[str, str]]:
         """Network and task of all that is to be counted."""
         return [(model, "train") for model in self.train] + [(m, "infer") for m in self.infer]
+
+
+class PublicJobs(Jobs):
+    """Jobs on a device that others swept, whose rows are epochs of training."""
+
+    sweep: str = Field(description="its table: `config/sweeps/NAME.csv.gz`")
+    samples: dict[str, Size] = Field(
+        description="samples in an epoch of each network, which say how long one mini-batch is"
+    )
+
+    @model_validator(mode="after")
+    def _of_known_length(self) -> "PublicJobs":
+        if lacking := sorted({model for model, _ in self.works} - self.samples.keys()):
+            raise ValueError(f"samples lacks {', '.join(lacking)}")
+        return self
+
+
+class ScheduleStudy(Jobs):
+    """config/schedule.yaml: training and inference within budgets, on a simulated board."""
+
+    device: str = Field(description="device type, simulated: a file of `config/devices/`")
+    grid: str = Field(description="named grid of its modes")
+    public: list[PublicJobs] = Field(
+        default_factory=list, description="the same on devices that others swept"
+    )
+    neural_draws: int = Field(
+        0, ge=0, description="random sets of modes of solvers with networks; 0: without them"
+    )
 
     @property
     def jobs(self) -> list[str]:

@@ -20,7 +20,7 @@ COLUMNS = (
     *("provenance", "device", "jobs", "train", "infer", "power_rule", "solver", "draw"),
     *("n_problems", "n_solvable", "answered_pct", "kept_pct", "kept_power_pct", "kept_latency_pct"),
     *("loss_median_pct", "loss_mean_pct", "loss_p90_pct", "optimal_pct"),
-    *("n_profiles", "board_minutes", "profiles_serve", "note"),
+    *("n_profiles", "board_minutes", "profiles_serve", "note", "assumed"),
 )
 
 

@@ -3,7 +3,8 @@
 Shares of problems that are solved hang on how problems are drawn, so here is how. Each set of jobs
 has every combination of
 
-- power budgets from 12 to 50 W, 1 W apart;
+- 39 power budgets, evenly spaced from 12 to 50 W on a simulated Orin; on other devices between
+  those of config/schedule.yaml;
 - loads: a stream's rate over the highest that its network serves in the strongest mode at any
   mini-batch size, evenly spaced from 2 to 95 %; of two streams each has half the load;
 - latency budgets over the time of the smallest mini-batch in the strongest mode, evenly spaced in
@@ -12,9 +13,11 @@ has every combination of
 Problems that no choice solves are counted and left out of all shares.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from epochwatt.schedule.plans import Numbers
 from epochwatt.schedule.problem import PowerRule
@@ -22,7 +25,7 @@ from epochwatt.schedule.profiles import Workload
 from epochwatt.schedule.solvers.profiled import strongest_mode
 from epochwatt.schedule.space import Problems, Space
 
-LEAST_W, MOST_W = 12, 50
+BUDGETS_W, N_BUDGETS = (12.0, 50.0), 39
 LOADS = 0.02, 0.95
 LATENCIES = 1.2, 60.0
 
@@ -37,9 +40,19 @@ class Size(NamedTuple):
 ONE_STREAM, TWO_STREAMS = Size(30, 24), Size(8, 8)
 
 
-def problems_of(space: Space, size: Size, power_rule: PowerRule = "highest") -> Problems:
-    """Return the problems of a set of jobs; training alone has those of power only."""
-    powers = np.arange(LEAST_W, MOST_W + 1, dtype=float)
+def problems_of(
+    space: Space,
+    size: Size,
+    power_rule: PowerRule = "highest",
+    budgets_w: Sequence[float] = BUDGETS_W,
+) -> Problems:
+    """Return the problems of a set of jobs; training alone has those of power only.
+
+    Parameters
+    ----------
+    budgets_w : least and greatest power budget
+    """
+    powers = np.linspace(budgets_w[0], budgets_w[1], N_BUDGETS)
     n_streams = len(space.infer)
     if not n_streams:
         none = np.zeros((len(powers), 0))
@@ -47,10 +60,16 @@ def problems_of(space: Space, size: Size, power_rule: PowerRule = "highest") -> 
     loads = np.linspace(*LOADS, size.n_loads)
     latencies = np.geomspace(*LATENCIES, size.n_latencies)
     power, load, latency = (grid.ravel() for grid in np.meshgrid(powers, loads, latencies))
+    rates, latencies_s = problem_at(space, load[:, None], latency[:, None])
+    return Problems(power, rates, latencies_s, power_rule)
+
+
+def problem_at(space: Space, load: ArrayLike, latency: ArrayLike) -> tuple[Numbers, Numbers]:
+    """Return rate and latency budget of each stream, shape (..., s), of relative ones."""
     mode = int(strongest_mode(space)[0])
-    rates = np.array([_most_per_s(one, mode) for one in space.infer]) / n_streams
+    rates = np.array([_most_per_s(one, mode) for one in space.infer]) / len(space.infer)
     least_s = np.array([one.time_s[mode].min() for one in space.infer])
-    return Problems(power, load[:, None] * rates, latency[:, None] * least_s, power_rule)
+    return np.asarray(load) * rates, np.asarray(latency) * least_s
 
 
 def _most_per_s(workload: Workload, mode: int) -> float:

@@ -1,50 +1,19 @@
-"""The study of schedules: solvers judged on all its problems."""
+"""The study of schedules: solvers judged on all its problems, and plans that are played."""
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from epochwatt.errors import ConfigError
-from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.evaluation.workers import workers
-from epochwatt.prediction.registry import load_method
-from epochwatt.prediction.transfer.baselines import preset_places
 from epochwatt.published.tables import write_table
-from epochwatt.schedule.config import ScheduleStudy, required_schedule
-from epochwatt.schedule.evaluation import COLUMNS, evaluate, learned_solvers, solvers
-from epochwatt.schedule.learned import learn, read_learned, write_learned
-from epochwatt.schedule.profiles import Workload, workload_of
+from epochwatt.schedule import curves, played
+from epochwatt.schedule.config import required_schedule
+from epochwatt.schedule.evaluation import COLUMNS, evaluate
+from epochwatt.schedule.learned import learn, write_learned
+from epochwatt.schedule.profiles import workload_of
 from epochwatt.schedule.sampler import ONE_STREAM, TWO_STREAMS, Size, problems_of
-from epochwatt.schedule.space import Places, Space
-from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
-
-
-class Part(NamedTuple):
-    """One set of jobs that is judged.
-
-    Attributes
-    ----------
-    jobs : kind, as of `Problem.jobs`
-    train : the network that trains; empty: none
-    infer : the networks that serve
-    """
-
-    jobs: str
-    train: str = ""
-    infer: tuple[str, ...] = ()
-
-
-def parts_of(study: ScheduleStudy) -> list[Part]:
-    """Return the sets of jobs of a study: training, serving, both, two streams."""
-    return [
-        *(Part("train", model) for model in study.train),
-        *(Part("infer", "", (model,)) for model in study.infer),
-        *(Part("train_and_infer", train, (infer,)) for train, infer in study.together),
-        *(Part("two_infer", "", tuple(pair)) for pair in study.streams),
-    ]
+from epochwatt.schedule.sets import Set, named_solvers, sets_of, tables_by_job, tables_of
+from epochwatt.sweeps.mode_table import read_mode_tables
 
 
 def write_learned_job(tables: Path, job: str, path: Path, root: Path = Path()) -> None:
@@ -60,16 +29,12 @@ def write_learned_job(tables: Path, job: str, path: Path, root: Path = Path()) -
     ------
     ConfigError : the tables lack a network of the study
     """
-    study, by_name = required_schedule(root), _by_name(tables)
-    task, _, model = job.partition("-")
-    teacher = next((name for name in study.train if job != f"train-{name}"), None)
+    study, by_job = required_schedule(root), tables_by_job(read_mode_tables(tables))
+    others = [f"train-{name}" for name in study.train if job != f"train-{name}"]
+    teacher = workload_of(tables_of(others[0], by_job)) if others else None
+    workload = workload_of(tables_of(job, by_job))
     write_learned(
-        learn(
-            workload_of(_table(by_name, model, task)),
-            None if teacher is None else workload_of(_table(by_name, teacher, "train")),
-            study.neural_draws,
-            task == "train",
-        ),
+        learn(workload, teacher, study.neural_draws, job.startswith("train-")),
         path,
     )
 
@@ -97,66 +62,68 @@ def write_scores(
     ------
     ConfigError : the tables lack a network of the study
     """
-    study = required_schedule(root)
-    by_name, parts = _by_name(tables), parts_of(study)
-    jobs = [(part, *_tables_of(part, by_name), learned, study, sizes, root) for part in parts]
+    sets = sets_of(required_schedule(root), tables, root)
+    jobs = [(one, learned, sizes, root) for one in sets]
     rows: list[dict[str, Any]] = []
     with workers(min(processes, len(jobs))) as pool:
         for number, some in enumerate(pool.map(_judged, jobs), 1):
             rows += some
-            say(f"{some[0]['n_problems']} problems ({number} of {len(parts)} sets of jobs)")
+            say(f"{some[0]['n_problems']} problems ({number} of {len(jobs)} sets of jobs)")
     cells = ([row.get(name, "") for name in COLUMNS] for row in rows)
     write_table(path, "scores of schedules", COLUMNS, cells)
 
 
-def _by_name(tables: Path) -> dict[tuple[str, str], list[ModeTable]]:
-    by_name: dict[tuple[str, str], list[ModeTable]] = defaultdict(list)
-    for table in read_mode_tables(tables):
-        by_name[table.key.workload, table.key.task].append(table)
-    return by_name
+def _judged(job: tuple[Set, Mapping[str, str], tuple[Size, Size], Path]) -> list[dict[str, Any]]:
+    one, learned, sizes, root = job
+    space = one.space
+    named, left_out = named_solvers(one, root, learned)
+    problems = problems_of(space, sizes[len(space.infer) > 1], budgets_w=one.of.power_w)
+    shared = one.shared | {"power_rule": problems.power_rule}
+    return [shared | row for row in (*evaluate(space, problems, named, one.of.draws), *left_out)]
 
 
-def _tables_of(
-    part: Part, by_name: Mapping[tuple[str, str], list[ModeTable]]
-) -> tuple[list[ModeTable], list[list[ModeTable]]]:
-    train = _table(by_name, part.train, "train") if part.train else []
-    return train, [_table(by_name, model, "infer") for model in part.infer]
+def write_played(
+    tables: Path,
+    paths: Iterable[str],
+    records: Iterable[str] = (),
+    processes: int = 1,
+    root: Path = Path(),
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Write arrivals.csv, power.csv and latencies.csv.
+
+    Parameters
+    ----------
+    tables : file of `simulated_tables.write_simulated_tables`
+    paths : of the three tables, in this order
+    records : folders of measurements of `epochwatt serve-and-train`
+    say : called with a line for each set of jobs that is done
+
+    Raises
+    ------
+    ConfigError : the tables lack a network of the study
+    RecordError : a record cannot be read
+    """
+    jobs = [(one, root) for one in sets_of(required_schedule(root), tables, root) if one.infer]
+    every: list[list[dict[str, Any]]] = [[], [], []]
+    with workers(min(processes, len(jobs)) or 1) as pool:
+        for number, made in enumerate(pool.map(_played, jobs), 1):
+            for rows, some in zip(every, made, strict=True):
+                rows += some
+            say(f"{number} of {len(jobs)} sets of jobs played")
+    every[2] += [row for folder in records for row in curves.measured_rows(folder)]
+    names = (played.COLUMNS, curves.POWER_COLUMNS, curves.LATENCY_COLUMNS)
+    for path, columns, rows in zip(paths, names, every, strict=True):
+        cells = ([row.get(name, "") for name in columns] for row in rows)
+        write_table(Path(path), "schedules that were played", columns, cells)
 
 
-def _table(
-    by_name: Mapping[tuple[str, str], list[ModeTable]], model: str, task: str
-) -> list[ModeTable]:
-    if (model, task) not in by_name:
-        raise ConfigError(f"no table of {model} ({task})", allowed=sorted(by_name))
-    return by_name[model, task]
-
-
-def _judged(job: tuple[Any, ...]) -> list[dict[str, Any]]:
-    part, train, infer, learned, study, sizes, root = job
-    space = Space(workload_of(train) if train else None, tuple(map(workload_of, infer)))
-    first = (train or infer[0])[0]
-    presets = _presets(first, space.workloads[0])
-    methods = {name: load_method(name, root) for name in study.methods}
-    named = solvers(methods, presets, study.n_profiled)
-    if learned:
-        names = [f"train-{part.train}"] * bool(part.train) + [f"infer-{m}" for m in part.infer]
-        pairs = zip(names, space.workloads, strict=True)
-        named |= learned_solvers([read_learned(Path(learned[name]), one) for name, one in pairs])
-    problems = problems_of(space, sizes[len(infer) > 1])
-    shared = {
-        "provenance": first.key.provenance,
-        "device": first.key.device,
-        "jobs": part.jobs,
-        "train": part.train,
-        "infer": " and ".join(part.infer),
-        "power_rule": problems.power_rule,
-    }
-    return [shared | row for row in evaluate(space, problems, named, study.draws)]
-
-
-def _presets(table: ModeTable, workload: Workload) -> Places:
-    """Return the places of the board's preset modes among a workload's modes."""
-    rows = observations_of(table)
-    places = {tuple(mode): i for i, mode in enumerate(workload.modes.tolist())}
-    presets = preset_places(rows, table.key.device).values()
-    return np.array([places[tuple(rows.modes[place].tolist())] for place in presets], np.intp)
+def _played(job: tuple[Set, Path]) -> list[list[dict[str, Any]]]:
+    one, root = job
+    has_both = one.part.jobs == "train_and_infer"
+    made = [
+        played.arrival_rows(one),
+        curves.power_rows(one, named_solvers(one, root)[0]) if has_both else (),
+        curves.latency_rows(one) if has_both else (),
+    ]
+    return [[one.shared | row for row in rows] for rows in made]

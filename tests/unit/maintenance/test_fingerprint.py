@@ -227,7 +227,7 @@ SIMULATED = {
     "tabulate_setup",  # Table 1 shows what they are made of
 }
 MODES = {"choose_power_modes", "fit_epoch_time", "fit_epoch_energy"}  # from clocks a board has
-MODES |= {"score_sweep", "judge_transfer", "learn_schedules", "score_schedules"}
+MODES |= {"score_sweep", "judge_transfer", "learn_schedules", "score_schedules", "play_schedules"}
 NETWORKS = {"make_dataset", "count_workload", "count_work"}  # write its data; count its networks
 CONFIGURED = {"count_workload", "count_work", "collect_powertrain"}
 NETWORKS |= {"simulate_schedules"}  # makes its sweeps itself, with all that a sweep checks

@@ -1,0 +1,1 @@
+"""Figures of the study of schedules (config/schedule.yaml)."""

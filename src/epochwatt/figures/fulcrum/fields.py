@@ -1,0 +1,62 @@
+"""What figures of a field for each pair of networks share: rows, titles, the interactive form."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from epochwatt.figures.common import style
+from epochwatt.figures.common.interactive import SCHEMA
+from epochwatt.figures.fulcrum.names import NOTES
+
+Row = Mapping[str, Any]
+WIDTH_IN, HEIGHT_IN = 9.0, 5.4
+SHORT = {"resnet50-imagenet-adadelta": "resnet50", "shufflenetv2-cifar100-adadelta": "shufflenetv2"}
+
+
+def by_field(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return title -> rows of a field, which has a pair of networks on a device, or one plan."""
+    fields: dict[str, list[Row]] = {}
+    devices = {row["device"] for row in rows}
+    for row in rows:
+        train, infer = (SHORT.get(row[name], row[name]) for name in ("train", "infer"))
+        where = f"\n{row['device']}" if len(devices) > 1 else ""
+        when = f"\n{row['plan']}" if row.get("plan") else ""
+        fields.setdefault(f"{train} trains, {infer} serves{where}{when}", []).append(row)
+    return fields
+
+
+def places(figure: Figure, axes: Axes, n: int) -> list[Axes]:
+    """Return axes for n fields, at least one, in rows of two or three."""
+    return style.facets(figure, axes, max(n, 1), 2 if n in (2, 4) else 3)
+
+
+def write_spec(stem: str, title: str, provenance: str, rows: Sequence[Row], **axes: Any) -> None:
+    """Write the interactive form: lines by `color` in a field for each pair.
+
+    Parameters
+    ----------
+    axes : encoding of x, y and color
+    """
+    shown = [{**row, "field": name} for name, some in by_field(rows).items() for row in some]
+    spec = {
+        "$schema": SCHEMA,
+        "title": {"text": title, "subtitle": NOTES[provenance], "anchor": "start"},
+        "data": {"values": shown},
+        "facet": {"field": "field", "type": "nominal", "title": None},
+        "columns": 2,
+        "spec": {
+            "width": 300,
+            "height": 220,
+            "mark": {"type": "line", "point": True},
+            "encoding": {
+                **axes,
+                "tooltip": [{"field": name} for name in shown[0]] if shown else [],
+            },
+        },
+        "resolve": {"scale": {"x": "independent", "y": "independent"}},
+    }
+    Path(f"{stem}.vl.json").write_text(json.dumps(spec) + "\n", "utf-8")
