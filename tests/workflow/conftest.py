@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import pytest
 from board_checkout import BoardCheckout
+from fleet_checkout import FleetCheckout
 from full_checkout import FullCheckout, Outcome, configure_long_runs, configure_two_studies
 from offline_page import a_browser
 from playwright.sync_api import Browser
+from slurm_cluster import FLEET, Node
 
 from epochwatt.datasets.make import make_dataset
 
@@ -47,6 +49,12 @@ class Shop:
         root = self._new_folder()
         shutil.copytree(self.template, root)
         return BoardCheckout(root, kind)
+
+    def fleet(self, nodes: tuple[Node, ...] = FLEET) -> FleetCheckout:
+        """Return a new checkout with a fleet of fake boards."""
+        root = self._new_folder()
+        shutil.copytree(self.template, root)
+        return FleetCheckout(root, nodes)
 
     def undisturbed(self) -> FullCheckout:
         """Measure both long runs in a folder with nothing but config/.

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 FETCHED = REPOSITORY / ".cache/slurm/bin"
 DAEMONS = ("munged", "slurmctld", "slurmd")
-PATIENCE_S = 60.0  # for a daemon to answer, also on a busy machine
+PATIENCE_S = 120.0  # for a daemon to answer, also on a busy machine
 
 
 class Node(NamedTuple):
@@ -54,10 +54,17 @@ class SlurmCluster:
     ----------
     folder : of configuration, keys, sockets, state and logs
     nodes : of the cluster, all in the partition `boards`
+    before : node -> words in front of the command that starts its slurmd
     """
 
-    def __init__(self, folder: Path, nodes: Sequence[Node] = FLEET) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        nodes: Sequence[Node] = FLEET,
+        before: Callable[[Node], Sequence[str]] = lambda node: (),
+    ) -> None:
         self.folder = folder
+        self.before = before
         self.nodes = {node.name: node for node in nodes}
         self.ports = _free_ports(1 + len(nodes))
         self.environment = {
@@ -92,7 +99,8 @@ class SlurmCluster:
             f"SlurmUser={getpass.getuser()}",
             f"SlurmdUser={getpass.getuser()}",
             "AuthType=auth/munge",
-            f"AuthInfo=socket={self.folder}/munge.socket",
+            # a job that is requeued starts again after that many seconds
+            f"AuthInfo=socket={self.folder}/munge.socket,cred_expire=5",
             "CommunicationParameters=NoInAddrAny",
             f"StateSaveLocation={self.folder}/state",
             f"SlurmdSpoolDir={self.folder}/spool/%n",
@@ -143,12 +151,8 @@ class SlurmCluster:
     def start_node(self, name: str) -> None:
         """Start the slurmd of a node."""
         stepd = shutil.which("slurmstepd", path=self.environment["PATH"])
-        words = (*self.before_node(name), "slurmd", "-D", "-N", name, "-d", stepd)
+        words = (*self.before(self.nodes[name]), "slurmd", "-D", "-N", name, "-d", stepd)
         self._run_daemon(name, *words, SLURMD_NODENAME=name)
-
-    def before_node(self, name: str) -> tuple[str, ...]:
-        """Return the words in front of the command that starts a node's slurmd."""
-        return ()
 
     def _run_daemon(self, name: str, *words: str, **variables: str) -> None:
         with open(self.folder / f"log/{name}.txt", "ab") as log:
@@ -168,9 +172,10 @@ class SlurmCluster:
         process.wait()
 
     def kill_node(self, name: str) -> None:
-        """Kill -9 a node's slurmd and all of its jobs, as a power cut would."""
+        """Kill -9 a node's slurmd and its jobs, as a power cut would; the spool is in memory."""
         self.kill_daemon(name)
         _kill_all(self.folder, f"SLURMD_NODENAME={name}")
+        shutil.rmtree(self.folder / "spool" / name, ignore_errors=True)
 
     def stop(self) -> None:
         """Kill all jobs and all daemons."""
@@ -228,9 +233,13 @@ def _kill_all(folder: Path, *variables: str) -> None:
 
 
 @contextlib.contextmanager
-def started_cluster(folder: Path, nodes: Sequence[Node] = FLEET) -> Iterator[SlurmCluster]:
-    """Start a Slurm, and end it with all of its jobs."""
-    cluster = SlurmCluster(folder, nodes)
+def started_cluster(
+    folder: Path,
+    nodes: Sequence[Node] = FLEET,
+    before: Callable[[Node], Sequence[str]] = lambda node: (),
+) -> Iterator[SlurmCluster]:
+    """Start a Slurm, and end it with all of its jobs; for the parameters see `SlurmCluster`."""
+    cluster = SlurmCluster(folder, nodes, before)
     try:
         cluster.start()
         yield cluster

@@ -1,0 +1,54 @@
+"""One study on many boards: a real Slurm, a fake board for each node, real training."""
+
+import pytest
+from fleet_checkout import FleetCheckout
+from full_checkout import LONG, block
+from slurm_cluster import Node
+
+# A job on a node starts Snakemake twice, so these take minutes where other programs run.
+pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
+
+DEVICES = {"agx_orin": "orin", "agx_xavier": "agx", "nano": "nano"}  # kind -> device file
+MODES = {"orin": "full", "agx": "g", "nano": "full"}
+NANO = Node("nano-d1", ("nano", "d1"))
+
+
+def on(node: Node, **factors) -> dict:
+    """Return a block of a study for one node's board."""
+    kind, unit = node.features
+    device = DEVICES[kind]
+    return block(device=device, instance=unit, power_mode=MODES[device], **factors)
+
+
+def losses(checkout) -> dict[str, list[float]]:
+    """Return run -> the losses of its epochs."""
+    return {run.id: checkout.losses(run) for run in checkout.runs()}
+
+
+def as_without_slurm(shop, fleet: FleetCheckout) -> dict[str, list[float]]:
+    """Return the losses of the same runs, measured on one machine, one after the other."""
+    alone = shop.fleet(fleet.nodes)
+    for path in ("config/studies.yaml", "config/plotting.yaml", "config/config.yaml"):
+        (alone.root / path).write_text(fleet.read(path))
+    alone.leave_the_fleet()
+    shop.provide_data(alone)
+    alone.make("runs")
+    assert [run.id for run in alone.runs()] == [run.id for run in fleet.runs()]
+    return losses(alone)
+
+
+def test_a_board_that_dies_goes_on_in_the_epoch_where_it_was(shop):
+    fleet = shop.fleet((NANO,))
+    fleet.study(epochs=2, sweep=[on(NANO, dataset_scale=LONG)])
+    shop.provide_data(fleet)
+    (run,) = fleet.runs()
+    with fleet.cluster() as cluster, fleet.started("runs") as workflow:
+        workflow.wait_until(lambda: fleet.is_measuring(run.id, 1))
+        cluster.kill_node(NANO.name)
+        kept = fleet.epoch_state(run.id, 0)
+        cluster.start_node(NANO.name)
+        outcome = workflow.end()
+    assert outcome.status == 0, outcome.text
+    assert fleet.epoch_state(run.id, 0) == kept
+    assert ["resumed" in row["flags"].split() for row in fleet.rows(run.id)] == [False, True]
+    assert losses(fleet) == as_without_slurm(shop, fleet)
