@@ -53,7 +53,11 @@ def _sentences(table: Table) -> Iterator[Sentence]:
         where = PROVENANCES[row["provenance"]]
         words = f"{where[:1].upper()}{where[1:]}: training beside inference, our reading of GMD "
         if kept is not None and loss is not None:
-            sentence = [words + "answers ", kept, " of the problems within their budgets; its "]
+            sentence: Sentence = [
+                words + "answers ",
+                kept,
+                " of the problems within their budgets; its ",
+            ]
             yield [*sentence, "plans train ", loss, " less than the best.", *_late(late)]
 
 

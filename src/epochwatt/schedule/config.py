@@ -36,7 +36,7 @@ class Jobs(Closed):
         default_factory=list, description="two networks that serve beside each other"
     )
     power_w: Annotated[list[Watts], Field(min_length=2, max_length=2)] = Field(
-        [12, 50], description="least and greatest power budget, W"
+        default=[12, 50], description="least and greatest power budget, W"
     )
     methods: list[str] = Field(
         default_factory=list, description="methods of the registry that predict all other modes"

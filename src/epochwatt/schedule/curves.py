@@ -38,7 +38,7 @@ def power_rows(one: Set, named: Mapping[str, Named]) -> Iterator[dict[str, Any]]
     """Yield the training throughput of each solver's plan under each power budget, at one rate."""
     space = one.space
     rate, latency = problem_at(space, LOAD, LATENCY)
-    powers = np.linspace(*one.of.power_w, N_BUDGETS)
+    powers = np.linspace(one.of.power_w[0], one.of.power_w[1], N_BUDGETS)
     problems = Problems(powers, np.tile(rate, (len(powers), 1)), np.tile(latency, (len(powers), 1)))
     solved = {"exhaustive": exhaustive.solve(space, problems)}
     solved |= {name: solver.solve(space, problems, 0) for name, solver in named.items()}

@@ -69,7 +69,7 @@ def _late(
     """Return the share of late requests of each plan, and how many requests there were in all."""
     shares, n_requests = [], 0
     for place in np.flatnonzero(answers.choice != NONE):
-        problem = _problem(space, problems, place)
+        problem = _problem(space, problems, int(place))
         waited = played(space, problem, int(answers.choice[place]), arrivals)
         n_late = [
             simulation.share_late(latencies, stream.max_latency_s) * latencies.size

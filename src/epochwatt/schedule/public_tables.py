@@ -18,6 +18,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.schedule.config import PublicJobs
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
 
+Task = Literal["train", "infer"]
 FOLDER = "config/sweeps"  # of the tables whose licence lets us pass them on
 ASSUMED = (
     "a mini-batch takes an equal part of the epoch; one of inference takes and draws what one of "
@@ -33,6 +34,7 @@ def public_tables(jobs: PublicJobs, root: Path = Path()) -> list[ModeTable]:
     ConfigError : no such table, or it lacks a network at a mini-batch size
     """
     tables = read_mode_tables(root / FOLDER / f"{jobs.sweep}.csv.gz")
+    wanted: list[tuple[str, Task, list[int]]]
     wanted = [(model, "train", [size]) for model, size in jobs.train.items()]
     wanted += [(model, "infer", sizes) for model, sizes in jobs.infer.items()]
     return tables_of(
@@ -47,7 +49,7 @@ def _rows(
     tables: list[ModeTable],
     jobs: PublicJobs,
     model: str,
-    task: Literal["train", "infer"],
+    task: Task,
     size: int,
 ) -> Iterator[SweepRow]:
     sizes = {table.key.batch_size: table for table in tables if table.key.workload == model}
