@@ -149,8 +149,8 @@ def _user(engine: str) -> List[str]:
 def _mounts(readable: Sequence[str], writable: Sequence[str]) -> List[str]:
     package = os.path.dirname(os.path.abspath(epochwatt.__file__))
     mounts = [f"{package}:{PACKAGE}/epochwatt:ro"]
-    own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    paths = {os.path.abspath(path) for path in (*readable, *own, *MACHINE_FILES) if path}
+    python_path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    paths = {os.path.abspath(path) for path in (*readable, *python_path, *MACHINE_FILES) if path}
     changing = {os.path.abspath(path) for path in (*writable, tempfile.gettempdir())}
     there = sorted(path for path in paths - changing if os.path.exists(path))
     mounts += [f"{path}:{path}:ro" for path in there]
@@ -160,9 +160,9 @@ def _mounts(readable: Sequence[str], writable: Sequence[str]) -> List[str]:
 
 def _environment(settings: Dict[str, str]) -> List[str]:
     """Return what the training reads of this environment; the rest is the image's own."""
-    own = os.environ.get("PYTHONPATH", "")
+    python_path = os.environ.get("PYTHONPATH", "")
     variables = {key: value for key, value in os.environ.items() if key.startswith(PASSED_ON)}
-    variables["PYTHONPATH"] = os.pathsep.join(filter(None, (PACKAGE, own)))
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, (PACKAGE, python_path)))
     variables["TMPDIR"] = variables["HOME"] = tempfile.gettempdir()  # a home that can be written
     if settings["runtime"] == "nvidia":
         variables.update(NVIDIA_VISIBLE_DEVICES="all", NVIDIA_DRIVER_CAPABILITIES="all")
