@@ -1,4 +1,4 @@
-"""Which runs of a study are the two sides of a pair: those that differ in what is compared alone."""
+"""Which runs of a study are the two sides of a pair: they differ in what is compared alone."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -30,9 +30,7 @@ FACTORS = {
 def rates(true_pct, n, sd_pct=2.0):
     """Return how often each verdict is said in studies of n pairs with this true difference."""
     draw = np.random.default_rng(7)
-    said = [
-        judged(draw.normal(true_pct, sd_pct, n), MARGIN_PCT).verdict for _ in range(STUDIES)
-    ]
+    said = [judged(draw.normal(true_pct, sd_pct, n), MARGIN_PCT).verdict for _ in range(STUDIES)]
     return {verdict: said.count(verdict) / STUDIES for verdict in (EQUIVALENT, DIFFERENT)}
 
 
