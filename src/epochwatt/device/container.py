@@ -93,8 +93,8 @@ def _refused(settings: Dict[str, str], answer: str) -> TrainingError:
     return TrainingError(
         f"{engine} has no image {image}",
         found=answer,
-        do=f"make container-image NAME={image.rpartition(':')[2]} ENGINE={engine}, or {engine} pull "
-        f"{image}",
+        do=f"make container-image ENGINE={engine} NAME={image.rpartition(':')[2]}, or "
+        f"{engine} pull {image}",
     )
 
 

@@ -74,7 +74,7 @@ def _field(
         axes.axvspan(-margin, margin, color=MARGIN, zorder=0)
     axes.axvline(0, color="black", linewidth=0.6)
     axes.set_yticks(range(len(rows)), [_name(row, rows) for row in rows])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_ylim(max(1, len(rows)) - 0.5, -0.5)
     axes.set_xlabel("difference (%)")
 
 

@@ -1,4 +1,4 @@
-"""Pairs of runs: differences, the test of equivalence and its error rates, software that differs."""
+"""Pairs of runs: differences, the test of equivalence, its error rates, software that differs."""
 
 import csv
 from pathlib import Path
