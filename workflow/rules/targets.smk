@@ -117,6 +117,7 @@ rule pages:
         "results/summary.html",
         "results/claims.html",
         "results/configuration.html",
+        rules.pairs.input,
 
 
 rule validation:

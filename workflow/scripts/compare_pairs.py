@@ -8,7 +8,7 @@ def main(snakemake):
     with job_log(snakemake.log[0]):
         compare_pairs(
             epochs=snakemake.input.epochs,
-            pairs=[tuple(pair) for pair in snakemake.params.pairs],
+            pairs=snakemake.params.pairs,
             factor=snakemake.params.factor,
             margin_pct=snakemake.params.margin_pct,
             measured=snakemake.params.measured,

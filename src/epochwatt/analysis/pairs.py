@@ -120,7 +120,7 @@ def software_difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
 
 def compare_pairs(
     epochs: Sequence[str],
-    pairs: Sequence[tuple[str, str]],
+    pairs: Sequence[Sequence[str]],
     factor: str,
     margin_pct: float,
     measured: str,
@@ -141,7 +141,9 @@ def compare_pairs(
     pairs_csv, verdicts_csv : where to write
     """
     means = run_means(read_epochs(epochs))
-    differs = {pair: software_difference(*(_meta(measured, run) for run in pair)) for pair in pairs}
+    differs = {
+        (a, b): software_difference(_meta(measured, a), _meta(measured, b)) for a, b in pairs
+    }
     rows = pair_rows(means, differs, factor)
     _write(rows, PAIR_COLUMNS, pairs_csv)
     _write(verdict_rows(rows, means, factor, margin_pct), VERDICT_COLUMNS, verdicts_csv)

@@ -31,8 +31,8 @@ def draw_pairs(pairs: str, verdicts: str, style_file: str, stem: str) -> None:
     """Draw pairs.csv and verdicts.csv: SVG, PNG, CSV, caption and interactive spec at `stem`."""
     dots = [row for _, row in read_table(Path(pairs)) if not row["differs"]]
     rows = [row for _, row in read_table(Path(verdicts)) if row["difference_pct"]]
-    title = f"{rows[0]['b']} against {rows[0]['a']}" if rows else "no pair was measured"
-    note = f"{rows[0]['provenance']}: {rows[0]['device']}" if rows else ""
+    title = f"{rows[0]['b']} against {rows[0]['a']}" if rows else "No pair counts"
+    note = f"{rows[0]['provenance']}: {rows[0]['device']}" if rows else "nothing is drawn"
     settings = {
         "title": title,
         "width_in": WIDTH_IN,

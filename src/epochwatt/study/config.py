@@ -113,7 +113,7 @@ class Study(Closed):
         "arithmetic, launches; some ten seconds a mode",
     )
     pairs: Pairs | None = Field(
-        None,
+        default=None,
         description="measures each row twice, as a pair, and tests whether the two sides are "
         "equivalent",
     )

@@ -14,8 +14,8 @@ from epochwatt.analysis.pairs import (
     LEAST_PAIRS,
     UNDECIDED,
     compare_pairs,
-    software_difference,
     judged,
+    software_difference,
 )
 from epochwatt.records.run_folder import RunFolder
 

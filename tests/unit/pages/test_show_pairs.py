@@ -11,6 +11,7 @@ from epochwatt.figures.pairs import draw_pairs
 from epochwatt.pages.show_pairs import write_pairs
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+OTHERS = ("cpu_util_pct", "gpu_util_pct", "ram_used_mib", "energy_wh")  # not measured
 STYLE = str(REPOSITORY / "config/paper.mplstyle")
 
 
@@ -31,8 +32,7 @@ def tables(tmp_path):
                     **{"minibatch_s": time_s, "e2e_s": time_s, "wait_s": 0.1},
                 }
         frame = pd.DataFrame.from_dict(means, orient="index").reindex(
-            columns=[*next(iter(means.values())), *("cpu_util_pct", "gpu_util_pct")]
-            + ["ram_used_mib", "energy_wh"]
+            columns=[*next(iter(means.values())), *OTHERS]
         )
         pairs = {(f"none-{seed}", f"podman-{seed}"): differs for seed in range(n)}
         rows = pair_rows(frame, pairs, "container")
