@@ -1,4 +1,7 @@
-"""`python -m benchmarks [NAME ...]`: measure, print a table, write results/benchmarks.json."""
+"""`python -m benchmarks [NAME ...]`: measure, print a table, write results/benchmarks.json.
+
+Those with a table of their own in benchmarks/tables/ (`tables.TIMED`) write it, too.
+"""
 
 import argparse
 import importlib
@@ -7,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks import tables
 from benchmarks.measured import FOLDER
 from benchmarks.results import REPOSITORY, Result, Row, save, table
 from epochwatt.device import host
@@ -70,6 +74,7 @@ def main(argv: list[str] | None = None) -> int:
             rows += result.rows
             if not arguments.quick:
                 save(OUT, name, result)
+                tables.write_timed({name: {"rows": [row.as_json() for row in result.rows]}})
     _show(rows, arguments.quick)
     return 1 if failed else 0
 

@@ -27,6 +27,7 @@ PARTS: tuple[tuple[str, Callable[[Any], Result]], ...] = (
     ("power", gpu_parts.power),
     ("stalls", gpu_parts.stalls),
     ("flops", gpu_parts.flops),
+    ("interleaver", gpu_parts.interleaver),
     ("study", gpu_parts.study),
 )
 HEAD = """# Cards that were checked

@@ -287,6 +287,18 @@ def _counted(work: Any) -> int:
     return int(counter.get_total_flops())
 
 
+def interleaver(gpu: Any) -> Result:
+    """Compare taking turns with two processes and with two streams, on this GPU; a minute."""
+    try:
+        from benchmarks.interleaver import N_ROUNDS, PLANS, SECONDS, compared
+    except ImportError as error:  # a system's own torch, without what configuration needs
+        raise Skipped(
+            f"{error.name} cannot be imported: only the workflow's .venv has it"
+        ) from None
+    rows, left_out = compared({"lenet": PLANS["lenet"]}, N_ROUNDS, SECONDS)
+    return Result(rows, dict(left_out))
+
+
 def study(gpu: Any) -> Result:
     """Run a short study through Snakemake: both timings, from the data set to the table."""
     missing = [name for name in ("snakemake", "yaml") if importlib.util.find_spec(name) is None]

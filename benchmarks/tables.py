@@ -161,7 +161,9 @@ def timed_table(rows: list[dict[str, Any]]) -> Table:
 
 def _row(saved: dict[str, Any]) -> Row:
     limits = saved["budget"]
-    budget = limits and Budget(limits["low"], limits["high"], f"<= {limits['high']:g}")
+    low, high = (limits["low"], limits["high"]) if limits else (None, math.nan)
+    text = f"<= {high:g}" if low is None else f"{low:g} to {high:g}"
+    budget = limits and Budget(low, high, text)
     return Row(saved["what"], saved["values"], saved["unit"], 2, budget)
 
 
@@ -239,6 +241,13 @@ def write(path: Path, table: Table) -> None:
         csv.writer(file, lineterminator="\n").writerows(table)
 
 
+def write_timed(benchmarks: dict[str, Any]) -> None:
+    """Write the tables of benchmarks that have one: name -> what results/benchmarks.json holds."""
+    for benchmark, name in TIMED.items():
+        if benchmark in benchmarks:
+            write(FOLDER / f"{name}.csv", timed_table(benchmarks[benchmark]["rows"]))
+
+
 def main() -> int:
     """Write the tables of which there are results."""
     found = list(tables(OUT.read_text("utf-8"))) if OUT.exists() else []
@@ -251,10 +260,8 @@ def main() -> int:
     write(prediction / "measured-summary.csv", summary(by_name))
     for name, table in bound_tables().items():
         write(FOLDER / "instrument" / f"{name}.csv", table)
-    times = json.loads(TIMES.read_text("utf-8")) if TIMES.exists() else {}
-    for benchmark, name in TIMED.items():
-        if benchmark in times:
-            write(FOLDER / f"{name}.csv", timed_table(times[benchmark]["rows"]))
+    if TIMES.exists():
+        write_timed(json.loads(TIMES.read_text("utf-8")))
     if SCORES.exists():
         for name, table in sweep_tables(read_scores([str(SCORES)])).items():
             write(prediction / f"real-sweeps-{name}.csv", table)

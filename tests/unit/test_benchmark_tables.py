@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import methods_tables, public_sweeps, simulated_sweeps, tables
 from benchmarks.methods import CASES
-from benchmarks.results import Row, at_most
+from benchmarks.results import Budget, Row, at_most
 from epochwatt.prediction.evaluation.score_sweeps import score_tables
 from epochwatt.prediction.evaluation.sweep_files import as_text
 from epochwatt.prediction.evaluation.sweep_names import HELD
@@ -47,6 +47,17 @@ def test_timed_rows_keep_their_verdict():
     head, *cells = tables.timed_table([row.as_json() for row in rows])
     assert [dict(zip(head, row, strict=True))["verdict"] for row in cells] == ["NOT MET", "-"]
     assert cells[0][:2] == ["a", "2.00 s"]
+    share = Row("c", [90.0], "%", 0, Budget(95.0, 100.0, "95 to 100"))
+    (_, cells) = tables.timed_table([share.as_json()])
+    assert cells[-2:] == ["95 to 100 %", "NOT MET"]
+
+
+def test_a_benchmark_with_a_table_of_its_own_writes_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "FOLDER", tmp_path)
+    rows = [Row("a", [1.0], "s", 1).as_json()]
+    tables.write_timed({"interleaver": {"rows": rows}, "planted": {"rows": rows}})
+    (path,) = tmp_path.rglob("*.csv")
+    assert tables.read(path) == tables.timed_table(rows)
 
 
 def test_checks_against_others_are_split_by_question():

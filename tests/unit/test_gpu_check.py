@@ -12,7 +12,7 @@ import torch
 from fake_gpu import FakeGpu
 
 from benchmarks import gpu_check, gpu_parts, gpu_work
-from benchmarks.gpu_parts import Sampled, Skipped
+from benchmarks.gpu_parts import Sampled, Skipped, yes
 from benchmarks.gpu_work import Plan, timed_epoch
 from benchmarks.results import REPOSITORY, Result, Row, at_most
 from epochwatt.training import loop, timing
@@ -242,6 +242,17 @@ def test_torch_without_a_flop_counter_is_skipped(monkeypatch):
     monkeypatch.setattr(gpu_parts.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(Skipped, match="has no FLOP counter"):
         gpu_parts.flops(SimpleNamespace(torch=torch, device=torch.device("cpu")))
+
+
+def test_turns_are_compared_with_processes_and_streams(monkeypatch):
+    from benchmarks import interleaver
+
+    row = yes("a", True)
+    monkeypatch.setattr(interleaver, "compared", lambda plans, n, s: ([row], {}))
+    assert gpu_parts.interleaver(None).rows == [row]
+    monkeypatch.setitem(sys.modules, "benchmarks.interleaver", None)
+    with pytest.raises(Skipped, match=r"benchmarks\.interleaver cannot be imported"):
+        gpu_parts.interleaver(None)
 
 
 def test_study_is_skipped_where_there_is_no_snakemake(monkeypatch):

@@ -4,12 +4,6 @@ Needs: config/schedule.yaml; the counts of its networks (twin.smk).
 Gives: results/fulcrum/: tables.csv, time and power of each job in each mode; scores.csv, how solvers do; results/figures/fulcrum/solvers.svg.
 """
 
-SCHEDULE_COUNTS = {
-    model: f"results/twin/workloads/{model}.json"
-    for model in (SCHEDULE.models if SCHEDULE else [])
-}
-
-
 rule simulate_schedules:
     """Simulate each job of the study in each mode and at each mini-batch size."""
     input:
@@ -17,15 +11,15 @@ rule simulate_schedules:
         devices=DEVICES,
         workloads="config/workloads.yaml",
         config=TWIN_CONFIG,
-        counts=list(SCHEDULE_COUNTS.values()),
+        counts=[counts_path(*work) for work in (SCHEDULE.works if SCHEDULE else [])],
     output:
         tables="results/fulcrum/tables.csv",
     log:
         "results/logs/simulate_schedules.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
-        counts=SCHEDULE_COUNTS,
         code=code_of("simulate_schedules.py"),
     script:
         "../scripts/simulate_schedules.py"
@@ -43,6 +37,7 @@ rule score_schedules:
         "results/logs/score_schedules.log",
     benchmark:
         "results/benchmarks/score_schedules.tsv"
+    localrule: True
     conda:
         ENVIRONMENT
     threads: workflow.cores
@@ -68,6 +63,7 @@ rule draw_schedules:
         ),
     log:
         "results/logs/draw_schedules.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -88,6 +88,7 @@ rule advise_runs:
         "results/tables/advice.csv",
     log:
         "results/logs/advise_runs.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -106,6 +107,7 @@ rule split_energy:
         "results/tables/energy_parts.csv",
     log:
         "results/logs/split_energy.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -133,6 +135,7 @@ rule show_index:
         page="results/index.html",
     log:
         "results/logs/show_index.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -159,6 +162,7 @@ rule summarise:
         page=shown("results/summary.html", "Summary", "summary on one page"),
     log:
         "results/logs/summarise.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -178,6 +182,7 @@ rule show_claims:
         page=shown("results/claims.html", "Claims", "every claim, by take-away"),
     log:
         "results/logs/show_claims.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -199,6 +204,7 @@ rule show_configuration:
         ),
     log:
         "results/logs/show_configuration.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -183,7 +183,7 @@ def pair_rows(
     rows = []
     for (run_a, run_b), difference in differs.items():
         a, b = means.loc[run_a], means.loc[run_b]
-        about = {
+        shared = {
             "provenance": PROVENANCE[a.backend],
             **{name: a[name] for name in SETTING},
             "seed": a.seed,
@@ -195,7 +195,7 @@ def pair_rows(
             "differs": difference,
         }
         rows += [
-            {**about, "metric": name, "quantity": column, "a": a[column], "b": b[column]}
+            {**shared, "metric": name, "quantity": column, "a": a[column], "b": b[column]}
             for name, (column, _, _) in METRICS.items()
             if pd.notna(a[column]) and pd.notna(b[column])
         ]
@@ -231,7 +231,7 @@ def verdict_rows(
             counted = [row for row in alike if not row["differs"]]
             differences = np.array([row["difference_pct"] for row in counted], float)
             outcome = judged(differences[np.isfinite(differences)], margin_pct)
-            known = outcome.verdict != UNDECIDED
+            is_decided = outcome.verdict != UNDECIDED
             verdicts.append(
                 {
                     **dict(zip(("provenance", *SETTING), key, strict=True)),
@@ -246,10 +246,10 @@ def verdict_rows(
                     "mean_b": np.mean([row["b"] for row in counted]) if counted else None,
                     **outcome._asdict(),
                     "margin_pct": margin_pct,
-                    "is_equivalent": int(outcome.verdict == EQUIVALENT) if known else None,
+                    "is_equivalent": int(outcome.verdict == EQUIVALENT) if is_decided else None,
                 }
             )
-            if len(alike) > len(counted) and not known:
+            if len(alike) > len(counted) and not is_decided:
                 verdicts[-1]["reason"] += f"; left out: {alike[0]['differs'] or 'other software'}"
     return verdicts
 

@@ -42,8 +42,8 @@ def draw_pairs(pairs: str, verdicts: str, style_file: str, stem: str) -> None:
         _field(axes, rows, dots)
         style.legend(figure, _handles(rows))
         style.save(figure, stem, rows)
-    told = {**rows[0], "margin": rows[0]["margin_pct"]} if rows else {}
-    write_caption(stem, title, CAPTION.format(**told) if rows else title, note)
+    values = {**rows[0], "margin": rows[0]["margin_pct"]} if rows else {}
+    write_caption(stem, title, CAPTION.format(**values) if rows else title, note)
     Path(f"{stem}.vl.json").write_text(json.dumps(_spec(title, rows)) + "\n", "utf-8")
 
 

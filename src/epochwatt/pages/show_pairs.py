@@ -25,12 +25,12 @@ def write_pairs(
     path : where to write
     """
     rows = read_rows(verdicts)
-    about = rows[0] if rows else {}
+    first = rows[0] if rows else {}
     title, _, caption = Path(figure).with_suffix(".txt").read_text("utf-8").partition("\n\n")
     text = render(
         "pairs.html",
-        title=f"In pairs: {about['b']} against {about['a']}" if rows else "No pair was measured",
-        provenance=about.get("provenance", ""),
+        title=f"In pairs: {first['b']} against {first['a']}" if rows else "No pair was measured",
+        provenance=first.get("provenance", ""),
         in_short=[*in_short(rows), *busy(read_rows(pairs))],
         verdicts=[_verdict(row) for row in rows],
         figure={
@@ -89,9 +89,9 @@ def _number(cell: str) -> str:
 
 
 def _claim(row: Row) -> dict[str, str]:
-    said = {"holds": "holds", "does_not_hold": "does not hold", "not_evaluable": "not known"}
+    statuses = {"holds": "holds", "does_not_hold": "does not hold", "not_evaluable": "not known"}
     words = ("claim", "sentence", "paper_value", "our_value", "provenance")
-    return {**{word: row[word] for word in words}, "verdict": said[row["status"]]}
+    return {**{word: row[word] for word in words}, "verdict": statuses[row["status"]]}
 
 
 def _left_out(rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from epochwatt.training.loaders import TimedMinibatches
 from epochwatt.training.session import MadeUpSamples
 from epochwatt.training.workloads import Trainer, make_trainer, workload_of
 
-WARM_UP, TIMED = 2, 10  # turns before the measurement: not timed, then timed
+WARM_UP, TIMED = 2, 10  # turns before the measurement: not timed, then at least so many timed
 IN_A_ROW = 5  # mini-batches of training in a turn: the first finds the caches cold
 
 Job = Callable[[], None]
@@ -47,21 +47,34 @@ def _job(trainer: Trainer, minibatch: Any, device: torch.device) -> Job:
     def run() -> None:
         trainer.step(trainer.copy(minibatch))
         if waits:
-            torch.cuda.synchronize(device)
+            torch.cuda.current_stream(device).synchronize()
 
     return run
 
 
-def time_before(serve: Job, train: Job, clock: Any = HostClock) -> Tuple[List[float], List[float]]:
-    """Run both in turn, as they will be; return the times of single mini-batches, s."""
-    serve_s: List[float] = []
-    train_s: List[float] = []
-    for turn in range(WARM_UP + TIMED):
-        if turn == WARM_UP:
-            serve_s, train_s = [], []
-        for job, seconds, count in ((serve, serve_s, 1), (train, train_s, IN_A_ROW)):
-            for _ in range(count):
-                start_s = clock.now()
-                job()
-                seconds.append(clock.now() - start_s)
-    return serve_s, train_s
+def time_before(
+    serve: Job, train: Job, seconds: float, clock: Any = HostClock
+) -> Tuple[List[float], List[float]]:
+    """Run both in turn, as they will be; return the times of single mini-batches, s.
+
+    Parameters
+    ----------
+    seconds : how long, at least; what disturbs the machine seldom shows in the longest of them
+    """
+    for _ in range(WARM_UP):
+        _turn(serve, train, clock)
+    turns: List[List[float]] = []
+    end_s = clock.now() + seconds
+    while len(turns) < TIMED or clock.now() < end_s:
+        turns.append(_turn(serve, train, clock))
+    return [turn[0] for turn in turns], [t_s for turn in turns for t_s in turn[1:]]
+
+
+def _turn(serve: Job, train: Job, clock: Any) -> List[float]:
+    """Serve once and train `IN_A_ROW` times; return how long each took, s."""
+    times_s = []
+    for job in [serve] + [train] * IN_A_ROW:
+        start_s = clock.now()
+        job()
+        times_s.append(clock.now() - start_s)
+    return times_s

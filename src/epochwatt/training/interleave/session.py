@@ -25,6 +25,7 @@ from epochwatt.training.stops import has_stopped, noticed_stops
 log = logging.getLogger(__name__)
 
 BUSY_S = 1.0  # of looking at what else the machine does
+BEFORE_SHARE, BEFORE_S = 0.1, 5.0  # of the plan's time, and at most, to time single mini-batches
 
 
 def interleave(plan: Dict[str, Any], measured: str, machine: Machine) -> Tuple[str, bool]:
@@ -47,7 +48,8 @@ def interleave(plan: Dict[str, Any], measured: str, machine: Machine) -> Tuple[s
     busy_pct = machine.busy_pct(BUSY_S)
     serve = make_job(_factors(plan, "infer"), plan["batch_size"], device)
     train = make_job(_factors(plan, "train"), plan["train_batch_size"], device)
-    infer_s, train_s = time_before(serve, train)
+    before_s = min(BEFORE_SHARE * plan["seconds"], BEFORE_S)
+    infer_s, train_s = time_before(serve, train, before_s)
     meta = _circumstances(plan, machine, device)
     meta.update(before={"infer_s": infer_s, "train_s": train_s}, busy_pct=busy_pct)
     name = time.strftime("%Y%m%dT%H%M%S") + "-{train}-{infer}".format(**plan)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from epochwatt.schedule.plans import serve_and_train
 from epochwatt.training.interleave.arrivals import CONSTANT, POISSON, arrivals
+from epochwatt.training.interleave.jobs import time_before
 from epochwatt.training.interleave.scheduler import Interleaver, Plan
 
 
@@ -127,6 +128,16 @@ def test_one_slow_minibatch_of_training_does_not_end_it_for_ever():
     log = run(Plan(10.0, 10, None, 100), arrivals(CONSTANT, 10.0, 60.0, 0), 60.0, 0.1, seconds)
     assert len(log.train_start_s) > 400  # nine in each period but a few
     assert latencies(log)[np.isfinite(log.end_s)].max() < 0.9 + 0.1 + 5.0
+
+
+def test_minibatches_are_timed_before_for_as_long_as_asked_and_ten_turns_at_least():
+    clock = Clock()
+    times = time_before(clock.takes(0.5), clock.takes(0.1), 2.0, clock)
+    assert clock.t_s == pytest.approx(1000 + 12)  # two turns to warm up, and ten
+    assert [len(times[0]), len(times[1])] == [10, 50]
+    assert times[1] == pytest.approx([0.1] * 50)
+    times = time_before(clock.takes(0.5), clock.takes(0.1), 19.5, clock)
+    assert [len(times[0]), len(times[1])] == [20, 100]
 
 
 def test_what_was_stopped_keeps_what_was_done():

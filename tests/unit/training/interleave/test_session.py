@@ -64,7 +64,12 @@ def test_every_request_and_minibatch_is_in_the_record(measure):
     assert Path(record.folder, "samples-host.csv").exists()
     result = outcome(record)
     assert result.latency_s[2] == (requests["end_s"] - requests["arrival_s"]).max()
-    assert result.formula_latency_s == 3 / 40 + np.median(record.meta["before"]["infer_s"])
+    infer_s, train_s = (record.meta["before"][key] for key in ("infer_s", "train_s"))
+    assert result.expected.latency_s == 3 / 40 + np.median(infer_s)
+    over_s = max(infer_s) - np.median(infer_s)
+    assert result.expected.margin_s == pytest.approx(2 * (max(train_s) + over_s))
+    assert len(infer_s) >= 10
+    assert len(train_s) == 5 * len(infer_s)
     assert "40 arrived, 40 served, 0 refused" in "\n".join(outcome_lines(record))
 
 
