@@ -10,6 +10,7 @@ PAIRED_RUNS = {
     name: pairs_of([run for run in RUNS if not run.is_simulated], name, pairs)
     for name, pairs in SETTINGS.paired_studies.items()
 }
+MARGINS_PCT = {n: pairs["margin_pct"] for n, pairs in SETTINGS.paired_studies.items()}
 PAIRED = [name for name, pairs in PAIRED_RUNS.items() if pairs]
 PAIRED_PATTERN = "|".join(map(re.escape, PAIRED)) or "(?!)"
 
@@ -25,14 +26,13 @@ rule compare_pairs:
         "results/logs/compare_pairs/{paired}.log",
     wildcard_constraints:
         paired=PAIRED_PATTERN,
+    localrule: True
     conda:
         ENVIRONMENT
     params:
         pairs=ids_paired,
         factor=lambda wildcards: SETTINGS.paired_studies[wildcards.paired]["factor"],
-        margin_pct=lambda wildcards: SETTINGS.paired_studies[wildcards.paired][
-            "margin_pct"
-        ],
+        margin_pct=lambda wildcards: MARGINS_PCT[wildcards.paired],
         measured="measured",  # not an input: what was measured is never made anew
         code=code_of("compare_pairs.py"),
     script:
@@ -58,6 +58,7 @@ rule draw_pairs:
         "results/logs/draw_pairs/{paired}.log",
     wildcard_constraints:
         paired=PAIRED_PATTERN,
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -79,6 +80,7 @@ rule show_pairs:
         "results/logs/show_pairs/{paired}.log",
     wildcard_constraints:
         paired=PAIRED_PATTERN,
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -184,7 +184,7 @@ def pair_rows(
     for (run_a, run_b), difference in differs.items():
         a, b = means.loc[run_a], means.loc[run_b]
         shared = {
-            "provenance": PROVENANCE[a.backend],
+            "provenance": PROVENANCE[str(a.backend)],
             **{name: a[name] for name in SETTING},
             "seed": a.seed,
             "factor": factor,

@@ -38,7 +38,7 @@ def write_pairs(
             "title": title,
             "caption": " ".join(caption.split()),
         },
-        claims=[_claim(row) for row in read_rows(claims)] if claims else [],
+        claims=[_claim(row) for row in read_rows(str(claims))] if claims else [],
         left_out=_left_out(read_rows(pairs)),
     )
     Path(path).write_text(text, "utf-8")
