@@ -11,7 +11,7 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run score validate test lint format bench gpu-check board-env browser slurm setup-jetson remove-jetson report docs docs-site lock clean help
+.PHONY: run score validate test lint format bench gpu-check board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@EPOCHWATT_COMMAND="make run" $(SNAKEMAKE)
@@ -54,6 +54,15 @@ browser: ## a Chromium for the test of the report, where none is installed (Debi
 	  else echo "no Chromium here, and none could be fetched: the test of the report in a browser will be skipped"; fi
 CHROMIUM = $(shell for b in .cache/chromium/chromium chromium-headless-shell chromium google-chrome; do \
   command -v $$b && break; done)
+
+# of containers/bases.csv; what is built is called epochwatt:NAME
+NAME ?= host
+ENGINE ?= podman
+BASE = $(shell awk -F, '$$1 == "$(NAME)" { print $$4 }' containers/bases.csv)
+container-image: ## an image to train in, epochwatt:NAME; NAME=r35.2.1 ENGINE=docker on a board, else for this host
+	@[ -n "$(BASE)" ] || { echo "NAME=$(NAME) is not in containers/bases.csv, which has:"; cut -d, -f1 containers/bases.csv | tail -n +2; exit 1; }
+	$(ENGINE) build --build-arg BASE=$(BASE) -t epochwatt:$(NAME) \
+	  -f containers/$(if $(filter host,$(NAME)),host,jetson).Containerfile .
 
 slurm: ## a Slurm for the tests of a fleet, where none is installed (Debian's, unpacked in .cache)
 	@if command -v slurmctld >/dev/null && command -v munged >/dev/null; then echo "a fleet is tested on the Slurm that is installed"; \

@@ -117,6 +117,7 @@ power_modes:
   low: {cores: 1, cpu_mhz: 800}
 dvfs: ["on"]
 torch_threads: 1
+containers: {box: {engine: podman, rootfs: /}, again: {engine: none}}
 """,
     "workloads.yaml": """\
 lenet:

@@ -88,6 +88,13 @@ FACTORS = (
         "fp32",
     ),
     _f("compile", "str", "", "on: the network goes through torch.compile before the epoch", "off"),
+    _f(
+        "container",
+        "str",
+        "",
+        "container that trains, named by the device; none: no container",
+        "none",
+    ),
 )
 
 FACTOR_DEFAULTS: Dict[str, Any] = {f.name: f.default for f in FACTORS if f.default is not REQUIRED}
@@ -267,7 +274,7 @@ FLAGS: Dict[str, str] = {
     "warmup_skipped": "the process started here, after epoch 0, without a warm-up",
     "fresh_weights": "the checkpoint of the epoch before was missing or damaged",
     "checkpoint_damaged": "the checkpoint of the epoch before could not be used; it was set aside",
-    "machine_changed": "machine, CPU or a library version differs from the run's first epoch",
+    "machine_changed": "machine, CPU, container or a library differs from those of the first epoch",
     "overhead_negative": "stall + compute exceed E2E by more than 0.1 %",
     "loss_not_finite": "the mean loss is infinite or not a number",
     "cache_advised": "the page cache may not be dropped: only the data set's pages were forgotten",

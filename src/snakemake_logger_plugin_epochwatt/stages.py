@@ -44,6 +44,7 @@ STAGES = {
     "measure_idle": "idle powers measured",
     "collect_idle": "tables",
     "collect_study": "tables",
+    "compare_pairs": "tables",
     "tabulate_": "tables",
     "split_energy": "tables",
     "plot_": "figures",

@@ -31,6 +31,7 @@ DEFAULTS = {
     "task": "train",
     "precision": "fp32",
     "compile": "off",
+    "container": "none",
 }
 
 UNIT_ENDINGS = {

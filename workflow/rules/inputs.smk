@@ -109,3 +109,19 @@ def powertrain_networks(wildcards):
         f"{POWERTRAIN_JOB}/errors.csv".format(**other._asdict())
         for other in networks_of(POWERTRAIN, job)
     ]
+
+
+def epochs_paired(wildcards):
+    """Return the tables of epochs of all runs that are a side of a pair."""
+    return [run.epochs_csv for pair in PAIRED_RUNS[wildcards.paired] for run in pair]
+
+
+def ids_paired(wildcards):
+    """Return the ids of both runs of each pair."""
+    return [[a.id, b.id] for a, b in PAIRED_RUNS[wildcards.paired]]
+
+
+def claims_paired(wildcards):
+    """Return the claims about a study's pairs, where it has any."""
+    has_claims = wildcards.paired in CLAIM_TABLES
+    return f"results/{wildcards.paired}/claims.csv" if has_claims else []

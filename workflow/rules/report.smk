@@ -14,7 +14,12 @@ CONFIGURATION = sorted(
 )
 MEASURED_RUNS = [run for run in RUNS if not run.is_simulated]
 # linked where they are
-MADE_BY_NAME = ("powertrain/index.html", "sweeps/sweep_scores.html", "external.html")
+MADE_BY_NAME = (
+    "powertrain/index.html",
+    "sweeps/sweep_scores.html",
+    "external.html",
+    "container-overheads/index.html",
+)
 IS_VALIDATED = SIMULATED_MODELS.issuperset(PUBLISHED_MODELS)
 PANELS = [
     (backend, figure, panel)

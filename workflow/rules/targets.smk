@@ -29,6 +29,12 @@ rule sweeps:
         [sweep.table for sweep in SWEEPS.sweeps.values()],
 
 
+rule pairs:
+    """What the selected studies in pairs say."""
+    input:
+        [f"results/{name}/index.html" for name in PAIRED],
+
+
 rule rooflines:
     """What devices reach at best, where a study or sweep asks for it, and measured runs beside it."""
     input:
@@ -112,6 +118,7 @@ rule pages:
         "results/summary.html",
         "results/claims.html",
         "results/configuration.html",
+        rules.pairs.input,
 
 
 rule validation:

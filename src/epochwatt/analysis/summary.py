@@ -33,6 +33,7 @@ SETTING = {
     "torch_threads": "{} torch threads",
     "precision": "{}",
     "compile": "compile {}",
+    "container": "container {}",
     "epochs_per_job": "{} epochs per job",
     "seed": "seed {}",
 }

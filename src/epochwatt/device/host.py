@@ -1,5 +1,6 @@
 """Description of the machine at hand: CPU, memory, software (board side: Python 3.6 grammar)."""
 
+import hashlib
 import os
 import platform
 import re
@@ -14,7 +15,7 @@ def describe() -> Dict[str, Any]:
 
     `machine` and `software` must stay the same within a run (a change flags the epoch and those
     after it); `host_state` may differ between epochs. Versions are those of the libraries already
-    imported: a description must not cost an import.
+    imported: a description must not cost an import. `builds` tells builds of one version apart.
     """
     return {
         "machine": {
@@ -31,12 +32,32 @@ def describe() -> Dict[str, Any]:
                 if name in sys.modules
             },
         ),
+        "builds": _builds(),
         "host_state": {
             "hostname": platform.node(),
+            "shm_mib": shm_mib(),
             "load_1min": round(os.getloadavg()[0], 2),
             "ram_available_mib": _meminfo_kib("MemAvailable") // 1024,
         },
     }
+
+
+def _builds() -> Dict[str, str]:
+    """Return how the interpreter and, once it is imported, torch were built."""
+    builds = {"python": sys.version.replace("\n", " ")}
+    if "torch" in sys.modules:
+        text = sys.modules["torch"].__config__.show()
+        builds["torch"] = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+    return builds
+
+
+def shm_mib() -> int:
+    """Return the size of shared memory, MiB: loader workers hand their mini-batches over in it."""
+    try:
+        status = os.statvfs("/dev/shm")
+    except OSError:
+        return 0
+    return status.f_blocks * status.f_frsize // 2**20
 
 
 def boot_id() -> str:

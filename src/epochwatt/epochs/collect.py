@@ -171,13 +171,14 @@ def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
 
 
 def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
-    """Return whether machine or software differ from those of the run's first epoch.
+    """Return whether machine, software or container differ from those of the run's first epoch.
 
     Older records do not say which GPU it was.
     """
     cards = {record["gpu_uuid"] for record in (meta, first) if record.get("gpu_uuid")}
     machines = [_machine(record) for record in (meta, first)]
-    return len(cards) > 1 or machines[0] != machines[1] or meta["software"] != first["software"]
+    same = all(meta.get(name) == first.get(name) for name in ("software", "inside"))
+    return len(cards) > 1 or machines[0] != machines[1] or not same
 
 
 def _machine(meta: dict[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ DEFAULTS = {
     "nvpmodel": "none",
     "gpu_share": "all",
     "settle": "no waiting",
+    "pairs": "none",
     "random": "all",
 }
 _TYPES = {"str": "text", "string": "text", "int": "integer", "float": "number", "bool": "boolean"}

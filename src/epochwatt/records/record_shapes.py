@@ -46,6 +46,7 @@ _BOARD = {
 }
 FACTORS: Dict[str, Any] = {f.name + "?": (_OF_KIND[f.kind], None) for f in fields.FACTORS}
 FACTORS["board_settings?"] = {"power_source?": TEXT}
+FACTORS["container_settings?"] = {ANY_KEY: TEXT}
 FACTORS["power_mode_settings?"] = {ANY_KEY: (NUMBER, TEXT)}
 
 EVENTS = {"before": {ANY_KEY: NUMBER}, "after": {ANY_KEY: NUMBER}}

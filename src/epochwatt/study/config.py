@@ -66,6 +66,29 @@ class Config(Closed):
 Axis = Any  # a scalar or a list of scalars; checked against FactorValues once expanded
 
 
+class Pairs(Closed):
+    """Two values of a factor that each row of a study is measured with, one after the other."""
+
+    factor: Literal["container", "model", "seed", "cache_policy", "gpu_timing", "compile"] = Field(
+        description="what is compared; blocks of `sweep` do not name it"
+    )
+    values: list[str | int] = Field(
+        min_length=2,
+        max_length=2,
+        description="its two values, A and B; which of them is measured first alternates from "
+        "pair to pair",
+    )
+    margin_pct: float = Field(
+        gt=0, description="difference that would still be called none, % of A's mean"
+    )
+
+    @model_validator(mode="after")
+    def _two(self) -> "Pairs":
+        if self.values[0] == self.values[1]:
+            raise ValueError("values has to be two different ones")
+        return self
+
+
 class Study(Closed):
     """config/studies.yaml: one study, a name and what it sweeps."""
 
@@ -88,6 +111,11 @@ class Study(Closed):
         default=False,
         description="measure in each power mode, too, what the device reaches at best: memory, "
         "arithmetic, launches; some ten seconds a mode",
+    )
+    pairs: Pairs | None = Field(
+        default=None,
+        description="measures each row twice, as a pair, and tests whether the two sides are "
+        "equivalent",
     )
     sweep: list[dict[str, Axis]] = Field(
         min_length=1,
@@ -122,6 +150,7 @@ class FactorValues(Closed):
     task: Literal["train", "infer"] = fields.FACTOR_DEFAULTS["task"]
     precision: Literal["fp32", "tf32", "fp16", "bf16"] = fields.FACTOR_DEFAULTS["precision"]
     compile: Literal["on", "off"] = fields.FACTOR_DEFAULTS["compile"]
+    container: str = fields.FACTOR_DEFAULTS["container"]
 
 
 class Storage(Closed):
@@ -169,6 +198,31 @@ class PowerMode(Closed):
             raise ValueError(
                 "gpu_share goes with an nvpmodel mode: only a start of the board sets it"
             )
+        return self
+
+
+class Container(Closed):
+    """A container that runs may train in; exactly one of `image` and `rootfs`."""
+
+    engine: Literal["podman", "docker", "none"] = Field(
+        description="program that runs it; `none`: the machine itself under another name, which "
+        "shows how two equal sides of a comparison differ"
+    )
+    image: str = Field("", description="image, as `make container-image` names it")
+    rootfs: str = Field(
+        "",
+        description="with podman: a folder that holds a root file system; `/` is the machine's "
+        "own, so that all software is the same. What is written in it goes to an overlay",
+    )
+    runtime: str = Field("", description="OCI runtime, such as nvidia; empty: the engine's default")
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> "Container":
+        n_origins = bool(self.image) + bool(self.rootfs)
+        if n_origins != (self.engine != "none"):
+            raise ValueError("image or rootfs, one of them; with engine none neither")
+        if self.rootfs and self.engine != "podman":
+            raise ValueError("rootfs is podman's: docker needs an image")
         return self
 
 
@@ -238,6 +292,9 @@ class Device(Closed):
     )
     dvfs: list[Literal["on", "off"]] = Field(
         min_length=1, description="what is possible; the first is the default"
+    )
+    containers: dict[str, Container] = Field(
+        default_factory=dict, description="containers that runs may train in (factor `container`)"
     )
     torch_threads: int = Field(0, ge=0, description="default of the factor of that name")
     guess_samples_per_s: dict[str, float] = Field(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
+from epochwatt.device.container import NONE
 from epochwatt.errors import ConfigError
 from epochwatt.study.config import Closed, Device, PowerMode
 from epochwatt.study.place import is_board
@@ -85,10 +86,13 @@ def _read_device(root: Path, name: str) -> Device:
         ("instances", device.instances),
         ("storage", device.storage),
         ("power_modes", device.power_modes),
+        ("containers", device.containers),
     ):
         check_names(f"{shown}: {kind}", words)
     for instance in device.units.keys() - set(device.instances):
         raise ConfigError(f"units names {instance!r}", where=shown, allowed=device.instances)
+    if NONE in device.containers:
+        raise ConfigError(f"containers names {NONE!r}", where=shown, do="choose another name")
     if "jetson" in device.backends and not device.board:
         raise ConfigError("board is missing", where=shown, do="add it: backend jetson requires it")
     return device

@@ -1,6 +1,7 @@
 """Expand studies to the run table: every block a product of its lists, equal rows one run."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -8,9 +9,10 @@ from typing import Any
 
 from epochwatt import fields
 from epochwatt.datasets.recipes import recipe
+from epochwatt.device.container import NONE
 from epochwatt.errors import ConfigError
 from epochwatt.study.arithmetic import refuse_arithmetic
-from epochwatt.study.config import Device, Exclusion, FactorValues, Study, WorkloadRow
+from epochwatt.study.config import Device, Exclusion, FactorValues, Pairs, Study, WorkloadRow
 from epochwatt.study.devices import DEVICES, Devices, check_names, read_rows
 from epochwatt.study.imported import IMPORTED, imported_runs
 from epochwatt.study.place import absence, is_measured
@@ -92,9 +94,11 @@ def expanded(
                 )
             if block[key] == []:
                 raise _not_allowed(f"{where}.{key}", [], "a value, or a list of at least one")
-        axes = [v if isinstance(v, list) else [v] for v in block.values()]
-        for values in product(*axes):
-            row = validated(FactorValues, dict(zip(block, values, strict=True)), STUDIES, where)
+        if study.pairs and study.pairs.factor in block:
+            at = f"{where}.{study.pairs.factor}"
+            raise _not_allowed(at, block[study.pairs.factor], "nothing: pairs gives its values")
+        for settings in _rows(block, study.pairs):
+            row = validated(FactorValues, settings, STUDIES, where)
             at = f"{where}.device" if row.device else f"{name}.device"
             device_name = row.device or study.device
             device = devices.get(device_name, f"{STUDIES}: {at}")
@@ -103,6 +107,15 @@ def expanded(
             factors = _resolve(row, study, device_name, device, workloads, where)
             runs.append(_run(factors, study.epochs, name, device))
     return runs
+
+
+def _rows(block: dict[str, Any], pairs: Pairs | None) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a block; of each its two sides where the study has pairs: AB, BA, AB ..."""
+    axes = [v if isinstance(v, list) else [v] for v in block.values()]
+    for place, values in enumerate(product(*axes)):
+        row = dict(zip(block, values, strict=True))
+        sides = pairs.values[:: -1 if place % 2 else 1] if pairs else ()
+        yield from ({**row, pairs.factor: side} for side in sides) if pairs else [row]
 
 
 def _not_allowed(where: str, value: Any, allowed: Any) -> ConfigError:
@@ -132,6 +145,7 @@ def _resolve(
         ("storage", list(device.storage)),
         ("power_mode", list(device.power_modes)),
         ("dvfs", device.dvfs),
+        ("container", [NONE, *(device.containers if study.backend != TWIN else ())]),
     ):
         if factors[key] is None:
             factors[key] = allowed[0]
@@ -174,7 +188,9 @@ def _settings(factors: dict[str, Any], device: Device, where: str) -> dict[str, 
         whole = "on the twin: a mode that leaves the whole GPU on (gpu_share)"
         raise _not_allowed(f"{where}.power_mode", factors["power_mode"], [whole])
     board = {"board_settings": _board_settings(device)} if device.board else {}
-    return ({"power_mode_settings": mode} if mode else {}) | board
+    container = device.containers.get(factors["container"])
+    inside = {"container_settings": container.model_dump()} if container else {}
+    return ({"power_mode_settings": mode} if mode else {}) | board | inside
 
 
 def _board_settings(device: Device) -> dict[str, Any]:

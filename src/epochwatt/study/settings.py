@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ class Settings:
     idle_studies: dict[str, IdleStudy]  # those that are selected
     paper_studies: frozenset[str]  # names of the studies that follow a paper
     ceiling_studies: frozenset[str] = frozenset()  # names of those that ask for ceilings
+    paired_studies: dict[str, dict[str, Any]] = field(default_factory=dict)  # name -> its `pairs`
 
     @property
     def titles(self) -> dict[str, str]:
@@ -190,6 +191,7 @@ def load_settings(config: dict[str, Any] | None = None, root: Path = Path()) -> 
         idle_studies=read_rows(IdleStudy, root / FILE) if SIMULATED in asked_names(config) else {},
         paper_studies=frozenset(s for s in studies if studies[s].get("setup", "own") != "own"),
         ceiling_studies=frozenset(s for s in studies if studies[s].get("ceilings", False)),
+        paired_studies={s: studies[s]["pairs"] for s in studies if studies[s].get("pairs")},
     )
     _check_figures(settings.plotting, studies, root)
     return settings

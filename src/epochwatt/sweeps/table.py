@@ -34,7 +34,8 @@ from epochwatt.training.procedure import procedure_of
 SWEEPS = "config/sweeps.yaml"
 MODE = "sweep"  # stands for the power mode in the factors of a sweep: each mode has its own
 OUR_TABLES = ("scores", "sweep_scores")  # in results/sweeps/, beside those of sweeps
-NOT_OURS = ("device", "power_mode", "dvfs", "cache_policy", "epochs_per_job")  # of the factors
+# factors that a sweep does not have
+NOT_OURS = ("device", "power_mode", "dvfs", "cache_policy", "epochs_per_job", "container")
 T = TypeVar("T")
 
 PROVENANCE: dict[str, Literal["measured", "simulated", "fake"]] = {

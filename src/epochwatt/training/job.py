@@ -7,14 +7,16 @@ import logging
 import os
 import sys
 import time
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
+from epochwatt.device import container
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine
 from epochwatt.errors import DamagedError, TrainingError
 from epochwatt.records import files
 from epochwatt.records.receipt import write_receipt
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.training.inside import measure_inside
 from epochwatt.training.preparation import prepared
 
 log = logging.getLogger(__name__)
@@ -54,18 +56,42 @@ def _measure(
     if not epochs:
         return
     with prepared(machine, factors, epochs[0]) as conditions:
-        try:  # not before: OpenMP counts the CPUs that are on once, when torch is loaded
-            from epochwatt.training.session import Session
-        except ImportError as error:
-            raise TrainingError(
-                f"{sys.executable} cannot import what training needs",
-                found=str(error),
-                do="name an interpreter that can under `python:` in config/devices/",
-            ) from error
-        session = Session(folder, factors, data_root, machine, conditions)
-        with session:
-            for epoch in epochs:
-                session.measure(epoch)
+        measure = measure_epochs if container.settings_of(factors) is None else measure_inside
+        measure(folder, factors, epochs, data_root, machine, conditions)
+
+
+def measure_epochs(
+    folder: RunFolder,
+    factors: Dict[str, Any],
+    epochs: List[int],
+    data_root: str,
+    machine: Machine,
+    conditions: Dict[str, Any],
+    inside: Optional[Dict[str, Any]] = None,
+) -> None:
+    """Measure epochs in this process; the machine has been made ready.
+
+    Parameters
+    ----------
+    conditions : how, for the records
+    inside : the container that this process runs in (`device.container.describe`)
+
+    Raises
+    ------
+    TrainingError, DataError, RecordWriteError
+    """
+    try:  # not before: OpenMP counts the CPUs that are on once, when torch is loaded
+        from epochwatt.training.session import Session
+    except ImportError as error:
+        raise TrainingError(
+            f"{sys.executable} cannot import what training needs",
+            found=str(error),
+            do="name an interpreter that can under `python:` in config/devices/",
+        ) from error
+    session = Session(folder, factors, data_root, machine, conditions, inside)
+    with session:
+        for epoch in epochs:
+            session.measure(epoch)
 
 
 def _is_measured(folder: RunFolder, epoch: int) -> bool:

@@ -66,6 +66,7 @@ class Session:
     data_root : folder of the storage medium that holds the data set
     machine : the machine at hand, in the run's power mode
     conditions : how it was made ready, for the records; empty on a host
+    inside : the container of this process, for the records; None: there is none
     """
 
     def __init__(
@@ -75,11 +76,13 @@ class Session:
         data_root: str,
         machine: Machine,
         conditions: Dict[str, Any],
+        inside: Optional[Dict[str, Any]] = None,
     ) -> None:
         self.folder = folder
         self.factors = factors
         self.machine = machine
         self.conditions = conditions
+        self.inside = inside
         if factors["torch_threads"]:
             torch.set_num_threads(factors["torch_threads"])
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -261,6 +264,8 @@ class Session:
         meta.update(self.machine.describe())
         if self.conditions:
             meta["board"] = dict(self.conditions)
+        if self.inside is not None:
+            meta["inside"] = dict(self.inside)
         if self.device.type == "cuda":
             meta["gpu_uuid"] = self.gpu
             meta["machine"]["gpu"] = torch.cuda.get_device_name(self.device)

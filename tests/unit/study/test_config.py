@@ -50,7 +50,9 @@ def test_extra_key_of_a_study_shows_the_keys_there_are(checkout, refused):
     checkout.edit("studies.yaml", "  epochs: 3", "  epochs: 3\n  repeat: 2")
     found, allowed = refused()
     assert found == "config/studies.yaml: unknown key 'small.repeat' (value 2)"
-    assert allowed == "  allowed: title, setup, backend, twin, device, epochs, ceilings, sweep"
+    assert (
+        allowed == "  allowed: title, setup, backend, twin, device, epochs, ceilings, pairs, sweep"
+    )
 
 
 def test_extra_key_deep_in_a_file_shows_the_keys_of_its_own_level(checkout, refused):

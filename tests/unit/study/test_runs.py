@@ -39,6 +39,7 @@ FACTOR_VALUES = {
     "task": ("train", "infer"),
     "precision": ("fp32", "bf16"),
     "compile": ("off", "on"),
+    "container": ("none", "again"),
 }
 
 

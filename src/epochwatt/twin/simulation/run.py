@@ -29,7 +29,7 @@ from epochwatt.twin.simulation.simulated_epoch import SimulatedEpoch
 
 IDLE_BETWEEN_S = 2.0  # of the board, from one epoch to the next
 # Factors that came after the first simulations: seeds leave them out where they are at the default.
-YOUNGER = ("imported", "task", "precision", "compile")
+YOUNGER = ("imported", "task", "precision", "compile", "container")
 
 
 class Mean(NamedTuple):

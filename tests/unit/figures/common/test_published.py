@@ -46,8 +46,10 @@ def test_mark_is_that_of_the_very_run_metric_and_epochs(marks, factors):
     assert mark(marks(), factors(model="resnet", instance="d2"), "e2e_s") is None
 
 
-@pytest.mark.parametrize("other", [{"task": "infer"}, {"precision": "fp16"}, {"compile": "on"}])
-def test_nothing_is_published_of_inference_or_other_arithmetic(other, marks, factors):
+@pytest.mark.parametrize(
+    "other", [{"task": "infer"}, {"precision": "fp16"}, {"compile": "on"}, {"container": "podman"}]
+)
+def test_nothing_is_published_of_inference_other_arithmetic_or_containers(other, marks, factors):
     assert mark(marks(), factors(model="resnet", **other), "e2e_s") is None
 
 

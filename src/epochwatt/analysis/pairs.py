@@ -1,0 +1,259 @@
+"""Runs in pairs, A and B: is B equivalent to A, different, or is it undecided?
+
+Of each run the mean over its valid epochs after the first counts. The difference of a pair, B - A,
+is given in % of A's mean over all pairs, that of the wait in % of A's E2E: 1 ms more of 2 ms of
+waiting matters to nobody. The pairs' differences have a mean and, by Student's t, an interval of
+90 %.
+
+The test is TOST, two one-sided t tests against the margin stated beforehand. Equivalent: both
+reject at 5 %, which is the same as the interval lying inside the margin. Different: the interval
+lies outside. If the true difference is just the margin, each of the two is said in at most 5 of 100
+studies; where noise is far larger than the margin, equal sides are called different in up to 10, 5
+on each side. Fewer than five pairs decide nothing.
+
+Source: D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach
+for assessing the equivalence of average bioavailability, J. Pharmacokinet. Biopharm. 15 (1987).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+from epochwatt import fields
+from epochwatt.analysis.collect_study import epoch_sets, read_epochs
+from epochwatt.records.run_folder import RunFolder
+
+ALPHA = 0.05  # of each one-sided test; the interval is of 1 - 2 ALPHA
+LEAST_PAIRS = 5
+EQUIVALENT, DIFFERENT, UNDECIDED = "equivalent", "different", "undecided"
+PROVENANCE = {"host": "measured", "jetson": "measured", "fake": "fake"}
+SETTING = ("device", "model", "storage", "num_workers", "batch_size", "power_mode", "dvfs")
+
+
+class Metric(NamedTuple):
+    """What is compared: its column, for people what it is, and what 1 % of it means."""
+
+    column: str
+    title: str
+    relative_to: str
+
+
+METRICS = {
+    "minibatch": Metric("minibatch_s", "mini-batch time (copy, compute)", "minibatch_s"),
+    "e2e": Metric("e2e_s", "E2E time", "e2e_s"),
+    "wait": Metric("wait_s", "wait for the loader", "e2e_s"),
+    "cpu": Metric("cpu_util_pct", "CPU utilisation", "cpu_util_pct"),
+    "gpu": Metric("gpu_util_pct", "GPU utilisation", "gpu_util_pct"),
+    "memory": Metric("ram_used_mib", "memory in use", "ram_used_mib"),
+    "energy": Metric("energy_wh", "energy", "energy_wh"),
+}
+COLUMNS = tuple(metric.column for metric in METRICS.values())
+PAIR_COLUMNS = (
+    *("provenance", *SETTING, "seed", "factor", "run_a", "run_b", "first", "metric", "quantity"),
+    *("a", "b", "difference_pct", "flags", "differs"),
+)
+VERDICT_COLUMNS = (
+    *("provenance", *SETTING, "factor", "a", "b", "metric", "quantity", "relative_to"),
+    *("n_pairs", "n_left_out", "mean_a", "mean_b", "difference_pct", "low_pct", "high_pct"),
+    *("margin_pct", "p_equivalent", "verdict", "is_equivalent", "reason"),
+)
+
+
+class Outcome(NamedTuple):
+    """What the differences of pairs say; a number is None where there is none."""
+
+    difference_pct: float | None
+    low_pct: float | None
+    high_pct: float | None
+    p_equivalent: float | None
+    verdict: str
+    reason: str
+
+
+def judged(differences_pct: NDArray[np.floating], margin_pct: float) -> Outcome:
+    """Test whether the mean of differences (n,) lies within a margin, both in %."""
+    n = differences_pct.size
+    if n == 0:
+        return Outcome(None, None, None, None, UNDECIDED, "not measured")
+    mean = float(differences_pct.mean())
+    if n < LEAST_PAIRS:
+        few = f"{n} of the {LEAST_PAIRS} pairs that it takes at least"
+        return Outcome(mean, None, None, None, UNDECIDED, few)
+    error = float(differences_pct.std(ddof=1)) / math.sqrt(n)
+    half = float(stdtrit(n - 1, 1 - ALPHA)) * error
+    low, high = mean - half, mean + half
+    if error == 0.0:  # no spread: a t test has no statistic
+        p = float(abs(mean) >= margin_pct)
+    else:  # the larger of both one-sided tests': that against the nearer edge
+        p = float(stdtr(n - 1, (abs(mean) - margin_pct) / error))
+    if p < ALPHA:
+        return Outcome(mean, low, high, p, EQUIVALENT, "")
+    if low > margin_pct or high < -margin_pct:
+        return Outcome(mean, low, high, p, DIFFERENT, "")
+    return Outcome(mean, low, high, p, UNDECIDED, "the interval reaches across the margin")
+
+
+def software_difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
+    """Say how interpreter and libraries of two records differ; empty: they do not.
+
+    Builds count where both records tell them.
+    """
+    differing = [
+        f"{name} {a['software'].get(name, 'none')} / {b['software'].get(name, 'none')}"
+        for name in sorted(a["software"].keys() | b["software"].keys())
+        if a["software"].get(name) != b["software"].get(name)
+    ]
+    builds = [meta.get("builds", {}) for meta in (a, b)]
+    differing += [
+        f"build of {name}"
+        for name in sorted(builds[0].keys() & builds[1].keys())
+        if builds[0][name] != builds[1][name]
+    ]
+    return "; ".join(differing)
+
+
+def compare_pairs(
+    epochs: Sequence[str],
+    pairs: Sequence[Sequence[str]],
+    factor: str,
+    margin_pct: float,
+    measured: str,
+    pairs_csv: str,
+    verdicts_csv: str,
+) -> None:
+    """Write the differences of all pairs, and what they say together.
+
+    A pair whose sides have other software does not count: it would be taken for what is compared.
+
+    Parameters
+    ----------
+    epochs : `epochs.csv` of all runs
+    pairs : ids of A and B
+    factor : what is compared
+    margin_pct : difference that would be called none
+    measured : folder of all measurements
+    pairs_csv, verdicts_csv : where to write
+    """
+    means = run_means(read_epochs(epochs))
+    differs = {
+        (a, b): software_difference(_meta(measured, a), _meta(measured, b)) for a, b in pairs
+    }
+    rows = pair_rows(means, differs, factor)
+    _write(rows, PAIR_COLUMNS, pairs_csv)
+    _write(verdict_rows(rows, means, factor, margin_pct), VERDICT_COLUMNS, verdicts_csv)
+
+
+def _meta(measured: str, run: str) -> dict[str, Any]:
+    folder = RunFolder(measured, run)
+    return folder.read(folder.measured()[0]).meta
+
+
+def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per run: factors, `COLUMNS` as means over valid epochs after the first, flags.
+
+    A run without such an epoch has none of them.
+    """
+    minibatch_s = (epochs.copy_s + epochs.compute_s) / epochs.n_minibatches.astype("Float64")
+    epochs = epochs.assign(minibatch_s=minibatch_s.astype(float))
+    later = epoch_sets(epochs)["1+"]
+    means = later[later.valid].groupby("run")[list(COLUMNS)].mean()
+    runs = epochs.groupby("run", sort=False)
+    flags = runs["flags"].agg(lambda cells: " ".join(sorted(set(" ".join(cells).split()))))
+    starts = runs["t_start_unix_s"].min()
+    factors = runs[list(fields.names(fields.FACTORS))].first()
+    return factors.join(means).assign(all_flags=flags, started_unix_s=starts)
+
+
+def pair_rows(
+    means: pd.DataFrame, differs: Mapping[tuple[str, str], str], factor: str
+) -> list[dict[str, Any]]:
+    """Return a row for each pair and metric that both sides have (`PAIR_COLUMNS`).
+
+    Parameters
+    ----------
+    means : as of `run_means`
+    differs : ids of A and B -> how their software differs
+    """
+    rows = []
+    for (run_a, run_b), difference in differs.items():
+        a, b = means.loc[run_a], means.loc[run_b]
+        shared = {
+            "provenance": PROVENANCE[str(a.backend)],
+            **{name: a[name] for name in SETTING},
+            "seed": a.seed,
+            "factor": factor,
+            "run_a": run_a,
+            "run_b": run_b,
+            "first": "A" if a.started_unix_s < b.started_unix_s else "B",
+            "flags": " ".join(sorted({*a.all_flags.split(), *b.all_flags.split()})),
+            "differs": difference,
+        }
+        rows += [
+            {**shared, "metric": name, "quantity": column, "a": a[column], "b": b[column]}
+            for name, (column, _, _) in METRICS.items()
+            if pd.notna(a[column]) and pd.notna(b[column])
+        ]
+    _add_differences(rows, means)
+    return rows
+
+
+def _add_differences(rows: list[dict[str, Any]], means: pd.DataFrame) -> None:
+    """Give each row its difference in % of the mean, over pairs of its setting, of A."""
+    for key in dict.fromkeys(map(_setting, rows)):
+        mine = [row for row in rows if _setting(row) == key]
+        runs = list(dict.fromkeys(row["run_a"] for row in mine))
+        for row in mine:
+            scale = float(means.loc[runs, METRICS[row["metric"]].relative_to].mean())
+            difference = row["b"] - row["a"]
+            row["difference_pct"] = 100.0 * difference / scale if scale else np.nan
+
+
+def _setting(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("provenance", *SETTING))
+
+
+def verdict_rows(
+    rows: Sequence[Mapping[str, Any]], means: pd.DataFrame, factor: str, margin_pct: float
+) -> list[dict[str, Any]]:
+    """Return a row for each setting and metric (`VERDICT_COLUMNS`), from `pair_rows`."""
+    verdicts = []
+    for key in dict.fromkeys(map(_setting, rows)):
+        mine = [row for row in rows if _setting(row) == key]
+        sides = {side: means.loc[mine[0][f"run_{side}"], factor] for side in ("a", "b")}
+        for name, metric in METRICS.items():
+            alike = [row for row in mine if row["metric"] == name]
+            counted = [row for row in alike if not row["differs"]]
+            differences = np.array([row["difference_pct"] for row in counted], float)
+            outcome = judged(differences[np.isfinite(differences)], margin_pct)
+            is_decided = outcome.verdict != UNDECIDED
+            verdicts.append(
+                {
+                    **dict(zip(("provenance", *SETTING), key, strict=True)),
+                    "factor": factor,
+                    **sides,
+                    "metric": name,
+                    "quantity": metric.column,
+                    "relative_to": metric.relative_to,
+                    "n_pairs": len(counted),
+                    "n_left_out": len(alike) - len(counted),
+                    "mean_a": np.mean([row["a"] for row in counted]) if counted else None,
+                    "mean_b": np.mean([row["b"] for row in counted]) if counted else None,
+                    **outcome._asdict(),
+                    "margin_pct": margin_pct,
+                    "is_equivalent": int(outcome.verdict == EQUIVALENT) if is_decided else None,
+                }
+            )
+            if len(alike) > len(counted) and not is_decided:
+                verdicts[-1]["reason"] += f"; left out: {alike[0]['differs'] or 'other software'}"
+    return verdicts
+
+
+def _write(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], path: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame(rows, columns=list(columns), dtype=object).to_csv(path, index=False)

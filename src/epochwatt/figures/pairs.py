@@ -1,0 +1,137 @@
+"""Differences of pairs of runs: each pair, mean and interval, and the margin they are held to."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from epochwatt.analysis.pairs import METRICS
+from epochwatt.figures.common import style
+from epochwatt.figures.common.interactive import SCHEMA
+from epochwatt.figures.roofline.look import write_caption
+from epochwatt.published.tables import read_table
+
+COLOURS = {"equivalent": "#009E73", "different": "#D55E00", "undecided": "#555555"}
+MARGIN = "#DDDDDD"
+WIDTH_IN, ROW_IN, HEAD_IN = 7.0, 0.45, 1.6
+SETTING = ("device", "model", "power_mode", "num_workers", "batch_size")
+CAPTION = """Each dot is a pair of runs that follow each other and differ in {factor} alone; which
+side was measured first alternates. Across: by how much {b} takes more than {a}, in % of the mean
+of {a}; the wait in % of its E2E. The bar is the mean with its interval of 90 %, the grey band the
+margin of {margin} % that was stated beforehand. Inside the band: equivalent; outside: different;
+across its edge, or with fewer than five pairs: undecided. Pairs with other software on their two
+sides are left out."""
+
+
+def draw_pairs(pairs: str, verdicts: str, style_file: str, stem: str) -> None:
+    """Draw pairs.csv and verdicts.csv: SVG, PNG, CSV, caption and interactive spec at `stem`."""
+    dots = [row for _, row in read_table(Path(pairs)) if not row["differs"]]
+    rows = [row for _, row in read_table(Path(verdicts)) if row["difference_pct"]]
+    title = f"{rows[0]['b']} against {rows[0]['a']}" if rows else "No pair counts"
+    note = f"{rows[0]['provenance']}: {rows[0]['device']}" if rows else "nothing is drawn"
+    settings = {
+        "title": title,
+        "width_in": WIDTH_IN,
+        "height_in": HEAD_IN + ROW_IN * max(1, len(rows)),
+    }
+    with style.panel(style_file, settings, note) as (figure, axes):
+        _field(axes, rows, dots)
+        style.legend(figure, _handles(rows))
+        style.save(figure, stem, rows)
+    values = {**rows[0], "margin": rows[0]["margin_pct"]} if rows else {}
+    write_caption(stem, title, CAPTION.format(**values) if rows else title, note)
+    Path(f"{stem}.vl.json").write_text(json.dumps(_spec(title, rows)) + "\n", "utf-8")
+
+
+def _name(row: Mapping[str, str], rows: Sequence[Mapping[str, str]]) -> str:
+    """Return what a row is about: its metric, and what else differs between rows."""
+    differing = [key for key in SETTING if len({other[key] for other in rows}) > 1]
+    words = [METRICS[row["metric"]].title, *(f"{key} {row[key]}" for key in differing)]
+    return ", ".join(words)
+
+
+def _field(
+    axes: Axes, rows: Sequence[Mapping[str, str]], dots: Sequence[Mapping[str, str]]
+) -> None:
+    for place, row in enumerate(rows):
+        colour, mean = COLOURS[row["verdict"]], float(row["difference_pct"])
+        mine = [
+            float(dot["difference_pct"])
+            for dot in dots
+            if all(dot[key] == row[key] for key in ("metric", "storage", *SETTING))
+        ]
+        axes.plot(mine, [place] * len(mine), ".", color=style.pale(colour))
+        if row["low_pct"]:
+            ends = [float(row["low_pct"]), float(row["high_pct"])]
+            axes.plot(ends, [place, place], color=colour, linewidth=2.5)
+        axes.plot(mean, place, "o", color=colour)
+    if rows:
+        margin = float(rows[0]["margin_pct"])
+        axes.axvspan(-margin, margin, color=MARGIN, zorder=0)
+    axes.axvline(0, color="black", linewidth=0.6)
+    axes.set_yticks(range(len(rows)), [_name(row, rows) for row in rows])
+    axes.set_ylim(max(1, len(rows)) - 0.5, -0.5)
+    axes.set_xlabel("difference (%)")
+
+
+def _handles(rows: Sequence[Mapping[str, str]]) -> list[Any]:
+    verdicts = dict.fromkeys(row["verdict"] for row in rows)
+    handles: list[Any] = [
+        Line2D([], [], color=COLOURS[verdict], marker="o", linewidth=2.5, label=verdict)
+        for verdict in verdicts
+    ]
+    margin = f"margin, {float(rows[0]['margin_pct']):g} %" if rows else "margin"
+    return [*handles, Patch(color=MARGIN, label=margin)]
+
+
+def _spec(title: str, rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Return the interactive form: mean and interval of each metric in the margin's band."""
+    names = ("difference_pct", "low_pct", "high_pct")
+    values = [
+        {
+            **row,
+            **{key: float(row[key]) for key in names if row[key]},
+            "name": _name(row, rows),
+        }
+        for row in rows
+    ]
+    y = {"field": "name", "type": "nominal", "title": None, "sort": None}
+    x = {"field": "difference_pct", "type": "quantitative", "title": "difference (%)"}
+    colours = {"domain": list(COLOURS), "range": list(COLOURS.values())}
+    colour = {"field": "verdict", "type": "nominal", "scale": colours}
+    margin = float(rows[0]["margin_pct"]) if rows else 0.0
+    band = {
+        "data": {"values": [{"from": -margin, "to": margin}]},
+        "mark": {"type": "rect", "color": MARGIN},
+    }
+    band["encoding"] = {"x": {"field": "from", "type": "quantitative"}, "x2": {"field": "to"}}
+    return {
+        "$schema": SCHEMA,
+        "title": {"text": title, "anchor": "start"},
+        "data": {"values": values},
+        "layer": [
+            band,
+            {
+                "mark": {"type": "rule", "size": 3},
+                "encoding": {
+                    "x": {"field": "low_pct", "type": "quantitative"},
+                    "x2": {"field": "high_pct"},
+                    "y": y,
+                    "color": colour,
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 80},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "color": colour,
+                    "tooltip": [{"field": key} for key in values[0]] if values else [],
+                },
+            },
+        ],
+    }

@@ -1,0 +1,176 @@
+"""Pairs of runs: differences, the test of equivalence, its error rates, software that differs."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from epochwatt import fields
+from epochwatt.analysis.pairs import (
+    DIFFERENT,
+    EQUIVALENT,
+    LEAST_PAIRS,
+    UNDECIDED,
+    compare_pairs,
+    judged,
+    software_difference,
+)
+from epochwatt.records.run_folder import RunFolder
+
+MARGIN_PCT = 3.0
+STUDIES = 400  # simulated studies of each kind
+FACTORS = {
+    **{"backend": "host", "device": "host", "instance": "local", "model": "lenet"},
+    **{"dataset": "mnist", "dataset_source": "digits", "storage": "disk", "power_mode": "asis"},
+}
+
+
+def rates(true_pct, n, sd_pct=2.0):
+    """Return how often each verdict is said in studies of n pairs with this true difference."""
+    draw = np.random.default_rng(7)
+    said = [judged(draw.normal(true_pct, sd_pct, n), MARGIN_PCT).verdict for _ in range(STUDIES)]
+    return {verdict: said.count(verdict) / STUDIES for verdict in (EQUIVALENT, DIFFERENT)}
+
+
+class TestErrorRates:
+    """Over many studies with planted differences; bounds are 4 standard errors wider."""
+
+    slack = 4 * np.sqrt(0.05 * 0.95 / STUDIES)
+
+    def test_equal_sides_are_equivalent_and_hardly_ever_different(self):
+        said = rates(0.0, n=12)
+        assert said[EQUIVALENT] > 0.95
+        assert said[DIFFERENT] == 0.0
+
+    def test_five_per_cent_are_caught_and_never_called_equivalent(self):
+        said = rates(5.0, n=12)
+        assert said[DIFFERENT] > 0.9
+        assert said[EQUIVALENT] == 0.0
+
+    @pytest.mark.parametrize("true_pct", [-MARGIN_PCT, MARGIN_PCT])
+    @pytest.mark.parametrize("n", [LEAST_PAIRS, 12])
+    def test_at_the_margin_each_verdict_is_wrong_in_one_of_twenty(self, true_pct, n):
+        said = rates(true_pct, n)
+        assert said[EQUIVALENT] <= 0.05 + self.slack
+        assert said[DIFFERENT] <= 0.05 + self.slack
+
+    @pytest.mark.parametrize("true_pct", [0.0, 5.0, 50.0])
+    def test_too_few_pairs_decide_nothing(self, true_pct):
+        assert rates(true_pct, LEAST_PAIRS - 1) == {EQUIVALENT: 0.0, DIFFERENT: 0.0}
+
+    def test_noise_that_hides_the_margin_misleads_in_one_of_ten_at_most(self):
+        said = rates(0.0, n=6, sd_pct=20.0)
+        assert said[EQUIVALENT] <= 0.05
+        assert said[DIFFERENT] <= 0.10 + self.slack  # 5 of 100 on each side
+
+
+class TestOneStudy:
+    """Interval, p and verdict agree with each other and with scipy's own."""
+
+    @pytest.mark.parametrize("shift", [-1.5, 0.0, 2.5])
+    def test_the_interval_and_p_are_those_of_two_one_sided_t_tests(self, shift):
+        differences = shift + np.array([0.5, -1.0, 2.0, 1.5, 0.0, -0.5])
+        test = judged(differences, MARGIN_PCT)
+        asked = stats.ttest_1samp(differences, 0.0).confidence_interval(0.90)
+        assert (test.low_pct, test.high_pct) == pytest.approx((asked.low, asked.high))
+        above = stats.ttest_1samp(differences, -MARGIN_PCT, alternative="greater").pvalue
+        below = stats.ttest_1samp(differences, MARGIN_PCT, alternative="less").pvalue
+        assert test.p_equivalent == pytest.approx(max(above, below))
+
+    @pytest.mark.parametrize("shift", [-6.0, -2.6, 0.0, 1.9, 2.6, 6.0])
+    def test_equivalent_is_an_interval_inside_the_margin(self, shift):
+        differences = shift + np.array([0.5, -1.0, 1.0, 1.5, 0.0, -0.5])
+        test = judged(differences, MARGIN_PCT)
+        inside = test.low_pct > -MARGIN_PCT and test.high_pct < MARGIN_PCT
+        outside = test.low_pct > MARGIN_PCT or test.high_pct < -MARGIN_PCT
+        assert (test.verdict == EQUIVALENT) == inside == (test.p_equivalent < 0.05)
+        assert (test.verdict == DIFFERENT) == outside
+
+    @pytest.mark.parametrize(("value", "verdict"), [(0.0, EQUIVALENT), (5.0, DIFFERENT)])
+    def test_differences_without_spread_need_no_test(self, value, verdict):
+        assert judged(np.full(6, value), MARGIN_PCT).verdict == verdict
+
+    def test_what_was_not_measured_is_said_so(self):
+        test = judged(np.array([]), MARGIN_PCT)
+        assert (test.verdict, test.reason, test.difference_pct) == (UNDECIDED, "not measured", None)
+
+
+class TestSoftware:
+    """What makes a pair not a pair."""
+
+    def test_the_same_says_nothing_and_an_older_record_tells_no_builds(self):
+        one = {"software": {"torch": "2.1"}, "builds": {"torch": "ab"}}
+        assert software_difference(one, one) == ""
+        assert software_difference(one, {"software": {"torch": "2.1"}}) == ""
+
+    def test_versions_builds_and_missing_libraries_are_named(self):
+        one = {"software": {"python": "3.8.10", "torch": "2.1"}, "builds": {"python": "gcc 9"}}
+        other = {"software": {"python": "3.8.10", "PIL": "9"}, "builds": {"python": "gcc 12"}}
+        told = software_difference(one, other)
+        assert told == "PIL none / 9; torch 2.1 / none; build of python"
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch, write_epochs, add_epoch):
+    """Return a function that makes pairs, B slower by some %, and returns pairs and verdicts."""
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(3)
+
+    def make(n, slower_pct, sd_pct=0.5, software=None):
+        pairs = []
+        for seed in range(n):
+            for side in ("none", "box"):
+                factor = 1 + (side == "box") * slower_pct / 100
+                e2e_s = 10 * factor * (1 + draw.normal(0, sd_pct / 100))
+                about = {**FACTORS, "seed": seed, "container": side}
+                epochs = [
+                    {"e2e_s": e2e_s * k, "compute_s": 0.9 * e2e_s, "wait_s": 0.02, "copy_s": 0.0}
+                    for k in (3.0, 1.0, 1.0)
+                ]
+                write_epochs(f"{side}-{seed}", fields.with_defaults(about), *epochs, root=".")
+                told = {"software": software} if software and side == "box" else {}
+                add_epoch(RunFolder("measured", f"{side}-{seed}"), 0, **told)
+            pairs.append((f"none-{seed}", f"box-{seed}"))
+        epochs = [f"results/runs/{run}/epochs.csv" for pair in pairs for run in pair]
+        compare_pairs(epochs, pairs, "container", MARGIN_PCT, "measured", "p.csv", "v.csv")
+        texts = [Path(path).read_text("utf-8") for path in ("p.csv", "v.csv")]
+        rows = [list(csv.DictReader(text.splitlines())) for text in texts]
+        return rows[0], {row["metric"]: row for row in rows[1]}
+
+    return make
+
+
+def test_a_study_of_equal_sides_is_equivalent(study):
+    pairs, verdicts = study(8, slower_pct=0.0)
+    assert {row["metric"] for row in pairs} >= {"minibatch", "e2e", "wait"}
+    assert verdicts["e2e"]["verdict"] == verdicts["minibatch"]["verdict"] == EQUIVALENT
+    assert verdicts["e2e"]["is_equivalent"] == "1"
+    assert (verdicts["e2e"]["a"], verdicts["e2e"]["b"]) == ("none", "box")
+    assert verdicts["e2e"]["n_pairs"] == "8"
+    assert verdicts["energy"]["verdict"] == UNDECIDED
+    assert verdicts["energy"]["reason"] == "not measured"
+
+
+def test_a_slowdown_of_five_per_cent_is_caught_after_the_first_epoch(study):
+    pairs, verdicts = study(8, slower_pct=5.0)
+    assert verdicts["e2e"]["verdict"] == DIFFERENT
+    assert float(verdicts["e2e"]["difference_pct"]) == pytest.approx(5.0, abs=1.0)
+    assert verdicts["e2e"]["is_equivalent"] == "0"
+    first = next(row for row in pairs if row["metric"] == "e2e")
+    assert float(first["a"]) == pytest.approx(10.0, abs=1.0)  # not the 30 s of the first epoch
+
+
+def test_a_wait_counts_beside_the_epoch_it_is_a_part_of(study):
+    _, verdicts = study(6, slower_pct=0.0)
+    assert verdicts["wait"]["relative_to"] == "e2e_s"
+    assert verdicts["wait"]["verdict"] == EQUIVALENT
+
+
+def test_other_software_in_the_container_is_no_effect_of_the_container(study):
+    pairs, verdicts = study(6, slower_pct=5.0, software={"python": "3.6.9", "torch": "1.8"})
+    assert all("torch" in row["differs"] for row in pairs)
+    assert verdicts["e2e"]["verdict"] == UNDECIDED
+    assert verdicts["e2e"]["n_left_out"] == "6"
+    assert "torch" in verdicts["e2e"]["reason"]

@@ -1,0 +1,216 @@
+"""The command of a container, what is wrong with it in words, and real ones where podman is."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+
+from epochwatt.device import container, host
+from epochwatt.errors import TrainingError
+
+IMAGE = {"engine": "docker", "image": "epochwatt:r35", "rootfs": "", "runtime": "nvidia"}
+ROOTFS = {"engine": "podman", "image": "", "rootfs": "/", "runtime": "runc"}
+
+
+@pytest.fixture
+def engine(tmp_path, monkeypatch):
+    """Return a function that puts a fake docker or podman on the PATH: a shell script."""
+
+    def make(name, script):
+        folder = tmp_path / "bin"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n", "utf-8")
+        (folder / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+    return make
+
+
+def words_of(settings, **folders):
+    given = {"readable": [], "writable": [], **folders}
+    return container.command(settings, ["-m", "job", "{}"], "epochwatt-7", **given)
+
+
+def following(words, option):
+    return [after for word, after in pairwise(words) if word == option]
+
+
+def test_a_run_has_a_container_only_where_its_settings_name_an_engine():
+    assert container.settings_of({}) is None
+    assert container.settings_of({"container_settings": {"engine": "none"}}) is None
+    assert container.settings_of({"container_settings": ROOTFS}) == ROOTFS
+
+
+def test_docker_gets_the_gpu_and_the_images_own_python():
+    words = words_of(IMAGE)
+    assert words[:4] == ["docker", "run", "--runtime", "nvidia"]
+    assert words[-6:] == ["--entrypoint", "python3", "epochwatt:r35", "-m", "job", "{}"]
+    assert following(words, "--pull") == ["never"]
+    assert "NVIDIA_VISIBLE_DEVICES=all" in following(words, "--env")
+
+
+def test_podman_runs_this_python_on_an_overlay_of_a_root_file_system():
+    words = words_of(ROOTFS)
+    assert words[:4] == ["podman", "--runtime", "runc", "run"]
+    assert words[-6:] == ["--rootfs", "/:O", sys.executable, "-m", "job", "{}"]
+    assert not any("NVIDIA" in word for word in words)
+
+
+def test_without_a_runtime_it_is_the_engines_default():
+    assert "--runtime" not in words_of({**IMAGE, "runtime": ""})
+
+
+@pytest.mark.parametrize("settings", [IMAGE, ROOTFS], ids=["docker", "podman"])
+def test_what_would_tell_inside_from_outside_is_the_same(settings):
+    words = words_of(settings)
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert following(words, "--shm-size") == [f"{host.shm_mib()}m"]
+    assert f"--ulimit=nofile={files[0]}:{files[1]}" in words
+    assert following(words, "--network") == ["none"]
+    assert following(words, "--uts") == ["host"]
+    assert following(words, "--user") == [f"{os.geteuid()}:{os.getegid()}"]
+
+
+def test_groups_that_may_read_gpu_and_socket_go_along(monkeypatch):
+    monkeypatch.setattr(os, "getgroups", lambda: [os.getegid(), 44, 994])
+    assert following(words_of(IMAGE), "--group-add") == ["44", "994"]
+
+
+def test_rootless_podman_keeps_the_users_id(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert following(words_of(ROOTFS), "--userns") == ["keep-id"]
+    assert not any("nproc=32768:32768" in word for word in words_of(IMAGE))
+
+
+def test_only_records_and_temporary_files_can_be_written(tmp_path, machine_tmp):
+    data, records = tmp_path / "data", tmp_path / "measured"
+    data.mkdir()
+    mounts = following(
+        words_of(IMAGE, readable=[str(data), str(tmp_path / "gone")], writable=[str(records)]),
+        "--volume",
+    )
+    assert f"{data}:{data}:ro" in mounts
+    assert not any("gone" in mount for mount in mounts)  # docker would make it
+    changing = [mount for mount in mounts if not mount.endswith(":ro")]
+    assert sorted(changing) == sorted([f"{p}:{p}" for p in (str(records), str(machine_tmp))])
+
+
+def test_what_power_needs_is_bound_where_it_is_there(tmp_path, monkeypatch):
+    socket = tmp_path / "jtop.sock"
+    socket.touch()
+    files = (str(socket), str(tmp_path / "nv_tegra_release"))
+    monkeypatch.setattr(container, "MACHINE_FILES", files)
+    mounts = following(words_of(IMAGE), "--volume")
+    assert f"{socket}:{socket}:ro" in mounts
+    assert not any("tegra" in mount for mount in mounts)
+    assert following(words_of(IMAGE), "--security-opt") == ["systempaths=unconfined"]
+
+
+def test_the_package_lies_apart_so_that_libraries_stay_the_images_own(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    words = words_of(IMAGE)
+    assert f"PYTHONPATH=/opt/epochwatt:{tmp_path}" in following(words, "--env")
+    assert any(m.endswith(":/opt/epochwatt/epochwatt:ro") for m in following(words, "--volume"))
+    assert f"{tmp_path}:{tmp_path}:ro" in following(words, "--volume")
+
+
+def test_a_record_says_engine_and_digest(engine):
+    engine("docker", '[ "$1" = image ] && echo sha256:12ab || echo Docker version 20.10.24')
+    told = container.describe(IMAGE)
+    assert told == {**IMAGE, "version": "Docker version 20.10.24", "digest": "sha256:12ab"}
+
+
+@pytest.mark.parametrize(
+    ("script", "problem", "do"),
+    [
+        ("echo No such image >&2; exit 1", "docker has no image epochwatt:r35", "make container"),
+        ("echo permission denied, docker.sock >&2; exit 1", "may not use docker", "usermod"),
+        ("echo Cannot connect to the daemon >&2; exit 1", "does not answer", "systemctl start"),
+    ],
+)
+def test_what_is_wrong_and_what_to_type(script, problem, do, engine):
+    engine("docker", f'[ "$1" = --version ] || {{ {script}; }}')
+    with pytest.raises(TrainingError, match=problem) as caught:
+        container.describe(IMAGE)
+    assert do in caught.value.do
+
+
+def test_a_missing_engine_is_named_with_how_to_install_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(TrainingError, match="podman is not installed") as caught:
+        container.describe(ROOTFS)
+    assert "apt-get install podman" in caught.value.do
+
+
+def test_a_missing_root_file_system_is_named(engine):
+    engine("podman", "true")
+    with pytest.raises(TrainingError, match="rootfs /no-such is no folder"):
+        container.describe({**ROOTFS, "rootfs": "/no-such"})
+
+
+@pytest.mark.parametrize(
+    ("status", "problem"),
+    [(125, "docker could not start"), (127, "has no python3"), (1, "ended with status 1")],
+)
+def test_status_of_a_container_in_words(status, problem, engine):
+    engine("docker", f"exit {status}")
+    with pytest.raises(TrainingError, match=problem):
+        container.run(IMAGE, ["docker", "run"], "epochwatt-7")
+
+
+def test_an_interrupted_job_kills_its_container(engine, tmp_path, monkeypatch):
+    engine("docker", f'[ "$1" = kill ] && echo $2 > {tmp_path}/killed || cat >/dev/null')
+    real = subprocess.Popen.wait
+
+    def interrupted(process, *arguments, **options):
+        monkeypatch.setattr(subprocess.Popen, "wait", real)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        container.run(IMAGE, ["docker", "run"], "epochwatt-7")
+    assert (tmp_path / "killed").read_text("utf-8") == "epochwatt-7\n"
+
+
+# -- real containers -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def podman():
+    """Settings under which podman runs this machine's own root; skipped where it cannot."""
+    if shutil.which("podman") is None:
+        pytest.skip("no podman on this machine")
+    runtime = next((name for name in ("runc", "crun") if shutil.which(name)), "")
+    settings = {**ROOTFS, "runtime": runtime}
+    words = container.command(settings, ["-c", "0"], f"epochwatt-try-{os.getpid()}", [], [])
+    tried = subprocess.run(words, capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip(f"podman runs no container here: {tried.stderr.strip()[-200:]}")
+    return settings
+
+
+def test_inside_are_the_same_python_memory_and_name(podman, tmp_path):
+    code = (
+        "import json, sys; from epochwatt.device import host; d = host.describe(); "
+        "json.dump([d['builds'], d['host_state']['shm_mib'], d['host_state']['hostname']], "
+        f"open({str(tmp_path / 'told')!r}, 'w'))"
+    )
+    words = container.command(podman, ["-c", code], "epochwatt-a-test", [], [str(tmp_path)])
+    container.run(podman, words, "epochwatt-a-test")
+    inside, shm_mib, name = json.loads((tmp_path / "told").read_text("utf-8"))
+    outside = host.describe()
+    assert inside["python"] == outside["builds"]["python"]
+    assert shm_mib == outside["host_state"]["shm_mib"]
+    assert name == outside["host_state"]["hostname"]
+    assert (tmp_path / "told").stat().st_uid == os.geteuid()
+
+
+def test_an_error_inside_is_one_outside(podman):
+    words = container.command(podman, ["-c", "raise SystemExit(9)"], "epochwatt-b-test", [], [])
+    with pytest.raises(TrainingError, match="status 9"):
+        container.run(podman, words, "epochwatt-b-test")

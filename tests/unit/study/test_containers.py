@@ -1,0 +1,90 @@
+"""Containers and pairs of a study: what the configuration may say, in which order runs come."""
+
+import pytest
+
+
+def pairs(factor="container", values=("none", "box"), margin_pct=3):
+    return {"factor": factor, "values": list(values), "margin_pct": margin_pct}
+
+
+def values_of(checkout, name):
+    return [run.factors[name] for run in checkout.runs]
+
+
+def test_a_container_is_part_of_the_id_with_all_it_is(checkout):
+    checkout.sweep({"container": ["none", "box"]})
+    plain, inside = checkout.runs
+    assert "container" not in plain.canonical
+    assert inside.factors["container_settings"] == {
+        "engine": "podman",
+        "image": "",
+        "rootfs": "/",
+        "runtime": "",
+    }
+    before = inside.id
+    checkout.edit("devices/host.yaml", "rootfs: /}", "rootfs: /srv/root}")
+    assert checkout.runs[1].id != before
+    assert checkout.runs[0].id == plain.id
+
+
+def test_an_unknown_container_is_refused_with_those_there_are(checkout, refused):
+    checkout.sweep({"container": "crate"})
+    found, allowed = refused()
+    assert "container is 'crate'" in found
+    assert "none, box, again" in allowed
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{engine: podman}",
+        "{engine: docker, rootfs: /}",
+        "{engine: docker, image: a, rootfs: /}",
+        "{engine: none, image: a}",
+        "{engine: lxc, image: a}",
+    ],
+)
+def test_a_container_is_one_image_or_one_root(entry, checkout, refused):
+    checkout.edit("devices/host.yaml", "{engine: podman, rootfs: /}", entry)
+    refused()
+
+
+def test_simulated_boards_have_no_containers(checkout, refused):
+    checkout.sweep({"container": "box"}, backend="twin")
+    checkout.edit("devices/host.yaml", "backends: [host]", "backends: [twin]")
+    checkout.edit(
+        "devices/host.yaml", "low:", "full: {cores: 8, cpu_mhz: 1, gpu_mhz: 1, emc_mhz: 1}\n  low:"
+    )
+    found, allowed = refused()
+    assert "container is 'box'" in found
+    assert allowed.endswith("none")
+
+
+def test_no_container_is_called_none(checkout, refused):
+    checkout.edit("devices/host.yaml", "box:", "none:")
+    assert "containers names 'none'" in refused()[0]
+
+
+def test_sides_of_a_pair_follow_each_other_and_their_order_alternates(checkout):
+    checkout.sweep({"seed": [0, 1, 2]}, pairs=pairs())
+    assert values_of(checkout, "seed") == [0, 0, 1, 1, 2, 2]
+    assert values_of(checkout, "container") == ["none", "box", "box", "none", "none", "box"]
+
+
+def test_a_pair_says_what_it_compares_in_one_place(checkout, refused):
+    checkout.sweep({"container": "box"}, pairs=pairs())
+    assert "pairs gives its values" in refused()[1]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pairs(values=("box", "box")),
+        pairs(values=("box",)),
+        pairs(factor="power_mode"),
+        pairs(margin_pct=0),
+    ],
+)
+def test_pairs_that_cannot_be_are_refused(wrong, checkout, refused):
+    checkout.sweep({"seed": [0]}, pairs=wrong)
+    refused()
