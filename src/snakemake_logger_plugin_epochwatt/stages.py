@@ -36,6 +36,7 @@ STAGES = {
     "check_table_claims": "tables",
     "simulate_schedules": "tables",
     "score_schedules": "tables",
+    "replan_schedules": "tables",
     "draw_": "figures",
     "simulate_idle": "sets of simulated idle powers",
     "measure_idle": "idle powers measured",

@@ -1,13 +1,19 @@
 """Training and inference on one simulated board, within budgets of latency and power, as Fulcrum asks.
 
 Needs: config/schedule.yaml; the counts of its networks (twin.smk).
-Gives: results/fulcrum/: tables.csv, time and power of each job in each mode; scores.csv, how solvers do; results/figures/fulcrum/solvers.svg.
+Gives: results/fulcrum/: tables.csv, time and power of each job in each mode; scores.csv, how solvers do; changing.csv, how to plan
+anew as rates change; results/figures/fulcrum/: solvers.svg, replanning.svg.
 """
 
 SCHEDULE_COUNTS = {
     model: f"results/twin/workloads/{model}.json"
     for model in (SCHEDULE.models if SCHEDULE else [])
 }
+
+CHANGING = SCHEDULE.changing if SCHEDULE else None
+TRACES = (
+    [rates.file for rates in CHANGING.rates.values() if rates.file] if CHANGING else []
+)
 
 
 rule simulate_schedules:
@@ -74,3 +80,48 @@ rule draw_schedules:
         code=code_of("draw_schedules.py"),
     script:
         "../scripts/draw_schedules.py"
+
+
+rule replan_schedules:
+    """Play rates that change, slot by slot: ways to plan anew against the best of all."""
+    input:
+        tables="results/fulcrum/tables.csv",
+        study="config/schedule.yaml",
+        traces=TRACES,
+    output:
+        scores="results/fulcrum/changing.csv",
+        slots="results/fulcrum/changing-slots.csv",
+    log:
+        "results/logs/replan_schedules.log",
+    benchmark:
+        "results/benchmarks/replan_schedules.tsv"
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_of("replan_schedules.py"),
+    script:
+        "../scripts/replan_schedules.py"
+
+
+rule draw_replanning:
+    """Draw rate, plan, latency and training over time, for each way to plan anew."""
+    input:
+        slots="results/fulcrum/changing-slots.csv",
+        style="config/paper.mplstyle",
+    output:
+        multiext(
+            "results/figures/fulcrum/replanning",
+            ".svg",
+            ".png",
+            ".csv",
+            ".vl.json",
+            ".txt",
+        ),
+    log:
+        "results/logs/draw_replanning.log",
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_of("draw_replanning.py"),
+    script:
+        "../scripts/draw_replanning.py"

@@ -94,6 +94,8 @@ rule fulcrum:
         "results/fulcrum/scores.csv" if SCHEDULE else [],
         "results/fulcrum/claims.csv" if SCHEDULE else [],
         "results/figures/fulcrum/solvers.svg" if SCHEDULE else [],
+        "results/fulcrum/changing.csv" if CHANGING else [],
+        "results/figures/fulcrum/replanning.svg" if CHANGING else [],
 
 
 rule claims:

@@ -47,6 +47,8 @@ DEFAULTS = {
     "gpu_share": "all",
     "settle": "no waiting",
     "random": "all",
+    "changing": "none are judged",
+    "file": "none",
 }
 _TYPES = {"str": "text", "string": "text", "int": "integer", "float": "number", "bool": "boolean"}
 _LIMITS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from epochwatt.errors import ConfigError
+from epochwatt.schedule.dynamic.config import Changing
 from epochwatt.study.config import Closed
 from epochwatt.study.runs import TWIN
 from epochwatt.study.validation import validated
@@ -39,6 +40,9 @@ class ScheduleStudy(Closed):
     )
     n_profiled: list[Size] = Field(min_length=1, description="random modes that are profiled")
     draws: int = Field(10, ge=1, description="random sets of modes of each size")
+    changing: Changing | None = Field(
+        default=None, description="rates of requests that change; absent: none are judged"
+    )
 
     @model_validator(mode="after")
     def _named(self) -> "ScheduleStudy":
@@ -52,6 +56,12 @@ class ScheduleStudy(Closed):
                         f"{key} names {one} and {other}; they have to be in "
                         f"{'train' if key == 'together' else 'infer'} and infer"
                     )
+        for jobs in self.changing.jobs if self.changing else ():
+            if jobs.train not in self.train or jobs.infer not in self.infer:
+                raise ValueError(
+                    f"changing names {jobs.train} and {jobs.infer}; "
+                    "they have to be in train and infer"
+                )
         return self
 
     @property
