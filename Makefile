@@ -11,7 +11,7 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run score validate test lint format bench gpu-check board-env browser setup-jetson remove-jetson report docs docs-site lock clean help
+.PHONY: run score validate test lint format bench gpu-check board-env browser slurm setup-jetson remove-jetson report docs docs-site lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@EPOCHWATT_COMMAND="make run" $(SNAKEMAKE)
@@ -30,8 +30,12 @@ validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take
 	@$(SNAKEMAKE) results/twin/validation.csv
 
 test: $(VENV)/dev-ready ## unit, rule and end-to-end tests; with THOROUGH=1 further variants, minutes longer
-	@$(PY) -m pytest -rs -n 2 $(if $(THOROUGH),,-m "not thorough")
+	@$(PY) -m pytest -rs -n 2 $(if $(THOROUGH),,-m "not thorough") || $(call again,$$?)
 	@echo "tests passed; where they are and how to add one: CONTRIBUTING.md"
+
+# Some tests measure this machine. A test that fails while others run beside it runs once more, alone.
+again = { [ $(1) -eq 1 ] || exit $(1); echo "what failed runs once more, alone"; \
+  $(PY) -m pytest -rs --last-failed --last-failed-no-failures none; }
 
 setup-jetson: $(VENV)/workflow-ready ## on a Jetson: install the root helper and link the profile (asks for your password)
 	@sudo $(CURDIR)/$(PY) -B -m epochwatt.maintenance.board_setup setup
@@ -47,6 +51,11 @@ browser: ## a Chromium for the test of the report, where none is installed (Debi
 	  else echo "no Chromium here, and none could be fetched: the test of the report in a browser will be skipped"; fi
 CHROMIUM = $(shell for b in .cache/chromium/chromium chromium-headless-shell chromium google-chrome; do \
   command -v $$b && break; done)
+
+slurm: ## a Slurm for the tests of a fleet, where none is installed (Debian's, unpacked in .cache)
+	@if command -v slurmctld >/dev/null && command -v munged >/dev/null; then echo "a fleet is tested on the Slurm that is installed"; \
+	  elif sh tests/workflow/fetch_slurm.sh .cache/slurm; then echo "a Slurm is in .cache/slurm"; \
+	  else echo "no Slurm here, and none could be fetched: the tests of a fleet will be skipped"; fi
 
 lint: $(VENV)/dev-ready ## formatting, style, types, who imports whom, board-side grammar, Snakemake's own lint
 	$(PY) -m ruff format --check .

@@ -136,7 +136,7 @@ def load_bench() -> Bench:
         works = {model: f"{name}/{model}.json" for model in DATASETS}
         for model, path in works.items():
             write_workload({"model": model}, path)
-        twin = load_twin(CONFIG, works)
+        twin = load_twin(CONFIG, works.values())
     board = board_of_kind(AGX_XAVIER)
     nominal = load_modes([DEVICE], REPOSITORY)[DEVICE]
     named = {name: board.resolve(Mode(*np.array(nominal[name], float).tolist())) for name in NAMED}

@@ -70,7 +70,7 @@ def grid() -> NDArray[np.float64]:
 
 def load(folder: Path) -> Twin:
     """Return the simulated boards of this checkout with the networks counted in a folder."""
-    return load_twin(REPOSITORY / CONFIG, {path.stem: str(path) for path in folder.glob("*.json")})
+    return load_twin(REPOSITORY / CONFIG, map(str, folder.glob("*.json")))
 
 
 def factors(model: str, batch_size: int, num_workers: int) -> Mapping[str, Any]:

@@ -11,21 +11,26 @@ from pathlib import Path
 from snakemake_logger_plugin_epochwatt.stages import MEASURING
 
 # Seconds of a job, from its start to Snakemake's note that it has finished, two jobs at a time on
-# two x86 cores: means of a `make run` with an empty results/, 2026-11-22.
+# two x86 cores: means of a `make run` with an empty results/, 2026-11-22. `judge_transfer` and
+# `check_external` are CPU seconds of 2026-11-23, `measure_ceilings` is reckoned by its kernels.
 DEFAULT_S = {
     "advise_runs": 0.7,
     "all": 0.0,
     "check_claims": 7.3,
+    "check_external": 12.0,
     "choose_power_modes": 0.7,
     "collect_idle": 0.3,
     "collect_run": 0.3,
-    "collect_study": 4.1,
+    "collect_study": 2.3,
+    "count_work": 4.5,
     "count_workload": 4.5,
     "fit_epoch_energy": 2.0,
     "fit_epoch_time": 2.0,
+    "judge_transfer": 60.0,
     "make_dataset": 1.5,
     "collect_sweep": 0.7,
     "list_modes": 0.2,
+    "measure_ceilings": 17.0,
     "measure_idle": 60.0,
     "measure_modes": 30.0,
     "score_predictions": 15.8,
@@ -33,7 +38,7 @@ DEFAULT_S = {
     "show_configuration": 0.4,
     "show_index": 7.4,
     "simulate_idle": 0.3,
-    "simulate_run": 0.36,
+    "simulate_run": 0.19,
     "simulate_sweep": 1.1,
     "split_energy": 0.6,
     "summarise": 2.8,

@@ -10,7 +10,7 @@ from epochwatt.text import counted
 OUTLOOK = "epochwatt_outlook"  # extra of the record in which the workflow says what it plans
 TRAINING, IDLE, MODES = "train_epoch", "measure_idle", "measure_modes"
 COLLECTING = "collect_run"  # after it a run is finished
-MEASURING = frozenset({TRAINING, IDLE, MODES})  # each takes all cores
+MEASURING = frozenset({TRAINING, IDLE, MODES, "measure_ceilings"})  # each takes all cores
 # no line of their own
 SILENT = frozenset({TRAINING, COLLECTING, "list_modes", "list_ceiling_modes", "sweeps", "all"})
 

@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCE = REPOSITORY / "src"
@@ -205,6 +206,18 @@ def rules():
 def test_rules_are_short():
     sizes = {name: code_lines(body) for name, body in rules().items()}
     assert {name: size for name, size in sizes.items() if size > LIMITS["rule"]} == {}
+
+
+def test_only_rules_that_measure_are_sent_to_a_fleet():
+    """`profiles/slurm` wants a whole board for them; all others run beside Snakemake."""
+    jobs = {
+        name: body for name, body in rules().items() if re.search("^ *(script|shell):", body, re.M)
+    }
+    sent = {name for name, body in jobs.items() if "localrule: True" not in body}
+    assert sent == {"train_epoch", "measure_idle", "measure_modes", "measure_ceilings"}
+    profile = yaml.safe_load((REPOSITORY / "profiles/slurm/config.yaml").read_text("utf-8"))
+    assert set(profile["set-resources"]) == set(profile["set-threads"]) == sent
+    assert all("constraint=" in jobs[name] for name in sent)
 
 
 def test_rules_with_a_script_have_a_log_and_an_adapter_of_their_name():

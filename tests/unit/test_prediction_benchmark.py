@@ -24,7 +24,7 @@ def folder():
 
 @pytest.fixture(scope="module")
 def twin():
-    return load_twin(REPOSITORY / "config/twin", {})
+    return load_twin(REPOSITORY / "config/twin", [])
 
 
 def test_share_inside_equals_the_one_worked_out_by_hand():

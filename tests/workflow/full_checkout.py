@@ -38,8 +38,8 @@ class Outcome(NamedTuple):
     @property
     def jobs(self) -> list[str]:
         """Jobs that were started, as "rule wildcards", sorted, without `all`."""
-        found = re.findall(r"^(?:local)?rule (\w+):\n((?: .*\n)*)", self.text, re.M)
-        return sorted(_label(rule, about) for rule, about in found if rule != "all")
+        found = re.findall(r"^( *)(?:local)?rule (\w+):\n((?:\1 {4}.*\n)*)", self.text, re.M)
+        return sorted(_label(rule, about) for _, rule, about in found if rule != "all")
 
     @property
     def measuring(self) -> list[str]:
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
 
 
 def _label(rule: str, about: str) -> str:
-    wildcards = re.search(r"^    wildcards: (.*)$", about, re.M)
+    wildcards = re.search(r"^ +wildcards: (.*)$", about, re.M)
     values = re.findall(r"\w+=([^,]+)", wildcards[1]) if wildcards else []
     return " ".join([rule, *values])
 

@@ -46,6 +46,7 @@ rule check_claims:
     benchmark:
         "results/benchmarks/check_claims.tsv"
     priority: 1  # the front page waits for it
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -69,6 +70,7 @@ rule check_table_claims:
         "results/logs/check_table_claims/{paper}.log",
     wildcard_constraints:
         paper="|".join(CLAIM_TABLES) or "(?!)",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -16,6 +16,7 @@ rule collect_run:
         "results/logs/collect_run/{run}.log",
     wildcard_constraints:
         run="(?!twin-).+",  # a simulated run collects itself
+    localrule: True
     conda:
         ENVIRONMENT
     resources:
@@ -38,6 +39,7 @@ rule collect_study:
         runs=shown("results/tables/runs.csv", "Tables", "statistics per run"),
     log:
         "results/logs/collect_study.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -26,6 +26,7 @@ from epochwatt.study.expand import OWN_KEYS
 from epochwatt.study.idle import idles
 from epochwatt.study.idle_studies import simulated_idles
 from epochwatt.study.plan import start_lines
+from epochwatt.study.runs import counts_path
 from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.study.settings import (
     drawing_module,
@@ -37,11 +38,13 @@ from epochwatt.study.settings import (
 from epochwatt.sweeps.plan import sweep_lines
 from epochwatt.sweeps.table import load_sweeps, sweep_names
 from epochwatt.text import label
+from epochwatt.twin.start_server import start_server
 
 # -- the software of the rules -------------------------------------------------------------------
 
 ENVIRONMENT = "../envs/workflow.yaml"
 LOCK = None  # of the working folder, while jobs run; the kernel frees a dead process's
+SERVER = None  # simulates runs while jobs run; ends when this process does
 
 # -- what is selected ----------------------------------------------------------------------------
 
@@ -92,18 +95,22 @@ OWN_METHODS = [str(PREDICTORS)] if PREDICTORS.is_file() else []
 TWIN_CONFIG = sorted(map(str, Path("config/twin").glob("*.yaml")))
 DEVICES = sorted(map(str, Path("config/devices").glob("*.yaml")))
 
-for message in forget_lost(RUNS):
-    print(message, file=sys.stderr)
+# a job must not: what another node has just written it may see in part (NFS)
+if workflow.is_main_process:
+    for message in forget_lost(RUNS):
+        print(message, file=sys.stderr)
 
 
 def begin():
     """Refuse to start as root on a board or beside another workflow here; print what is planned."""
-    global LOCK
+    global LOCK, SERVER
     try:
         refuse_root([*RUNS, *SWEPT])
         LOCK = working_folder_lock()
     except EpochwattError as error:
         raise WorkflowError(str(error)) from None
+    if SIMULATED_MODELS:
+        SERVER = start_server()
     from snakemake_logger_plugin_epochwatt.outlook import outlook_extra  # takes 0.5 s
 
     # for any logger the text; the rest is for ours, which reckons with it
@@ -112,7 +119,9 @@ def begin():
 
 
 def end():
-    """Cancel what Snakemake's limit of jobs per time (profiles/default) would still wait for."""
+    """Stop the simulations' process, and what Snakemake's limit of jobs per time would wait for."""
+    if SERVER:
+        SERVER.communicate()  # closes its stdin
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
             thread.cancel()

@@ -19,6 +19,7 @@ rule make_dataset:
         "results/logs/make_dataset/{folder}.log",
     wildcard_constraints:
         folder="|".join(map(re.escape, sorted(DATASETS))) or "none",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

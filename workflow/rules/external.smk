@@ -25,6 +25,7 @@ rule check_external:
         caption="results/figures/external/energy_curves.txt",
     log:
         "results/logs/check_external.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -40,6 +40,7 @@ for FIGURE, ENTRY in SETTINGS.plotting.figures.items():
             f"results/logs/plot_{FIGURE}/{{backend}}.log",
         benchmark:
             f"results/benchmarks/plot_{FIGURE}/{{backend}}.tsv"
+        localrule: True
         conda:
             ENVIRONMENT
         params:

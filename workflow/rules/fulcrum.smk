@@ -1,13 +1,13 @@
 """Training and inference on one simulated board, within budgets of latency and power, as Fulcrum asks.
 
 Needs: config/schedule.yaml; the counts of its networks (twin.smk).
-Gives: results/fulcrum/: tables.csv, time and power of each job in each mode; scores.csv, how solvers do; changing.csv, how to plan
-anew as rates change; results/figures/fulcrum/: solvers.svg, replanning.svg.
+Gives: results/fulcrum/: tables.csv, time and power of each job in each mode; learned/, what solvers with networks profiled and predict; scores.csv, how solvers do; changing.csv, how to plan anew as rates
+change; results/figures/fulcrum/: solvers.svg, replanning.svg.
 """
 
-SCHEDULE_COUNTS = {
-    model: f"results/twin/workloads/{model}.json"
-    for model in (SCHEDULE.models if SCHEDULE else [])
+LEARNED_JOBS = {
+    job: f"results/fulcrum/learned/{job}.npz"
+    for job in (SCHEDULE.jobs if SCHEDULE else [])
 }
 
 CHANGING = SCHEDULE.changing if SCHEDULE else None
@@ -23,18 +23,37 @@ rule simulate_schedules:
         devices=DEVICES,
         workloads="config/workloads.yaml",
         config=TWIN_CONFIG,
-        counts=list(SCHEDULE_COUNTS.values()),
+        counts=[counts_path(*work) for work in (SCHEDULE.works if SCHEDULE else [])],
     output:
         tables="results/fulcrum/tables.csv",
     log:
         "results/logs/simulate_schedules.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
-        counts=SCHEDULE_COUNTS,
         code=code_of("simulate_schedules.py"),
     script:
         "../scripts/simulate_schedules.py"
+
+
+rule learn_schedules:
+    """Let solvers with networks profile one job, for all problems of it: minutes of one core."""
+    input:
+        tables="results/fulcrum/tables.csv",
+        study="config/schedule.yaml",
+    output:
+        known="results/fulcrum/learned/{job}.npz",
+    log:
+        "results/logs/learn_schedules/{job}.log",
+    wildcard_constraints:
+        job="|".join(LEARNED_JOBS) or "(?!)",
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_of("learn_schedules.py", *METHOD_MODULES),
+    script:
+        "../scripts/learn_schedules.py"
 
 
 rule score_schedules:
@@ -43,16 +62,19 @@ rule score_schedules:
         tables="results/fulcrum/tables.csv",
         study="config/schedule.yaml",
         methods=OWN_METHODS,
+        learned=list(LEARNED_JOBS.values()),
     output:
         scores="results/fulcrum/scores.csv",
     log:
         "results/logs/score_schedules.log",
     benchmark:
         "results/benchmarks/score_schedules.tsv"
+    localrule: True
     conda:
         ENVIRONMENT
     threads: workflow.cores
     params:
+        learned=LEARNED_JOBS,
         code=code_of("score_schedules.py", *METHOD_MODULES),
     script:
         "../scripts/score_schedules.py"
@@ -74,6 +96,7 @@ rule draw_schedules:
         ),
     log:
         "results/logs/draw_schedules.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -23,6 +23,7 @@ rule measure_idle:
         python=lambda wildcards: shlex.join(interpreter(IDLES[wildcards.idle])),
         machine=lambda wildcards: IDLES[wildcards.idle].machine,
         settings=lambda wildcards: IDLES[wildcards.idle].settings,
+        constraint=lambda wildcards: IDLES[wildcards.idle].node or None,
     params:
         seconds=lambda wildcards: IDLES[wildcards.idle].seconds,
     shell:  # shown, too, unless our logger shows it; Ctrl-C ends the job, not the tee
@@ -42,6 +43,7 @@ rule collect_idle:
         idle="results/tables/idle.csv",
     log:
         "results/logs/collect_idle.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

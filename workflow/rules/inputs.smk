@@ -35,19 +35,6 @@ def network_of(model):
     return {"model": model, "network": own} if own else {"model": model}
 
 
-def work_of(run):
-    """Return the counts of a run's network: those of the twin where it trains in fp32 or tf32."""
-    task, precision = run.factors["task"], run.factors["precision"]
-    if task == "train" and precision in ("fp32", "tf32"):
-        return run.counts
-    return f"results/roofline/counts/{run.factors['model']}-{task}-{precision}.json"
-
-
-def explained_run(run):
-    """Return what a job has to know of a run to explain it."""
-    return {**point_run(run, SETTINGS), "run": run.id, "counts": work_of(run)}
-
-
 def caption(figure):
     """Return a figure's caption, for the report and for the text beside each panel."""
     return lambda wildcards: SETTINGS.caption(figure)
@@ -65,11 +52,10 @@ def modes_fitted(wildcards):
 
 def simulated_networks(wildcards):
     """Return the counts of the networks that models are fitted to, where all are counted anyway."""
-    models = {
-        run.factors["model"] for run in fitted_runs(TABLE, wildcards.backend).runs
-    }
-    counted = sorted(models) if models <= SIMULATED_MODELS else []
-    return expand("results/twin/workloads/{model}.json", model=counted)
+    factors = [run.factors for run in fitted_runs(TABLE, wildcards.backend).runs]
+    works = {(f["model"], f["task"]) for f in factors}
+    counted = sorted(works) if {model for model, _ in works} <= SIMULATED_MODELS else []
+    return [counts_path(*work) for work in counted]
 
 
 def epochs_drawn(figure):

@@ -24,6 +24,7 @@ rule train_epoch:
         # the start of the command is a resource because strings there trigger no rerun: a run must not
         # be measured again because of another interpreter or another path to the data
         command=training_command,
+        constraint=lambda wildcards: TABLE[wildcards.run].node or None,
         tmpdir=tempfile.gettempdir(),  # Snakemake's default, but not evaluated anew for each job
     params:
         factors=lambda wildcards: TABLE[wildcards.run].canonical,

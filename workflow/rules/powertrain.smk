@@ -29,6 +29,7 @@ rule judge_transfer:
     wildcard_constraints:
         group="|".join(map(re.escape, POWERTRAIN.groups if POWERTRAIN else []))
         or "(?!)",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -51,6 +52,7 @@ rule collect_powertrain:
         [f"results/powertrain/{name}.csv" for name in TABLES],
     log:
         "results/logs/collect_powertrain.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

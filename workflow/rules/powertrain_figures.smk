@@ -27,6 +27,7 @@ rule draw_powertrain:
         txt=[f"{stem}.txt" for stem in POWERTRAIN_DRAWN],
     log:
         "results/logs/draw_powertrain.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -47,6 +48,7 @@ rule compare_powertrain:
         table="results/powertrain/numbers.csv",
     log:
         "results/logs/compare_powertrain.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -64,6 +66,7 @@ rule show_powertrain:
         page="results/powertrain/index.html",
     log:
         "results/logs/show_powertrain.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -28,6 +28,7 @@ rule choose_power_modes:
     benchmark:
         "results/benchmarks/choose_power_modes/{backend}.tsv"
     priority: 1  # claims and the front page wait for it
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -50,6 +51,7 @@ rule fit_epoch_time:
     benchmark:
         "results/benchmarks/fit_epoch_time/{backend}.tsv"
     priority: 1  # claims and the front page wait for it
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -72,6 +74,7 @@ rule fit_epoch_energy:
     benchmark:
         "results/benchmarks/fit_epoch_energy/{backend}.tsv"
     priority: 1  # claims and the front page wait for it
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -103,6 +106,7 @@ rule score_predictions:
     log:
         "results/logs/score_predictions/{backend}.log",
     priority: 1  # claims and the front page wait for it
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -125,6 +129,7 @@ rule score_sweep:
         "results/logs/score_sweep/{sweep}.log",
     benchmark:
         "results/benchmarks/score_sweep/{sweep}.tsv"
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -151,6 +156,7 @@ rule score_sweeps:
         page=shown("results/sweeps/sweep_scores.html", "Predictions", "on real sweeps"),
     log:
         "results/logs/score_sweeps.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -83,6 +83,7 @@ rule advise_runs:
         "results/tables/advice.csv",
     log:
         "results/logs/advise_runs.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -101,6 +102,7 @@ rule split_energy:
         "results/tables/energy_parts.csv",
     log:
         "results/logs/split_energy.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -128,6 +130,7 @@ rule show_index:
         page="results/index.html",
     log:
         "results/logs/show_index.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -154,6 +157,7 @@ rule summarise:
         page=shown("results/summary.html", "Summary", "summary on one page"),
     log:
         "results/logs/summarise.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -173,6 +177,7 @@ rule show_claims:
         page=shown("results/claims.html", "Claims", "every claim, by take-away"),
     log:
         "results/logs/show_claims.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -194,6 +199,7 @@ rule show_configuration:
         ),
     log:
         "results/logs/show_configuration.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

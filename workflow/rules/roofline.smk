@@ -14,10 +14,11 @@ try:
 except EpochwattError as error:
     raise WorkflowError(str(error)) from None
 HAS_CEILINGS = bool(CEILINGS)
-POINT_RUNS = [run for run in ceiling_runs(SETTINGS) if run.factors["task"] == "train"]
+POINT_RUNS = ceiling_runs(SETTINGS)
 
-for message in forget_lost_modes(CEILINGS.values()):
-    print(message, file=sys.stderr)
+if workflow.is_main_process:
+    for message in forget_lost_modes(CEILINGS.values()):
+        print(message, file=sys.stderr)
 
 
 wildcard_constraints:
@@ -30,6 +31,7 @@ rule list_ceiling_modes:
         modes=f"{CEILING_LISTS}/modes.json",
     log:
         "results/logs/list_ceiling_modes/{ceilings}/{grid}.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -53,6 +55,7 @@ rule measure_ceilings:
     resources:
         # as in train_epoch: strings here trigger no rerun
         command=lambda wildcards: CEILINGS[wildcards.ceilings].command,
+        constraint=lambda wildcards: CEILINGS[wildcards.ceilings].node or None,
         tmpdir=tempfile.gettempdir(),
     shell:  # shown, too, unless our logger shows it; Ctrl-C ends the job, not the tee
         "{resources.command} --ceilings {wildcards.ceilings} --modes {input.modes:q}"
@@ -68,6 +71,7 @@ rule collect_ceilings:
         table="results/roofline/ceilings.csv",
     log:
         "results/logs/collect_ceilings.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -88,6 +92,7 @@ rule place_points:
         points="results/roofline/points.csv",
     log:
         "results/logs/place_points.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

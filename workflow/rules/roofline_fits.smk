@@ -7,7 +7,7 @@ captions and interactive forms, for origin measured, simulated, public; results/
 """
 
 PAGODA_TABLES = [f"results/sweeps/{name}.csv" for name in PAGODA_SWEEPS]
-PAGODA_MODELS = sorted({SWEEPS.named(n).run.factors["model"] for n in PAGODA_SWEEPS})
+PAGODA_COUNTS = sorted({SWEEPS.named(n).run.counts for n in PAGODA_SWEEPS})
 TX2_KERNELS = "config/sweeps/energy-time-fairness-tx2.csv.gz"
 PUBLIC_POWERED = [
     TX2_KERNELS,
@@ -40,12 +40,13 @@ rule simulate_ceilings:
     input:
         config=[*TWIN_CONFIG, *DEVICES],
         sweeps=PAGODA_TABLES,
-        workloads=expand("results/twin/workloads/{model}.json", model=PAGODA_MODELS),
+        workloads=PAGODA_COUNTS,
     output:
         ceilings="results/roofline/ceilings_simulated.csv",
         points=ROOFLINE_POINTS["simulated"],
     log:
         "results/logs/simulate_ceilings.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -67,6 +68,7 @@ rule fit_roofline:
         "results/logs/fit_roofline/{origin}.log",
     wildcard_constraints:
         origin="measured|simulated",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -86,6 +88,7 @@ rule fit_public_rooflines:
         points=ROOFLINE_POINTS["public"],
     log:
         "results/logs/fit_public_rooflines.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -109,6 +112,7 @@ rule draw_rooflines:
         ],
     log:
         "results/logs/draw_rooflines/{origin}.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -128,6 +132,7 @@ rule tune_modes:
         balances="results/pagoda/balances.csv",
     log:
         "results/logs/tune_modes.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -152,6 +157,7 @@ rule draw_tuning:
         ),
     log:
         "results/logs/draw_tuning.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

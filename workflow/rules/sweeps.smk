@@ -13,8 +13,9 @@ MEASURED_SWEEPS = {s.name: s for s in SWEEPS.sweeps.values() if not s.is_simulat
 SIMULATED_SWEEPS = {s.name: s for s in SWEEPS.sweeps.values() if s.is_simulated}
 
 
-for message in forget_lost_modes(MEASURED_SWEEPS.values()):
-    print(message, file=sys.stderr)
+if workflow.is_main_process:
+    for message in forget_lost_modes(MEASURED_SWEEPS.values()):
+        print(message, file=sys.stderr)
 
 
 wildcard_constraints:
@@ -28,6 +29,7 @@ rule list_modes:
         modes=f"{LISTS}/modes.json",
     log:
         "results/logs/list_modes/{sweep}/{grid}.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -53,6 +55,7 @@ rule measure_modes:
     resources:
         # as in train_epoch: strings here trigger no rerun
         command=lambda wildcards: SWEEPS.of_id(wildcards.sweep).command,
+        constraint=lambda wildcards: SWEEPS.of_id(wildcards.sweep).run.node or None,
         tmpdir=tempfile.gettempdir(),
     params:
         factors=lambda wildcards: SWEEPS.of_id(wildcards.sweep).run.canonical,
@@ -73,6 +76,7 @@ rule collect_sweep:
         "results/logs/collect_sweep/{name}.log",
     wildcard_constraints:
         name="|".join(map(re.escape, MEASURED_SWEEPS)) or "(?!)",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -95,6 +99,7 @@ rule simulate_sweep:
         "results/logs/simulate_sweep/{name}.log",
     wildcard_constraints:
         name="|".join(map(re.escape, [*SIMULATED_SWEEPS, *STUDY_SWEEPS])) or "(?!)",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -32,6 +32,7 @@ rule tabulate_setup:
         ],
     log:
         "results/logs/tabulate_setup.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -58,6 +59,7 @@ rule tabulate_text_only:
         ),
     log:
         "results/logs/tabulate_text_only/{backend}.log",
+    localrule: True
     conda:
         ENVIRONMENT
     params:

@@ -1,10 +1,19 @@
 """Simulated boards: what each network asks of a GPU, counted once, then runs and idle powers.
 
-Needs: a network; config/twin/.  Gives: results/twin/workloads/{model}.json, results/simulated/ in the
-form of measured/, and the tables of each simulated run, which no other job has to collect.
+Needs: a network; config/twin/.  Gives: results/twin/workloads/{model}.json (training in fp32),
+results/roofline/counts/ (other tasks and precisions), results/simulated/ in the form of measured/, and
+the tables of each simulated run, which no other job has to collect.
 """
 
+from epochwatt.twin import ask
 from epochwatt.twin.inputs.digest import digests
+
+# What asks the process that `begin` starts; software deployed for jobs (--sdm) has a Python of its own
+ASK = (
+    ""
+    if workflow.deployment_settings.deployment_method
+    else f"-I -S {shlex.quote(ask.__file__)}"
+)
 
 # Simulated first: what follows from predictions is the longest chain of jobs
 FITTED = {
@@ -29,13 +38,14 @@ except EpochwattError as error:
 
 
 rule count_workload:
-    """Count the kernels of one training mini-batch; the one rule of the twin that needs torch."""
+    """Count the kernels of one training mini-batch in fp32. This and the next rule need torch."""
     output:
         workload="results/twin/workloads/{model}.json",
     log:
         "results/logs/count_workload/{model}.log",
     wildcard_constraints:
         model="|".join(map(re.escape, sorted(SETTINGS.workloads))),
+    localrule: True
     conda:
         ENVIRONMENT
     params:
@@ -43,6 +53,26 @@ rule count_workload:
         code=code_of("count_workload.py"),
     script:
         "../scripts/count_workload.py"
+
+
+rule count_work:
+    """Count the kernels of one mini-batch in another task or precision."""
+    output:
+        workload="results/roofline/counts/{model}-{task}-{precision}.json",
+    log:
+        "results/logs/count_work/{model}-{task}-{precision}.log",
+    wildcard_constraints:
+        model="|".join(map(re.escape, sorted(SETTINGS.workloads))),
+        task="train|infer",
+        precision="fp32|tf32|fp16|bf16",
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        network=lambda wildcards: network_of(wildcards.model),
+        code=code_of("count_work.py"),
+    script:
+        "../scripts/count_work.py"
 
 
 rule simulate_run:
@@ -59,10 +89,13 @@ rule simulate_run:
     wildcard_constraints:
         run="twin-.+",
     priority: lambda wildcards: int(wildcards.run in FITTED)
+    localrule: True
     conda:
         ENVIRONMENT
     resources:
-        tmpdir=tempfile.gettempdir(),  # as in train_epoch
+        # as in train_epoch: strings here trigger no rerun
+        command=ASK or "-m epochwatt.twin",
+        tmpdir=tempfile.gettempdir(),
     params:
         factors=lambda wildcards: TABLE[wildcards.run].canonical,
         epochs=lambda wildcards: TABLE[wildcards.run].epochs,
@@ -71,8 +104,8 @@ rule simulate_run:
         config=subpath(input[0], parent=True),
         tables=subpath(output.epochs, parent=True),
         code=fingerprint("epochwatt.twin.__main__"),
-    shell:  # hundreds of these jobs run, and a script takes 0.07 s more of a CPU
-        "OPENBLAS_NUM_THREADS=1 python3 -m epochwatt.twin {wildcards.run} --factors {params.factors:q}"
+    shell:  # hundreds of these jobs run, and a script would take longer
+        "OPENBLAS_NUM_THREADS=1 python3 {resources.command} {wildcards.run} --factors {params.factors:q}"
         " --epochs {params.epochs} --flag-effects {params.flag_effects:q} --config {params.config:q}"
         " --workload {input.workload:q} --output {output.records:q} --tables {params.tables:q}"
         " >{log:q} 2>&1"
@@ -86,6 +119,7 @@ rule simulate_idle:
         records=directory("results/simulated/idle"),
     log:
         "results/logs/simulate_idle.log",
+    localrule: True
     conda:
         ENVIRONMENT
     resources:
@@ -125,6 +159,7 @@ rule validate_twin:
         "results/logs/validate_twin.log",
     benchmark:
         "results/benchmarks/validate_twin.tsv"
+    localrule: True
     conda:
         ENVIRONMENT
     params:

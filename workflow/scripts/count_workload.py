@@ -1,4 +1,4 @@
-"""Adapter of rules count_workload and count_work."""
+"""Adapter of rule count_workload."""
 
 from epochwatt.adapters import job_log
 from epochwatt.counting.count_workload import write_workload
@@ -6,11 +6,7 @@ from epochwatt.counting.count_workload import write_workload
 
 def main(snakemake):
     with job_log(snakemake.log[0]):
-        write_workload(
-            factors=snakemake.params.network,
-            path=snakemake.output.workload,
-            **snakemake.params.get("work", {}),  # task and precision, where not those of the twin
-        )
+        write_workload(factors=snakemake.params.network, path=snakemake.output.workload)
 
 
 if "snakemake" in globals():

@@ -8,7 +8,7 @@ from epochwatt.schedule.simulated_tables import write_simulated_tables
 
 def main(snakemake):
     with job_log(snakemake.log[0]):
-        write_simulated_tables(snakemake.params.counts, Path(snakemake.output.tables))
+        write_simulated_tables(snakemake.input.counts, Path(snakemake.output.tables))
 
 
 if "snakemake" in globals():

@@ -180,7 +180,7 @@ def what_if(device: str, model: str | None, cold: bool, **options: Any) -> None:
 @click.option(
     "--method",
     metavar="NAME",
-    help="Prediction method (docs/explanation/predictions.md). Default: physical.",
+    help="Prediction method (docs/explanation/predictions.md). Default: utilisation.",
 )
 @click.option(
     "--verify",

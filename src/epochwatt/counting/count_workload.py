@@ -104,6 +104,7 @@ def count_workload(
     return {
         "schema_version": SCHEMA_VERSION,
         "model": model,
+        "task": task,
         "torch": torch.__version__,
         "classes": classes,
         "input": list(one.shape),

@@ -1,10 +1,10 @@
-"""The kernels of one training mini-batch, as rule count_workload counted.
+"""The kernels of one mini-batch of training or inference, as rule count_workload counted.
 
 Each count is linear in the mini-batch size b: fixed + b * per_sample.
 """
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ FLOAT_BYTES = 4
 
 @dataclass(frozen=True)
 class KernelCounts:
-    """The kernels of one training mini-batch of a network, in launch order.
+    """The kernels of one mini-batch of a network, in launch order.
 
     Attributes
     ----------
@@ -41,6 +41,7 @@ class KernelCounts:
     flops_fixed, flops_per_sample : (n_kernels,) floating-point operations, a multiply-add is two
     bytes_fixed, bytes_per_sample : (n_kernels,) read and written once
     elements_fixed, elements_per_sample : (n_kernels,) what the threads are spread over
+    task : train or infer
     """
 
     model: str
@@ -55,19 +56,7 @@ class KernelCounts:
     bytes_per_sample: np.ndarray
     elements_fixed: np.ndarray
     elements_per_sample: np.ndarray
-
-    def forward(self) -> "KernelCounts":
-        """Return the kernels of the forward pass alone, which is what inference does.
-
-        ASSUME: they are as in training, where batch normalisation reads its input twice.
-        """
-        is_forward = self.phase == "forward"
-        columns = {
-            field.name: getattr(self, field.name)[is_forward]
-            for field in fields(self)
-            if field.name not in ("model", "parameters", "input")
-        }
-        return replace(self, **columns)
+    task: str = "train"
 
     @property
     def sample_bytes(self) -> int:
@@ -102,6 +91,7 @@ def load_kernel_counts(path: str) -> KernelCounts:
             model=str(content["model"]),
             parameters=int(content["parameters"]),
             input=tuple(int(n) for n in content["input"]),
+            task=str(content.get("task", "train")),
             **_columns(content["kernels"]),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:

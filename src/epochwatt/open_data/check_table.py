@@ -148,7 +148,10 @@ def check_cells(path: str, lines: Lines, columns: Sequence[Column]) -> Iterator[
                 allowed[cell] = column.problem(cell)
             if allowed[cell]:
                 where = f"{path}, line {number}, column {column.name}"
-                yield wrong_at(where, "a cell that is not allowed", cell, [allowed[cell]])
+                error = wrong_at(where, "a cell that is not allowed", cell, [allowed[cell]])
+                if not cell:
+                    error.do = "leave the row out, as of a mode that failed, or fill the cell in"
+                yield error
 
 
 def _check_provenance(path: str, lines: Lines, table: Table, stated: str) -> Iterator[DataError]:

@@ -39,7 +39,7 @@ METHODS = {  # name -> module.NAME of a `Method`
     "powertrain_scratch": "epochwatt.prediction.models.powertrain.methods.SCRATCH",
     "powertrain_scratch_best": "epochwatt.prediction.models.powertrain.methods.SCRATCH_BEST",
 }
-RECOMMENDED = "physical"  # of `epochwatt recommend` where --method is not given
+RECOMMENDED = "utilisation"  # of `epochwatt recommend` where --method is not given
 
 
 def references(root: Path = Path()) -> dict[str, str]:

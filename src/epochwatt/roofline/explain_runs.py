@@ -232,7 +232,7 @@ def write_explanations(runs: Iterable[Mapping[str, Any]], fits: str, path: str) 
 
     Parameters
     ----------
-    runs : as `place_points.point_run` gives them, with `run`
+    runs : as `wanted.point_run` gives them
     fits : path of the fitted rooflines
     path : where to write
     """

@@ -1,9 +1,9 @@
 """Ceilings and energy costs of one power mode, from the times and powers of micro-kernels.
 
 A ceiling is the mean of the rates within `PLATEAU` of the highest that a kernel reached, by fastest
-blocks: other programs on the machine do not lower it, and noise of 1 % lifts it by 1 or 2 %.
-Energy costs are non-negative least
-squares of relative deviations. How far both may be off is told by a bootstrap over the kernels.
+blocks: other programs on the machine do not lower it, and noise of 1 % lifts it by 1 or 2 %. Energy
+costs are non-negative least squares of relative deviations. How far both may be off is told by a
+bootstrap over the kernels.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,8 @@ from epochwatt.roofline.ceilings import CeilingRow
 from epochwatt.roofline.model import Ceilings, EnergyCosts, Numbers
 
 PLATEAU = 0.05  # rates as close as this to the highest are those of the ceiling, and noise
-LONG = 5.0  # launches: what takes fewer says little about a ceiling
+LONG = 5.0  # launches: what takes fewer says little about a ceiling,
+SHORT = 2.0  # and counts only where nothing is longer; below that, nothing is said
 LARGE = 0.25  # of the largest data: from there on no cache helps
 LEAST_ENERGIES = 4  # kernels that three costs are fitted to
 N_DRAWS = 100  # of the bootstrap
@@ -94,26 +95,33 @@ def _work(rows: Sequence[CeilingRow]) -> Work:
 
 
 def _ceilings(work: Work, launch_s: float, place: str) -> Ceilings:
-    is_long = work.best_s > LONG * launch_s
-    flops, moved = work.flops[is_long], work.moved[is_long]
-    spent_s = work.best_s[is_long] - launch_s
-    if not (flops.any() and moved.any()):
+    n_launches = work.best_s / launch_s if launch_s else np.full(len(work.best_s), np.inf)
+    computes = _longest(work.flops > 0, n_launches)
+    streams = _longest(work.moved >= LARGE * work.moved.max(initial=1.0), n_launches)
+    if not (computes.any() and streams.any()):
         raise EpochwattError(
             "no ceiling can be seen",
             where=place,
-            found=f"{len(flops)} kernels of more than {LONG:g} launches",
-            allowed="one that computes, and one that moves data",
+            found=f"{(n_launches > SHORT).sum()} kernels of more than {SHORT:g} launches",
+            allowed="one that computes, and one that moves as much data as the largest",
         )
-    rates = moved / spent_s
-    bytes_per_s = _plateau(rates[moved >= LARGE * moved.max()])
-    from_cache = rates > (1 + PLATEAU) * bytes_per_s
+    spent_s = np.maximum(work.best_s - launch_s, 1e-12)
+    rates = work.moved / spent_s
+    bytes_per_s = _plateau(rates[streams])
+    from_cache = (n_launches > LONG) & (rates > (1 + PLATEAU) * bytes_per_s)
     return Ceilings(
-        flops_per_s=_plateau(flops / spent_s),
+        flops_per_s=_plateau((work.flops / spent_s)[computes]),
         bytes_per_s=bytes_per_s,
         launch_s=launch_s,
-        cache_bytes=float(moved[from_cache].max(initial=0.0)),
-        cached_bytes_per_s=float(rates.max()) if from_cache.any() else np.inf,
+        cache_bytes=float(work.moved[from_cache].max(initial=0.0)),
+        cached_bytes_per_s=float(rates[from_cache].max()) if from_cache.any() else np.inf,
     )
+
+
+def _longest(kernels: NDArray[np.bool_], n_launches: Numbers) -> NDArray[np.bool_]:
+    """Return which of some kernels say the most of a ceiling; where launches are long, shorter."""
+    is_long = kernels & (n_launches > LONG)
+    return is_long if is_long.any() else kernels & (n_launches > SHORT)
 
 
 def _plateau(rates: Numbers) -> float:

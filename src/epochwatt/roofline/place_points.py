@@ -1,4 +1,4 @@
-"""Points of measured runs below their roof: work and time of the mean mini-batch of training."""
+"""Points of measured runs below their roof: work and time of the mean mini-batch."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

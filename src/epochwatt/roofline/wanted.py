@@ -36,6 +36,7 @@ class WantedCeilings:
     modes : to measure, or measured
     python : words that start the interpreter owning torch; empty: ours
     machine : JSON that tells the measuring side about its machine
+    node : features of the Slurm node that measures them; empty: none is asked for
     """
 
     id: str
@@ -48,6 +49,7 @@ class WantedCeilings:
     modes: tuple[SweepMode, ...]
     python: tuple[str, ...]
     machine: str
+    node: str
 
     @property
     def settings(self) -> list[dict[str, float]]:
@@ -138,10 +140,11 @@ def mode_columns(run: Run) -> dict[str, float]:
 
 
 def point_run(run: Run, settings: Settings) -> dict[str, Any]:
-    """Return what a job has to know of a run to place it, as plain values."""
+    """Return what a job has to know of a run to place or explain it, as plain values."""
     f = run.factors
     board = settings.devices.get(f["device"], "the run").board
     return {
+        "run": run.id,
         "epochs": run.epochs_csv,
         "counts": run.counts,
         "columns": {
@@ -190,6 +193,7 @@ def _add(
         modes=(),
         python=run.python,
         machine=run.machine,
+        node=run.node,
     )
     folder = CeilingFolder(MEASURED, new.id)
     there = [mode for mode in modes if run.here or folder.has(mode.settings())]

@@ -65,9 +65,9 @@ class ScheduleStudy(Closed):
         return self
 
     @property
-    def models(self) -> list[str]:
-        """All networks, each once."""
-        return list(dict.fromkeys([*self.train, *self.infer]))
+    def works(self) -> list[tuple[str, str]]:
+        """Network and task of all that is to be counted."""
+        return [(model, "train") for model in self.train] + [(m, "infer") for m in self.infer]
 
     def sweeps(self) -> Iterator[tuple[str, SweepEntry]]:
         """Yield name and entry of each simulated sweep that the study needs."""

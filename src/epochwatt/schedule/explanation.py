@@ -53,6 +53,13 @@ def least_budgets(space: Space, problem: Problem) -> Least:
     )
 
 
+def least_power_to_train_w(space: Space, problem: Problem) -> float:
+    """Return the least power of a plan that serves in time and trains at all; NaN: none does."""
+    judged = space.judge(Problems.from_one(problem), np.arange(len(space.choices))[None])
+    trains = judged.keeps_latency & judged.is_stable & (judged.cost < 0)
+    return _least(judged.power_w[0], trains[0])
+
+
 def without_power(space: Space, problem: Problem) -> Plan | None:
     """Return the best plan with any power."""
     return best_plan(space, replace(problem, max_power_w=NO_LIMIT))

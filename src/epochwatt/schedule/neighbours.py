@@ -5,6 +5,7 @@ problems ask for the same ones again and again.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from epochwatt.schedule.space import Bools, Places, Space
 
 Bits = NDArray[np.uint8]
+Side = Literal["at_least", "at_most", "same"]
+COMPARE = {"at_least": np.greater_equal, "at_most": np.less_equal, "same": np.equal}
 _AT_ONCE = 32  # neighbours that are looked at together
 
 
@@ -26,8 +29,7 @@ class Neighbours:
         self._n_modes = space.n_mode_knobs
         self._sizes = tuple(int(n) for n in self.knobs.max(0) + 1)
         self._nearest: dict[int, NDArray[np.intp]] = {}
-        self._above: dict[int, Bits] = {}
-        self._below: dict[int, Bits] = {}
+        self._sets: dict[tuple[Side, Side], dict[int, Bits]] = {}
         self._at = np.full(self._sizes, -1)  # steps of all knobs -> choice
         self._at[tuple(self.knobs.T)] = np.arange(len(self.knobs))
 
@@ -35,18 +37,26 @@ class Neighbours:
         """Return p empty sets."""
         return np.zeros((p, (len(self.knobs) + 7) // 8), np.uint8)
 
-    def above(self, places: Places) -> Bits:
-        """Return the choices at least as high as each place (p,) in the mode, of the same sizes."""
-        return _rows(self._above, places, lambda place: self._ordered(place, np.greater_equal))
+    def beside(self, places: Places, modes: Side, sizes: Side) -> Bits:
+        """Return the choices on one side of each place (p,): in the mode and in the sizes."""
+        known = self._sets.setdefault((modes, sizes), {})
+        distinct, row = np.unique(places, return_inverse=True)
+        for place in distinct.tolist():
+            if place not in known:
+                known[place] = self._ordered(place, COMPARE[modes], COMPARE[sizes])
+        return np.stack([known[place] for place in distinct.tolist()])[row]
 
-    def below(self, places: Places) -> Bits:
-        """Return the choices at most as high as each place (p,) in the mode, of the same sizes."""
-        return _rows(self._below, places, lambda place: self._ordered(place, np.less_equal))
-
-    def _ordered(self, place: int, compare: Callable[..., Bools]) -> Bits:
+    def _ordered(
+        self, place: int, modes: Callable[..., Bools], sizes: Callable[..., Bools]
+    ) -> Bits:
         here, n = self.knobs[place], self._n_modes
-        alike = (self.knobs[:, n:] == here[n:]).all(1)
-        return np.packbits(alike & compare(self.knobs[:, :n], here[:n]).all(1))
+        ordered = modes(self.knobs[:, :n], here[:n]).all(1)
+        return np.packbits(ordered & sizes(self.knobs[:, n:], here[n:]).all(1))
+
+    def is_outside(self, steps: Places, closed: Bits) -> Bools:
+        """Return whether there is a choice of steps (p, d) that is not in a set, shape (p,)."""
+        place = self._at[tuple(steps.T)]
+        return (place >= 0) & ~_holds(closed, np.maximum(place, 0))
 
     def nearest_outside(self, steps: Places, closed: Bits) -> Places:
         """Return the choice nearest to steps (p, d) that is not in a set, in steps of all knobs.
@@ -82,14 +92,6 @@ class Neighbours:
             far = np.abs(self.knobs - steps).sum(1)
             self._nearest[key] = np.argsort(far, kind="stable")
         return self._nearest[key]
-
-
-def _rows(cache: dict[int, Bits], places: Places, make: Callable[[int], Bits]) -> Bits:
-    distinct, row = np.unique(places, return_inverse=True)
-    for place in distinct.tolist():
-        if place not in cache:
-            cache[place] = make(place)
-    return np.stack([cache[place] for place in distinct.tolist()])[row]
 
 
 def _holds(sets: Bits, places: Places) -> Bools:

@@ -1,7 +1,8 @@
 """`epochwatt schedule`: where its mode tables come from, and its answer."""
 
+import difflib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -15,11 +16,13 @@ from epochwatt.schedule.simulated_tables import simulated_tables
 from epochwatt.schedule.solution import NONE, Answers, Plan
 from epochwatt.schedule.solvers import exhaustive, gmd, predicted, profiled
 from epochwatt.schedule.space import Problems, Space
+from epochwatt.study.config import WorkloadRow
+from epochwatt.study.devices import read_rows
 from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
 from epochwatt.twin.what_if.question import WORKLOADS, network_of
 
-GRIDS = {"orin": "fulcrum-orin", "orin.nano": "orin-nano"}  # of simulated boards
+GRIDS = {"orin": "fulcrum-orin"}  # of simulated boards
 TRAIN_SIZE = 16  # mini-batch sizes that are simulated
 INFER_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 METHOD, N_PROFILED = "physical", 10  # of solver `verified`
@@ -136,6 +139,7 @@ def _simulated(request: Request, root: Path) -> list[ModeTable]:
             allowed=list(GRIDS),
             do="give measured modes by --tables FILE",
         )
+    _check_names(request, root)
     study = ScheduleStudy(
         device=device,
         grid=GRIDS[device],
@@ -145,8 +149,21 @@ def _simulated(request: Request, root: Path) -> list[ModeTable]:
         draws=1,
     )
     twin = load_twin_with_modes(map(str, sorted((root / WORKLOADS).glob("*.json"))), root)
-    counted = {model: network_of(model, {}, twin, root).work for model in study.models}
-    return simulated_tables(study, replace(twin, works={**twin.works, **counted}), root)
+    works = [network_of(model, {}, twin, root, task).work for model, task in study.works]
+    return simulated_tables(study, twin.knowing(*works), root)
+
+
+def _check_names(request: Request, root: Path) -> None:
+    rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
+    for name, task in _jobs(request):
+        if name not in rows:
+            near = difflib.get_close_matches(name, rows, 1)
+            raise ConfigError(
+                f"unknown network in --{task}",
+                found=name,
+                allowed=list(rows),
+                do=f"did you mean {near[0]}?" if near else "docs/tutorials/own-network.md adds one",
+            )
 
 
 def _given(request: Request) -> list[ModeTable]:

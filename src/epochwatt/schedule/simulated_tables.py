@@ -1,6 +1,6 @@
 """The mode tables of a study of schedules, on a simulated board."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from epochwatt.schedule.config import ScheduleStudy, required_schedule
@@ -11,12 +11,12 @@ from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.sweep_table import simulated_rows
 
 
-def write_simulated_tables(counts: Mapping[str, str], path: Path, root: Path = Path()) -> None:
+def write_simulated_tables(counts: Iterable[str], path: Path, root: Path = Path()) -> None:
     """Simulate all that the study needs, and write it as one file of mode tables.
 
     Parameters
     ----------
-    counts : network -> path of its counts
+    counts : paths of the counts of its networks, of training and inference
     path : where to write
     root : the checkout
 
@@ -24,7 +24,7 @@ def write_simulated_tables(counts: Mapping[str, str], path: Path, root: Path = P
     ------
     ConfigError : no study, or a network, device or grid that cannot be
     """
-    twin = load_twin(root / "config/twin", dict(counts))
+    twin = load_twin(root / "config/twin", counts)
     write_mode_tables(path, simulated_tables(required_schedule(root), twin, root))
 
 

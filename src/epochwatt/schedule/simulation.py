@@ -1,18 +1,20 @@
-"""Play the arrivals of a stream under a plan: how long each request waits.
+"""Play the arrivals of streams under a plan: how long each request waits.
 
 The board runs one mini-batch at a time. One of inference starts as soon as its last request is
 there and nothing runs; in the time between, up to n mini-batches of training run, each of which is
-started only while no mini-batch of inference waits, and never stopped.
+started only while no mini-batch of inference waits, and never stopped. Mini-batches of two streams
+run in the order in which they are complete.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from epochwatt.schedule.plans import SLACK, Numbers
 
-N_BATCHES, N_STREAMS = 400, 50  # of a simulation with random arrivals
+Arrivals = Literal["constant", "poisson"]
+N_STREAMS, N_BATCHES = 50, 400  # of the simulation of one plan
 
 
 class Interleaved(NamedTuple):
@@ -61,15 +63,26 @@ class Played(NamedTuple):
     n_trained: Numbers
 
 
-def play(arrivals_s: Numbers, plan: Interleaved, slot: Slot | None = None) -> Played:
+def arrivals_s(arrivals: Arrivals, rate_per_s: float, shape: tuple[int, int]) -> Numbers:
+    """Return when requests arrive: r streams of k each, shape (r, k); always the same ones.
+
+    Those of a Poisson process, or one every 1 / rate from a moment within the first of these on.
+    """
+    rng = np.random.default_rng(0)
+    if arrivals == "constant":
+        return (rng.uniform(size=(shape[0], 1)) + np.arange(shape[1])) / rate_per_s
+    return rng.exponential(1 / rate_per_s, shape).cumsum(axis=1)
+
+
+def play(arrivals: Numbers, plan: Interleaved, slot: Slot | None = None) -> Played:
     """Play the arrivals of independent streams.
 
     Parameters
     ----------
-    arrivals_s : (r, k), of r streams, ascending; k whole mini-batches; infinite: none comes
+    arrivals : (r, k), of r streams, ascending; k whole mini-batches; infinite: none comes
     slot : None: it begins as the first mini-batch is complete, and does not end
     """
-    batches = arrivals_s.reshape(len(arrivals_s), -1, plan.batch_size)
+    batches = arrivals.reshape(len(arrivals), -1, plan.batch_size)
     done, n_trained = np.empty(batches.shape[:2]), np.zeros(len(batches))
     most = np.asarray(plan.n_train)
     train_s = np.where(most > 0, plan.train_s, 1.0)
@@ -94,12 +107,54 @@ def play(arrivals_s: Numbers, plan: Interleaved, slot: Slot | None = None) -> Pl
     return Played((done[:, :, None] - batches).reshape(len(batches), -1), n_trained)
 
 
-def poisson_share(rate_per_s: float, max_latency_s: float, plan: Interleaved) -> float:
-    """Return the share of requests that are answered in time where arrivals are a Poisson process.
+def latencies_s(arrivals: Numbers, plan: Interleaved) -> Numbers:
+    """Return the time from each request's arrival to its answer; arrivals as of `play`."""
+    return play(arrivals, plan).latency_s
 
-    Of `N_STREAMS` streams of `N_BATCHES` mini-batches, always the same ones.
+
+def latencies_of_two_s(
+    arrivals: tuple[Numbers, Numbers], plans: tuple[Interleaved, Interleaved]
+) -> tuple[Numbers, Numbers]:
+    """Return how long requests of two streams wait that share a board, which trains nothing.
+
+    Parameters
+    ----------
+    arrivals : of each stream, (r, k) and (r, l), as of `latencies_s`
     """
-    shape = N_STREAMS, N_BATCHES * plan.batch_size
-    gaps_s = np.random.default_rng(0).exponential(1 / rate_per_s, shape)
-    waited = play(gaps_s.cumsum(axis=1), plan).latency_s
-    return float((waited <= max_latency_s * (1 + SLACK)).mean())
+    n_streams = len(arrivals[0])
+    batches = [
+        one.reshape(n_streams, -1, plan.batch_size)
+        for one, plan in zip(arrivals, plans, strict=True)
+    ]
+    complete = np.hstack([one[:, :, -1] for one in batches])
+    counts = [one.shape[1] for one in batches]
+    takes = np.repeat([np.asarray(plan.infer_s, float) for plan in plans], counts)
+    order = np.argsort(complete, axis=1, kind="stable")
+    rows, free = np.arange(n_streams), np.zeros(n_streams)
+    done = np.empty(complete.shape)
+    for place in order.T:
+        free = np.maximum(complete[rows, place], free) + takes[place]
+        done[rows, place] = free
+    ends = np.split(done, counts[:1], axis=1)
+    first, second = (
+        (end[:, :, None] - one).reshape(n_streams, -1)
+        for end, one in zip(ends, batches, strict=True)
+    )
+    return first, second
+
+
+def played_latencies_s(
+    rate_per_s: float,
+    plan: Interleaved,
+    arrivals: Arrivals = "poisson",
+    n_streams: int = N_STREAMS,
+    n_batches: int = N_BATCHES,
+) -> Numbers:
+    """Return how long requests wait under a plan, of some streams of some mini-batches each."""
+    shape = n_streams, n_batches * plan.batch_size
+    return latencies_s(arrivals_s(arrivals, rate_per_s, shape), plan)
+
+
+def share_late(latencies: Numbers, max_latency_s: float) -> float:
+    """Return the share of requests that are answered too late."""
+    return float((latencies > max_latency_s * (1 + SLACK)).mean())

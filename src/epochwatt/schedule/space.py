@@ -193,11 +193,16 @@ class Space:
             kept.append(beats[modes].sum(0) < depth)
         return np.flatnonzero(np.stack(kept, 1).ravel())
 
-    def busy_s(self, choices: Places) -> Numbers:
-        """Return the time of one mini-batch of each job, one after the other, s."""
+    def busy_s(self, choices: Places, trains: bool = True) -> Numbers:
+        """Return the time of one mini-batch of each job, one after the other, s.
+
+        Parameters
+        ----------
+        trains : whether the training job counts
+        """
         mode, *sizes = np.moveaxis(self.choices[choices], -1, 0)
         of_infer = [one.time_s[mode, size] for one, size in zip(self.infer, sizes, strict=True)]
-        of_train = [] if self.train is None else [self.train.time_s[mode, 0]]
+        of_train = [self.train.time_s[mode, 0]] if self.train is not None and trains else []
         return np.asarray(sum([*of_train, *of_infer]))
 
     def judge(self, problems: Problems, choices: Places) -> Judged:

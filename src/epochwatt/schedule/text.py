@@ -2,9 +2,16 @@
 
 import math
 
-from epochwatt.schedule.explanation import least_budgets, without_latency, without_power
+import numpy as np
+
+from epochwatt.schedule.explanation import (
+    least_budgets,
+    least_power_to_train_w,
+    without_latency,
+    without_power,
+)
 from epochwatt.schedule.question import Answer
-from epochwatt.schedule.simulation import Interleaved, poisson_share
+from epochwatt.schedule.simulation import Interleaved, played_latencies_s, share_late
 from epochwatt.schedule.solution import Plan
 from epochwatt.text import aligned, counted
 
@@ -63,7 +70,7 @@ def _plan_lines(answer: Answer, plan: Plan) -> list[str]:
     for size, latency_s in zip(plan.batch_sizes, plan.latency_s, strict=True):
         rows.append(("mini-batch", counted(size, "requests")))
         rows.append(("latency", f"{1e3 * latency_s:.4g} ms at worst, with steady arrivals"))
-        rows.append(("", f"random arrivals (Poisson): {_in_time(answer, plan)}"))
+        rows.append(("", f"random arrivals (Poisson): {_at_random(answer, plan)}"))
     if answer.problem.trains:
         after = "" if not plan.batch_sizes else f"; {plan.n_train} after each of inference"
         rows.append(("training", f"{plan.throughput_per_s:.4g} mini-batches/s{after}"))
@@ -73,16 +80,18 @@ def _plan_lines(answer: Answer, plan: Plan) -> list[str]:
     return aligned(rows)
 
 
-def _in_time(answer: Answer, plan: Plan) -> str:
-    """Return the share of requests in time where they arrive at random, of the one stream."""
+def _at_random(answer: Answer, plan: Plan) -> str:
+    """Return what comes of requests of the one stream that arrive at random."""
     (stream,), (infer,) = answer.problem.streams, answer.space.infer
     size = plan.batch_sizes[0]
     place = infer.batch_sizes.tolist().index(size)
     train = answer.space.train
     train_s = 0.0 if train is None else float(train.time_s[plan.place, 0])
     played = Interleaved(size, float(infer.time_s[plan.place, place]), plan.n_train, train_s)
-    share = poisson_share(stream.rate_per_s, stream.max_latency_s, played)
-    return f"{100 * share:.3g} % of requests within {1e3 * stream.max_latency_s:g} ms"
+    latencies_s = played_latencies_s(stream.rate_per_s, played)
+    late = share_late(latencies_s, stream.max_latency_s)
+    p99_ms = 1e3 * float(np.quantile(latencies_s, 0.99))
+    return f"{100 * late:.3g} % of requests late, 99 % within {p99_ms:.4g} ms"
 
 
 def _limits(answer: Answer) -> list[str]:
@@ -93,6 +102,12 @@ def _limits(answer: Answer) -> list[str]:
     if best is not None and _gain(answer, answer.plan, best) > NEARLY:
         rows.append(("best of all modes", _value(answer, best)))
     start = best or answer.plan
+    if answer.problem.trains and not start.throughput_per_s:
+        least_w = least_power_to_train_w(answer.space, answer.problem)
+        nothing = math.isnan(least_w)
+        rows.append(
+            ("to train at all", "needs more latency" if nothing else f"at least {least_w:.4g} W")
+        )
     for name, other in (
         ("with any power", without_power(answer.space, answer.problem)),
         ("with any latency", without_latency(answer.space, answer.problem)),

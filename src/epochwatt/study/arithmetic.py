@@ -12,7 +12,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.study.config import Device
 
 ARITHMETIC = ("task", "precision", "compile")
-NOT_SIMULATED = ("precision", "compile")  # inference is: as the forward pass of training
+NOT_SIMULATED = ("precision", "compile")  # but inference is
 BEFORE_AMPERE = {"tegra210": "Maxwell", "tegra194": "Volta"}  # SoC -> generation of its GPU
 LAST_TORCH_1 = ("tegra210",)  # whose last JetPack has Python 3.6, hence a torch before torch 2
 

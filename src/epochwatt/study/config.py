@@ -215,6 +215,13 @@ class Device(Closed):
         description="`python` runs on another machine (over ssh), which checks by itself that it "
         "is the right board; the checkout has the same path there",
     )
+    constraint: str = Field(
+        "",
+        pattern=r"^(\w[\w.-]*(&\w[\w.-]*)*)?$",
+        description="features of the Slurm nodes that are such boards, joined by `&`; a run's "
+        "`instance` is a feature of its one node, too, which checks by itself that it is the right "
+        "board (profiles/README.md)",
+    )
     power_source: Literal["jtop", "sysfs", "tegrastats"] = Field(
         "jtop", description="where a board's power is read"
     )

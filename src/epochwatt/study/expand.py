@@ -209,6 +209,7 @@ def _run(factors: dict[str, Any], epochs: int, study: str, device: Device) -> Ru
         data_root=device.storage[factors["storage"]].root.rstrip("/"),
         python=tuple(device.python),
         machine=json.dumps(machine_settings(factors, device), sort_keys=True),
+        node=f"{device.constraint}&{factors['instance']}" if device.constraint else "",
     )
 
 

@@ -25,6 +25,7 @@ class Idle:
     seconds: float
     python: tuple[str, ...]
     machine: str
+    node: str  # as of the runs
 
     @property
     def receipt(self) -> str:
@@ -58,4 +59,5 @@ def _idle(run: Run, seconds: float) -> Idle:
         seconds=seconds,
         python=run.python,
         machine=run.machine,
+        node=run.node,
     )

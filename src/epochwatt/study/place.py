@@ -33,7 +33,7 @@ def board_at_hand() -> str:
 
 def absence(run: Run, device: Device) -> str | None:
     """Return why a run cannot be measured on this machine; None: it can."""
-    if device.remote:
+    if device.remote or device.constraint:
         return None
     name = run.factors["storage"]
     missing = no_medium(device.storage[name])

@@ -30,6 +30,7 @@ class Run:
     data_root: str
     python: tuple[str, ...]  # words that start the interpreter owning torch; empty: ours
     machine: str  # JSON that tells the measuring side about its machine: paths, sensors, unit
+    node: str = ""  # features of the Slurm node that measures it; empty: none is asked for
     here: bool = True  # False: measured on another machine, all of it; nothing is left to measure
 
     @property
@@ -67,8 +68,9 @@ class Run:
 
     @property
     def counts(self) -> str:
-        """Path of the counts of its network, where it is simulated."""
-        return f"results/twin/workloads/{self.factors['model']}.json"
+        """Path of the counts of its work."""
+        f = self.factors
+        return counts_path(f["model"], f["task"], f["precision"])
 
     @property
     def parts(self) -> list[tuple[int, int]]:
@@ -98,6 +100,14 @@ class RunTable:
     def of_backend(self, backend: str) -> list[Run]:
         """Return the runs of one backend, in order."""
         return [run for run in self.runs.values() if run.factors["backend"] == backend]
+
+
+def counts_path(model: str, task: str = "train", precision: str = "fp32") -> str:
+    """Return the path of the counts of a network's kernels; tf32 asks for those of fp32."""
+    precision = "fp32" if precision == "tf32" else precision
+    if (task, precision) == ("train", "fp32"):
+        return f"results/twin/workloads/{model}.json"
+    return f"results/roofline/counts/{model}-{task}-{precision}.json"
 
 
 def receipt_path(run_id: str, first: int, last: int) -> str:

@@ -37,7 +37,7 @@ def _simulate(job: argparse.Namespace) -> None:
     except ValueError as error:
         allowed = "a run's factors, as JSON"
         raise ConfigError(str(error), where="--factors", allowed=allowed) from None
-    twin = load_twin(job.config, {factors["model"]: job.workload})
+    twin = load_twin(job.config, [job.workload])
     epochs = simulate(factors, job.epochs, twin)
     write_run(job.run, job.output, factors, epochs, json.loads(job.flag_effects), job.tables)
 

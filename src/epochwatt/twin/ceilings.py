@@ -127,7 +127,7 @@ def write_simulated_ceilings(
     Parameters
     ----------
     tables : of simulated sweeps
-    workloads : paths of the counts of their networks, each named like its network
+    workloads : paths of the counts of their work
     ceilings, points : where to write
     root : the checkout
 
@@ -152,8 +152,8 @@ def write_simulated_ceilings(
 
 def _points(table: ModeTable, twin: Twin) -> list[Point]:
     """Return a workload's mini-batches, with whatever they wait for, in all of its modes."""
-    work = twin.works[table.key.workload]
-    work = work.forward() if table.key.task == "infer" else work
+    works = twin.inferred if table.key.task == "infer" else twin.works
+    work = works[table.key.workload]
     device = next(name for name, board in twin.boards.items() if board.kind == table.key.device)
     size = table.key.batch_size or 1
     flops, moved = float(work.flops(size).sum()), float(work.bytes(size).sum())

@@ -15,6 +15,7 @@ from epochwatt.roofline.next_mode import KNOBS
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices
 from epochwatt.study.devices import read_rows as read_yaml_rows
+from epochwatt.study.runs import counts_path
 from epochwatt.sweeps.table import PROVENANCE
 from epochwatt.text import first_of
 from epochwatt.twin.inputs.boards import Board
@@ -26,7 +27,6 @@ from epochwatt.twin.model.cpu import MAIN_OTHERS, slowdown, work_s
 from epochwatt.twin.model.power import Load, parts
 
 RUNS = Path("results/runs")
-WORKLOADS = Path("results/twin/workloads")
 
 
 def explain_lines(run: str, root: Path = Path()) -> list[str]:
@@ -145,8 +145,8 @@ def _measured_fits(root: Path) -> Sequence[FitRow]:
 def _work(columns: Mapping[str, Any], root: Path) -> KernelCounts:
     """Return the counted kernels of a run's network, task and precision; counted now if need be."""
     model, task, precision = (columns[name] for name in ("workload", "task", "precision"))
-    path = root / WORKLOADS / f"{model}.json"
-    if task == "train" and precision in ("fp32", "tf32") and path.exists():
+    path = root / counts_path(model, task, precision)
+    if path.exists():
         return load_kernel_counts(str(path))
     from epochwatt.counting.count_workload import network_factors, write_workload  # imports torch
 

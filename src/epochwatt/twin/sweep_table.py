@@ -24,7 +24,7 @@ def write_simulated_sweep(
     ----------
     facts : `epochwatt.sweeps.facts.SweepFacts` as plain values
     config : folder of the twin's configuration
-    workload : path of the counts of its network
+    workload : path of the counts of its work
     table : where to write
 
     Raises
@@ -33,8 +33,7 @@ def write_simulated_sweep(
     RecordWriteError : the table cannot be written
     """
     sweep = SweepFacts(**facts)
-    model = json.loads(sweep.factors)["model"]
-    write_mode_tables(table, tables_of(simulated_rows(sweep, load_twin(config, {model: workload}))))
+    write_mode_tables(table, tables_of(simulated_rows(sweep, load_twin(config, [workload]))))
 
 
 def simulated_rows(sweep: SweepFacts, twin: Twin) -> list[SweepRow]:

@@ -63,7 +63,7 @@ def made(settings, claimed, root, tmp_path_factory):
         (folder / "records").mkdir(exist_ok=True)
         records, tables = str(folder / "records" / run.id), str(folder / "tables" / run.id)
         factors = fields.with_defaults(json.loads(run.canonical))
-        twin = load_twin(root / "config/twin", {factors["model"]: counts})
+        twin = load_twin(root / "config/twin", [counts])
         epochs = simulate(factors, N_EPOCHS, twin)
         write_run(run.id, records, factors, epochs, settings.flag_effects, tables)
     return folder

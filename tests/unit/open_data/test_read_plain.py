@@ -54,6 +54,20 @@ def test_the_bytes_that_spreadsheets_put_in_front_are_no_part_of_a_name(plain):
     assert read_plain(plain("\ufeff" + PLAIN))[0].key.device == "tx2"
 
 
+def test_a_mode_that_failed_has_no_row(plain):
+    with pytest.raises(DataError) as error:
+        find_tables(str(plain(PLAIN.replace("0.077", ""))))
+    assert "line 3, column time_s" in str(error.value)
+    assert "do: leave the row out, as of a mode that failed" in str(error.value)
+
+
+def test_a_mode_that_was_run_twice_is_one_mode(plain):
+    again = "tx2,yolo,infer,624.75,0.079,again\n"
+    (table,) = find_tables(str(plain(PLAIN + again)))
+    assert len({row.gpu_mhz for row in table.rows}) == 2
+    assert sorted(table.column("time_s").tolist()) == [0.041, 0.077, 0.079]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

@@ -30,7 +30,7 @@ CLOCKS = st.tuples(
 def twin(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("counts") / "lenet.json"
     write_workload({"model": "lenet"}, str(path))
-    return load_twin(request.config.rootpath / "config/twin", {"lenet": str(path)})
+    return load_twin(request.config.rootpath / "config/twin", [str(path)])
 
 
 @pytest.fixture(scope="module")

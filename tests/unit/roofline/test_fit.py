@@ -68,6 +68,22 @@ def test_a_cache_is_seen_and_bounds_what_fits_into_it():
         assert fitted.roof_s(row.flops, row.bytes) <= row.time_s * 1.05
 
 
+@pytest.mark.parametrize("launch_s", [5e-4, 1e-3, 2e-3, 3e-3])
+def test_streams_count_where_launches_are_long(launch_s):
+    """The largest stream takes two to nine launches; products of matrices take longer."""
+    slow = replace(TRUTH, ceilings=replace(TRUTH.ceilings, launch_s=launch_s))
+    for seed in range(3):
+        fitted = fit_ceilings(slow.rows(seed))
+        assert fitted.bytes_per_s == pytest.approx(1e11, rel=0.03)
+        assert fitted.flops_per_s == pytest.approx(2e12, rel=0.03)
+
+
+def test_a_memory_that_only_launches_hide_is_not_guessed():
+    slow = replace(TRUTH, ceilings=replace(TRUTH.ceilings, launch_s=2e-2))
+    with pytest.raises(EpochwattError, match="no ceiling"):
+        fit_ceilings(slow.rows())
+
+
 def test_rows_that_do_not_count_are_left_out():
     rows = TRUTH.rows()
     wrong = replace(rows[0], time_s=1e-9, best_s=1e-9, valid=False)

@@ -45,6 +45,8 @@ def test_a_plan_of_measured_modes(solver, tables, capsys):
     assert "asked     10 requests/s, each within 2000 ms; highest power at most 30 W" in out
     assert f"solver {solver}" in out
     assert "ms at worst, with steady arrivals" in out
+    assert "random arrivals (Poisson): " in out
+    assert "% of requests late, 99 % within " in out
 
 
 def test_no_plan_names_the_budget_that_fails_and_the_least_that_would_do(tables, capsys):
@@ -54,6 +56,17 @@ def test_no_plan_names_the_budget_that_fails_and_the_least_that_would_do(tables,
     assert "none: no mode and mini-batch size keeps the budgets" in out
     watts = float(out.partition("needs at least ")[2].partition(" W")[0])
     assert main([*ASK, *words[:3], str(watts * 1.001), *words[4:], "--solver", "exhaustive"]) == 0
+
+
+def test_a_plan_that_trains_nothing_says_what_training_would_need(tables, capsys):
+    words = ["--max-latency-ms", "160", "--tables", tables, "--solver", "exhaustive"]
+    assert main([*ASK, "--max-power-w", "8", *words]) == 0
+    out = capsys.readouterr().out
+    assert "no gap between mini-batches of inference holds one of training" in out
+    watts = float(out.partition("to train at all")[2].partition("at least ")[2].partition(" W")[0])
+    assert watts > 8
+    assert main([*ASK, "--max-power-w", str(watts * 1.001), *words]) == 0
+    assert "holds one of training" not in capsys.readouterr().out
 
 
 def test_the_least_budgets_are_those_of_plain_loops(workload):
@@ -81,6 +94,7 @@ def test_the_least_budgets_are_those_of_plain_loops(workload):
         (["--train", "net", "--rate", "3"], "--rate and --max-latency-ms are of requests"),
         (["--infer", "served"], "--infer needs --rate and --max-latency-ms"),
         (["--train", "net", "--device", "tx2"], "--device tx2 has no grid of modes"),
+        (["--train", "lent"], "did you mean lenet?"),
         (["--train", "served", "--tables", "{tables}"], "no table of served (train)"),
         (["--train", "net", "--tables", "nothing.csv"], "nothing.csv"),
     ],

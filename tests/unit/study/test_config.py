@@ -200,6 +200,7 @@ class TestDeviceOfABoard:
         ({"power_modes": {"g": {"gpu_mhz": 0}}}, "power_modes.g.gpu_mhz is 0", "a number > 0"),
         ({"power_modes": {"g_1": {"cores": 8}}}, "has a name 'g_1'", "letters, digits and dots"),
         ({"backends": ["fake"]}, "backends.0 is 'fake'", "'host', 'jetson' or 'twin'"),
+        ({"constraint": "agx|nano"}, "constraint is 'agx|nano'", "^(\\w"),
         ({"remote": "maybe"}, "remote is 'maybe'", "a valid boolean"),
     ]
 

@@ -58,6 +58,10 @@ class TestBoard:
         units = {"d1": "0"}
         assert absence(*device(sysroot="/", remote=True, storage=storage, units=units)) is None
 
+    def test_is_nothing_to_a_node_of_a_fleet(self, device, at_hand):
+        at_hand(None)
+        assert absence(*device(sysroot="/", constraint="agx_xavier")) is None
+
     def test_is_nothing_to_a_host(self, checkout):
         settings = checkout.settings()
         run = next(iter(settings.table.runs.values()))

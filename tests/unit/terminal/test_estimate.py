@@ -110,3 +110,10 @@ def test_a_record_that_cannot_be_read_is_none(text, tmp_path):
     path = tmp_path / "times.json"
     path.write_text(text, "utf-8")
     assert read_record(path) == {}
+
+
+def test_a_study_of_long_jobs_is_not_promised_in_seconds():
+    """`snakemake powertrain`: 1,535 CPU seconds, so some 13 minutes on two cores."""
+    jobs = {"count_workload": 9, "simulate_sweep": 7, "judge_transfer": 24}
+    rules = [Left(rule, [default_s(rule)] * n) for rule, n in jobs.items()]
+    assert time_left_s(rules, cores=2) == pytest.approx(1535 / 2, rel=0.25)

@@ -6,6 +6,7 @@ import pytest
 from made_up import FACTORS, assumed
 
 from epochwatt.counting.count_workload import write_workload
+from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.twin.calibration.queries import DATASETS
 from epochwatt.twin.model.epoch import Setting
 from epochwatt.twin.validation.validate_twin import MODELS, load_evidence
@@ -18,6 +19,22 @@ def workloads(tmp_path_factory):
     for model in MODELS:
         write_workload({"model": model}, str(folder / f"{model}.json"))
     return [str(folder / f"{model}.json") for model in MODELS]
+
+
+@pytest.fixture(scope="session")
+def inferences(tmp_path_factory):
+    """Paths of the counts of the inference of two of them."""
+    folder = tmp_path_factory.mktemp("inferences")
+    paths = {model: str(folder / f"{model}.json") for model in ("lenet", "mobilenet")}
+    for model, path in paths.items():
+        write_workload({"model": model}, path, task="infer")
+    return list(paths.values())
+
+
+@pytest.fixture(scope="session")
+def inferring(twin, inferences):
+    """The simulated boards, which know the inference of these two, too."""
+    return twin.knowing(*map(load_kernel_counts, inferences))
 
 
 @pytest.fixture(scope="session")

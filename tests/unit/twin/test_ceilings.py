@@ -57,7 +57,7 @@ def test_ceilings_follow_the_clocks(twin, fits):
 
 
 def test_named_modes_and_those_of_a_sweep_are_written_once_each(
-    tmp_path, pytestconfig, twin, workloads
+    tmp_path, pytestconfig, twin, workloads, inferences
 ):
     row = SweepRow(
         sweep="made-up",
@@ -76,7 +76,9 @@ def test_named_modes_and_those_of_a_sweep_are_written_once_each(
     )
     sweep, ceilings, points = (str(tmp_path / f"{name}.csv") for name in ("s", "c", "p"))
     write_mode_tables(Path(sweep), tables_of([row, replace(row, repeat=1)]))
-    write_simulated_ceilings([sweep], workloads, ceilings, points, pytestconfig.rootpath)
+    write_simulated_ceilings(
+        [sweep], [*workloads, *inferences], ceilings, points, pytestconfig.rootpath
+    )
     rows = fit_tables([ceilings])
     assert {row.provenance for row in rows} == {"simulated"}
     assert sum((row.device, row.mode) == ("agx", (8, 1100, 700, 2133)) for row in rows) == 1

@@ -332,16 +332,21 @@ def part_marks(figure: Figure, only: Axes | None = None, spare: float = 0.0) -> 
     only : axes to look at; None: all
     spare : room above a deviation, in parts of its height
     """
-    for axes in figure.axes if only is None else [only]:
-        texts = [text for text in axes.texts if str(text.get_label()).startswith(DEVIATION)]
+    looked_at = [(axes, _deviations(axes)) for axes in (figure.axes if only is None else [only])]
+    if any(texts for _, texts in looked_at):
+        lay_out(figure)  # once: it is most of what drawing a panel takes
+    for axes, texts in looked_at:
         if texts:
-            lay_out(figure)
             taken = [mark.get_window_extent() for mark in axes.lines if mark.get_label() == MARK]
             taken += [text.get_window_extent() for text in axes.texts if text not in texts]
             _part(texts, taken, axes.bbox.y0)
             share = max(_room(text, axes, spare) for text in texts)
             low, high = axes.get_ylim()
             axes.set_ylim(low, low + (high - low) / (1.0 - share))
+
+
+def _deviations(axes: Axes) -> list[Text]:
+    return [text for text in axes.texts if str(text.get_label()).startswith(DEVIATION)]
 
 
 def _room(text: Text, axes: Axes, spare: float) -> float:

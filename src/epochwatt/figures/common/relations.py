@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.transforms import (
@@ -251,6 +253,9 @@ def brackets_of(
     return [Bracket(*pair, of_pair, is_seen[pair]) for pair, of_pair in lines.items()]
 
 
+_LAID_OUT: WeakSet[FigureBase] = WeakSet()
+
+
 def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
     """Draw brackets above the axes, below their title: their height is no value.
 
@@ -261,7 +266,9 @@ def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
     if not brackets or figure is None:
         return
     part_marks(figure, axes, SPARE)
-    lay_out(figure)
+    if figure not in _LAID_OUT:  # widths stay: brackets take room above axes
+        lay_out(figure)
+        _LAID_OUT.add(figure)
     to_pt = 72.0 / figure.dpi
     width_pt = axes.bbox.width * to_pt
     letters = max(int(width_pt / LETTER_PT), SHORTEST)

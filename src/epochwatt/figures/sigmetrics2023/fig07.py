@@ -31,7 +31,11 @@ ASSUMED = "; heights without a mark are assumed, as the paper prints none"
 SCOPES = {"socket": "power at the plug (W)", "module": "power of the module (W)"}
 NOT_THERE = {TWIN: "not simulated"}
 UNSUPPORTED = {("orin", "iv"): "no Wake-on-LAN"}  # section 5.6
-PUBLISHED_SAVINGS = dict.fromkeys(("nx", "nano"), "published negligible, ")  # section 5.6
+COMPARED = (  # two states, what is changed, and what section 5.6 says of it, without a number
+    ("ii", "iii", "DVFS",
+     {"nano": "negligible", "nx": "negligible", "agx": "significant", "orin": "significant"}),
+    ("ii", "i", "monitor", {"nano": "higher", "agx": "minimal", "orin": "minimal"}),
+)  # fmt: skip
 PLACE = ("device", "instance", "power_mode")
 
 
@@ -61,19 +65,22 @@ def draw(job: Job) -> None:
         draw_missing(missing, axes, colour["missing"])
         source = EpochTable([], of_backend(job.idle, job.backend))
         sides = failing_sides(job, "fig07", source)
-        saved = savings(rows)
-        wrong = [one for one, pct in saved if any(is_side(-pct, pair) for pair in sides)]
+        changes = idle_changes(rows)
+        wrong = [
+            one for one, pct in changes
+            if any(is_side(number, pair) for number in (pct, -pct) for pair in sides)
+        ]  # fmt: skip
         legend(axes, rows, colour["published"], entries(job, wrong))
-        draw_brackets(axes, [one for one, _ in saved], colour["published"])
+        draw_brackets(axes, [one for one, _ in changes], colour["published"])
         if wrong:
             paint(axes, wrong, red_of(job))
         job.save(figure, "fig07", rows, source)
 
 
-def savings(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Bracket, float]]:
-    """Return a bracket from state (ii) to (iii) of each board: what DVFS changes of its idle power.
+def idle_changes(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Bracket, float]]:
+    """Return a bracket over two states of each board: what DVFS and the monitor change.
 
-    The paper prints no number of it, so that each bracket has ours; of two boards it has a word.
+    The paper prints no number of either: a bracket has its word, where it has one, and our number.
 
     Parameters
     ----------
@@ -83,15 +90,20 @@ def savings(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Bracket, float]]:
     -------
     each with the change, %
     """
-    off, on = ([row for row in rows if row["state"] == state] for state in ("ii", "iii"))
     brackets = []
-    for at, (before, after) in enumerate(zip(off, on, strict=True)):
-        if before["value"] and after["value"] is not None:
-            change_pct = 100.0 * (after["value"] / before["value"] - 1.0)
-            left, right = (at + STEP * (STATES.index(state) - 1.5) for state in ("ii", "iii"))
-            word = PUBLISHED_SAVINGS.get(before["device"], "")
-            text = f"DVFS: {word}here {change_pct:+.0f} %"
-            brackets.append((Bracket(left, right, [text], seen_by_fit=True), change_pct))
+    for one, other, cause, published in COMPARED:
+        befores, afters = ([row for row in rows if row["state"] == state] for state in (one, other))
+        ends = sorted(STEP * (STATES.index(state) - 1.5) for state in (one, other))
+        for at, (before, after) in enumerate(zip(befores, afters, strict=True)):
+            if before["value"] and after["value"] is not None:
+                change_pct = 100.0 * (after["value"] / before["value"] - 1.0)
+                word = published.get(before["device"], "")
+                lines = [f"{cause}: published {word},"] if word else []
+                lines += [
+                    f"here {change_pct:+.0f} %" if word else f"{cause}: here {change_pct:+.0f} %"
+                ]
+                left, right = (at + end for end in ends)
+                brackets.append((Bracket(left, right, lines, seen_by_fit=True), change_pct))
     return brackets
 
 

@@ -117,7 +117,7 @@ def _simulation(counts: Sequence[str], root: Path) -> Simulate | None:
     """Return what gives the priors of a workload; None: nothing can be simulated."""
     if not counts:
         return None
-    twin = load_twin(root / TWIN_CONFIG, {Path(path).stem: path for path in counts})
+    twin = load_twin(root / TWIN_CONFIG, counts)
     p = load_prior_parameters(root / TWIN_CONFIG, twin.parameters)
     return lambda workload: priors(workload.factors, twin, p)
 

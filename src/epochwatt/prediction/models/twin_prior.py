@@ -44,7 +44,8 @@ def priors(factors: Mapping[str, Any], twin: Twin, p: Mapping[str, float]) -> di
     EpochwattError : a board, network or data set that is not simulated; from the priors themselves:
         a clock that the board cannot have
     """
-    twin.find(factors["device"], factors["model"], factors["dataset"])
+    names = (factors["device"], factors["model"], factors["dataset"])
+    twin.find(*names, factors.get("task", "train"))
     pinned = {**factors, "dvfs": "off", "setup": ""}
 
     def epochs(setting: Setting) -> tuple[Array, Array]:

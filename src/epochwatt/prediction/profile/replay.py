@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -120,8 +119,8 @@ class Simulated(Played):
         factors = sweep.run.factors
         counts = sorted((root / WORKLOADS).glob("*.json"))
         twin = load_twin_with_modes(map(str, counts), root)
-        network = network_of(factors["model"], {}, twin, root)
-        twin = replace(twin, works={**twin.works, factors["model"]: network.work})
+        network = network_of(factors["model"], {}, twin, root, factors["task"])
+        twin = twin.knowing(network.work)
         rows = mode_rows(sweep.modes)
         swept = simulate_sweep(rows, factors, twin, twin.parameters)
         super().__init__(as_rows(rows), swept.time_s, swept.power_w, PROCEDURE.minibatches)

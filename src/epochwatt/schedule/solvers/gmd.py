@@ -3,19 +3,28 @@
 Fulcrum (arXiv 2509.20205) calls it a gradient-descent based multi-dimensional search of 15
 profiles, and prints neither its steps nor its rules of pruning. Ours:
 
-1. In the strongest mode, profile the middle mini-batch size, then up to two more: a larger one
-   where requests arrive faster than they are served, a smaller one where they wait too long. The
-   best of them, power aside, is where the search begins.
+1. In the strongest mode, profile mini-batch sizes until one fits, at most three: the first is the
+   largest whose requests can be in time where a job trains beside them, else the smallest.
+   A profile says which sizes fit: the largest that is in time, if times grow with the size; or, of
+   each stream, the smallest whose period holds the time of all streams.
 2. Profile the middle of all modes; then each knob of the mode at one end, the others left: up where
    the middle keeps the power budget, else down. This gives each a slope, time lost per watt saved.
    Where the last profile breaks the power budget, lower the knob that loses least time per watt;
-   where it keeps it, raise the one that gains most. Where it is too slow all the same, a mini-batch
-   size moves as in step 1. A knob moves half of what is left of its range.
-3. A profile says something of choices that are at least as high in every knob, or at most: above
-   one that breaks the power budget all do, below one that is too slow all are, and below one that
-   holds none is better. These are never profiled.
-4. Where nothing is left within the ranges, or two profiles in a row gained nothing, all ranges are
-   open again, and the search goes on beside the best so far.
+   where it keeps it, raise the one that gains most, by half of what is left of its range. Sizes
+   follow: they are those that fit the last profile, and where it keeps the power budget and others
+   fit, they move first, in the same mode.
+3. A profile says something of other choices, mini-batch sizes among the knobs. No less power: at
+   least as high in every knob. No less late: modes at most as high, sizes at least. No faster
+   served: modes at most as high, of the same sizes. Below one that holds none is better: modes at
+   most as high, and smaller sizes where a job trains, else larger ones. These are never profiled.
+4. Where nothing is left within the ranges, or three profiles in a row gained nothing, all ranges
+   are open again, and the search goes on beside the best so far; where none holds, beside the
+   fastest that keeps the power budget.
+
+Other readings were tried on the study's problems: sizes by bisection (twice the loss of training
+beside inference, and half of the problems of two streams without an answer), slopes of training's
+time alone, smaller sizes tried below each answer, sizes that move only after profiles without a
+gain. None of them was better in all kinds of jobs.
 
 The answer is the best profiled choice that keeps all budgets; so it keeps them as measured. Many
 problems are searched beside each other. Nothing is drawn: the same problem has the same answer.
@@ -25,16 +34,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epochwatt.schedule.neighbours import Neighbours, single
+from epochwatt.schedule.neighbours import Neighbours, Side, single
 from epochwatt.schedule.solution import NONE, Answers
 from epochwatt.schedule.solvers.exhaustive import best_of
 from epochwatt.schedule.space import Bools, Judged, Places, Problems, Space
 
 N_PROFILES = 15  # choices: the abstract of Fulcrum
 TOLERANCE = 0.03  # relative; boards are not quite monotone (SIGMETRICS 2023, section 5.6.4)
-PATIENCE = 2  # profiles without a gain
-N_SIZES = 3  # mini-batch sizes that are profiled in the strongest mode
-_FIRST, _LAST = 1e9, -1e9  # gains beyond those of any mode's knob
+PATIENCE = 3  # profiles without a gain
+N_SIZES = 3  # that are profiled in the strongest mode, at most
 _AT_ONCE = 1 << 14  # problems
 
 
@@ -50,7 +58,7 @@ def solve(
     """
     near = Neighbours(space)
     parts = [
-        _Search(space, near, problems.only(slice(i, i + _AT_ONCE)), tolerance).run(n_profiles)
+        _Search(space, near, problems.only(slice(i, i + _AT_ONCE)), n_profiles, tolerance).run()
         for i in range(0, len(problems), _AT_ONCE)
     ]
     return Answers(*(np.concatenate(some) for some in zip(*parts, strict=True)))
@@ -62,15 +70,18 @@ class _Search:
 
     Attributes
     ----------
+    most : choices that may be profiled for each problem
     closed : profiled or ruled out, a set of choices for each problem
     low, high : (p, d), the range of each knob
     slope : (p, d), relative time lost per watt saved
-    seen : (p, i), choices profiled so far
+    seen : (p, i), choices profiled so far, some of them several times
+    n_seen : (p,), how many distinct ones
     """
 
     space: Space
     near: Neighbours
     problems: Problems
+    most: int
     tolerance: float
 
     def __post_init__(self) -> None:
@@ -84,51 +95,65 @@ class _Search:
         self.judged: list[Judged] = []
         self.best = np.full(p, np.inf)
         self.idle = np.zeros(p, int)
+        self.n_seen = np.zeros(p, int)
 
-    def run(self, n_profiles: int) -> Answers:
+    def run(self) -> Answers:
         """Search, and return the best profiled choices."""
-        steps = self._sizes()
         n_modes = self.space.n_mode_knobs
+        steps = self._first_sizes()
+        for _ in range(N_SIZES if self.space.infer else 0):
+            fitting = self._profile(self.near.nearest_outside(steps, self.near.none(len(steps))))
+            steps[:, n_modes:] = self._fitting_sizes(fitting)
         steps[:, :n_modes] = (self.low[:, :n_modes] + self.high[:, :n_modes]) // 2
         centre = last = self._profile(self._nearest(steps))
-        judged = self.judged[-1]
+        up = self.judged[-1].keeps_power[:, 0]
         for knob in range(n_modes):
-            if self.seen.shape[1] < n_profiles:
-                self._profile(self._nearest(self._probe(centre, knob, judged)))
-                self._set_slope(knob, centre, self.seen[:, -1])
-        while self.seen.shape[1] < n_profiles:
+            self._set_slope(
+                knob, centre, self._profile(self._nearest(self._probe(centre, knob, up)))
+            )
+        for _ in range(self.most):
+            if (self.n_seen == self.most).all():
+                break
             last = self._profile(self._nearest(self._next(last)))
         return self._answers()
 
-    def _sizes(self) -> Places:
-        """Search mini-batch sizes in the strongest mode; return the steps (p, d) of the best."""
-        n_modes = self.space.n_mode_knobs
+    # -- mini-batch sizes --------------------------------------------------------------------------
+
+    def _first_sizes(self) -> Places:
+        """Return the steps (p, d) of the strongest mode and of the sizes that are tried first."""
         steps = self.high.copy()
-        if steps.shape[1] == n_modes:
-            return steps
-        low, high = self.low[:, n_modes:].copy(), self.high[:, n_modes:].copy()
-        for _ in range(N_SIZES):
-            steps[:, n_modes:] = at = (low + high) // 2
-            self._profile(self.near.nearest_outside(steps, self.near.none(len(steps))))
-            up = self._grows(self.judged[-1])[:, None]
-            low = np.where(up, np.minimum(at + 1, high), low)
-            high = np.where(up, high, np.maximum(at - 1, low))
-        places = best_of(self._all()._replace(keeps_power=np.ones(self.seen.shape, bool)))
-        best = self.space.knobs[self.seen[self.rows, np.where(places == NONE, -1, places)]]
-        steps[:, n_modes:] = best[:, n_modes:]
+        for i, one in enumerate(self.space.infer):
+            waits_s = (one.batch_sizes - 1) / self.problems.rates_per_s[:, i, None]
+            in_time = waits_s < self.problems.max_latencies_s[:, i, None]
+            n_sizes = in_time.sum(1) if self.space.train is not None else 1
+            steps[:, self.space.n_mode_knobs + i] = n_sizes - 1
         return steps
 
-    def _grows(self, judged: Judged) -> Bools:
-        """Return whether a mini-batch size is to be raised after a profile."""
-        wants = judged.keeps_latency[:, 0] if self.space.train is not None else False
-        return np.asarray(~judged.is_stable[:, 0] | wants)
+    def _fitting_sizes(self, place: Places) -> Places:
+        """Return the step of each mini-batch size (p, s) that fits what a profile (p,) took."""
+        sizes, streams = self.space.choices[place].T[1:], self.space.infer
+        steps = np.empty((len(place), len(streams)), np.intp)
+        infer_s = self.space.busy_s(place, trains=False).reshape(-1, 1)
+        for i, (one, size) in enumerate(zip(streams, sizes, strict=True)):
+            period_s = one.batch_sizes / self.problems.rates_per_s[:, i, None]
+            if self.space.train is None:
+                fits = period_s >= infer_s
+                steps[:, i] = np.where(fits.any(1), fits.argmax(1), fits.shape[1] - 1)
+            else:
+                waits_s = period_s * (1 - 1 / one.batch_sizes)
+                share = one.batch_sizes / one.batch_sizes[size][:, None]
+                in_time = waits_s + infer_s * share <= self.problems.max_latencies_s[:, i, None]
+                steps[:, i] = np.maximum(in_time.sum(1) - 1, 0)
+        return steps
 
     # -- profiles --------------------------------------------------------------------------------
 
     def _profile(self, choice: Places) -> Places:
-        """Note what choices (p,) do, `NONE` where nothing is left; return them."""
-        there = choice != NONE
-        place = np.where(there, choice, self.seen[:, 0] if self.seen.size else 0)
+        """Note what choices (p,) do and return them; the last where nothing is left or allowed."""
+        there = (choice != NONE) & (self.n_seen < self.most)
+        there &= ~(self.seen == choice[:, None]).any(1)
+        self.n_seen = self.n_seen + there
+        place = np.where(there, choice, self.seen[:, -1] if self.seen.size else 0)
         judged = self.space.judge(self.problems, place[:, None])
         self.seen = np.column_stack([self.seen, place])
         self.judged.append(judged)
@@ -141,14 +166,17 @@ class _Search:
     def _rule_out(self, place: Places, judged: Judged) -> None:
         """Close what needs no profile after those of `place`: step 3."""
         over_w = judged.power_w[:, 0] > self.problems.max_power_w * (1 + self.tolerance)
-        too_slow = ~judged.keeps_latency[:, 0] | ~judged.is_stable[:, 0]
-        for which, ruled_out in (
-            (over_w, self.near.above),
-            (too_slow | judged.holds[:, 0], self.near.below),
-        ):
+        no_better: Side = "at_least" if self.space.train is None else "at_most"
+        rules: tuple[tuple[Bools, Side, Side], ...] = (
+            (over_w, "at_least", "at_least"),
+            (~judged.keeps_latency[:, 0], "at_most", "at_least"),
+            (~judged.is_stable[:, 0], "at_most", "same"),
+            (judged.holds[:, 0], "at_most", no_better),
+        )
+        for which, modes, sizes in rules:
             rows = np.flatnonzero(which)
             if rows.size:
-                self.closed[rows] |= ruled_out(place[rows])
+                self.closed[rows] |= self.near.beside(place[rows], modes, sizes)
         self.closed |= single(place, len(self.space.choices))
 
     def _set_slope(self, knob: int, one: Places, other: Places) -> None:
@@ -163,40 +191,44 @@ class _Search:
 
     # -- where to look next ------------------------------------------------------------------------
 
-    def _probe(self, centre: Places, knob: int, judged: Judged) -> Places:
+    def _probe(self, centre: Places, knob: int, up: Bools) -> Places:
         """Return the steps (p, d) of the centre with one knob at an end."""
         steps = self.space.knobs[centre].copy()
-        up = judged.keeps_power[:, 0]
         steps[:, knob] = np.where(up, self.high[:, knob], self.low[:, knob])
         return steps
 
     def _next(self, last: Places) -> Places:
         """Return the steps (p, d) to profile next."""
-        judged, here = self.judged[-1], self.space.knobs[last]
         weary = self.idle >= PATIENCE
         self._open_again(weary)
-        here = np.where(weary[:, None], self.space.knobs[self._best_seen()], here)
-        knob, is_up = self._move(judged, here)
-        at = here[self.rows, knob]
-        self.low[self.rows, knob] = np.where(is_up, at + 1, self.low[self.rows, knob])
-        self.high[self.rows, knob] = np.where(is_up, self.high[self.rows, knob], at - 1)
-        self._open_again(np.asarray((self.low > self.high).any(1)))
-        steps = np.clip(here, self.low, self.high)
-        steps[self.rows, knob] = (self.low[self.rows, knob] + self.high[self.rows, knob]) // 2
-        return steps
+        start = np.where(weary, self._best_seen(), last)
+        here, up = self.space.knobs[start], self.judged[-1].keeps_power[:, 0]
+        resized = here.copy()
+        resized[:, self.space.n_mode_knobs :] = self._fitting_sizes(start)
+        resizes = up & self.near.is_outside(resized, self.closed)
+        steps = self._moved(here, up, ~resizes)
+        steps[:, self.space.n_mode_knobs :] = resized[:, self.space.n_mode_knobs :]
+        return np.where(resizes[:, None], resized, steps)
 
-    def _move(self, judged: Judged, here: Places) -> tuple[Places, Bools]:
-        """Return which knob (p,) moves after a profile, and whether up: step 2."""
+    def _moved(self, here: Places, up: Bools, which: Bools) -> Places:
+        """Return steps (p, d) with one knob of the mode moved, and narrow its range: step 2.
+
+        Parameters
+        ----------
+        up : (p,), whether it is raised
+        which : (p,), of which problems ranges are narrowed
+        """
         n_modes = self.space.n_mode_knobs
-        keeps_power = judged.keeps_power[:, 0]
-        up = np.broadcast_to(keeps_power[:, None], here.shape).copy()
-        up[:, n_modes:] = self._grows(judged)[:, None]
-        gain = np.where(up, self.slope, -self.slope)
-        is_late = ~judged.is_stable[:, 0] | ~judged.keeps_latency[:, 0]
-        gain[:, n_modes:] = np.where(is_late & keeps_power, _FIRST, _LAST)[:, None]
-        room = np.where(up, here < self.high, here > self.low)
+        room = np.where(up[:, None], here < self.high, here > self.low)[:, :n_modes]
+        gain = np.where(up[:, None], self.slope, -self.slope)[:, :n_modes]
         knob = np.where(room, gain, -np.inf).argmax(1)
-        return knob, up[self.rows, knob]
+        at, low, high = here[self.rows, knob], self.low, self.high
+        low[self.rows, knob] = np.where(up & which, at + 1, low[self.rows, knob])
+        high[self.rows, knob] = np.where(~up & which, at - 1, high[self.rows, knob])
+        self._open_again(np.asarray((low > high).any(1)))
+        steps = np.clip(here, low, high)
+        steps[self.rows, knob] = (low[self.rows, knob] + high[self.rows, knob]) // 2
+        return steps
 
     def _open_again(self, which: Bools) -> None:
         self.low[which] = 0
@@ -204,9 +236,12 @@ class _Search:
         self.idle[which] = 0
 
     def _best_seen(self) -> Places:
-        """Return the best profiled choice (p,), or the last where none holds."""
-        place = best_of(self._all())
-        return self.seen[self.rows, np.where(place == NONE, -1, place)]
+        """Return the best profiled choice (p,); where none holds the fastest within the power."""
+        judged = self._all()
+        place = best_of(judged)
+        busy_s = np.where(judged.keeps_power, self.space.busy_s(self.seen), np.inf)
+        fastest = np.where(judged.keeps_power.any(1), busy_s.argmin(1), -1)
+        return np.asarray(self.seen[self.rows, np.where(place == NONE, fastest, place)])
 
     def _nearest(self, steps: Places) -> Places:
         """Return the open choice nearest to steps (p, d); `NONE` where none is open."""
@@ -220,6 +255,4 @@ class _Search:
     def _answers(self) -> Answers:
         place = best_of(self._all())
         choice = np.where(place == NONE, NONE, self.seen[self.rows, place])
-        ordered = np.sort(self.seen, axis=1)
-        distinct = 1 + (np.diff(ordered, axis=1) > 0).sum(1)
-        return Answers(choice, distinct * self.space.profiles_per_choice)
+        return Answers(choice, self.n_seen * self.space.profiles_per_choice)

@@ -24,13 +24,13 @@ def load_modes(devices: Iterable[str], root: Path = Path()) -> Modes:
     }
 
 
-def load_twin_with_modes(workloads: Iterable[str], root: Path = Path()) -> Twin:
+def load_twin_with_modes(counts: Iterable[str], root: Path = Path()) -> Twin:
     """Return the simulated boards of a checkout; errors as `load_twin`.
 
     Parameters
     ----------
-    workloads : paths of the counts of networks, each named like its network
+    counts : paths of the counts of networks
     root : the checkout
     """
-    twin = load_twin(root / CONFIG, {Path(path).stem: path for path in workloads})
+    twin = load_twin(root / CONFIG, counts)
     return replace(twin, modes=load_modes(twin.boards, root))

@@ -1,6 +1,7 @@
 """All that a simulation needs, read from `config/twin/` and from the counted workloads."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from epochwatt.counting.kernel_counts import KernelCounts, load_kernel_counts
@@ -17,7 +18,8 @@ class Twin:
 
     Attributes
     ----------
-    works : kernel counts by network
+    works : kernel counts of training, by network
+    inferred : the same of inference
     modes : clocks of the boards' power modes, where they are needed by name
     """
 
@@ -26,17 +28,27 @@ class Twin:
     parameters: Parameters
     works: dict[str, KernelCounts]
     modes: Modes = field(default_factory=dict)
+    inferred: dict[str, KernelCounts] = field(default_factory=dict)
+
+    def knowing(self, *works: KernelCounts) -> "Twin":
+        """Return the same boards with more networks, each by its name and task."""
+        by_task = {"train": dict(self.works), "infer": dict(self.inferred)}
+        for work in works:
+            by_task[work.task][work.model] = work
+        return replace(self, works=by_task["train"], inferred=by_task["infer"])
 
     def find(
-        self, device: str, model: str, dataset: str
+        self, device: str, model: str, dataset: str, task: str = "train"
     ) -> tuple[Board, KernelCounts, SampleFacts]:
         """Return board, network and data set; EpochwattError names what there is instead."""
+        works = self.inferred if task == "infer" else self.works
         try:
-            return self.boards[device], self.works[model], self.samples[dataset]
+            return self.boards[device], works[model], self.samples[dataset]
         except KeyError as error:
+            networks = f"networks that {task}: {', '.join(works)}"
             raise EpochwattError(
                 f"the simulated boards know no {error}",
-                allowed=f"boards {', '.join(self.boards)}; networks {', '.join(self.works)}; "
+                allowed=f"boards {', '.join(self.boards)}; {networks}; "
                 f"data sets {', '.join(self.samples)}",
             ) from None
 
@@ -49,17 +61,13 @@ class Twin:
         return of_device[power_mode]
 
 
-def load_twin(config: Path, works: dict[str, str]) -> Twin:
+def load_twin(config: Path, counts: Iterable[str]) -> Twin:
     """Read everything; ConfigError or RecordError names the file that is wrong.
 
     Parameters
     ----------
     config : folder of the twin's configuration
-    works : path of the counts of each network
+    counts : paths of the counts of networks
     """
-    return Twin(
-        load_boards(config),
-        load_samples(config),
-        load_parameters(config),
-        {model: load_kernel_counts(path) for model, path in works.items()},
-    )
+    boards, samples, parameters = load_boards(config), load_samples(config), load_parameters(config)
+    return Twin(boards, samples, parameters, {}).knowing(*map(load_kernel_counts, counts))

@@ -237,8 +237,10 @@ def _read_share(setting: Setting, workers: Array, p: Values) -> Array:
 def cached_share(setting: Setting, p: Values) -> Array:
     """Return the share of the data set that the page cache has room for, 0 to 1."""
     work, b = setting.work, setting.n_first
-    activations = work.elements(b)[work.phase == "forward"].sum()  # kept for the way back
-    model_mib = FLOAT_BYTES * (3 * work.parameters + activations) / 2.0**20
+    floats = work.parameters
+    if work.task == "train":  # gradients, momentum, and activations for the way back
+        floats += 2 * work.parameters + work.elements(b)[work.phase == "forward"].sum()
+    model_mib = FLOAT_BYTES * floats / 2.0**20
     used_mib = model_mib - p.get(f"{setting.setup}_spare_mib", 0.0)
     room = page_cache.capacity_mib(setting.board, setting.num_workers, used_mib, p)
     return np.minimum(1.0, room / (setting.samples.mib * setting.scale))

@@ -40,7 +40,7 @@ def simulate_idle(idles: str, config: Path, output: str) -> None:
     config : folder of the twin's configuration
     output : folder of all of them
     """
-    write_idles(json.loads(idles), load_twin(config, {}), output)
+    write_idles(json.loads(idles), load_twin(config, []), output)
 
 
 def write_idles(idles: Sequence[dict[str, Any]], twin: Twin, output: str) -> None:

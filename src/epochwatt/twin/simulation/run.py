@@ -80,10 +80,11 @@ def setting_at(
     ----------
     clocks : each a number, or of shape (configurations,)
     """
-    board, work, samples = twin.find(factors["device"], factors["model"], factors["dataset"])
+    names = (factors["device"], factors["model"], factors["dataset"])
+    board, work, samples = twin.find(*names, factors.get("task", "train"))
     return Setting(
         board,
-        work.forward() if factors.get("task") == "infer" else work,
+        work,
         samples,
         factors["storage"],
         factors["batch_size"],

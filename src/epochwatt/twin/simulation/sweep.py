@@ -8,7 +8,7 @@ it the events' mean differs as any mean of drawn values does, and more in a bala
 and loop are equally fast, the loop waits for late mini-batches and gains nothing by early ones.
 `AGREE` and `AGREE_BALANCED` are how close the two stay over hundreds of mini-batches.
 
-Inference (`task: infer`) is the forward pass of the same mini-batches, from the same loader.
+Inference (`task: infer`) has kernels of its own, and its mini-batches come from the same loader.
 """
 
 from collections.abc import Callable, Mapping
@@ -73,7 +73,7 @@ def simulate_sweep(
             raise EpochwattError(
                 f"{name} {complete[name]} is not simulated", allowed=fields.FACTOR_DEFAULTS[name]
             )
-    twin.find(complete["device"], complete["model"], complete["dataset"])
+    twin.find(complete["device"], complete["model"], complete["dataset"], complete["task"])
     time, power = of_unit(complete["instance"], twin.boards[complete["device"]])
 
     def some(setting: Setting) -> tuple[Array, Array]:

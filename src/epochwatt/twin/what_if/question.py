@@ -19,6 +19,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
+from epochwatt.study.runs import counts_path
 from epochwatt.twin.calibration.queries import Question
 from epochwatt.twin.inputs.numbers import number
 from epochwatt.twin.inputs.parameters import Parameters
@@ -169,7 +170,9 @@ def mode_of(mode: str, twin: Twin, device: str) -> tuple[str, Clocks]:
     return next((label for label, listed in modes.items() if listed == clocks), mode), clocks
 
 
-def network_of(model: str | None, totals: Mapping[str, float], twin: Twin, root: Path) -> Network:
+def network_of(
+    model: str | None, totals: Mapping[str, float], twin: Twin, root: Path, task: str = "train"
+) -> Network:
     """Return a network by its name or by its totals."""
     rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
     options = [f"--{name}" for name in TOTALS]
@@ -195,11 +198,11 @@ def network_of(model: str | None, totals: Mapping[str, float], twin: Twin, root:
             allowed=twin.samples,
             do="add it there, or describe the network by its totals instead",
         )
-    path = WORKLOADS / f"{model}.json"
-    if model in twin.works:
-        return Network(twin.works[model], twin.samples[dataset], f"kernel counts: {path}")
+    path, works = counts_path(model, task), twin.inferred if task == "infer" else twin.works
+    if model in works:
+        return Network(works[model], twin.samples[dataset], f"kernel counts: {path}")
     source = f"kernels counted just now; to keep the counts: .venv/bin/snakemake {path}"
-    return Network(_counted(model, rows), twin.samples[dataset], source)
+    return Network(_counted(model, task, rows), twin.samples[dataset], source)
 
 
 def _by_totals(totals: Mapping[str, float]) -> Network:
@@ -217,19 +220,19 @@ def _by_totals(totals: Mapping[str, float]) -> Network:
     return Network(work, samples, f"{source} (slow)")
 
 
-def _counted(model: str, rows: Mapping[str, WorkloadRow]) -> KernelCounts:
+def _counted(model: str, task: str, rows: Mapping[str, WorkloadRow]) -> KernelCounts:
     """Count the kernels of a network now, which needs torch and takes some seconds."""
     try:
         from epochwatt.counting.count_workload import network_factors, write_workload
     except ModuleNotFoundError as error:
-        path = f"{WORKLOADS}/{model}.json"
+        path = counts_path(model, task)
         raise EpochwattError(
             f"{path} does not exist, and this Python has no {error.name} to make it",
             do=f"run .venv/bin/snakemake {path} where there is torch, and copy the file here",
         ) from None
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/{model}.json"
-        write_workload(network_factors(model, rows), path)
+        write_workload(network_factors(model, rows), path, task)
         return load_kernel_counts(path)
 
 

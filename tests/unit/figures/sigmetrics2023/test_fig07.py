@@ -2,7 +2,7 @@
 
 import pytest
 
-from epochwatt.figures.sigmetrics2023.fig07 import draw, savings
+from epochwatt.figures.sigmetrics2023.fig07 import draw, idle_changes
 
 HEAD = "backend,device,instance,power_mode,dvfs,state,power_scope,power_w\n"
 PLUG = (
@@ -56,19 +56,21 @@ def test_backends_are_not_mixed(draw_of, numbers):
     assert {row[0] for row in numbers("fig07", "backend")} == {"jetson"}
 
 
-def test_brackets_say_what_dvfs_saves_where_both_states_are_there():
+def test_brackets_say_what_dvfs_and_the_monitor_change_where_both_states_are_there():
+    values = {"i": (4.4, 12.0, 5.0), "ii": (4.0, 12.0, None), "iii": (3.0, 12.0, 2.0)}
     rows = [
         {"state": state, "device": device, "value": value}
-        for state, values in {"ii": (4.0, 12.0, None), "iii": (3.0, 12.0, 2.0)}.items()
-        for device, value in zip(("nx", "agx", "orin"), values, strict=True)
+        for state, of_state in values.items()
+        for device, value in zip(("nano", "nx", "orin"), of_state, strict=True)
     ]
-    (first, first_pct), (second, _) = savings(rows)
-    assert (list(first.lines), list(second.lines)) == (
-        ["DVFS: published negligible, here -25 %"],
-        ["DVFS: here +0 %"],
-    )
-    assert first.left < first.right < second.left
-    assert first_pct == -25.0
+    changes = idle_changes(rows)
+    assert [(" ".join(bracket.lines), round(pct, 6)) for bracket, pct in changes] == [
+        ("DVFS: published negligible, here -25 %", -25.0),
+        ("DVFS: published negligible, here +0 %", 0.0),
+        ("monitor: published higher, here +10 %", 10.0),
+        ("monitor: here +0 %", 0.0),
+    ]
+    assert changes[2][0].right == changes[0][0].left
 
 
 MODES = {"nano": "MAXN", "nx": "15W", "agx": "g", "orin": "MAXN"}

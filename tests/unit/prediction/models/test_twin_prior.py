@@ -29,7 +29,7 @@ def config(request):
 def twin(config, tmp_path_factory):
     path = tmp_path_factory.mktemp("counts") / "lenet.json"
     write_workload({"model": "lenet"}, str(path))
-    return load_twin(config, {"lenet": str(path)})
+    return load_twin(config, [str(path)])
 
 
 def test_a_gated_gpu_is_not_simulated(twin):

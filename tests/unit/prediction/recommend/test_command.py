@@ -14,11 +14,14 @@ from fake_board import make_board
 
 from epochwatt import cli, fields
 from epochwatt.device.board_files import parse_conf
-from epochwatt.prediction.data.modes import as_rows
+from epochwatt.prediction.data.modes import Mode, as_rows
+from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.data.required_runs import fitted_runs
 from epochwatt.prediction.models.features import POWER, TIME
 from epochwatt.prediction.models.linear_model import LinearModel
+from epochwatt.prediction.predictor import Context
 from epochwatt.prediction.recommend import recommend
+from epochwatt.prediction.registry import load_method
 from epochwatt.study.expand import load_table
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -33,8 +36,9 @@ SHIFTS = np.linspace(0.9, 1.1, 21)[:, None]  # of the draws: 90 % of them within
 TIME_COEFFICIENTS = (200.0, 100.0, 80.0, 100.0, 0.0)
 POWER_COEFFICIENTS = (8.0, 2.0, 0.5, 0.1, 2.0, 4.0)
 
-ASK = ("--backend", "twin", "--device", "agx-d1", "--model", "mobilenet")
-FOLDER = "results/recommend/twin-agx-d1-mobilenet-ssd-w4-bs16/time-power_w-15"
+DEFAULT = ("--backend", "twin", "--device", "agx-d1", "--model", "mobilenet")
+ASK = (*DEFAULT, "--method", "physical")
+FOLDER = "results/recommend/twin-agx-d1-mobilenet-ssd-w4-bs16/time-power_w-15-physical"
 
 
 def model(target, terms, coefficients, labels=LABELS):
@@ -181,6 +185,23 @@ def test_answer_is_this_text(ask, store):
     assert masked(out) == ANSWER
 
 
+def test_who_names_no_method_is_answered_by_the_best_one_on_real_sweeps(ask, store):
+    time, power = fitted()
+    modes = [Mode(*NOMINAL[label]) for label in LABELS]
+    seen = observations_from_rows(
+        "mobilenet", modes, [300.0, 250.0, 200.0, 210.0], [12.0, 14.0, 20.0, 19.0]
+    )
+    for target, row in (("time_s", time), ("power_w", power)):
+        learned = load_method("utilisation").fit(seen, Context(target))
+        (fit,) = row["fits"]
+        fit |= {"method": "utilisation", "model": learned.to_json()}
+    store((time, power))
+    status, out, err = ask(*DEFAULT, "--max-power-w", "15")
+    assert (status, err) == (0, "")
+    assert "models    physical shapes, power by utilisation, and a Gaussian process" in out
+    assert "/time-power_w-15/front.csv" in out  # files of the default do not name it
+
+
 def test_block_holds_the_mode_and_says_simulated(ask, store):
     here = store(fitted())
     _, out, _ = ask(*ASK, "--max-power-w", "15")
@@ -214,7 +235,7 @@ def test_several_budgets_hold_together_and_energy_is_least_within_a_time(ask, st
     _, out, _ = ask(*ASK, "--max-epoch-s", "300")
     assert "asked     least energy; epoch at most 300 s" in out
     ask(*ASK, "--max-power-w", "25", "--max-energy-wh", "2.1", "--objective", "edp")
-    path = next(here.glob("results/recommend/*/edp-power_w-25-energy_wh-2.1/front.csv"))
+    path = next(here.glob("results/recommend/*/edp-*-energy_wh-2.1-physical/front.csv"))
     (best,) = [row for row in rows_of(path) if row["what"] == "recommended"]
     assert float(best["power_w"]) <= 25
     assert float(best["energy_wh"]) <= 2.1
@@ -243,7 +264,7 @@ def test_defaults_of_the_paper_stand_where_nothing_is_told(words, said, ask, sto
 
 def test_device_without_an_instance_is_its_first(ask, store):
     store(fitted(instance="d2"), fitted())
-    _, out, _ = ask("--backend", "twin", "--device", "agx", "--model", "mobilenet")
+    _, out, _ = ask(*ASK, "--device", "agx")
     assert out.startswith(
         "SIMULATED, not measured: a power mode for mobilenet on Jetson AGX Xavier d1"
     )
@@ -311,7 +332,7 @@ def test_board_or_network_without_a_model_names_the_modes_to_measure(refused, st
 
 def test_other_unit_without_a_model_is_told_which_unit_has_one(refused, store):
     store(fitted(num_workers=0), fitted())
-    err = refused("--backend", "twin", "--device", "agx-d2", "--model", "mobilenet")
+    err = refused(*ASK, "--device", "agx-d2")
     assert "no model of mobilenet on agx-d2 was fitted\n  found: mobilenet on agx-d1\n" in err
 
 
@@ -399,7 +420,7 @@ def test_backend_has_to_be_stated(capsys):
 
 
 # -- measured boards -------------------------------------------------------------------------------
-ON_FAKE = ("--backend", "fake", "--device", "agx", "--model", "mobilenet")
+ON_FAKE = (*ASK, "--backend", "fake", "--device", "agx")
 
 
 def test_board_at_hand_is_read_live(ask, store, tmp_path):
@@ -428,7 +449,7 @@ def record_tables(here, run, gpu_mhz):
     (folder / "record.json").write_text(json.dumps({"machine": machine}))
 
 
-ON_BOARD = ("--backend", "jetson", "--device", "agx", "--model", "mobilenet")
+ON_BOARD = (*ASK, "--backend", "jetson", "--device", "agx")
 
 
 def test_board_elsewhere_has_the_tables_that_it_recorded(ask, store):

@@ -44,6 +44,21 @@ def test_answers_are_profiled_and_keep_the_budgets(problems, workload, is_monoto
     assert not (solved & (best.choice == NONE)).any()
 
 
+@pytest.mark.parametrize("n_profiles", [3, 15])
+def test_two_streams_keep_to_the_profiles_and_the_budgets(problems, workload, n_profiles):
+    space = Space(None, (workload(1, SIZES), workload(3, SIZES)))
+    both = [np.repeat(one, 2, axis=1) for one in (problems.rates_per_s, problems.max_latencies_s)]
+    two = Problems(problems.max_power_w, *both)
+    answers, best = gmd.solve(space, two, n_profiles), exhaustive.solve(space, two)
+    solved = answers.choice != NONE
+    assert space.judge(two, np.maximum(answers.choice, 0)[:, None]).holds[solved, 0].all()
+    assert (answers.n_profiles <= n_profiles * 2).all()
+    solvable = best.choice != NONE
+    assert solvable[solved].all()
+    if n_profiles == gmd.N_PROFILES:
+        assert solved[solvable].mean() > 0.9
+
+
 def test_on_a_monotone_board_most_answers_are_near_the_best(problems, workload):
     space = Space(workload(2, (16,)))
     alone = Problems(problems.max_power_w, problems.rates_per_s[:, :0], problems.rates_per_s[:, :0])

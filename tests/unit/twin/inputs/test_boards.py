@@ -106,7 +106,7 @@ def test_a_file_without_boards(tmp_path, text):
 
 def test_a_folder_without_files(tmp_path):
     with pytest.raises(ConfigError, match=r"cannot read .*boards\.yaml"):
-        load_twin(tmp_path, {})
+        load_twin(tmp_path, [])
 
 
 def test_a_data_set_that_is_none(tmp_path):

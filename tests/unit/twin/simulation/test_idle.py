@@ -23,7 +23,7 @@ MODULE = {"id": "b", "place": PLACE, "mode": MODE, "power_scope": "module", "sec
 
 @pytest.fixture(scope="module")
 def twin(request):
-    return load_twin(request.config.rootpath / "config/twin", {})
+    return load_twin(request.config.rootpath / "config/twin", [])
 
 
 def test_every_state_of_the_paper_is_one_of_the_models():

@@ -21,7 +21,7 @@ PHOTOGRAPHS = SampleFacts(20000, 100_000, 400_000, 2000, "test")
 
 @pytest.fixture(scope="module")
 def twin():
-    return load_twin(ROOT / "config/twin", {})
+    return load_twin(ROOT / "config/twin", [])
 
 
 @pytest.fixture
