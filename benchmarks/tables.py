@@ -233,6 +233,22 @@ def _solvers_table(rows: list[dict[str, Any]]) -> Table:
     return [head, *solvers]
 
 
+def changing_table(path: Path) -> Table:
+    """Return what came of ways to plan anew as the rate changes; steady arrivals and traces."""
+    rows = [row for row in read_rows(str(path)) if row["arrivals"] != "poisson"]
+    ways = list(dict.fromkeys(row["policy"] for row in rows))
+    cases: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        case = f"{row['train']}, {row['infer']}", row["rates"], f"{float(row['switch_s']):g}"
+        trained, late, regret = (
+            float(row[name]) for name in ("trained_per_s", "late_pct", "regret_pct")
+        )
+        cell = f"{trained:.2f} / {late:.1f} / {row['n_switches']} / {regret:.0f}"
+        cases.setdefault(case, []).append(cell)
+    head = ["trains, serves", "rate", "to settle, s", *ways]
+    return [head, *([*case, *cells] for case, cells in cases.items())]
+
+
 def _profiles(by_jobs: dict[str, dict[str, Any]]) -> str:
     row = by_jobs.get("train_and_infer")
     return "-" if row is None else f"{row['n_profiles']:.0f}"
@@ -305,6 +321,8 @@ def main() -> int:
     if (FULCRUM / "claims.csv").exists():
         for name, table in schedule_tables(FULCRUM).items():
             write(FOLDER / f"fulcrum/{name}.csv", table)
+    if (FULCRUM / "changing.csv").exists():
+        write(FOLDER / "fulcrum/changing.csv", changing_table(FULCRUM / "changing.csv"))
     return 0
 
 

@@ -39,6 +39,7 @@ STAGES = {
     "score_schedules": "tables",
     "play_schedules": "tables",
     "summarise_schedules": "tables",
+    "replan_schedules": "tables",
     "draw_": "figures",
     "simulate_idle": "sets of simulated idle powers",
     "measure_idle": "idle powers measured",

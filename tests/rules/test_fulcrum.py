@@ -48,6 +48,26 @@ def test_scores_of_a_small_study(study, run_rule):
     assert summary["exhaustive"]["loss_pct"] == "0.0"
 
 
+def test_rates_that_change_are_played_and_drawn(study, run_rule):
+    jobs = {"train": "lenet", "infer": "lenet", "max_power_w": 30, "max_latency_s": 1}
+    changing = {
+        **{"slot_s": 10, "switch_s": [1], "jobs": [{**jobs, "peak_per_s": 20}]},
+        "rates": {"steps": {"steps": [[20, 0.5], [20, 1]]}, "trace": {"file": "trace.txt"}},
+    }
+    study.write("schedule.yaml", {**STUDY, "infer": {"lenet": [1, 4]}, "changing": changing})
+    (study.path / "trace.txt").write_text("\n".join(str(n / 10) for n in range(250)), "utf-8")
+    figure = "results/figures/twin/fulcrum_replanning.svg"
+    rules = "count_workload simulate_schedules replan_schedules draw_replanning"
+    run_rule(rules, figure)
+    with open("results/fulcrum/changing.csv", newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    kinds = [("steps", "steady"), ("steps", "poisson"), ("trace", "trace")]
+    assert list(dict.fromkeys((row["rates"], row["arrivals"]) for row in rows)) == kinds
+    assert {row["policy"] for row in rows} == {"oracle", "never", "always", "hysteresis"}
+    assert min(float(row["regret_pct"]) for row in rows) >= 0
+    assert Path(figure).exists()
+
+
 def test_a_pair_of_networks_that_the_study_lacks_ends_in_a_few_lines(study, run_rule):
     study.write("schedule.yaml", {**STUDY, "together": [["lenet", "resnet"]]})
     output = run_rule("score_schedules", SCORES, status=1)

@@ -3,10 +3,10 @@
 Needs: config/schedule.yaml; the counts of its networks (twin.smk); public sweeps that it names.
 Gives: results/fulcrum/: tables.csv, time and power of each simulated job in each mode; learned/, what solvers with
 networks profiled and predict; scores.csv, how solvers do; arrivals.csv, how often plans hold; power.csv, training over
-power budgets; latencies.csv; summary.csv; results/figures/{twin,public}/fulcrum_*.
+power budgets; latencies.csv; changing.csv, how to plan anew as rates change; summary.csv; results/figures/{twin,public}/fulcrum_*.
 """
 
-from epochwatt.figures.fulcrum.names import stems
+from epochwatt.figures.fulcrum.names import REPLANNING, stems
 
 LEARNED_JOBS = {
     job: f"results/fulcrum/learned/{job}.npz"
@@ -24,6 +24,11 @@ SCHEDULE_DRAWN = [
     f"results/figures/{name}"
     for name in stems(bool(SCHEDULE and SCHEDULE.public), bool(INTERLEAVED))
 ]
+REPLANNING_DRAWN = f"results/figures/twin/{REPLANNING}"
+CHANGING = SCHEDULE.changing if SCHEDULE else None
+TRACES = (
+    [rates.file for rates in CHANGING.rates.values() if rates.file] if CHANGING else []
+)
 
 
 rule simulate_schedules:
@@ -160,3 +165,50 @@ rule draw_schedules:
         code=code_of("draw_schedules.py"),
     script:
         "../scripts/draw_schedules.py"
+
+
+rule replan_schedules:
+    """Play rates that change, slot by slot: ways to plan anew against the best of all."""
+    input:
+        tables="results/fulcrum/tables.csv",
+        study="config/schedule.yaml",
+        traces=TRACES,
+    output:
+        scores="results/fulcrum/changing.csv",
+        slots="results/fulcrum/changing-slots.csv",
+    log:
+        "results/logs/replan_schedules.log",
+    benchmark:
+        "results/benchmarks/replan_schedules.tsv"
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_of("replan_schedules.py"),
+    script:
+        "../scripts/replan_schedules.py"
+
+
+rule draw_replanning:
+    """Draw rate, plan, latency and training over time, for each way to plan anew."""
+    input:
+        slots="results/fulcrum/changing-slots.csv",
+        style="config/paper.mplstyle",
+    output:
+        multiext(
+            REPLANNING_DRAWN,
+            ".svg",
+            ".png",
+            ".csv",
+            ".vl.json",
+            ".txt",
+        ),
+    log:
+        "results/logs/draw_replanning.log",
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        code=code_of("draw_replanning.py"),
+    script:
+        "../scripts/draw_replanning.py"

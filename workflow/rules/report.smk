@@ -74,7 +74,7 @@ FULCRUM_SHOWN = {
 }
 FULCRUM_STEMS = [
     stem
-    for stem in (SCHEDULE_DRAWN if FULCRUM_SHOWN else [])
+    for stem in ([*SCHEDULE_DRAWN, REPLANNING_DRAWN] if FULCRUM_SHOWN else [])
     if Path(f"{stem}.svg").is_file() and Path(f"{stem}.vl.json").is_file()
 ]
 STUDY_SPECS = {
@@ -86,6 +86,7 @@ GALLERY += [SETTINGS.gallery_entry(*place) for place in PANELS]
 GALLERY += [VALIDATION_FIGURE] if IS_VALIDATED else []
 GALLERY += gallery_entries(POWERTRAIN_STEMS)
 GALLERY += fulcrum_entries(FULCRUM_STEMS)
+INDEX_PUBLISHED = [f"config/published/{n}.csv" for n in ("measurements", "relations")]
 INDEX_DRAWINGS = [f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS]
 INDEX_DRAWINGS += [f"{ROOFLINE_FIGURE['stem']}.svg"] if HAS_CEILINGS else []
 INDEX_SPECS = [f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS]
@@ -141,9 +142,7 @@ rule show_index:
         specs=INDEX_SPECS,
         epochs="results/tables/epochs.csv",
         validation="results/figures/twin/validation.svg" if IS_VALIDATED else [],
-        published=expand(
-            "config/published/{name}.csv", name=["measurements", "relations"]
-        ),
+        published=INDEX_PUBLISHED,
     output:
         page="results/index.html",
     log:

@@ -101,6 +101,8 @@ rule fulcrum:
         "results/fulcrum/summary.csv" if SCHEDULE else [],
         "results/fulcrum/claims.csv" if SCHEDULE else [],
         [f"{stem}.svg" for stem in SCHEDULE_DRAWN] if SCHEDULE else [],
+        "results/fulcrum/changing.csv" if CHANGING else [],
+        f"{REPLANNING_DRAWN}.svg" if CHANGING else [],
 
 
 rule claims:

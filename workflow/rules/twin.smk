@@ -107,8 +107,7 @@ rule simulate_run:
     shell:  # hundreds of these jobs run, and a script would take longer
         "OPENBLAS_NUM_THREADS=1 python3 {resources.command} {wildcards.run} --factors {params.factors:q}"
         " --epochs {params.epochs} --flag-effects {params.flag_effects:q} --config {params.config:q}"
-        " --workload {input.workload:q} --output {output.records:q} --tables {params.tables:q}"
-        " >{log:q} 2>&1"
+        " --workload {input.workload:q} --output {output.records:q} --tables {params.tables:q} >{log:q} 2>&1"
 
 
 rule simulate_idle:

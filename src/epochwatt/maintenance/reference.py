@@ -48,6 +48,8 @@ DEFAULTS = {
     "settle": "no waiting",
     "pairs": "none",
     "random": "all",
+    "changing": "none are judged",
+    "file": "none",
 }
 _TYPES = {"str": "text", "string": "text", "int": "integer", "float": "number", "bool": "boolean"}
 _LIMITS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from epochwatt.errors import ConfigError
+from epochwatt.schedule.dynamic.config import Changing
 from epochwatt.study.config import Closed
 from epochwatt.study.runs import TWIN
 from epochwatt.study.validation import validated
@@ -90,6 +91,19 @@ class ScheduleStudy(Jobs):
     neural_draws: int = Field(
         0, ge=0, description="random sets of modes of solvers with networks; 0: without them"
     )
+    changing: Changing | None = Field(
+        default=None, description="rates of requests that change; absent: none are judged"
+    )
+
+    @model_validator(mode="after")
+    def _changing_named(self) -> "ScheduleStudy":
+        for jobs in self.changing.jobs if self.changing else ():
+            if jobs.train not in self.train or jobs.infer not in self.infer:
+                raise ValueError(
+                    f"changing names {jobs.train} and {jobs.infer}; "
+                    "they have to be in train and infer"
+                )
+        return self
 
     @property
     def jobs(self) -> list[str]:

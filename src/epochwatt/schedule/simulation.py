@@ -9,6 +9,7 @@ run in the order in which they are complete.
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from epochwatt.schedule.plans import SLACK, Numbers
 
@@ -17,7 +18,7 @@ N_STREAMS, N_BATCHES = 50, 400  # of the simulation of one plan
 
 
 class Interleaved(NamedTuple):
-    """What a plan runs.
+    """What a plan runs; all but the batch size may differ from stream to stream: (r,).
 
     Attributes
     ----------
@@ -27,9 +28,39 @@ class Interleaved(NamedTuple):
     """
 
     batch_size: int
-    infer_s: float
-    n_train: int = 0
-    train_s: float = 0.0
+    infer_s: ArrayLike
+    n_train: ArrayLike = 0
+    train_s: ArrayLike = 0.0
+
+
+class Slot(NamedTuple):
+    """A stretch of time that begins at 0 with nothing waiting, while clocks may still settle.
+
+    Attributes
+    ----------
+    end_s : no training begins later
+    settled_s : (r,), no training begins earlier
+    settling_infer_s : (r,), time of a mini-batch of inference that begins earlier
+    queue : mini-batches that may wait; a further one is refused
+    """
+
+    end_s: float
+    settled_s: Numbers
+    settling_infer_s: Numbers
+    queue: int
+
+
+class Played(NamedTuple):
+    """What came of it.
+
+    Attributes
+    ----------
+    latency_s : (r, k), from each request's arrival to its answer; infinite: refused
+    n_trained : (r,), mini-batches of training
+    """
+
+    latency_s: Numbers
+    n_trained: Numbers
 
 
 def arrivals_s(arrivals: Arrivals, rate_per_s: float, shape: tuple[int, int]) -> Numbers:
@@ -43,27 +74,42 @@ def arrivals_s(arrivals: Arrivals, rate_per_s: float, shape: tuple[int, int]) ->
     return rng.exponential(1 / rate_per_s, shape).cumsum(axis=1)
 
 
-def latencies_s(arrivals: Numbers, plan: Interleaved) -> Numbers:
-    """Return the time from each request's arrival to its answer.
+def play(arrivals: Numbers, plan: Interleaved, slot: Slot | None = None) -> Played:
+    """Play the arrivals of independent streams.
 
     Parameters
     ----------
-    arrivals : (r, k), s, of r independent streams, ascending; k whole mini-batches
+    arrivals : (r, k), of r streams, ascending; k whole mini-batches; infinite: none comes
+    slot : None: it begins as the first mini-batch is complete, and does not end
     """
-    n_streams = len(arrivals)
-    batches = arrivals.reshape(n_streams, -1, plan.batch_size)
-    done = np.empty(batches.shape[:2])
-    free = batches[:, 0, -1]  # nothing runs before the first mini-batch is complete
+    batches = arrivals.reshape(len(arrivals), -1, plan.batch_size)
+    done, n_trained = np.empty(batches.shape[:2]), np.zeros(len(batches))
+    most = np.asarray(plan.n_train)
+    train_s = np.where(most > 0, plan.train_s, 1.0)
+    free: Numbers = batches[:, 0, -1]
+    end_s, settled_s = np.inf, np.full(len(batches), -np.inf)
+    if slot is not None:
+        free, end_s, settled_s = np.zeros(len(batches)), slot.end_s, slot.settled_s
     for i in range(batches.shape[1]):
         complete = batches[:, i, -1]
-        gap = np.maximum(complete - free, 0)
-        if plan.n_train:
-            started = np.ceil(gap / plan.train_s - SLACK * (1 + gap / plan.train_s))
-            free = free + np.minimum(started, plan.n_train) * plan.train_s
-        free = np.maximum(complete, free) + plan.infer_s
-        done[:, i] = free
-    waited: Numbers = (done[:, :, None] - batches).reshape(n_streams, -1)
-    return waited
+        begin = np.maximum(free, settled_s)
+        n_fit = np.maximum(np.minimum(complete, end_s) - begin, 0) / train_s
+        n = np.minimum(np.ceil(n_fit - SLACK * (1 + n_fit)), most)
+        n_trained += n
+        start = np.maximum(complete, np.where(n > 0, begin + n * train_s, free))
+        infer_s = np.asarray(plan.infer_s)
+        is_refused = np.zeros(len(batches), bool)
+        if slot is not None:
+            infer_s = np.where(start < settled_s, slot.settling_infer_s, infer_s)
+            is_refused = start > complete + slot.queue * infer_s
+        done[:, i] = np.where(is_refused, np.inf, start + infer_s)
+        free = np.where(is_refused, start, start + infer_s)
+    return Played((done[:, :, None] - batches).reshape(len(batches), -1), n_trained)
+
+
+def latencies_s(arrivals: Numbers, plan: Interleaved) -> Numbers:
+    """Return the time from each request's arrival to its answer; arrivals as of `play`."""
+    return play(arrivals, plan).latency_s
 
 
 def latencies_of_two_s(
@@ -82,7 +128,7 @@ def latencies_of_two_s(
     ]
     complete = np.hstack([one[:, :, -1] for one in batches])
     counts = [one.shape[1] for one in batches]
-    takes = np.repeat([plan.infer_s for plan in plans], counts)
+    takes = np.repeat([np.asarray(plan.infer_s, float) for plan in plans], counts)
     order = np.argsort(complete, axis=1, kind="stable")
     rows, free = np.arange(n_streams), np.zeros(n_streams)
     done = np.empty(complete.shape)

@@ -227,10 +227,12 @@ SIMULATED = {
     "tabulate_setup",  # Table 1 shows what they are made of
 }
 MODES = {"choose_power_modes", "fit_epoch_time", "fit_epoch_energy"}  # from clocks a board has
-MODES |= {"score_sweep", "judge_transfer", "learn_schedules", "score_schedules", "play_schedules"}
+MODES |= {"score_sweep", "judge_transfer", "learn_schedules", "score_schedules"}
+MODES |= {"play_schedules", "replan_schedules"}
 NETWORKS = {"make_dataset", "count_workload", "count_work"}  # write its data; count its networks
 CONFIGURED = {"count_workload", "count_work", "collect_powertrain"}
 NETWORKS |= {"simulate_schedules"}  # makes its sweeps itself, with all that a sweep checks
+NETWORKS |= {"replan_schedules"}  # reads traces as the interleaver does
 EDITED = [
     (".".join(path.relative_to(REPOSITORY / "src").with_suffix("").parts), rules)
     for folder, rules in (

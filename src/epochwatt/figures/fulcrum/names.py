@@ -18,6 +18,10 @@ FIGURES = {  # figure -> title
     "fulcrum_power": "Training beside a stream of requests, over power budgets",
     "fulcrum_latency": "How long requests wait beside training",
 }
+REPLANNING = (
+    "fulcrum_replanning"  # of simulated boards alone, where the study has rates that change
+)
+TITLES = FIGURES | {REPLANNING: "Planned anew as the rate of requests changes"}
 NOTES = {  # provenance -> corner note
     "simulated": "simulated AGX Orin, not measured",
     "public": "V100 and RTX 6000, measured by others; a training step stands for a request's",
@@ -79,7 +83,7 @@ def gallery_entries(drawn: Iterable[str]) -> list[dict[str, Any]]:
         {
             **shared,
             **{"stem": stem, "backend": (place := Path(stem)).parent.name},
-            **{"title": FIGURES[place.name], "words": ["fulcrum", place.parent.name]},
+            **{"title": TITLES[place.name], "words": ["fulcrum", place.parent.name]},
         }
         for stem in drawn
     ]

@@ -1,0 +1,121 @@
+"""Rates that change: rate and plan, longest latency and training, on one time axis."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from epochwatt.figures.common import style
+from epochwatt.figures.common.interactive import SCHEMA
+from epochwatt.figures.fulcrum.names import NOTES, REPLANNING, TITLES
+from epochwatt.figures.roofline.look import write_caption
+from epochwatt.published.tables import read_table
+
+TITLE = TITLES[REPLANNING]
+WIDTH_IN, HEIGHT_IN = 9.0, 6.5
+LOOKS = {  # way of planning -> words, colour
+    "oracle": ("oracle: knows all rates", "#000000"),
+    "never": ("never: planned for the peak", "#E69F00"),
+    "always": ("always, for the rate of the minute before", "#56B4E9"),
+    "hysteresis": ("with hysteresis", "#D55E00"),
+}
+RATE, BUDGET = "#999999", "#CC0000"
+FIELDS = {  # column -> label of its axis
+    "rate_per_s": "requests/s",
+    "gpu_mhz": "mode:\nGPU clock (MHz)",
+    "worst_s": "longest latency (s)",
+    "trained_per_s": "training\n(mini-batches/s)",
+}
+NUMBERS = ("t_s", "max_latency_s", *FIELDS)
+CAPTION = """Across: time. From above: the rate of requests to {infer}; the GPU's clock in the mode
+taken; the longest latency of an answered request in each slot, and its budget (red); training of
+{train}. Steady arrivals, played one by one.
+Clocks take {switch} s to settle, in which nothing is trained. Modes are those that are the best for
+some rate; the oracle chooses among the same ones (schedule/dynamic/)."""
+
+
+def draw_replanning(slots: str, style_file: str, stem: str) -> None:
+    """Draw results/fulcrum/changing-slots.csv: SVG, PNG, CSV, caption and spec at `stem`.
+
+    The first jobs are drawn, with arrivals that are not random; of the times that clocks may take
+    to settle the middle one.
+    """
+    rows = [_parsed(row) for _, row in read_table(Path(slots)) if row["arrivals"] != "poisson"]
+    times = sorted({row["switch_s"] for row in rows}, key=float)
+    drawn = rows[0]["train"], rows[0]["infer"], times[len(times) // 2]
+    rows = [row for row in rows if (row["train"], row["infer"], row["switch_s"]) == drawn]
+    names = list(dict.fromkeys(row["rates"] for row in rows))
+    settings = {"title": TITLE, "width_in": WIDTH_IN, "height_in": HEIGHT_IN}
+    with style.panel(style_file, settings, NOTES["simulated"]) as (figure, axes):
+        axes.remove()
+        grid = figure.subplots(len(FIELDS), len(names), squeeze=False, sharex="col", sharey="row")
+        for column, name in enumerate(names):
+            some = [row for row in rows if row["rates"] == name]
+            for place, field in enumerate(FIELDS):
+                _field(grid[place][column], some, field)
+            grid[0][column].set_title(name, fontsize="small")
+            grid[-1][column].set_xlabel("time (min)")
+        for place, label in enumerate(FIELDS.values()):
+            grid[place][0].set_ylabel(label)
+            grid[place][0].set_ylim(bottom=0)  # of the whole row
+        style.legend(figure, list(_handles()))
+        style.save(figure, stem, rows)
+    train, infer, switch_s = drawn
+    caption = CAPTION.format(train=train, infer=infer, switch=f"{float(switch_s):g}")
+    write_caption(stem, TITLE, caption, "simulated boards, not measured")
+    Path(f"{stem}.vl.json").write_text(json.dumps(_spec(rows)) + "\n", "utf-8")
+
+
+def _parsed(row: Mapping[str, str]) -> dict[str, Any]:
+    return {name: float(cell) if name in NUMBERS else cell for name, cell in row.items()}
+
+
+def _field(axes: Axes, rows: Sequence[Mapping[str, Any]], column: str) -> None:
+    """Draw a column over time, a line for each way of planning."""
+    for policy, (_, colour) in LOOKS.items():
+        some = [row for row in rows if row["policy"] == policy]
+        minutes = [row["t_s"] / 60 for row in some]
+        if column == "rate_per_s":
+            colour = RATE  # it is the same whoever plans
+        if column == "worst_s" and policy == "oracle":
+            axes.axhline(some[0]["max_latency_s"], color=BUDGET, linewidth=0.8)
+        values = [row[column] for row in some]
+        axes.step(minutes, values, where="post", color=colour, linewidth=0.9, alpha=0.8)
+    axes.grid(visible=True, axis="both")
+
+
+def _handles() -> Iterator[Line2D]:
+    yield Line2D([], [], color=RATE, linewidth=2.5, label="rate of requests")
+    yield Line2D([], [], color=BUDGET, label="budget of latency")
+    for words, colour in LOOKS.values():
+        yield Line2D([], [], color=colour, label=words)
+
+
+def _spec(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the interactive form: training over time, with what else is known of the slot."""
+    return {
+        "$schema": SCHEMA,
+        "title": {"text": TITLE, "subtitle": NOTES["simulated"], "anchor": "start"},
+        "data": {"values": list(rows)},
+        "facet": {"field": "rates", "type": "nominal", "title": None},
+        "columns": 1,
+        "spec": {
+            "width": 640,
+            "height": 200,
+            "mark": {"type": "line", "interpolate": "step-after", "point": True},
+            "encoding": {
+                "x": {"field": "t_s", "type": "quantitative", "title": "time (s)"},
+                "y": {
+                    "field": "trained_per_s",
+                    "type": "quantitative",
+                    "title": "training (mini-batches/s)",
+                },
+                "color": {"field": "policy", "type": "nominal"},
+                "tooltip": [{"field": name} for name in ("policy", *NUMBERS)],
+            },
+        },
+        "resolve": {"scale": {"x": "independent"}},
+    }

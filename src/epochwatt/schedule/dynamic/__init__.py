@@ -1,0 +1,1 @@
+"""Requests whose rate changes, and a board that is planned anew for it."""
