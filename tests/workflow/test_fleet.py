@@ -37,6 +37,25 @@ def as_without_slurm(shop, fleet: FleetCheckout) -> dict[str, list[float]]:
     return losses(alone)
 
 
+def test_each_run_is_measured_on_its_own_board_and_as_without_slurm(shop):
+    fleet = shop.fleet()
+    fleet.study(epochs=1, sweep=[on(node, seed=[0, 1, 2, 3, 4]) for node in fleet.nodes])
+    shop.provide_data(fleet)
+    with fleet.cluster():
+        outcome = fleet.make("runs", "tables")
+    assert len(outcome.measuring) == 30  # five for each node: most of them waited
+    wanted = {
+        run.id: f"{kind}-{run.factors['instance']}"
+        for run in fleet.runs()
+        for kind, device in DEVICES.items()
+        if device == run.factors["device"]
+    }
+    records = {run: fleet.record(run, 0) for run in wanted}
+    assert {run: record["machine"]["hostname"] for run, record in records.items()} == wanted
+    assert all(row["valid"] == "True" for run in wanted for row in fleet.rows(run))
+    assert losses(fleet) == as_without_slurm(shop, fleet)
+
+
 def test_a_board_that_dies_goes_on_in_the_epoch_where_it_was(shop):
     fleet = shop.fleet((NANO,))
     fleet.study(epochs=2, sweep=[on(NANO, dataset_scale=LONG)])
@@ -52,3 +71,18 @@ def test_a_board_that_dies_goes_on_in_the_epoch_where_it_was(shop):
     assert fleet.epoch_state(run.id, 0) == kept
     assert ["resumed" in row["flags"].split() for row in fleet.rows(run.id)] == [False, True]
     assert losses(fleet) == as_without_slurm(shop, fleet)
+
+
+def test_a_controller_that_is_started_again_loses_no_job(shop):
+    fleet = shop.fleet((NANO,))
+    fleet.study(epochs=1, sweep=[on(NANO, dataset_scale=LONG)])
+    shop.provide_data(fleet)
+    (run,) = fleet.runs()
+    with fleet.cluster() as cluster, fleet.started("runs") as workflow:
+        workflow.wait_until(lambda: fleet.is_measuring(run.id, 0))
+        cluster.kill_daemon("slurmctld")
+        cluster.start_controller()
+        outcome = workflow.end()
+    assert outcome.status == 0, outcome.text
+    assert [row["valid"] for row in fleet.rows(run.id)] == ["True"]
+    assert not any("resumed" in row["flags"] for row in fleet.rows(run.id))
