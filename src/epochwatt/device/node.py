@@ -58,12 +58,12 @@ def _board(machine: Machine) -> Dict[str, Any]:
     """Return the board's software and whether its root helper answers; empty: it is no board."""
     if not isinstance(machine, JetsonBoard) or machine.identity is None:
         return {}
-    found = {"jetpack": machine.identity.jetpack, "helper": None, "no_helper": None}
+    board = {"jetpack": machine.identity.jetpack, "helper": None, "no_helper": None}
     try:
-        found["helper"] = machine.ask_helper("status")["version"]
+        board["helper"] = machine.ask_helper("status")["version"]
     except EpochwattError as error:
-        found["no_helper"] = error.problem
-    return found
+        board["no_helper"] = error.problem
+    return board
 
 
 def leave_file(folder: str, name: str) -> Dict[str, Any]:

@@ -155,8 +155,8 @@ def _machine(board: Board) -> Iterator[Finding]:
     if answer.get("no_helper"):
         yield problem(name, answer["no_helper"], _SETUP)
     elif answer.get("helper", VERSION) != VERSION:
-        found = answer["helper"]
-        yield warning(name, f"root helper {found} is there; this checkout has {VERSION}", _SETUP)
+        version = answer["helper"]
+        yield warning(name, f"root helper {version} is there; this checkout has {VERSION}", _SETUP)
     if answer["free_gib"] < LOW_GIB:
         root = board.settings["storage"]["root"]
         yield warning(

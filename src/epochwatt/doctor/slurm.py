@@ -65,8 +65,8 @@ def read_sinfo(lines: Sequence[str]) -> tuple[list[Node], list[Partition]]:
     partitions: dict[str, Partition] = {}
     for line in lines:
         name, state, features, partition, most, default, sharing, reason = line.split("|", 7)
-        known = frozenset(features.split(",")) - {"(null)"}
-        nodes[name] = Node(name, re.sub(r"[~#!%$@^+-]+", "", state), known, partition, reason)
+        has = frozenset(features.split(",")) - {"(null)"}
+        nodes[name] = Node(name, re.sub(r"[~#!%$@^+-]+", "", state), has, partition, reason)
         limits = [s for s in map(seconds, (default, most)) if s is not None]
         partitions[partition] = Partition(partition, next(iter(limits), None), sharing.upper())
     return list(nodes.values()), list(partitions.values())

@@ -89,7 +89,9 @@ class ScheduleStudy(Jobs):
         default_factory=list, description="the same on devices that others swept"
     )
     neural_draws: int = Field(
-        0, ge=0, description="random sets of modes of solvers with networks; 0: without them"
+        default=0,
+        ge=0,
+        description="random sets of modes of solvers with networks; 0: without them",
     )
     changing: Changing | None = Field(
         default=None, description="rates of requests that change; absent: none are judged"

@@ -38,7 +38,7 @@ def power_rows(one: Set, named: Mapping[str, Named]) -> Iterator[dict[str, Any]]
     """Yield the training throughput of each solver's plan under each power budget, at one rate."""
     space = one.space
     rate, latency = problem_at(space, LOAD, LATENCY)
-    powers = np.linspace(one.of.power_w[0], one.of.power_w[1], N_BUDGETS)
+    powers = np.linspace(one.study.power_w[0], one.study.power_w[1], N_BUDGETS)
     problems = Problems(powers, np.tile(rate, (len(powers), 1)), np.tile(latency, (len(powers), 1)))
     solved = {"exhaustive": exhaustive.solve(space, problems)}
     solved |= {name: solver.solve(space, problems, 0) for name, solver in named.items()}
@@ -58,7 +58,7 @@ def latency_rows(one: Set) -> Iterator[dict[str, Any]]:
     space = one.space
     rate, latency = problem_at(space, LOAD, LATENCY)
     stream = Stream(rate_per_s=float(rate[0]), max_latency_s=float(latency[0]))
-    problem = Problem(max_power_w=one.of.power_w[1], streams=(stream,), trains=True)
+    problem = Problem(max_power_w=one.study.power_w[1], streams=(stream,), trains=True)
     choice = int(exhaustive.solve(space, Problems.from_one(problem)).choice[0])
     if choice == NONE:
         return

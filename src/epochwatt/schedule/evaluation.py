@@ -85,18 +85,18 @@ def _predicting(method: Method, n: int, verifies: bool) -> Solver:
     return solve
 
 
-def learned_solvers(known: Sequence[Mapping[str, Sequence[Learned]]]) -> dict[str, Named]:
+def learned_solvers(learned: Sequence[Mapping[str, Sequence[Learned]]]) -> dict[str, Named]:
     """Return the solvers with networks by name.
 
     Parameters
     ----------
-    known : of each job of the space, in the order of `Space.workloads`: what `learned.learn`
+    learned : of each job of the space, in the order of `Space.workloads`: what `learned.learn`
         returned
     """
     named = {}
-    for solver, draws in known[0].items() if known else ():
+    for solver, draws in learned[0].items() if learned else ():
         answers = _by_look if solver == ALS else _by_networks
-        of_jobs = [one[solver] for one in known]
+        of_jobs = [one[solver] for one in learned]
         named[solver] = Named(partial(answers, of_jobs), True, n_draws=len(draws))
     return named
 
@@ -113,12 +113,12 @@ def _by_networks(
     of_jobs: Sequence[Sequence[Learned]], space: Space, problems: Problems, draw: int
 ) -> Answers:
     """Answer by prediction, whatever it does in truth; each job has modes of its own."""
-    known = [draws[draw] for draws in of_jobs]
-    workloads = tuple(one.workload for one in known)
+    seen_by = [draws[draw] for draws in of_jobs]
+    workloads = tuple(one.workload for one in seen_by)
     has_train = space.train is not None
     seen = Space(workloads[0] if has_train else None, workloads[1 if has_train else 0 :])
-    n_profiles = sum(one.n_profiles for one in known)
-    pairs = zip(space.workloads, known, strict=True)
+    n_profiles = sum(one.n_profiles for one in seen_by)
+    pairs = zip(space.workloads, seen_by, strict=True)
     board_s = sum(workload.board_s(one.modes) for workload, one in pairs)
     p = len(problems)
     choice = exhaustive.solve(seen, problems).choice

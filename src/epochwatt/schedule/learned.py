@@ -56,19 +56,19 @@ def learn(
     """
     network, every = load_method(NETWORK), np.arange(len(workload.modes))
     n_random = min(N_TRAIN if is_training else N_INFER, len(every))
-    known: dict[str, list[Learned]] = {ALS: [], NEURAL: []}
+    learned: dict[str, list[Learned]] = {ALS: [], NEURAL: []}
     for draw in range(n_draws):
         # answers of ALS are looked up in its profiles: nothing is predicted at the end
-        known[ALS].append(Learned(profiled_modes(workload, network, draw), workload))
-        known[NEURAL].append(_predicted(workload, network, _drawn(every, n_random, draw)))
+        learned[ALS].append(Learned(profiled_modes(workload, network, draw), workload))
+        learned[NEURAL].append(_predicted(workload, network, _drawn(every, n_random, draw)))
     if reference is not None:
         taught = Reference(observed(reference, every, 0))
         transferred, n_few = load_method(TRANSFERRED), min(N_TRANSFERRED, len(every))
-        known[POWERTRAIN] = [
+        learned[POWERTRAIN] = [
             _predicted(workload, transferred, _drawn(every, n_few, draw), taught)
             for draw in range(n_draws)
         ]
-    return known
+    return learned
 
 
 def _drawn(every: Places, n_modes: int, seed: int) -> Places:
@@ -81,7 +81,7 @@ def _predicted(
     return Learned(modes, predicted_workload(workload, method, modes, reference))
 
 
-def write_learned(known: Mapping[str, list[Learned]], path: Path) -> None:
+def write_learned(learned: Mapping[str, list[Learned]], path: Path) -> None:
     """Write what `learn` returned as an .npz file."""
     parts: dict[str, Callable[[Learned], np.ndarray]] = {
         "modes": lambda one: one.modes,
@@ -90,7 +90,7 @@ def write_learned(known: Mapping[str, list[Learned]], path: Path) -> None:
     }
     arrays = {
         f"{solver}/{draw}/{name}": part(one)
-        for solver, some in known.items()
+        for solver, some in learned.items()
         for draw, one in enumerate(some)
         for name, part in parts.items()
     }
@@ -99,12 +99,12 @@ def write_learned(known: Mapping[str, list[Learned]], path: Path) -> None:
 
 def read_learned(path: Path, workload: Workload) -> dict[str, list[Learned]]:
     """Return what `write_learned` wrote of a workload."""
-    known: dict[str, list[Learned]] = {}
+    learned: dict[str, list[Learned]] = {}
     with np.load(path) as arrays:
         for name in arrays:
             solver, draw, part = name.split("/")
             if part == "modes":
                 columns = {key: arrays[f"{solver}/{draw}/{key}"] for key in ("time_s", "power_w")}
                 seen = Learned(arrays[name], replace(workload, **columns))
-                known.setdefault(solver, []).append(seen)
-    return known
+                learned.setdefault(solver, []).append(seen)
+    return learned

@@ -39,12 +39,12 @@ class Neighbours:
 
     def beside(self, places: Places, modes: Side, sizes: Side) -> Bits:
         """Return the choices on one side of each place (p,): in the mode and in the sizes."""
-        known = self._sets.setdefault((modes, sizes), {})
+        sets = self._sets.setdefault((modes, sizes), {})
         distinct, row = np.unique(places, return_inverse=True)
         for place in distinct.tolist():
             if place not in known:
-                known[place] = self._ordered(place, COMPARE[modes], COMPARE[sizes])
-        return np.stack([known[place] for place in distinct.tolist()])[row]
+                sets[place] = self._ordered(place, COMPARE[modes], COMPARE[sizes])
+        return np.stack([sets[place] for place in distinct.tolist()])[row]
 
     def _ordered(
         self, place: int, modes: Callable[..., Bools], sizes: Callable[..., Bools]

@@ -40,7 +40,7 @@ def arrival_rows(one: Set) -> Iterator[dict[str, Any]]:
     """
     space = one.space
     size = (ONE_STREAM, TWO_STREAMS)[len(space.infer) > 1]
-    problems = problems_of(space, size, budgets_w=one.of.power_w)
+    problems = problems_of(space, size, budgets_w=one.study.power_w)
     drawn = np.random.default_rng(SEED).choice(len(problems), N_DRAWN, replace=False)
     problems = problems.only(np.sort(drawn))
     for name, solve in SOLVERS.items():

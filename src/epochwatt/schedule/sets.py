@@ -53,14 +53,14 @@ class Set:
     Attributes
     ----------
     train, infer : tables of each mini-batch size: of the network that trains, of each that serves
-    of : what the part is of
+    study : what the part is of
     assumed : of the tables; empty: nothing
     """
 
     part: Part
     train: list[ModeTable]
     infer: list[list[ModeTable]]
-    of: Jobs
+    study: Jobs
     assumed: str = ""
 
     @property
@@ -155,8 +155,8 @@ def named_solvers(
     except PredictionError as error:
         presets = np.zeros(0, np.intp)
         left_out = [{"solver": "presets", "draw": 0, "note": str(error).partition("\n")[0]}]
-    methods = {name: load_method(name, root) for name in one.of.methods}
-    named = solvers(methods, presets, one.of.n_profiled)
+    methods = {name: load_method(name, root) for name in one.study.methods}
+    named = solvers(methods, presets, one.study.n_profiled)
     if learned.keys() >= set(one.part.names):
         pairs = zip(one.part.names, one.space.workloads, strict=True)
         named |= learned_solvers([read_learned(Path(learned[job]), work) for job, work in pairs])

@@ -77,9 +77,9 @@ def _judged(job: tuple[Set, Mapping[str, str], tuple[Size, Size], Path]) -> list
     one, learned, sizes, root = job
     space = one.space
     named, left_out = named_solvers(one, root, learned)
-    problems = problems_of(space, sizes[len(space.infer) > 1], budgets_w=one.of.power_w)
+    problems = problems_of(space, sizes[len(space.infer) > 1], budgets_w=one.study.power_w)
     shared = one.shared | {"power_rule": problems.power_rule}
-    return [shared | row for row in (*evaluate(space, problems, named, one.of.draws), *left_out)]
+    return [shared | row for row in (*evaluate(space, problems, named, one.study.draws), *left_out)]
 
 
 def write_played(
