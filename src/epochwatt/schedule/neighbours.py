@@ -42,7 +42,7 @@ class Neighbours:
         sets = self._sets.setdefault((modes, sizes), {})
         distinct, row = np.unique(places, return_inverse=True)
         for place in distinct.tolist():
-            if place not in known:
+            if place not in sets:
                 sets[place] = self._ordered(place, COMPARE[modes], COMPARE[sizes])
         return np.stack([sets[place] for place in distinct.tolist()])[row]
 
