@@ -57,7 +57,7 @@ def test_rates_that_change_are_played_and_drawn(study, run_rule):
     study.write("schedule.yaml", {**STUDY, "infer": {"lenet": [1, 4]}, "changing": changing})
     (study.path / "trace.txt").write_text("\n".join(str(n / 10) for n in range(250)), "utf-8")
     figure = "results/figures/twin/fulcrum_replanning.svg"
-    rules = "count_workload simulate_schedules replan_schedules draw_replanning"
+    rules = "count_workload count_work simulate_schedules replan_schedules draw_replanning"
     run_rule(rules, figure)
     with open("results/fulcrum/changing.csv", newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))

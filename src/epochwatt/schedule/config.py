@@ -68,7 +68,7 @@ class Jobs(Closed):
 class PublicJobs(Jobs):
     """Jobs on a device that others swept, whose rows are epochs of training."""
 
-    sweep: str = Field(description="its table: `config/sweeps/NAME.csv.gz`")
+    sweep: str = Field(description="its table, by its name in `config/sweeps/`")
     samples: dict[str, Size] = Field(
         description="samples in an epoch of each network, which say how long one mini-batch is"
     )

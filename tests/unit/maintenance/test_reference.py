@@ -36,7 +36,8 @@ def test_every_schema_describes_its_keys_and_every_factor_without_value_is_expla
     factors = config.FactorValues.model_fields
     assert factors.keys() <= set(fields.names(fields.FACTORS))
     empty = {k for k, f in factors.items() if not f.is_required() and f.default is None}
-    told = empty | config.PowerMode.model_fields.keys() | {"settle", "random"}
+    told = empty | config.PowerMode.model_fields.keys() | {"settle", "random", "pairs"}
+    told |= {"changing", "file"}  # of schedules
     assert told == reference.DEFAULTS.keys()
 
 

@@ -42,7 +42,9 @@ def test_epochs_inside_are_those_outside_and_say_so(
     run_part(folder, contained, 0, 0, data_root, str(tmp_path / "b.json"), machine)
     plain, record = other.read(0).meta, folder.read(0).meta
     assert record["loss"] == plain["loss"]
-    assert record["software"] == plain["software"]
+    both = record["software"].keys() & plain["software"].keys()  # the first may import more
+    assert {"python", "torch"} <= both
+    assert all(record["software"][key] == plain["software"][key] for key in both)
     assert record["builds"] == plain["builds"]
     assert record["inside"] == {**SETTINGS, "version": "1", "digest": "12ab"}
     assert "inside" not in plain

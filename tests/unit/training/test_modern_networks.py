@@ -177,7 +177,12 @@ def test_detector_learns_a_picture(made):
 def test_each_computes_in_bf16_and_infers(model, change):
     trainer = Trainer(model, CPU, 0, **change)
     made_up = MadeUpSamples(WORKLOADS[model].made_up(), 2)
-    loss = trainer.step(trainer.copy(minibatch_of(model, made_up, 2)))
+    try:
+        loss = trainer.step(trainer.copy(minibatch_of(model, made_up, 2)))
+    except RuntimeError as error:
+        if "could not create a primitive descriptor" in str(error):
+            pytest.skip(f"this CPU computes no {model} in bf16")  # oneDNN: LSTM without AVX-512
+        raise
     if "task" in change:
         assert loss is None
     else:

@@ -8,7 +8,7 @@ from epochwatt.figures.fulcrum.replanning import LOOKS, draw_replanning
 from epochwatt.published.tables import write_table
 from epochwatt.schedule.dynamic.study import SLOTS
 
-STYLE = Path(__file__).parents[3] / "config/paper.mplstyle"
+STYLE = Path(__file__).parents[4] / "config/paper.mplstyle"
 NUMBERS = (5.0, 6.0, 0.3, 1.0, 9.0)
 
 
