@@ -69,7 +69,7 @@ def _field(axes: Axes, rows: Sequence[Mapping[str, Any]], column: str) -> None:
     axes.set_xscale("log")
     if column == "loss_pct":
         axes.set_yscale("symlog", linthresh=1)
-        axes.set_ylim(bottom=-0.1)
+        axes.set_ylim(-0.1, 110)
     axes.grid(visible=True, axis="both")
 
 
