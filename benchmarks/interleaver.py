@@ -40,9 +40,8 @@ PLANS = {
     "lenet": Plan(rate_per_s=200.0, batch_size=8, n_train=None, queue=1000),
 }
 N_LONG, LONG_S = 20, 8.0
-LONG = Plan(
-    rate_per_s=750.0, batch_size=16, n_train=None, queue=1000
-)  # 6000 requests: 10 min, 10/s
+# 6,000 requests, as many as in ten minutes of ten a second
+LONG = Plan(rate_per_s=750.0, batch_size=16, n_train=None, queue=1000)
 BEFORE_SHARE = 0.1  # of a go's time, to time single mini-batches
 INTERLEAVED, TWO_PROCESSES, TWO_STREAMS = "interleaved", "two processes", "two streams"
 WITHIN = "long goes within formula + margin"
@@ -51,16 +50,24 @@ START_S = 60.0  # that the competing process may take to be ready
 
 
 class Measured(NamedTuple):
-    """One go: latencies (n,), s; training, mini-batches/s; what the times before it promise."""
+    """What one go took.
+
+    Attributes
+    ----------
+    latency_s : (n,), of the requests
+    throughput_per_s : mini-batches of training
+    expected : what the times before it promise
+    trained_s : the longest mini-batch of training before it
+    itself : what the mean times of the go itself promise
+    taken_s : longest time for which a mini-batch did not have the CPU; of a GPU that means nothing
+    """
 
     latency_s: Any
     throughput_per_s: float
     expected: Expected
-    trained_s: float  # longest mini-batch of training before it
-    itself: Expected  # what the mean times of the go itself promise
-    taken_s: (
-        float  # longest time that a mini-batch did not have the CPU; of a GPU that means nothing
-    )
+    trained_s: float
+    itself: Expected
+    taken_s: float
 
 
 class Watched:

@@ -35,7 +35,14 @@ class Node(NamedTuple):
 
 
 KINDS = ("agx_orin", "agx_xavier", "nano")
-FLEET = tuple(Node(f"{kind}-d{i}", (kind, f"d{i}")) for kind in KINDS for i in (1, 2))
+
+
+def node_of(kind: str, unit: str) -> Node:
+    """Return the node that is one unit of a kind of board; its name can be a host name."""
+    return Node(f"{kind}-{unit}".replace("_", "-"), (kind, unit))
+
+
+FLEET = tuple(node_of(kind, unit) for kind in KINDS for unit in ("d1", "d2"))
 
 
 def slurm_path() -> str:
@@ -150,6 +157,7 @@ class SlurmCluster:
 
     def start_node(self, name: str) -> None:
         """Start the slurmd of a node."""
+        (self.folder / "spool" / name).mkdir(exist_ok=True)
         stepd = shutil.which("slurmstepd", path=self.environment["PATH"])
         words = (*self.before(self.nodes[name]), "slurmd", "-D", "-N", name, "-d", stepd)
         self._run_daemon(name, *words, SLURMD_NODENAME=name)

@@ -3,14 +3,14 @@
 import pytest
 from fleet_checkout import FleetCheckout
 from full_checkout import LONG, block
-from slurm_cluster import Node
+from slurm_cluster import Node, node_of
 
 # A job on a node starts Snakemake twice, so these take minutes where other programs run.
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
 
 DEVICES = {"agx_orin": "orin", "agx_xavier": "agx", "nano": "nano"}  # kind -> device file
 MODES = {"orin": "full", "agx": "g", "nano": "full"}
-NANO = Node("nano-d1", ("nano", "d1"))
+NANO = node_of("nano", "d1")
 
 
 def on(node: Node, **factors) -> dict:
@@ -45,7 +45,7 @@ def test_each_run_is_measured_on_its_own_board_and_as_without_slurm(shop):
         outcome = fleet.make("runs", "tables")
     assert len(outcome.measuring) == 30  # five for each node: most of them waited
     wanted = {
-        run.id: f"{kind}-{run.factors['instance']}"
+        run.id: node_of(kind, run.factors["instance"]).name
         for run in fleet.runs()
         for kind, device in DEVICES.items()
         if device == run.factors["device"]
