@@ -15,6 +15,7 @@ from epochwatt.analysis.pairs import (
     UNDECIDED,
     compare_pairs,
     judged,
+    pairs_needed,
     software_difference,
 )
 from epochwatt.records.run_folder import RunFolder
@@ -60,6 +61,11 @@ class TestErrorRates:
     def test_too_few_pairs_decide_nothing(self, true_pct):
         assert rates(true_pct, LEAST_PAIRS - 1) == {EQUIVALENT: 0.0, DIFFERENT: 0.0}
 
+    @pytest.mark.parametrize("sd_pct", [0.5, 2.0, 9.0])
+    def test_as_many_pairs_as_are_needed_decide_nine_of_ten_studies(self, sd_pct):
+        said = rates(0.0, pairs_needed(sd_pct, MARGIN_PCT), sd_pct)
+        assert said[EQUIVALENT] > 0.9 - self.slack
+
     def test_noise_that_hides_the_margin_misleads_in_one_of_ten_at_most(self):
         said = rates(0.0, n=6, sd_pct=20.0)
         assert said[EQUIVALENT] <= 0.05
@@ -87,6 +93,7 @@ class TestOneStudy:
         outside = test.low_pct > MARGIN_PCT or test.high_pct < -MARGIN_PCT
         assert (test.verdict == EQUIVALENT) == inside == (test.p_equivalent < 0.05)
         assert (test.verdict == DIFFERENT) == outside
+        assert ("such pairs would decide" in test.reason) == (test.verdict == UNDECIDED)
 
     @pytest.mark.parametrize(("value", "verdict"), [(0.0, EQUIVALENT), (5.0, DIFFERENT)])
     def test_differences_without_spread_need_no_test(self, value, verdict):
