@@ -126,6 +126,7 @@ def test_console_examples_are_valid(page):
         program, arguments = program_and_arguments(command)
         name = Path(program).name
         if name == "epochwatt":
+            assert program.endswith("/bin/epochwatt"), "nothing else is on the reader's path"
             check_epochwatt(arguments)
         elif name == "make":
             check_make(arguments)

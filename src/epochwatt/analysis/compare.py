@@ -111,7 +111,7 @@ def compared_factors(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, tuple[str, s
     """Return the factors in which all of A differ from all of B, with the two values."""
     differing = {}
     for name in FACTORS:
-        one, other = (set(table[name].astype(object).fillna("none").map(str)) for table in (a, b))
+        one, other = (_values(table, name) for table in (a, b))
         if len(one) == len(other) == 1 and one != other:
             differing[name] = (one.pop(), other.pop())
     return differing
@@ -264,6 +264,7 @@ def compare_lines(a: str, b: str, margin_pct: float, path: Path | None = None) -
         *_table(rows),
         *_counts(rows),
         *_alone(rows),
+        *_why_alone(rows, one, other),
     ]
 
 
@@ -312,6 +313,24 @@ def _alone(rows: Sequence[Ratio]) -> list[str]:
         more = f", and {len(ids) - N_NAMED} more" if len(ids) > N_NAMED else ""
         lines += [f"only in {name}: {', '.join(ids[:N_NAMED])}{more}"] if ids else []
     return lines
+
+
+def _why_alone(rows: Sequence[Ratio], a: pd.DataFrame, b: pd.DataFrame) -> list[str]:
+    """Return in which factors no run of A agrees with one of B, where there is no pair at all."""
+    if any(row.part for row in rows):
+        return []
+    compared, lines = compared_factors(a, b), []
+    for name in FACTORS:
+        one, other = (sorted(_values(table, name)) for table in (a, b))
+        if name not in compared and not set(one) & set(other):
+            lines.append(f"  {name}: {first_of(one)} in A; {first_of(other)} in B")
+    if not lines:
+        return []
+    return ["runs are pairs only if they agree in all other factors; none agrees in", *lines]
+
+
+def _values(table: pd.DataFrame, factor: str) -> set[str]:
+    return set(table[factor].astype(object).fillna("none").map(str))
 
 
 def write_csv(rows: Iterable[Ratio], path: Path) -> None:

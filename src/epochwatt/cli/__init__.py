@@ -1,6 +1,7 @@
 """The command line: `epochwatt COMMAND`; `--help` lists them. Only command lines print."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -80,8 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.Abort:
         click.echo("interrupted by Ctrl-C", err=True)
         return 130
-    except (OSError, MemoryError) as error:  # a limit on files, memory or descriptors
-        _show(f"{str(error) or 'out of memory'}\n  see `ulimit -a`", color)
+    except (OSError, MemoryError) as error:
+        _show(_of_the_system(error), color)
         return 1
     except EpochwattError as error:
         _show(str(error if Path("config").is_dir() else _not_a_checkout(error)), color)
@@ -89,10 +90,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status or 0
 
 
+def _of_the_system(error: OSError | MemoryError) -> str:
+    """Return what the system refused, of which file, and what to do."""
+    from epochwatt.records.files import ADVICE
+
+    if isinstance(error, MemoryError):
+        return f"{str(error) or 'out of memory'}\n  do: end other programs, or ask for less"
+    path = "" if error.filename is None else f"{error.filename}: "
+    advice = ADVICE.get(error.errno or 0, "see `ulimit -a`")
+    return f"{path}{error.strerror or error}\n  do: {advice}"
+
+
 def _not_a_checkout(error: EpochwattError) -> EpochwattError:
+    """Say that this is no checkout, where a file of one is missing."""
+    if not re.search(r"\b(config|results|measured)[/:]", str(error)):
+        return error
     return EpochwattError(
         f"{Path.cwd()} is not an epochwatt checkout: it has no folder config/",
-        found=str(error).partition("\n")[0],
+        found=str(error).replace("\n", "\n  "),
         do="change to your checkout and run the command there",
     )
 

@@ -1,6 +1,7 @@
 """Click commands with examples, sections and colour, and completion of names in the checkout."""
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -74,6 +75,26 @@ class Finite(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
+
+
+class OutputFile(click.Path):
+    """A file to be written: where it cannot be, it is refused before the work."""
+
+    name = "file"
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path, or raise a usage error that says what is in the way."""
+        path = Path(str(super().convert(value, param, ctx)))
+        if path.is_dir():
+            self.fail(f"{path} is a folder; name a file in it.", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"the folder {path.parent} does not exist; make it first.", param, ctx)
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            self.fail(f"{path} may not be written by this user.", param, ctx)
+        return path
 
 
 class Whole(Finite):
@@ -158,6 +179,7 @@ STUDY = keys_of("config/studies.yaml", "config/sweeps.yaml")
 MODEL = keys_of("config/workloads.yaml")
 DEVICE = names_in("config/devices/*.yaml")
 PATH = click.Path(path_type=Path)
+OUTPUT_FILE = OutputFile()
 POSITIVE = Finite(min=0, min_open=True)
 NOT_NEGATIVE = Finite(min=0)
 COUNT = Integer(min=1)

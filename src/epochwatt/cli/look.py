@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from epochwatt.cli.command import NOT_NEGATIVE, PATH, Command, names_in
+from epochwatt.cli.command import NOT_NEGATIVE, OUTPUT_FILE, Command, names_in
 from epochwatt.errors import EpochwattError
 
 PAGES = (  # the last is the first to open
@@ -68,7 +68,9 @@ RESULT = names_in("results/runs/*")
     show_default=True,
     help="Largest difference, in %, that counts as equivalent.",
 )
-@click.option("--csv", metavar="PATH", type=PATH, help="Write all ratios to this CSV file, too.")
+@click.option(
+    "--csv", metavar="PATH", type=OUTPUT_FILE, help="Write all ratios to this CSV file, too."
+)
 def compare(a: str, b: str, margin: float, csv: Path | None) -> None:
     """Compare two sets of runs: the ratio B / A of times and energies with its 95 % interval, and
     whether they are equivalent (docs/how-to/compare-runs.md).

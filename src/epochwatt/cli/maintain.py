@@ -89,7 +89,7 @@ def bug_report(file: Path | None, keep_names: bool, device: str | None) -> None:
     help="Whose procedure the runs followed.",
 )
 def import_2023(folder: Path, **options: str | int) -> None:
-    """Turn the logs in FOLDER into runs below imported/, to show them beside your own
+    """Turn the logs in FOLDER into runs in measured/, to show them beside your own
     (docs/how-to/import-2023.md). The options add what the logs do not contain; they hold for
     all runs of FOLDER.
     """

@@ -1,7 +1,6 @@
 """Commands that simulate and predict: `what-if`, `recommend`, `score`."""
 
 import os
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ from epochwatt.cli.command import (
     DEVICE,
     MODEL,
     NOT_NEGATIVE,
+    OUTPUT_FILE,
     POSITIVE,
     Command,
     Finite,
@@ -253,7 +253,11 @@ def recommend(verify: bool, **options: Any) -> None:
     "--draws", metavar="N", type=COUNT, help="Random sets of profiled modes. Default: 10."
 )
 @click.option(
-    "--csv", "path", metavar="FILE", help="Also write all numbers, with their intervals, to FILE."
+    "--csv",
+    "path",
+    metavar="FILE",
+    type=OUTPUT_FILE,
+    help="Also write all numbers, with their intervals, to FILE.",
 )
 def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> None:
     """Judge all prediction methods on sweeps: public ones by name, packages or files of mode tables
@@ -278,5 +282,5 @@ def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> 
     )
     click.echo("\n".join(text_lines(as_text(scores.rows), scores.left_out)))
     if options["path"]:
-        write_scores(Path(options["path"]), scores.rows)
+        write_scores(options["path"], scores.rows)
         click.echo(f"all numbers: {options['path']}")

@@ -9,7 +9,7 @@ from epochwatt.cli.command import COUNT, MODEL, Command, names_in
     cls=Command,
     short_help="Explain what holds a run back, by rooflines of its mode.",
     examples=[
-        ("epochwatt explain host-local-lenet", "a run, by the beginning of its id"),
+        ("epochwatt explain host-local-lenet-disk-w0-bs16", "a run, by the beginning of its id"),
         ("epochwatt explain twin-agx-d1-mobilenet-ssd-w1", "a simulated run"),
     ],
 )

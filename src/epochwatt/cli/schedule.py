@@ -6,7 +6,7 @@ import click
 
 from epochwatt.cli.command import DEVICE, MODEL, POSITIVE, Command
 
-ASK = "epochwatt schedule --train mobilenet --infer resnet50 --rate 30 --max-latency-ms 200"
+ASK = "epochwatt schedule --train mobilenet --infer resnet50 --rate 30 --max-latency-ms 300"
 
 
 @click.command(

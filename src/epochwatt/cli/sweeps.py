@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from epochwatt.cli.command import PATH, Command
+from epochwatt.cli.command import OUTPUT_FILE, PATH, Command
 from epochwatt.errors import ConfigError
 
 
@@ -69,7 +69,7 @@ def sweeps(names: tuple[str, ...], public_data: Path | None) -> None:
 @click.argument("format", metavar="FORMAT", shell_complete=_formats)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PATH)
 @click.option(
-    "--output", metavar="TABLE", required=True, type=PATH, help="New table: .csv or .csv.gz."
+    "--output", metavar="TABLE", required=True, type=OUTPUT_FILE, help="New table: .csv or .csv.gz."
 )
 @click.option("--sweep", metavar="NAME", help="Name of the sweep. Default: that of TABLE.")
 @click.option("--device", metavar="NAME", default="", help="The device, if FILE does not name it.")

@@ -10,6 +10,7 @@ CIFAR-100, ten epochs in each mode; clocks were not locked, batch size and versi
 
 import csv
 import gzip
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -271,5 +272,5 @@ def _text(path: Path) -> str:
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error

@@ -23,7 +23,7 @@ def main() -> int:
         if not (words.folder / FACTS).exists():
             make_board(words.folder, words.kind)
         live(words.folder.resolve(), words.load_of, words.parent)
-    except EpochwattError as error:
+    except (EpochwattError, OSError) as error:
         print(f"fakeboard: {error}", file=sys.stderr)
         return 1
     return 0

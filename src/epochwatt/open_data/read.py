@@ -7,6 +7,7 @@ import difflib
 import gzip
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +26,13 @@ from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, t
 
 PAGE = "docs/how-to/share-a-sweep.md"
 LARGEST = 1 << 30  # bytes of an unpacked package
+_NOT_A_ZIP = (  # what `zipfile` raises of a damaged file; RuntimeError: one with a password
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    RuntimeError,
+)
 _COLUMNS = {column.name: column for column in TABLES["sweeps"].columns}
 # what a plain table of others may leave out, because a file as a whole says it
 _OPTIONAL = ("provenance", "sweep", "work", "repeat", "valid")
@@ -109,7 +117,7 @@ def unpacked(path: Path) -> Iterator[Path]:
         try:
             with zipfile.ZipFile(path) as archive:
                 _extract(archive, folder, path)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError) as error:
+        except _NOT_A_ZIP as error:
             raise DataError(f"{path} cannot be unpacked: {error}", do="get it again") from error
         yield folder
 
@@ -154,15 +162,34 @@ def check_plain(path: Path) -> list[DataError]:
     try:
         opened = gzip.open if path.suffix == ".gz" else open
         with opened(path, "rb") as handle:
-            lines = read_lines(handle.read(), str(path))
+            content = handle.read()
+        if b"\0" in content:
+            return [DataError(f"{path} is no text in UTF-8", do="save it as CSV in UTF-8")]
+        lines = read_lines(content, str(path))
     except DataError as error:
         return [error]
-    except (OSError, EOFError) as error:
-        return [DataError(f"{path} cannot be read: {error}")]
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        return [DataError(f"{path} cannot be read: {reason}")]
+    if problem := _other_separator(str(path), lines.header):
+        return [problem]
     problems = [*_missing(str(path), lines.header), *_misspelt(str(path), lines.header)]
     if problems:
         return problems
     return list(check_cells(str(path), lines, [_plain_column(name) for name in lines.header]))
+
+
+def _other_separator(path: str, header: Sequence[str]) -> DataError | None:
+    """Return what is wrong with a first line whose cells are not separated by commas."""
+    separator = next((one for one in ";\t|" if one in header[0]), None)
+    if len(header) > 1 or separator is None:
+        return None
+    return DataError(
+        "one column: cells are separated by commas",
+        where=f"{path}, line 1",
+        found=repr(separator),
+        do="save it with commas between cells, and with points in numbers",
+    )
 
 
 def _missing(path: str, header: Sequence[str]) -> Iterator[DataError]:

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -28,7 +29,7 @@ def read_table(path: Path, delimiter: str = ",") -> Iterator[tuple[int, dict[str
                         f"{path}, line {rows.line_num} has more or fewer cells than the first line"
                     )
                 yield rows.line_num, row
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
 
 

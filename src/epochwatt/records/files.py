@@ -15,13 +15,18 @@ from epochwatt.records import shapes
 
 UNMEASURED = "nothing of this epoch counts as measured"  # what is `lost` in `writing`
 
-_ADVICE = {
+ADVICE = {  # errno -> what to do
     errno.ENOSPC: "the disk is full; free some space",
     errno.EDQUOT: "the disk quota is used up; free some space",
     errno.EFBIG: "a file size limit was reached (ulimit -f)",
     errno.EACCES: "this user may not write there; change the owner or the permissions",
     errno.EPERM: "this user may not write there; change the owner or the permissions",
     errno.EROFS: "the file system is mounted read-only",
+    errno.EISDIR: "that is a folder; name a file",
+    errno.ENOENT: "there is no such file or folder; check the path",
+    errno.ENOTDIR: "a part of the path is no folder; check the path",
+    errno.EMFILE: "too many files are open (ulimit -n)",
+    errno.ENOMEM: "the memory is full; end other programs (ulimit -a)",
 }
 
 
@@ -38,7 +43,7 @@ def writing(what: str, path: str, lost: str = "") -> Iterator[None]:
         yield
     except OSError as error:
         reason = f"cannot write {what}: {error.strerror or error}"
-        advice = _ADVICE.get(error.errno or 0, "mend that")
+        advice = ADVICE.get(error.errno or 0, "mend that")
         raise RecordWriteError(
             reason + ("; " + lost if lost else ""), where=path, do=advice + ", then start again"
         ) from error

@@ -25,7 +25,7 @@ from epochwatt.schedule.plans import serve_and_train
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.study.expand import own_network
-from epochwatt.study.place import MEASURED
+from epochwatt.study.place import MEASURED, other_board
 from epochwatt.training.interleave.plan import checked
 
 SHARES = (50.0, 99.0, 100.0)  # percentiles of latencies
@@ -58,9 +58,14 @@ def measure(plan: dict[str, Any], device: str | None) -> tuple[InterleavedRecord
 
     Without a record the program has said on stderr why there is none.
 
-    Raises EpochwattError: the program cannot be started.
+    Raises EpochwattError: the device is another board, or the program cannot be started.
     """
     subject = choose(Path(), device)
+    if reason := other_board(subject.device):
+        raise EpochwattError(
+            f"--device {subject.name} cannot be measured here: {reason}",
+            do="give the command on the board, or leave --device out",
+        )
     plan = {**plan, "torch_threads": subject.device.torch_threads or 0}
     with tempfile.TemporaryDirectory() as folder:
         receipt = Path(folder) / "receipt.json"

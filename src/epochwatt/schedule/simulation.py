@@ -84,7 +84,7 @@ def play(arrivals: Numbers, plan: Interleaved, slot: Slot | None = None) -> Play
     """
     batches = arrivals.reshape(len(arrivals), -1, plan.batch_size)
     done, n_trained = np.empty(batches.shape[:2]), np.zeros(len(batches))
-    most = np.asarray(plan.n_train)
+    most = np.asarray(plan.n_train, float)  # may be more than fits an integer
     train_s = np.where(most > 0, plan.train_s, 1.0)
     free: Numbers = batches[:, 0, -1]
     end_s, settled_s = np.inf, np.full(len(batches), -np.inf)

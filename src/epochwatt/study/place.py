@@ -38,14 +38,16 @@ def absence(run: Run, device: Device) -> str | None:
     name = run.factors["storage"]
     missing = no_medium(device.storage[name])
     return (
-        _other_board(device)
+        other_board(device)
         or _other_unit(device, run.factors["instance"])
         or (f"medium {name}: {missing}" if missing else None)
     )
 
 
-def _other_board(device: Device) -> str | None:
-    if not device.board or is_board(device.board, device.sysroot):
+def other_board(device: Device) -> str | None:
+    """Return why a device is not the board at hand; None: it is, or is reached over a network."""
+    is_elsewhere = device.remote or device.constraint
+    if is_elsewhere or not device.board or is_board(device.board, device.sysroot):
         return None
     identity = _identity(device.sysroot)
     here = f"here is a {identity.model}" if identity else _no_board(device.sysroot)

@@ -40,7 +40,7 @@ def find_tables(
     raise ConfigError(
         "no such sweep",
         found=str(name),
-        allowed=f"a file of mode tables, or {', '.join(names(root))}",
+        allowed=", or ".join(filter(None, ["a file of mode tables", ", ".join(names(root))])),
         do="epochwatt sweeps lists them",
     )
 

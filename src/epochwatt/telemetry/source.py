@@ -13,7 +13,7 @@ READ_ERRORS = (OSError, ValueError, ArithmeticError, LookupError, TypeError, Att
 
 def in_words(error: Exception) -> str:
     """Return kind and text of an error in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":")
 
 
 class Source:

@@ -4,7 +4,7 @@ import re
 import sys
 from typing import Callable
 
-from epochwatt.errors import EpochwattError, RebootNeeded
+from epochwatt.errors import EpochwattError, RebootNeeded, TrainingError
 from epochwatt.telemetry.source import in_words
 from epochwatt.training.preparation import REBOOT_NEEDED
 from epochwatt.training.progress import log_to_stderr
@@ -16,6 +16,15 @@ _REFUSED = (
 _NO_MEMORY = re.compile(
     "can't start new thread|could not create a primitive|out of memory|can't allocate memory"
 )
+
+
+def cannot_import(error: ImportError) -> TrainingError:
+    """Return what to say of an interpreter without a library that training needs."""
+    return TrainingError(
+        f"{sys.executable} cannot import what training needs",
+        found=str(error),
+        do="name an interpreter that can under `python:` in config/devices/",
+    )
 
 
 def exit_status(what: str, measure: Callable[[], None]) -> int:

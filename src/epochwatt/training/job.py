@@ -5,17 +5,17 @@ torch is imported only when there is something to measure.
 
 import logging
 import os
-import sys
 import time
 from typing import Any, Dict, List, Optional
 
 from epochwatt.device import container
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine
-from epochwatt.errors import DamagedError, TrainingError
+from epochwatt.errors import DamagedError
 from epochwatt.records import files
 from epochwatt.records.receipt import write_receipt
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.training.exit_status import cannot_import
 from epochwatt.training.inside import measure_inside
 from epochwatt.training.preparation import prepared
 
@@ -83,11 +83,7 @@ def measure_epochs(
     try:  # not before: OpenMP counts the CPUs that are on once, when torch is loaded
         from epochwatt.training.session import Session
     except ImportError as error:
-        raise TrainingError(
-            f"{sys.executable} cannot import what training needs",
-            found=str(error),
-            do="name an interpreter that can under `python:` in config/devices/",
-        ) from error
+        raise cannot_import(error) from error
     session = Session(folder, factors, data_root, machine, conditions, inside)
     with session:
         for epoch in epochs:

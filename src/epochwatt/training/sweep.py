@@ -14,12 +14,12 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 from epochwatt import fields
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine, open_machine
-from epochwatt.errors import ConfigError, DamagedError, TrainingError
+from epochwatt.errors import ConfigError, DamagedError
 from epochwatt.records import files, shapes
 from epochwatt.records.mode_folder import PARTS, RECORD, ModeFolders, SweepFolder, mode_name
 from epochwatt.telemetry.settle import settle
 from epochwatt.training.arguments import measuring_parser
-from epochwatt.training.exit_status import exit_status
+from epochwatt.training.exit_status import cannot_import, exit_status
 from epochwatt.training.job import log_waiting
 from epochwatt.training.preparation import others_pct, put_back
 from epochwatt.training.procedure import procedure_of
@@ -119,11 +119,7 @@ def _measure(
         try:
             measuring = opened(busy_pct)
         except ImportError as error:
-            raise TrainingError(
-                f"{sys.executable} cannot import what training needs",
-                found=str(error),
-                do="name an interpreter that can under `python:` in config/devices/",
-            ) from error
+            raise cannot_import(error) from error
         with measuring as session:
             limits = machine.settings["settle"]
             for place in places:

@@ -61,7 +61,11 @@ def find_run(run: str, root: Path) -> str:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise EpochwattError(f"{len(matches)} runs begin with {run!r}", allowed=first_of(matches))
+        raise EpochwattError(
+            f"{len(matches)} runs begin with {run!r}",
+            allowed=first_of(matches),
+            do="type more of the id; `epochwatt plan` lists all",
+        )
     raise EpochwattError(
         f"no run {run!r} in {RUNS}",
         allowed=first_of(ids) or "none: nothing was measured or simulated yet",

@@ -232,8 +232,10 @@ class TestText:
     def test_sets_without_a_pair_say_so(self, put):
         put("a-1", dataset_scale=2)
         put("a-2", dataset_scale=3)
-        put("b-1", dataset_scale=4)
-        assert "no two runs agree" in compare_lines("a-*", "b-*", 5.0)
+        put("b-1", dataset_scale=4, backend="twin")
+        lines = compare_lines("a-*", "b-*", 5.0)
+        assert "no two runs agree" in lines
+        assert lines[-1] == "  dataset_scale: 2.0, 3.0 in A; 4.0 in B"
 
     def test_command_prints_the_table_and_writes_all_ratios(self, put, tmp_path, capsys):
         put("a")

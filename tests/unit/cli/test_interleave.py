@@ -42,7 +42,8 @@ def test_two_networks_run_and_the_answer_stands_beside_the_formulas(checkout, ca
     ("words", "message"),
     [
         ((*WORDS, "--rate", "5", "--seconds", "1", "--infer", "perceptron"), "--infer is 'perc"),
-        ((*WORDS, "--seconds", "1"), "rate_per_s is None"),
+        ((*WORDS, "--seconds", "1"), "do: add --rate"),
+        ((*WORDS, "--rate", "5", "--seconds", "1", "--device", "agx"), "is no Jetson board"),
         ((*WORDS, "--seconds", "1", "--arrivals", "none.txt"), "none.txt"),
         ((*WORDS, "--rate", "5", "--seconds", "1", "--queue", "1"), "queue is 1"),
     ],

@@ -185,7 +185,10 @@ def test_report_prints_what_was_done(run, monkeypatch):
     [
         (KeyboardInterrupt(), 130, "interrupted by Ctrl-C"),
         (MemoryError(), 1, "error: out of memory"),
-        (OSError(24, "Too many open files"), 1, "Too many open files"),
+        (MemoryError("Unable to allocate 7 GiB"), 1, "error: Unable to allocate 7 GiB\n  do: "),
+        (OSError(24, "Too many open files"), 1, "Too many open files\n  do: too many files"),
+        (IsADirectoryError(21, "Is a directory", "results"), 1, "results: Is a directory\n  do: "),
+        (OSError("no disk"), 1, "error: no disk\n"),
     ],
 )
 def test_interruption_and_lack_of_resources_are_messages(monkeypatch, run, stop, status, message):

@@ -60,3 +60,30 @@ def test_export_without_a_licence_says_what_to_do(run):
     assert status == 1
     assert "the licence is missing" in err
     assert "do: add --licence" in err
+
+
+def test_outside_a_checkout_a_wrong_cell_is_still_named(run):
+    Path("theirs.csv").write_text(THEIRS.replace("0.041", "41 ms"))
+    status, _, err = run("score", "theirs.csv")
+    assert status == 1
+    assert err.startswith("error: theirs.csv, line 2, column time_s: a cell that is not allowed\n")
+    assert "found: 41 ms" in err
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("nowhere/scores.csv", "the folder nowhere does not exist; make it first."),
+        (".", ". is a folder; name a file in it."),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(path, message, run):
+    status, out, err = run("score", "theirs.csv", "--csv", path)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+def test_outside_a_checkout_too_few_modes_are_the_error(run):
+    status, _, err = run("score", "theirs.csv")
+    assert status == 1
+    assert err.startswith("error: no table of modes that a method could learn from")

@@ -314,6 +314,27 @@ def test_a_zip_file_that_was_cut_short_is_refused(package):
     assert "cannot be unpacked" in lines[1]
 
 
+def with_password(content):
+    for signature, place in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.index(signature) + place] |= 1
+
+
+def with_a_changed_byte(content):
+    content[30 + len("datapackage.json")] = 0xFF  # behind the header: no such block
+
+
+@pytest.mark.parametrize("damage", [with_password, with_a_changed_byte])
+def test_a_zip_file_that_cannot_be_unpacked_is_refused(damage, tmp_path):
+    path = tmp_path / "pack.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("datapackage.json", "{}" * 99)
+    content = bytearray(path.read_bytes())
+    damage(content)
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"pack\.zip cannot be unpacked"), unpacked(path):
+        pytest.fail("it was unpacked")
+
+
 def test_a_file_outside_the_zip_files_folder_is_refused(tmp_path):
     path = tmp_path / "evil.zip"
     with zipfile.ZipFile(path, "w") as archive:

@@ -122,3 +122,35 @@ def test_an_unknown_name_is_answered_with_the_sweeps_that_are_there(plant):
     with pytest.raises(ConfigError, match="no such sweep") as error:
         find_tables("tx1")
     assert error.value.allowed == "a file of mode tables, or tx2"
+
+
+def test_a_compressed_table_that_was_damaged_is_refused(plain):
+    path = plain(name="theirs.csv.gz")
+    content = bytearray(path.read_bytes())
+    content[10] = 0xFF  # behind the header: no such block
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"theirs\.csv\.gz cannot be read"):
+        find_tables(str(path))
+    assert not report_lines(path)[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (PLAIN.replace(",", ";").encode(), "separated by commas\n  found: ';'"),
+        (PLAIN.encode("utf-16"), "theirs.csv is no text in UTF-8"),
+    ],
+)
+def test_a_table_of_another_spreadsheet_is_refused_with_what_to_do(plain, content, told):
+    path = plain()
+    path.write_bytes(content)
+    with pytest.raises(DataError) as error:
+        find_tables(str(path))
+    assert told in str(error.value)
+    assert "do: save it" in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_named_once(tmp_path):
+    with pytest.raises(DataError) as error:
+        find_tables(str(tmp_path / "none.csv"))
+    assert str(error.value) == f"{tmp_path}/none.csv cannot be read: No such file or directory"

@@ -102,6 +102,7 @@ def test_sha256_of_a_file_larger_than_a_chunk(path):
         (errno.EACCES, "this user may not write there; change the owner or the permissions"),
         (errno.EPERM, "this user may not write there; change the owner or the permissions"),
         (errno.EROFS, "the file system is mounted read-only"),
+        (errno.EISDIR, "that is a folder; name a file"),
     ],
 )
 def test_writing_says_what_failed_where_and_what_to_do(number, advice):

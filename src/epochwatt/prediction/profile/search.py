@@ -197,17 +197,17 @@ def _run(profile: Profile, modes: list[Mode], say: Say) -> None:
     try:
         for one in runs:
             if profile.goal.needs_power and math.isnan(one.power_w):
-                raise _no_power(profile, one)
+                raise _no_power(profile)
             profile.ran.append(one)
             say(profile, one)
     finally:
         runs.close()  # type: ignore[attr-defined]  # ends the workflow at once, also after Ctrl-C
 
 
-def _no_power(profile: Profile, one: Measured) -> EpochwattError:
+def _no_power(profile: Profile) -> EpochwattError:
     option = "--objective energy" if profile.goal.max_power_w is None else "--max-power-w"
     return EpochwattError(
-        f"no power was measured in {one.mode}, and {option} needs it",
+        f"no power was measured, and {option} needs it",
         where=profile.bench.title,
         found="no sensor of power, or none that could be read",
         do="`epochwatt doctor` says which sensors there are; without power, ask for the least time "

@@ -125,7 +125,12 @@ def _nothing(profile: Profile) -> list[str]:
     counting = [one for one in profile.measured if one.valid]
     if not counting:
         flags = sorted({flag for one in profile.measured for flag in one.flags.split()})
-        return ["", f"answer    none: no mode that was run counts ({', '.join(flags)})", ""]
+        return [
+            "",
+            f"answer    none: no mode that was run counts ({', '.join(flags)})",
+            "          what these flags mean: docs/reference/columns.md",
+            "",
+        ]
     least = min(counting, key=lambda one: one.power_w)
     return [
         "",
@@ -151,7 +156,9 @@ def _cost(profile: Profile) -> list[str]:
     ]
     invalid = sum(not one.valid for one in profile.ran)
     return lines + (
-        [f"          {counted(invalid, 'modes')} of them do not count"] if invalid else []
+        [f"          {invalid} of them {'does' if invalid == 1 else 'do'} not count"]
+        if invalid
+        else []
     )
 
 

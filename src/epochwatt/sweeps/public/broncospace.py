@@ -12,6 +12,7 @@ Runs whose name has no `training` are left out: nothing says that each mode did 
 import csv
 import gzip
 import re
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,5 +101,5 @@ def _samples(path: Path) -> Iterator[Line]:
                         f"{path}, line {rows.line_num} has more or fewer cells than the header"
                     )
                 yield Line(f"{path}, line {rows.line_num}", cells, stem_of(path))
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error

@@ -42,6 +42,8 @@ def checked(given: Dict[str, Any]) -> Dict[str, Any]:
         raise ConfigError(f"the plan: {wrong[0]} is missing or unknown", allowed=ALL)
     if plan["arrivals"] not in (CONSTANT, POISSON) and plan["rate_per_s"] is None:
         plan["rate_per_s"] = mean_rate(read_times(plan["arrivals"]))
+    if plan["rate_per_s"] is None:
+        raise ConfigError("the plan: no rate of requests", do="add --rate")
     for key in ("rate_per_s", "seconds"):
         value = plan[key]
         if not (isinstance(value, (int, float)) and math.isfinite(value) and value > 0):

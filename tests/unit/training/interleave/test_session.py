@@ -133,3 +133,11 @@ def test_a_plan_that_cannot_be_is_explained(words, capsys):
     told = capsys.readouterr().err
     assert [word in told for word in ("batch_size is 0", "/nowhere", "perceptron")] == [True] * 3
     assert "Traceback" not in told
+
+
+def test_an_interpreter_without_torch_is_named(words, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "epochwatt.training.interleave.session", None)
+    assert main(words(PLAN)) == 1
+    error = capsys.readouterr().err
+    assert "cannot import what training needs" in error
+    assert "`python:`" in error
