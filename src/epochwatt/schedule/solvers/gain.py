@@ -27,11 +27,12 @@ from epochwatt.schedule.solvers.gmd import N_PROFILES
 from epochwatt.schedule.solvers.roofline_prior import OWN, Prior, roofline_prior
 from epochwatt.schedule.space import Bools, Judged, Places, Problems, Space
 
-LEAST_GAIN = 0.01  # relative
+LEAST_GAIN = 0.005  # relative
+LEAST_CHANCE = 0.001  # of any answer, where there is none yet
 ANSWERED = 1.0  # what the first answer is worth beside how good it is: as much as the best one
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 SHARES = WEIGHTS / WEIGHTS.sum()
-SURE = 8  # values, seen to be as far off as believed, that the widths of beliefs are worth
+SURE = 4  # values, seen to be as far off as believed, that the widths of beliefs are worth
 _AT_ONCE = 1 << 25  # numbers of the covariance of what was seen with everything
 
 
@@ -143,7 +144,8 @@ class _Search:
         for _ in range(self.most):
             gains = np.where(self.is_seen, 0, self._gains())
             choice = gains.argmax(1)
-            goes_on = gains[np.arange(len(choice)), choice] >= self.least_gain
+            least = np.where(self.best[self.left] == NONE, self._least_chance(), self.least_gain)
+            goes_on = gains[np.arange(len(choice)), choice] >= least
             if not goes_on.any():
                 break
             if not goes_on.all():
@@ -152,6 +154,10 @@ class _Search:
             self._profile(choice[goes_on])
         n_profiles = self.n_seen * self.space.profiles_per_choice
         return Answers(self.best, n_profiles, self.board_s)
+
+    def _least_chance(self) -> Numbers:
+        """Return the expected gain below which a search gives up; it profiles once at least."""
+        return np.where(self.n_seen[self.left] == 0, 0.0, LEAST_CHANCE)
 
     def _profile(self, choice: Places) -> None:
         """Run choices (l,), note what they do, and learn from it."""

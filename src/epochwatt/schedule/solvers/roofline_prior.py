@@ -215,7 +215,9 @@ def _job(board: _Board, power: _Power, one: Workload) -> tuple[Numbers, Numbers]
     time_s, power_w = run(board.gpu)
     if (board.limit_w != NO_LIMIT).any():
         limit_w = np.where(board.limit_w == NO_LIMIT, np.inf, board.limit_w)
-        clock = np.minimum(limit_w / power_w, 1) ** board.even(0.2, 1)
+        floor_w = board.even(0, 0.9) * board.limit_w.min()
+        short = (limit_w - floor_w) / np.maximum(power_w - floor_w, 1e-9)
+        clock = np.where(power_w > limit_w, short, 1) ** board.even(0.3, 1)
         time_s = run(board.gpu * clock)[0]
         power_w = 1 / _norm((1 / limit_w, 1 / power_w), board.even(4, 20))
     return _flat(time_s), _flat(power_w)
