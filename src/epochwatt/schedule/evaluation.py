@@ -15,7 +15,7 @@ from epochwatt.schedule.solvers import exhaustive, gain, gmd, predicted, profile
 from epochwatt.schedule.space import Bools, Places, Problems, Space
 
 Solver = Callable[[Space, Problems, int], Answers]  # space, problems, number of the draw
-N_SAMPLED, SEED = 200, 0  # problems of each set of jobs, for solvers that think about each
+N_SAMPLED, SEED = 100, 0  # problems of each set of jobs, for a solver that thinks about each
 
 COLUMNS = (
     *("provenance", "device", "jobs", "train", "infer", "power_rule", "solver", "draw"),

@@ -6,7 +6,7 @@ that differ, then the mini-batch sizes; each is a place among the knob's steps, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -248,7 +248,7 @@ class Space:
         latencies = problems.max_latencies_s.T[:, :, None]
         over = [one.latency_s / most for one, most in zip(outcomes, latencies, strict=False)]
         first = outcomes[0]
-        worst = np.maximum.reduce(over) if over else np.zeros(first.power_w.shape)
+        worst = reduce(np.maximum, over) if over else np.zeros(first.power_w.shape)
         keeps_power = first.power_w <= problems.max_power_w[:, None] * (1 + SLACK)
         cost = worst if self.train is None else -first.throughput_per_s
         return Judged(

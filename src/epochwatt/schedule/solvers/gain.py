@@ -9,7 +9,8 @@
 3. The choice of most gain is profiled: each job runs once. What is seen corrects what is believed
    of all other modes, sizes and of the other job (Gaussian conditioning, on logarithms). Where
    profiles are further off than they should be, all that is believed gets wider.
-4. It ends when the most gain is below `LEAST_GAIN`, or after as many profiles as GMD.
+4. It ends when the most gain is below `LEAST_GAIN`; without an answer so far, when one is next to
+   impossible (`LEAST_CHANCE`); or after as many profiles as GMD.
 
 The answer is the best profiled choice that keeps all budgets; so it keeps them as measured. Many
 problems are searched beside each other. The belief is drawn once, with a seed: the same problem has
@@ -17,6 +18,7 @@ the same answer.
 """
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +30,9 @@ from epochwatt.schedule.solvers.roofline_prior import OWN, Prior, roofline_prior
 from epochwatt.schedule.space import Bools, Judged, Places, Problems, Space
 
 LEAST_GAIN = 0.005  # relative
-LEAST_CHANCE = 0.001  # of any answer, where there is none yet
+LEAST_CHANCE = 1e-4  # of an answer, where there is none yet
 ANSWERED = 1.0  # what the first answer is worth beside how good it is: as much as the best one
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(7)  # of a normal distribution
 SHARES = WEIGHTS / WEIGHTS.sum()
 SURE = 4  # values, seen to be as far off as believed, that the widths of beliefs are worth
 _AT_ONCE = 1 << 25  # numbers of the covariance of what was seen with everything
@@ -48,7 +50,7 @@ def solve(
     Parameters
     ----------
     n_profiles : choices that may be profiled; each runs every job once
-    least_gain : expected, relative, below which a search ends
+    least_gain : expected, relative, below which a search that has an answer ends
     prior : what is believed of the space; None: `roofline_prior`
     """
     prior = roofline_prior(space) if prior is None else prior
@@ -142,9 +144,9 @@ class _Search:
     def run(self) -> Answers:
         """Search, and return the best profiled choices."""
         for _ in range(self.most):
-            gains = np.where(self.is_seen, 0, self._gains())
+            gains = np.where(self.is_seen, -1, self._gains())
             choice = gains.argmax(1)
-            least = np.where(self.best[self.left] == NONE, self._least_chance(), self.least_gain)
+            least = self._least()
             goes_on = gains[np.arange(len(choice)), choice] >= least
             if not goes_on.any():
                 break
@@ -155,9 +157,10 @@ class _Search:
         n_profiles = self.n_seen * self.space.profiles_per_choice
         return Answers(self.best, n_profiles, self.board_s)
 
-    def _least_chance(self) -> Numbers:
-        """Return the expected gain below which a search gives up; it profiles once at least."""
-        return np.where(self.n_seen[self.left] == 0, 0.0, LEAST_CHANCE)
+    def _least(self) -> Numbers:
+        """Return the expected gain below which each search ends, (l,); none before a profile."""
+        least = np.where(self.best[self.left] == NONE, LEAST_CHANCE, self.least_gain)
+        return np.where(self.n_seen[self.left] == 0, 0.0, least)
 
     def _profile(self, choice: Places) -> None:
         """Run choices (l,), note what they do, and learn from it."""
@@ -187,7 +190,7 @@ class _Search:
             cases.append(self.space.judge_if(problems, list(zip(times_s, powers_w, strict=True))))
         middle = cases[len(cases) // 2]
         over = np.log(problems.max_power_w[:, None] / middle.power_w)
-        likely = _normal_cdf(over / np.maximum.reduce([sd for _, sd in powers]))
+        likely = _normal_cdf(over / reduce(np.maximum, (sd for _, sd in powers)))
         return likely * _gain(cases, likely, cost, self.space.train is not None)
 
 
@@ -213,9 +216,7 @@ def _gain(cases: list[Judged], likely: Numbers, cost: Numbers, trains: bool) -> 
         scale = np.maximum(np.maximum(best, -known), 1e-9)
         better = [(known - case.cost) / scale for case in cases]
     else:
-        likeliest = likely * sum(
-            share * held for share, held in zip(SHARES, holds, strict=True)
-        )
+        likeliest = likely * sum(share * held for share, held in zip(SHARES, holds, strict=True))
         place = likeliest.argmax(1)[:, None]
         typical = np.take_along_axis(cases[len(cases) // 2].cost, place, 1)
         known = np.where(is_first, typical, cost)

@@ -34,7 +34,8 @@ MOST_COLUMNS = 60  # of the covariance: principal components of the draws
 LENGTH = 0.7  # logarithms of cores and clocks, or of sizes, over which deviations are alike
 OFF_TIME, OFF_POWER = 0.08, 0.05  # relative deviation from the form, smooth over modes and sizes
 OWN = 0.01  # of each run's own
-TYPICAL_S, TYPICAL_W = 0.1, 25.0  # a mini-batch of middle size; the board where it has no limits
+TYPICAL_S, TYPICAL_W = 0.1, 25.0  # a mini-batch of middle size; a board without power limits
+LEVEL_SD = 2.5  # of its logarithm: LeNet to BERT
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +162,7 @@ class _Power:
         self.board = board
         limits = board.limit_w[board.limit_w != NO_LIMIT]
         typical_w = float(np.exp(np.log(limits).mean())) if limits.size else TYPICAL_W
-        base, gpu, cpu, emc = (
-            board.normal(np.log(one), 0.6) for one in (1.0, 2.0, 1.0, 0.5)
-        )
+        base, gpu, cpu, emc = (board.normal(np.log(one), 0.6) for one in (1.0, 2.0, 1.0, 0.5))
         whole = board.normal(np.log(typical_w), 0.5 if limits.size else 0.8) / (
             base + gpu + cpu + emc
         )
@@ -178,9 +177,7 @@ class _Power:
         ----------
         busy : share of the time in which GPU, cores and memory work
         """
-        gpu, cpu, emc = (
-            idle + (1 - idle) * one for idle, one in zip(self.idle, busy, strict=True)
-        )
+        gpu, cpu, emc = (idle + (1 - idle) * one for idle, one in zip(self.idle, busy, strict=True))
         board = self.board
         return np.asarray(
             self.base
@@ -193,7 +190,7 @@ class _Power:
 def _job(board: _Board, power: _Power, one: Workload) -> tuple[Numbers, Numbers]:
     """Return draws of time and power of a job's runs, shape (m k, d) each."""
     sizes = (one.batch_sizes / np.exp(np.log(one.batch_sizes).mean()))[None, None]
-    level = board.normal(np.log(TYPICAL_S), 1.5)
+    level = board.normal(np.log(TYPICAL_S), LEVEL_SD)
     gpu, memory, launch, loader = (level * board.normal(0, 1.2) for _ in range(4))
     few, weights = board.normal(-2, 1.2), board.normal(-2, 1.2)
     gpu = gpu * (sizes + few) / (1 + few)

@@ -1,4 +1,4 @@
-"""Answers of the search by expected gain are profiled and keep the budgets; beliefs are Gaussian."""
+"""Answers of the search by expected gain were profiled and keep the budgets; what it believes."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,9 @@ def test_the_belief_is_that_of_a_gaussian_process(workload):
     places = np.array([5, 40, 100, 200])
     mode, size = space.choices[places].T
     runs = [prior.runs(0, mode, 0 * mode), prior.runs(1, mode, size)]
-    values = np.log(np.stack([one for pair in space.measured(places) for one in pair]))[[0, 2, 1, 3]]
+    values = np.log(np.stack([one for pair in space.measured(places) for one in pair]))[
+        [0, 2, 1, 3]
+    ]
     belief = gain._Belief(prior, 1)
     for i in range(len(places)):
         belief.learn([one[[i]] for one in runs], values[:, [i]].T)
