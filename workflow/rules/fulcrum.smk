@@ -68,6 +68,7 @@ rule learn_schedules:
         ENVIRONMENT
     params:
         code=code_of("learn_schedules.py", *METHOD_MODULES),
+        cache=".cache",
     script:
         "../scripts/learn_schedules.py"
 

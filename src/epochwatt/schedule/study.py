@@ -16,7 +16,9 @@ from epochwatt.schedule.sets import Set, named_solvers, sets_of, tables_by_job, 
 from epochwatt.sweeps.mode_table import read_mode_tables
 
 
-def write_learned_job(tables: Path, job: str, path: Path, root: Path = Path()) -> None:
+def write_learned_job(
+    tables: Path, job: str, path: Path, root: Path = Path(), cache: Path | None = None
+) -> None:
     """Let the solvers with networks profile one job of the study, and write what they know then.
 
     Parameters
@@ -24,6 +26,7 @@ def write_learned_job(tables: Path, job: str, path: Path, root: Path = Path()) -
     tables : file of `simulated_tables.write_simulated_tables`
     job : one of `ScheduleStudy.jobs`
     path : .npz file
+    cache : folder where the networks that PowerTrain transfers from are kept; None: nowhere
 
     Raises
     ------
@@ -33,10 +36,8 @@ def write_learned_job(tables: Path, job: str, path: Path, root: Path = Path()) -
     others = [f"train-{name}" for name in study.train if job != f"train-{name}"]
     teacher = workload_of(tables_of(others[0], by_job)) if others else None
     workload = workload_of(tables_of(job, by_job))
-    write_learned(
-        learn(workload, teacher, study.neural_draws, job.startswith("train-")),
-        path,
-    )
+    is_training = job.startswith("train-")
+    write_learned(learn(workload, teacher, study.neural_draws, is_training, cache), path)
 
 
 def write_scores(
