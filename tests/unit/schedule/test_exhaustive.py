@@ -92,7 +92,9 @@ def test_problems_of_the_same_streams_have_the_answers_that_each_has_alone(jobs,
     monkeypatch.setattr(exhaustive, "_AT_ONCE", 100)
     some = [workload(seed, 12, SIZES) for seed in range(3)]
     some = [
-        replace(one, modes=some[0].modes, time_s=one.time_s.round(2) + 0.01, power_w=one.power_w.round())
+        replace(
+            one, modes=some[0].modes, time_s=one.time_s.round(2) + 0.01, power_w=one.power_w.round()
+        )
         for one in some
     ]
     train = replace(some[0], batch_sizes=np.array([16]), time_s=some[0].time_s[:, :1])
