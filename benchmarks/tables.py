@@ -200,6 +200,9 @@ def schedule_tables(folder: Path) -> dict[str, Table]:
         name: _solvers_table([row for row in rows if row["provenance"] == provenance])
         for name, provenance in (("solvers", "simulated"), ("solvers-public", "public"))
     }
+    mean = summarised(read_rows(str(folder / "scores-mean.csv")))
+    simulated = [row for row in mean if row["provenance"] == "simulated"]
+    tables["solvers-mean"] = _solvers_table(simulated)
     shown = ("claim", "sentence", "paper_value", "provenance", "our_value", "status")
     claims = [{name: row[name] for name in shown} for row in read_rows(str(folder / "claims.csv"))]
     return {**tables, "arrivals": _arrivals_table(rows), "claims": _cells(claims)}
@@ -225,12 +228,17 @@ def _solvers_table(rows: list[dict[str, Any]]) -> Table:
     by_solver: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
         by_solver.setdefault(row["solver"], {})[row["jobs"]] = row
-    head = ["solver", "profiles of training beside inference", *schedules.JOBS.values()]
+    jobs = {name: words for name, words in schedules.JOBS.items() if name in {*map(_jobs, rows)}}
+    head = ["solver", "profiles of training beside inference", *jobs.values()]
     solvers = [
-        [name, _profiles(some), *(_answered(some.get(jobs)) for jobs in schedules.JOBS)]
+        [name, _profiles(some), *(_answered(some.get(kind)) for kind in jobs)]
         for name, some in by_solver.items()
     ]
     return [head, *solvers]
+
+
+def _jobs(row: dict[str, Any]) -> str:
+    return str(row["jobs"])
 
 
 def changing_table(path: Path) -> Table:

@@ -11,10 +11,17 @@ from epochwatt.sweeps.mode_table import read_mode_tables
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STUDY = {
-    **{"device": "orin", "grid": "fulcrum-orin", "train": {"lenet": 16}, "infer": {}},
-    **{"methods": ["physical"], "n_profiled": [10], "draws": 2},
+    **{
+        "device": "orin",
+        "grid": "fulcrum-orin",
+        "train": {"lenet": 16},
+        "infer": {"lenet": [1, 4]},
+    },
+    **{"together": [["lenet", "lenet"]], "methods": ["physical"], "n_profiled": [10], "draws": 2},
 }
-SCORES, SUMMARY = (f"results/fulcrum/{name}.csv" for name in ("scores", "summary"))
+SCORES, MEAN, SUMMARY = (
+    f"results/fulcrum/{name}.csv" for name in ("scores", "scores-mean", "summary")
+)
 
 
 @pytest.fixture
@@ -27,24 +34,34 @@ def study(checkout):
     return checkout
 
 
+def read(path):
+    with open(path, newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
 def test_scores_of_a_small_study(study, run_rule):
-    output = run_rule("count_workload simulate_schedules score_schedules", SCORES)
-    (table,) = read_mode_tables(Path("results/fulcrum/tables.csv"))
-    assert (table.key.workload, table.key.task, table.key.batch_size) == ("lenet", "train", 16)
-    assert len(table.rows) == 441
-    with open(SCORES, newline="", encoding="utf-8") as handle:
-        rows = list(csv.DictReader(handle))
+    rules = "count_workload count_work simulate_schedules score_schedules"
+    output = run_rule(rules, SCORES)
+    tables = read_mode_tables(Path("results/fulcrum/tables.csv"))
+    keys = {(table.key.workload, table.key.task, table.key.batch_size) for table in tables}
+    assert keys == {("lenet", "train", 16), ("lenet", "infer", 1), ("lenet", "infer", 4)}
+    assert {len(table.rows) for table in tables} == {441}
+    rows, mean = read(SCORES), read(MEAN)
     assert tuple(rows[0]) == COLUMNS
     assert {row["provenance"] for row in rows} == {"simulated"}
     drawn = {"random_10": 2, "physical_10": 2, "physical_10_verified": 2}
     single = dict.fromkeys(("exhaustive", "gmd", "maxn", "presets"), 1)
-    solvers = [row["solver"] for row in rows]
-    assert {name: solvers.count(name) for name in solvers} == drawn | single
-    assert "39 problems (1 of 1 sets" in output
+    for jobs, rule, some in (
+        *((jobs, "highest", rows) for jobs in ("train", "infer", "train_and_infer")),
+        ("train_and_infer", "mean", mean),
+    ):
+        solvers = [r["solver"] for r in some if (r["jobs"], r["power_rule"]) == (jobs, rule)]
+        assert {name: solvers.count(name) for name in solvers} == drawn | single
+    assert {row["jobs"] for row in mean} == {"train_and_infer"}
+    assert "39 problems (1 of 4 sets" in output
     run_rule("play_schedules summarise_schedules", SUMMARY)
-    with open(SUMMARY, newline="", encoding="utf-8") as handle:
-        summary = {row["solver"]: row for row in csv.DictReader(handle)}
-    assert set(summary) == set(solvers)
+    summary = {row["solver"]: row for row in read(SUMMARY)}
+    assert set(summary) == drawn.keys() | single.keys()
     assert summary["exhaustive"]["loss_pct"] == "0.0"
 
 
@@ -54,7 +71,7 @@ def test_rates_that_change_are_played_and_drawn(study, run_rule):
         **{"slot_s": 10, "switch_s": [1], "jobs": [{**jobs, "peak_per_s": 20}]},
         "rates": {"steps": {"steps": [[20, 0.5], [20, 1]]}, "trace": {"file": "trace.txt"}},
     }
-    study.write("schedule.yaml", {**STUDY, "infer": {"lenet": [1, 4]}, "changing": changing})
+    study.write("schedule.yaml", {**STUDY, "together": [], "changing": changing})
     (study.path / "trace.txt").write_text("\n".join(str(n / 10) for n in range(250)), "utf-8")
     figure = "results/figures/twin/fulcrum_replanning.svg"
     rules = "count_workload count_work simulate_schedules replan_schedules draw_replanning"

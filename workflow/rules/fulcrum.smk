@@ -2,8 +2,9 @@
 
 Needs: config/schedule.yaml; the counts of its networks (twin.smk); public sweeps that it names.
 Gives: results/fulcrum/: tables.csv, time and power of each simulated job in each mode; learned/, what solvers with
-networks profiled and predict; scores.csv, how solvers do; arrivals.csv, how often plans hold; power.csv, training over
-power budgets; latencies.csv; changing.csv, how to plan anew as rates change; summary.csv; results/figures/{twin,public}/fulcrum_*.
+networks profiled and predict; scores.csv, how solvers do; scores-mean.csv, the same within budgets of the mean power;
+arrivals.csv, how often plans hold; power.csv, training over power budgets; latencies.csv; changing.csv, how to plan anew
+as rates change; summary.csv; results/figures/{twin,public}/fulcrum_*.
 """
 
 from epochwatt.figures.fulcrum.names import REPLANNING, stems
@@ -68,6 +69,7 @@ rule learn_schedules:
         ENVIRONMENT
     params:
         code=code_of("learn_schedules.py", *METHOD_MODULES),
+        cache=".cache",
     script:
         "../scripts/learn_schedules.py"
 
@@ -82,6 +84,7 @@ rule score_schedules:
         learned=list(LEARNED_JOBS.values()),
     output:
         scores="results/fulcrum/scores.csv",
+        mean="results/fulcrum/scores-mean.csv",
     log:
         "results/logs/score_schedules.log",
     benchmark:

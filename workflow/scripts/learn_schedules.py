@@ -12,6 +12,7 @@ def main(snakemake):
             tables=Path(snakemake.input.tables),
             job=snakemake.wildcards.job,
             path=Path(snakemake.output.known),
+            cache=Path(snakemake.params.cache),
         )
 
 

@@ -10,7 +10,10 @@ def main(snakemake):
     with job_log(snakemake.log[0]):
         write_scores(
             tables=Path(snakemake.input.tables),
-            path=Path(snakemake.output.scores),
+            paths={
+                "highest": Path(snakemake.output.scores),
+                "mean": Path(snakemake.output.mean),
+            },
             learned=snakemake.params.learned,
             processes=snakemake.threads,
             say=print,

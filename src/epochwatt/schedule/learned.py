@@ -44,7 +44,11 @@ class Learned:
 
 
 def learn(
-    workload: Workload, reference: Workload | None, n_draws: int, is_training: bool
+    workload: Workload,
+    reference: Workload | None,
+    n_draws: int,
+    is_training: bool,
+    cache: Path | None = None,
 ) -> dict[str, list[Learned]]:
     """Return what each solver knows after its profiles, a list over draws.
 
@@ -53,6 +57,7 @@ def learn(
     reference : another training job in all modes, which PowerTrain transfers from; None: without it
     n_draws : seeds of the modes that are drawn
     is_training : whether the workload trains: the baseline then draws more modes
+    cache : folder where the networks of the reference are kept; None: nowhere
     """
     network, every = load_method(NETWORK), np.arange(len(workload.modes))
     n_random = min(N_TRAIN if is_training else N_INFER, len(every))
@@ -65,7 +70,7 @@ def learn(
         taught = Reference(observed(reference, every, 0))
         transferred, n_few = load_method(TRANSFERRED), min(N_TRANSFERRED, len(every))
         learned[POWERTRAIN] = [
-            _predicted(workload, transferred, _drawn(every, n_few, draw), taught)
+            _predicted(workload, transferred, _drawn(every, n_few, draw), taught, cache)
             for draw in range(n_draws)
         ]
     return learned
@@ -76,9 +81,13 @@ def _drawn(every: Places, n_modes: int, seed: int) -> Places:
 
 
 def _predicted(
-    workload: Workload, method: Method, modes: Places, reference: Reference | None = None
+    workload: Workload,
+    method: Method,
+    modes: Places,
+    reference: Reference | None = None,
+    cache: Path | None = None,
 ) -> Learned:
-    return Learned(modes, predicted_workload(workload, method, modes, reference))
+    return Learned(modes, predicted_workload(workload, method, modes, reference, cache))
 
 
 def write_learned(learned: Mapping[str, list[Learned]], path: Path) -> None:

@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 
 from epochwatt.schedule import simulation
-from epochwatt.schedule.plans import Numbers
+from epochwatt.schedule.plans import SLACK, Numbers
 from epochwatt.schedule.problem import Problem, Stream
 from epochwatt.schedule.sampler import ONE_STREAM, TWO_STREAMS, problems_of
 from epochwatt.schedule.sets import Set
 from epochwatt.schedule.simulation import Arrivals, Interleaved
 from epochwatt.schedule.solution import NONE, Answers
 from epochwatt.schedule.solvers import exhaustive, gmd
-from epochwatt.schedule.space import Problems, Space
+from epochwatt.schedule.space import Places, Problems, Space
 
 KINDS: tuple[Arrivals, ...] = ("constant", "poisson")
 N_DRAWN, SEED = 200, 0
 N_STREAMS, N_BATCHES = 10, 100
+_AT_ONCE = 1 << 20  # requests that are played at once
 SOLVERS = {"exhaustive": exhaustive.solve, "gmd": gmd.solve}
 SET_COLUMNS = ("provenance", "device", "jobs", "train", "infer")
 COLUMNS = (
@@ -67,18 +68,42 @@ def _late(
     space: Space, problems: Problems, answers: Answers, arrivals: Arrivals
 ) -> tuple[Numbers, int]:
     """Return the share of late requests of each plan, and how many requests there were in all."""
-    shares, n_requests = [], 0
-    for place in np.flatnonzero(answers.choice != NONE):
-        problem = _problem(space, problems, int(place))
-        waited = played(space, problem, int(answers.choice[place]), arrivals)
-        n_late = [
-            simulation.share_late(latencies, stream.max_latency_s) * latencies.size
-            for latencies, stream in zip(waited, problem.streams, strict=True)
-        ]
-        n_played = sum(latencies.size for latencies in waited)
-        shares.append(sum(n_late) / n_played)
-        n_requests += n_played
-    return np.array(shares), n_requests
+    solved = np.flatnonzero(answers.choice != NONE)
+    problems, choice = problems.only(solved), answers.choice[solved]
+    n_late, n_played = np.zeros((2, len(solved)))
+    for some, waited in _played(space, problems, choice, arrivals):
+        for latencies, most_s in zip(waited, problems.max_latencies_s[some].T, strict=True):
+            n_late[some] += (latencies > most_s[:, None] * (1 + SLACK)).sum(1)
+            n_played[some] += latencies.shape[1]
+    return n_late / n_played, int(n_played.sum())
+
+
+def _played(
+    space: Space, problems: Problems, choice: Places, arrivals: Arrivals
+) -> Iterator[tuple[Places, tuple[Numbers, ...]]]:
+    """Yield some of the plans, and how long the requests of each stream wait under them.
+
+    Plans of one stream are played beside each other where their mini-batches are as large.
+    """
+    if len(space.infer) == 2:
+        for place in range(len(problems)):
+            waited = played(space, _problem(space, problems, place), int(choice[place]), arrivals)
+            yield np.array([place]), tuple(latencies.reshape(1, -1) for latencies in waited)
+        return
+    mode, size = space.choices[choice].T
+    infer, n_train = space.infer[0], space.n_train(problems, choice)
+    train_s = np.zeros(len(choice)) if space.train is None else space.train.time_s[mode, 0]
+    for step in np.unique(size):
+        batch_size = int(infer.batch_sizes[step])
+        n_at_once = max(_AT_ONCE // (N_STREAMS * N_BATCHES * batch_size), 1)
+        alike = np.flatnonzero(size == step)
+        for some in np.split(alike, range(n_at_once, len(alike), n_at_once)):
+            infer_s = infer.time_s[mode[some], step]
+            run = Interleaved(batch_size, infer_s, n_train[some], train_s[some])
+            latencies = simulation.played_latencies_s(
+                problems.rates_per_s[some, 0], run, arrivals, N_STREAMS, N_BATCHES
+            )
+            yield some, (latencies.reshape(len(some), -1),)
 
 
 def _problem(space: Space, problems: Problems, place: int) -> Problem:

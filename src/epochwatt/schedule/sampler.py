@@ -11,6 +11,9 @@ has every combination of
   logarithms from 1.2 to 60; of two streams alike for both.
 
 Problems that no choice solves are counted and left out of all shares.
+
+Of jobs that share a board there are two kinds of problems: no job may draw more than the budget
+while it runs, or the mean power may not (`Problem.power_rule`). The second kind has a coarser grid.
 """
 
 from collections.abc import Sequence
@@ -38,6 +41,7 @@ class Size(NamedTuple):
 
 
 ONE_STREAM, TWO_STREAMS = Size(30, 24), Size(8, 8)
+MEAN_POWER = Size(10, 8)  # of problems of mean power; of two streams as above
 
 
 def problems_of(

@@ -63,15 +63,20 @@ class Played(NamedTuple):
     n_trained: Numbers
 
 
-def arrivals_s(arrivals: Arrivals, rate_per_s: float, shape: tuple[int, int]) -> Numbers:
+def arrivals_s(arrivals: Arrivals, rate_per_s: ArrayLike, shape: tuple[int, int]) -> Numbers:
     """Return when requests arrive: r streams of k each, shape (r, k); always the same ones.
 
     Those of a Poisson process, or one every 1 / rate from a moment within the first of these on.
+
+    Parameters
+    ----------
+    rate_per_s : of several rates (n,) the shape is (n, r, k)
     """
-    rng = np.random.default_rng(0)
+    rng, rate = np.random.default_rng(0), np.asarray(rate_per_s, float)[..., None, None]
     if arrivals == "constant":
-        return (rng.uniform(size=(shape[0], 1)) + np.arange(shape[1])) / rate_per_s
-    return rng.exponential(1 / rate_per_s, shape).cumsum(axis=1)
+        times: Numbers = (rng.uniform(size=(shape[0], 1)) + np.arange(shape[1])) / rate
+        return times
+    return np.asarray((rng.standard_exponential(shape) * (1 / rate)).cumsum(axis=-1))
 
 
 def play(arrivals: Numbers, plan: Interleaved, slot: Slot | None = None) -> Played:
@@ -144,15 +149,25 @@ def latencies_of_two_s(
 
 
 def played_latencies_s(
-    rate_per_s: float,
+    rate_per_s: ArrayLike,
     plan: Interleaved,
     arrivals: Arrivals = "poisson",
     n_streams: int = N_STREAMS,
     n_batches: int = N_BATCHES,
 ) -> Numbers:
-    """Return how long requests wait under a plan, of some streams of some mini-batches each."""
-    shape = n_streams, n_batches * plan.batch_size
-    return latencies_s(arrivals_s(arrivals, rate_per_s, shape), plan)
+    """Return how long requests wait under a plan, of r streams of k requests each, (r, k).
+
+    Parameters
+    ----------
+    rate_per_s : of several plans (n,), of equal mini-batch sizes: the shape is (n, r, k)
+    plan : of several, what differs is (n,)
+    """
+    times = arrivals_s(arrivals, rate_per_s, (n_streams, n_batches * plan.batch_size))
+    infer_s, n_train, train_s = (
+        np.repeat(np.broadcast_to(part, np.shape(rate_per_s)), n_streams) for part in plan[1:]
+    )
+    of_streams = Interleaved(plan.batch_size, infer_s, n_train, train_s)
+    return latencies_s(times.reshape(-1, times.shape[-1]), of_streams).reshape(times.shape)
 
 
 def share_late(latencies: Numbers, max_latency_s: float) -> float:

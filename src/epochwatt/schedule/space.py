@@ -60,6 +60,19 @@ class Problems:
     def __len__(self) -> int:
         return len(self.max_power_w)
 
+    @cached_property
+    def by_streams(self) -> tuple["Problems", list[Places]]:
+        """One problem of each rate and latency budget, and the places of all that have these.
+
+        They differ in the power budget alone: what a choice does to one, it does to all.
+        """
+        none = np.zeros(len(self))  # training alone has no streams
+        columns = np.column_stack([none, self.rates_per_s, self.max_latencies_s])
+        order = np.lexsort(columns.T)
+        ends = np.flatnonzero((np.diff(columns[order], axis=0) != 0).any(1)) + 1
+        places = np.split(order, ends)
+        return self.only(np.array([some[0] for some in places])), places
+
     def only(self, which: slice | Places) -> "Problems":
         """Return some of them."""
         return Problems(
@@ -91,16 +104,6 @@ class Judged(NamedTuple):
     def holds(self) -> Bools:
         """Whether all conditions are kept."""
         return self.keeps_power & self.keeps_latency & self.is_stable
-
-    def only(self, columns: Places) -> "Judged":
-        """Return some choices of each problem: their columns, shape (p, q)."""
-        return Judged(
-            np.take_along_axis(self.cost, columns, 1),
-            np.take_along_axis(self.keeps_power, columns, 1),
-            np.take_along_axis(self.keeps_latency, columns, 1),
-            np.take_along_axis(self.is_stable, columns, 1),
-            np.take_along_axis(self.power_w, columns, 1),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +234,10 @@ class Space:
                 cost, keeps_power, worst <= 1 + SLACK, first.is_stable, first.power_w
             )
         )
+
+    def n_train(self, problems: Problems, choice: Places) -> Numbers:
+        """Return mini-batches of training in each period, under a choice for each problem, (p,)."""
+        return self._outcomes(problems, choice[:, None])[0].n_train[:, 0]
 
     def _outcomes(self, problems: Problems, choices: Places) -> tuple[Outcome, ...]:
         """Return what choices give, for each stream; one outcome for training alone."""

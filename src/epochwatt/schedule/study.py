@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from epochwatt.prediction.evaluation.workers import workers
 from epochwatt.published.tables import write_table
@@ -10,13 +10,16 @@ from epochwatt.schedule import curves, played
 from epochwatt.schedule.config import required_schedule
 from epochwatt.schedule.evaluation import COLUMNS, evaluate
 from epochwatt.schedule.learned import learn, write_learned
+from epochwatt.schedule.problem import PowerRule
 from epochwatt.schedule.profiles import workload_of
-from epochwatt.schedule.sampler import ONE_STREAM, TWO_STREAMS, Size, problems_of
+from epochwatt.schedule.sampler import MEAN_POWER, ONE_STREAM, TWO_STREAMS, Size, problems_of
 from epochwatt.schedule.sets import Set, named_solvers, sets_of, tables_by_job, tables_of
 from epochwatt.sweeps.mode_table import read_mode_tables
 
 
-def write_learned_job(tables: Path, job: str, path: Path, root: Path = Path()) -> None:
+def write_learned_job(
+    tables: Path, job: str, path: Path, root: Path = Path(), cache: Path | None = None
+) -> None:
     """Let the solvers with networks profile one job of the study, and write what they know then.
 
     Parameters
@@ -24,6 +27,7 @@ def write_learned_job(tables: Path, job: str, path: Path, root: Path = Path()) -
     tables : file of `simulated_tables.write_simulated_tables`
     job : one of `ScheduleStudy.jobs`
     path : .npz file
+    cache : folder where the networks that PowerTrain transfers from are kept; None: nowhere
 
     Raises
     ------
@@ -33,29 +37,49 @@ def write_learned_job(tables: Path, job: str, path: Path, root: Path = Path()) -
     others = [f"train-{name}" for name in study.train if job != f"train-{name}"]
     teacher = workload_of(tables_of(others[0], by_job)) if others else None
     workload = workload_of(tables_of(job, by_job))
-    write_learned(
-        learn(workload, teacher, study.neural_draws, job.startswith("train-")),
-        path,
-    )
+    is_training = job.startswith("train-")
+    write_learned(learn(workload, teacher, study.neural_draws, is_training, cache), path)
+
+
+SIZES: dict[PowerRule, Size] = {"highest": ONE_STREAM, "mean": MEAN_POWER}
+
+
+class Judging(NamedTuple):
+    """What one process is asked to do.
+
+    Attributes
+    ----------
+    one : jobs, whose solvers are judged
+    learned, root : as of `write_scores`
+    size : of the grid of problems
+    power_rule : of the problems
+    """
+
+    one: Set
+    learned: Mapping[str, str]
+    root: Path
+    size: Size
+    power_rule: PowerRule = "highest"
 
 
 def write_scores(
     tables: Path,
-    path: Path,
+    paths: Mapping[PowerRule, Path],
     learned: Mapping[str, str],
     processes: int = 1,
     root: Path = Path(),
-    sizes: tuple[Size, Size] = (ONE_STREAM, TWO_STREAMS),
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Judge all solvers on all sets of jobs, and write scores.csv (`evaluation.COLUMNS`).
+    """Judge all solvers on all sets of jobs, and write their scores (`evaluation.COLUMNS`).
+
+    Under the mean power those of jobs that share a board are judged: of one job it is the highest.
 
     Parameters
     ----------
     tables : file of `simulated_tables.write_simulated_tables`
+    paths : rule of the problems -> table to write
     learned : job of the study -> file of `write_learned_job`; none: without these solvers
     processes : how many sets are judged at once
-    sizes : of the grids of problems of one stream and of two
     say : called with a line for each set that is done
 
     Raises
@@ -63,22 +87,27 @@ def write_scores(
     ConfigError : the tables lack a network of the study
     """
     sets = sets_of(required_schedule(root), tables, root)
-    jobs = [(one, learned, sizes, root) for one in sets]
-    rows: list[dict[str, Any]] = []
+    jobs = [
+        Judging(one, learned, root, TWO_STREAMS if len(one.infer) == 2 else SIZES[rule], rule)
+        for rule in paths
+        for one in sets
+        if rule == "highest" or len(one.part.names) == 2
+    ]
+    rows: dict[PowerRule, list[dict[str, Any]]] = {rule: [] for rule in paths}
     with workers(min(processes, len(jobs))) as pool:
-        for number, some in enumerate(pool.map(_judged, jobs), 1):
-            rows += some
+        for number, (job, some) in enumerate(zip(jobs, pool.map(_judged, jobs), strict=True), 1):
+            rows[job.power_rule] += some
             say(f"{some[0]['n_problems']} problems ({number} of {len(jobs)} sets of jobs)")
-    cells = ([row.get(name, "") for name in COLUMNS] for row in rows)
-    write_table(path, "scores of schedules", COLUMNS, cells)
+    for rule, path in paths.items():
+        cells = ([row.get(name, "") for name in COLUMNS] for row in rows[rule])
+        write_table(path, f"scores of schedules, {rule} power", COLUMNS, cells)
 
 
-def _judged(job: tuple[Set, Mapping[str, str], tuple[Size, Size], Path]) -> list[dict[str, Any]]:
-    one, learned, sizes, root = job
-    space = one.space
-    named, left_out = named_solvers(one, root, learned)
-    problems = problems_of(space, sizes[len(space.infer) > 1], budgets_w=one.study.power_w)
-    shared = one.shared | {"power_rule": problems.power_rule}
+def _judged(job: Judging) -> list[dict[str, Any]]:
+    one, space = job.one, job.one.space
+    named, left_out = named_solvers(one, job.root, job.learned)
+    problems = problems_of(space, job.size, job.power_rule, one.study.power_w)
+    shared = one.shared | {"power_rule": job.power_rule}
     return [shared | row for row in (*evaluate(space, problems, named, one.study.draws), *left_out)]
 
 

@@ -1,5 +1,7 @@
 """The problems are those that the sampler says; statistics of answers are those counted by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,14 +55,32 @@ def test_statistics_of_four_answers(workload):
     assert row["n_profiles"] == 6
 
 
-def test_each_solver_has_a_row_for_each_draw(workload):
+@pytest.mark.parametrize("rule", ["highest", "mean"])
+def test_each_solver_has_a_row_for_each_draw(workload, rule):
     space = Space(workload(3, (16,)), (workload(1, SIZES),))
     named = solvers({"physical": load_method("physical")}, np.array([0, 5]), (6,))
-    rows = list(evaluate(space, sampler.problems_of(space, SMALL), named, n_draws=2))
+    rows = list(evaluate(space, sampler.problems_of(space, SMALL, rule), named, n_draws=2))
     n_rows = {name: sum(row["solver"] == name for row in rows) for name in named}
     drawn = {"random_6", "physical_6", "physical_6_verified"}
     assert n_rows == {name: 2 if name in drawn else 1 for name in named}
     assert all(row.keys() <= set(COLUMNS) for row in rows)
     first = rows[0]
     assert (first["solver"], first["kept_pct"], first["loss_mean_pct"]) == ("exhaustive", 100, 0)
-    assert all(row["kept_pct"] == 100 for row in rows if row["solver"] in ("gmd", "random_6"))
+    profiled = ("gmd", "random_6", "physical_6_verified")
+    assert all(row["kept_pct"] == 100 for row in rows if row["solver"] in profiled)
+
+
+def test_a_budget_of_the_mean_power_allows_at_least_what_one_of_the_highest_does(workload):
+    train = workload(3, (16,))
+    hungry = replace(train, power_w=1.3 * train.power_w)
+    space = Space(hungry, (workload(1, SIZES),))
+    problems = [sampler.problems_of(space, SMALL, rule) for rule in ("highest", "mean")]
+    highest, mean = (exhaustive.solve(space, some).choice for some in problems)
+    assert ((mean != NONE) | (highest == NONE)).all()
+    both = highest != NONE
+    cost = [
+        space.judge(some.only(both), choice[both][:, None]).cost[:, 0]
+        for some, choice in zip(problems, (highest, mean), strict=True)
+    ]
+    assert (cost[1] <= cost[0]).all()
+    assert (cost[1] < cost[0]).any()

@@ -1,6 +1,7 @@
 """The best plan equals that of a search written as plain loops, which also plays the arrivals."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 from epochwatt.errors import ConfigError
 from epochwatt.schedule.problem import Problem, Stream
 from epochwatt.schedule.profiles import Workload
-from epochwatt.schedule.solvers.exhaustive import best_plan
-from epochwatt.schedule.space import Space
+from epochwatt.schedule.solution import NONE
+from epochwatt.schedule.solvers import exhaustive
+from epochwatt.schedule.solvers.exhaustive import best_of, best_plan
+from epochwatt.schedule.space import Problems, Space
 
 SIZES = (1, 4, 16)
 
@@ -80,6 +83,31 @@ def test_serving_and_training_equals_loops(seed, rate, latency, power, rule):
     longest, late = longest_wait(stream, SIZES[k], *times)
     assert longest <= latency * (1 + 1e-6)
     assert late == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["highest", "mean"])
+@pytest.mark.parametrize("jobs", [(1, 0), (0, 1), (1, 1), (0, 2)])
+def test_problems_of_the_same_streams_have_the_answers_that_each_has_alone(jobs, rule, monkeypatch):
+    """Times of few digits: many choices are equally good, and many draw the same."""
+    monkeypatch.setattr(exhaustive, "_AT_ONCE", 100)
+    some = [workload(seed, 12, SIZES) for seed in range(3)]
+    some = [
+        replace(
+            one, modes=some[0].modes, time_s=one.time_s.round(2) + 0.01, power_w=one.power_w.round()
+        )
+        for one in some
+    ]
+    train = replace(some[0], batch_sizes=np.array([16]), time_s=some[0].time_s[:, :1])
+    space = Space(train if jobs[0] else None, tuple(some[1 : 1 + jobs[1]]))
+    rng = np.random.default_rng(7)
+    rates, latencies = rng.uniform(1, 60, (9, jobs[1])), rng.uniform(0.05, 1, (9, jobs[1]))
+    which = rng.integers(0, 9, 200)
+    problems = Problems(rng.uniform(8, 35, 200).round(), rates[which], latencies[which], rule)
+    choices = np.sort(rng.choice(len(space.choices), 10, replace=False))
+    alone = best_of(space.judge(problems, choices[None]))
+    expected = np.where(alone == NONE, NONE, choices[alone])
+    assert {NONE} < {*expected}
+    assert np.array_equal(exhaustive.best_among(space, problems, choices), expected)
 
 
 def longest_waits(streams, batches, times, phase, n_batches=60):

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from epochwatt.schedule.plans import Numbers
+from epochwatt.schedule.plans import SLACK, Numbers
 from epochwatt.schedule.problem import Problem
 from epochwatt.schedule.solution import NONE, Answers, Plan
-from epochwatt.schedule.space import Bools, Judged, Places, Problems, Space
+from epochwatt.schedule.space import Judged, Places, Problems, Space
 
 EQUAL = 1e-12  # relative; costs that differ by less are equal
-_AT_ONCE = 1 << 22  # pairs of problem and choice that are judged at once
+_AT_ONCE = 1 << 16  # pairs of problem and choice that are judged at once: they fit a cache
 
 
 def solve(space: Space, problems: Problems) -> Answers:
@@ -30,25 +30,44 @@ def solve(space: Space, problems: Problems) -> Answers:
 
 
 def best_among(space: Space, problems: Problems, choices: Places) -> Places:
-    """Return the best of some choices (q,) for each problem, or `NONE`."""
+    """Return the best of some choices (q,) for each problem, or `NONE`.
+
+    Problems that differ in the power budget alone are answered together: of choices in the order of
+    their power, the best of the first few is known for any number of them.
+    """
+    streams, members = problems.by_streams
+    budgets_w = problems.max_power_w * (1 + SLACK)
+    best = np.full(len(problems), NONE)
     step = max(_AT_ONCE // len(choices), 1)
-    columns = np.concatenate(
-        [
-            best_of(space.judge(problems.only(slice(i, i + step)), choices[None]))
-            for i in range(0, len(problems), step)
-        ]
-    )
-    return np.where(columns == NONE, NONE, choices[columns])
+    for start in range(0, len(streams), step):
+        judged = space.judge(streams.only(slice(start, start + step)), choices[None])
+        gain = np.where(judged.keeps_latency & judged.is_stable, -judged.cost, -np.inf)
+        order = np.argsort(judged.power_w, axis=1, kind="stable")
+        power_w = np.take_along_axis(judged.power_w, order, 1)
+        most = np.maximum.accumulate(np.take_along_axis(gain, order, 1), axis=1)
+        for i, some in enumerate(members[start : start + step]):
+            place = _first_best(power_w[i], most[i], budgets_w[some])
+            best[some] = np.where(place == NONE, NONE, choices[order[i, place]])
+    return best
 
 
-def best_of(judged: Judged, seen: Bools | None = None) -> Places:
-    """Return the best of the judged choices (p, q) of each problem: its column, or `NONE`.
+def _first_best(power_w: Numbers, most: Numbers, budgets_w: Numbers) -> Places:
+    """Return the place of the best choice within each budget (p,), or `NONE`.
 
     Parameters
     ----------
-    seen : (p, q), the choices that may be the answer; None: all
+    power_w : (q,), of choices, ascending
+    most : (q,), the greatest gain of each and all before it; -inf: none is in time
     """
-    holds = judged.holds if seen is None else judged.holds & seen
+    n_within = np.searchsorted(power_w, budgets_w, side="right")
+    gain = np.append(-np.inf, most)[n_within]
+    place = np.searchsorted(most, gain - EQUAL * np.abs(gain))
+    return np.where(np.isinf(gain), NONE, place)
+
+
+def best_of(judged: Judged) -> Places:
+    """Return the best of the judged choices (p, q) of each problem: its column, or `NONE`."""
+    holds = judged.holds
     cost: Numbers = np.where(holds, judged.cost, np.inf)
     least = cost.min(1, keepdims=True)
     with np.errstate(invalid="ignore"):

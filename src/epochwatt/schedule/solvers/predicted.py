@@ -5,27 +5,30 @@ then runs the best few candidates of each problem, corrects what is expected of 
 seen, and answers with the best profiled choice that keeps all budgets.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
-from epochwatt.prediction.data.modes import Mode, Numbers
+from epochwatt.prediction.data.modes import N_PARTS, Mode, Numbers
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.prediction.evaluation.cross_validation import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Reference
 from epochwatt.schedule.problem import PowerRule
 from epochwatt.schedule.profiles import Workload
-from epochwatt.schedule.solution import NONE, Answers, joined
+from epochwatt.schedule.solution import NONE, Answers
 from epochwatt.schedule.solvers import exhaustive
-from epochwatt.schedule.solvers.exhaustive import best_of
+from epochwatt.schedule.solvers.exhaustive import best_among
 from epochwatt.schedule.solvers.profiled import profiles_of
-from epochwatt.schedule.space import Bools, Judged, Places, Problems, Space
+from epochwatt.schedule.space import Judged, Places, Problems, Space
 
 MOST_VERIFIED = 5  # candidates of a problem
-N_CANDIDATES = 64  # that are ranked again after each profile
 LEAST = 1e-3  # of the least observed value: no prediction is below it
-_AT_ONCE = 1 << 21  # pairs of problem and choice
+N_KEPT = 1024  # predictions of one network at one mini-batch size
+_AT_ONCE = 1 << 16  # pairs of problem and choice that are judged at once: they fit a cache
+_AHEAD = 32  # candidates that are looked at together
 
 
 def predicted_space(space: Space, method: Method, modes: Places) -> Space:
@@ -44,21 +47,27 @@ def predicted_space(space: Space, method: Method, modes: Places) -> Space:
 
 
 def predicted_workload(
-    workload: Workload, method: Method, modes: Places, reference: Reference | None = None
+    workload: Workload,
+    method: Method,
+    modes: Places,
+    reference: Reference | None = None,
+    cache: Path | None = None,
 ) -> Workload:
     """Return a workload as a method sees it; as `predicted_space`.
 
     Parameters
     ----------
-    reference : that the method transfers from
+    reference, cache : as of `predictor.Context`
     """
     time_s, power_w = workload.time_s.copy(), workload.power_w.copy()
     others = np.setdiff1d(np.arange(len(workload.modes)), modes)
     for k in range(len(workload.batch_sizes)):
-        fitted = predictors(method, observed(workload, modes, k), reference=reference)
-        for target, values in ((TIME, time_s), (POWER, power_w)):
-            expected = fitted[target].predict(workload.modes[others])
-            values[others, k] = np.maximum(expected, LEAST * values[modes, k].min())
+        rows = observed(workload, modes, k)
+        seen = np.column_stack([rows.modes, rows.time_s, rows.power_w])
+        numbers = seen.tobytes(), workload.modes[others].tobytes()
+        expected = _expected(method, rows.workload, *numbers, reference, cache)
+        for values, of_others in zip((time_s, power_w), expected, strict=True):
+            values[others, k] = np.maximum(of_others, LEAST * values[modes, k].min())
     return replace(workload, time_s=time_s, power_w=power_w)
 
 
@@ -70,6 +79,31 @@ def observed(workload: Workload, modes: Places, k: int) -> Observations:
         workload.time_s[modes, k].tolist(),
         workload.power_w[modes, k].tolist(),
     )
+
+
+@lru_cache(N_KEPT)  # a network serves alone, and beside others: with the same profiles
+def _expected(
+    method: Method,
+    name: str,
+    seen: bytes,
+    asked: bytes,
+    reference: Reference | None,
+    cache: Path | None,
+) -> tuple[Numbers, Numbers]:
+    """Return time, s, and power, W, that are expected in modes, (n,) each.
+
+    Parameters
+    ----------
+    name : of what was profiled
+    seen : rows (m, 8) of numbers: the parts of each profiled mode, its time and power
+    asked : rows (n, 6), parts of the modes
+    """
+    rows = np.frombuffer(seen).reshape(-1, N_PARTS + 2)
+    modes, (time_s, power_w) = rows[:, :N_PARTS].tolist(), rows[:, N_PARTS:].T.tolist()
+    observations = observations_from_rows(name, [Mode(*mode) for mode in modes], time_s, power_w)
+    fitted = predictors(method, observations, reference=reference, cache=cache)
+    others = np.frombuffer(asked).reshape(-1, N_PARTS)
+    return fitted[TIME].predict(others), fitted[POWER].predict(others)
 
 
 def solve(space: Space, problems: Problems, seen: Space, modes: Places) -> Answers:
@@ -95,6 +129,10 @@ def solve_verified(
 ) -> Answers:
     """Return the best profiled choice after running the best candidates by prediction.
 
+    Candidates are the other choices that are expected to keep the budgets; the best comes first, of
+    equally good ones the one that should draw least. Where a run breaks the power budget, others
+    are expected to draw as much more than predicted.
+
     Parameters
     ----------
     seen : `predicted_space` of the space and `modes`
@@ -102,14 +140,31 @@ def solve_verified(
     worth : a candidate is run only if it is expected to be better by this much, relative
     """
     choices = _worth_looking_at(seen, modes, most_verified, problems.power_rule)
-    step = max(_AT_ONCE // len(choices), 1)
-    parts = [
-        _verified(
-            space, problems.only(slice(i, i + step)), seen, modes, choices, most_verified, worth
-        )
-        for i in range(0, len(problems), step)
-    ]
-    return joined(parts)
+    is_profiled = np.isin(space.choices[choices, 0], modes)
+    best = best_among(seen, problems, choices[is_profiled])
+    expected = seen.judge(problems, np.maximum(best, 0)[:, None]).cost[:, 0]
+    cost = np.where(best == NONE, np.inf, expected)
+    candidates = _Candidates.of(seen, problems, choices[~is_profiled])
+    n_profiles = np.full(len(problems), profiles_of(space, len(modes)))
+    board_s = np.full(len(problems), sum(one.board_s(modes) for one in space.workloads))
+    factor = np.ones(len(problems))  # of power: what candidates so far drew over what they should
+    left, first = np.arange(len(problems)), np.zeros(len(problems), np.intp)
+    for _ in range(most_verified):
+        most_w = problems.max_power_w[left] / factor[left]
+        place = candidates.next(left, first[left], most_w, _enough(cost[left], worth))
+        left, place = left[place != NONE], place[place != NONE]
+        if not left.size:
+            break
+        chosen, expected_w = candidates.at(left, place)
+        truth = space.judge(problems.only(left), chosen[:, None])
+        gains = truth.holds[:, 0] & (truth.cost[:, 0] < cost[left])
+        best[left[gains]], cost[left[gains]] = chosen[gains], truth.cost[gains, 0]
+        n_profiles[left] += space.profiles_per_choice
+        board_s[left] += space.board_s(chosen)
+        first[left] = place + 1
+        over = np.where(truth.keeps_power[:, 0], 1.0, truth.power_w[:, 0] / expected_w)
+        factor[left] = np.maximum(factor[left], over)
+    return Answers(best, n_profiles, board_s)
 
 
 def _worth_looking_at(seen: Space, modes: Places, most: int, power_rule: PowerRule) -> Places:
@@ -121,56 +176,73 @@ def _worth_looking_at(seen: Space, modes: Places, most: int, power_rule: PowerRu
     return np.union1d(np.flatnonzero(is_profiled), few)
 
 
-def _verified(
-    space: Space,
-    problems: Problems,
-    seen: Space,
-    modes: Places,
-    choices: Places,
-    most: int,
-    worth: float,
-) -> Answers:
-    rows = np.arange(len(problems))
-    is_profiled = np.isin(space.choices[choices, 0], modes)
-    expected = seen.judge(problems, choices[None])
-    best = best_of(expected, np.broadcast_to(is_profiled, expected.cost.shape))
-    candidates = _candidates(expected, is_profiled)
-    cost = np.where(best == NONE, np.inf, expected.cost[rows, best])
-    best = np.where(best == NONE, NONE, choices[best])
-    n_profiles = np.full(len(problems), profiles_of(space, len(modes)))
-    board_s = np.full(len(problems), sum(one.board_s(modes) for one in space.workloads))
-    few = expected.only(candidates)
-    is_left = np.ones(candidates.shape, bool)
-    factor = np.ones(len(problems))  # of power: what candidates so far drew over what they should
-    for _ in range(most):
-        keeps = few.power_w * factor[:, None] <= problems.max_power_w[:, None]
-        is_open = is_left & keeps & few.keeps_latency & few.is_stable
-        enough = _enough(cost, worth)
-        is_open &= few.cost < enough[:, None]
-        place = np.where(is_open, few.cost, np.inf).argmin(1)
-        runs = is_open[rows, place]
-        if not runs.any():
-            break
-        chosen = choices[candidates[rows, place]]
-        truth = space.judge(problems, chosen[:, None])
-        gains = runs & truth.holds[:, 0] & (truth.cost[:, 0] < cost)
-        best, cost = np.where(gains, chosen, best), np.where(gains, truth.cost[:, 0], cost)
-        n_profiles = n_profiles + runs * space.profiles_per_choice
-        board_s = board_s + np.where(runs, space.board_s(chosen), 0.0)
-        is_left[rows, place] = False
-        over = truth.power_w[:, 0] / few.power_w[rows, place]
-        factor = np.where(runs & ~truth.keeps_power[:, 0], np.maximum(factor, over), factor)
-    return Answers(best, n_profiles, board_s)
+@dataclass(frozen=True, eq=False)
+class _Candidates:
+    """Choices in the order in which they are tried: one order for all problems of equal streams.
+
+    Attributes
+    ----------
+    row : (p,), which order is that of each problem
+    choice : (g, q), of each order; the best first
+    cost, power_w : (g, q + `_AHEAD`), as predicted; infinite: it is too late, or there is none
+    """
+
+    row: Places
+    choice: Places
+    cost: Numbers
+    power_w: Numbers
+
+    @classmethod
+    def of(cls, seen: Space, problems: Problems, choices: Places) -> "_Candidates":
+        """Return some choices (q,) in order."""
+        streams, members = problems.by_streams
+        row = np.empty(len(problems), np.intp)
+        row[np.concatenate(members)] = np.repeat(np.arange(len(members)), list(map(len, members)))
+        step = max(_AT_ONCE // max(len(choices), 1), 1)
+        parts = [
+            _in_order(seen.judge(streams.only(slice(i, i + step)), choices[None]))
+            for i in range(0, len(streams), step)
+        ]
+        order, cost, power_w = (np.concatenate(some) for some in zip(*parts, strict=True))
+        none = ((0, 0), (0, _AHEAD))
+        padded = (np.pad(one, none, constant_values=np.inf) for one in (cost, power_w))
+        return cls(row, choices[order], *padded)
+
+    def at(self, problems: Places, place: Places) -> tuple[Places, Numbers]:
+        """Return the choices at places in the orders of some problems, and their powers."""
+        row = self.row[problems]
+        return self.choice[row, place], self.power_w[row, place]
+
+    def next(self, problems: Places, first: Places, most_w: Numbers, below: Numbers) -> Places:
+        """Return the next place of some problems (p,) that is worth a run; `NONE`: there is none.
+
+        Parameters
+        ----------
+        first : (p,), where to begin
+        most_w : (p,), power that it may draw
+        below : (p,), what it has to cost less than
+        """
+        place, start = np.full(len(problems), NONE), first.copy()
+        left = np.arange(len(problems))
+        while left.size:
+            some = start[left, None] + np.arange(_AHEAD)
+            row = self.row[problems[left], None]
+            is_worth = self.cost[row, some] < below[left, None]
+            fits = is_worth & (self.power_w[row, some] <= most_w[left, None])
+            has = fits.any(1)
+            place[left[has]] = some[has, fits[has].argmax(1)]
+            left = left[~has & is_worth[:, -1]]
+            start[left] += _AHEAD
+        return place
+
+
+def _in_order(judged: Judged) -> tuple[Places, Numbers, Numbers]:
+    """Return the order of choices, the best first; cost and power in this order, (g, q) each."""
+    cost = np.where(judged.keeps_latency & judged.is_stable, judged.cost, np.inf)
+    order = np.lexsort((judged.power_w, cost))
+    return order, *(np.take_along_axis(one, order, 1) for one in (cost, judged.power_w))
 
 
 def _enough(cost: Numbers, worth: float) -> Numbers:
     """Return the cost below which a candidate is worth running; infinite: nothing holds yet."""
     return np.where(np.isinf(cost), np.inf, cost - worth * np.abs(np.nan_to_num(cost, posinf=0)))
-
-
-def _candidates(expected: Judged, is_profiled: Bools) -> Places:
-    """Return the places of the best unprofiled choices by prediction, (p, c), in no order."""
-    n = min(N_CANDIDATES, int((~is_profiled).sum()))
-    cost = np.where(expected.holds & ~is_profiled, expected.cost, np.inf)
-    tie = 1e-9 * expected.power_w / expected.power_w.max()
-    return np.argpartition(cost + tie, n - 1, axis=1)[:, :n]

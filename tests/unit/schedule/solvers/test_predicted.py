@@ -1,5 +1,7 @@
 """Answers by prediction: verified ones were profiled and keep every budget."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,70 @@ def test_verified_answers_keep_the_budgets_and_lose_nothing(problems, space, som
     spent = answers.n_profiles - before.n_profiles
     assert (spent >= 0).all()
     assert (spent <= predicted.MOST_VERIFIED * space.profiles_per_choice).all()
+
+
+def one_by_one(space, problem, seen, modes):
+    """Run candidates of one problem as written down: the best left, again and again."""
+    choices = np.arange(len(space.choices))
+    expected, truth = (one.judge(problem, choices[None]) for one in (seen, space))
+    cost, power_w = expected.cost[0], expected.power_w[0]
+    is_profiled = np.isin(space.choices[:, 0], modes)
+    best = int(profiled.solve(space, problem, modes).choice[0])
+    least, factor = (np.inf, 1.0) if best == NONE else (cost[best], 1.0)
+    left = choices[~is_profiled & expected.keeps_latency[0] & expected.is_stable[0]]
+    left = left[np.lexsort((power_w[left], cost[left]))].tolist()
+    for _ in range(predicted.MOST_VERIFIED):
+        fits = [
+            c for c in left if power_w[c] <= problem.max_power_w[0] / factor and cost[c] < least
+        ]
+        if not fits:
+            break
+        left = left[left.index(fits[0]) + 1 :]
+        if truth.holds[0, fits[0]] and truth.cost[0, fits[0]] < least:
+            best, least = fits[0], truth.cost[0, fits[0]]
+        if not truth.keeps_power[0, fits[0]]:
+            factor = max(factor, truth.power_w[0, fits[0]] / power_w[fits[0]])
+    return best
+
+
+@pytest.mark.parametrize("rule", ["highest", "mean"])
+def test_candidates_of_many_problems_are_those_of_each(problems, space, some_modes, rule):
+    """Under the mean power all choices are candidates; else those that others beat are left out."""
+    seen = predicted.predicted_space(space, load_method("physical"), some_modes)
+    some = np.arange(200) % 40  # of the same streams, with other power budgets
+    problems = Problems(
+        problems.max_power_w, problems.rates_per_s[some], problems.max_latencies_s[some], rule
+    )
+    choice = predicted.solve_verified(space, problems, seen, some_modes).choice
+    each = [one_by_one(space, problems.only([i]), seen, some_modes) for i in range(200)]
+    assert NONE in each
+    if rule == "mean":
+        assert choice.tolist() == each
+    else:
+        judged = [
+            space.judge(problems, np.maximum(one, 0)[:, None]).cost
+            for one in (choice, np.array(each))
+        ]
+        assert (np.array(each) == NONE).tolist() == (choice == NONE).tolist()
+        assert judged[0] == pytest.approx(judged[1], rel=0.05)
+
+
+def test_a_prediction_is_worked_out_once(space, some_modes):
+    """Networks serve alone and beside others: both ask for the same predictions."""
+    fits = []
+
+    def fit(observations, context):
+        fits.append(context.target)
+        return method.fit(observations, context)
+
+    method = load_method("physical")
+    counted = replace(method, fit=fit)
+    first = predicted.predicted_space(space, counted, some_modes)
+    n_tables = 1 + len(SIZES)
+    assert len(fits) == 2 * n_tables
+    alone = predicted.predicted_space(Space(None, space.infer), counted, some_modes)
+    assert len(fits) == 2 * n_tables
+    assert np.array_equal(alone.infer[0].time_s, first.infer[0].time_s)
 
 
 def test_what_is_seen_of_profiled_modes_is_the_truth(space, some_modes):
