@@ -50,7 +50,7 @@ def test_scores_of_a_small_study(study, run_rule):
     assert tuple(rows[0]) == COLUMNS
     assert {row["provenance"] for row in rows} == {"simulated"}
     drawn = {"random_10": 2, "physical_10": 2, "physical_10_verified": 2}
-    single = dict.fromkeys(("exhaustive", "gmd", "maxn", "presets"), 1)
+    single = dict.fromkeys(("exhaustive", "gmd", "gain", "maxn", "presets"), 1)
     for jobs, rule, some in (
         *((jobs, "highest", rows) for jobs in ("train", "infer", "train_and_infer")),
         ("train_and_infer", "mean", mean),

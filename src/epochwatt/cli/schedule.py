@@ -42,11 +42,12 @@ ASK = "epochwatt schedule --train mobilenet --infer resnet50 --rate 30 --max-lat
 )
 @click.option(
     "--solver",
-    type=click.Choice(["gmd", "verified", "exhaustive"]),
-    default="gmd",
+    type=click.Choice(["gain", "gmd", "verified", "exhaustive"]),
+    default="gain",
     show_default=True,
-    help="gmd: 15 choices, one after the other; verified: 10 random modes, a prediction and up to 5"
-    " more; exhaustive: all.",
+    help="gain: one choice after the other, where a roofline expects most, until little is left to "
+    "gain; gmd: 15, one after the other; verified: 10 random modes, a prediction and up to 5 more; "
+    "exhaustive: all.",
 )
 @click.option(
     "--tables",

@@ -11,14 +11,16 @@ from epochwatt.prediction.predictor import Method
 from epochwatt.schedule.learned import ALS, Learned
 from epochwatt.schedule.plans import Numbers
 from epochwatt.schedule.solution import NONE, Answers
-from epochwatt.schedule.solvers import exhaustive, gmd, predicted, profiled
+from epochwatt.schedule.solvers import exhaustive, gain, gmd, predicted, profiled
 from epochwatt.schedule.space import Bools, Places, Problems, Space
 
 Solver = Callable[[Space, Problems, int], Answers]  # space, problems, number of the draw
+N_SAMPLED, SEED = 100, 0  # problems of each set of jobs, for a solver that thinks about each
 
 COLUMNS = (
     *("provenance", "device", "jobs", "train", "infer", "power_rule", "solver", "draw"),
-    *("n_problems", "n_solvable", "answered_pct", "kept_pct", "kept_power_pct", "kept_latency_pct"),
+    *("n_problems", "n_solvable", "n_judged"),
+    *("answered_pct", "kept_pct", "kept_power_pct", "kept_latency_pct"),
     *("loss_median_pct", "loss_mean_pct", "loss_p90_pct", "optimal_pct"),
     *("n_profiles", "board_minutes", "profiles_serve", "note", "assumed"),
 )
@@ -34,12 +36,14 @@ class Named(NamedTuple):
     serves : `all`: its profiles are the same for all problems of these jobs, and stay; `each`: each
         problem needs its own, some or all
     n_draws : how often, where not as often as the others
+    n_sampled : solvable problems that it is judged on, drawn; None: all
     """
 
     solve: Solver
     is_drawn: bool
     serves: str = "all"
     n_draws: int | None = None
+    n_sampled: int | None = None
 
 
 def solvers(
@@ -55,6 +59,7 @@ def solvers(
     """
     named = {
         "gmd": Named(lambda space, problems, _: gmd.solve(space, problems), False, "each"),
+        "gain": Named(_by_gain, False, "each", n_sampled=N_SAMPLED),
         "maxn": Named(_of_modes(lambda space, _: profiled.strongest_mode(space)), False),
     }
     if len(presets):
@@ -65,6 +70,10 @@ def solvers(
             named[f"{name}_{n}"] = Named(_predicting(method, n, False), True)
             named[f"{name}_{n}_verified"] = Named(_predicting(method, n, True), True, "each")
     return named
+
+
+def _by_gain(space: Space, problems: Problems, draw: int) -> Answers:
+    return gain.solve(space, problems)
 
 
 def _drawn(n: int) -> Callable[[Space, int], Any]:
@@ -136,7 +145,8 @@ def evaluate(
     best = exhaustive.solve(space, problems)
     solvable = best.choice != NONE
     problems = problems.only(np.flatnonzero(solvable))
-    counts = {"n_problems": len(solvable), "n_solvable": len(problems)}
+    n = len(problems)
+    counts = {"n_problems": len(solvable), "n_solvable": n, "n_judged": n}
     if not len(problems):
         yield counts | {"solver": "exhaustive", "draw": 0, "note": "no problem has an answer"}
         return
@@ -145,14 +155,23 @@ def evaluate(
     first = {"solver": "exhaustive", "draw": 0, "profiles_serve": "all"}
     yield counts | first | judge(space, problems, everything, least)
     for name, solver in named.items():
+        which = _sampled(len(problems), solver.n_sampled)
+        some, least_of_some = problems.only(which), least[which]
+        counts["n_judged"] = len(some)
         for draw in range((solver.n_draws or n_draws) if solver.is_drawn else 1):
             row = counts | {"solver": name, "draw": draw, "profiles_serve": solver.serves}
             try:
-                answers = solver.solve(space, problems, draw)
+                answers = solver.solve(space, some, draw)
             except PredictionError as error:
                 yield row | {"note": str(error).partition("\n")[0]}
                 continue
-            yield row | judge(space, problems, answers, least)
+            yield row | judge(space, some, answers, least_of_some)
+
+
+def _sampled(n: int, n_most: int | None) -> Places:
+    """Return the places of some of n problems, the same at each call."""
+    order = np.random.default_rng(SEED).permutation(n)
+    return np.sort(order[:n_most])
 
 
 def judge(space: Space, problems: Problems, answers: Answers, least: Numbers) -> dict[str, Any]:

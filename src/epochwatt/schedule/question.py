@@ -14,7 +14,7 @@ from epochwatt.schedule.problem import PowerRule, Problem, Stream
 from epochwatt.schedule.profiles import workload_of
 from epochwatt.schedule.simulated_tables import simulated_tables
 from epochwatt.schedule.solution import NONE, Answers, Plan
-from epochwatt.schedule.solvers import exhaustive, gmd, predicted, profiled
+from epochwatt.schedule.solvers import exhaustive, gain, gmd, predicted, profiled
 from epochwatt.schedule.space import Problems, Space
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
@@ -27,7 +27,7 @@ TRAIN_SIZE = 16  # mini-batch sizes that are simulated
 INFER_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 METHOD, N_PROFILED = "physical", 10  # of solver `verified`
 WORK = "mini-batch"  # of tables: a row is the time of one
-SolverName = Literal["gmd", "verified", "exhaustive"]
+SolverName = Literal["gain", "gmd", "verified", "exhaustive"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Request:
     max_power_w: float
     power_rule: PowerRule = "highest"
     device: str | None = None
-    solver: SolverName = "gmd"
+    solver: SolverName = "gain"
     tables: str | None = None
 
     @property
@@ -199,6 +199,7 @@ def _verified(space: Space, problems: Problems) -> Answers:
 
 
 _SOLVERS: dict[SolverName, Callable[[Space, Problems], Answers]] = {
+    "gain": gain.solve,
     "gmd": gmd.solve,
     "verified": _verified,
     "exhaustive": exhaustive.solve,

@@ -4,8 +4,9 @@ A choice is a mode and a mini-batch size for each stream. Choices have knobs: th
 that differ, then the mini-batch sizes; each is a place among the knob's steps, ascending.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from epochwatt.schedule.solution import Plan
 
 Places = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+Cost = tuple[Numbers, Numbers]  # of one mini-batch: s, W
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +217,17 @@ class Space:
         """
         return self.profiles_per_choice * AROUND_S + MINIBATCHES * self.busy_s(choices)
 
+    def measured(self, choices: Places) -> list[Cost]:
+        """Return what a mini-batch of each job takes and draws under choices, training first."""
+        mode, *sizes = np.moveaxis(self.choices[choices], -1, 0)
+        served = [
+            (one.time_s[mode, size], one.power_w[mode, size])
+            for one, size in zip(self.infer, sizes, strict=True)
+        ]
+        if self.train is None:
+            return served
+        return [(self.train.time_s[mode, 0], self.train.power_w[mode, 0]), *served]
+
     def judge(self, problems: Problems, choices: Places) -> Judged:
         """Return what choices do to problems.
 
@@ -222,11 +235,23 @@ class Space:
         ----------
         choices : places in `choices`, shape (p, q): q of each problem, or (1, q): alike for all
         """
-        outcomes = self._outcomes(problems, choices)
+        return self._judge(problems, choices, self.measured(choices))
+
+    def judge_if(self, problems: Problems, costs: Sequence[Cost]) -> Judged:
+        """Return what all choices would do to problems if mini-batches cost what is given.
+
+        Parameters
+        ----------
+        costs : as of `measured`, (p, n) each
+        """
+        return self._judge(problems, np.arange(len(self.choices))[None], costs)
+
+    def _judge(self, problems: Problems, choices: Places, costs: Sequence[Cost]) -> Judged:
+        outcomes = self._outcomes(problems, choices, costs)
         latencies = problems.max_latencies_s.T[:, :, None]
         over = [one.latency_s / most for one, most in zip(outcomes, latencies, strict=False)]
         first = outcomes[0]
-        worst = np.maximum.reduce(over) if over else np.zeros(first.power_w.shape)
+        worst = reduce(np.maximum, over) if over else np.zeros(first.power_w.shape)
         keeps_power = first.power_w <= problems.max_power_w[:, None] * (1 + SLACK)
         cost = worst if self.train is None else -first.throughput_per_s
         return Judged(
@@ -237,33 +262,31 @@ class Space:
 
     def n_train(self, problems: Problems, choice: Places) -> Numbers:
         """Return mini-batches of training in each period, under a choice for each problem, (p,)."""
-        return self._outcomes(problems, choice[:, None])[0].n_train[:, 0]
+        choices = choice[:, None]
+        return self._outcomes(problems, choices, self.measured(choices))[0].n_train[:, 0]
 
-    def _outcomes(self, problems: Problems, choices: Places) -> tuple[Outcome, ...]:
+    def _outcomes(
+        self, problems: Problems, choices: Places, costs: Sequence[Cost]
+    ) -> tuple[Outcome, ...]:
         """Return what choices give, for each stream; one outcome for training alone."""
-        mode, *sizes = np.moveaxis(self.choices[choices], -1, 0)
+        sizes = np.moveaxis(self.choices[choices], -1, 0)[1:]
+        batches = [one.batch_sizes[size] for one, size in zip(self.infer, sizes, strict=True)]
         rates = problems.rates_per_s.T[:, :, None]
-        served = [
-            (one.batch_sizes[size], one.time_s[mode, size], one.power_w[mode, size])
-            for one, size in zip(self.infer, sizes, strict=True)
-        ]
         rule = problems.power_rule
         if self.train is not None:
-            trained = self.train.time_s[mode, 0], self.train.power_w[mode, 0]
-            if not served:
-                return (train_alone(*trained),)
-            (batch, *one), (rate,) = served[0], rates
-            return (serve_and_train(rate, batch, (one[0], one[1]), trained, rule),)
-        if len(served) == 1:
-            return (serve(rates[0], *served[0]),)
-        (size_1, *first), (size_2, *second) = served
-        pairs = (size_1, size_2), (first[0], first[1]), (second[0], second[1])
+            if not batches:
+                return (train_alone(*costs[0]),)
+            return (serve_and_train(rates[0], batches[0], costs[1], costs[0], rule),)
+        if len(batches) == 1:
+            return (serve(rates[0], batches[0], *costs[0]),)
+        pairs = (batches[0], batches[1]), costs[0], costs[1]
         return serve_two((rates[0], rates[1]), *pairs, rule)
 
     def plan(self, problem: Problem, choice: int, is_profiled: bool = True) -> Plan:
         """Return a choice as the plan of a problem."""
         problems = Problems.from_one(problem)
-        outcomes = self._outcomes(problems, np.array([[choice]]))
+        place = np.array([[choice]])
+        outcomes = self._outcomes(problems, place, self.measured(place))
         mode, *sizes = self.choices[choice]
         first = outcomes[0]
         return Plan(

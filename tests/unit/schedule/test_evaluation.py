@@ -7,7 +7,7 @@ import pytest
 
 from epochwatt.prediction.registry import load_method
 from epochwatt.schedule import sampler
-from epochwatt.schedule.evaluation import COLUMNS, evaluate, judge, solvers
+from epochwatt.schedule.evaluation import COLUMNS, N_SAMPLED, evaluate, judge, solvers
 from epochwatt.schedule.solution import NONE, Answers
 from epochwatt.schedule.solvers import exhaustive
 from epochwatt.schedule.space import Problems, Space
@@ -64,9 +64,14 @@ def test_each_solver_has_a_row_for_each_draw(workload, rule):
     drawn = {"random_6", "physical_6", "physical_6_verified"}
     assert n_rows == {name: 2 if name in drawn else 1 for name in named}
     assert all(row.keys() <= set(COLUMNS) for row in rows)
+    n_solvable = rows[0]["n_solvable"]
+    assert n_solvable > N_SAMPLED
+    n_judged = {row["solver"]: row["n_judged"] for row in rows}
+    assert n_judged.pop("gain") == N_SAMPLED
+    assert {*n_judged.values()} == {n_solvable}
     first = rows[0]
     assert (first["solver"], first["kept_pct"], first["loss_mean_pct"]) == ("exhaustive", 100, 0)
-    profiled = ("gmd", "random_6", "physical_6_verified")
+    profiled = ("gmd", "gain", "random_6", "physical_6_verified")
     assert all(row["kept_pct"] == 100 for row in rows if row["solver"] in profiled)
 
 

@@ -36,7 +36,7 @@ def tables(checkout, workload):
     return str(path)
 
 
-@pytest.mark.parametrize("solver", ["gmd", "verified", "exhaustive"])
+@pytest.mark.parametrize("solver", ["gain", "gmd", "verified", "exhaustive"])
 def test_a_plan_of_measured_modes(solver, tables, capsys):
     words = ["--max-latency-ms", "2000", "--max-power-w", "30", "--tables", tables]
     assert main([*ASK, *words, "--solver", solver]) == 0

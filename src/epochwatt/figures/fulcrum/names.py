@@ -41,6 +41,7 @@ JOBS = {
 LOOKS = {  # beginning of a solver's name -> words, colour, mark; the first that fits
     "exhaustive": ("all modes", "#555555", "."),
     "gmd": ("GMD (our reading)", "#0072B2", "o"),
+    "gain": ("expected gain (ours)", "#000000", "d"),
     "als": ("ALS (our reading)", "#56B4E9", "s"),
     "neural": ("networks of random modes", "#D55E00", "D"),
     "powertrain": ("PowerTrain, transferred", "#882255", "P"),

@@ -15,7 +15,13 @@ from epochwatt.published.tables import read_table
 
 TITLE = FIGURES["fulcrum_power"]
 DRAWN = "random_"
-LINES = {"exhaustive": ("-", 2.6), "gmd": ("-", 1.3), "maxn": (":", 1.3), "presets": ("-.", 1.0)}
+LINES = {
+    "exhaustive": ("-", 2.6),
+    "gmd": ("-", 1.3),
+    "gain": ("--", 1.3),
+    "maxn": (":", 1.3),
+    "presets": ("-.", 1.0),
+}
 CAPTION = """Each field is a network that trains and one that serves. Requests arrive steadily, at
 30 % of the highest rate that the strongest mode serves, and are answered within forty times its
 shortest mini-batch. Across: the power budget. Up: mini-batches of training a second, of the plan

@@ -1,0 +1,230 @@
+"""What jobs may take and draw before any run: rooflines over clocks whose constants are open.
+
+A mini-batch of b samples in a mode with clocks of GPU, memory and CPU, all relative to the highest:
+
+    gpu    = G (b + h) / f_gpu          launch = C x             x = (1 - s) / f_cpu + s / f_emc
+    memory = M (b + k) / f_emc          loader = L b x / cores^n
+    time   = norm_q(norm_p(gpu, memory), launch, loader) + W
+    power  = base + memory's (f_emc, bytes) + cores's f_cpu^u (idle, busy) + GPU's f_gpu^v (same)
+
+norm_1 adds up, a high norm is the longest: how far parts overlap is open, too. A mode with a power
+limit has the GPU's clock that keeps it: power is the lesser of limit and demand, and the clock
+falls as a power of what is missing.
+
+`roofline_prior` draws all constants, those of the board once for all jobs, and keeps mean and
+covariance of the logarithms: a Gaussian belief in which what one run of one job shows counts for
+every other mode and mini-batch size, and for the other job. It knows the steps of modes and sizes,
+and nothing else: no time or power of any job, no parameter of a simulated board, no data sheet. All
+constants are beliefs of ours, so wide that most are settled by the first few runs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochwatt.prediction.data.modes import NO_LIMIT, logs
+from epochwatt.schedule.plans import Numbers
+from epochwatt.schedule.profiles import Workload
+from epochwatt.schedule.space import Places, Space
+
+N_DRAWS = 512
+MOST_COLUMNS = 60  # of the covariance: principal components of the draws
+LENGTH = 0.7  # logarithms of cores and clocks, or of sizes, over which deviations are alike
+OFF_TIME, OFF_POWER = 0.08, 0.05  # relative deviation from the form, smooth over modes and sizes
+OWN = 0.01  # of each run's own
+TYPICAL_S, TYPICAL_W = 0.1, 25.0  # a mini-batch of middle size; a board without power limits
+LEVEL_SD = 2.5  # of its logarithm: LeNet to BERT
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """A Gaussian belief about logarithms of times, then powers, of all runs of a space.
+
+    A run is a job in a mode at a mini-batch size; its place: jobs in order, modes, then sizes.
+
+    Attributes
+    ----------
+    mean : (2 r,), of r runs: times, s, then powers, W
+    columns : (2 r, q), whose products are what deviations share
+    first : of each job, the place of its first run
+    n_sizes : of each job
+    alike_modes : (m, m), correlation of deviations from the form
+    alike_sizes : of each job, (k, k)
+    """
+
+    mean: Numbers
+    columns: Numbers
+    first: tuple[int, ...]
+    n_sizes: tuple[int, ...]
+    alike_modes: Numbers
+    alike_sizes: tuple[Numbers, ...]
+
+    @property
+    def variance(self) -> Numbers:
+        """Return the variance of each logarithm, (2 r,), without `OWN`."""
+        half = len(self.mean) // 2
+        off = np.repeat([OFF_TIME, OFF_POWER], half)
+        return np.asarray((self.columns**2).sum(1) + off**2)
+
+    def runs(self, job: int, modes: Places, sizes: Places) -> Places:
+        """Return the places of a job's runs."""
+        return np.asarray(self.first[job] + modes * self.n_sizes[job] + sizes)
+
+    def covariance(self, runs: Sequence[Places]) -> Numbers:
+        """Return the covariance of everything with the times, then the powers, of some runs.
+
+        Parameters
+        ----------
+        runs : of each job one run for each of p problems, (p,)
+
+        Returns
+        -------
+        (p, 2 r, 2 j), of j jobs
+        """
+        half, n_jobs = len(self.mean) // 2, len(runs)
+        rows = np.stack([*runs, *(one + half for one in runs)], 1)
+        shared = self.columns[rows] @ self.columns.T  # (p, 2 j, 2 r)
+        for job, places in enumerate(runs):
+            mode, size = np.divmod(places - self.first[job], self.n_sizes[job])
+            alike = self.alike_modes[mode][:, :, None] * self.alike_sizes[job][size][:, None]
+            alike = alike.reshape(len(places), -1)
+            here = slice(self.first[job], self.first[job] + alike.shape[1])
+            shared[:, job, here] += OFF_TIME**2 * alike
+            there = slice(half + here.start, half + here.stop)
+            shared[:, n_jobs + job, there] += OFF_POWER**2 * alike
+        return shared.transpose(0, 2, 1)
+
+
+def roofline_prior(space: Space, n_draws: int = N_DRAWS, seed: int = 0) -> Prior:
+    """Return the belief about all runs of a space before any of them."""
+    drawn = np.log(_drawn(space, n_draws, np.random.default_rng(seed)))
+    mean = drawn.mean(1)
+    off = (drawn - mean[:, None]) / np.sqrt(n_draws - 1)
+    values, vectors = np.linalg.eigh(off.T @ off)
+    columns = off @ vectors[:, np.argsort(-values)[:MOST_COLUMNS]]
+    n_sizes = tuple(len(one.batch_sizes) for one in space.workloads)
+    first = np.concatenate([[0], np.cumsum(n_sizes)[:-1]]) * len(space.modes)
+    sizes = (np.log(one.batch_sizes)[:, None] for one in space.workloads)
+    return Prior(
+        mean,
+        columns,
+        tuple(first.tolist()),
+        n_sizes,
+        _alike(logs(space.modes)),
+        tuple(map(_alike, sizes)),
+    )
+
+
+def _alike(rows: Numbers) -> Numbers:
+    apart = ((rows[:, None] - rows) ** 2).sum(-1)
+    return np.asarray(np.exp(-apart / (2 * LENGTH**2)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Board:
+    """Draws of a board: constants of shape (d, 1, 1), clocks of (1, m, 1), the highest being 1."""
+
+    rng: np.random.Generator
+    n_draws: int
+    cores: Numbers
+    cpu: Numbers
+    gpu: Numbers
+    emc: Numbers
+    limit_w: Numbers
+
+    def normal(self, mean: float, sd: float) -> Numbers:
+        """Return logarithmic normal draws about exp(mean)."""
+        return np.exp(mean + sd * self.rng.standard_normal((self.n_draws, 1, 1)))
+
+    def even(self, low: float, high: float) -> Numbers:
+        """Return draws between two numbers."""
+        return self.rng.uniform(low, high, (self.n_draws, 1, 1))
+
+
+def _drawn(space: Space, n_draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return draws of the times, then the powers, of all runs, shape (2 r, d)."""
+    highest = space.modes.max(0)
+    parts = [part[None, :, None] for part in (space.modes / np.where(highest, highest, 1)).T]
+    cores, cpu, gpu, emc, share = parts[:5]
+    limit_w = space.modes[:, 5][None, :, None]
+    board = _Board(rng, n_draws, cores, cpu, gpu * share, emc, limit_w)
+    power = _Power(board)
+    drawn = [_job(board, power, one) for one in space.workloads]
+    return np.concatenate([one[target] for target in (0, 1) for one in drawn])
+
+
+class _Power:
+    """Draws of what the parts of a board draw, relative to each other, and of the whole."""
+
+    def __init__(self, board: _Board) -> None:
+        self.board = board
+        limits = board.limit_w[board.limit_w != NO_LIMIT]
+        typical_w = float(np.exp(np.log(limits).mean())) if limits.size else TYPICAL_W
+        base, gpu, cpu, emc = (board.normal(np.log(one), 0.6) for one in (1.0, 2.0, 1.0, 0.5))
+        whole = board.normal(np.log(typical_w), 0.5 if limits.size else 0.8) / (
+            base + gpu + cpu + emc
+        )
+        self.base, self.gpu, self.cpu, self.emc = (whole * one for one in (base, gpu, cpu, emc))
+        self.of_gpu, self.of_cpu = board.even(1, 3), board.even(1, 3)
+        self.idle = [board.even(0.1, 0.6) for _ in range(3)]
+
+    def __call__(self, busy: tuple[Numbers, Numbers, Numbers]) -> Numbers:
+        """Return the power of a job.
+
+        Parameters
+        ----------
+        busy : share of the time in which GPU, cores and memory work
+        """
+        gpu, cpu, emc = (idle + (1 - idle) * one for idle, one in zip(self.idle, busy, strict=True))
+        board = self.board
+        return np.asarray(
+            self.base
+            + self.gpu * board.gpu**self.of_gpu * gpu
+            + self.cpu * board.cores * board.cpu**self.of_cpu * cpu
+            + self.emc * board.emc * emc
+        )
+
+
+def _job(board: _Board, power: _Power, one: Workload) -> tuple[Numbers, Numbers]:
+    """Return draws of time and power of a job's runs, shape (m k, d) each."""
+    sizes = (one.batch_sizes / np.exp(np.log(one.batch_sizes).mean()))[None, None]
+    level = board.normal(np.log(TYPICAL_S), LEVEL_SD)
+    gpu, memory, launch, loader = (level * board.normal(0, 1.2) for _ in range(4))
+    few, weights = board.normal(-2, 1.2), board.normal(-2, 1.2)
+    gpu = gpu * (sizes + few) / (1 + few)
+    memory = memory * (sizes + weights) / (1 + weights) / board.emc
+    stall = board.even(0, 0.4)
+    slow = (1 - stall) / board.cpu + stall / board.emc
+    host = launch * slow, loader * sizes * slow / board.cores ** board.even(0, 1)
+    orders = board.even(1, 5), board.even(1, 5)
+    wait = 0.1 * level * board.even(0, 1) ** 2
+    uses = board.normal(0, 0.2), board.even(0.2, 1)
+
+    def run(clock: Numbers) -> tuple[Numbers, Numbers]:
+        on_gpu = _norm((gpu / clock, memory), orders[0])
+        time_s = _norm((on_gpu, *host), orders[1]) + wait
+        works = np.minimum(sum(host) / time_s, 1) * uses[1]
+        busy = uses[0] * on_gpu / time_s, works, memory / time_s
+        return time_s, power(busy)
+
+    time_s, power_w = run(board.gpu)
+    if (board.limit_w != NO_LIMIT).any():
+        limit_w = np.where(board.limit_w == NO_LIMIT, np.inf, board.limit_w)
+        floor_w = board.even(0, 0.9) * board.limit_w.min()
+        short = (limit_w - floor_w) / np.maximum(power_w - floor_w, 1e-9)
+        clock = np.where(power_w > limit_w, short, 1) ** board.even(0.3, 1)
+        time_s = run(board.gpu * clock)[0]
+        power_w = 1 / _norm((1 / limit_w, 1 / power_w), board.even(4, 20))
+    return _flat(time_s), _flat(power_w)
+
+
+def _norm(parts: Sequence[Numbers], order: Numbers) -> Numbers:
+    """Return the root of the sum of powers, after Minkowski."""
+    most = np.maximum.reduce(np.broadcast_arrays(*parts))
+    return np.asarray(most * sum((one / most) ** order for one in parts) ** (1 / order))
+
+
+def _flat(values: Numbers) -> Numbers:
+    return np.asarray(values.reshape(len(values), -1).T)
