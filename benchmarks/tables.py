@@ -229,9 +229,9 @@ def _solvers_table(rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         by_solver.setdefault(row["solver"], {})[row["jobs"]] = row
     jobs = {name: words for name, words in schedules.JOBS.items() if name in {*map(_jobs, rows)}}
-    head = ["solver", "profiles of training beside inference", *jobs.values()]
+    head = ["solver", "profiles of training beside inference", "board minutes", *jobs.values()]
     solvers = [
-        [name, _profiles(some), *(_answered(some.get(kind)) for kind in jobs)]
+        [name, *_cost(some), *(_answered(some.get(kind)) for kind in jobs)]
         for name, some in by_solver.items()
     ]
     return [head, *solvers]
@@ -257,9 +257,12 @@ def changing_table(path: Path) -> Table:
     return [head, *([*case, *cells] for case, cells in cases.items())]
 
 
-def _profiles(by_jobs: dict[str, dict[str, Any]]) -> str:
+def _cost(by_jobs: dict[str, dict[str, Any]]) -> tuple[str, str]:
+    """Return profiles of training beside inference, and the minutes that they take."""
     row = by_jobs.get("train_and_infer")
-    return "-" if row is None else f"{row['n_profiles']:.0f}"
+    return (
+        ("-", "-") if row is None else (f"{row['n_profiles']:.0f}", f"{row['board_minutes']:.0f}")
+    )
 
 
 def _answered(row: dict[str, Any] | None) -> str:

@@ -9,7 +9,7 @@ from epochwatt.published.tables import read_table, write_table
 
 Row = Mapping[str, str]
 COLUMNS = (
-    *("provenance", "jobs", "solver", "n_rows", "n_profiles"),
+    *("provenance", "jobs", "solver", "n_rows", "n_profiles", "board_minutes"),
     *("kept_pct", "kept_least_pct", "kept_most_pct"),
     *("loss_pct", "loss_least_pct", "loss_most_pct", "late_pct", "kept_p99_pct"),
 )
@@ -39,6 +39,7 @@ def summarised(scores: Iterable[Row], arrivals: Iterable[Row] = ()) -> list[dict
             **dict(zip(("provenance", "jobs", "solver"), key, strict=True)),
             "n_rows": len(some),
             "n_profiles": fmean(float(row["n_profiles"]) for row in some),
+            "board_minutes": _mean(_numbers(some, "board_minutes")),
             **_spread("kept", list(map(_kept_pct, some))),
             **_spread("loss", _numbers(some, "loss_mean_pct")),
             **{

@@ -23,6 +23,7 @@ def scores():
             yield PAIR | {
                 **{"provenance": provenance, "solver": solver, "answered_pct": "90"},
                 **{"kept_pct": "100", "loss_mean_pct": loss, "n_profiles": "15"},
+                "board_minutes": "10",
             }
     yield PAIR | {"provenance": "simulated", "solver": "presets"}  # it cannot answer
 
