@@ -63,7 +63,7 @@ def solve(
     return joined(parts)
 
 
-class _Belief:
+class Belief:
     """What is believed of all runs, for each of p problems.
 
     Attributes
@@ -134,7 +134,7 @@ class _Search:
         self.best, self.cost = np.full(p, NONE), np.full(p, np.inf)
         self.n_seen, self.board_s = np.zeros(p, int), np.zeros(p)
         self.left = np.arange(p)
-        self.belief = _Belief(self.prior, p)
+        self.belief = Belief(self.prior, p)
         self.is_seen = np.zeros((p, len(self.space.choices)), bool)
         mode, *sizes = self.space.choices.T
         if self.space.train is not None:
@@ -206,21 +206,21 @@ def _gain(cases: list[Judged], likely: Numbers, cost: Numbers, trains: bool) -> 
     """
     holds = [case.keeps_latency & case.is_stable for case in cases]
     is_first = np.isinf(cost)
-    known = np.where(is_first, 0, cost)
+    beaten = np.where(is_first, 0, cost)
     if trains:
         expected = sum(
             share * held * -case.cost
             for share, held, case in zip(SHARES, holds, cases, strict=True)
         )
         best = (likely * expected).max(1, keepdims=True)
-        scale = np.maximum(np.maximum(best, -known), 1e-9)
-        better = [(known - case.cost) / scale for case in cases]
+        scale = np.maximum(np.maximum(best, -beaten), 1e-9)
+        better = [(beaten - case.cost) / scale for case in cases]
     else:
         likeliest = likely * sum(share * held for share, held in zip(SHARES, holds, strict=True))
         place = likeliest.argmax(1)[:, None]
         typical = np.take_along_axis(cases[len(cases) // 2].cost, place, 1)
-        known = np.where(is_first, typical, cost)
-        better = [np.log(known / case.cost) for case in cases]
+        beaten = np.where(is_first, typical, cost)
+        better = [np.log(beaten / case.cost) for case in cases]
     first = [np.maximum(one, -0.9 * ANSWERED) + ANSWERED for one in better]
     return np.asarray(
         sum(

@@ -14,8 +14,11 @@ falls as a power of what is missing.
 `roofline_prior` draws all constants, those of the board once for all jobs, and keeps mean and
 covariance of the logarithms: a Gaussian belief in which what one run of one job shows counts for
 every other mode and mini-batch size, and for the other job. It knows the steps of modes and sizes,
-and nothing else: no time or power of any job, no parameter of a simulated board, no data sheet. All
-constants are beliefs of ours, so wide that most are settled by the first few runs.
+and nothing else: no time or power of any job, no parameter of a simulated board, no data sheet, no
+counts of a network. All constants are beliefs of ours, so wide that the first few runs settle most.
+
+Simulated boards have clocks, launches and loaders of much the same form (`twin/model`), which helps
+it there; public sweeps of real devices judge it without that help.
 """
 
 from collections.abc import Sequence

@@ -92,7 +92,7 @@ def test_the_belief_is_that_of_a_gaussian_process(workload):
     values = np.log(np.stack([one for pair in space.measured(places) for one in pair]))[
         [0, 2, 1, 3]
     ]
-    belief = gain._Belief(prior, 1)
+    belief = gain.Belief(prior, 1)
     for i in range(len(places)):
         belief.learn([one[[i]] for one in runs], values[:, [i]].T)
     half = len(prior.mean) // 2
