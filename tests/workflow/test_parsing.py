@@ -32,7 +32,7 @@ def _impossible_row(checkout):
 def _unknown_study(checkout):
     checkout.write_yaml("config/config.yaml", {"studies": ["host-pipelines"]})
     return (
-        "config/config.yaml: studies names 'host-pipelines'",
+        "no study is called 'host-pipelines'",
         "allowed: auto, starter, paper, simulated, imported; config/studies.yaml has: host",
     )
 
