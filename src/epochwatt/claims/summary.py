@@ -49,8 +49,8 @@ def in_short(findings: Iterable[ClaimRow]) -> list[str]:
     for (backend, name), rows in groups.items():
         core = [row for row in rows if row.role == "core"]
         if backend == TWIN:
-            lines.append(f"{name}. {_held_out(core, RESTS_ON[0]).strip()}")
             lines.append(f"{name}. {_as_simulated(core)}")
+            lines.append(f"{name}. {_held_out(core, RESTS_ON[0]).strip()}")
         elif _is_evaluable(rows):
             subject = "" if rows[0].form != GENERAL else " about any board"
             lines.append(f"{name}: of {counted(len(rows), 'claims')}{subject} {_counts(rows)}.")
@@ -71,7 +71,7 @@ def _simulated(rows: Sequence[ClaimRow]) -> list[str]:
 
 
 def _as_simulated(core: Sequence[ClaimRow]) -> str:
-    return f"As it is simulated, of {counted(len(core), 'core claims')} {_counts(core)}."
+    return f"As simulated, of {counted(len(core), 'core claims')} {_counts(core)}."
 
 
 def _held_out(core: Iterable[ClaimRow], rests_on: str) -> str:
@@ -79,10 +79,12 @@ def _held_out(core: Iterable[ClaimRow], rests_on: str) -> str:
     statuses = [row.status_held_out for row in core if row.rests_on == rests_on]
     judged = [status for status in statuses if status not in ("not_evaluable", NOT_HELD_OUT)]
     unjudged, whole = statuses.count("not_evaluable"), statuses.count(NOT_HELD_OUT)
+    hold = judged.count("holds")
+    others = [f"{unjudged} more cannot be judged"] * bool(unjudged)
+    others += [f"{whole} more without a number to leave out"] * bool(whole)
     return (
-        f"  Held out, {judged.count('holds')} of {len(judged)} core claims hold "
-        f"{RESTING[rests_on]} "
-        f"({unjudged} more cannot be judged, {whole} without a number to leave out)."
+        f"  Held out (the fit has not seen their numbers), {hold} of {len(judged)} core claims "
+        f"{RESTING[rests_on]} hold{''.join(f'; {other}' for other in others)}."
     )
 
 

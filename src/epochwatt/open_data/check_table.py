@@ -209,7 +209,9 @@ def _check_keys(path: str, lines: Lines, table: Table) -> Iterator[DataError]:
                 f"the same {', '.join(table.key)} as in line {seen[key]}",
                 where=f"{path}, line {number}",
                 found=[cell for cell in key if cell],
-                do="number its repeats" if table.name == "sweeps" else "remove one",
+                do="number repeats by a column repeat: 0, 1, 2, ..."
+                if table.name == "sweeps"
+                else "remove one",
             )
         seen.setdefault(key, number)
 

@@ -21,7 +21,7 @@ ADVICE = {  # errno -> what to do
     errno.EFBIG: "a file size limit was reached (ulimit -f)",
     errno.EACCES: "this user may not write there; change the owner or the permissions",
     errno.EPERM: "this user may not write there; change the owner or the permissions",
-    errno.EROFS: "the file system is mounted read-only",
+    errno.EROFS: "the file system is read-only: mount it writable, or choose another disk",
     errno.EISDIR: "that is a folder; name a file",
     errno.ENOENT: "there is no such file or folder; check the path",
     errno.ENOTDIR: "a part of the path is no folder; check the path",

@@ -193,7 +193,8 @@ def outcome_lines(record: InterleavedRecord) -> list[str]:
     ]
     power = meta["power"]
     if power["mean_w"] is not None:
-        lines.append(f"power       mean {power['mean_w']:.2f} W ({power['scope']})")
+        origin = "; NOT MEASURED, of a fake board" if meta["backend"] == "fake" else ""
+        lines.append(f"power       mean {power['mean_w']:.2f} W ({power['scope']}{origin})")
     if not result.expected.is_stable:
         lines.append("Requests arrive faster than they can be served: choose a larger batch.")
     if meta["ended_early"]:

@@ -106,7 +106,9 @@ class Study(Closed):
         "",
         description="device type: a file of config/devices/; a block of `sweep` may name its own",
     )
-    epochs: int = Field(ge=1, description="epochs of each run; raising it continues the runs")
+    epochs: int = Field(
+        ge=1, le=100_000, description="epochs of each run; raising it continues the runs"
+    )
     ceilings: bool = Field(
         default=False,
         description="measure in each power mode, too, what the device reaches at best: memory, "

@@ -1,5 +1,6 @@
 """Resolve the study names of config/config.yaml, groups such as `paper` included."""
 
+import difflib
 from typing import Any
 
 from epochwatt.device.identity import identify
@@ -62,9 +63,10 @@ def selected(names: list[str], devices: Devices) -> list[tuple[str, Study]]:
         elif name in studies:
             chosen.append((name, studies[name]))
         elif name != IMPORTED:  # whose runs are no rows of a study
+            near = difflib.get_close_matches(name, [*GROUPS, *studies], 1)
             raise ConfigError(
-                f"studies names {name!r}",
-                where="config/config.yaml",
+                f"no study is called {name!r}",
+                do=f"did you mean {near[0]}?" if near else None,
                 allowed=f"{', '.join(GROUPS)}; {STUDIES} has: {', '.join(studies)}",
             )
     return chosen

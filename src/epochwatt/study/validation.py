@@ -7,6 +7,14 @@ from pydantic import BaseModel, ValidationError
 from epochwatt.errors import ConfigError
 
 T = TypeVar("T", bound=BaseModel)
+_KINDS = {  # type of an error -> what is allowed
+    "model_type": "a mapping, `key: value`",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number, such as 0.5; YAML takes 1e9 for text, and 1.0e+9 for a number",
+    "float_parsing": "a number, such as 0.5; YAML takes 1e9 for text, and 1.0e+9 for a number",
+}
 
 
 def validated(model: type[T], value: Any, path: str, where: str = "") -> T:
@@ -47,8 +55,8 @@ def _allowed(first: Any) -> str:
     for key, sign in (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<")):
         if key in context:
             return f"a number {sign} {context[key]}"
-    if first["type"] == "model_type":
-        return "a mapping, `key: value`"
+    if first["type"] in _KINDS:
+        return _KINDS[first["type"]]
     if "expected" in context:
         return str(context["expected"])
     return str(first["msg"]).replace("Input should be ", "").replace("Value error, ", "")

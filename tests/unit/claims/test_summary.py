@@ -45,16 +45,14 @@ def test_held_out_claims_that_rest_on_a_mechanism_come_first(finding):
     lines = headline(rows)
     assert lines[:4] == [
         "Simulated, not measured: SIGMETRICS 2023",
-        "  Held out, 1 of 2 core claims hold that rest on a mechanism (1 more cannot be judged, "
-        "1 without a number to leave out).",
-        "  Held out, 0 of 0 core claims hold that rest on fitted numbers "
-        "(0 more cannot be judged, 0 without a number to leave out).",
-        "  Held out, 1 of 1 core claims hold that rest on assumed numbers "
-        "(0 more cannot be judged, 0 without a number to leave out).",
+        "  Held out (the fit has not seen their numbers), 1 of 2 core claims that rest on a "
+        "mechanism hold; 1 more cannot be judged; 1 more without a number to leave out.",
+        "  Held out (the fit has not seen their numbers), 0 of 0 core claims that rest on fitted "
+        "numbers hold.",
+        "  Held out (the fit has not seen their numbers), 1 of 1 core claims that rest on assumed "
+        "numbers hold.",
     ]
-    assert (
-        "  As it is simulated, of 5 core claims 5 hold, 0 do not, 0 cannot be evaluated." in lines
-    )
+    assert "  As simulated, of 5 core claims 5 hold, 0 do not, 0 cannot be evaluated." in lines
 
 
 def test_what_cannot_be_evaluated_is_grouped_by_what_is_missing(finding):
@@ -125,10 +123,10 @@ def test_without_runs_there_is_nothing_to_say():
 
 def test_in_short_a_simulated_paper_has_two_lines(finding):
     assert in_short([finding(), finding(claim="T2", status="does_not_hold")]) == [
-        "SIGMETRICS 2023. Held out, 2 of 2 core claims hold that rest on a mechanism "
-        "(0 more cannot be judged, 0 without a number to leave out).",
-        "SIGMETRICS 2023. As it is simulated, of 2 core claims 1 holds, 1 does not, "
+        "SIGMETRICS 2023. As simulated, of 2 core claims 1 holds, 1 does not, "
         "0 cannot be evaluated.",
+        "SIGMETRICS 2023. Held out (the fit has not seen their numbers), 2 of 2 core claims that "
+        "rest on a mechanism hold.",
     ]
 
 

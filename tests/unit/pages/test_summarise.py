@@ -179,7 +179,7 @@ def test_what_is_simulated_has_a_section_of_its_own(summary):
     measured, simulated = lines[:start], lines[start:]
     assert table(page.split("<h2>")[1], PLACES)[1][4:6] == ["1", "4"]
     assert table(page.split("<h2>")[2], PLACES)[1][4:6] == ["1", "2"]
-    assert "1 of 1 core claims hold that rest on a mechanism" in " ".join(simulated)
+    assert "1 of 1 core claims that rest on a mechanism hold" in " ".join(simulated)
     assert "mechanism" not in " ".join(measured)
     assert "own host local: of 1 claim about any board 1 holds" in "\n".join(measured)
     assert re.findall("<h2>(.*?)</h2>", page) == ["Measured", "Simulated, not measured"]

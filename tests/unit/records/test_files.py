@@ -101,7 +101,7 @@ def test_sha256_of_a_file_larger_than_a_chunk(path):
         (errno.EFBIG, r"a file size limit was reached \(ulimit -f\)"),
         (errno.EACCES, "this user may not write there; change the owner or the permissions"),
         (errno.EPERM, "this user may not write there; change the owner or the permissions"),
-        (errno.EROFS, "the file system is mounted read-only"),
+        (errno.EROFS, "the file system is read-only: mount it writable, or choose another disk"),
         (errno.EISDIR, "that is a folder; name a file"),
     ],
 )

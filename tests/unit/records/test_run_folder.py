@@ -244,7 +244,7 @@ def test_full_disk_leaves_no_epoch_and_what_was_measured_stays(small_disk, add_e
 
 def test_read_only_file_system_is_explained(small_disk):
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    with pytest.raises(RecordWriteError, match="mounted read-only"):
+    with pytest.raises(RecordWriteError, match="file system is read-only"):
         RunFolder(str(small_disk), "r").begin(0)
 
 

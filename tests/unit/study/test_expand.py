@@ -62,8 +62,9 @@ class TestSelected:
     def test_that_are_unknown_show_groups_and_studies(self, names):
         with pytest.raises(ConfigError) as told:
             names("sig", "papers")
-        found, allowed = str(told.value).split("\n")
-        assert found == "config/config.yaml: studies names 'papers'"
+        found, allowed, do = str(told.value).split("\n")
+        assert found == "no study is called 'papers'"
+        assert do == "  do: did you mean paper?"
         assert "auto, starter, paper, simulated, imported; config/studies.yaml has: ho" in allowed
 
     def test_one_name_needs_no_list(self, agx):
