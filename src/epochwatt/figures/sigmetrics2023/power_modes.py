@@ -30,6 +30,7 @@ from epochwatt.figures.common.bars import draw_whisker, group_labels, marked_row
 from epochwatt.figures.common.failing import entries, failing, misplaced, red_of
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import METRICS, deviation_text, is_marked, lay_out
+from epochwatt.figures.common.relations import Related
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.letters import Place, Taken
 from epochwatt.published.numbers import Relation, load_published
@@ -156,9 +157,8 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
     styles = marker_styles({value for value in settings.values() if value is not None})
     relations = list(load_published(Path(job.published)).relations.values())
     colour = job.colours(*{c.model for c in clouds}, "pareto", "missing", "published")
-    spreads = [one for one in job.related(METRICS.get(x, x)) if one.relation.formula == SPREAD]
-    wrong = [] if by else failing(job, job.figure, spreads, job.epoch_table())
     off_front = misplaced(job, job.figure, job.epoch_table())
+    wrong = [] if by else _wrong_spreads(job, x)
     with job.panel(job.figure, runs) as (figure, axes):
         fields, rows, drawn = _fields(figure, axes, len(clouds), x), [], []
         for cloud, field in zip(clouds, fields, strict=False):
@@ -188,9 +188,14 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
         _legend(figure, clouds, styles, by, rows, job, entries(job, [*wrong, *off_front]))
         lay_out(figure)  # from here on the axes are as they will be
         for cloud, field, marks in drawn:
-            shade = colour[cloud.model]
-            _draw_letters(cloud, field, marks, change.split(), shade, is_framed=bool(by))
+            _draw_letters(cloud, field, marks, change.split(), colour[cloud.model], by)
         job.save(figure, job.figure, rows)
+
+
+def _wrong_spreads(job: Job, x: str) -> list[Related]:
+    """Return the published spreads of a quantity by which a claim fails."""
+    spreads = [one for one in job.related(METRICS.get(x, x)) if one.relation.formula == SPREAD]
+    return failing(job, job.figure, spreads, job.epoch_table())
 
 
 def mode_setting(run: RunData, folder: str, name: str) -> float | None:
@@ -490,13 +495,12 @@ def _draw_letters(
     marks: Sequence[Sequence[dict[str, Any]]],
     change: Sequence[str],
     colour: str,
-    *,
-    is_framed: bool,
+    by: str,
 ) -> None:
     """Write each point's power mode beside it, clear of what is drawn."""
     taken = Taken(field)
     taken.add_rivals(point for point in cloud.points if point)
-    ring_pt = FRAME_PT if is_framed else RING_PT
+    ring_pt = FRAME_PT if by else RING_PT
     taken.add_points([point for point in [cloud.point(STRONGEST)] if point], ring_pt)
     taken.add_line([point for mode in change if (point := cloud.point(mode))])
     taken.add_line([point for n in cloud.front if (point := cloud.points[n])])
