@@ -24,7 +24,7 @@ STYLE = "config/paper.mplstyle"
 PLOTTING = "config/plotting.yaml"
 SIZE = {"width_in": 6.5, "height_in": 3.4}
 FRONT = "clock_class_1"  # of the palette; the yellow of fronts elsewhere is hard to see on white
-LIMIT, OTHER = "epoch_bound", "missing"
+LIMIT, OTHER = "warning", "missing"
 DASHES = {"power_w": (1, 1), "epoch_s": (2, 1), "energy_wh": (3, 1, 1, 1)}  # of a budget's line
 SEEN = ("epoch_s", "power_w", "energy_wh")
 

@@ -1,6 +1,7 @@
 """Which published changes of a panel its claims do not bear out: they are drawn in red."""
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from epochwatt.published.numbers import BOUNDS
 
 SAME = 1e-9  # relative: numbers that come from one mean on two ways
 LIKE = 1e-2  # relative: over more epochs
+MEMBERSHIP = ("in", "not in")  # operators of comparisons
 LABEL = "red: does not hold"
 
 
@@ -48,6 +50,27 @@ def failing_sides(job: Job, panel: str, source: Source) -> list[tuple[Any, Any]]
         for comparison in verdict.comparisons
         if not comparison.holds
     ]
+
+
+def misplaced(job: Job, panel: str, source: Source) -> set[str]:
+    """Return the networks of which a claim of the panel says that something is on a front, or not.
+
+    Only those of comparisons that fail.
+
+    Parameters
+    ----------
+    source : what the claims are judged on
+    """
+    root = Path(job.published).parents[1]
+    ids = job.panels[panel].get("claims", [])
+    texts = [
+        f"{comparison.where} {comparison.text}"
+        for verdict in failing_verdicts(ids, source, root)
+        for comparison in verdict.comparisons
+        if not comparison.holds and comparison.operator in MEMBERSHIP
+    ]
+    models = {run.factors["model"] for run in job.runs}
+    return {model for model in models if any(re.search(rf"\b{model}\b", text) for text in texts)}
 
 
 def is_side(number: float, sides: tuple[Any, Any]) -> bool:

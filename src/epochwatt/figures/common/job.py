@@ -48,6 +48,7 @@ from epochwatt.figures.common.verdicts import (
     not_borne_out,
 )
 from epochwatt.published.numbers import Relation
+from epochwatt.text import label
 
 USER_MODULES = "src"  # folder of the user's own modules
 MOST_WARNED = 2  # claims that do not hold, in a panel's corner; its text has all
@@ -160,7 +161,10 @@ class Job:
         drawn = self.runs if runs is None else runs
         if not corner_note:
             corner_note = note(drawn, self.lacking) + measured_note(drawn, self.records)
-        with style.panel(self.style, self.panels[name], corner_note) as opened:
+        settings = self.panels[name]
+        origin = label(self.backend).split(",")[0]
+        shown = {**settings, "title": style.titled(settings["title"], origin)}
+        with style.panel(self.style, shown, corner_note) as opened:
             yield opened
 
     def save(
@@ -200,7 +204,9 @@ class Job:
             corner = figure.get_supxlabel().replace("\n", " ")
             warnings = failing[:MOST_WARNED]
             if more := failing[MOST_WARNED:]:
-                warnings.append(f"Nor do these hold (numbers: {name}.txt): {claims_of(more)}")
+                warnings.append(
+                    f"Nor do these hold in full (numbers: {name}.txt): {claims_of(more)}"
+                )
             style.warn(figure, warnings, self.colours("warning")["warning"] if warnings else "")
             part_marks(figure)
         noted = [{**row, "deviation_pct": deviation_pct(row)} for row in rows]

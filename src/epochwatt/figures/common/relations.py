@@ -296,7 +296,7 @@ def _placed(
     x_pt = (x_high - x_low) / width_pt
     levels: list[list[tuple[float, float]]] = []
     placed = []
-    for bracket in sorted(brackets, key=lambda b: (b.right - b.left, b.left)):
+    for bracket in sorted(brackets, key=lambda b: (round(b.right - b.left, 9), b.left)):
         half = 0.5 * x_pt * LETTER_PT * max(map(len, bracket.lines))
         middle = 0.5 * (bracket.left + bracket.right)
         middle = min(max(middle, x_low + half), max(x_high - half, x_low + half))

@@ -22,8 +22,9 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
+NOTE_AT = 0.015  # of a figure's width: where the corner note begins, below the title
 NOTE_CHARACTERS_PER_IN = 19  # of the corner note's small letters
-LETTER_IN = 0.066  # a letter of a legend is at most this wide, on average
+LETTER_IN = 0.06  # a letter of a legend is at most this wide, on average
 ENTRY_IN = 0.36  # of a legend's entry beside its letters: handle, gaps
 LETTERS_PER_IN, LINE_IN = 16, 0.16  # of a notice
 COLUMNS = 3  # of axes in rows
@@ -50,6 +51,11 @@ def panel(style: str, settings: Mapping[str, Any], note: str) -> Iterator[tuple[
             yield figure, axes
         finally:
             plt.close(figure)
+
+
+def titled(title: str, origin: str) -> str:
+    """Return a title that begins with where the numbers are from: it is read first, a note last."""
+    return f"{origin[0].upper()}{origin[1:]} · {title}"
 
 
 def legend(figure: Figure, handles: Sequence[Any]) -> None:
@@ -127,14 +133,15 @@ def add_to_note(figure: Figure, addition: str) -> None:
     """Add to the corner note of a panel, broken into lines that fit."""
     text = figure.get_supxlabel().replace("\n", " ") + addition
     figure.supxlabel(
-        _note_lines(figure, text), x=0.99, ha="right", fontsize="x-small", color="#555555"
+        _note_lines(figure, text), x=NOTE_AT, ha="left", fontsize="x-small", color="#555555"
     )
 
 
 def _note_lines(figure: Figure, text: str) -> str:
-    """Return a text in lines that fit the corner; ids with a hyphen stay whole."""
+    """Return a text in lines that fit the corner; ids and percentages stay whole."""
     width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
-    return textwrap.fill(text, width, break_on_hyphens=False)
+    kept = textwrap.fill(text.replace(" %", "\u00a0%"), width, break_on_hyphens=False)
+    return kept.replace("\u00a0", " ")
 
 
 def warn(figure: Figure, lines: Sequence[str], colour: str) -> None:
@@ -147,10 +154,10 @@ def warn(figure: Figure, lines: Sequence[str], colour: str) -> None:
     warning = "\n".join(_note_lines(figure, line) for line in lines)
     room = "\n" * (warning.count("\n") + 1)
     note = figure.supxlabel(
-        f"{room}{figure.get_supxlabel()}", x=0.99, ha="right", fontsize="x-small", color="#555555"
+        f"{room}{figure.get_supxlabel()}", x=NOTE_AT, ha="left", fontsize="x-small", color="#555555"
     )
     above = Annotation(
-        warning, (1.0, 1.0), xycoords=note, ha="right", va="top", fontsize="x-small", color=colour
+        warning, (0.0, 1.0), xycoords=note, ha="left", va="top", fontsize="x-small", color=colour
     )
     figure.add_artist(above)
 

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from epochwatt.claims.evaluate import Verdict, evaluate, load_claims
-from epochwatt.claims.number_sources import Source
+from epochwatt.claims.boards import evaluate_boards
+from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
+from epochwatt.claims.number_sources import EpochTable, Source
 from epochwatt.claims.tolerances import Terms, load_terms
 from epochwatt.claims.verdict import Comparison, Percentage
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import predicates
+from epochwatt.study.runs import TWIN
 from epochwatt.text import counted
 
 N_TOLD = 3  # comparisons of a claim; claims.csv has all
@@ -77,7 +79,20 @@ def failing_verdicts(ids: Sequence[str], source: Source, root: Path) -> list[Ver
     terms = load_terms(root)
     verdicts = evaluate([claims[name] for name in ids], source, terms)
     judged = [_by_cases(v, source, terms) if v.missing else v for v in verdicts]
-    return [verdict for verdict in judged if verdict.status == "does_not_hold"]
+    of_own = _on_own_boards([claims[name] for name in ids], source, terms)
+    failing = {v.claim.id: v for v in (*of_own, *judged) if v.status == "does_not_hold"}
+    return [failing[name] for name in ids if name in failing]
+
+
+def _on_own_boards(claims: Sequence[Claim], source: Source, terms: Terms) -> list[Verdict]:
+    """Return verdicts on measured boards by the general forms of claims, as claims.csv has them.
+
+    The simulated boards are the papers', and are judged by the papers' own forms alone.
+    """
+    if not isinstance(source, EpochTable):
+        return []
+    measured = [row for row in source.epochs if row.get("backend") != TWIN]
+    return evaluate_boards(claims, EpochTable(measured), terms) if measured else []
 
 
 def by_workers(name: str, others: Iterable[int], source: Source, root: Path) -> tuple[str, str]:

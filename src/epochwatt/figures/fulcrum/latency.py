@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.fulcrum import fields
-from epochwatt.figures.fulcrum.names import ASSUMED, FIGURES, NOTES, ORIGINS
+from epochwatt.figures.fulcrum.names import ASSUMED, FIGURES, FIRST, NOTES, ORIGINS
 from epochwatt.figures.roofline.look import write_caption
 from epochwatt.published.tables import read_table
 
@@ -37,7 +37,11 @@ def draw_latency(latencies: str, provenance: str, style_file: str, stem: str) ->
         rows = [row for row in every if row["plan"]]  # what was measured, and the same simulated
     else:
         rows = [row for row in every if row["provenance"] == provenance and not row["plan"]]
-    settings = {"title": TITLE, "width_in": fields.WIDTH_IN, "height_in": fields.HEIGHT_IN}
+    settings = {
+        "title": style.titled(TITLE, FIRST[provenance]),
+        "width_in": fields.WIDTH_IN,
+        "height_in": fields.HEIGHT_IN,
+    }
     with style.panel(style_file, settings, NOTES[provenance]) as (figure, axes):
         by_field = fields.by_field(rows)
         places = fields.places(figure, axes, len(by_field))

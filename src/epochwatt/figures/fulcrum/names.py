@@ -22,6 +22,11 @@ REPLANNING = (
     "fulcrum_replanning"  # of simulated boards alone, where the study has rates that change
 )
 TITLES = FIGURES | {REPLANNING: "Planned anew as the rate of requests changes"}
+FIRST = {  # provenance -> what a title begins with
+    "simulated": "simulated",
+    "public": "planned on tables of others",
+    "measured": "measured",
+}
 NOTES = {  # provenance -> corner note
     "simulated": "simulated AGX Orin, not measured",
     "public": "V100 and RTX 6000, measured by others; a training step stands for a request's",

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from epochwatt.figures.common import style
 from epochwatt.figures.fulcrum import fields
-from epochwatt.figures.fulcrum.names import ASSUMED, FIGURES, HOLLOW, NOTES, ORIGINS, look
+from epochwatt.figures.fulcrum.names import ASSUMED, FIGURES, FIRST, HOLLOW, NOTES, ORIGINS, look
 from epochwatt.figures.roofline.look import write_caption
 from epochwatt.published.tables import read_table
 
@@ -38,7 +38,11 @@ def draw_power(power: str, provenance: str, style_file: str, stem: str) -> None:
         for row in every
         if row["solver"] in solvers
     ]
-    settings = {"title": TITLE, "width_in": fields.WIDTH_IN, "height_in": fields.HEIGHT_IN}
+    settings = {
+        "title": style.titled(TITLE, FIRST[provenance]),
+        "width_in": fields.WIDTH_IN,
+        "height_in": fields.HEIGHT_IN,
+    }
     with style.panel(style_file, settings, NOTES[provenance]) as (figure, axes):
         by_field = fields.by_field(rows)
         places = fields.places(figure, axes, len(by_field))

@@ -10,17 +10,17 @@ from matplotlib.lines import Line2D
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.interactive import SCHEMA
-from epochwatt.figures.fulcrum.names import NOTES, REPLANNING, TITLES
+from epochwatt.figures.fulcrum.names import FIRST, NOTES, REPLANNING, TITLES
 from epochwatt.figures.roofline.look import write_caption
 from epochwatt.published.tables import read_table
 
 TITLE = TITLES[REPLANNING]
 WIDTH_IN, HEIGHT_IN = 9.0, 6.5
-LOOKS = {  # way of planning -> words, colour
-    "oracle": ("oracle: knows all rates", "#000000"),
-    "never": ("never: planned for the peak", "#E69F00"),
-    "always": ("always, for the rate of the minute before", "#56B4E9"),
-    "hysteresis": ("with hysteresis", "#D55E00"),
+LOOKS = {  # way of planning -> words, colour, width: lines that lie on one another are all seen
+    "oracle": ("oracle: knows all rates", "#000000", 3.6),
+    "never": ("never: planned for the peak", "#E69F00", 2.6),
+    "always": ("always, for the rate of the minute before", "#56B4E9", 1.6),
+    "hysteresis": ("with hysteresis", "#D55E00", 0.7),
 }
 RATE, BUDGET = "#999999", "#CC0000"
 FIELDS = {  # column -> label of its axis
@@ -48,7 +48,11 @@ def draw_replanning(slots: str, style_file: str, stem: str) -> None:
     drawn = rows[0]["train"], rows[0]["infer"], times[len(times) // 2]
     rows = [row for row in rows if (row["train"], row["infer"], row["switch_s"]) == drawn]
     names = list(dict.fromkeys(row["rates"] for row in rows))
-    settings = {"title": TITLE, "width_in": WIDTH_IN, "height_in": HEIGHT_IN}
+    settings = {
+        "title": style.titled(TITLE, FIRST["simulated"]),
+        "width_in": WIDTH_IN,
+        "height_in": HEIGHT_IN,
+    }
     with style.panel(style_file, settings, NOTES["simulated"]) as (figure, axes):
         axes.remove()
         grid = figure.subplots(len(FIELDS), len(names), squeeze=False, sharex="col", sharey="row")
@@ -75,7 +79,7 @@ def _parsed(row: Mapping[str, str]) -> dict[str, Any]:
 
 def _field(axes: Axes, rows: Sequence[Mapping[str, Any]], column: str) -> None:
     """Draw a column over time, a line for each way of planning."""
-    for policy, (_, colour) in LOOKS.items():
+    for policy, (_, colour, width) in LOOKS.items():
         some = [row for row in rows if row["policy"] == policy]
         minutes = [row["t_s"] / 60 for row in some]
         if column == "rate_per_s":
@@ -83,15 +87,15 @@ def _field(axes: Axes, rows: Sequence[Mapping[str, Any]], column: str) -> None:
         if column == "worst_s" and policy == "oracle":
             axes.axhline(some[0]["max_latency_s"], color=BUDGET, linewidth=0.8)
         values = [row[column] for row in some]
-        axes.step(minutes, values, where="post", color=colour, linewidth=0.9, alpha=0.8)
+        axes.step(minutes, values, where="post", color=colour, linewidth=width)
     axes.grid(visible=True, axis="both")
 
 
 def _handles() -> Iterator[Line2D]:
     yield Line2D([], [], color=RATE, linewidth=2.5, label="rate of requests")
     yield Line2D([], [], color=BUDGET, label="budget of latency")
-    for words, colour in LOOKS.values():
-        yield Line2D([], [], color=colour, label=words)
+    for words, colour, width in LOOKS.values():
+        yield Line2D([], [], color=colour, linewidth=width, label=words)
 
 
 def _spec(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

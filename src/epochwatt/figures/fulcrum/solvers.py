@@ -10,7 +10,16 @@ from matplotlib.lines import Line2D
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.interactive import SCHEMA
-from epochwatt.figures.fulcrum.names import ASSUMED, FIGURES, HOLLOW, JOBS, NOTES, ORIGINS, look
+from epochwatt.figures.fulcrum.names import (
+    ASSUMED,
+    FIGURES,
+    FIRST,
+    HOLLOW,
+    JOBS,
+    NOTES,
+    ORIGINS,
+    look,
+)
 from epochwatt.figures.roofline.look import write_caption
 from epochwatt.published.tables import read_table
 from epochwatt.schedule.summary import summarised
@@ -39,7 +48,11 @@ def draw_solvers(scores: str, provenance: str, style_file: str, stem: str) -> No
     """
     every = summarised(row for _, row in read_table(Path(scores)))
     rows = [row for row in every if row["provenance"] == provenance]
-    settings = {"title": TITLE, "width_in": WIDTH_IN, "height_in": HEIGHT_IN}
+    settings = {
+        "title": style.titled(TITLE, FIRST[provenance]),
+        "width_in": WIDTH_IN,
+        "height_in": HEIGHT_IN,
+    }
     jobs = [name for name in JOBS if any(row["jobs"] == name for row in rows)]
     with style.panel(style_file, settings, NOTES[provenance] + READING) as (figure, axes):
         axes.remove()

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import Bar, positions
+from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import handles
 from epochwatt.figures.common.relations import bracket_handles, draw_brackets
@@ -53,13 +54,16 @@ def draw(job: Job) -> None:
             shown = within(changes(job, "e2e_s"), bars) if quantity == "e2e_s" else []
             drawn, _ = axes.get_legend_handles_labels()
             black = job.palette["published"]
-            entries = [*drawn, *handles(rows, black), *bracket_handles(shown, black, job.backend)]
-            style.legend(figure, entries)
+            wrong = failing(job, panel, shown, job.epoch_table())
+            known = [*handles(rows, black), *bracket_handles(shown, black, job.backend)]
+            style.legend(figure, [*drawn, *known, *entries(job, wrong)])
             if quantity == "cached_after_pct":
                 axes.set_ylim(0, 105)
                 style.add_to_note(figure, "; the paper prints no number of this panel")
             elif shown:
-                draw_brackets(axes, brackets_over(shown, bars), black)
+                brackets = brackets_over(shown, bars)
+                draw_brackets(axes, brackets, black)
+                redden(axes, brackets, wrong, red_of(job))
             job.save(figure, panel, rows + linear)
 
 

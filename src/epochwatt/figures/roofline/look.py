@@ -39,10 +39,10 @@ DEVICES = {
 MOST_MODES = 4  # in a field
 PARTS = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz")
 WORDS = {
-    "cores": "cores at least",
-    "cpu_mhz": "CPU clock at least",
-    "gpu_mhz": "GPU clock at least",
-    "emc_mhz": "memory clock at least",
+    "cores": "fewest cores",
+    "cpu_mhz": "lowest CPU clock",
+    "gpu_mhz": "lowest GPU clock",
+    "emc_mhz": "lowest memory clock",
 }
 COLUMNS = 88  # of a line of a caption
 
@@ -56,7 +56,7 @@ def shown_modes(rows: Sequence[FitRow]) -> dict[str, FitRow]:
     """Return label -> mode of a device: a few that say what each clock does.
 
     All where they are few. Else, where modes have names, some from first to last; or the highest
-    mode, and those that differ from it in one part alone, which is at its least.
+    mode, and those that differ from it in one part alone, which is at its lowest.
     """
     rows = sorted(rows, key=lambda row: row.flops_per_s)
     if len(rows) <= MOST_MODES:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from epochwatt.figures.common import style
 from epochwatt.figures.roofline import look
@@ -237,8 +238,14 @@ def _marks(
         if len(fastest) <= NAMED and fastest.get(point.workload) == rate:
             del fastest[point.workload]
             above = (0, 4 if len(fastest) % 2 else -9)
-            name = {"xytext": above, "textcoords": "offset points", "ha": "right", "fontsize": 7}
-            axes.annotate(point.workload, (x, rate), **name)  # type: ignore[arg-type]
+            name: dict[str, Any] = {
+                "xytext": above,
+                "textcoords": "offset points",
+                "ha": "right",
+                "fontsize": 7,
+            }
+            name["path_effects"] = [withStroke(linewidth=2.0, foreground="white")]
+            axes.annotate(point.workload, (x, rate), **name)
         rows.append(_row(field, label, point.task, x, rate, column, point))
     return rows
 

@@ -98,7 +98,7 @@ def draw_sizes(top: Axes, bottom: Axes, runs: Sequence[RunData], job: Job, part:
     for at, run, row, per_batch in zip(x, runs, epoch, batch, strict=True):
         draw_whisker(top, at, run, f"{part}_s", colour["missing"])
         draw_mark(top, at, row, colour["published"], WIDTH)
-        draw_mark(bottom, at, per_batch, colour["published"])
+        draw_mark(bottom, at, per_batch, colour["published"], WIDTH)
         if is_marked(per_batch) and part == "compute":
             _name_mark(bottom, at, per_batch, colour["published"])
     draw_missing([(at, row["missing"]) for at, row in zip(x, epoch, strict=True)], top,
@@ -114,11 +114,10 @@ def draw_sizes(top: Axes, bottom: Axes, runs: Sequence[RunData], job: Job, part:
 
 
 def _name_mark(axes: Axes, at: float, row: dict[str, Any], colour: str) -> None:
-    """Write a published time of a mini-batch at its mark, tied to the size that it is of."""
+    """Write a published time of a mini-batch at the line that marks it."""
     value = row["published"]
-    axes.vlines(at, 0.0, value, color=colour, linewidth=0.6, linestyles=":")
-    axes.annotate(f"{value:g}", (at, value), xytext=(-5, 3), textcoords="offset points",
-                  ha="right", fontsize="x-small", color=colour)  # fmt: skip
+    axes.annotate(f"{value:g}", (at - WIDTH / 2, value), xytext=(-2, 0), ha="right", va="center",
+                  textcoords="offset points", fontsize="x-small", color=colour)  # fmt: skip
 
 
 def _draw_changes(

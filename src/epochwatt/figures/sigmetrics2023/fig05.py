@@ -8,6 +8,7 @@ printed, and ours: of the boards' medians in time, of all epochs of all boards i
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, legend, marked_row
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import SEEN, cells, draw_mark, seen_ids
 from epochwatt.figures.common.relations import DASHES, Related, relation_row, spread_pct
 from epochwatt.figures.common.runs import Number, RunData, csv_row
-from epochwatt.published.numbers import SPREADS, Relation
+from epochwatt.published.numbers import BOUNDS, SPREADS, Relation
 from epochwatt.study.runs import TWIN
 
 HOURS_S = 15 * 3600.0
@@ -44,6 +46,7 @@ def draw(job: Job) -> None:
     types = [of_type for n, of_type in enumerate(types) if of_type not in types[:n]]
     for panel, quantity, factor, y_label, metric in PANELS:
         rows: Rows = []
+        slack_pp = load_terms(Path(job.published).parents[1]).numbers["EPS_PP"]
         with job.panel(panel) as (figure, axes):
             counts = panel == "fig05a"
             above, below = _rows_of_axes(figure, axes, max(len(types), 1), counts=counts)
@@ -57,10 +60,14 @@ def draw(job: Job) -> None:
                     rows.append(relation_row(spread))
                     title += f"\nspread {spread.sentence}"
                     _draw_spread(above[n], of_type, quantity, factor, spread, job)
-                above[n].set_title(title, fontsize="small")
+                is_wrong = spread is not None and is_beyond(spread, slack_pp)
+                title_colour = job.palette["warning" if is_wrong else "published"]
+                above[n].set_title(title, fontsize="small", color=title_colour)
             above[0].set_ylabel(y_label)
             if counts:
                 below[0].set_ylabel("epochs\nin 15 h")
+            if span_pct := _share_scale(above[: len(types)], types, quantity, factor):
+                style.add_to_note(figure, f"; axes not from 0, each spans {span_pct:.0f} %")
             if job.backend == TWIN:
                 style.add_to_note(figure, PUT_IN)
             legend(above[0], rows, job.palette["published"], handles_of(rows, job, counts=counts))
@@ -86,6 +93,36 @@ def handles_of(rows: Rows, job: Job, *, counts: bool) -> list[Artist]:
         entries.append(Line2D([], [], color=black, linewidth=1.6, linestyle=line, label=words))
     dot = Line2D([], [], color=grey, label="ours, epochs in 15 h", **look)
     return [*entries, dot] if counts else entries
+
+
+def is_beyond(spread: Related, slack_pp: float) -> bool:
+    """Say whether our spread is beyond a published bound by more than a tolerance, points."""
+    relation = spread.relation
+    return relation.qualifier in BOUNDS and spread.here[0] > relation.value + slack_pp
+
+
+def _share_scale(
+    fields: Sequence[Axes], types: Sequence[Sequence[RunData]], quantity: str, factor: float
+) -> float:
+    """Give all axes one span in % of their type's median, so that spreads can be compared.
+
+    Returns
+    -------
+    the span, %; 0: nothing is drawn
+    """
+    ends: list[tuple[Axes, float, float, float]] = []
+    for field, runs in zip(fields, types, strict=True):
+        values = np.concatenate([run.values(quantity) * factor for run in runs])
+        if values.size:
+            middle = float(np.median(values))
+            low, high = (end / middle - 1.0 for end in field.get_ylim())
+            ends.append((field, middle, low, high))
+    if not ends:
+        return 0.0
+    lowest, highest = min(low for _, _, low, _ in ends), max(high for *_, high in ends)
+    for field, middle, _, _ in ends:
+        field.set_ylim(middle * (1.0 + lowest), middle * (1.0 + highest))
+    return 100.0 * (highest - lowest)
 
 
 def _rows_of_axes(

@@ -39,7 +39,8 @@ LINE: dict[str, dict[str, Any]] = {
     "off": {"linewidth": 4.0, "alpha": 0.35},
     "on": {"linewidth": 1.2},
 }
-BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "zorder": 1.5}  # behind what is told of the run
+# behind what is told of the run
+BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (4, 2)), "zorder": 1.5}
 SIDES = {"off": -0.22, "on": 0.22}  # of the bar beside its place
 WIDTH = 0.34  # of a bar
 TIME_AND_ENERGY = (("e2e_s", "E2E per epoch (s)"), ("energy_paper_wh", "energy per epoch (Wh)"))
@@ -55,6 +56,7 @@ def draw(job: Job) -> None:
     draw_time_and_energy(job)
     with job.panel("fig06b") as (figure, axes):
         rows = draw_bars(axes, job, "gpu_util_pct", "GPU utilisation (%)")
+        axes.set_yticks(range(0, 101, 25))  # what is above 100 % is room for deviations
         legend(axes, rows, job.palette["published"])
         on = [run for run in job.runs if run.factors["dvfs"] == "on"]
         job.save(figure, "fig06b", rows, job.epoch_table(gpu_clock_mhz(on, job)))

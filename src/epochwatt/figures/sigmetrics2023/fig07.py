@@ -27,7 +27,7 @@ STATE_LABELS = {
     "iv": "(iv) Wake-on-LAN",
 }
 WIDTH, STEP = 0.17, 0.2  # of a bar, and from one to the next
-ASSUMED = "; heights without a mark are assumed, as the paper prints none"
+ASSUMED = ", heights assumed where no mark is"  # the paper prints no others
 SCOPES = {"socket": "power at the plug (W)", "module": "power of the module (W)"}
 NOT_THERE = {TWIN: "not simulated"}
 UNSUPPORTED = {("orin", "iv"): "no Wake-on-LAN"}  # section 5.6
@@ -58,7 +58,7 @@ def draw(job: Job) -> None:
                 draw_mark(axes, at, row, colour["published"], WIDTH)
             rows += state_rows
         if job.backend == TWIN:
-            style.add_to_note(figure, ASSUMED)
+            style.add_to_title(figure, ASSUMED)
         axes.set_xticks(range(len(places)), [name(place, places, job) for place in places])
         axes.grid(visible=False, axis="x")
         axes.set_ylabel(SCOPES[scope])
@@ -98,10 +98,8 @@ def idle_changes(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Bracket, float
             if before["value"] and after["value"] is not None:
                 change_pct = 100.0 * (after["value"] / before["value"] - 1.0)
                 word = published.get(before["device"], "")
-                lines = [f"{cause}: published {word},"] if word else []
-                lines += [
-                    f"here {change_pct:+.0f} %" if word else f"{cause}: here {change_pct:+.0f} %"
-                ]
+                lines = [f"{cause} {change_pct:+.0f} %"]
+                lines += [f"paper: {word}"] if word else []
                 left, right = (at + end for end in ends)
                 brackets.append((Bracket(left, right, lines, seen_by_fit=True), change_pct))
     return brackets

@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 NEAR_PT = (8.0, 11.0, 15.0, 20.0, 26.0, 33.0, 41.0, 50.0, 60.0, 72.0)  # how far from its point
 TURNS = 16  # places around a point at one distance
 POINT_PT, LETTER_PT, LINE_PT = 8.0, 9.5, 5.5  # how far from others' points, letters, lines
 EDGE_PT = 5.0  # how far from the frame of the axes
 FAR_PT = 12.0  # a letter as far as that is tied to its point by a line
+NEARER = 1.4  # a letter without a line is that many times as far from points of others
+CROSSED_PT = 4.0  # a line of a letter keeps that far from points of others
+SAME_PT = 0.01  # points as near as that are one
 STEP_PT = 3.0  # between the places on a line that letters keep away from
 
 Place = tuple[float, float]
@@ -27,14 +31,22 @@ class Taken:
     ----------
     plane : its limits no longer change
     places : x, y, and how far a letter has to keep away; points of the page
+    rivals : points that have letters of their own, on the page
     """
 
     plane: Axes
     places: list[tuple[float, float, float]] = field(default_factory=list)
+    rivals: list[Place] = field(default_factory=list)
 
     def add_points(self, points: Iterable[Place], room_pt: float = POINT_PT) -> None:
         """Keep letters away from points of the plane."""
         self.places += [(*on_page(self.plane, point), room_pt) for point in points]
+
+    def add_rivals(self, points: Iterable[Place]) -> None:
+        """Keep letters away from points that a letter without a line could be taken to name."""
+        shown = list(points)
+        self.add_points(shown)
+        self.rivals += [on_page(self.plane, point) for point in shown]
 
     def add_line(self, points: Sequence[Place]) -> None:
         """Keep letters away from a line through points of the plane."""
@@ -44,7 +56,8 @@ class Taken:
     def write(self, point: Place, letter: str, colour: str) -> None:
         """Write a letter beside a point of the plane, where it is clear of all else."""
         at = on_page(self.plane, point)
-        offset = free_place(at, self.places, self._room())
+        rivals = [place for place in self.rivals if math.dist(place, at) > SAME_PT]
+        offset = free_place(at, self.places, self._room(), rivals)
         self.places.append((at[0] + offset[0], at[1] + offset[1], LETTER_PT))
         tie: dict[str, Any] = {
             "arrowstyle": "-",
@@ -87,6 +100,7 @@ def free_place(
     point: Place,
     taken: Sequence[tuple[float, float, float]],
     room: tuple[float, float, float, float] = (-math.inf, -math.inf, math.inf, math.inf),
+    rivals: Sequence[Place] = (),
 ) -> Place:
     """Return where a letter stands, from its point, so that it is clear of all else; points.
 
@@ -96,6 +110,7 @@ def free_place(
     ----------
     taken : x, y, and how far a letter has to keep away
     room : x and y from, x and y to, that it should not leave
+    rivals : points that it must not seem to name: without a line it is clearly nearer to its own
     """
     turns = [2 * math.pi * n / TURNS for n in range(TURNS)]
     places = [(r * math.cos(turn), r * math.sin(turn)) for r in NEAR_PT for turn in turns]
@@ -103,5 +118,26 @@ def free_place(
     others = np.array([*taken, (math.inf, math.inf, 0.0)])
     clear = np.hypot(*np.moveaxis(at[:, None, :] - others[:, :2], -1, 0)) - others[:, 2]
     inside = np.minimum(at - room[:2], np.array(room[2:]) - at).min(axis=1)
-    clearest = np.minimum(clear.min(axis=1), inside)
+    clearest = np.minimum(np.minimum(clear.min(axis=1), inside), _certain(point, places, rivals))
     return places[int(np.argmax(np.minimum(clearest, -0.01)))]
+
+
+def _certain(
+    point: Place, places: Sequence[Place], rivals: Sequence[Place]
+) -> NDArray[np.floating]:
+    """Return how far each place is from seeming to name a rival, in points; below 0: it does.
+
+    Parameters
+    ----------
+    places : from the point
+    """
+    away = np.array(places)
+    if not rivals:
+        return np.full(len(away), math.inf)
+    others = np.subtract(rivals, point)
+    own = np.hypot(*away.T)
+    nearest = np.hypot(*np.moveaxis(away[:, None, :] - others, -1, 0)).min(axis=1)
+    along_line = np.clip(away @ others.T / own[:, None] ** 2, 0.0, 1.0)
+    feet = along_line[:, :, None] * away[:, None, :]
+    crossed = np.hypot(*np.moveaxis(feet - others, -1, 0)).min(axis=1)
+    return np.where(own > FAR_PT, crossed - CROSSED_PT, nearest - NEARER * own)

@@ -27,9 +27,10 @@ from epochwatt.analysis.pareto import pareto_front
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_whisker, group_labels, marked_row
-from epochwatt.figures.common.failing import entries, failing, red_of
+from epochwatt.figures.common.failing import entries, failing, misplaced, red_of
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import METRICS, deviation_text, is_marked, lay_out
+from epochwatt.figures.common.relations import Related
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.letters import Place, Taken
 from epochwatt.published.numbers import Relation, load_published
@@ -51,7 +52,8 @@ COLUMNS = 3  # fields side by side
 MISSING_SHOWN = 3  # in the corner note; the CSV has all
 BELOW = 0.26  # of a field's height, kept free below the points for the spread
 BRACKET, BRACKET_TEXT = 0.155, 0.02  # height of the spread's bracket and of its text in a field
-RING_PT = 8.0  # how far letters keep from a cross or from a diamond around a marker
+RING_PT = 8.0  # how far letters keep from a cross or a diamond
+FRAME_PT = 11.0  # and from a diamond around a marker
 CROSS: dict[str, Any] = {"marker": "+", "markersize": 6.0, "markeredgewidth": 1.2}
 PUBLISHED_LINE: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.0}
 
@@ -155,8 +157,8 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
     styles = marker_styles({value for value in settings.values() if value is not None})
     relations = list(load_published(Path(job.published)).relations.values())
     colour = job.colours(*{c.model for c in clouds}, "pareto", "missing", "published")
-    spreads = [one for one in job.related(METRICS.get(x, x)) if one.relation.formula == SPREAD]
-    wrong = [] if by else failing(job, job.figure, spreads, job.epoch_table())
+    off_front = misplaced(job, job.figure, job.epoch_table())
+    wrong = [] if by else _wrong_spreads(job, x)
     with job.panel(job.figure, runs) as (figure, axes):
         fields, rows, drawn = _fields(figure, axes, len(clouds), x), [], []
         for cloud, field in zip(clouds, fields, strict=False):
@@ -170,7 +172,8 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
             title = [cloud.label, _draw_change(cloud, field, change.split(), relations)]
             title += map(_deviation, marks)
             title.append(_front_text(cloud, printed.get(cloud.model, "")))
-            field.set_title("\n".join(filter(None, title)), fontsize="small")
+            shade = red_of(job) if cloud.model in off_front else colour["published"]
+            field.set_title("\n".join(filter(None, title)), fontsize="small", color=shade)
             for pair in marks:
                 _draw_published(pair, field, colour["published"])
             field.margins(0.1)
@@ -182,11 +185,17 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
         facts = [f for c in clouds for f in _printed_changes(c, change.split(), relations)]
         for fact in filter(attrgetter("note"), facts):
             style.add_to_note(figure, f"; the published {fact.value:g} %: {fact.note}")
-        _legend(figure, clouds, styles, by, rows, job, entries(job, wrong))
+        _legend(figure, clouds, styles, by, rows, job, entries(job, [*wrong, *off_front]))
         lay_out(figure)  # from here on the axes are as they will be
         for cloud, field, marks in drawn:
-            _draw_letters(cloud, field, marks, change.split(), colour[cloud.model])
+            _draw_letters(cloud, field, marks, change.split(), colour[cloud.model], by)
         job.save(figure, job.figure, rows)
+
+
+def _wrong_spreads(job: Job, x: str) -> list[Related]:
+    """Return the published spreads of a quantity by which a claim fails."""
+    spreads = [one for one in job.related(METRICS.get(x, x)) if one.relation.formula == SPREAD]
+    return failing(job, job.figure, spreads, job.epoch_table())
 
 
 def mode_setting(run: RunData, folder: str, name: str) -> float | None:
@@ -441,7 +450,7 @@ def _legend(
     if any(row["power_mode"] == STRONGEST for row in rows):
         handles.append(handle(STRONGEST_LABEL, _frame(grey) if by else _look(DIAMOND, grey)))
     if modes := set().union(*(cloud.outside for cloud in clouds)):
-        left_out = ", not in front" + ("" if by else " or spread")
+        left_out = ", outside front" + ("" if by else " and spread")
         label = outside_label(modes, job, left_out)
         handles.append(handle(label, _look(SOLID, style.pale(grey))))
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
@@ -486,11 +495,13 @@ def _draw_letters(
     marks: Sequence[Sequence[dict[str, Any]]],
     change: Sequence[str],
     colour: str,
+    by: str,
 ) -> None:
     """Write each point's power mode beside it, clear of what is drawn."""
     taken = Taken(field)
-    taken.add_points(point for point in cloud.points if point)
-    taken.add_points([point for point in [cloud.point(STRONGEST)] if point], RING_PT)
+    taken.add_rivals(point for point in cloud.points if point)
+    ring_pt = FRAME_PT if by else RING_PT
+    taken.add_points([point for point in [cloud.point(STRONGEST)] if point], ring_pt)
     taken.add_line([point for mode in change if (point := cloud.point(mode))])
     taken.add_line([point for n in cloud.front if (point := cloud.points[n])])
     low, high = field.get_xlim()

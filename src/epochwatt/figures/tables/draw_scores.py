@@ -9,9 +9,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from epochwatt.figures.common import style
 from epochwatt.figures.tables.scores import TRUE
 from epochwatt.prediction.names import EVERY, REFERENCE, TARGETS
-from epochwatt.text import origin
+from epochwatt.text import label, origin
 
 STYLE = "config/paper.mplstyle"
+TITLE = "Errors of methods that learn from the same four modes: median to 90th percentile"
 TITLES = dict(zip(TARGETS, ("time", "power", "energy"), strict=True))
 WIDTH_IN, HEAD_IN, ROW_IN = 7.0, 1.3, 0.22
 OURS, REFERENCES = "#0072B2", "#D55E00"  # colour of a method, and of the one compared with
@@ -31,13 +32,14 @@ def draw_scores(folder: str, backend: str) -> None:
     methods = list(dict.fromkeys(row["method"] for row in rows))
     height_in = HEAD_IN + max(len(groups), 1) * (0.5 + ROW_IN * len(methods))
     settings = {
-        "title": "Errors of methods that learn from the same four modes: median to 90th percentile",
+        "title": style.titled(TITLE, label(backend).split(",")[0]),
         "width_in": WIDTH_IN,
         "height_in": height_in,
     }
     note = f"{origin([backend])} {', '.join(dict.fromkeys(r['device'] for r in rows)) or 'no run'}"
     if any(row["by_construction"] == TRUE for row in rows):
         note += "; hollow: almost right by construction"
+    note += "; orange: the paper's; no dot: the method does not predict it"
     with style.panel(STYLE, settings, note) as (figure, axes):
         axes.remove()
         facets = figure.subplots(max(len(groups), 1), len(TARGETS), sharey=True, squeeze=False)

@@ -376,8 +376,11 @@
     return `mode ${row.power_mode}` + (also.length ? ` (${also.map((name) => phrase(name, row[name])).join(", ")})` : "");
   };
   // Labels that would stand on another are left out; the front's and the strongest come first.
+  // one slow mode would crush all others on a linear axis
+  const isWide = (numbers) => Math.min(...numbers) > 0 && Math.max(...numbers) > 5 * Math.min(...numbers);
   function labelled(values, width, height) {
-    const taken = [], at = (axis, v) => { const all = values.map((w) => w[axis]), low = Math.min(...all), high = Math.max(...all); return high > low ? (v - low) / (high - low) : 0.5; };
+    const placed = (axis, v) => (axis === "y" && isWide(values.map((w) => w.y)) ? Math.log(v) : v);
+    const taken = [], at = (axis, number) => { const all = values.map((w) => placed(axis, w[axis])), v = placed(axis, number), low = Math.min(...all), high = Math.max(...all); return high > low ? (v - low) / (high - low) : 0.5; };
     for (const value of [...values].sort((a, b) => b.front - a.front)) {
       const [left, top] = [at("x", value.x) * width, at("y", value.y) * height], room = 6 * value.mode.length + 6;
       value.label = taken.some(([l, t, r]) => Math.abs(l - left) < (room + r) / 2 && Math.abs(t - top) < 14) ? "" : value.mode;
@@ -407,15 +410,15 @@
     labelled(values, $("x-budget-chart").clientWidth - 110, narrow() ? 250 : 340);
     const scale = (costs) => ({ domain: [Math.min(...costs), Math.max(...costs)], zero: false, padding: 22, nice: false });
     const x = { field: "x", type: "quantitative", title: axisTitle(limited), scale: scale(field.cost), axis: { format: ",.6~g", tickCount: narrow() ? 4 : 8 } };
-    const y = { field: "y", type: "quantitative", title: axisTitle(least), scale: scale(field.goal), axis: { format: ",.6~g", tickCount: 7 } };
+    const y = { field: "y", type: "quantitative", title: axisTitle(least), scale: { ...scale(field.goal), type: isWide(field.goal) ? "log" : "linear" }, axis: { format: ",.6~g", tickCount: 7 } };
     const shape = { value: SHAPES[among[0].kind] };
     const colour = { condition: { test: "datum.front", value: p("clock_class_1") }, value: p("missing") };
     const spec = {
       width: "container", height: narrow() ? 320 : 420, autosize: { type: "fit", contains: "padding" },
       layer: [
-        { data: { name: "limit", values: [{ limit: limitOf() }] }, mark: { type: "rect", opacity: 0.09, color: p("epoch_bound") },
+        { data: { name: "limit", values: [{ limit: limitOf() }] }, mark: { type: "rect", opacity: 0.09, color: p("warning") },
           encoding: { x: { field: "limit", type: "quantitative" }, x2: { value: "width" } } },
-        { data: { name: "limit" }, mark: { type: "rule", strokeWidth: 2, strokeDash: [6, 4], color: p("epoch_bound") }, encoding: { x: { field: "limit", type: "quantitative" } } },
+        { data: { name: "limit" }, mark: { type: "rule", strokeWidth: 2, strokeDash: [6, 4], color: p("warning") }, encoding: { x: { field: "limit", type: "quantitative" } } },
         { data: { name: "front", values: onFront.map((n) => values[n]) }, mark: { type: "line", interpolate: "step-after", strokeWidth: 2.2, color: p("clock_class_1") }, encoding: { x, y } },
         { data: { name: "points", values }, mark: marks, encoding: { x, y, shape, color: colour, stroke: colour, ...looks, ...hinted } },
         { data: { name: "points" }, mark: { type: "text", dy: -12, fontSize: 11 },
@@ -475,7 +478,8 @@
     }
     const known = values.filter((v) => v.from !== null);
     const y = { field: "name", type: "nominal", title: null, sort: values.map((v) => v.name) };
-    const x = { type: "quantitative", title: "B against A (%)" };
+    const farthest = Math.max(...values.flatMap((v) => [v.change, v.from ?? 0, v.to ?? 0].map(Math.abs)));
+    const x = { type: "quantitative", title: "B against A (%)", scale: farthest > 1000 ? { type: "symlog", constant: 100 } : { type: "linear" } };
     const said = ["name", "change", "from", "to", "verdict"].map((name) => ({ field: name, ...(["name", "verdict"].includes(name) ? {} : { format: "+.2f" }) }));
     const colour = { field: "verdict", type: "nominal", title: null, scale: { domain: ["equivalent", "different", "not enough epochs"], range: [p("resnet"), p("lenet"), p("overhead")] } };
     await embed($("x-pair-chart"), {

@@ -46,7 +46,7 @@ MEET = {
     "models": (*MODELS, "white"),
     "Pareto fronts": (*MODELS[:3], "pareto"),
     "media": MEDIA,
-    "fronts of recommend": ("clock_class_1", "epoch_bound", "missing", "published", "white"),
+    "fronts of recommend": ("clock_class_1", "warning", "missing", "published", "white"),
     "own models": (*MODELS, *SPARE, "pareto", "missing", "white"),
     "own media": (*MEDIA, *SPARE, "white"),
     "base load": ("baseload", "above_baseload", "white"),

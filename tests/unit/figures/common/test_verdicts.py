@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from matplotlib.text import Annotation
 
+from epochwatt import fields
 from epochwatt.claims.number_sources import EpochTable
 from epochwatt.claims.verdict import Comparison, Percentage
 from epochwatt.errors import ConfigError
@@ -202,3 +203,22 @@ def test_lines_are_shortened_to_their_claims_with_ids():
     assert claims_of(lines) == "; ".join(claims)
     begins = ("Does not hold here: ", "Holds here for the E2E, not for the stall: ")
     assert heads(lines) == [b + c for b, c in zip(begins, claims, strict=True)]
+
+
+@pytest.mark.parametrize(("backend", "lines"), [("host", 1), ("twin", 0)])
+def test_a_measured_board_is_judged_by_the_general_form_as_the_page_does(backend, lines):
+    """One worker stalls less than none (T5.1.3a): not here."""
+    names = {"backend": backend, "device": "host", "instance": "local", "model": "lenet"}
+    data = {"dataset": "mnist", "dataset_source": "digits", "storage": "disk", "power_mode": "asis"}
+    factors = fields.with_defaults({**names, **data})
+    rows = [
+        {**factors, "num_workers": n, "epoch": 1, "run": f"w{n}", "valid": True,
+         "power_scope": "", "stall_s": stall_s}
+        for n, stall_s in ((0, 0.4), (1, 0.9))
+    ]  # fmt: skip
+    found = not_borne_out(["T5.1.3a"], EpochTable(rows), ROOT)
+    assert len(found) == lines
+    assert all(
+        line.endswith("0.9 with 1 worker against 0.4 with 0 workers here, published as less")
+        for line in found
+    )

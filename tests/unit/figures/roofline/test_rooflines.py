@@ -82,8 +82,8 @@ def test_roofs_ridges_and_workloads_are_where_the_numbers_say(drawn, tmp_path):
     roofs = [row for row in tables["time"] if row["what"] == "roof"]
     assert {r["mode"] for r in roofs} == {
         "highest mode",
-        "GPU clock at least",
-        "memory clock at least",
+        "lowest GPU clock",
+        "lowest memory clock",
     }
     top = max(float(r["flop_per_s"]) for r in roofs if r["mode"] == "highest mode")
     assert top == pytest.approx(2e12)

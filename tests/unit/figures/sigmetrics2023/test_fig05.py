@@ -2,7 +2,8 @@
 
 import pytest
 
-from epochwatt.figures.sigmetrics2023.fig05 import draw
+from epochwatt.figures.common.relations import Related
+from epochwatt.figures.sigmetrics2023.fig05 import draw, is_beyond
 
 RESNET = {"model": "resnet"}
 
@@ -60,3 +61,23 @@ def test_legend_says_what_violins_and_the_dashed_spread_are(job_of, made_up):
     assert "published spread (put in, not predicted)" in texts
     energy = {text.get_text() for text, _, _ in job.saved["fig05b"]}
     assert "published spread, not seen by the fit" in energy
+
+
+def test_axes_of_all_types_span_one_share_so_that_spreads_can_be_compared(job_of, made_up):
+    calm = [{"e2e_s": e2e_s} for e2e_s in (300.0, 299.0, 300.0, 301.0)]
+    wild = [{"e2e_s": e2e_s} for e2e_s in (30.0, 27.0, 30.0, 33.0)]
+    job = job_of("fig05", made_up(*calm, **RESNET), made_up(*wild, device="nano", storage="sd"))
+    draw(job)
+    (note,) = (t.get_text() for t, _, _ in job.saved["fig05a"] if "not measured" in t.get_text())
+    assert "axes not from 0, each spans" in note.replace("\n", " ")
+    fields = list(dict.fromkeys(text.axes for text, _, _ in job.saved["fig05a"] if text.axes))
+    limits = [axes.get_ylim() for axes in fields if axes.get_ylim()[0] > 0]
+    shares = [high / low for low, high in limits]
+    assert len(shares) == 2
+    assert shares[0] == pytest.approx(shares[1])
+
+
+@pytest.mark.parametrize(("here", "is_red"), [(8.8, False), (8.95, True)])
+def test_a_spread_beyond_its_bound_and_our_tolerance_is_red(job_of, here, is_red):
+    (bound,) = (r for r in job_of("fig05").relations if r.id == "RS5.4.3-01")  # 5.89 % at most
+    assert is_beyond(Related(bound, (here,), seen_by_fit=False), 3.0) == is_red

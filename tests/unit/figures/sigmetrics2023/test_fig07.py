@@ -65,10 +65,10 @@ def test_brackets_say_what_dvfs_and_the_monitor_change_where_both_states_are_the
     ]
     changes = idle_changes(rows)
     assert [(" ".join(bracket.lines), round(pct, 6)) for bracket, pct in changes] == [
-        ("DVFS: published negligible, here -25 %", -25.0),
-        ("DVFS: published negligible, here +0 %", 0.0),
-        ("monitor: published higher, here +10 %", 10.0),
-        ("monitor: here +0 %", 0.0),
+        ("DVFS -25 % paper: negligible", -25.0),
+        ("DVFS +0 % paper: negligible", 0.0),
+        ("monitor +10 % paper: higher", 10.0),
+        ("monitor +0 %", 0.0),
     ]
     assert changes[2][0].right == changes[0][0].left
 

@@ -169,7 +169,7 @@ class TestPicture:
         paths = runs("mobilenet", costs, setup="sigmetrics2023")
         draw_figure(job_of("fig08", *paths, titles={"lenet": "the small one"}))
         svg = (tmp_path / "figures/fig08.svg").read_text("utf-8")
-        assert "k to n: the small one alone, not in front or spread" in svg
+        assert "k to n: the small one alone, outside front and spread" in svg
 
     def test_a_published_point_is_a_ring_and_says_whether_the_fit_has_seen_it(self, svg):
         assert "published (seen by the fit)" in svg
@@ -269,6 +269,16 @@ def test_letters_of_a_field_do_not_collide(points):
         taken.append((*placed[-1], letters.LETTER_PT))
     assert all(math.dist(a, b) >= letters.LETTER_PT - 0.01 for a, b in combinations(placed, 2))
     assert all(-40.0 <= x <= 140.0 and -40.0 <= y <= 200.0 for x, y in placed)
+
+
+@given(st.lists(st.tuples(st.floats(70, 130), st.floats(70, 130)), min_size=1, max_size=3))
+def test_a_letter_without_a_line_is_clearly_nearer_to_its_own_point(others):
+    own = (100.0, 100.0)
+    apart = [other for other in others if math.dist(own, other) > letters.POINT_PT]
+    x, y = free_place(own, [(*other, letters.POINT_PT) for other in apart], rivals=apart)
+    at, length = (100.0 + x, 100.0 + y), math.hypot(x, y)
+    if length <= letters.FAR_PT:
+        assert all(math.dist(at, other) >= letters.NEARER * length - 0.02 for other in apart)
 
 
 def test_letters_keep_away_from_the_whole_front():
