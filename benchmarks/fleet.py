@@ -2,7 +2,8 @@
 
 Four ways to start them: `srun`; `sbatch`; Snakemake with its Slurm plugin and a submission for each
 job; the same with one for each chain of ten, as for the epochs of a run. It needs idle nodes, and
-head and nodes with one clock (`epochwatt fleet-check`). EPOCHWATT_FLEET_JOBS is their number.
+head and nodes with one clock (`epochwatt fleet-check`). The first two start 1,000 jobs, Snakemake
+EPOCHWATT_FLEET_JOBS.
 """
 
 import itertools
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.study.plan import duration
 
 N_JOBS = int(os.environ.get("EPOCHWATT_FLEET_JOBS", "60"))  # 1,000 take an hour on two cores
+N_PLAIN = 1000  # by srun and by sbatch
 CHAIN = 10  # jobs of a chain
 N_STARTS = 20  # on an idle node, one after the other
 SNAKEFILE = REPOSITORY / "benchmarks/fleet.smk"
@@ -163,40 +166,64 @@ def gaps_s(done: dict[str, float]) -> list[float]:
     return [b - a for order in orders for (_, a), (_, b) in itertools.pairwise(order)]
 
 
-def plain(cluster: Cluster, n_jobs: int) -> tuple[float, float]:
+def by_srun(cluster: Cluster, n_jobs: int) -> tuple[float, float]:
+    """Run jobs by srun, on each node one after the other; return as `by_sbatch`."""
+    n_nodes = len(cluster.nodes)
+
+    def run_all(number: int) -> None:
+        for _ in range(number, n_jobs, n_nodes):
+            cluster.run([*on_node(cluster.nodes[number]), "true"])
+
+    cpu_s, start_s = children_cpu_s(), time.perf_counter()
+    with ThreadPoolExecutor(n_nodes) as pool:
+        list(pool.map(run_all, range(n_nodes)))
+    return _each(n_jobs, start_s, cpu_s)
+
+
+def _each(n_jobs: int, start_s: float, cpu_s: float) -> tuple[float, float]:
+    """Return wall time and the head's CPU time of one of the jobs since then, s."""
+    return (time.perf_counter() - start_s) / n_jobs, (children_cpu_s() - cpu_s) / n_jobs
+
+
+def by_sbatch(cluster: Cluster, n_jobs: int) -> tuple[float, float]:
     """Submit all jobs by sbatch; return wall time and the head's CPU time per job, s."""
     cluster.clear()
     cpu_s, start_s = children_cpu_s(), time.perf_counter()
     for i in range(n_jobs):
         cluster.sbatch(cluster.nodes[i % len(cluster.nodes)], str(i))
     cluster.wait(n_jobs)
-    return (time.perf_counter() - start_s) / n_jobs, (children_cpu_s() - cpu_s) / n_jobs
+    return _each(n_jobs, start_s, cpu_s)
 
 
 def workflow(cluster: Cluster, n_jobs: int, length: int, *words: str) -> tuple[float, float]:
-    """Run all jobs through Snakemake; return as `plain`."""
+    """Run all jobs through Snakemake; return as `by_sbatch`."""
     cluster.clear()
     cpu_s, start_s = children_cpu_s(), time.perf_counter()
     cluster.snakemake(n_jobs, length, *words)
-    return (time.perf_counter() - start_s) / n_jobs, (children_cpu_s() - cpu_s) / n_jobs
+    return _each(n_jobs, start_s, cpu_s)
 
 
 def run(quick: bool = False) -> Result:
     """Start jobs in each way; `quick` only shows that it works."""
     n_jobs, n_starts = (2 * CHAIN, 2) if quick else (N_JOBS // CHAIN * CHAIN, N_STARTS)
+    n_plain = n_jobs if quick else N_PLAIN
     (REPOSITORY / "results").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fleet-", dir=REPOSITORY / "results") as folder:
         cluster = Cluster(Path(folder))
         srun_ms = srun_starts_ms(cluster, n_starts)
         sbatch_ms = sbatch_starts_ms(cluster, n_starts)
-        by_sbatch = plain(cluster, n_jobs)
+        ways = {
+            f"{n_plain:,} jobs, wall time of one: srun": by_srun(cluster, n_plain),
+            f"{n_plain:,} jobs, wall time of one: sbatch": by_sbatch(cluster, n_plain),
+        }
         single = workflow(cluster, n_jobs, 1)
         workflow(cluster, len(cluster.nodes) * 3, 3)
         waits_s, ours_ms = gaps_s(cluster.times("done")), _starts_ms(cluster)
         grouped = workflow(cluster, n_jobs, CHAIN, "--groups", "step=chain")
         grouped_waits_s = gaps_s(cluster.times("done"))
     median_ms = sorted(srun_ms)[len(srun_ms) // 2]
-    ways = {"sbatch": by_sbatch, "Snakemake": single, f"Snakemake, chains of {CHAIN}": grouped}
+    ways[f"{n_jobs:,} jobs, wall time of one: Snakemake"] = single
+    ways[f"{n_jobs:,} jobs, wall time of one: Snakemake, chains of {CHAIN}"] = grouped
     rows = [
         Row("submission to start on an idle node: srun", srun_ms, "ms", 0),
         Row("  sbatch", sbatch_ms, "ms", 0),
@@ -206,7 +233,7 @@ def run(quick: bool = False) -> Result:
         Row(f"  Snakemake, chains of {CHAIN}", grouped_waits_s, "s", 2),
     ]
     for way, (wall_s, cpu_s) in ways.items():
-        rows.append(Row(f"{n_jobs} jobs, wall time of one: {way}", [wall_s], "s", 3))
+        rows.append(Row(way, [wall_s], "s", 3))
         rows.append(Row("  CPU time of the head", [cpu_s], "s", 3))
     return Result(rows, {"n_jobs": n_jobs, "n_nodes": len(cluster.nodes)})
 
@@ -229,8 +256,8 @@ def growth(found: dict[str, Any]) -> list[list[str]]:
     n_jobs, n_boards = found["details"]["n_jobs"], found["details"]["n_nodes"]
     medians = [row["median"] for row in found["rows"]]
     ways = {
-        "a submission each": (medians[4], medians[9], 1, "measured in chains of 3"),
-        "chains": (medians[5], medians[11], CHAIN, "measured"),
+        "a submission each": (medians[4], medians[11], 1, "measured in chains of 3"),
+        "chains": (medians[5], medians[13], CHAIN, "measured"),
     }
     table = [list(GROWTH)]
     for boards, epochs in ((n_boards, n_jobs), *SIZES):

@@ -56,18 +56,20 @@ def _label(rule: str, about: str) -> str:
 class Started:
     """A command under way, alone with its children in its process group."""
 
-    def __init__(self, process: subprocess.Popen, screen: Path) -> None:
+    def __init__(self, process: subprocess.Popen, screen: Path, patience_s: float) -> None:
         self.process = process
         self.screen = screen
+        self.patience_s = patience_s
 
     def wait_until(self, happened: Callable[[], object]) -> None:
         """Return once `happened()`; fail, with the screen, when the command ends before."""
-        wait_for(lambda: happened() or self.process.poll() is not None)
+        ended = self.process.poll
+        wait_for(lambda: happened() or ended() is not None, self.patience_s)
         assert happened(), f"the command ended before:\n{self.screen.read_text()}"
 
     def end(self) -> Outcome:
         """Wait for the end."""
-        status = self.process.wait(PATIENCE_S)
+        status = self.process.wait(self.patience_s)
         return Outcome(status, self.screen.read_text())
 
     def kill_group(self) -> None:
@@ -94,6 +96,7 @@ class FullCheckout:
 
     profile = "profiles/host"
     style = "snakemake"  # of the screen: all lines, which tests read
+    patience_s = PATIENCE_S
 
     def __init__(
         self,
@@ -172,7 +175,7 @@ class FullCheckout:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=self.patience_s,
             check=False,
         )
         return Outcome(result.returncode, result.stdout)
@@ -205,7 +208,7 @@ class FullCheckout:
                 start_new_session=True,
             )
             try:
-                yield Started(process, screen)
+                yield Started(process, screen, self.patience_s)
             finally:
                 if process_group_lives(process.pid):
                     os.killpg(process.pid, signal.SIGCONT)
@@ -302,11 +305,11 @@ class FullCheckout:
         return sorted(parents, key=lambda pid: (parents[pid] in parents, pid))
 
 
-def wait_for(happened: Callable[[], object]) -> None:
+def wait_for(happened: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
     """Return once `happened()`."""
-    deadline_s = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + patience_s
     while not happened():
-        assert time.monotonic() < deadline_s, f"nothing happened in {PATIENCE_S:g} s"
+        assert time.monotonic() < deadline_s, f"nothing happened in {patience_s:g} s"
         time.sleep(0.002)
 
 

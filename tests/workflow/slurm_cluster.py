@@ -212,6 +212,11 @@ class SlurmCluster:
         lines = self.command("sinfo", "-h", "-N", "-o", "%N %t").stdout.splitlines()
         return dict(line.split() for line in lines)
 
+    def jobs(self) -> list[tuple[str, str]]:
+        """Return state and node of each job, also of those that have ended; "": it has none yet."""
+        lines = self.command("squeue", "-h", "-t", "all", "-o", "%T %N").stdout.splitlines()
+        return [(state, node) for state, _, node in (line.strip().partition(" ") for line in lines)]
+
     def logs(self) -> str:
         """Return the last lines of all logs."""
         logs = sorted((self.folder / "log").glob("*.txt"))
@@ -258,5 +263,6 @@ def started_cluster(
 if __name__ == "__main__":
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
     with started_cluster(Path(sys.argv[1]).resolve()) as cluster:
-        print(*(f"export {name}={value}" for name, value in cluster.environment.items()), sep="\n")
+        for name, value in cluster.environment.items():
+            print(f"export {name}={value}", flush=True)
         signal.sigwait([signal.SIGINT, signal.SIGTERM])

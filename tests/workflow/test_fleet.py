@@ -1,88 +1,274 @@
 """One study on many boards: a real Slurm, a fake board for each node, real training."""
 
+import itertools
+from collections import Counter, defaultdict
+from contextlib import ExitStack
+from typing import NamedTuple
+
+import numpy as np
 import pytest
-from fleet_checkout import FleetCheckout
-from full_checkout import LONG, block
-from slurm_cluster import Node, node_of
+from fake_board import FakeBoard
+from fleet_checkout import FleetCheckout, on
+from full_checkout import LONG, TINY, FullCheckout, Outcome, Started
+from slurm_cluster import FLEET, Node, node_of
 
-# A job on a node starts Snakemake twice, so these take minutes where other programs run.
-pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.thorough]
+from epochwatt.study.runs import Run
 
-DEVICES = {"agx_orin": "orin", "agx_xavier": "agx", "nano": "nano"}  # kind -> device file
-MODES = {"orin": "full", "agx": "g", "nano": "full"}
-NANO = node_of("nano", "d1")
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+# A job on a node starts Snakemake twice, so the larger fleets take minutes.
+thorough = pytest.mark.thorough
 
-
-def on(node: Node, **factors) -> dict:
-    """Return a block of a study for one node's board."""
-    kind, unit = node.features
-    device = DEVICES[kind]
-    return block(device=device, instance=unit, power_mode=MODES[device], **factors)
+KIND_OF = {"orin": "agx_orin", "agx": "agx_xavier", "nano": "nano"}  # device file -> kind
+AGX, NANO = node_of("agx_xavier", "d1"), node_of("nano", "d1")
+NANOS = tuple(node_of("nano", f"d{n}") for n in range(1, 6))
 
 
-def losses(checkout) -> dict[str, list[float]]:
+def losses(checkout: FullCheckout) -> dict[str, list[float]]:
     """Return run -> the losses of its epochs."""
     return {run.id: checkout.losses(run) for run in checkout.runs()}
 
 
-def as_without_slurm(shop, fleet: FleetCheckout) -> dict[str, list[float]]:
-    """Return the losses of the same runs, measured on one machine, one after the other."""
+def node_for(run: Run) -> Node:
+    """Return the node whose board is the unit of a run."""
+    return node_of(KIND_OF[run.factors["device"]], run.factors["instance"])
+
+
+def without_slurm(shop, fleet: FleetCheckout) -> tuple[FleetCheckout, dict[str, FakeBoard]]:
+    """Return the same study for one machine that measures it run after run, and its boards."""
     alone = shop.fleet(fleet.nodes)
     for path in ("config/studies.yaml", "config/plotting.yaml", "config/config.yaml"):
         (alone.root / path).write_text(fleet.read(path))
-    alone.leave_the_fleet()
+    boards = alone.leave_the_fleet()
     shop.provide_data(alone)
-    alone.make("runs")
-    assert [run.id for run in alone.runs()] == [run.id for run in fleet.runs()]
-    return losses(alone)
+    return alone, boards
 
 
-def test_each_run_is_measured_on_its_own_board_and_as_without_slurm(shop):
-    fleet = shop.fleet()
-    fleet.study(epochs=1, sweep=[on(node, seed=[0, 1, 2, 3, 4]) for node in fleet.nodes])
+def measured_without_slurm(shop, fleet: FleetCheckout) -> FleetCheckout:
+    """Return the same study as it is measured on one machine."""
+    alone, boards = without_slurm(shop, fleet)
+    with ExitStack() as stack:
+        for board in boards.values():
+            stack.enter_context(board.live())
+        alone.make("runs", "tables")
+    return alone
+
+
+def assert_each_on_its_own_board(fleet: FleetCheckout) -> None:
+    """Check name and serial number of the board in each record."""
+    for run in fleet.runs():
+        node = node_for(run)
+        assert fleet.measured_by(run.id) == (node.name, fleet.serial(node))
+
+
+def test_two_runs_are_measured_on_two_kinds_of_boards_and_collected_here(shop):
+    fleet = shop.fleet((AGX, NANO))
+    fleet.study(epochs=1, sweep=[on(AGX), on(NANO)])
     shop.provide_data(fleet)
     with fleet.cluster():
-        outcome = fleet.make("runs", "tables")
-    assert len(outcome.measuring) == 30  # five for each node: most of them waited
-    wanted = {
-        run.id: node_of(kind, run.factors["instance"]).name
-        for run in fleet.runs()
-        for kind, device in DEVICES.items()
-        if device == run.factors["device"]
-    }
-    records = {run: fleet.record(run, 0) for run in wanted}
-    assert {run: record["machine"]["hostname"] for run, record in records.items()} == wanted
-    assert all(row["valid"] == "True" for run in wanted for row in fleet.rows(run))
-    assert losses(fleet) == as_without_slurm(shop, fleet)
+        outcome = fleet.make("tables")
+    assert len(outcome.measuring) == 2
+    assert_each_on_its_own_board(fleet)
+    rows = fleet.table("results/tables/epochs.csv")
+    assert {(row["device"], row["backend"]) for row in rows} == {("agx", "fake"), ("nano", "fake")}
+    assert [row["valid"] for row in rows] == ["True", "True"], rows
+    modes = [fleet.record(run.id, 0)["board"]["power_mode"] for run in fleet.runs()]
+    assert all(mode["verified"] for mode in modes)
 
 
-def test_a_board_that_dies_goes_on_in_the_epoch_where_it_was(shop):
-    fleet = shop.fleet((NANO,))
-    fleet.study(epochs=2, sweep=[on(NANO, dataset_scale=LONG)])
+# -- six boards, thirty runs -------------------------------------------------------------------
+
+
+def n_submitted(workflow: Started) -> int:
+    """Return how many jobs Slurm has taken by now."""
+    return workflow.screen.read_text().count("has been submitted with SLURM jobid")
+
+
+class Thirty(NamedTuple):
+    """Thirty runs that six boards have measured."""
+
+    fleet: FleetCheckout
+    outcome: Outcome
+    jobs: list[tuple[str, str]]  # state and node of each job, while the first ones measured
+
+
+@pytest.fixture(scope="module")
+def thirty(shop) -> Thirty:
+    """Five runs for each of two units of three kinds, measured."""
+    fleet = shop.fleet()
+    fleet.study(epochs=1, sweep=[on(node, seed=[0, 1, 2, 3, 4]) for node in FLEET])
     shop.provide_data(fleet)
-    (run,) = fleet.runs()
-    with fleet.cluster() as cluster, fleet.started("runs") as workflow:
-        workflow.wait_until(lambda: fleet.is_measuring(run.id, 1))
+    runs = [run.id for run in fleet.runs()]
+    with fleet.cluster() as cluster, fleet.started("runs", "tables") as workflow:
+        workflow.wait_until(
+            lambda: any(fleet.is_measured(run, 0) for run in runs) and n_submitted(workflow) == 30
+        )
+        jobs = cluster.jobs()
+        outcome = workflow.end()
+    assert outcome.status == 0, outcome.text
+    return Thirty(fleet, outcome, jobs)
+
+
+@thorough
+def test_thirty_runs_are_measured_each_on_its_own_board(thirty):
+    assert len(thirty.outcome.measuring) == 30
+    assert_each_on_its_own_board(thirty.fleet)
+    rows = thirty.fleet.table("results/tables/epochs.csv")
+    assert Counter(row["valid"] for row in rows) == {"True": 30}
+
+
+@thorough
+def test_jobs_wait_while_all_boards_are_taken_and_none_is_lost(thirty):
+    states = Counter(state for state, _ in thirty.jobs)
+    at_work = [node for state, node in thirty.jobs if state == "RUNNING"]
+    assert states.total() == 30
+    assert states["PENDING"] >= 30 - 2 * len(FLEET)
+    assert len(at_work) == len(set(at_work)) > 1  # each board has one job, and not one board all
+    assert not thirty.fleet.leftovers()
+
+
+@thorough
+def test_a_board_measures_one_epoch_at_a_time_and_boards_measure_at_once(thirty):
+    fleet = thirty.fleet
+    records = [fleet.record(run.id, 0) for run in fleet.runs()]
+    times_s = defaultdict(list)
+    for record in records:
+        bounds_s = record["t_start_mono_s"], record["t_end_mono_s"]
+        times_s[record["host_state"]["hostname"]].append(bounds_s)
+    assert {node: len(of_node) for node, of_node in times_s.items()} == {
+        node.name: 5 for node in FLEET
+    }
+    for of_node in times_s.values():
+        assert all(end < start for (_, end), (start, _) in itertools.pairwise(sorted(of_node)))
+
+
+@thorough
+def test_records_and_tables_are_those_of_one_machine_without_slurm(shop, thirty):
+    alone = measured_without_slurm(shop, thirty.fleet)
+    assert losses(alone) == losses(thirty.fleet)
+    assert alone.lasting_cells() == thirty.fleet.lasting_cells()
+
+
+# -- what goes wrong ---------------------------------------------------------------------------
+
+
+@thorough
+def test_a_board_that_dies_goes_on_in_the_epoch_where_it_was(shop):
+    fleet = shop.fleet((NANO, AGX))
+    fleet.study(epochs=2, sweep=[on(NANO, dataset_scale=LONG), on(AGX)])
+    shop.provide_data(fleet)
+    dies, lives = fleet.runs()
+    with fleet.cluster() as cluster, fleet.started("runs", "tables") as workflow:
+        workflow.wait_until(lambda: fleet.is_measuring(dies.id, 1))
         cluster.kill_node(NANO.name)
-        kept = fleet.epoch_state(run.id, 0)
+        kept = fleet.epoch_state(dies.id, 0)
         cluster.start_node(NANO.name)
         outcome = workflow.end()
     assert outcome.status == 0, outcome.text
-    assert fleet.epoch_state(run.id, 0) == kept
-    assert ["resumed" in row["flags"].split() for row in fleet.rows(run.id)] == [False, True]
-    assert losses(fleet) == as_without_slurm(shop, fleet)
+    assert fleet.epoch_state(dies.id, 0) == kept
+    assert ["resumed" in row["flags"].split() for row in fleet.rows(dies.id)] == [False, True]
+    assert not any("resumed" in row["flags"].split() for row in fleet.rows(lives.id))
+    assert losses(fleet) == losses(measured_without_slurm(shop, fleet))
 
 
+@thorough
 def test_a_controller_that_is_started_again_loses_no_job(shop):
     fleet = shop.fleet((NANO,))
-    fleet.study(epochs=1, sweep=[on(NANO, dataset_scale=LONG)])
+    fleet.study(epochs=1, sweep=[on(NANO, dataset_scale=LONG, seed=[0, 1])])
     shop.provide_data(fleet)
-    (run,) = fleet.runs()
+    first, waits = fleet.runs()
     with fleet.cluster() as cluster, fleet.started("runs") as workflow:
-        workflow.wait_until(lambda: fleet.is_measuring(run.id, 0))
+        workflow.wait_until(lambda: fleet.is_measuring(first.id, 0))
         cluster.kill_daemon("slurmctld")
         cluster.start_controller()
         outcome = workflow.end()
     assert outcome.status == 0, outcome.text
-    assert [row["valid"] for row in fleet.rows(run.id)] == ["True"]
-    assert not any("resumed" in row["flags"] for row in fleet.rows(run.id))
+    rows = [fleet.rows(run.id)[0] for run in (first, waits)]
+    assert [row["valid"] for row in rows] == ["True", "True"]
+    assert not any("resumed" in row["flags"].split() for row in rows)
+
+
+def measure_while_one_gpu_slows(
+    checkout: FullCheckout, slows: FakeBoard, run: Run, *targets: str
+) -> Outcome:
+    """Measure; while the second epoch of a run is under way, its GPU leaves the clock it is set."""
+    with checkout.started(*targets) as workflow:
+        workflow.wait_until(lambda: checkout.is_measuring(run.id, 1))
+        slows.set_fault("gpu_held", 0.5)
+        return workflow.end()
+
+
+@thorough
+def test_a_board_that_lies_about_its_clocks_is_found_out_and_harms_no_other(shop):
+    """One GPU never follows what is set, another stops following it in the second epoch."""
+    liar, slows, good = nodes = NANOS[:3]
+    fleet = shop.fleet(nodes)
+    fleet.study(epochs=2, sweep=[on(node, dataset_scale=LONG) for node in nodes])
+    shop.provide_data(fleet)
+    refused, flagged, unharmed = fleet.runs()
+    with fleet.cluster():
+        fleet.boards[liar.name].set_fault("gpu_held", 0.5)
+        outcome = measure_while_one_gpu_slows(fleet, fleet.boards[slows.name], flagged, "runs")
+    assert outcome.status != 0
+    assert "the board did not take the power mode; nothing was measured" in outcome.text
+    assert not fleet.is_measured(refused.id, 0)
+    assert validity(fleet, flagged) == [("True", False), ("False", True)]
+    assert validity(fleet, unharmed) == [("True", False), ("True", False)]
+    assert fleet.measured_by(unharmed.id) == (good.name, fleet.serial(good))
+
+    alone, boards = without_slurm(shop, fleet)
+    with boards["nano"].live() as board:
+        alone.make(unharmed.epochs_csv)
+        measure_while_one_gpu_slows(alone, board, flagged, flagged.epochs_csv)
+        outcome = alone.snakemake(refused.epochs_csv)
+    assert "the board did not take the power mode; nothing was measured" in outcome.text
+    assert not alone.is_measured(refused.id, 0)
+    for run in (flagged, unharmed):
+        assert validity(alone, run) == validity(fleet, run)
+        assert alone.losses(run) == fleet.losses(run)
+
+
+def validity(checkout: FullCheckout, run: Run) -> list[tuple[str, bool]]:
+    """Return of each epoch whether it is valid, and whether a clock was below what was set."""
+    return [
+        (row["valid"], "clock_below_request" in row["flags"].split())
+        for row in checkout.rows(run.id)
+    ]
+
+
+# -- section 5.4 of SIGMETRICS 2023 ------------------------------------------------------------
+
+
+@thorough
+def test_study_of_variability_is_measured_by_five_boards_at_once(shop):
+    fleet = shop.fleet(NANOS)
+    name = "sigmetrics-variability-nano"
+    studies = fleet.read_yaml("config/studies.yaml")
+    study = studies[name]
+    (factors,) = study["sweep"]
+    smaller = {"dataset_source": "digits", "dataset_scale": TINY, "num_workers": 1}
+    studies[name] = study | {"epochs": 3, "twin": False, "sweep": [factors | smaller]}
+    figures = fleet.read_yaml("config/plotting.yaml")
+    figures["figures"] = {"fig05": figures["figures"]["fig05"]}
+    fleet.write_yaml("config/studies.yaml", studies)
+    fleet.write_yaml("config/config.yaml", {"studies": name})
+    fleet.write_yaml("config/plotting.yaml", figures)
+    shop.provide_data(fleet)
+    with fleet.cluster():
+        fleet.make("figures")
+    assert [node_for(run).name for run in fleet.runs()] == [node.name for node in NANOS]
+    assert_each_on_its_own_board(fleet)
+    assert len({tuple(of_run) for of_run in losses(fleet).values()}) == 1  # units differ in time
+
+    rows = fleet.table("results/figures/fake/fig05a.csv")
+    drawn_s = {(r["run"], r["epoch"]): float(r["value"]) for r in rows if r["quantity"] == "e2e_s"}
+    measured_s = {
+        (run.id, row["epoch"]): float(row["e2e_s"])
+        for run in fleet.runs()
+        for row in fleet.rows(run.id)[1:]
+    }
+    assert drawn_s == measured_s
+    of_boards_s = [[measured_s[run.id, epoch] for epoch in "12"] for run in fleet.runs()]
+    medians_s = np.median(of_boards_s, axis=1)
+    (spread,) = [row for row in rows if row["published_id"] == "RS5.4.2-03"]
+    spread_pct = 100 * np.ptp(medians_s) / np.median(medians_s)
+    assert float(spread["value"]) == pytest.approx(spread_pct)
