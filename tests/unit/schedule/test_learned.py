@@ -1,5 +1,7 @@
 """Solvers with networks: what they profile, and that ALS answers with profiled choices alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,20 @@ def test_networks_answer_for_each_job_by_its_own_modes(space, known):
         judged = space.judge(problems, np.maximum(answers.choice, 0)[:, None])
         assert (answers.choice != NONE).any()
         assert judged.cost.shape == (len(problems), 1)
+
+
+def test_networks_of_a_reference_are_kept_where_it_is_told(space, monkeypatch, tmp_path):
+    """Jobs are learned one by one: what a reference teaches is worked out for all of them."""
+    method, caches = load_method("physical"), []
+
+    def fit(observations, context):
+        caches.append((context.reference is not None, context.cache))
+        return method.fit(observations, context)
+
+    monkeypatch.setattr(learned, "load_method", lambda name: replace(method, fit=fit))
+    train, infer = space.workloads
+    learned.learn(infer, train, 1, False, tmp_path)
+    assert set(caches) == {(False, None), (True, tmp_path)}
 
 
 def test_what_is_learned_comes_back_from_its_file(space, known, tmp_path):
