@@ -4,7 +4,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")  # small matrices: one each is fastest
@@ -28,8 +28,14 @@ def workers(processes: int) -> Iterator[Executor]:
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))  # for the processes that are started now
     try:
-        with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
+        try:
             yield pool
+        except BaseException:  # Ctrl-C, too: what has not begun is not begun
+            with suppress(RuntimeError):  # of a pool that was just being started
+                pool.shutdown(cancel_futures=True)
+            raise
+        pool.shutdown()
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})

@@ -1,0 +1,36 @@
+"""Processes beside each other: what ends them."""
+
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from epochwatt.prediction.evaluation.workers import workers
+
+
+def interrupted(prepare):
+    """Open a pool, prepare something with it, and interrupt it."""
+    with workers(2) as pool:
+        prepare(pool)
+        raise KeyboardInterrupt
+
+
+def test_after_an_interruption_nothing_else_is_begun():
+    jobs = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(lambda pool: jobs.extend(pool.submit(time.sleep, 0.01) for _ in range(500)))
+    assert sum(job.cancelled() for job in jobs) > 400
+
+
+def test_an_interruption_while_the_pool_is_started_is_no_other_error(monkeypatch):
+    def not_started(pool, **words):
+        raise RuntimeError("cannot join thread before it is started")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(lambda pool: monkeypatch.setattr(ProcessPoolExecutor, "shutdown", not_started))
+
+
+def test_all_that_was_submitted_is_done():
+    with workers(2) as pool:
+        jobs = [pool.submit(abs, -number) for number in range(3)]
+    assert [job.result(0) for job in jobs] == [0, 1, 2]
