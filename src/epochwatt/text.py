@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
+NOT_DRAWN = "Not drawn"  # begins the caption of a panel without a number
+
 
 def counted(n: float, nouns: str) -> str:
     """Return a number and the noun that it counts, given in the plural: `1 batch`, `2 batches`."""

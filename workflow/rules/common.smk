@@ -20,6 +20,7 @@ from epochwatt.prediction.transfer.study import (
     simulated_sweeps,
 )
 from epochwatt.schedule.config import load_schedule
+from epochwatt.served.start import start_servers, stop_servers
 from epochwatt.study.discard import forget_lost
 from epochwatt.maintenance.fingerprint import fingerprint
 from epochwatt.study.expand import OWN_KEYS
@@ -38,13 +39,12 @@ from epochwatt.study.settings import (
 from epochwatt.sweeps.plan import sweep_lines
 from epochwatt.sweeps.table import load_sweeps, sweep_names
 from epochwatt.text import label
-from epochwatt.twin.start_server import start_server
 
 # -- the software of the rules -------------------------------------------------------------------
 
 ENVIRONMENT = "../envs/workflow.yaml"
 LOCK = None  # of the working folder, while jobs run; the kernel frees a dead process's
-SERVER = None  # simulates runs while jobs run; ends when this process does
+SERVERS = []  # of jobs by the dozen, while jobs run; they end with this process
 
 # -- what is selected ----------------------------------------------------------------------------
 
@@ -103,14 +103,15 @@ if workflow.is_main_process:
 
 def begin():
     """Refuse to start as root on a board or beside another workflow here; print what is planned."""
-    global LOCK, SERVER
+    global LOCK, SERVERS
     try:
         refuse_root([*RUNS, *SWEPT])
         LOCK = working_folder_lock()
     except EpochwattError as error:
         raise WorkflowError(str(error)) from None
-    if SIMULATED_MODELS:
-        SERVER = start_server()
+    # software deployed for jobs (--sdm) has a Python of its own
+    if SIMULATED_MODELS and not workflow.deployment_settings.deployment_method:
+        SERVERS = start_servers()
     from snakemake_logger_plugin_epochwatt.outlook import outlook_extra  # takes 0.5 s
 
     # for any logger the text; the rest is for ours, which reckons with it
@@ -119,9 +120,8 @@ def begin():
 
 
 def end():
-    """Stop the simulations' process, and what Snakemake's limit of jobs per time would wait for."""
-    if SERVER:
-        SERVER.communicate()  # closes its stdin
+    """Stop the processes of `begin`, and what Snakemake's limit of jobs per time would wait for."""
+    stop_servers(SERVERS)
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
             thread.cancel()

@@ -38,8 +38,6 @@ for FIGURE, ENTRY in SETTINGS.plotting.figures.items():
             txt=[f"{DRAWN}/{panel}.txt" for panel in ENTRY.panels],
         log:
             f"results/logs/plot_{FIGURE}/{{backend}}.log",
-        benchmark:
-            f"results/benchmarks/plot_{FIGURE}/{{backend}}.tsv"
         localrule: True
         conda:
             ENVIRONMENT

@@ -5,14 +5,14 @@ results/roofline/counts/ (other tasks and precisions), results/simulated/ in the
 the tables of each simulated run, which no other job has to collect.
 """
 
-from epochwatt.twin import ask
+from epochwatt.served import ask
 from epochwatt.twin.inputs.digest import digests
 
-# What asks the process that `begin` starts; software deployed for jobs (--sdm) has a Python of its own
+# What asks a process that `begin` starts; software deployed for jobs (--sdm) has a Python of its own
 ASK = (
     ""
     if workflow.deployment_settings.deployment_method
-    else f"-I -S {shlex.quote(ask.__file__)}"
+    else f"-I -S {shlex.quote(ask.__file__)} runs"
 )
 
 # Simulated first: what follows from predictions is the longest chain of jobs

@@ -1,17 +1,16 @@
 """Adapter of rule count_work."""
 
-from epochwatt.adapters import job_log
-from epochwatt.counting.count_workload import write_workload
+from epochwatt.served.counts import count
 
 
 def main(snakemake):
-    with job_log(snakemake.log[0]):
-        write_workload(
-            factors=snakemake.params.network,
-            path=snakemake.output.workload,
-            task=snakemake.wildcards.task,
-            precision=snakemake.wildcards.precision,
-        )
+    count(
+        log=snakemake.log[0],
+        factors=snakemake.params.network,
+        path=snakemake.output.workload,
+        task=snakemake.wildcards.task,
+        precision=snakemake.wildcards.precision,
+    )
 
 
 if "snakemake" in globals():

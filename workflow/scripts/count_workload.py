@@ -1,12 +1,14 @@
 """Adapter of rule count_workload."""
 
-from epochwatt.adapters import job_log
-from epochwatt.counting.count_workload import write_workload
+from epochwatt.served.counts import count
 
 
 def main(snakemake):
-    with job_log(snakemake.log[0]):
-        write_workload(factors=snakemake.params.network, path=snakemake.output.workload)
+    count(
+        log=snakemake.log[0],
+        factors=snakemake.params.network,
+        path=snakemake.output.workload,
+    )
 
 
 if "snakemake" in globals():

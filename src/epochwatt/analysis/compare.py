@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from epochwatt import fields
 from epochwatt.analysis.collect_study import epoch_sets, read_epochs
@@ -224,6 +223,8 @@ def interval(a: NDArray[np.floating], b: NDArray[np.floating]) -> tuple[float, f
     ----------
     a, b : at least two values each, their means above 0
     """
+    from scipy.special import stdtrit  # slow to import, and the landing page needs none of it
+
     parts = [float(v.var(ddof=1)) / (v.size * float(v.mean()) ** 2) for v in (a, b)]
     ratio, total = float(b.mean() / a.mean()), sum(parts)
     if total == 0.0:

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt.claims.claims_table import PAPER, ClaimRow
-from epochwatt.figures.common.captions import NOT_DRAWN
 from epochwatt.pages.numbers import Table
 from epochwatt.pages.papers import figure_title
 from epochwatt.published.numbers import TITLES
 from epochwatt.study.runs import TWIN
-from epochwatt.text import label
+from epochwatt.text import NOT_DRAWN, label
 
 # paper -> section of the figures -> title, and what the take-aways behind them begin with
 SECTIONS: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from epochwatt.figures.powertrain import looks
-from epochwatt.figures.powertrain.learning import learning_rows
-from epochwatt.figures.powertrain.limits import ALL, MATRIX, PROFILED, limit_rows
 from epochwatt.published.paper_numbers import SIGNS
 from epochwatt.templates import Rows
 
@@ -74,6 +72,10 @@ def _judged(
     errors: Sequence[Row], penalties: Sequence[Row]
 ) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Yield title, column and row of each number of a table of methods."""
+    # these import matplotlib, and the landing page needs none of it
+    from epochwatt.figures.powertrain.learning import learning_rows
+    from epochwatt.figures.powertrain.limits import ALL, PROFILED, limit_rows
+
     for target, word in looks.TARGETS.items():
         for row in learning_rows(errors, target):
             if row["n_profiled"] == PROFILED or row["method"] in ALL:
@@ -84,6 +86,8 @@ def _judged(
 
 
 def _own(rows: Iterable[Row], provenance: str) -> list[Row]:
+    from epochwatt.figures.powertrain.limits import MATRIX
+
     return [row for row in rows if row["provenance"] == provenance and row["group"] != MATRIX]
 
 

@@ -4,14 +4,16 @@ It runs by the hundred, so it imports no more than it needs: `epochwatt` itself 
 """
 
 import argparse
+import functools
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from epochwatt import fields
+from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.errors import ConfigError, EpochwattError
-from epochwatt.twin.inputs.twin import load_twin
+from epochwatt.twin.inputs.twin import Twin, load_twin
 from epochwatt.twin.simulation.records import write_run
 from epochwatt.twin.simulation.run import simulate
 
@@ -31,13 +33,24 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+@functools.cache
+def _boards(config: Path) -> Twin:
+    """Return the simulated boards without a network; a process reads them once."""
+    return load_twin(config, [])
+
+
+def prepare(arguments: Sequence[str]) -> None:
+    """Read the boards, for all runs of whoever forks afterwards."""
+    _boards(_parser().parse_args(arguments).config)
+
+
 def _simulate(job: argparse.Namespace) -> None:
     try:
         factors = fields.with_defaults(json.loads(job.factors))
     except ValueError as error:
         allowed = "a run's factors, as JSON"
         raise ConfigError(str(error), where="--factors", allowed=allowed) from None
-    twin = load_twin(job.config, [job.workload])
+    twin = _boards(job.config).knowing(load_kernel_counts(job.workload))
     epochs = simulate(factors, job.epochs, twin)
     write_run(job.run, job.output, factors, epochs, json.loads(job.flag_effects), job.tables)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from epochwatt.figures.common.published import deviation_pct, is_marked
 from epochwatt.study.runs import TWIN
+from epochwatt.text import NOT_DRAWN
 
 COLUMNS = 88  # of a line
-NOT_DRAWN = "Not drawn"  # begins the caption of a panel without a number
 NOT_MEASURED = "not measured"
 OWN = "none"  # paper of a user's own figure
 ORIGINS = {

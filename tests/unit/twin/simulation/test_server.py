@@ -7,28 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.twin import ask
-from epochwatt.twin.start_server import start_server
+from epochwatt.served import ask
+from epochwatt.served.start import start_servers, stop_servers
 
 WAIT_S = 120.0  # at most, on a machine that is busy
 
 
 @pytest.fixture
 def server(monkeypatch):
-    """A server that is ready, and the folder of its socket."""
-    monkeypatch.setenv(ask.SERVER, "")  # put back afterwards
-    process = start_server()
-    socket = Path(ask.os.environ[ask.SERVER])
+    """Servers of which that of runs is ready, and the folder of their sockets."""
+    monkeypatch.setenv(ask.SOCKETS, "")  # put back afterwards
+    processes = start_servers()
+    folder = Path(ask.os.environ[ask.SOCKETS])
     until_s = time.monotonic() + WAIT_S
-    while not socket.exists() and time.monotonic() < until_s:
+    while len(list(folder.glob("*/socket"))) < len(ask.MODULES) and time.monotonic() < until_s:
         time.sleep(0.05)
-    yield socket.parent
-    process.communicate()
+    yield folder
+    stop_servers(processes)
 
 
 def asked(words):
     """Ask in the way of rule simulate_run."""
-    command = [sys.executable, "-I", "-S", ask.__file__, *words]
+    command = [sys.executable, "-I", "-S", ask.__file__, "runs", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -40,7 +40,7 @@ def test_a_run_has_the_same_files_with_a_server_and_without(words, tmp_path, ser
     assert asked(words()).returncode == 0
     served = files_of(tmp_path)
     assert "record.json" in served
-    monkeypatch.setenv(ask.SERVER, str(tmp_path / "nobody"))
+    monkeypatch.setenv(ask.SOCKETS, str(tmp_path / "nobody"))
     assert asked(words()).returncode == 0
     assert files_of(tmp_path) == served
 
@@ -53,9 +53,26 @@ def test_errors_are_those_of_the_simulation(words, server):
     assert asked(words()).returncode == 0  # it serves on
 
 
-def test_it_ends_with_whoever_started_it(server, monkeypatch):
-    process = start_server()
-    folder = Path(ask.os.environ[ask.SERVER]).parent
-    process.communicate()
-    assert process.returncode == 0
+def test_words_that_nobody_understands_are_explained_to_whoever_asks(words, server):
+    outcome = asked(["--nonsense"])
+    assert outcome.returncode == 1
+    assert "usage" in outcome.stderr
+    assert asked(words()).returncode == 0
+
+
+def test_another_folder_of_boards_counts(words, tmp_path, server):
+    """It has read the boards of the first run; a run with others is simulated on those."""
+    assert asked(words()).returncode == 0
+    command = words()
+    command[command.index("--config") + 1] = str(tmp_path / "elsewhere")
+    outcome = asked(command)
+    assert outcome.returncode == 1
+    assert "elsewhere" in outcome.stderr
+
+
+def test_they_end_with_whoever_started_them(server, monkeypatch):
+    processes = start_servers()
+    folder = Path(ask.os.environ[ask.SOCKETS])
+    stop_servers(processes)
+    assert [process.returncode for process in processes] == [0] * len(ask.MODULES)
     assert not folder.exists()

@@ -1,0 +1,34 @@
+"""Draw a figure, in a process that has imported matplotlib where there is one."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from epochwatt.served.ask import run
+
+
+def draw(log: str, **job: Any) -> None:
+    """Draw a figure for one of the rules plot_{figure}; end this process where that fails.
+
+    Parameters
+    ----------
+    log : path of the log file
+    job : fields of `figures.common.job.Job`, plain values
+    """
+    run("figures", [log, json.dumps(job)], main)
+
+
+def prepare(_: Sequence[str]) -> None:
+    """Import what all figures need."""
+    import epochwatt.figures.common.job  # noqa: F401
+
+
+def main(words: Sequence[str]) -> int:
+    """Draw; the words are the path of the log file, and the job as JSON."""
+    from epochwatt.adapters import job_log
+    from epochwatt.figures.common.job import Job, draw_figure  # whoever asks needs no matplotlib
+
+    log, job = words
+    with job_log(log):
+        draw_figure(Job(**json.loads(job)))
+    return 0

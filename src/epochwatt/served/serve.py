@@ -1,0 +1,110 @@
+"""`python -m epochwatt.served.serve SOCKET MODULE`: a process that forks for each job.
+
+At the first job it imports the module and has it prepare what all jobs share, if it has a
+`prepare`; each job is then a call of its `main` in a child, which takes a fraction of a start of
+its own. It ends with whoever started it (`start_servers`): when its stdin is closed.
+"""
+
+import gc
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import traceback
+from contextlib import suppress
+from importlib import import_module
+from typing import NamedTuple, NoReturn
+
+from epochwatt.served.ask import DONE
+
+CHUNK = 65536  # bytes
+
+
+class _Call(NamedTuple):
+    """What was asked for, and with which stdout and stderr."""
+
+    words: list[str]
+    environment: dict[str, str]
+    folder: str
+    files: list[int]
+
+
+def serve(path: str, module: str) -> None:
+    """Answer `ask` at a socket, each call in a child, until stdin is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the children, and the workflow
+    is_ready = False
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
+            connection, _ = listening.accept()
+            with connection:
+                call = _received(connection)
+                if not is_ready:
+                    _prepare(module, call.words)
+                    is_ready = True
+                if os.fork() == 0:
+                    _answer(connection, module, call)
+                for file in call.files:
+                    os.close(file)
+            _reap(os.WNOHANG)
+    _reap(0)
+
+
+def _received(connection: socket.socket) -> _Call:
+    text, files, _, _ = socket.recv_fds(connection, CHUNK, 2)
+    while more := connection.recv(CHUNK):
+        text += more
+    return _Call(**json.loads(text), files=files)
+
+
+def _prepare(module: str, words: list[str]) -> None:
+    """Do what all calls share; what fails here fails again in the child, which says so."""
+    with suppress(Exception, SystemExit):
+        prepare = getattr(import_module(module), "prepare", None)
+        if prepare is not None:
+            prepare(words)
+    gc.collect()
+    gc.freeze()  # else each child would copy all pages to look for garbage in them
+
+
+def _answer(connection: socket.socket, module: str, call: _Call) -> NoReturn:
+    """Run `main` in place of whoever asks, and end this process."""
+    status = 1
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for stream, file in zip((1, 2), call.files, strict=True):
+            os.dup2(file, stream)
+        os.chdir(call.folder)
+        os.environ.clear()
+        os.environ.update(call.environment)
+        status = import_module(module).main(call.words)
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 1
+    except BaseException:  # noqa: BLE001 - the last to see it
+        traceback.print_exc()
+    finally:
+        with suppress(OSError):  # nobody waits any more
+            sys.stdout.flush()
+            sys.stderr.flush()
+            if status == 0:
+                connection.sendall(DONE)
+        os._exit(status)
+
+
+def _reap(options: int) -> None:
+    """Take note of children that have ended, so that their CPU time counts for this process."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, options)[0]:
+            pass
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])
+    own = os.path.dirname(sys.argv[1])
+    shutil.rmtree(own)
+    with suppress(OSError):  # others serve there, too: the last one removes it
+        os.rmdir(os.path.dirname(own))
