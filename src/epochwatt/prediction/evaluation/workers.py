@@ -31,9 +31,11 @@ def workers(processes: int) -> Iterator[Executor]:
         pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
         try:
             yield pool
-        except BaseException:  # Ctrl-C, too: what has not begun is not begun
+        except BaseException:  # Ctrl-C, too: nobody waits for what is still to be done
             with suppress(RuntimeError):  # of a pool that was just being started
-                pool.shutdown(cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
             raise
         pool.shutdown()
     finally:
