@@ -11,7 +11,6 @@ from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from epochwatt import fields
 from epochwatt.errors import ConfigError
@@ -125,6 +124,8 @@ def _targets(table: ModeTable) -> Numbers:
 
 
 def _ranks(values: Numbers) -> Numbers:
+    from scipy.stats import rankdata  # slow to import, and each start of the workflow comes here
+
     return np.asarray(rankdata(values, axis=0), float) if values.size else values
 
 
