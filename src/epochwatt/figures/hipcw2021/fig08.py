@@ -55,8 +55,8 @@ def draw(job: Job) -> None:
             drawn, _ = axes.get_legend_handles_labels()
             black = job.palette["published"]
             wrong = failing(job, panel, shown, job.epoch_table())
-            known = [*handles(rows, black), *bracket_handles(shown, black, job.backend)]
-            style.legend(figure, [*drawn, *known, *entries(job, wrong)])
+            published = [*handles(rows, black), *bracket_handles(shown, black, job.backend)]
+            style.legend(figure, [*drawn, *published, *entries(job, wrong)])
             if quantity == "cached_after_pct":
                 axes.set_ylim(0, 105)
                 style.add_to_note(figure, "; the paper prints no number of this panel")

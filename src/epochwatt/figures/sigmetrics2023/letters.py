@@ -135,9 +135,9 @@ def _certain(
     if not rivals:
         return np.full(len(away), math.inf)
     others = np.subtract(rivals, point)
-    own = np.hypot(*away.T)
+    length = np.hypot(*away.T)
     nearest = np.hypot(*np.moveaxis(away[:, None, :] - others, -1, 0)).min(axis=1)
-    along_line = np.clip(away @ others.T / own[:, None] ** 2, 0.0, 1.0)
+    along_line = np.clip(away @ others.T / length[:, None] ** 2, 0.0, 1.0)
     feet = along_line[:, :, None] * away[:, None, :]
     crossed = np.hypot(*np.moveaxis(feet - others, -1, 0)).min(axis=1)
-    return np.where(own > FAR_PT, crossed - CROSSED_PT, nearest - NEARER * own)
+    return np.where(length > FAR_PT, crossed - CROSSED_PT, nearest - NEARER * length)

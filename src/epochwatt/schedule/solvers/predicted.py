@@ -86,7 +86,7 @@ def _expected(
     method: Method,
     name: str,
     seen: bytes,
-    asked: bytes,
+    wanted: bytes,
     reference: Reference | None,
     cache: Path | None,
 ) -> tuple[Numbers, Numbers]:
@@ -96,13 +96,13 @@ def _expected(
     ----------
     name : of what was profiled
     seen : rows (m, 8) of numbers: the parts of each profiled mode, its time and power
-    asked : rows (n, 6), parts of the modes
+    wanted : rows (n, 6), parts of the modes
     """
     rows = np.frombuffer(seen).reshape(-1, N_PARTS + 2)
     modes, (time_s, power_w) = rows[:, :N_PARTS].tolist(), rows[:, N_PARTS:].T.tolist()
     observations = observations_from_rows(name, [Mode(*mode) for mode in modes], time_s, power_w)
     fitted = predictors(method, observations, reference=reference, cache=cache)
-    others = np.frombuffer(asked).reshape(-1, N_PARTS)
+    others = np.frombuffer(wanted).reshape(-1, N_PARTS)
     return fitted[TIME].predict(others), fitted[POWER].predict(others)
 
 
@@ -144,7 +144,7 @@ def solve_verified(
     best = best_among(seen, problems, choices[is_profiled])
     expected = seen.judge(problems, np.maximum(best, 0)[:, None]).cost[:, 0]
     cost = np.where(best == NONE, np.inf, expected)
-    candidates = _Candidates.of(seen, problems, choices[~is_profiled])
+    candidates = _Candidates.among(seen, problems, choices[~is_profiled])
     n_profiles = np.full(len(problems), profiles_of(space, len(modes)))
     board_s = np.full(len(problems), sum(one.board_s(modes) for one in space.workloads))
     factor = np.ones(len(problems))  # of power: what candidates so far drew over what they should
@@ -193,7 +193,7 @@ class _Candidates:
     power_w: Numbers
 
     @classmethod
-    def of(cls, seen: Space, problems: Problems, choices: Places) -> "_Candidates":
+    def among(cls, seen: Space, problems: Problems, choices: Places) -> "_Candidates":
         """Return some choices (q,) in order."""
         streams, members = problems.by_streams
         row = np.empty(len(problems), np.intp)
@@ -240,7 +240,8 @@ def _in_order(judged: Judged) -> tuple[Places, Numbers, Numbers]:
     """Return the order of choices, the best first; cost and power in this order, (g, q) each."""
     cost = np.where(judged.keeps_latency & judged.is_stable, judged.cost, np.inf)
     order = np.lexsort((judged.power_w, cost))
-    return order, *(np.take_along_axis(one, order, 1) for one in (cost, judged.power_w))
+    power_w = np.take_along_axis(judged.power_w, order, 1)
+    return order, np.take_along_axis(cost, order, 1), power_w
 
 
 def _enough(cost: Numbers, worth: float) -> Numbers:
