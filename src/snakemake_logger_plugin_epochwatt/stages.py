@@ -11,8 +11,16 @@ OUTLOOK = "epochwatt_outlook"  # extra of the record in which the workflow says 
 TRAINING, IDLE, MODES = "train_epoch", "measure_idle", "measure_modes"
 COLLECTING = "collect_run"  # after it a run is finished
 MEASURING = frozenset({TRAINING, IDLE, MODES, "measure_ceilings"})  # each takes all cores
+# rules that only name others: those of workflow/rules/targets.smk, and `all`
+TARGETS = frozenset(
+    {
+        *("all", "runs", "workloads", "idle_power", "sweeps", "pairs", "rooflines", "tables"),
+        *("paper_tables", "figures", "models", "sweep_scores", "powertrain", "pagoda"),
+        *("fulcrum", "claims", "pages", "validation", "external"),
+    }
+)
 # no line of their own
-SILENT = frozenset({TRAINING, COLLECTING, "list_modes", "list_ceiling_modes", "sweeps", "all"})
+SILENT = TARGETS | {TRAINING, COLLECTING, "list_modes", "list_ceiling_modes"}
 
 # Start of a rule's name -> what its jobs make, in the plural. The first that fits counts.
 STAGES = {

@@ -33,7 +33,8 @@ def resolve(reference: str, where: str) -> Any:
     if module_name:
         try:
             module = importlib.import_module(module_name)
-        except (ImportError, TypeError) as error:  # TypeError: of dots at its beginning
+        # TypeError: of dots at its beginning; SyntaxError: it names file and line
+        except (ImportError, SyntaxError, TypeError) as error:
             problem = f"cannot be imported ({error})"
         else:
             if hasattr(module, name):

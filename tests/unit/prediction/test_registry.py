@@ -144,6 +144,13 @@ def test_wrong_rows_are_refused(root, text, problem, fields):
         assert getattr(caught.value, name).startswith(start)
 
 
+def test_a_module_that_is_no_python_is_named_with_its_line(root, tmp_path, monkeypatch):
+    (tmp_path / "unfinished_method.py").write_text("def fit(:", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=r"cannot be imported .*unfinished_method.py, line 1"):
+        load_methods(root("own: {method: unfinished_method.METHOD}"))
+
+
 def test_unknown_method_lists_those_there_are(tmp_path):
     with pytest.raises(ConfigError, match="unknown method 'papr'") as caught:
         load_method("papr", tmp_path)

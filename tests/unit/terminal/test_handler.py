@@ -50,11 +50,11 @@ def test_a_run_is_a_few_lines(terminal, tmp_path):
     screen.send(job(5, "all"), finished(5), record("Complete log(s): x"), record("Elapsed time: 1"))
     screen.handler.close()
     assert screen.lines == [
-        "6 jobs, 2 of training, 2 figures: about 19 s on 2 cores",
+        "6 jobs, 2 of training, 2 figures: about 18 s on 2 cores",
         "1 run, 2 epochs, 0 of them measured",
         "LeNet-5, 2 workers: 2 epochs, 2.9 s each, stall 28 %",
         "2 figures in 0 s",
-        "done: 6 jobs in 0 s (the estimate at the start: 19 s)",
+        "done: 6 jobs in 0 s (the estimate at the start: 18 s)",
     ]
 
 

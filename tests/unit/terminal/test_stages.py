@@ -7,6 +7,7 @@ import pytest
 
 from snakemake_logger_plugin_epochwatt.stages import (
     SILENT,
+    TARGETS,
     counted_stage,
     duration,
     run_line,
@@ -14,7 +15,7 @@ from snakemake_logger_plugin_epochwatt.stages import (
 )
 
 RULES = Path(__file__).parents[3] / "workflow/rules"
-COLLECTORS = {"targets.smk"}  # rules that have no job
+COLLECTORS = {"targets.smk"}  # rules whose job only names others
 
 
 def test_every_rule_of_the_workflow_has_a_stage_or_needs_none():
@@ -26,6 +27,11 @@ def test_every_rule_of_the_workflow_has_a_stage_or_needs_none():
     }
     assert len(names) > 15
     assert [name for name in names - SILENT if stage_of(name) == f"{name} jobs"] == []
+
+
+def test_targets_that_somebody_asks_for_have_no_line():
+    text = (RULES / "targets.smk").read_text("utf-8")
+    assert {*re.findall(r"^rule (\w+):", text, re.M), "all"} == TARGETS <= SILENT
 
 
 def test_figures_of_both_papers_are_one_stage():
