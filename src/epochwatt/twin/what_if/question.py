@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from epochwatt.counting.kernel_counts import (
     KernelCounts,
     generic_kernel_counts,
@@ -82,7 +84,8 @@ def what_if_lines(
     mode, clocks = mode_of(question.power_mode, twin, device)
     question = question._replace(power_mode=mode)
     twin = replace(twin, modes={**twin.modes, device: {**twin.modes[device], mode: clocks}})
-    request, usual = (_simulate(q, twin, network) for q in (question, default))
+    with np.errstate(over="ignore"):  # an endless epoch is refused below
+        request, usual = (_simulate(q, twin, network) for q in (question, default))
     _check_sizes(request, twin.parameters)
     too_large = model in Devices(root).get(device, "--device").out_of_memory
     return answer_lines(Answer(request, usual, twin, network.source, too_large, root))

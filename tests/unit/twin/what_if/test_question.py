@@ -280,6 +280,10 @@ def test_a_network_without_files_is_read_from_memory(ask, here):
         ),
         (["--device", "agx", *BY_TOTALS, "--flops", "3e30"], "one epoch would take "),
         (
+            ["--device", "agx", *BY_TOTALS, "--samples", "20000", "--scale", "1e300"],
+            "one epoch would",
+        ),
+        (
             ["--device", "agx", "--power-mode", "8,50,1377,2133", *BY_TOTALS],
             "a simulated Jetson AGX Xavier cannot have cpu_mhz 50\n  allowed: 115.2 to 2265.6",
         ),
