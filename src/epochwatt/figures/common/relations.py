@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -254,6 +254,7 @@ def brackets_of(
 
 
 _LAID_OUT: WeakSet[FigureBase] = WeakSet()
+_TITLE_PADS_PT: WeakKeyDictionary[Axes, float] = WeakKeyDictionary()
 
 
 def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
@@ -283,9 +284,24 @@ def draw_brackets(axes: Axes, brackets: Sequence[Bracket], colour: str) -> None:
     heights = [2.5 * FOOT_PT + LINE_PT * n for n in n_lines]
     for bracket, level, middle in placed:
         _draw_bracket(axes, bracket, middle, sum(heights[:level]) + 1.5 * FOOT_PT, colour)
-    title = axes.title
-    look: dict[str, Any] = {"fontsize": title.get_fontsize(), "color": title.get_color()}
-    axes.set_title(title.get_text(), pad=sum(heights) + FOOT_PT, **look)
+    _raise_titles(axes, sum(heights) + FOOT_PT)
+
+
+def _raise_titles(axes: Axes, pad_pt: float) -> None:
+    """Raise the titles of all axes in a row as high as the highest brackets in it need."""
+    row = [other for other in axes.figure.axes if _row_of(other) == _row_of(axes)] or [axes]
+    pad_pt = max(pad_pt, *(_TITLE_PADS_PT.get(other, 0.0) for other in row))
+    for other in row:
+        _TITLE_PADS_PT[other] = pad_pt
+        title = other.title
+        look: dict[str, Any] = {"fontsize": title.get_fontsize(), "color": title.get_color()}
+        other.set_title(title.get_text(), pad=pad_pt, **look)
+
+
+def _row_of(axes: Axes) -> tuple[int, int] | None:
+    """Return the first and last row of the figure's grid that axes are in."""
+    place = axes.get_subplotspec()
+    return None if place is None else (place.rowspan.start, place.rowspan.stop)
 
 
 def _placed(

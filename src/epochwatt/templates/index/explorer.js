@@ -479,7 +479,7 @@
     const known = values.filter((v) => v.from !== null);
     const y = { field: "name", type: "nominal", title: null, sort: values.map((v) => v.name) };
     const farthest = Math.max(...values.flatMap((v) => [v.change, v.from ?? 0, v.to ?? 0].map(Math.abs)));
-    const x = { type: "quantitative", title: "B against A (%)", scale: farthest > 1000 ? { type: "symlog", constant: 100 } : { type: "linear" } };
+    const x = { type: "quantitative", title: "B against A (%)", ...(farthest > 1000 ? { scale: { type: "symlog", constant: 100, nice: false }, axis: { values: [-90, -50, 0, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5] } } : {}) };
     const said = ["name", "change", "from", "to", "verdict"].map((name) => ({ field: name, ...(["name", "verdict"].includes(name) ? {} : { format: "+.2f" }) }));
     const colour = { field: "verdict", type: "nominal", title: null, scale: { domain: ["equivalent", "different", "not enough epochs"], range: [p("resnet"), p("lenet"), p("overhead")] } };
     await embed($("x-pair-chart"), {
