@@ -161,11 +161,11 @@ class Progress:
         self.times.finished(self._kinds(job), job.prior_s, time.monotonic() - job.started_s)
         return job, self._ended(job, failed=False)
 
-    def failure(self, job_id: int) -> tuple[Job | None, list[str]]:
-        """Take over that a job failed; return it and the lines that are due."""
+    def failure(self, job_id: int, stopped: bool = False) -> tuple[Job | None, list[str]]:
+        """Take over that a job failed, or was stopped; return it and the lines that are due."""
         job = self.under_way.pop(job_id, None)
-        if job is None:
-            return None, []
+        if job is None or stopped:
+            return job, []
         self.failed.append(job)
         return job, self._ended(job, failed=True)
 

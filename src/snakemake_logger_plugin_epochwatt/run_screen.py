@@ -135,7 +135,7 @@ class RunScreen:
 
     def _job_error(self, record: logging.LogRecord) -> None:
         fields: Any = record
-        job, lines = self._progress.failure(fields.jobid)
+        job, lines = self._progress.failure(fields.jobid, stopped=self.interrupted)
         self._warn_of(job)
         if not self.interrupted:
             logs = list(fields.log or ())

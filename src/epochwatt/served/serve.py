@@ -34,7 +34,8 @@ class _Call(NamedTuple):
 
 def serve(path: str, module: str) -> None:
     """Answer `ask` at a socket, each call in a child, until stdin is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the children, and the workflow
+    # Ctrl-C ends the children, and the workflow
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
     is_ready = False
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
@@ -47,6 +48,7 @@ def serve(path: str, module: str) -> None:
                     _prepare(module, call.words)
                     is_ready = True
                 if os.fork() == 0:
+                    signal.signal(signal.SIGINT, interrupted)  # ignored where that was: `nohup`
                     _answer(connection, module, call)
                 for file in call.files:
                     os.close(file)
@@ -75,7 +77,6 @@ def _answer(connection: socket.socket, module: str, call: _Call) -> NoReturn:
     """Run `main` in place of whoever asks, and end this process."""
     status = 1
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         for stream, file in zip((1, 2), call.files, strict=True):
             os.dup2(file, stream)
         os.chdir(call.folder)

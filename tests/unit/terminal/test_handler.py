@@ -146,6 +146,22 @@ def test_ctrl_c_says_what_is_kept_and_what_to_type(terminal, tmp_path):
     ]
 
 
+def test_jobs_that_ctrl_c_stopped_have_not_failed(terminal):
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        screen = terminal()
+        screen.start(simulate_run=3)
+        screen.send(plan(), job(1, "simulate_run", run="a"), finished(1))
+        screen.send(job(2, "simulate_run", run="b"))
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        screen.send(failed(2, "simulate_run"))
+        screen.handler.close()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "1 of 3 simulated runs in 0 s" in screen.lines
+
+
 def test_ctrl_c_before_the_first_job_ends_without_a_traceback(terminal):
     before = signal.getsignal(signal.SIGINT)
     try:
