@@ -11,50 +11,48 @@ from pathlib import Path
 from snakemake_logger_plugin_epochwatt.stages import MEASURING
 
 # Seconds of a job, from its start to Snakemake's note that it has finished, two jobs at a time on
-# two x86 cores: means of a `make run` with an empty results/, 2026-11-22. `judge_transfer` and
-# `check_external` are CPU seconds of 2026-11-23, `measure_ceilings` is reckoned by its kernels.
-# Figures, counts, fits, simulated runs, `show_index` and `summarise` are CPU seconds of 2026-11-23
-# times 1.35, as much longer as others took by the clock.
+# two x86 cores with nothing else to do: means of a `make run` with an empty results/, 2026-11-23.
+# `judge_transfer` and `check_external` are CPU seconds.
 DEFAULT_S = {
     "advise_runs": 0.7,
     "all": 0.0,
-    "check_claims": 7.3,
+    "check_claims": 8.7,
     "check_external": 12.0,
     "choose_power_modes": 0.7,
     "collect_idle": 0.3,
     "collect_run": 0.3,
-    "collect_study": 2.3,
-    "count_work": 2.5,
-    "count_workload": 2.5,
-    "fit_epoch_energy": 1.5,
+    "collect_study": 3.3,
+    "count_work": 2.4,
+    "count_workload": 2.4,
+    "fit_epoch_energy": 1.3,
     "fit_epoch_time": 1.5,
     "judge_transfer": 60.0,
-    "make_dataset": 1.5,
+    "make_dataset": 1.8,
     "collect_sweep": 0.7,
     "list_modes": 0.2,
-    "measure_ceilings": 17.0,
+    "measure_ceilings": 12.0,
     "measure_idle": 60.0,
     "measure_modes": 30.0,
     "learn_schedules": 130.0,
-    "play_schedules": 30.0,
+    "play_schedules": 12.0,
     "replan_schedules": 10.0,
-    "score_predictions": 15.8,
-    "score_schedules": 150.0,
+    "score_predictions": 13.8,
+    "score_schedules": 78.0,
     "show_claims": 0.7,
     "show_configuration": 0.4,
-    "show_index": 5.0,
-    "simulate_idle": 0.3,
-    "simulate_run": 0.17,
+    "show_index": 5.8,
+    "simulate_idle": 0.4,
+    "simulate_run": 0.25,
     "simulate_sweep": 1.1,
     "split_energy": 0.6,
-    "summarise": 2.4,
+    "summarise": 1.7,
     "sweeps": 0.0,
-    "tabulate_setup": 0.4,
-    "tabulate_text_only": 1.7,
+    "tabulate_setup": 0.6,
+    "tabulate_text_only": 1.1,
     "train_epoch": 7.5,
-    "validate_twin": 2.7,
+    "validate_twin": 3.4,
 }
-FIGURE_S, UNKNOWN_S = 1.3, 1.5
+FIGURE_S, UNKNOWN_S = 1.6, 1.5
 STEADY_S = 5.0  # of jobs that have to finish before their pace counts half for other rules
 MOST_WEIGHT_S, MOST_LOG = 20.0, 1.1  # of one rule in what is expected of others; of all of them
 MOST_PIECES = 40  # of one rule's jobs, when the rest is planned
