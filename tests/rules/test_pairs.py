@@ -31,12 +31,11 @@ def verdicts():
         return {row["metric"]: row["verdict"] for row in csv.DictReader(handle)}
 
 
-@pytest.mark.parametrize(("slower_pct", "verdict"), [(0.2, "equivalent"), (5.0, "different")])
-def test_pairs_become_verdicts_a_figure_and_a_page(measured_pairs, run_rule, slower_pct, verdict):
-    measured_pairs(slower_pct)
+def test_pairs_become_verdicts_a_figure_and_a_page(measured_pairs, run_rule):
+    measured_pairs(5.0)
     run_rule(RULES, str(RESULTS / "index.html"))
-    assert (verdicts()["e2e"], verdicts()["energy"]) == (verdict, "undecided")
-    assert verdict in (RESULTS / "index.html").read_text("utf-8")
+    assert (verdicts()["e2e"], verdicts()["energy"]) == ("different", "undecided")
+    assert "different" in (RESULTS / "index.html").read_text("utf-8")
     assert Path("results/figures/small/differences.png").stat().st_size > 0
 
 

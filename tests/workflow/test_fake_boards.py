@@ -292,6 +292,7 @@ def test_runs_that_were_measured_on_a_board_are_drawn_on_a_pc(agx):
     assert agx.rows(run.id)
 
 
+@pytest.mark.thorough
 def test_clock_that_the_board_lacks_is_refused_with_its_neighbours(agx):
     agx.set_device(power_modes={"odd": {"gpu_mhz": 1000}})
     agx.study([block(power_mode="odd")])
@@ -325,6 +326,7 @@ def test_idle_power_is_measured_once_per_mode(agx):
     assert "measured before" in agx.make("idle_power").text
 
 
+@pytest.mark.thorough
 def test_profile_works_by_name_once_it_is_linked(agx, tmp_path):
     folder = tmp_path / "snakemake"
     folder.mkdir()

@@ -37,6 +37,7 @@ def test_plan_why_says_that_nothing_would_run(finished):
     assert "nothing would run" in told.text
 
 
+@pytest.mark.thorough
 def test_plan_why_names_the_lost_receipt(shop, finished):
     checkout = shop.copy_of(finished.checkout)
     receipt = f"results/runs/{finished.drawn}/part-1-1.json"
@@ -85,6 +86,7 @@ def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
     assert {"fresh_weights", "resumed"} <= set(second["flags"].split())
 
 
+@pytest.mark.thorough
 def test_a_discarded_run_starts_over(shop, finished):
     checkout = shop.copy_of(finished.checkout)
     run = finished.drawn

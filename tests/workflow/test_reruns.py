@@ -108,7 +108,9 @@ def _other_style(checkout):
     return ["plot_fig02 host", "show_index"]
 
 
-@pytest.mark.parametrize("change", [_other_figure_code, _other_style])
+@pytest.mark.parametrize(
+    "change", [_other_figure_code, pytest.param(_other_style, marks=pytest.mark.thorough)]
+)
 def test_code_or_style_of_figures_redraws_them_alone(shop, finished, change):
     checkout = shop.copy_of(finished.checkout)
     jobs = change(checkout)
@@ -159,6 +161,7 @@ def test_editing_measuring_code_reruns_nothing(shop, finished):
     assert outcome.jobs == []
 
 
+@pytest.mark.thorough
 def test_editing_the_simulator_redraws_no_figure_of_measured_runs(shop, finished):
     """Claims are judged again, since they may be held against simulated boards."""
     checkout = shop.copy_of(finished.checkout)
@@ -169,6 +172,7 @@ def test_editing_the_simulator_redraws_no_figure_of_measured_runs(shop, finished
     assert again == ["check_claims", "show_claims", "show_index", "summarise"]
 
 
+@pytest.mark.thorough
 def test_a_newer_receipt_or_manifest_starts_no_measuring_job(shop, finished):
     checkout = shop.copy_of(finished.checkout)
     checkout.append(f"results/runs/{finished.drawn}/part-0-0.json", "")

@@ -76,6 +76,7 @@ def test_a_changed_parameter_simulates_again_and_a_comment_or_a_date_does_not(ch
     assert simulating(checkout.make("--dry-run").jobs) == []
 
 
+@pytest.mark.thorough
 def test_changed_code_of_the_twin_simulates_again_and_a_comment_does_not(checkout):
     checkout.append("src/epochwatt/twin/simulation/records.py", "# a comment")
     assert checkout.make("--dry-run").jobs == []
@@ -108,6 +109,7 @@ def test_discard_says_that_nothing_was_measured(checkout):
     assert "is simulated: nothing is measured of it" in outcome.text
 
 
+@pytest.mark.thorough
 def test_why_names_the_job(checkout):
     run = runs(checkout)[0]
     told = checkout.epochwatt("plan", "--explain", run)

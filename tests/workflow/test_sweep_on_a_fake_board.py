@@ -162,6 +162,7 @@ def test_modes_in_chunks_killed_twice_are_each_measured_once(sweep):
     assert [entry["mode"] for entry in receipt["modes"]] == list(map(mode_name, grid[2 * size :]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sweep", [DETECTING], indirect=True)
 def test_power_is_seen_to_follow_and_a_clock_held_lower_makes_its_mode_invalid(sweep):
     low, high = GRID[57], GRID[59]  # of 12 cores at their highest clock: the step is large

@@ -152,8 +152,8 @@ def test_a_complete_run_has_nothing_to_do(shop, finished):
     [
         (("--dry-run", "--forceall"), "This was a dry-run"),
         (("--dag",), "digraph snakemake_dag {"),
-        (("--summary",), "output_file\tdate"),
-        (("--list-rules",), "train_epoch"),
+        pytest.param(("--summary",), "output_file\tdate", marks=pytest.mark.thorough),
+        pytest.param(("--list-rules",), "train_epoch", marks=pytest.mark.thorough),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

@@ -94,7 +94,7 @@ def test_over_20_seeds_transfer_helps_at_50_modes_and_the_gap_closes_at_200():
 
 
 @pytest.mark.parametrize("method", TRANSFERS)
-@pytest.mark.parametrize("target", [TIME, POWER])
+@pytest.mark.parametrize("target", [pytest.param(TIME, marks=pytest.mark.thorough), POWER])
 def test_stored_predictors_predict_the_same_and_fits_repeat(method, target, quick):
     context, seen = Context(target, reference=Reference(REFERENCE)), ALIKE.rows(GRID[:, 2] == 500)
     first, second = method.fit(seen, context), method.fit(seen, context)
