@@ -217,9 +217,10 @@ def test_a_board_waits_from_one_job_of_a_chain_to_the_next():
 
 
 def test_costs_of_a_larger_fleet_say_that_they_are_computed():
-    medians = [0.0, 0.0, 0.0, 0.0, 50.0, 5.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.0, 0.05]
-    found = {"details": {"n_jobs": 60, "n_nodes": 6}}
-    head, *rows = fleet.growth(found | {"rows": [{"median": median} for median in medians]})
+    wait_s = {"a submission each": 50.0, "chains": 5.0}
+    head_cpu_s = {"a submission each": 0.1, "chains": 0.05}
+    details = {"n_jobs": 60, "n_nodes": 6, "wait_s": wait_s, "head_cpu_s": head_cpu_s}
+    head, *rows = fleet.growth({"details": details})
     assert [row[-1] for row in rows] == [
         "measured in chains of 3",
         "measured",

@@ -26,7 +26,7 @@ from epochwatt.schedule.summary import summarised
 
 TITLE = FIGURES["fulcrum_solvers"]
 WIDTH_IN, HEIGHT_IN = 9.0, 5.0
-READING = "; searches in our reading"
+READING = "; GMD and ALS in our reading; expected gain on a sample of the problems"
 CAPTION = """Each mark is a solver (those with random modes: 10 and 50 of them, mean over
 draws), mean over the networks or pairs of the study. Across: profiles that it needs, pairs of
 job, mode and mini-batch size, each run once. Above: solvable problems that it answers with a

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from epochwatt import fields
+from epochwatt.analysis.collect_study import epoch_sets
 from epochwatt.analysis.compare import PARTS
 from epochwatt.analysis.summary import FACTORS, WORKLOAD
 from epochwatt.errors import RecordError
@@ -113,7 +114,8 @@ def run_columns(by_run: Mapping[str, pd.DataFrame]) -> Columns:
 
 def later_valid(epochs: pd.DataFrame) -> pd.DataFrame:
     """Return the valid epochs after the first."""
-    return epochs[(epochs.epoch >= 1) & epochs.valid]
+    later = epoch_sets(epochs)["1+"]
+    return later[later.valid]
 
 
 def kind_of(backend: str, imported: str) -> str:
