@@ -1,6 +1,8 @@
 """Runs in pairs, A and B: is B equivalent to A, different, or is it undecided?
 
-Of each run the mean over its valid epochs after the first counts. The difference of a pair, B - A,
+Of each run the mean over its valid epochs after the first counts; and of all their mini-batches the
+10th percentile, since what else goes on in a machine only ever adds time (J. Chen, J. Revels,
+Robust benchmarking in noisy environments, arXiv 1608.04295, 2016). The difference of a pair, B - A,
 is given in % of A's mean over all pairs, that of the wait in % of A's E2E: 1 ms more of 2 ms of
 waiting matters to nobody. The pairs' differences have a mean and, by Student's t, an interval of
 90 %.
@@ -16,7 +18,7 @@ for assessing the equivalence of average bioavailability, J. Pharmacokinet. Biop
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,8 +46,10 @@ class Metric(NamedTuple):
     relative_to: str
 
 
+UNDISTURBED_PCT = 10.0
 METRICS = {
     "minibatch": Metric("minibatch_s", "mini-batch time (copy, compute)", "minibatch_s"),
+    "undisturbed": Metric("undisturbed_s", "mini-batch time, 10th percentile", "undisturbed_s"),
     "e2e": Metric("e2e_s", "E2E time", "e2e_s"),
     "wait": Metric("wait_s", "wait for the loader", "e2e_s"),
     "cpu": Metric("cpu_util_pct", "CPU utilisation", "cpu_util_pct"),
@@ -53,7 +57,6 @@ METRICS = {
     "memory": Metric("ram_used_mib", "memory in use", "ram_used_mib"),
     "energy": Metric("energy_wh", "energy", "energy_wh"),
 }
-COLUMNS = tuple(metric.column for metric in METRICS.values())
 PAIR_COLUMNS = (
     *("provenance", *SETTING, "seed", "factor", "run_a", "run_b", "first", "metric", "quantity"),
     *("a", "b", "difference_pct", "flags", "differs"),
@@ -122,12 +125,14 @@ def pairs_needed(sd_pct: float, margin_pct: float) -> int:
 def software_difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     """Say how interpreter and libraries of two records differ; empty: they do not.
 
-    Builds count where both records tell them.
+    Builds, and the variables that make libraries faster or slower, count where both tell them.
     """
+    kinds = ["software", *(["environment"] if "environment" in a and "environment" in b else [])]
     differing = [
-        f"{name} {a['software'].get(name, 'none')} / {b['software'].get(name, 'none')}"
-        for name in sorted(a["software"].keys() | b["software"].keys())
-        if a["software"].get(name) != b["software"].get(name)
+        f"{name} {a[kind].get(name, 'none')} / {b[kind].get(name, 'none')}"
+        for kind in kinds
+        for name in sorted(a[kind].keys() | b[kind].keys())
+        if a[kind].get(name) != b[kind].get(name)
     ]
     builds = [meta.get("builds", {}) for meta in (a, b)]
     differing += [
@@ -160,7 +165,7 @@ def compare_pairs(
     measured : folder of all measurements
     pairs_csv, verdicts_csv : where to write
     """
-    means = run_means(read_epochs(epochs))
+    means = run_means(read_epochs(epochs), measured)
     differs = {
         (a, b): software_difference(_meta(measured, a), _meta(measured, b)) for a, b in pairs
     }
@@ -174,20 +179,30 @@ def _meta(measured: str, run: str) -> dict[str, Any]:
     return folder.read(folder.measured()[0]).meta
 
 
-def run_means(epochs: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per run: factors, `COLUMNS` as means over valid epochs after the first, flags.
+def run_means(epochs: pd.DataFrame, measured: str) -> pd.DataFrame:
+    """Return a row per run: factors, flags, and the columns of `METRICS`.
 
-    A run without such an epoch has none of them.
+    These are over valid epochs after the first; a run without such an epoch has none.
     """
     minibatch_s = (epochs.copy_s + epochs.compute_s) / epochs.n_minibatches.astype("Float64")
     epochs = epochs.assign(minibatch_s=minibatch_s.astype(float))
     later = epoch_sets(epochs)["1+"]
-    means = later[later.valid].groupby("run")[list(COLUMNS)].mean()
+    counted = later[later.valid].groupby("run")
+    columns = [metric.column for metric in METRICS.values() if metric.column in epochs]
+    undisturbed_s = {run: _undisturbed_s(measured, run, of.epoch) for run, of in counted}
+    means = counted[columns].mean().assign(undisturbed_s=pd.Series(undisturbed_s, dtype=float))
     runs = epochs.groupby("run", sort=False)
     flags = runs["flags"].agg(lambda cells: " ".join(sorted(set(" ".join(cells).split()))))
     starts = runs["t_start_unix_s"].min()
     factors = runs[list(fields.names(fields.FACTORS))].first()
     return factors.join(means).assign(all_flags=flags, started_unix_s=starts)
+
+
+def _undisturbed_s(measured: str, run: str, epochs: Iterable[int]) -> float:
+    """Return the 10th percentile of copy and compute over all mini-batches of some epochs."""
+    folder = RunFolder(measured, run)
+    parts = np.concatenate([folder.read(epoch).minibatch_s for epoch in epochs])
+    return float(np.percentile(parts[:, 1:].sum(axis=1), UNDISTURBED_PCT))
 
 
 def pair_rows(

@@ -8,6 +8,12 @@ import sys
 from typing import Any, Dict, Optional
 
 _LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
+# how variables begin by which the same libraries train at another speed: threads, memory, GPU
+TUNING = (
+    *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "MALLOC_", "GLIBC_TUNABLES"),
+    *("TORCH", "PYTORCH_", "CUDA_", "CUBLAS_", "CUDNN_"),
+)
+PRELOADED = "LD_PRELOAD"  # such as another allocator
 
 
 def describe() -> Dict[str, Any]:
@@ -15,7 +21,8 @@ def describe() -> Dict[str, Any]:
 
     `machine` and `software` must stay the same within a run (a change flags the epoch and those
     after it); `host_state` may differ between epochs. Versions are those of the libraries already
-    imported: a description must not cost an import. `builds` tells builds of one version apart.
+    imported: a description must not cost an import. `builds` tells builds of one version apart,
+    `environment` holds the variables that make them faster or slower.
     """
     return {
         "machine": {
@@ -33,6 +40,11 @@ def describe() -> Dict[str, Any]:
             },
         ),
         "builds": _builds(),
+        "environment": {
+            name: value
+            for name, value in sorted(os.environ.items())
+            if name.startswith(TUNING) or name == PRELOADED
+        },
         "host_state": {
             "hostname": platform.node(),
             "shm_mib": shm_mib(),

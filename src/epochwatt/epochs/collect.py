@@ -173,12 +173,23 @@ def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
 def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
     """Return whether machine, software or container differ from those of the run's first epoch.
 
-    Older records do not say which GPU it was.
+    So does another number of threads, and another `environment`. Older records do not say which GPU
+    it was, nor these.
     """
-    cards = {record["gpu_uuid"] for record in (meta, first) if record.get("gpu_uuid")}
-    machines = [_machine(record) for record in (meta, first)]
+    records = (meta, first)
+    cards = {record["gpu_uuid"] for record in records if record.get("gpu_uuid")}
+    threads = {record["torch_threads_used"] for record in records if "torch_threads_used" in record}
+    machines = [_machine(record) for record in records]
+    environments = [_environment(record) for record in records if "environment" in record]
     same = all(meta.get(name) == first.get(name) for name in ("software", "inside"))
-    return len(cards) > 1 or machines[0] != machines[1] or not same
+    is_other = machines[0] != machines[1] or environments[:1] != environments[-1:]
+    return len(cards) > 1 or len(threads) > 1 or is_other or not same
+
+
+def _environment(meta: dict[str, Any]) -> dict[str, str]:
+    """Return the environment of a record without what it says in other words."""
+    told = ("_THREADS", "CUDA_VISIBLE_DEVICES")  # by torch_threads_used, gpu_uuid
+    return {name: value for name, value in meta["environment"].items() if not name.endswith(told)}
 
 
 def _machine(meta: dict[str, Any]) -> dict[str, Any]:

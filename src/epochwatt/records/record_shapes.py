@@ -100,6 +100,8 @@ RECORD.update(
         "cache?": (None, _CACHE),
         "board?": (None, _BOARD),
         "events?": EVENTS,
+        "environment?": {ANY_KEY: TEXT},
+        "torch_threads_used?": COUNT,
     }
 )
 

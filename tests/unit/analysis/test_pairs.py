@@ -110,6 +110,7 @@ class TestSoftware:
     def test_the_same_says_nothing_and_an_older_record_tells_no_builds(self):
         one = {"software": {"torch": "2.1"}, "builds": {"torch": "ab"}}
         assert software_difference(one, one) == ""
+        assert software_difference(one, {**one, "environment": {"OMP_NUM_THREADS": "1"}}) == ""
         assert software_difference(one, {"software": {"torch": "2.1"}}) == ""
 
     def test_versions_builds_and_missing_libraries_are_named(self):
@@ -118,6 +119,11 @@ class TestSoftware:
         told = software_difference(one, other)
         assert told == "PIL none / 9; torch 2.1 / none; build of python"
 
+    def test_a_variable_that_one_side_has_is_named(self):
+        one = {"software": {}, "environment": {"LD_PRELOAD": "jemalloc.so"}}
+        other = {"software": {}, "environment": {}}
+        assert software_difference(one, other) == "LD_PRELOAD jemalloc.so / none"
+
 
 @pytest.fixture
 def study(tmp_path, monkeypatch, write_epochs, add_epoch):
@@ -125,7 +131,9 @@ def study(tmp_path, monkeypatch, write_epochs, add_epoch):
     monkeypatch.chdir(tmp_path)
     draw = np.random.default_rng(3)
 
-    def make(n, slower_pct, sd_pct=0.5, software=None):
+    quiet_s = 0.008
+
+    def make(n, slower_pct, sd_pct=0.5, software=None, disturbed_s=0.0):
         pairs = []
         for seed in range(n):
             for side in ("none", "box"):
@@ -138,7 +146,10 @@ def study(tmp_path, monkeypatch, write_epochs, add_epoch):
                 ]
                 write_epochs(f"{side}-{seed}", fields.with_defaults(about), *epochs, root=".")
                 told = {"software": software} if software and side == "box" else {}
-                add_epoch(RunFolder("measured", f"{side}-{seed}"), 0, **told)
+                for epoch, k in enumerate((3.0, 1.0, 1.0)):
+                    parts_s = quiet_s * factor * k * np.array([[0.5, 0.1, 0.9]] * 9)
+                    parts_s[3:] += draw.exponential(disturbed_s, (6, 3))
+                    add_epoch(RunFolder("measured", f"{side}-{seed}"), epoch, parts_s, **told)
             pairs.append((f"none-{seed}", f"box-{seed}"))
         epochs = [f"results/runs/{run}/epochs.csv" for pair in pairs for run in pair]
         compare_pairs(epochs, pairs, "container", MARGIN_PCT, "measured", "p.csv", "v.csv")
@@ -167,6 +178,15 @@ def test_a_slowdown_of_five_per_cent_is_caught_after_the_first_epoch(study):
     assert verdicts["e2e"]["is_equivalent"] == "0"
     first = next(row for row in pairs if row["metric"] == "e2e")
     assert float(first["a"]) == pytest.approx(10.0, abs=1.0)  # not the 30 s of the first epoch
+
+
+def test_what_others_add_to_most_mini_batches_hides_no_slowdown(study):
+    pairs, verdicts = study(8, slower_pct=5.0, sd_pct=20.0, disturbed_s=1.0)
+    assert verdicts["minibatch"]["verdict"] == UNDECIDED
+    assert verdicts["undisturbed"]["verdict"] == DIFFERENT
+    assert float(verdicts["undisturbed"]["difference_pct"]) == pytest.approx(5.0, abs=0.1)
+    first = next(row for row in pairs if row["metric"] == "undisturbed")
+    assert float(first["a"]) == pytest.approx(0.008)  # copy and compute of epochs 1 and 2
 
 
 def test_a_wait_counts_beside_the_epoch_it_is_a_part_of(study):

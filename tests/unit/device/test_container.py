@@ -76,6 +76,14 @@ def test_what_would_tell_inside_from_outside_is_the_same(settings):
     assert following(words, "--user") == [f"{os.geteuid()}:{os.getegid()}"]
 
 
+def test_variables_that_change_speed_go_along_but_no_library_of_the_machine(monkeypatch):
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1000000000")
+    monkeypatch.setenv("LD_PRELOAD", "")
+    variables = following(words_of(IMAGE), "--env")
+    assert "MALLOC_TRIM_THRESHOLD_=1000000000" in variables
+    assert not any(variable.startswith("LD_PRELOAD") for variable in variables)
+
+
 def test_groups_that_may_read_gpu_and_socket_go_along(monkeypatch):
     monkeypatch.setattr(os, "getgroups", lambda: [os.getegid(), 44, 994])
     assert following(words_of(IMAGE), "--group-add") == ["44", "994"]

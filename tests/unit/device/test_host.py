@@ -45,6 +45,13 @@ def test_only_imported_libraries_are_named_and_none_is_imported_for_it(python):
     assert not torch_imported
 
 
+def test_variables_that_change_speed_are_named_and_no_others(monkeypatch):
+    monkeypatch.setattr(
+        host.os, "environ", {"LD_PRELOAD": "tcmalloc.so", "MALLOC_ARENA_MAX": "1", "SECRET": "x"}
+    )
+    assert host.describe()["environment"] == {"LD_PRELOAD": "tcmalloc.so", "MALLOC_ARENA_MAX": "1"}
+
+
 def test_cpu_and_memory_are_read_from_proc(proc):
     proc["/proc/cpuinfo"] = XAVIER
     proc["/proc/meminfo"] = "MemTotal:       32692820 kB\nMemAvailable:   20480 kB\n"

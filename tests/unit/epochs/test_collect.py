@@ -132,12 +132,21 @@ def test_loss_that_is_no_number_is_flagged_and_empty(run, measure, collect):
     assert (row["flags"], row["loss"]) == ("loss_not_finite", "")
 
 
+AS_FIRST = {"torch_threads_used": 2, "environment": {"OMP_NUM_THREADS": "2"}}
+
+
 @pytest.mark.parametrize(
-    "change", [{"machine": {"cpu_model": "other"}}, {"software": {"torch": "2.10"}}]
+    "change",
+    [
+        {"machine": {"cpu_model": "other"}},
+        {"software": {"torch": "2.10"}},
+        {"torch_threads_used": 7},
+        {"environment": {"MALLOC_TRIM_THRESHOLD_": "1000000000"}},
+    ],
 )
 def test_changed_machine_is_flagged_from_the_change_on(change, run, measure, collect):
     for epoch in range(3):
-        measure(run, epoch, **(change if epoch >= 1 else {}))
+        measure(run, epoch, **{**AS_FIRST, **(change if epoch >= 1 else {})})
     rows = collect(3)
     assert [row["flags"] for row in rows] == ["", "machine_changed", "machine_changed"]
     assert [row["valid"] for row in rows] == ["True", "False", "False"]
@@ -161,6 +170,13 @@ def test_older_record_that_does_not_name_its_gpu_speaks_against_none(run, measur
     for epoch, card in enumerate([None, "1a2b", "1a2b"]):  # the first record is an older one
         measure(run, epoch, **({"gpu_uuid": card} if card else {}))
     assert [row["flags"] for row in collect(3)] == ["", "", ""]
+
+
+def test_variable_that_says_what_the_record_says_already_is_no_change(run, measure, collect):
+    for epoch, threads in enumerate("12"):  # torch took as many as the study's setting says
+        environment = {"OMP_NUM_THREADS": threads, "CUDA_VISIBLE_DEVICES": threads}
+        measure(run, epoch, environment=environment, torch_threads_used=1)
+    assert [row["flags"] for row in collect(2)] == ["", ""]
 
 
 def test_gpu_that_changes_is_flagged(run, measure, collect):
