@@ -24,6 +24,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.study.plan import duration
 
 N_JOBS = int(os.environ.get("EPOCHWATT_FLEET_JOBS", "60"))  # 1,000 take an hour on two cores
+N_CHAINED = int(os.environ.get("EPOCHWATT_FLEET_CHAINED", N_JOBS))
 N_PLAIN = 1000  # by srun and by sbatch
 CHAIN = 10  # jobs of a chain
 EACH, CHAINS = "a submission each", "chains"  # ways of Snakemake
@@ -207,8 +208,9 @@ def workflow(cluster: Cluster, n_jobs: int, length: int, *words: str) -> tuple[f
 
 def run(quick: bool = False) -> Result:
     """Start jobs in each way; `quick` only shows that it works."""
-    n_jobs, n_starts = (2 * CHAIN, 2) if quick else (N_JOBS // CHAIN * CHAIN, N_STARTS)
-    n_plain = n_jobs if quick else N_PLAIN
+    n_plain, n_jobs, n_chained, n_starts = N_PLAIN, N_JOBS, N_CHAINED // CHAIN * CHAIN, N_STARTS
+    if quick:
+        n_plain, n_jobs, n_chained, n_starts = 2 * CHAIN, 2 * CHAIN, 2 * CHAIN, 2
     (REPOSITORY / "results").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fleet-", dir=REPOSITORY / "results") as folder:
         cluster = Cluster(Path(folder))
@@ -221,11 +223,11 @@ def run(quick: bool = False) -> Result:
         single = workflow(cluster, n_jobs, 1)
         workflow(cluster, len(cluster.nodes) * 3, 3)
         waits_s, ours_ms = gaps_s(cluster.times("done")), _starts_ms(cluster)
-        grouped = workflow(cluster, n_jobs, CHAIN, "--groups", "step=chain")
+        grouped = workflow(cluster, n_chained, CHAIN, "--groups", "step=chain")
         grouped_waits_s = gaps_s(cluster.times("done"))
     median_ms = sorted(srun_ms)[len(srun_ms) // 2]
     ways[f"{n_jobs:,} jobs, wall time of one: Snakemake"] = single
-    ways[f"{n_jobs:,} jobs, wall time of one: Snakemake, chains of {CHAIN}"] = grouped
+    ways[f"{n_chained:,} jobs, wall time of one: Snakemake, chains of {CHAIN}"] = grouped
     rows = [
         Row("submission to start on an idle node: srun", srun_ms, "ms", 0),
         Row("  sbatch", sbatch_ms, "ms", 0),
@@ -239,7 +241,7 @@ def run(quick: bool = False) -> Result:
         rows.append(Row("  CPU time of the head", [cpu_s], "s", 3))
     costs = {EACH: (waits_s, single[1]), CHAINS: (grouped_waits_s, grouped[1])}
     details = {
-        "n_jobs": n_jobs,
+        "n_jobs": {EACH: n_jobs, CHAINS: n_chained},
         "n_nodes": len(cluster.nodes),
         "wait_s": {way: statistics.median(some_s) for way, (some_s, _) in costs.items()},
         "head_cpu_s": {way: cpu_s for way, (_, cpu_s) in costs.items()},
@@ -263,14 +265,14 @@ def growth(found: dict[str, Any]) -> list[list[str]]:
     found : the benchmark's part of results/benchmarks.json
     """
     details = found["details"]
-    n_jobs, n_boards = details["n_jobs"], details["n_nodes"]
     ways = ((EACH, 1, "measured in chains of 3"), (CHAINS, CHAIN, "measured"))
     table = [list(GROWTH)]
-    for boards, epochs in ((n_boards, n_jobs), *SIZES):
+    for size in (None, *SIZES):
         for way, length, measured in ways:
+            boards, epochs = size or (details["n_nodes"], details["n_jobs"][way])
             wait_s, cpu_s = details["wait_s"][way], details["head_cpu_s"][way]
             numbers = [f"{number:,}" for number in (boards, epochs, epochs // length)]
             costs = [duration(wait_s * epochs / boards), duration(cpu_s * epochs)]
-            how = measured if (boards, epochs) == (n_boards, n_jobs) else "computed"
+            how = "computed" if size else measured
             table.append([*numbers[:2], way, numbers[2], *costs, how])
     return table

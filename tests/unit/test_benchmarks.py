@@ -219,13 +219,16 @@ def test_a_board_waits_from_one_job_of_a_chain_to_the_next():
 def test_costs_of_a_larger_fleet_say_that_they_are_computed():
     wait_s = {"a submission each": 50.0, "chains": 5.0}
     head_cpu_s = {"a submission each": 0.1, "chains": 0.05}
-    details = {"n_jobs": 60, "n_nodes": 6, "wait_s": wait_s, "head_cpu_s": head_cpu_s}
+    n_jobs = {"a submission each": 60, "chains": 30}
+    details = {"n_jobs": n_jobs, "n_nodes": 6, "wait_s": wait_s, "head_cpu_s": head_cpu_s}
     head, *rows = fleet.growth({"details": details})
     assert [row[-1] for row in rows] == [
         "measured in chains of 3",
         "measured",
         *["computed"] * 4,
     ]
+    measured = dict(zip(head, rows[1], strict=True))
+    assert (measured["epochs"], measured["submissions"]) == ("30", "3")
     of_chains = dict(zip(head, rows[-1], strict=True))
     assert of_chains["submissions"] == "1,000"
     assert of_chains["a board waits"] == "8 min 20 s"
