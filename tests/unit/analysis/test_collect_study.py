@@ -1,5 +1,7 @@
 """The common tables: epoch sets, statistics over valid epochs, exports."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -195,6 +197,7 @@ class TestExport:
         lambda text: text.replace(",host,", ",,", 1),
         lambda text: text[:-1] + ",more\n",
         lambda text: text.replace("\n", "\n\0"),
+        lambda text: text.replace(",host,", ',"host,', 1),
     ],
 )
 def test_a_damaged_table_is_named_with_what_to_do(run, write_epochs, damage):
@@ -203,9 +206,19 @@ def test_a_damaged_table_is_named_with_what_to_do(run, write_epochs, damage):
         text = handle.read()
     with open(path, "w", encoding="utf-8") as handle:
         handle.write(damage(text))
-    with pytest.raises(RecordError, match=r"epochs\.csv is not a table of epochs: ") as caught:
-        read_epochs([path])
-    assert caught.value.do.startswith("remove it")
+    whole = f"{path}-whole.csv"
+    with open(whole, "w", encoding="utf-8") as handle:
+        handle.write(text)
+    for paths in ([path], [whole, path, whole]):
+        with pytest.raises(RecordError, match=r"epochs\.csv is not a table of epochs: ") as caught:
+            read_epochs(paths)
+        assert caught.value.do.startswith("remove it")
+
+
+def test_a_table_without_its_last_line_end_takes_nothing_from_the_next_one(run, write_epochs):
+    path = write_epochs(run.id, run.factors, {}, {})
+    Path(path).write_bytes(Path(path).read_bytes().rstrip())
+    assert list(read_epochs([path, path]).epoch) == [0, 1, 0, 1]
 
 
 def test_a_column_that_is_younger_than_the_table_is_missing_in_its_rows(run, write_epochs):
