@@ -16,7 +16,7 @@ Where the closed form does not say what the simulated epochs say, it cannot judg
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from epochwatt.claims.number_sources import EpochTable, Row, key_of
 from epochwatt.claims.predictions import predicted
 from epochwatt.claims.required_runs import questions_of
 from epochwatt.claims.tolerances import Terms
-from epochwatt.twin.calibration.closed_form_rows import epoch_rows, idle_rows, runs_of
+from epochwatt.twin.calibration.closed_form_rows import epoch_rows_of_each, idle_rows, runs_of
 from epochwatt.twin.inputs.parameters import Parameters
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.validation.cross_validation_fits import Refits, held_out, parameter_draws
@@ -103,16 +103,14 @@ def rejudge(
     claims = [v.claim for v in by_id.values()]
     p, refits = simulation.twin.parameters, simulation.refits
     closed = _Closed(claims, simulation, terms)
-    as_it_is = closed.statuses(p)
+    (as_it_is,) = closed.statuses([p])
     never_seen = {claim.id for claim in claims if claim.fold.startswith(HIPCW)}
     unfitted = {k: s if k in never_seen else NOT_HELD_OUT for k, s in as_it_is.items()}
     without = unfitted | _held_out(claims, simulation, terms)
-    fitted = [
-        closed.statuses(drawn, N_DRAWN_EPOCHS, seed)
-        for seed, drawn in enumerate(parameter_draws(p, refits, n_draws, SEED), 1)
-    ]
-    assumed = [closed.statuses(drawn, N_DRAWN_EPOCHS) for drawn in assumed_draws(p, n_draws, SEED)]
-    few = closed.statuses(p, N_DRAWN_EPOCHS)
+    fitted = closed.statuses(
+        parameter_draws(p, refits, n_draws, SEED), N_DRAWN_EPOCHS, range(1, n_draws + 1)
+    )
+    few, *assumed = closed.statuses([p, *assumed_draws(p, n_draws, SEED)], N_DRAWN_EPOCHS)
     return {
         name: Rejudgement(
             as_it_is[name],
@@ -158,7 +156,7 @@ def _held_out(claims: Iterable[Claim], simulation: Simulation, terms: Terms) -> 
     for fold, of_fold in by_fold.items():
         if fold in refits:
             p = held_out(simulation.twin.parameters, refits, fold)
-            statuses |= _Closed(of_fold, simulation, terms).statuses(p)
+            statuses |= _Closed(of_fold, simulation, terms).statuses([p])[0]
     return statuses
 
 
@@ -180,14 +178,24 @@ class _Closed:
         }
 
     def statuses(
-        self, p: Parameters, n_epochs: int | None = None, seed: int = 0
-    ) -> dict[str, Status]:
-        """Return the status of each claim with some parameters, on the first epochs or on all."""
-        _, idle, twin, *_ = self.simulation
-        rows = epoch_rows([run[:n_epochs] for run in self.runs], twin, p, seed)
+        self,
+        draws: Sequence[Parameters],
+        n_epochs: int | None = None,
+        seeds: Iterable[int] | None = None,
+    ) -> list[dict[str, Status]]:
+        """Return for each draw of parameters the status of each claim, on the first epochs or all.
+
+        Without seeds all draws have the same spread between epochs.
+        """
+        runs = [run[:n_epochs] for run in self.runs]
+        each = epoch_rows_of_each(runs, self.simulation.twin, draws, seeds or [0] * len(draws))
+        return [self._judged(rows, p) for rows, p in zip(each, draws, strict=True)]
+
+    def _judged(self, rows: list[dict[str, Any]], p: Parameters) -> dict[str, Status]:
+        twin = self.simulation.twin
         for row in rows:
             if row["run"] in self.top_mhz:
                 row |= in_closed_form(row, self.top_mhz[row["run"]]._asdict())
         predictions = predicted(rows, twin.modes, self.terms) if self.predicts else {}
-        table = EpochTable(rows, idle_rows(idle, twin, p), predictions)
+        table = EpochTable(rows, idle_rows(self.simulation.idle, twin, p), predictions)
         return {v.claim.id: v.status for v in evaluate(self.claims, table, self.terms)}

@@ -8,13 +8,13 @@ sampler's errors are missing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from epochwatt import fields
-from epochwatt.twin.calibration.queries import QUANTITIES, Quantity, Question, answer
+from epochwatt.twin.calibration.queries import QUANTITIES, Quantity, Question, answer_each
 from epochwatt.twin.inputs.numbers import Array, Values, number
 from epochwatt.twin.inputs.twin import Twin
 from epochwatt.twin.model.epoch import Epoch, Setting, first_cluster
@@ -85,13 +85,22 @@ def epoch_rows(
     ------
     EpochwattError : a board, network or power mode that is not simulated
     """
+    return next(epoch_rows_of_each(runs, twin, [p], [seed]))
+
+
+def epoch_rows_of_each(
+    runs: Sequence[Sequence[Row]], twin: Twin, draws: Sequence[Values], seeds: Iterable[int]
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield what `epoch_rows` returns for each draw of parameters, with a seed of its own."""
     questions_of_runs = [_questions(rows) for rows in runs]
-    answers = answer([q for qs in questions_of_runs for q in qs], twin, p, COLUMNS)
-    return [
-        row
-        for rows, questions in zip(runs, questions_of_runs, strict=True)
-        for row in _rows(rows, [answers[q] for q in questions], twin, p, seed)
-    ]
+    asked = [q for questions in questions_of_runs for q in questions]
+    each = answer_each(asked, twin, draws, COLUMNS)
+    for p, seed, answers in zip(draws, seeds, each, strict=True):
+        yield [
+            row
+            for rows, questions in zip(runs, questions_of_runs, strict=True)
+            for row in _rows(rows, [answers[q] for q in questions], twin, p, seed)
+        ]
 
 
 def _questions(rows: Sequence[Row]) -> list[Question]:

@@ -1,11 +1,11 @@
 """Quantities of published configurations in closed form, many at once."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epochwatt.twin.inputs.clocks import Clocks
 from epochwatt.twin.inputs.numbers import Array, Values
@@ -82,15 +82,49 @@ def answer(
     p : parameters, `twin.parameters` or others
     quantities : by name, how each is computed from an epoch
     """
-    answers = {}
-    for group in groups(questions, twin):
-        mean, n = epoch(group.setting, p), len(group.questions)
+    return answer_each(questions, twin, [p], quantities)[0]
+
+
+def answer_each(
+    questions: Iterable[Question],
+    twin: Twin,
+    draws: Sequence[Values],
+    quantities: Mapping[str, Quantity],
+) -> list[dict[Question, dict[str, float]]]:
+    """Return what `answer` does for each draw of parameters, all of them in one evaluation."""
+    answers: list[dict[Question, dict[str, float]]] = [{} for _ in draws]
+    for group in groups(questions, twin) if draws else ():
+        n = len(group.questions)
+        setting, p = _repeated(group.setting, len(draws)), _side_by_side(draws, n)
+        mean = epoch(setting, p)
         columns = {
-            name: _row(quantity(group.setting, mean, p), n) for name, quantity in quantities.items()
+            name: _column(quantity(setting, mean, p), len(draws) * n)
+            for name, quantity in quantities.items()
         }
-        for i, q in enumerate(group.questions):
-            answers[q] = {name: float(column[i]) for name, column in columns.items()}
+        for i, told in enumerate(answers):
+            for j, q in enumerate(group.questions):
+                told[q] = {name: column[i * n + j] for name, column in columns.items()}
     return answers
+
+
+def _column(values: Array, n: int) -> list[float]:
+    column: list[float] = np.broadcast_to(np.asarray(values, dtype=float), (n,)).tolist()
+    return column
+
+
+def _repeated(setting: Setting, n: int) -> Setting:
+    """Return the configurations of a setting n times, one after the other."""
+    clocks = Clocks(*(np.tile(clock, n) for clock in setting.clocks))
+    return replace(setting, clocks=clocks, num_workers=np.tile(setting.num_workers, n))
+
+
+def _side_by_side(draws: Sequence[Values], n: int) -> Values:
+    """Return each draw n times; a parameter that is the same in all of them stays a number."""
+    values: dict[str, Any] = dict(draws[0])
+    for name, value in draws[0].items():
+        if any(draw[name] != value for draw in draws):
+            values[name] = np.repeat([draw[name] for draw in draws], n)
+    return values
 
 
 class Group(NamedTuple):
@@ -126,7 +160,3 @@ def _setting(group: list[Question], twin: Twin) -> Setting:
         q.scale,
         q.setup,
     )
-
-
-def _row(values: Array, n: int) -> NDArray[np.floating]:
-    return np.broadcast_to(np.asarray(values, dtype=float), (n,))

@@ -1,5 +1,6 @@
 """Published configurations, answered many at once."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +9,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.published.tables import read_table
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
-from epochwatt.twin.calibration.queries import DATASETS, QUANTITIES, Question, answer
+from epochwatt.twin.calibration.queries import DATASETS, QUANTITIES, Question, answer, answer_each
 from epochwatt.twin.model.epoch import epoch
 
 AGX = Question("agx", "mobilenet", "hdd", 4, 16, "g")
@@ -35,6 +36,24 @@ def test_many_questions_are_answered_as_each_alone(twin, questions):
         alone = answer([question], twin, twin.parameters)[question]
         assert set(told) == set(QUANTITIES)
         assert told == pytest.approx(alone)
+
+
+@given(
+    st.lists(QUESTIONS, min_size=1, max_size=6),
+    st.lists(st.integers(0, 999), max_size=4),
+)
+def test_many_draws_are_answered_as_each_alone(twin, questions, seeds):
+    p = twin.parameters
+    draws = [p]  # some parameters are the same in all draws, as those put in by hand are
+    for seed in seeds:
+        factors = np.exp(np.random.default_rng(seed).normal(0, 0.1, len(p.fitted)))
+        draws.append(p.moved({k: p[k] * f for k, f in zip(p.fitted, factors, strict=True)}))
+    each = answer_each(questions, twin, draws, QUANTITIES)
+    assert each == [answer(questions, twin, drawn) for drawn in draws]
+
+
+def test_no_draw_has_no_answer(twin):
+    assert answer_each([AGX], twin, [], QUANTITIES) == []
 
 
 def test_quantities_belong_together(twin, setting):
