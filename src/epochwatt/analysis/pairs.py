@@ -189,7 +189,7 @@ def run_means(epochs: pd.DataFrame, measured: str) -> pd.DataFrame:
     later = epoch_sets(epochs)["1+"]
     counted = later[later.valid].groupby("run")
     columns = [metric.column for metric in METRICS.values() if metric.column in epochs]
-    undisturbed_s = {run: _undisturbed_s(measured, str(run), of.epoch) for run, of in counted}
+    undisturbed_s = {run: _undisturbed_s(measured, str(run), t.epoch) for run, t in counted}
     means = counted[columns].mean().assign(undisturbed_s=pd.Series(undisturbed_s, dtype=float))
     runs = epochs.groupby("run", sort=False)
     flags = runs["flags"].agg(lambda cells: " ".join(sorted(set(" ".join(cells).split()))))

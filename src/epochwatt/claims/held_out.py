@@ -188,8 +188,8 @@ class _Closed:
         Without seeds all draws have the same spread between epochs.
         """
         runs = [run[:n_epochs] for run in self.runs]
-        each = epoch_rows_of_each(runs, self.simulation.twin, draws, seeds or [0] * len(draws))
-        return [self._judged(rows, p) for rows, p in zip(each, draws, strict=True)]
+        tables = epoch_rows_of_each(runs, self.simulation.twin, draws, seeds or [0] * len(draws))
+        return [self._judged(rows, p) for rows, p in zip(tables, draws, strict=True)]
 
     def _judged(self, rows: list[dict[str, Any]], p: Parameters) -> dict[str, Status]:
         twin = self.simulation.twin

@@ -188,8 +188,8 @@ def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
 
 def _environment(meta: dict[str, Any]) -> dict[str, str]:
     """Return the environment of a record without what it says in other words."""
-    told = ("_THREADS", "CUDA_VISIBLE_DEVICES")  # by torch_threads_used, gpu_uuid
-    return {name: value for name, value in meta["environment"].items() if not name.endswith(told)}
+    implied = ("_THREADS", "CUDA_VISIBLE_DEVICES")  # by torch_threads_used, gpu_uuid
+    return {k: value for k, value in meta["environment"].items() if not k.endswith(implied)}
 
 
 def _machine(meta: dict[str, Any]) -> dict[str, Any]:

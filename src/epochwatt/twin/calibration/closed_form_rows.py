@@ -93,13 +93,13 @@ def epoch_rows_of_each(
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield what `epoch_rows` returns for each draw of parameters, with a seed of its own."""
     questions_of_runs = [_questions(rows) for rows in runs]
-    asked = [q for questions in questions_of_runs for q in questions]
-    each = answer_each(asked, twin, draws, COLUMNS)
-    for p, seed, answers in zip(draws, seeds, each, strict=True):
+    questions = [q for of_run in questions_of_runs for q in of_run]
+    answers_of_draws = answer_each(questions, twin, draws, COLUMNS)
+    for p, seed, answers in zip(draws, seeds, answers_of_draws, strict=True):
         yield [
             row
-            for rows, questions in zip(runs, questions_of_runs, strict=True)
-            for row in _rows(rows, [answers[q] for q in questions], twin, p, seed)
+            for rows, of_run in zip(runs, questions_of_runs, strict=True)
+            for row in _rows(rows, [answers[q] for q in of_run], twin, p, seed)
         ]
 
 

@@ -101,9 +101,9 @@ def answer_each(
             name: _column(quantity(setting, mean, p), len(draws) * n)
             for name, quantity in quantities.items()
         }
-        for i, told in enumerate(answers):
+        for i, of_draw in enumerate(answers):
             for j, q in enumerate(group.questions):
-                told[q] = {name: column[i * n + j] for name, column in columns.items()}
+                of_draw[q] = {name: column[i * n + j] for name, column in columns.items()}
     return answers
 
 
