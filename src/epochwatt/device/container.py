@@ -23,7 +23,7 @@ NONE = "none"  # an engine, too: the machine itself, once more
 PACKAGE = "/opt/epochwatt"  # where the container has this package; its site-packages stay its own
 # of the machine, where they are there: kind of board, power modes, the socket that power is read at
 MACHINE_FILES = ("/etc/nv_tegra_release", "/etc/nvpmodel.conf", "/run/jtop.sock")
-PASSED_ON = (*host.TUNING, "EPOCHWATT_", "PYTHON", "LC_", "LANG")
+PASSED_ON = (*host.TUNING, "CUDA_", "TORCH", "EPOCHWATT_", "PYTHON", "LC_", "LANG")
 UNMASKED = {  # device tree, RAPL and the switch of the page cache are hidden or read-only else
     "podman": ["--security-opt", "unmask=ALL"],
     "docker": ["--security-opt", "systempaths=unconfined"],

@@ -8,10 +8,13 @@ import sys
 from typing import Any, Dict, Optional
 
 _LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
-# how variables begin by which the same libraries train at another speed: threads, memory, GPU
+# How variables begin by which the same libraries train at another speed: threads, memory, GPU. Those
+# that name versions and folders, as CUDA_HOME in NVIDIA's images, are not among them.
 TUNING = (
     *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "MALLOC_", "GLIBC_TUNABLES"),
-    *("TORCH", "PYTORCH_", "CUDA_", "CUBLAS_", "CUDNN_"),
+    *("CUDA_LAUNCH_", "CUDA_MODULE_", "CUDA_DEVICE_", "CUDA_VISIBLE_", "CUBLAS_WORKSPACE_"),
+    *("PYTORCH_ALLOC_", "PYTORCH_CUDA_ALLOC_", "PYTORCH_NO_CUDA_", "TORCH_ALLOW_", "TORCH_CUDNN_"),
+    "NVIDIA_TF32_",
 )
 PRELOADED = "LD_PRELOAD"  # such as another allocator
 
