@@ -8,8 +8,8 @@ import sys
 from typing import Any, Dict, Optional
 
 _LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
-# How variables begin by which the same libraries train at another speed: threads, memory, GPU. Those
-# that name versions and folders, as CUDA_HOME in NVIDIA's images, are not among them.
+# How variables begin by which the same libraries train at another speed: threads, memory, GPU.
+# Those that name versions and folders, as CUDA_HOME in NVIDIA's images, are not among them.
 TUNING = (
     *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "MALLOC_", "GLIBC_TUNABLES"),
     *("CUDA_LAUNCH_", "CUDA_MODULE_", "CUDA_DEVICE_", "CUDA_VISIBLE_", "CUBLAS_WORKSPACE_"),
