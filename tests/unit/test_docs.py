@@ -23,7 +23,7 @@ LONGER = {  # generated, or one row per item
 }
 EXAMPLES = {"config/devices/demo.yaml", "config/devices/lab.nx.yaml"}  # files a reader makes
 FOREIGN = {  # commands of the system or of other tools
-    *("cat", "cd", "curl", "git", "lsblk", "mv", "pip", "pre-commit", "rsync"),
+    *("cat", "cd", "curl", "export", "git", "lsblk", "mv", "pip", "pre-commit", "rsync"),
     *("snakedeploy", "snakemake", "source", "sshfs", "sudo", "uv"),
 }
 
