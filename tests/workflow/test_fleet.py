@@ -1,6 +1,9 @@
 """One study on many boards: a real Slurm, a fake board for each node, real training."""
 
 import itertools
+import os
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from contextlib import ExitStack
 from typing import NamedTuple
@@ -21,6 +24,13 @@ thorough = pytest.mark.thorough
 KIND_OF = {"orin": "agx_orin", "agx": "agx_xavier", "nano": "nano"}  # device file -> kind
 AGX, NANO = node_of("agx_xavier", "d1"), node_of("nano", "d1")
 NANOS = tuple(node_of("nano", f"d{n}") for n in range(1, 6))
+
+
+def threads_of_torch() -> int:
+    """Return how many threads torch takes where nothing tells it a number."""
+    environment = {k: value for k, value in os.environ.items() if not k.endswith("_THREADS")}
+    words = [sys.executable, "-c", "import torch; print(torch.get_num_threads())"]
+    return int(subprocess.check_output(words, env=environment))
 
 
 def losses(checkout: FullCheckout) -> dict[str, list[float]]:
@@ -62,7 +72,7 @@ def assert_each_on_its_own_board(fleet: FleetCheckout) -> None:
 
 def test_two_runs_are_measured_on_two_kinds_of_boards_and_collected_here(shop):
     fleet = shop.fleet((AGX, NANO))
-    fleet.study(epochs=1, sweep=[on(AGX), on(NANO)])
+    fleet.study(epochs=1, sweep=[on(AGX), on(NANO, torch_threads=0)])
     shop.provide_data(fleet)
     with fleet.cluster():
         outcome = fleet.make("tables")
@@ -73,6 +83,10 @@ def test_two_runs_are_measured_on_two_kinds_of_boards_and_collected_here(shop):
     assert [row["valid"] for row in rows] == ["True", "True"], rows
     modes = [fleet.record(run.id, 0)["board"]["power_mode"] for run in fleet.runs()]
     assert all(mode["verified"] for mode in modes)
+    threads = {
+        run.factors["device"]: fleet.record(run.id, 0)["torch_threads_used"] for run in fleet.runs()
+    }
+    assert threads == {"agx": 1, "nano": threads_of_torch()}  # 0 leaves it to torch
 
 
 # -- six boards, thirty runs -------------------------------------------------------------------

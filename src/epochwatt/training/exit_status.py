@@ -8,6 +8,7 @@ from epochwatt.errors import EpochwattError, RebootNeeded, TrainingError
 from epochwatt.telemetry.source import in_words
 from epochwatt.training.preparation import REBOOT_NEEDED
 from epochwatt.training.progress import log_to_stderr
+from epochwatt.training.threads import take_the_board
 
 _REFUSED = (
     "error: {}: the machine does not give what a measurement needs: {}. Look at memory, disk and "
@@ -33,9 +34,10 @@ def exit_status(what: str, measure: Callable[[], None]) -> int:
     Parameters
     ----------
     what : id of the measurement, for messages
-    measure : does it; what is wrong in the program itself passes through
+    measure : does it, and imports torch; what is wrong in the program itself passes through
     """
     log_to_stderr()
+    take_the_board()
     try:
         measure()
     except RebootNeeded as error:
