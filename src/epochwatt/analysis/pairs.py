@@ -2,10 +2,11 @@
 
 Of each run the mean over its valid epochs after the first counts; and of all their mini-batches the
 10th percentile, since what else goes on in a machine only ever adds time (J. Chen, J. Revels,
-Robust benchmarking in noisy environments, arXiv 1608.04295, 2016) and may not last for all of them. The difference of a pair, B - A,
-is given in % of A's mean over all pairs, that of the wait in % of A's E2E: 1 ms more of 2 ms of
-waiting matters to nobody. The pairs' differences have a mean and, by Student's t, an interval of
-90 %.
+Robust benchmarking in noisy environments, arXiv 1608.04295, 2016) and may not last for all of them.
+
+The difference of a pair, B - A, is given in % of A's mean over all pairs, that of the wait in % of
+A's E2E: 1 ms more of 2 ms of waiting matters to nobody. The pairs' differences have a mean and, by
+Student's t, an interval of 90 %.
 
 The test is TOST, two one-sided t tests against the margin stated beforehand. Equivalent: both
 reject at 5 %, which is the same as the interval lying inside the margin. Different: the interval
