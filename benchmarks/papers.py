@@ -8,7 +8,7 @@ from benchmarks.workplace import WorkingFolder
 
 SIMULATED = ("--config", "studies=simulated")
 GRIDS = ("--until", "simulate_run", "simulate_idle")
-GRIDS_BUDGET, ALL_BUDGET, AGAIN_BUDGET = at_most(40.0), at_most(120.0), at_most(8.0)
+GRIDS_BUDGET, ALL_BUDGET, AGAIN_BUDGET = at_most(40.0), at_most(60.0), at_most(8.0)
 
 
 def run(quick: bool = False) -> Result:
