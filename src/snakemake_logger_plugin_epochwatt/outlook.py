@@ -19,7 +19,7 @@ from epochwatt.sweeps.table import Sweep, SweepTable
 from epochwatt.text import counted
 from snakemake_logger_plugin_epochwatt.stages import OUTLOOK
 
-_RECEIPT_S = 1.0  # ASSUME: a job that finds its epochs measured and writes their receipt
+_RECEIPT_S = 0.2  # ASSUME: a job that finds its epochs measured and writes their receipt
 _PROBE_S = 0.011  # ASSUME: what `slowness` measures on the machine that the defaults come from
 
 
