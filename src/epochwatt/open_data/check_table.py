@@ -65,7 +65,7 @@ def check_table(folder: Path, resource: Mapping[str, Any], damaged: set[str]) ->
     if cells:
         problems += cells
     elif not problems:
-        problems += _check_keys(path, lines, table)
+        problems += check_keys(path, lines, table)
     named = damaged | {str(error.where) for error in cells}
     return [*problems, *_check_checksums(folder, resource, lines, named)]
 
@@ -198,9 +198,9 @@ def _check_records(folder: Path, path: str, lines: Lines, table: Table) -> Itera
             )
 
 
-def _check_keys(path: str, lines: Lines, table: Table) -> Iterator[DataError]:
-    """Yield lines that cannot be told from an earlier one."""
-    indices = [table.header.index(name) for name in table.key]
+def check_keys(path: str, lines: Lines, table: Table) -> Iterator[DataError]:
+    """Yield lines that cannot be told from an earlier one by those columns that the file has."""
+    indices = [lines.header.index(name) for name in table.key if name in lines.header]
     seen: dict[tuple[str, ...], int] = {}
     for row, number in zip(lines.rows, lines.numbers, strict=True):
         key = tuple(row[i] for i in indices)

@@ -17,12 +17,13 @@ from epochwatt import fields
 from epochwatt.errors import DataError
 from epochwatt.open_data import layout
 from epochwatt.open_data.check import check_folder
-from epochwatt.open_data.check_table import check_cells, read_lines
+from epochwatt.open_data.check_table import check_cells, check_keys, read_lines
 from epochwatt.open_data.schema import TABLES, Column
 from epochwatt.published.tables import checked_rows
 from epochwatt.sweeps import find
 from epochwatt.sweeps.find import ENDINGS
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
+from epochwatt.sweeps.public.checks import numbered
 
 PAGE = "docs/how-to/share-a-sweep.md"
 LARGEST = 1 << 30  # bytes of an unpacked package
@@ -138,7 +139,8 @@ def _extract(archive: zipfile.ZipFile, folder: Path, path: Path) -> None:
 def read_plain(path: Path) -> list[ModeTable]:
     """Return the tables of somebody's CSV file of modes, in which optional columns may be missing.
 
-    Where it does not say so, its rows are `public`, and its sweep is named after the file.
+    Where it does not say so, its rows are `public`, its sweep is named after the file, and lines of
+    one mode are its repeats.
 
     Raises
     ------
@@ -154,7 +156,9 @@ def read_plain(path: Path) -> list[ModeTable]:
         named = {name.removeprefix("\ufeff"): cell for name, cell in cells.items() if cell != ""}
         return {"sweep": stem, "provenance": "public", **named}
 
-    return as_others(tables_of(row for _, _, row in checked_rows(SweepRow, path, prepared)))
+    lines = [(cells, row) for _, cells, row in checked_rows(SweepRow, path, prepared)]
+    rows = [row for _, row in lines]
+    return as_others(tables_of(rows if "repeat" in lines[0][0] else numbered(rows)))
 
 
 def check_plain(path: Path) -> list[DataError]:
@@ -176,7 +180,11 @@ def check_plain(path: Path) -> list[DataError]:
     problems = [*_missing(str(path), lines.header), *_misspelt(str(path), lines.header)]
     if problems:
         return problems
-    return list(check_cells(str(path), lines, [_plain_column(name) for name in lines.header]))
+    columns = [_plain_column(name) for name in lines.header]
+    wrong_cells = list(check_cells(str(path), lines, columns))
+    if wrong_cells or "repeat" not in lines.header:
+        return wrong_cells
+    return list(check_keys(str(path), lines, TABLES["sweeps"]))
 
 
 def _other_separator(path: str, header: Sequence[str]) -> DataError | None:

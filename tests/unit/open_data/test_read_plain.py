@@ -54,6 +54,19 @@ def test_the_bytes_that_spreadsheets_put_in_front_are_no_part_of_a_name(plain):
     assert read_plain(plain("\ufeff" + PLAIN))[0].key.device == "tx2"
 
 
+def test_lines_of_one_mode_are_its_repeats(plain):
+    (table,) = read_plain(plain(PLAIN.replace("624.75", "1300.5")))
+    assert [row.repeat for row in table.rows] == [0, 1]
+
+
+def test_lines_with_the_same_repeat_are_named(plain):
+    text = PLAIN.replace("comment", "repeat").replace("warm", "0").replace("624.75", "1300.5")
+    text = text.replace("0.077,", "0.077,0")
+    with pytest.raises(DataError, match=r"the same .* as in line 2") as error:
+        read_plain(plain(text))
+    assert error.value.where.endswith("theirs.csv, line 3")
+
+
 def test_a_mode_that_failed_has_no_row(plain):
     with pytest.raises(DataError) as error:
         find_tables(str(plain(PLAIN.replace("0.077", ""))))
