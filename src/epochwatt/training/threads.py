@@ -2,8 +2,7 @@
 
 import os
 
-IN_SLURM = "SLURM_JOB_ID"
-# what Snakemake sets to the `threads` of a rule (snakemake/shell.py)
+# what Snakemake sets to the `threads` of a rule, all alike (snakemake/shell.py)
 SET_BY_SNAKEMAKE = (
     "OMP_NUM_THREADS",
     "GOTO_NUM_THREADS",
@@ -15,11 +14,14 @@ SET_BY_SNAKEMAKE = (
 
 
 def take_the_board() -> None:
-    """Leave the number of threads to torch in a job of Slurm; before torch is imported.
+    """Forget how many threads Snakemake allows, before torch is imported.
 
-    There a rule asks for one CPU (`set-threads` in profiles/slurm), but has the board as a whole:
-    one thread would be another measurement than without Slurm.
+    They are the cores of `--cores`, by default those that were on when the workflow started, and
+    one in a job of Slurm (`set-threads` in profiles/slurm). A measurement has the machine to itself
+    and torch counts the cores of its power mode, as without Snakemake. A number that somebody set
+    for themselves stays.
     """
-    if IN_SLURM in os.environ:
+    values = {os.environ.get(name) for name in SET_BY_SNAKEMAKE}
+    if len(values) == 1 and None not in values:
         for name in SET_BY_SNAKEMAKE:
-            os.environ.pop(name, None)
+            del os.environ[name]

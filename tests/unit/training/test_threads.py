@@ -1,23 +1,42 @@
-"""Threads of torch in a job of Slurm, and elsewhere."""
+"""Threads of torch in a job of Snakemake, and elsewhere."""
 
 import os
+import subprocess
+import sys
+
+import pytest
 
 from epochwatt.training.threads import SET_BY_SNAKEMAKE, take_the_board
 
 
-def test_a_job_of_slurm_leaves_the_number_to_torch(monkeypatch):
-    environment = {
-        "SLURM_JOB_ID": "7",
-        "OMP_DYNAMIC": "false",
-        **dict.fromkeys(SET_BY_SNAKEMAKE, "1"),
-    }
+def test_what_snakemake_allows_is_forgotten(monkeypatch):
+    environment = {"OMP_DYNAMIC": "false", **dict.fromkeys(SET_BY_SNAKEMAKE, "1")}
     monkeypatch.setattr(os, "environ", environment)
     take_the_board()
-    assert environment == {"SLURM_JOB_ID": "7", "OMP_DYNAMIC": "false"}
+    assert environment == {"OMP_DYNAMIC": "false"}
 
 
-def test_elsewhere_the_cores_given_to_the_workflow_count(monkeypatch):
-    environment = {"OMP_NUM_THREADS": "4"}
+@pytest.mark.parametrize("others", [{}, dict.fromkeys(SET_BY_SNAKEMAKE, "2")])
+def test_a_number_that_somebody_set_stays(monkeypatch, others):
+    environment = {**others, "OMP_NUM_THREADS": "4"}
     monkeypatch.setattr(os, "environ", environment)
     take_the_board()
-    assert environment == {"OMP_NUM_THREADS": "4"}
+    assert environment == {**others, "OMP_NUM_THREADS": "4"}
+
+
+@pytest.mark.parametrize("allowed", ["1", "7"])
+def test_torch_counts_the_cores_itself(allowed):
+    code = (
+        "from epochwatt.training.exit_status import exit_status\n"
+        "def measure():\n"
+        "    import torch\n"
+        "    print(torch.get_num_threads())\n"
+        "exit_status('a run', measure)\n"
+    )
+
+    def threads(limits):
+        free = {name: v for name, v in os.environ.items() if name not in SET_BY_SNAKEMAKE}
+        command = [sys.executable, "-c", code]
+        return subprocess.check_output(command, env={**free, **limits})
+
+    assert threads(dict.fromkeys(SET_BY_SNAKEMAKE, allowed)) == threads({})
