@@ -132,8 +132,13 @@ $(VENV)/%-ready: requirements/%.txt pyproject.toml $(VENV)/path
 	@echo "installing requirements/$*.txt"
 	@$(call alive,$(PY) -m uv pip install --quiet --compile-bytecode --python $(PY) --require-hashes -r requirements/$*.txt)
 	@$(PY) -m uv pip install --quiet --python $(PY) --no-deps --editable .
+	@$(call relative,$(VENV)/lib/python3*/site-packages/epochwatt.pth)
 	@$(PY) -m compileall -q src
 	@touch $@
+
+# Python 3.11 reads the path of the checkout from a file, as text of the locale: letters beyond ASCII end it
+# where there is no locale. From that file's folder to src/ there are none.
+relative = for pth in $(1); do echo ../../../../src >"$$pth"; done
 
 # A command that says nothing for minutes, and now and then a line that it is still there. The sleep
 # has let go of the output, else whoever reads that would wait for it at the end.
