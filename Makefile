@@ -38,13 +38,13 @@ again = { [ $(1) -eq 1 ] || exit $(1); echo "what failed runs once more, alone";
   $(PY) -m pytest -rs --last-failed --last-failed-no-failures none; }
 
 setup-jetson: $(VENV)/workflow-ready ## on a Jetson: install the root helper and link the profile (asks for your password)
-	@sudo $(abspath $(PY)) -B -m epochwatt.maintenance.board_setup setup
+	@sudo "$(CURDIR)/$(PY)" -B -m epochwatt.maintenance.board_setup setup
 
 fleet-check: $(VENV)/workflow-ready ## check every board of a Slurm or behind ssh, and say what to do (docs/how-to/fleet.md)
 	@$(PY) -m epochwatt fleet-check
 
 remove-jetson: $(VENV)/workflow-ready ## put the board's settings back and take the root helper away
-	@sudo $(abspath $(PY)) -B -m epochwatt.maintenance.board_setup remove
+	@sudo "$(CURDIR)/$(PY)" -B -m epochwatt.maintenance.board_setup remove
 
 board-env: .venv-board/ready ## Python 3.6 with torch 1.8 for the tests of the board side, where a python3.6 is there
 
