@@ -38,13 +38,13 @@ again = { [ $(1) -eq 1 ] || exit $(1); echo "what failed runs once more, alone";
   $(PY) -m pytest -rs --last-failed --last-failed-no-failures none; }
 
 setup-jetson: $(VENV)/workflow-ready ## on a Jetson: install the root helper and link the profile (asks for your password)
-	@sudo $(abspath $(PY)) -B -m epochwatt.maintenance.board_setup setup
+	@sudo "$(CURDIR)/$(PY)" -B -m epochwatt.maintenance.board_setup setup
 
 fleet-check: $(VENV)/workflow-ready ## check every board of a Slurm or behind ssh, and say what to do (docs/how-to/fleet.md)
 	@$(PY) -m epochwatt fleet-check
 
 remove-jetson: $(VENV)/workflow-ready ## put the board's settings back and take the root helper away
-	@sudo $(abspath $(PY)) -B -m epochwatt.maintenance.board_setup remove
+	@sudo "$(CURDIR)/$(PY)" -B -m epochwatt.maintenance.board_setup remove
 
 board-env: .venv-board/ready ## Python 3.6 with torch 1.8 for the tests of the board side, where a python3.6 is there
 
@@ -132,8 +132,13 @@ $(VENV)/%-ready: requirements/%.txt pyproject.toml $(VENV)/path
 	@echo "installing requirements/$*.txt"
 	@$(call alive,$(PY) -m uv pip install --quiet --compile-bytecode --python $(PY) --require-hashes -r requirements/$*.txt)
 	@$(PY) -m uv pip install --quiet --python $(PY) --no-deps --editable .
+	@$(call relative,$(VENV)/lib/python3*/site-packages/epochwatt.pth)
 	@$(PY) -m compileall -q src
 	@touch $@
+
+# Python 3.11 reads the path of the checkout from a file, as text of the locale: letters beyond ASCII end it
+# where there is no locale. From that file's folder to src/ there are none.
+relative = for pth in $(1); do echo ../../../../src >"$$pth"; done
 
 # A command that says nothing for minutes, and now and then a line that it is still there. The sleep
 # has let go of the output, else whoever reads that would wait for it at the end.

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from full_checkout import FullCheckout
+from full_checkout import FullCheckout, block
 
 from epochwatt import __version__
 
@@ -113,3 +113,19 @@ def test_without_the_package_it_says_what_to_do(elsewhere):
     outcome = elsewhere.snakemake("--dry-run")
     assert outcome.status != 0
     assert "the package epochwatt is not installed" in outcome.text
+
+
+def test_a_checkout_and_its_interpreter_below_a_folder_with_spaces(shop):
+    """As `make run` sets it up: Snakemake does not quote the interpreter of a script's command."""
+    root = shop.folder / "our l\u00e4b's disk/c"
+    shutil.copytree(shop.template, root)
+    (root / ".venv").symlink_to(sys.prefix)
+    checkout = FullCheckout(root)
+    checkout.configure(host_pipeline={"epochs": 1, "sweep": [block()]})
+    python = str(root / ".venv/bin/python")
+    outcome = checkout.command(
+        *(python, "-m", "snakemake", "--profile", "profiles/host", "results/tables/epochs.csv")
+    )
+    assert outcome.status == 0, outcome.text
+    (run,) = checkout.runs()
+    assert [row["run"] for row in checkout.table("results/tables/epochs.csv")] == [run.id]

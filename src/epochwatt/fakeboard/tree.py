@@ -137,9 +137,10 @@ def write_tree(root: Path, kind: FakeKind) -> None:
         link.symlink_to(
             target if target == IO_ERROR else os.path.relpath(root / target, link.parent)
         )
-    programs = {INSTALLED_HELPER: helper_file(sys.executable)}
+    python = os.path.realpath(sys.executable)  # a #! line takes no path with spaces
+    programs = {INSTALLED_HELPER: helper_file(python)}
     for place in INSTALLED:
-        words = {"python": sys.executable, "source": str(PACKAGE.parent), "place": "/" + place}
+        words = {"python": python, "source": str(PACKAGE.parent), "place": "/" + place}
         programs[place] = _TOOL.format(tool=place.rpartition("/")[2], **words).encode()
     for name, code in programs.items():
         path = root / name

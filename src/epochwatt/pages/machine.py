@@ -44,6 +44,11 @@ NOTHING = (
     "with the study host-pipeline measures some on any computer within minutes; on a board follow "
     "docs/tutorials/jetson.md."
 )
+NONE_COUNTS = (
+    "The first epoch of a run is left out of means: give its study two or more epochs in "
+    "config/studies.yaml, and only the missing ones are measured. Where it has them, the column "
+    "flags of results/tables/epochs.csv says why they are not valid (docs/reference/columns.md)."
+)
 NO_SENSOR = (
     "No power sensor was found on this machine, so there is no energy and no power: it has no "
     "NVIDIA GPU, RAPL counter or INA3221 that may be read. The command epochwatt doctor names what "
@@ -95,7 +100,24 @@ def describe(tables: Machine, titles: Mapping[str, str]) -> dict[str, Any]:
             key = (row["backend"], row["device"], row["instance"])
             places.setdefault(key, []).append(place)
     measured = [_place(tables, key, rows, titles) for key, rows in places.items()]
-    return {"places": measured, "nothing": NOTHING}
+    return {"places": measured, "nothing": _nothing(tables.runs)}
+
+
+def _nothing(runs: Table) -> dict[str, str]:
+    """Return what to say where no run has a mean: whether any was measured, and what to do."""
+    keys = dict.fromkeys(
+        (row["backend"], row["device"], row["instance"])
+        for row in runs.rows
+        if row["backend"] in MEASURED + FAKE
+    )
+    if not keys:
+        return {"title": "Nothing was measured yet", "lead": NOTHING}
+    found = [
+        f"{origin([key[0]]).capitalize()} {key[1]}/{key[2]}: {sentence}"
+        for key in keys
+        for sentence in _without_mean(runs, key)
+    ]
+    return {"title": "No epoch counts yet", "lead": " ".join([*found, NONE_COUNTS])}
 
 
 def _without_mean(runs: Table, key: tuple[str, str, str]) -> list[str]:

@@ -116,10 +116,19 @@ def open_dataset(root: str, factors: Dict[str, Any]) -> Tuple[Any, Dict[str, Any
     Raises
     ------
     DataError : the data set is missing, cut short, altered or made by another recipe
+    ConfigError : an own reader lacks a length or `read`
     """
     folder = dataset_folder(root, factors)
     manifest = read_manifest(folder, factors["recipe"])
     reader = reader_of(factors["dataset"])(folder, manifest)
+    missing = [name for name in ("__len__", "read") if not hasattr(reader, name)]
+    if missing:
+        raise ConfigError(
+            f"the reader {factors['dataset']} has no {missing[0]}",
+            allowed="a class with __init__(self, folder, manifest), __len__(self) and "
+            "read(self, index)",
+            do="see docs/how-to/own-format.md; what comes as a stream is read into memory or files",
+        )
     if len(reader) != manifest["n_samples"]:
         raise DataError(
             f"its number of samples is not that in {MANIFEST}",

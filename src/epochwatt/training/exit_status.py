@@ -1,8 +1,9 @@
 """Exit status and message of a program that measures (board side: Python 3.6 grammar)."""
 
+import errno
 import re
 import sys
-from typing import Callable
+from typing import Callable, Union
 
 from epochwatt.errors import EpochwattError, RebootNeeded, TrainingError
 from epochwatt.telemetry.source import in_words
@@ -17,6 +18,8 @@ _REFUSED = (
 _NO_MEMORY = re.compile(
     "can't start new thread|could not create a primitive|out of memory|can't allocate memory"
 )
+_NUMBER = re.compile(r"\[Errno (\d+)\]")  # torch passes an error of a worker on as text
+_NO_SUCH_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
 
 
 def cannot_import(error: ImportError) -> TrainingError:
@@ -50,8 +53,18 @@ def exit_status(what: str, measure: Callable[[], None]) -> int:
         print(f"ended by Ctrl-C: {what}", file=sys.stderr)
         return 130
     except (OSError, MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and not _NO_MEMORY.search(str(error)):
+        if not _is_of_the_machine(error):
             raise
         print(_REFUSED.format(what, in_words(error)), file=sys.stderr)
         return 1
     return 0
+
+
+def _is_of_the_machine(error: Union[OSError, MemoryError, RuntimeError]) -> bool:
+    """Tell what the machine refused from what is wrong in a program or in its data."""
+    if isinstance(error, RuntimeError):
+        return _NO_MEMORY.search(str(error)) is not None
+    if isinstance(error, OSError):
+        numbers = _NUMBER.findall(str(error))
+        return bool(numbers) and int(numbers[-1]) not in _NO_SUCH_FILE
+    return True

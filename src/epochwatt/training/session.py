@@ -288,11 +288,14 @@ class Session:
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Turn the death of a loader worker in `what` into a `TrainingError` that says what to do."""
+    """Turn the death of a loader worker in `what` into a `TrainingError` that says what to do.
+
+    torch names the pid of a dead one; an error that was raised in one passes through.
+    """
     try:
         yield
     except RuntimeError as error:
-        if "DataLoader worker" not in str(error):
+        if "DataLoader worker (pid" not in str(error):
             raise
         raise TrainingError(
             f"a loader worker died in {what}; nothing of it counts",

@@ -110,11 +110,18 @@ def _builtin(model: str, where: str) -> Workload:
 
 
 def on_device(value: Any, device: torch.device) -> Any:
-    """Return tensors on a device, alone or in lists, tuples and mappings."""
+    """Return tensors on a device, alone or in lists, tuples and mappings; text is refused."""
     if isinstance(value, torch.Tensor):
         return value.to(device)
     if isinstance(value, dict):
         return {key: on_device(held, device) for key, held in value.items()}
+    if isinstance(value, (str, bytes)):
+        raise TrainingError(
+            "a mini-batch holds text, which no network computes with",
+            found=repr(value),
+            allowed="numbers and tensors, also in lists, tuples and mappings",
+            do="have `read` or the transform return numbers, such as the index of a class",
+        )
     return [on_device(held, device) for held in value]
 
 

@@ -220,3 +220,14 @@ def test_swap_grows(agx):
 def test_an_unknown_fault_is_refused(agx):
     with pytest.raises(ConfigError, match="rail_stops, throttling, gpu_held, swap_growth, busy"):
         agx.set_fault("fire")
+
+
+def test_its_tools_run_in_a_checkout_below_a_folder_with_spaces(tmp_path, monkeypatch):
+    """A `#!` line ends at the first space of its interpreter."""
+    folder = tmp_path / "our lab"
+    folder.mkdir()
+    (folder / "python").symlink_to(sys.executable)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    board = make_board(tmp_path / "board", "agx_xavier")
+    assert board.run(NVPMODEL, "-q").returncode == 0
+    assert board.run(HELPER, "status").returncode == 0

@@ -100,6 +100,15 @@ def test_without_a_measured_run_the_page_says_how_to_get_one(page):
     assert "No run of the papers is here" in text
 
 
+def test_runs_of_one_epoch_each_are_not_called_unmeasured(page):
+    """As the studies of docs/tutorials/own-network.md are."""
+    text = page([{}], [{}])
+    assert "Nothing was measured" not in text
+    assert "No epoch counts yet" in text
+    assert "2 runs have no valid epoch after the first" in text
+    assert "two or more epochs in config/studies.yaml" in text
+
+
 def test_the_advice_of_a_run_stands_beside_it(page):
     slow = [{}, *[{"e2e_s": 10.0, "wait_s": 8.0, "compute_s": 1.0}] * 2]
     fast = [{}, *[{"e2e_s": 3.0, "wait_s": 1.0, "compute_s": 1.0}] * 2]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from epochwatt.errors import DataError
+from epochwatt.errors import ConfigError, DataError
 from epochwatt.records import files
 from epochwatt.training import data, idx, landmarks
 
@@ -175,3 +175,29 @@ def test_picture_of_a_size_that_none_has_is_named(tmp_path):
 def test_map_with_a_stray_line_end_is_named():
     with pytest.raises(DataError, match="a-place is not a map"):
         landmarks.decode_map(b"user_id,image_id,class\na,b\rc,1\n", "a-place")
+
+
+class Stream:
+    """As torch's IterableDataset is."""
+
+    def __init__(self, folder, manifest):
+        self.folder = folder
+
+    def __iter__(self):
+        return iter(())
+
+
+class LongStream(Stream):
+    def __len__(self):
+        return 3
+
+
+@pytest.mark.parametrize("lacks", [("__len__", Stream), ("read", LongStream)])
+def test_reader_that_cannot_be_asked_for_a_sample_is_refused(
+    lacks, data_root, factors, monkeypatch
+):
+    name, reader = lacks
+    monkeypatch.setattr(data, "reader_of", lambda dataset: reader)
+    with pytest.raises(ConfigError, match=f"has no {name}") as raised:
+        data.open_dataset(data_root, factors)
+    assert "read(self, index)" in raised.value.allowed

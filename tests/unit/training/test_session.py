@@ -323,6 +323,18 @@ def test_failure_of_the_training_itself_is_not_taken_for_a_dead_worker(
     assert folder.measured() == []
 
 
+@pytest.mark.parametrize("error", [RuntimeError, ValueError])
+def test_error_in_a_worker_is_not_taken_for_a_dead_one(folder, session, replace_transform, error):
+    """Its advice, to look for an out-of-memory kill, would lead astray."""
+
+    def fail(raw):
+        raise error("my own mistake")
+
+    replace_transform(fail)
+    with pytest.raises(error, match=r"in fail\n(.*\n)*.*my own mistake"):
+        session(folder, num_workers=1).measure(0)
+
+
 def test_damaged_record_of_the_epoch_before_is_named_and_blocks_nothing(folder, session, caplog):
     session(folder).measure(0)
     Path(folder.epoch_path(0), "record.json").write_text("{")

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch import nn
 
+from epochwatt.errors import TrainingError
 from epochwatt.training import workloads
-from epochwatt.training.workloads import WORKLOADS, Trainer
+from epochwatt.training.workloads import WORKLOADS, Trainer, on_device
 
 CPU = torch.device("cpu")
 
@@ -123,3 +124,17 @@ def test_training_learns():
     minibatch = made_up_minibatch(0, batch_size=16)
     losses = [trainer.step(minibatch).item() for _ in range(80)]
     assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize("targets", [["cat", "dog"], {"name": ["cat"]}, [b"cat"]])
+def test_labels_of_text_are_refused_by_name(targets):
+    with pytest.raises(TrainingError, match="holds text") as raised:
+        on_device(targets, torch.device("cpu"))
+    assert "cat" in raised.value.found
+    assert "index of a class" in raised.value.do
+
+
+def test_inputs_may_be_nested():
+    one = torch.ones(1)
+    moved = on_device({"a": [one, (one, {"b": one})]}, torch.device("cpu"))
+    assert moved == {"a": [one, [one, {"b": one}]]}
