@@ -292,7 +292,7 @@ FLAGS: Dict[str, str] = {
     "power_negative": "a power sensor gave negative readings, which are left out",
     "power_sampling_regular": "power was not read at random instants: the bound holds aliasing "
     "with the mini-batches, and there is none where the readings keep to them",
-    "power_resolution_unknown": "too few different readings to see the sensor's resolution",
+    "power_resolution_unknown": "too few different readings to see the sensor's steps: no bound",
     "power_stuck": "a power sensor repeated one value far longer than its others, or for over 30 s",
     "power_still": "the same of a sensor of coarse steps: the load may have rested; no bound",
     "stall_power_unresolved": "the sensor cannot tell the stalls' power from the rest's",

@@ -52,7 +52,7 @@ class Advice:
     compared_run : the sibling that was measured
     saved_pct, saved_low_pct, saved_high_pct : of the epoch's time, with the 95 % interval
     hidden_pct : share of the wait that the sibling does not have
-    workers : that are estimated to hide the wait
+    workers : that are estimated to load as fast as the training or the CPU lets them
     """
 
     run: str
@@ -253,27 +253,47 @@ def _standing(run: _Run, near: Sequence[tuple[_Run, str]]) -> str:
 
 
 def _loader_estimate(row: Advice, run: _Run) -> Advice:
-    """Return how many workers would hide the wait, from what loading and training take."""
-    n_minibatches = run.mean("n_minibatches")
-    load_ms, fetch_ms, work_ms = (
-        1000.0 * sum(run.mean(column) for column in columns) / n_minibatches
+    """Return how many workers would keep up on average, from what loading and training take.
+
+    Loading that takes now longer, now shorter leaves a part of the wait, as two mini-batches of a
+    worker are all that is loaded ahead. And the CPU has the same work to do in a shorter epoch, so
+    none is shorter than that work takes.
+    """
+    load_s, fetch_s, work_s = (
+        sum(run.mean(column) for column in columns)
         for columns in (("fetch_s", "preprocess_s"), ("fetch_s",), ("compute_s", "copy_s"))
     )
-    if not (load_ms > 0 and work_ms > 0):
+    if not (load_s > 0 and work_s > 0):
         reason = "How long loading takes was not recorded, so no number of workers is estimated."
         return replace(row, advice=f"{row.advice}.", reason=reason)
-    needed = max(math.ceil(load_ms / work_ms), 1)
+    cpu_pct = run.mean("cpu_util_pct")
+    cpu_s = 0.0 if math.isnan(cpu_pct) else cpu_pct / 100.0 * run.mean("e2e_s")
+    load_ms, work_ms = (1000.0 * s / run.mean("n_minibatches") for s in (load_s, work_s))
     reason = (
         f"Loading a mini-batch takes {load_ms:.3g} ms of one worker, "
-        f"{100 * fetch_ms / load_ms:.0f} % of it fetching; training on it takes {work_ms:.3g} ms."
+        f"{100 * fetch_s / load_s:.0f} % of it fetching; training on it takes {work_ms:.3g} ms."
     )
-    cpu_pct = run.mean("cpu_util_pct")
-    if needed <= run.workers:
-        text = f"{row.advice}, although {counted(run.workers, 'workers')} should keep up."
-        return replace(row, advice=text, reason=reason)
+    hidden_pct = 100.0 * (1.0 - max(cpu_s - work_s, 0.0) / run.mean("wait_s"))
+    needed = max(math.ceil(load_s / max(work_s, cpu_s)), 1)
     if cpu_pct > BUSY_PCT:
         text = f"{row.advice}, and the CPU is {cpu_pct:.0f} % busy: more workers find no free core."
         return replace(row, advice=text, reason=reason)
-    verb = "workers would hide" if needed > 1 else "worker would hide"
-    text = f"{row.advice}: {needed} {verb} the wait (estimated)."
-    return replace(row, kind=ESTIMATED, advice=text, reason=reason, workers=needed)
+    if needed <= run.workers:
+        words = "keep up" if cpu_s <= work_s else "load as fast as the CPU lets them"
+        text = f"{row.advice}, although {counted(run.workers, 'workers')} should {words}."
+        return replace(row, advice=text, reason=reason)
+    return _workers_words(replace(row, kind=ESTIMATED, workers=needed, reason=reason), hidden_pct)
+
+
+def _workers_words(row: Advice, hidden_pct: float) -> Advice:
+    """Return the estimate of a number of workers in words, as far as the CPU lets them hide."""
+    workers = counted(row.workers or 1, "workers")
+    if hidden_pct < 100.0:
+        text = (
+            f"{row.advice}: {workers} would hide up to {hidden_pct:.0f} % of the wait (estimated)."
+        )
+        reason = f"{row.reason} With more of them the CPU has no free core."
+    else:
+        text = f"{row.advice}: {workers} would keep up on average (estimated)."
+        reason = f"{row.reason} Where loading times vary, a part of the wait stays."
+    return replace(row, advice=text, reason=reason)

@@ -45,7 +45,7 @@ class Energy:
         `power_sampling_regular`: not sampled at random instants; `power_stuck`: one value for so
         long that the sensor cannot have read it; `power_still`: the same of a sensor whose steps
         are coarse, so that the load may have rested; `power_resolution_unknown`: too few different
-        values to see the sensor's resolution, `error_pct` does not hold it
+        values to see the sensor's resolution, no `error_pct`
     """
 
     energy_j: float

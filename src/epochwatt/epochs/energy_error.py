@@ -105,12 +105,12 @@ def bound_j(read: Readings) -> float:
     Returns
     -------
     float : J; NaN where nothing can be said: fewer than `MIN_SAMPLES`, more than `LOST` of the
-        window without a reading, all readings alike and of an unknown step, or instants that keep
-        to the mini-batches, or may do so
+        window without a reading, readings that may all be of one unknown step, or instants that
+        keep to the mini-batches, or may do so
     """
     if read.t_s.size < MIN_SAMPLES or read.lost_s > LOST * read.length_s:
         return math.nan
-    if read.sensor.rounding_w is None and not np.ptp(read.power_w):
+    if read.sensor.rounding_w is None:
         return math.nan
     inside_s = np.diff(read.t_s.clip(read.start_s, read.end_s))
     gap = is_gap(np.diff(read.t_s), read.period_s)

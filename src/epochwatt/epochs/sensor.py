@@ -22,7 +22,7 @@ SAME_SAMPLE_S = 0.2  # ASSUME: a service's samples are further apart than their 
 Z = 2.15  # of all that is random (energy_error)
 DISTINCT_SHARE = 0.5  # of runs with another value than those before: the values are not levels
 REPEATED_SHARE = 0.3  # of readings that repeat the one before: the sensor is slower than we are
-MIN_DISTINCT = 8  # values; fewer say nothing about a sensor's resolution
+MIN_DISTINCT = 8  # values; fewer say little about a sensor's resolution
 FINEST_W = 1e-6  # a step that does not matter
 JITTER_SHARE = 0.002  # of power: a voltage that moves by its own step blurs a level by less
 
@@ -126,14 +126,16 @@ def rounding_of_sum_w(rails: Sequence[Array], steps_w: Sequence[float]) -> float
 def rounding_seen_w(power: Array) -> float | None:
     """Return the same for one rail whose step is not told, W; None where too few values say it.
 
-    The step is the smallest between two values, except those that the step of a voltage makes.
+    The step is at most the smallest between two values, except those that the step of a voltage
+    makes. Of few values that is a wide limit; where all of them may be of one step, there is none.
     """
     levels = distinct(power)
-    if levels.size < MIN_DISTINCT:
-        return None
     gaps = np.diff(levels)
     apart = gaps[gaps > JITTER_SHARE * levels[1:]]
-    step_w = max(float(apart.min() if apart.size > 1 else gaps.min()), FINEST_W)
+    if levels.size < MIN_DISTINCT and not apart.size:
+        return None
+    is_apart = apart.size > 1 or levels.size < MIN_DISTINCT
+    step_w = max(float(apart.min() if is_apart else gaps.min()), FINEST_W)
     return rounding_of_sum_w([power], [step_w])
 
 

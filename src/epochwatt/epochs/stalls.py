@@ -6,14 +6,14 @@ stall.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from epochwatt.epochs import energy_error
 from epochwatt.epochs.energy_error import Readings
-from epochwatt.epochs.sensor import Sensor, taken_once
+from epochwatt.epochs.sensor import Sensor, rounding_seen_w, taken_once
 from epochwatt.epochs.windows import Array, check_window, cleaned, distinct, typical_step_s
 from epochwatt.errors import RecordError
 
@@ -64,7 +64,7 @@ def stall_energy(
     stalls_s : starts and ends, float (m,), s, in order and without overlap
     sensor : how it reads
     age_s : float (n,), s; how old a reading of a service was at its stamp
-    slack_s : how far the bounds of the stalls may be off, s
+    slack_s : how far the bounds of the stalls may be off against the readings, s
 
     Raises
     ------
@@ -104,6 +104,8 @@ def _inside(
     n_tried = int(((tried >= window_s[0]) & (tried <= window_s[1])).sum())
     t, power = cleaned(t, power)
     inside = (t >= window_s[0]) & (t <= window_s[1])
+    if sensor.rounding_w is None:
+        sensor = replace(sensor, rounding_w=rounding_seen_w(power))
     period_s = typical_step_s(tried)
     read = Readings(t[inside], power[inside], *window_s, period_s, 0.0, sensor, starts)
     return read, 1.0 - float(inside.sum()) / max(n_tried, 1)
@@ -118,6 +120,8 @@ def _weighted(
     squares, and possible biases: rounding, lost readings, stalls too short, regular instants, what
     a filter keeps from before its reach.
     """
+    if read.sensor.rounding_w is None:
+        return _none("the sensor's resolution is not known")
     has_weight = weights > 0
     n = _independent(read.t_s[has_weight], max(read.period_s, read.sensor.hold_s))
     if n < MIN_READINGS:
@@ -129,10 +133,10 @@ def _weighted(
     unseen_w = energy_error.UNSEEN / n * read.swing_w
     share = short_s / stall_s + energy_error.regular_share(read) * read.length_s / stall_s
     share += BEYOND if read.sensor.mean_s else 0.0
-    bias_w = (read.sensor.rounding_w or 0.0) + share * read.swing_w
+    bias_w = read.sensor.rounding_w + share * read.swing_w
     bias_w += failed * energy_error.lost_w(read.power_w, mean_w)
     bound_w = math.hypot(energy_error.student(n) * sd_w, unseen_w) + bias_w
-    if not bound_w <= MOST_PCT / 100.0 * mean_w:
+    if not 0 < bound_w <= MOST_PCT / 100.0 * mean_w:
         return _none("the bound is beyond half of the energy")
     return StallEnergy(stall_s * mean_w, 100.0 * bound_w / mean_w)
 

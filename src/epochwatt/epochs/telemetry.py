@@ -139,7 +139,7 @@ def energy_row(
     stalls = stall_times(meta, record.minibatch_s)
     energy = scope_energy(window, table, source, None if stalls is None else stalls[0])
     sensor = sensor_in(source, table, window)
-    stall = stall_part(record, table, source["total"], sensor, stalls)
+    stall = stall_part(record, table, source, sensor, stalls)
     missing_pct = paper_missing_pct(t_s, power_w, *window)
     paper_wh = paper_energy_wh(t_s, power_w, *window)
     if lacks_much(missing_pct, window[1] - window[0]):
@@ -223,27 +223,29 @@ def lacks_much(missing_pct: float, length_s: float) -> bool:
 def stall_part(
     record: EpochRecord,
     table: dict[str, np.ndarray],
-    total: str,
+    source: dict[str, Any],
     sensor: Sensor,
     stalls: tuple[np.ndarray, np.ndarray] | None,
 ) -> StallEnergy:
     """Return the energy of an epoch's stalls as far as a source can tell it.
 
-    `stalls` are starts and ends; None: when they were is not known.
+    `stalls` are starts and ends; None: when they were is not known. A reading may be of any moment
+    while it was taken, and its stamp is the middle of that: most take less than twice the mean.
     """
     if stalls is None:
         return StallEnergy(math.nan, math.nan, "when the stalls were is not known")
     meta = record.meta
     # what lies between mini-batches is overhead, and where in there is not known
     between_s = np.diff(stalls[0]) - record.minibatch_s[:-1].sum(axis=1, dtype=np.float64)
+    overhead_s = max(float(between_s.mean()), 0.0) if between_s.size else 0.0
     return stall_energy(
         table["t_mono_s"],
-        table[total],
+        table[source["total"]],
         (meta["t_start_mono_s"], meta["t_end_mono_s"]),
         stalls,
         sensor,
         age_s=table.get(AGE),
-        slack_s=max(float(between_s.mean()), 0.0) if between_s.size else 0.0,
+        slack_s=overhead_s + (source.get("read_mean_s") or 0.0),
     )
 
 

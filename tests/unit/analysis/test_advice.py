@@ -7,7 +7,7 @@ import pytest
 from epochwatt.analysis.advice import advise, write_advice
 from epochwatt.analysis.collect_study import read_epochs
 
-LOADED = {"fetch_s": 4.0, "preprocess_s": 8.0, "cpu_util_pct": 30.0}
+LOADED = {"fetch_s": 4.0, "preprocess_s": 8.0, "cpu_util_pct": 20.0}
 
 
 def times(wait=0.0, copy=0.1, compute=4.0, overhead=0.1, **more):
@@ -99,11 +99,23 @@ def test_without_a_sibling_the_number_of_workers_is_estimated(judged):
     """Two mini-batches: 6 s of loading each, 2.05 s of training each: three workers keep up."""
     (advice,) = judged(({"num_workers": 0}, times(wait=12.0, **LOADED), times(wait=12.0, **LOADED)))
     assert (advice.kind, advice.workers) == ("estimated", 3)
-    assert advice.advice == "Bound by the loader: 3 workers would hide the wait (estimated)."
+    assert advice.advice == "Bound by the loader: 3 workers would keep up on average (estimated)."
     assert advice.reason == (
         "Loading a mini-batch takes 6e+03 ms of one worker, 33 % of it fetching; "
-        "training on it takes 2.05e+03 ms."
+        "training on it takes 2.05e+03 ms. Where loading times vary, a part of the wait stays."
     )
+
+
+def test_no_more_of_the_wait_is_said_to_be_hidden_than_the_cpu_has_time_for(judged):
+    """The CPU works 60 % of 16.2 s. No number of workers ends an epoch before these 9.72 s."""
+    epoch = times(wait=12.0, **LOADED | {"cpu_util_pct": 60.0})
+    (advice,) = judged(({"num_workers": 0}, epoch, epoch))
+    assert (advice.kind, advice.workers) == ("estimated", 2)
+    assert "2 workers would hide up to 53 % of the wait (estimated)." in advice.advice
+    assert "no free core" in advice.reason
+    (advice,) = judged(({"num_workers": 2}, epoch, epoch))
+    assert (advice.kind, advice.workers) == ("none", None)
+    assert "although 2 workers should load as fast as the CPU lets them" in advice.advice
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from epochwatt.epochs.sensor import HELD, INSTANT, MEAN, Sensor
 from epochwatt.epochs.stalls import stall_energy
 from epochwatt.errors import RecordError
 
-IDEAL = Sensor(INSTANT, averaging_s=0.0)
+IDEAL = Sensor(INSTANT, averaging_s=0.0, rounding_w=0.0)
+UNTOLD = Sensor(INSTANT, averaging_s=0.0)
 WINDOW = (0.0, 40.0)
 
 
@@ -37,7 +38,12 @@ def training(rng, sensor=IDEAL, stall_s=0.12, period_s=0.35, step_s=0.1):
 
 
 @pytest.mark.parametrize(
-    "sensor", [IDEAL, Sensor(MEAN, averaging_s=0.03), Sensor(HELD, averaging_s=0.01, update_s=0.02)]
+    "sensor",
+    [
+        IDEAL,
+        Sensor(MEAN, averaging_s=0.03, rounding_w=0.0),
+        Sensor(HELD, averaging_s=0.01, update_s=0.02, rounding_w=0.0),
+    ],
 )
 def test_it_is_within_its_bound_where_the_sensor_is_fast(sensor):
     rng = np.random.default_rng(0)
@@ -52,12 +58,16 @@ def test_it_is_within_its_bound_where_the_sensor_is_fast(sensor):
 @pytest.mark.parametrize(
     ("sensor", "step_s", "reason"),
     [
-        (Sensor(MEAN, averaging_s=0.105), 0.1, "too few"),
-        (Sensor(HELD, averaging_s=0.0, update_s=0.1), 0.1, "half of the energy|too few"),
-        (Sensor(MEAN, averaging_s=1.0), 0.1, "too few"),
-        (Sensor(HELD, averaging_s=0.054, update_s=0.054), 1.0, "too few"),
-        (Sensor(), 0.1, "not known"),
-        (Sensor(HELD, averaging_s=None, update_s=0.02), 0.1, "not known"),
+        (Sensor(MEAN, averaging_s=0.105, rounding_w=0.0), 0.1, "too few"),
+        (
+            Sensor(HELD, averaging_s=0.0, update_s=0.1, rounding_w=0.0),
+            0.1,
+            "half of the energy|too few",
+        ),
+        (Sensor(MEAN, averaging_s=1.0, rounding_w=0.0), 0.1, "too few"),
+        (Sensor(HELD, averaging_s=0.054, update_s=0.054, rounding_w=0.0), 1.0, "too few"),
+        (Sensor(rounding_w=0.0), 0.1, "reaches is not known"),
+        (Sensor(HELD, averaging_s=None, update_s=0.02), 0.1, "reaches is not known"),
     ],
 )
 def test_a_sensor_that_mixes_stall_and_rest_tells_nothing(sensor, step_s, reason):
@@ -95,6 +105,8 @@ def test_no_stall_takes_no_energy_and_no_reading_tells_none():
     assert stall_energy(t, power, WINDOW, ([], []), IDEAL).energy_j == 0.0
     assert math.isnan(stall_energy(t, power * math.nan, WINDOW, ([1.0], [3.0]), IDEAL).energy_j)
     assert math.isnan(stall_energy([], [], WINDOW, ([1.0], [3.0]), IDEAL).energy_j)
+    off = stall_energy(t, 0 * power, (0.0, 12.0), ([1.0], [11.0]), IDEAL)
+    assert math.isnan(off.energy_j)
 
 
 def test_a_negative_reading_is_none():
@@ -124,3 +136,39 @@ def test_it_lies_between_the_lowest_and_the_highest_power(watts, moments):
         assert power.min() * stall_s <= found.energy_j + 1e-6
         assert found.energy_j <= power.max() * stall_s + 1e-6
         assert 0 < found.error_pct <= 50
+
+
+def test_steps_that_no_record_tells_are_seen_in_the_readings():
+    """A sensor that cuts to steps of 0.4 W is off by half of one, and says so in its bound."""
+    rng = np.random.default_rng(7)
+    for low_w in rng.uniform(6.0, 9.0, 20):
+        t, power, stalls, truth_j = training(rng, stall_s=0.5, period_s=1.0)
+        rest_w = rng.uniform(18.0, 26.0, t.size)
+        power = np.floor(np.where(power < 10, low_w, rest_w) / 0.4) * 0.4
+        truth_j *= low_w / 8.0
+        found = stall_energy(t, power, WINDOW, stalls, UNTOLD)
+        assert abs(found.energy_j - truth_j) <= found.error_pct / 100 * found.energy_j
+
+
+def test_readings_of_one_unknown_step_tell_nothing():
+    t, _, stalls, _ = training(np.random.default_rng(8))
+    power = np.where(np.arange(t.size) % 2, 8.0, 8.001)
+    assert "resolution" in stall_energy(t, power, WINDOW, stalls, UNTOLD).reason
+
+
+def test_readings_that_take_long_are_of_either_side_of_a_stalls_bound():
+    """The value is of any moment in its reading's time; the stamp is the middle."""
+    rng, read_s = np.random.default_rng(9), 0.03
+    starts = np.arange(0.0, 40.0, 0.5)
+    stalls, truth_j = (starts, starts + 0.15), 8.0 * 0.15 * starts.size
+    held = {0.0: 0, read_s: 0}
+    for _ in range(20):
+        t = (np.arange(402) + rng.uniform(size=402)) * 0.1 - 0.1
+        at = t + rng.uniform(-read_s / 2, read_s / 2, t.size)
+        power = np.where(at % 0.5 < 0.15, 8.0, 22.0)
+        for slack_s in held:
+            found = stall_energy(t, power, WINDOW, stalls, IDEAL, slack_s=slack_s)
+            off_j = abs(found.energy_j - truth_j)
+            held[slack_s] += off_j <= found.error_pct / 100 * found.energy_j
+    assert held[read_s] == 20
+    assert held[0.0] < 15

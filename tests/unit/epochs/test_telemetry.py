@@ -18,8 +18,9 @@ from epochwatt.records.run_folder import EpochRecord
 
 EFFECTS = dict.fromkeys(fields.FLAGS, "informs") | {"power_negative": "voids_energy"}
 START, END = 100.0, 110.0
-REGULAR = {"power_sampling_regular", "power_resolution_unknown"}  # of made-up, steady samples
-SENSOR = {"reads": "instant", "averaging_s": 0.0, "update_s": None, "step_w": {}}
+REGULAR = {"power_sampling_regular"}  # of made-up, steady samples
+STEPS_W = {"power_total_w": 0.001, "power_gpu_w": 0.001}
+SENSOR = {"reads": "instant", "averaging_s": 0.0, "update_s": None, "step_w": STEPS_W}
 SOUND = {"settings": {"sensor": SENSOR}, "step_mean_s": 0.1}
 SOUND |= {"n_negative": 0, "stuck_s": 0.2, "rows_dropped": 0, "n_failed": 0}
 
@@ -47,6 +48,13 @@ def test_steady_power_gives_its_energy_and_share_of_the_stall():
     assert row["stall_energy_j"] == pytest.approx(72.0, rel=1e-6)
     assert (row["power_scope"], row["energy_method"]) == ("module", "trapezoid")
     assert row["flags"] == REGULAR
+
+
+def test_readings_that_took_longer_than_a_stall_do_not_tell_its_power():
+    for read_s, is_resolved in ((0.003, True), (2.0, False)):
+        sources = {"ina": source("module", "power_total_w", read_mean_s=read_s)}
+        (row,) = telemetry.energies(record(sources), {"ina": steady(36.0)})
+        assert ("stall_power_unresolved" not in row["flags"]) == is_resolved
 
 
 def test_a_counter_is_believed_before_the_samples_of_power():
