@@ -4,7 +4,8 @@
 prediction`), if it exists, are copied; each is found by the line above it. Their summary and the
 coverage of the energy bounds (benchmarks/bounds.csv) are computed. Rows of results/benchmarks.json,
 of results/methods/ (`python -m benchmarks.methods`) and the checks of results/tables/external.csv
-are copied where they exist, and tables are made of results/powertrain/ and results/fulcrum/.
+are copied where they exist, and tables are made of results/powertrain/, results/fulcrum/,
+results/pagoda/ and results/sweeps/.
 """
 
 import csv
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import bounds, fleet, methods_tables
+from benchmarks import bounds, fleet, methods_tables, roofline_tables
 from benchmarks.prediction import OUT
 from benchmarks.public_sweeps import SCORES, sweep_tables
 from benchmarks.results import REPOSITORY, Budget, Row
@@ -316,8 +317,13 @@ def main() -> int:
     if TIMES.exists():
         write_timed(json.loads(TIMES.read_text("utf-8")))
     if SCORES.exists():
-        for name, table in sweep_tables(read_scores([str(SCORES)])).items():
+        scores = read_scores([str(SCORES)])
+        for name, table in sweep_tables(scores).items():
             write(prediction / f"real-sweeps-{name}.csv", table)
+        write(FOLDER / "roofline/method.csv", roofline_tables.method_table(scores))
+    if roofline_tables.TUNING.exists():
+        tuning = read_rows(str(roofline_tables.TUNING))
+        write(FOLDER / "roofline/tuning.csv", roofline_tables.tuning_table(tuning))
     if rows := methods_tables.read():
         for name, table in methods_tables.method_tables(rows).items():
             write(prediction / f"methods-{name}.csv", table)
