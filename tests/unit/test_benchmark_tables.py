@@ -11,6 +11,8 @@ from epochwatt.prediction.evaluation.score_sweeps import judged_methods, score_t
 from epochwatt.prediction.evaluation.sweep_files import as_text
 from epochwatt.prediction.evaluation.sweep_names import HELD
 from epochwatt.prediction.evaluation.sweep_text import TITLES, error_table, judged
+from epochwatt.prediction.names import EVERY, POWER, TIME
+from epochwatt.prediction.registry import load_methods
 from epochwatt.roofline.tuning import write_tuning
 from epochwatt.sweeps.table import SweepTable, sweep_names
 from epochwatt.twin.sweep_table import write_simulated_sweep
@@ -18,6 +20,7 @@ from tests.unit.prediction.sweeps import limited, planted
 
 FOLDER = tables.FOLDER
 FILES = sorted(FOLDER.rglob("*.csv"))
+QUARTERS = ("q25", "q50", "q75")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -186,3 +189,33 @@ def test_committed_modes_that_save_are_those_of_the_simulated_board(tmp_path):
         write_simulated_sweep(sweep.facts, REPOSITORY / "config/twin", counts, table)
     made = _tuning_rows([tmp_path / f"{name}.csv" for name in names], tmp_path)
     assert made == _committed_tuning("simulated")
+
+
+def test_errors_from_every_subset_are_those_of_the_scores(tmp_path):
+    percent = dict(
+        zip(("median_pct", "p90_pct", "worst_pct"), ("8.54", "30.2", "2112"), strict=True)
+    )
+    ratios = {
+        f"error_ratio_to_paper_{of}": value for of, value in zip(QUARTERS, "123", strict=True)
+    }
+    shared = {"target": TIME, "learned_from": EVERY, **percent}
+    rows = [
+        {**shared, "method": "paper", **dict.fromkeys(ratios, "1")},
+        {**shared, "method": "physical", **ratios},
+        {**shared, "method": "physical", "learned_from": "published", **ratios},
+        {**shared, "method": "physical", "target": POWER, **dict.fromkeys(ratios, "")},
+    ]
+    path = tmp_path / "scores.csv"
+    tables.write(path, [list(rows[0]), *(list(row.values()) for row in as_columns(rows))])
+    _, paper, physical = tables.subsets_table(path)
+    errors = "8.5 / 30 / 2112"
+    assert paper == ["paper", errors, "-", "-", "-", "-"]
+    assert physical == ["physical", errors, "2.00 (1.00 to 3.00)", errors, "-", "-"]
+    names = {row[0] for row in tables.read(FOLDER / "prediction/every-subset-of-four.csv")[1:]}
+    scored = {name for name, method in load_methods(REPOSITORY).items() if method.is_scored}
+    assert names == scored
+
+
+def as_columns(rows):
+    """Return rows with their keys in the order of the first one."""
+    return [{name: row[name] for name in rows[0]} for row in rows]
