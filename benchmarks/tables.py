@@ -4,7 +4,9 @@
 prediction`), if it exists, are copied; each is found by the line above it. Their summary and the
 coverage of the energy bounds (benchmarks/bounds.csv) are computed. Rows of results/benchmarks.json,
 of results/methods/ (`python -m benchmarks.methods`) and the checks of results/tables/external.csv
-are copied where they exist, and tables are made of results/powertrain/ and results/fulcrum/.
+are copied where they exist, and tables are made of results/powertrain/, results/fulcrum/,
+results/pagoda/, results/sweeps/ and
+results/models/twin/.
 """
 
 import csv
@@ -15,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import bounds, fleet, methods_tables
+from benchmarks import bounds, fleet, methods_tables, roofline_tables
 from benchmarks.prediction import OUT
 from benchmarks.public_sweeps import SCORES, sweep_tables
 from benchmarks.results import REPOSITORY, Budget, Row
@@ -24,6 +26,7 @@ from epochwatt.external import check_external
 from epochwatt.figures.fulcrum import names as schedules
 from epochwatt.pages import powertrain_tables as study
 from epochwatt.prediction.evaluation.sweep_files import read_scores
+from epochwatt.prediction.names import ENERGY, EVERY, POWER, REFERENCE, TIME
 from epochwatt.schedule.summary import summarised
 from epochwatt.templates import Rows, columns
 
@@ -55,6 +58,7 @@ TIMED = {  # benchmark -> its table
     "interleaver": "instrument/interleaver",
     "fleet": "instrument/fleet",
 }
+SUBSETS = REPOSITORY / "results/models/twin/scores.csv"
 EXTERNAL = REPOSITORY / "results/tables/external.csv"
 QUESTIONS = {  # question of it -> its table
     **{check_external.ENERGY: "energy", check_external.CURVE: "gpu-clock"},
@@ -193,6 +197,33 @@ def powertrain_tables(folder: Path) -> dict[str, Table]:
     return said | {name: _cells(some) for name, some in rows.items()}
 
 
+def subsets_table(path: Path) -> Table:
+    """Return errors from every subset of four modes, and how many times the paper's they are."""
+    rows = [row for row in read_rows(str(path)) if row["learned_from"] == EVERY]
+    cells = {(row["method"], row["target"]): row for row in rows}
+    table = [["model", "time", "over the paper's", "power", "energy", "over the paper's"]]
+    for method in dict.fromkeys(row["method"] for row in rows):
+        time, power, energy = (cells.get((method, target)) for target in (TIME, POWER, ENERGY))
+        own = [_subset_errors(time), _over_paper(time), _subset_errors(power)]
+        table.append([method, *own, _subset_errors(energy), _over_paper(energy)])
+    return table
+
+
+def _subset_errors(row: dict[str, str] | None) -> str:
+    if row is None:
+        return "-"
+    median, *others = (float(row[f"{of}_pct"]) for of in ("median", "p90", "worst"))
+    return f"{median:.1f} / " + " / ".join(f"{of:.0f}" for of in others)
+
+
+def _over_paper(row: dict[str, str] | None) -> str:
+    """Return median and middle half of the ratios; `-`: not judged, or the paper's own."""
+    if row is None or row["method"] == REFERENCE:
+        return "-"
+    low, median, high = (float(row[f"error_ratio_to_paper_{of}"]) for of in ("q25", "q50", "q75"))
+    return f"{median:.2f} ({low:.2f} to {high:.2f})"
+
+
 def schedule_tables(folder: Path) -> dict[str, Table]:
     """Return the tables of the study of schedules: solvers by kind of jobs, and the claims."""
     rows = summarised(*(read_rows(str(folder / f"{name}.csv")) for name in ("scores", "arrivals")))
@@ -316,13 +347,20 @@ def main() -> int:
     if TIMES.exists():
         write_timed(json.loads(TIMES.read_text("utf-8")))
     if SCORES.exists():
-        for name, table in sweep_tables(read_scores([str(SCORES)])).items():
+        scores = read_scores([str(SCORES)])
+        for name, table in sweep_tables(scores).items():
             write(prediction / f"real-sweeps-{name}.csv", table)
+        write(FOLDER / "roofline/method.csv", roofline_tables.method_table(scores))
+    if roofline_tables.TUNING.exists():
+        tuning = read_rows(str(roofline_tables.TUNING))
+        write(FOLDER / "roofline/tuning.csv", roofline_tables.tuning_table(tuning))
     if rows := methods_tables.read():
         for name, table in methods_tables.method_tables(rows).items():
             write(prediction / f"methods-{name}.csv", table)
     if methods_tables.NEXT.exists():
         write(prediction / "methods-next.csv", methods_tables.next_table())
+    if SUBSETS.exists():
+        write(prediction / "every-subset-of-four.csv", subsets_table(SUBSETS))
     if EXTERNAL.exists():
         for name, table in external_tables(read(EXTERNAL)).items():
             write(FOLDER / f"external/{name}.csv", table)

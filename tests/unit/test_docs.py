@@ -96,7 +96,7 @@ def test_pages_named_in_code_exist(folder):
 @by_page(DOCS)
 def test_pages_are_at_most_two_screens_long(page):
     if relative(page) not in LONGER and "decisions" not in page.parts:
-        assert page.read_text("utf-8").count("\n") <= 145
+        assert page.read_text("utf-8").count("\n") <= 120
 
 
 @by_page(DOCS)

@@ -11,7 +11,11 @@ import pytest
 pytestmark = pytest.mark.thorough
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = (DOCS / "tutorials/own-network.md", DOCS / "how-to/own-format.md")
+PAGES = (
+    DOCS / "tutorials/own-network.md",
+    DOCS / "tutorials/own-data.md",
+    DOCS / "how-to/own-format.md",
+)
 
 
 class Step(NamedTuple):

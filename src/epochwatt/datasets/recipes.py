@@ -79,7 +79,7 @@ def maker_of(dataset: str, source: str) -> Maker:
         if isinstance(maker, Maker):
             return maker
         raise ConfigError(
-            f"the data set's source {source!r} is no Maker", do="see docs/tutorials/own-network.md"
+            f"the data set's source {source!r} is no Maker", do="see docs/tutorials/own-data.md"
         )
     try:
         return MAKERS[dataset, source]

@@ -1,6 +1,6 @@
 """What a tuned mode saves, and what it costs in time: each workload's choices, by origin."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +52,11 @@ def draw_tuning(table: str, style_file: str, stem: str) -> None:
 def _field(axes: Axes, rows: Sequence[dict[str, str]], origin: str) -> list[dict[str, Any]]:
     """Draw the choices of one origin; return the rows of the CSV."""
     drawn: list[dict[str, Any]] = []
-    names = {_name(row): row["task"] for row in rows}
+    names = {name_of(row): row["task"] for row in rows}
     shades = list(dict.fromkeys(_shade(row) for row in rows))
     handles = []
     for name, task in names.items():
-        some = sorted((r for r in rows if _name(r) == name), key=lambda r: float(r["slower_pct"]))
+        some = sorted((r for r in rows if name_of(r) == name), key=lambda r: float(r["slower_pct"]))
         colour = look.COLOURS[shades.index(_shade(some[0])) % len(look.COLOURS)]
         x, y = ([float(row[column]) for row in some] for column in ("slower_pct", "saved_pct"))
         axes.plot(x, y, look.MARKS[task], linestyle="-", color=colour, markersize=3.5, linewidth=1)
@@ -77,10 +77,10 @@ def _field(axes: Axes, rows: Sequence[dict[str, str]], origin: str) -> list[dict
 
 def _shade(row: dict[str, str]) -> str:
     """Return what lines of one colour share: a network, trained or not; a table of others."""
-    return row["workload"] if row["provenance"] == "simulated" else _name(row)
+    return row["workload"] if row["provenance"] == "simulated" else name_of(row)
 
 
-def _name(row: dict[str, str]) -> str:
+def name_of(row: Mapping[str, str]) -> str:
     """Return what tells a line apart: the network with its task, or the others' table."""
     if row["provenance"] == "simulated":
         return f"{row['workload']}, {look.TASKS[row['task']]}"
