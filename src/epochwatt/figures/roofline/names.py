@@ -10,7 +10,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from epochwatt.figures.common.published import lay_out
+from epochwatt.figures.common.layout import lay_out
 from epochwatt.figures.roofline.look import PEAK
 
 ALIKE = 1.5  # times: intensities of one workload that share its name
