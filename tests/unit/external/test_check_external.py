@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from panels import assert_readable, drawn_texts
 
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.external import check_external, energy_curves, scaling
@@ -110,7 +111,7 @@ def test_curves_are_drawn_over_their_own_least(checks):
     panels = [panel for panel, _ in by_curve]
     assert [panels.count(name) for name in energy_curves.PANELS] == [2 + 12, 12, 12]
     drawn = (folder / "energy_curves.svg").read_text("utf-8")
-    assert "training, GPU" in drawn
+    assert "graphics cards: measured only" in drawn
     assert (folder / "energy_curves.csv").read_text("utf-8").count("\n") == len(rows) + 1
     assert "Simulated" in (folder / "energy_curves.txt").read_text("utf-8")
 
@@ -157,3 +158,17 @@ def test_a_sweep_without_licence_is_asked_for_by_name(workloads, tmp_path):
     inputs = Inputs(REPOSITORY, tmp_path, load_twin_with_modes(workloads, REPOSITORY))
     with pytest.raises(NotHereError, match="blackjack2015/dlbench_dvfs"):
         inputs.tables("dlbench-caffe")
+
+
+def test_no_curve_leaves_its_field(tmp_path):
+    table = tmp_path / "curves.csv"
+    rows = ["panel,curve,provenance,setting,energy"]
+    rows += [f"whole module,agx,simulated,{x},{9 - 8 * x}" for x in (0, 1)]
+    table.write_text("\n".join(rows) + "\n")
+    with drawn_texts() as texts:
+        plot(str(table), str(REPOSITORY / "config/paper.mplstyle"), str(tmp_path / "drawn"))
+    figure = next(iter(texts))
+    assert_readable({"curves": texts[figure]})
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        assert low < 1 < 9 < high

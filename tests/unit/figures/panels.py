@@ -1,11 +1,13 @@
 """Panels as tests look at them: the job keeps them, and their text has to be readable."""
 
+from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import combinations
 from unittest import mock
 
 from matplotlib.backends.backend_agg import RendererAgg
-from matplotlib.text import Text
+from matplotlib.text import Annotation, Text
 from matplotlib.transforms import Bbox
 
 from epochwatt.figures.common.job import Job
@@ -28,20 +30,32 @@ class KeepingJob(Job):
     saved: dict[str, list[tuple[Text, Bbox, Bbox]]] = field(default_factory=dict)
 
     def save(self, figure, name, rows, source=None, cause=""):
-        texts, draw_text = {}, Text.draw
-
-        def draw(text, renderer, *args, **kwargs):
-            if isinstance(renderer, RendererAgg) and text.get_visible() and text.get_text().strip():
-                texts[text] = text, inked(text, renderer), figure.bbox.frozen()
-            draw_text(text, renderer, *args, **kwargs)
-
-        with mock.patch.object(Text, "draw", draw):
+        with drawn_texts() as texts:
             super().save(figure, name, rows, source, cause)
-        self.saved[name] = list(texts.values())
+        self.saved[name] = texts[figure]
+
+
+@contextmanager
+def drawn_texts():
+    """Yield figure -> its texts as in `KeepingJob.saved`: those drawn for a PNG until the end."""
+    texts, kept, draw_text = {}, defaultdict(list), Text.draw
+
+    def draw(text, renderer, *args, **kwargs):
+        if isinstance(renderer, RendererAgg) and text.get_visible() and text.get_text().strip():
+            canvas = text.get_figure(root=True).bbox.frozen()
+            texts[text] = text, inked(text, renderer), canvas
+        draw_text(text, renderer, *args, **kwargs)
+
+    with mock.patch.object(Text, "draw", draw):
+        yield kept
+    for text, row in texts.items():
+        kept[text.get_figure(root=True)].append(row)
 
 
 def inked(text, renderer):
     """Return the box of a text without the empty lines that it begins with."""
+    if isinstance(text, Annotation):
+        text.update_positions(renderer)
     box, words = Text.get_window_extent(text, renderer), text.get_text()
     empty = len(words) - len(words.lstrip("\n"))
     y1 = box.y1 - box.height * empty / (words.count("\n") + 1)

@@ -71,6 +71,10 @@ def test_the_page_says_what_is_different_and_the_figure_shows_the_margin(tables,
     assert "other programs" not in page
     assert spec["layer"][0]["data"]["values"] == [{"from": -3.0, "to": 3.0}]
     assert (tmp_path / "differences.png").stat().st_size > 1000
+    picture = (tmp_path / "differences.svg").read_text("utf-8")
+    assert "container: podman against none" in picture
+    assert "how much more podman takes than none (%)" in picture
+    assert "wait for the loader, % of E2E time" in picture
 
 
 def test_a_machine_that_others_used_is_named(tables, tmp_path):

@@ -13,8 +13,9 @@ from matplotlib.patches import Patch
 from epochwatt.claims.evaluate import load_claims
 from epochwatt.claims.number_sources import Source
 from epochwatt.figures.common import predicates
+from epochwatt.figures.common.brackets import Bracket
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.relations import Bracket, Related
+from epochwatt.figures.common.relations import Related
 from epochwatt.figures.common.verdicts import failing_verdicts
 from epochwatt.published.numbers import BOUNDS
 

@@ -18,6 +18,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.figures.common import style
 from epochwatt.figures.common.captions import caption_text, why_empty
 from epochwatt.figures.common.interactive import write_spec
+from epochwatt.figures.common.layout import part_marks
 from epochwatt.figures.common.published import (
     BOUNDS,
     NOTED_PCT,
@@ -29,7 +30,6 @@ from epochwatt.figures.common.published import (
     fit_note,
     is_marked,
     is_percentage,
-    part_marks,
     published_marks,
     seen_ids,
 )

@@ -34,6 +34,14 @@ def places(figure: Figure, axes: Axes, n: int) -> list[Axes]:
     return style.facets(figure, axes, max(n, 1), 2 if n in (2, 4) else 3)
 
 
+def label_rows(drawn: Sequence[Axes], label: str) -> None:
+    """Label the vertical axis of the first field of each row."""
+    for place in drawn:
+        spec = place.get_subplotspec()
+        if spec is not None and spec.is_first_col():
+            place.set_ylabel(label)
+
+
 def write_spec(stem: str, title: str, provenance: str, rows: Sequence[Row], **axes: Any) -> None:
     """Write the interactive form: lines by `color` in a field for each pair.
 

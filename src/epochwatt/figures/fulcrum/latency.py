@@ -48,7 +48,7 @@ def draw_latency(latencies: str, provenance: str, style_file: str, stem: str) ->
         for place, (title, some) in zip(places, by_field.items(), strict=False):
             _draw(place, some, provenance == "measured")
             place.set_title(title, fontsize="small")
-        places[0].set_ylabel("requests that wait longer (%)")
+        fields.label_rows(places, "requests that wait longer (%)")
         style.legend(figure, _handles(rows))
         style.save(figure, stem, rows)
     more = {"public": f"{PLAYED} {ASSUMED}", "measured": MEASURED}.get(provenance, PLAYED)

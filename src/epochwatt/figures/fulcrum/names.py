@@ -29,12 +29,13 @@ FIRST = {  # provenance -> what a title begins with
 }
 NOTES = {  # provenance -> corner note
     "simulated": "simulated AGX Orin, not measured",
-    "public": "V100 and RTX 6000, measured by others; a training step stands for a request's",
+    "public": "computed from what others measured on V100 and RTX 6000; a mini-batch of requests is"
+    " assumed to take what one of training does",
     "measured": "measured on the machine at hand; dashed: simulated with the same times",
 }
 ORIGINS = {  # provenance -> last paragraph of a caption
     "simulated": "simulated boards, not measured",
-    "public": "measured by others, with the assumptions above",
+    "public": "computed from what others measured, with the assumptions above",
     "measured": "measured on the machine at hand; dashed lines are simulated",
 }
 JOBS = {

@@ -49,7 +49,7 @@ def draw_power(power: str, provenance: str, style_file: str, stem: str) -> None:
         for place, (title, some) in zip(places, by_field.items(), strict=False):
             _draw(place, some, solvers)
             place.set_title(title, fontsize="small")
-        places[0].set_ylabel("mini-batches of training / s")
+        fields.label_rows(places, "mini-batches of training / s")
         style.legend(figure, [_line(name) for name in solvers])
         style.save(figure, stem, rows)
     text = f"{CAPTION} {ASSUMED}" if provenance == "public" else CAPTION

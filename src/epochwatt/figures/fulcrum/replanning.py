@@ -25,7 +25,7 @@ LOOKS = {  # way of planning -> words, colour, width: lines that lie on one anot
 RATE, BUDGET = "#999999", "#CC0000"
 FIELDS = {  # column -> label of its axis
     "rate_per_s": "requests/s",
-    "gpu_mhz": "mode:\nGPU clock (MHz)",
+    "gpu_mhz": "GPU clock (MHz)",
     "worst_s": "longest latency (s)",
     "trained_per_s": "training\n(mini-batches/s)",
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.interactive import SCHEMA
@@ -26,7 +27,7 @@ from epochwatt.schedule.summary import summarised
 
 TITLE = FIGURES["fulcrum_solvers"]
 WIDTH_IN, HEIGHT_IN = 9.0, 5.0
-READING = "; GMD and ALS in our reading; expected gain on a sample of the problems"
+SAMPLED = "; expected gain on a sample of the problems"
 CAPTION = """Each mark is a solver (those with random modes: 10 and 50 of them, mean over
 draws), mean over the networks or pairs of the study. Across: profiles that it needs, pairs of
 job, mode and mini-batch size, each run once. Above: solvable problems that it answers with a
@@ -54,7 +55,7 @@ def draw_solvers(scores: str, provenance: str, style_file: str, stem: str) -> No
         "height_in": HEIGHT_IN,
     }
     jobs = [name for name in JOBS if any(row["jobs"] == name for row in rows)]
-    with style.panel(style_file, settings, NOTES[provenance] + READING) as (figure, axes):
+    with style.panel(style_file, settings, NOTES[provenance] + SAMPLED) as (figure, axes):
         axes.remove()
         grid = figure.subplots(2, len(jobs), squeeze=False, sharex="col", sharey="row")
         for column, name in enumerate(jobs):
@@ -64,7 +65,7 @@ def draw_solvers(scores: str, provenance: str, style_file: str, stem: str) -> No
             grid[0][column].set_title(JOBS[name], fontsize="small")
             grid[1][column].set_xlabel("profiles")
         grid[0][0].set_ylabel("answered within budgets (%)")
-        grid[1][0].set_ylabel("mean loss (%)")
+        grid[1][0].set_ylabel("mean loss to the best (%)")
         style.legend(figure, _handles(rows))
         style.save(figure, stem, rows)
     caption = f"{CAPTION} {PUBLIC}" if provenance == "public" else CAPTION
@@ -80,8 +81,12 @@ def _field(axes: Axes, rows: Sequence[Mapping[str, Any]], column: str) -> None:
             fill = "none" if row["solver"].endswith(HOLLOW) else colour
             axes.plot(row["n_profiles"], row[column], mark, color=colour, markerfacecolor=fill)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     if column == "loss_pct":
         axes.set_yscale("symlog", linthresh=1)
+        axes.yaxis.set_major_formatter("{x:g}")
         axes.set_ylim(-0.1, 110)
     axes.grid(visible=True, axis="both")
 

@@ -14,10 +14,10 @@ from matplotlib.axes import Axes
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import Bar, positions
+from epochwatt.figures.common.brackets import bracket_handles, draw_brackets
 from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import handles
-from epochwatt.figures.common.relations import bracket_handles, draw_brackets
 from epochwatt.figures.common.runs import Number, csv_row
 from epochwatt.figures.hipcw2021.medians import (
     LONE_BAR,

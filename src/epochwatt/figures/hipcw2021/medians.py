@@ -26,15 +26,12 @@ from epochwatt.figures.common.bars import (
     marked_row,
     positions,
 )
+from epochwatt.figures.common.brackets import Bracket, bracket_handles, draw_brackets
 from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import MARK, METRICS, draw_mark, handles
-from epochwatt.figures.common.relations import (
-    Bracket,
-    Related,
-    bracket_handles,
-    draw_brackets,
-)
+from epochwatt.figures.common.layout import MARK
+from epochwatt.figures.common.published import METRICS, draw_mark, handles
+from epochwatt.figures.common.relations import Related
 from epochwatt.figures.common.runs import FACTORS, RunData
 from epochwatt.published.numbers import Config, load_published, single
 from epochwatt.text import counted

@@ -3,9 +3,9 @@
 import csv
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,15 @@ ORIGINS = {
     "simulated": "simulated boards, not measured",
     "public": "measured by others",
 }
-COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
+COLOURS = (  # of modes: told apart with any kind of colour vision, and in grey
     "#332288",
-)  # of modes
+    "#B2182B",
+    "#009E73",
+    "#E69F00",
+    "#111111",
+)
+DASHES = ("-", "--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (9, 2)))
+WIDTHS = (2.2, 1.3)  # of the first line, and of others: those that lie on it leave its edges
 PEAK = "#777777"  # of what a data sheet promises
 MARKS = {"train": "o", "infer": "^"}
 TASKS = {"train": "training", "infer": "inference"}
@@ -45,6 +47,24 @@ WORDS = {
     "emc_mhz": "lowest memory clock",
 }
 COLUMNS = 88  # of a line of a caption
+
+Dash = str | tuple[int, tuple[int, ...]]
+
+
+class Look(NamedTuple):
+    """How a mode is drawn."""
+
+    colour: str
+    dash: Dash
+    width: float
+
+
+def looks(labels: Iterable[str]) -> dict[str, Look]:
+    """Return label -> look of the modes of a field."""
+    return {
+        label: Look(COLOURS[n % len(COLOURS)], DASHES[n % len(DASHES)], WIDTHS[min(n, 1)])
+        for n, label in enumerate(labels)
+    }
 
 
 def device_title(name: str) -> str:

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
 
 from epochwatt.figures.common import style
 from epochwatt.figures.roofline import look
+from epochwatt.figures.roofline.names import add_name, part_names
 from epochwatt.published.tables import read_table
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.model import Ceilings, EnergyRoofline, Numbers
@@ -26,11 +26,15 @@ COLUMNS = 2
 NAMED = 6  # workloads of a field: more are not named
 PRECISION = "fp32"
 
+ROOM = 0.25  # of an axis with names: what it gets longer
+ROOFS = {"time": "roof: best rates reached", "energy": "roof, fitted"}
+
 TIME_CAPTION = """What each mode could do at best (lines: the rates that the best micro-kernels
 reached; the slope is memory, the flat part arithmetic, the corner the ridge) and what workloads do
 (circles: training, triangles: inference). Operations and bytes are counted, each array read or
-written once; launches and waits keep workloads away from the roof. Dotted: the peak that the data
-sheet promises at the mode's clocks, a theory that nothing here reached. In fp32."""
+written once; launches and waits keep workloads away from the roof. Dotted, in the colour of
+its mode or grey: the peak that the data sheet promises at the mode's clocks, a theory that nothing
+here reached. In fp32."""
 TIME_PUBLIC = """Orin Nano and NX: STREAM and matrix products in fp32, with dot products, sums and
 matrix-vector products below them; AGX Orin 64 GB: 35 networks in fp32 (branes-ai/graphs), whose
 clocks were left to DVFS, so it has no fitted roof; TX2: kernels of ResNet-18 and ResNet-50 (Energy
@@ -117,7 +121,8 @@ def fields_of(fits: Sequence[FitRow], points: Sequence[Point], peaks: Peaks) -> 
     return fields
 
 
-Draw = Callable[[Axes, Field, Mapping[str, str]], list[dict[str, Any]]]
+Looks = Mapping[str, look.Look]
+Draw = Callable[[Axes, Field, Looks], list[dict[str, Any]]]
 
 
 def _figure(
@@ -133,31 +138,58 @@ def _figure(
     title = f"{what.capitalize()} rooflines, {look.ORIGINS[origin]}"
     settings = {"title": title, "width_in": WIDTH_IN, "height_in": HEIGHT_IN}
     x, y = "intensity_flop_per_byte", "flop_per_s" if what == "time" else "flop_per_j"
-    with style.panel(style_file, settings, look.ORIGINS[origin]) as (figure, axes):
+    note = f"{look.ORIGINS[origin]}; fp32, operations and bytes as counted"
+    with style.panel(style_file, settings, note) as (figure, axes):
         rows: list[dict[str, Any]] = []
         if not fields:
             style.notice(figure, f"{title}: not drawn. Power was not measured in any mode.")
         else:
             places = style.facets(figure, axes, len(fields), COLUMNS)
             for place, field in zip(places, fields, strict=True):
-                colours = dict(zip(field.points, look.COLOURS * 9, strict=False))
-                rows += draw_field(place, field, colours)
-                _dress(place, field, colours, what)
+                looks = look.looks(field.points)
+                rows += draw_field(place, field, looks)
+                _dress(place, field, looks, what, WIDTH_IN / min(len(fields), COLUMNS))
             style.legend(figure, _handles(fields, what))
+            part_names(figure)
         style.save(figure, stem, rows)
     look.write_caption(stem, title, text, origin)
     look.write_spec(stem, title, look.ORIGINS[origin], x, y)
 
 
-def _dress(axes: Axes, field: Field, colours: Mapping[str, str], what: str) -> None:
+def _dress(axes: Axes, field: Field, looks: Looks, what: str, width_in: float) -> None:
+    """Give a field its axes, and above it its device and modes.
+
+    Parameters
+    ----------
+    width_in : of the field, with the labels of its axis
+    """
     axes.set_xscale("log")
     axes.set_yscale("log")
+    if axes.texts:  # names below what they are of
+        low, high = axes.get_ylim()
+        axes.set_ylim(low / (high / low) ** ROOM, high)
     axes.grid(visible=True, which="major", axis="both")
-    axes.set_title(look.device_title(field.device), fontsize="small")
     axes.set_xlabel("intensity (FLOP/B)")
     axes.set_ylabel("FLOP/s" if what == "time" else "FLOP/J")
-    handles = [Line2D([], [], color=c, marker=".", label=label) for label, c in colours.items()]
-    axes.legend(handles=handles, fontsize="x-small", loc="lower right", frameon=True)
+    handles = [
+        Line2D([], [], color=one.colour, label=label, **_strokes(one, bool(field.modes)))
+        for label, one in looks.items()
+    ]
+    widths = [style.ENTRY_IN + style.LETTER_IN * len(label) for label in looks]
+    by_clock = all(label.endswith("MHz") for label in looks)
+    axes.legend(
+        handles=handles, ncols=style.n_columns(widths, width_in), fontsize="x-small",
+        title=look.device_title(field.device) + (", by GPU clock" if by_clock else ""),
+        title_fontsize="small", alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
+        borderaxespad=0.2, handlelength=2.4, columnspacing=1.0,
+    )  # fmt: skip
+
+
+def _strokes(one: look.Look, has_roof: bool) -> dict[str, Any]:
+    """Return how a mode's entry in the legend is drawn: as its line, or as its marks."""
+    if has_roof:
+        return {"linestyle": one.dash, "linewidth": one.width}
+    return {"linestyle": "", "marker": "s", "markersize": 4}
 
 
 def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:
@@ -169,6 +201,8 @@ def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:
         for task, word in look.TASKS.items()
         if task in tasks
     ]
+    roof = Line2D([], [], color="#555555", label=ROOFS[what])
+    handles += [roof] if any(field.modes for field in fields) else []
     if what == "time":
         peak = Line2D([], [], color=look.PEAK, linestyle=":", label="peak of the data sheet")
         return [*handles, peak] if any(field.peaks for field in fields) else handles
@@ -177,39 +211,40 @@ def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:
     return [*handles, ridge, balance]
 
 
-def _time(axes: Axes, field: Field, colours: Mapping[str, str]) -> list[dict[str, Any]]:
+def _time(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
     """Draw a device's roofs and what its workloads reach; return the rows of the CSV."""
     rows = []
     lines = [(label, "roof", row.ceilings) for label, row in field.modes.items()]
     lines += [(label, "data sheet", peak) for label, peak in field.peaks.items()]
-    for label, what, ceilings in reversed(lines):  # the first in front
-        is_peak = what != "roof"
+    for label, what, ceilings in lines:  # the first behind: it is the widest
         rates = ceilings.attainable_flops_per_s(INTENSITIES)
-        colour = look.PEAK if is_peak else colours[label]
-        dash = ":" if is_peak else "-"
-        axes.plot(INTENSITIES, rates, color=colour, linestyle=dash, linewidth=1.3)
+        colour, dash, width = looks.get(label, look.Look(look.PEAK, ":", look.WIDTHS[-1]))
+        if what != "roof":
+            dash, width = ":", look.WIDTHS[-1]
+        axes.plot(INTENSITIES, rates, color=colour, linestyle=dash, linewidth=width)
         rows += _line(field, label, what, "flop_per_s", INTENSITIES[::20], rates[::20])
     marks = [(p, label, p.flops / p.time_s) for label, some in field.points.items() for p in some]
-    return rows + _marks(axes, field, marks, colours, "flop_per_s")
+    return rows + _marks(axes, field, marks, looks, "flop_per_s")
 
 
-def _energy(axes: Axes, field: Field, colours: Mapping[str, str]) -> list[dict[str, Any]]:
+def _energy(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
     """Draw a device's operations per joule, ridges and balances; return the rows of the CSV."""
     rows = []
-    for label, row in reversed(field.modes.items()):  # the first in front
+    for label, row in field.modes.items():  # the first behind: it is the widest
         if row.costs is None:
             continue
+        colour, dash, width = looks[label]
         roofline = EnergyRoofline(row.ceilings, row.costs)
         rates = 1 / roofline.j_per_flop(INTENSITIES)
-        axes.plot(INTENSITIES, rates, color=colours[label], linewidth=1.4)
+        axes.plot(INTENSITIES, rates, color=colour, linestyle=dash, linewidth=width)
         rows += _line(field, label, "roof", "flop_per_j", INTENSITIES[::20], rates[::20])
         ridge, balance = row.ridge_flop_per_byte, roofline.balance_flop_per_byte
         for at, what, mark, fill in (
             (ridge, "ridge", "o", "white"),
-            (balance, "balance", "D", colours[label]),
+            (balance, "balance", "D", colour),
         ):
             rate = float(1 / roofline.j_per_flop(at))
-            axes.plot([at], [rate], mark, color=colours[label], mfc=fill, markersize=5, zorder=4)
+            axes.plot([at], [rate], mark, color=colour, mfc=fill, markersize=5, zorder=4)
             rows.append(_row(field, label, what, at, rate, "flop_per_j"))
     marks = [
         (p, label, p.flops / (p.power_w * p.time_s))
@@ -217,36 +252,29 @@ def _energy(axes: Axes, field: Field, colours: Mapping[str, str]) -> list[dict[s
         for p in some
         if p.power_w is not None
     ]
-    return rows + _marks(axes, field, marks, colours, "flop_per_j")
+    return rows + _marks(axes, field, marks, looks, "flop_per_j")
 
 
 def _marks(
     axes: Axes,
     field: Field,
     marks: Sequence[tuple[Point, str, float]],
-    colours: Mapping[str, str],
+    looks: Looks,
     column: str,
 ) -> list[dict[str, Any]]:
-    """Draw workloads at their intensity; if few, the fastest of each name has it beside it."""
+    """Draw workloads at their intensity; if they are few, their names stand below them."""
     rows = []
     drawn = [(p, label, rate) for p, label, rate in marks if p.intensity_flop_per_byte and rate > 0]
-    fastest = {point.workload: rate for point, _, rate in sorted(drawn, key=lambda d: d[2])}
+    places: dict[str, list[tuple[float, float]]] = {}
     for point, label, rate in drawn:
         x = point.intensity_flop_per_byte or 0.0
-        mark, colour = look.MARKS[point.task], colours[label]
+        mark, colour = look.MARKS[point.task], looks[label].colour
         axes.plot([x], [rate], mark, color=colour, markersize=3.2, alpha=0.75, zorder=3)
-        if len(fastest) <= NAMED and fastest.get(point.workload) == rate:
-            del fastest[point.workload]
-            above = (0, 4 if len(fastest) % 2 else -9)
-            name: dict[str, Any] = {
-                "xytext": above,
-                "textcoords": "offset points",
-                "ha": "right",
-                "fontsize": 7,
-            }
-            name["path_effects"] = [withStroke(linewidth=2.0, foreground="white")]
-            axes.annotate(point.workload, (x, rate), **name)
+        places.setdefault(point.workload, []).append((x, rate))
         rows.append(_row(field, label, point.task, x, rate, column, point))
+    if len(places) <= NAMED:
+        for name, some in places.items():
+            add_name(axes, name, some)
     return rows
 
 

@@ -26,16 +26,11 @@ from epochwatt.figures.common.bars import (
     places,
     positions,
 )
+from epochwatt.figures.common.brackets import bracket_handles, brackets_of, draw_brackets
 from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark, is_marked
-from epochwatt.figures.common.relations import (
-    Related,
-    bracket_handles,
-    brackets_of,
-    draw_brackets,
-    relation_row,
-)
+from epochwatt.figures.common.relations import Related, relation_row
 from epochwatt.figures.common.runs import RunData
 from epochwatt.published.numbers import single
 from epochwatt.text import counted

@@ -21,15 +21,10 @@ from epochwatt.figures.common.bars import (
     places,
     positions,
 )
+from epochwatt.figures.common.brackets import bracket_handles, brackets_of, draw_brackets
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark
-from epochwatt.figures.common.relations import (
-    Related,
-    bracket_handles,
-    brackets_of,
-    draw_brackets,
-    relation_row,
-)
+from epochwatt.figures.common.relations import Related, relation_row
 
 MEDIA = ("ssd", "sd", "hdd", "emmc")
 NAMES = {"ssd": "SSD", "sd": "SD", "hdd": "HDD", "emmc": "eMMC"}

@@ -16,16 +16,11 @@ from matplotlib.lines import Line2D
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, draw_whisker, legend, marked_row
+from epochwatt.figures.common.brackets import bracket_handles, brackets_of, draw_brackets
 from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark, is_marked
-from epochwatt.figures.common.relations import (
-    Related,
-    bracket_handles,
-    brackets_of,
-    draw_brackets,
-    relation_row,
-)
+from epochwatt.figures.common.relations import Related, relation_row
 from epochwatt.figures.common.runs import Number, RunData
 from epochwatt.published.numbers import Config
 

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, legend, marked_row
+from epochwatt.figures.common.brackets import DASHES
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import SEEN, cells, draw_mark, seen_ids
-from epochwatt.figures.common.relations import DASHES, Related, relation_row, spread_pct
+from epochwatt.figures.common.relations import Related, relation_row, spread_pct
 from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.published.numbers import BOUNDS, SPREADS, Relation
 from epochwatt.study.runs import TWIN

@@ -18,15 +18,10 @@ from numpy.typing import NDArray
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, draw_whisker, legend, marked_row
+from epochwatt.figures.common.brackets import Bracket, bracket_handles, draw_brackets
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import METRICS, cells, draw_mark, mark
-from epochwatt.figures.common.relations import (
-    Bracket,
-    Related,
-    bracket_handles,
-    draw_brackets,
-    relation_row,
-)
+from epochwatt.figures.common.relations import Related, relation_row
 from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.figures.common.series import Series, series
 from epochwatt.published.numbers import BOUNDS

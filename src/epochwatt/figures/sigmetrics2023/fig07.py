@@ -12,10 +12,10 @@ from typing import Any
 from epochwatt.claims.number_sources import EpochTable
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, legend
+from epochwatt.figures.common.brackets import Bracket, draw_brackets
 from epochwatt.figures.common.failing import entries, failing_sides, is_side, paint, red_of
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark, idle_mark
-from epochwatt.figures.common.relations import Bracket, draw_brackets
 from epochwatt.study.runs import TWIN
 from epochwatt.text import origin
 

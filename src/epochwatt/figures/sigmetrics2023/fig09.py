@@ -34,6 +34,14 @@ from epochwatt.figures.common.bars import (
     places,
     positions,
 )
+from epochwatt.figures.common.brackets import (
+    DASHES,
+    bound_look,
+    bracket_handles,
+    brackets_of,
+    draw_brackets,
+    draw_changes,
+)
 from epochwatt.figures.common.failing import bounds, entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import BOUNDS as MARKERS
@@ -45,21 +53,10 @@ from epochwatt.figures.common.published import (
     idle_mark,
     is_marked,
 )
-from epochwatt.figures.common.relations import (
-    DASHES,
-    Related,
-    bound_look,
-    bracket_handles,
-    brackets_of,
-    draw_brackets,
-    draw_changes,
-    key_of,
-    metric_of,
-    relation_row,
-)
+from epochwatt.figures.common.relations import Related, key_of, metric_of, relation_row
 from epochwatt.figures.common.runs import Number, RunData
+from epochwatt.figures.sigmetrics2023.clouds import outside, outside_label
 from epochwatt.figures.sigmetrics2023.fig07 import of_backend
-from epochwatt.figures.sigmetrics2023.power_modes import outside, outside_label
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
 BOUND_LABELS = {"v": "a bound: this or below", "^": "a bound: this or above"}

@@ -8,136 +8,51 @@ and no part of the front, as in the predicates of `config/published/takeaways.cs
 """
 
 import os
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from epochwatt.analysis.pareto import pareto_front
-from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common import style
-from epochwatt.figures.common.bars import draw_whisker, group_labels, marked_row
-from epochwatt.figures.common.failing import entries, failing, misplaced, red_of
+from epochwatt.figures.common.bars import draw_whisker, marked_row
+from epochwatt.figures.common.failing import entries, misplaced, red_of
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import METRICS, deviation_text, is_marked, lay_out
-from epochwatt.figures.common.relations import Related
+from epochwatt.figures.common.layout import lay_out
+from epochwatt.figures.common.published import is_marked
 from epochwatt.figures.common.runs import RunData
-from epochwatt.figures.sigmetrics2023.letters import Place, Taken
-from epochwatt.published.numbers import Relation, load_published
+from epochwatt.figures.sigmetrics2023.clouds import Cloud, group_runs, outside_label
+from epochwatt.figures.sigmetrics2023.letters import Taken
+from epochwatt.figures.sigmetrics2023.printed_modes import (
+    deviation,
+    draw_change,
+    draw_published,
+    draw_spread,
+    printed_changes,
+    published_handles,
+    wrong_spreads,
+)
+from epochwatt.published.numbers import load_published
 from epochwatt.records import files
 from epochwatt.records.shapes import OBJECT
-from epochwatt.study.runs import TWIN
 from epochwatt.text import counted
 
-SPREAD = "100*(max-min)/max"  # formula of relations
 STRONGEST = "g"  # AGX's MAXN: a diamond
 STRONGEST_LABEL = "mode g (MAXN)"
 X_LABELS = {"energy_paper_wh": "energy per epoch (mWh)", "power_mean_w": "average power (W)"}
-WORDS = {"energy_paper_wh": "energy", "power_mean_w": "power", "e2e_s": "E2E"}
 CLOCKS = {"cpu_mhz": "CPU", "gpu_mhz": "GPU", "emc_mhz": "memory"}
 SOLID, TRIANGLE, HOLLOW, LINE = ("o", True), ("^", True), ("s", False), ("x", False)
 DIAMOND = ("D", True)
 UNKNOWN = ("*", False)  # of a run whose records are gone
 COLUMNS = 3  # fields side by side
 MISSING_SHOWN = 3  # in the corner note; the CSV has all
-BELOW = 0.26  # of a field's height, kept free below the points for the spread
-BRACKET, BRACKET_TEXT = 0.155, 0.02  # height of the spread's bracket and of its text in a field
 RING_PT = 8.0  # how far letters keep from a cross or a diamond
 FRAME_PT = 11.0  # and from a diamond around a marker
-CROSS: dict[str, Any] = {"marker": "+", "markersize": 6.0, "markeredgewidth": 1.2}
-PUBLISHED_LINE: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.0}
-
-
-@dataclass(frozen=True)
-class Cloud:
-    """Runs that differ in their power mode only.
-
-    Attributes
-    ----------
-    label, model : whose they are
-    runs : one per power mode
-    x : quantity on the x axis; E2E is on the other
-    outside : power modes that the front is not made of
-    """
-
-    label: str
-    model: str
-    runs: Sequence[RunData]
-    x: str
-    outside: frozenset[str] = frozenset()
-
-    @cached_property
-    def points(self) -> list[Place | None]:
-        """Return x and E2E of each run, mean of epochs 1+; None: one of them is missing."""
-        pairs = [(run.number(self.x).value, run.number("e2e_s").value) for run in self.runs]
-        return [None if x is None or y is None else (x, y) for x, y in pairs]
-
-    @cached_property
-    def front(self) -> list[int]:
-        """Return places of the runs on the Pareto front, from left to right."""
-        there = [n for n, point in enumerate(self.points) if point and self.is_compared(n)]
-        xy = np.array([self.points[n] for n in there], dtype=float).reshape(-1, 2)
-        return [there[n] for n in pareto_front(xy[:, 0], xy[:, 1])]
-
-    def is_compared(self, n: int) -> bool:
-        """Say whether a run is one that the front is made of."""
-        return self.runs[n].factors["power_mode"] not in self.outside
-
-    def point(self, mode: str) -> Place | None:
-        """Return the point of a power mode; None where it is not there."""
-        modes = [run.factors["power_mode"] for run in self.runs]
-        return self.points[modes.index(mode)] if mode in modes else None
-
-
-def group_runs(job: Job, x: str) -> list[Cloud]:
-    """Return the figure's runs, together what differs in the power mode only.
-
-    A single run compares nothing and is left out.
-    """
-    labels = group_labels([run.factors for run in job.runs], job, ("power_mode",))
-    groups: dict[str, list[RunData]] = {label: [] for label in labels}
-    for run, label in zip(job.runs, labels, strict=True):
-        groups[label].append(run)
-    clouds = [
-        Cloud(label.replace("\n", ", "), runs[0].factors["model"], runs, x, outside(job, runs))
-        for label, runs in groups.items()
-    ]
-    return [cloud for cloud in clouds if len(cloud.runs) > 1]
-
-
-def outside(job: Job, runs: Sequence[RunData]) -> frozenset[str]:
-    """Return the power modes among runs of a network that the paper has of other networks alone."""
-    factors = runs[0].factors
-    compared = load_terms(Path(job.published).parents[1]).sets["MODES"]
-    if factors["setup"] != job.paper or factors["model"] not in compared:
-        return frozenset()
-    modes = {run.factors["power_mode"] for run in runs}
-    named = frozenset(mode for modes in compared.values() for mode in modes)
-    return frozenset(modes & named) - frozenset(compared[factors["model"]])
-
-
-def outside_label(modes: Iterable[str], job: Job, consequence: str = " in the paper") -> str:
-    """Return a legend's entry of modes that are pale: which networks the paper has them of.
-
-    Parameters
-    ----------
-    consequence : what it leaves them out of
-    """
-    ordered = sorted(modes)
-    compared = load_terms(Path(job.published).parents[1]).sets["MODES"]
-    models = [job.title(model) for model, named in compared.items() if set(ordered) <= set(named)]
-    which = f"{ordered[0]} to {ordered[-1]}" if len(ordered) > 1 else ordered[0]
-    return f"{which}: {' and '.join(models) or 'others'} alone{consequence}"
 
 
 def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts: str = "") -> None:
@@ -158,7 +73,7 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
     relations = list(load_published(Path(job.published)).relations.values())
     colour = job.colours(*{c.model for c in clouds}, "pareto", "missing", "published")
     off_front = misplaced(job, job.figure, job.epoch_table())
-    wrong = [] if by else _wrong_spreads(job, x)
+    wrong = [] if by else wrong_spreads(job, x)
     with job.panel(job.figure, runs) as (figure, axes):
         fields, rows, drawn = _fields(figure, axes, len(clouds), x), [], []
         for cloud, field in zip(clouds, fields, strict=False):
@@ -169,20 +84,20 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
                 marker = styles.get(settings.get(run.id), UNKNOWN) if by else None
                 _draw_point(cloud, n, field, marker, colour)
             _draw_front(cloud, field, colour["pareto"])
-            title = [cloud.label, _draw_change(cloud, field, change.split(), relations)]
-            title += map(_deviation, marks)
+            title = [cloud.label, draw_change(cloud, field, change.split(), relations)]
+            title += map(deviation, marks)
             title.append(_front_text(cloud, printed.get(cloud.model, "")))
             shade = red_of(job) if cloud.model in off_front else colour["published"]
             field.set_title("\n".join(filter(None, title)), fontsize="small", color=shade)
             for pair in marks:
-                _draw_published(pair, field, colour["published"])
+                draw_published(pair, field, colour["published"])
             field.margins(0.1)
             if not by:
-                _draw_spread(cloud, field, relations, {one.relation.id for one in wrong}, job)
+                draw_spread(cloud, field, relations, {one.relation.id for one in wrong}, job)
             rows += [row for pair in of_cloud for row in pair]
             drawn.append((cloud, field, marks))
         _say_missing(figure, clouds)
-        facts = [f for c in clouds for f in _printed_changes(c, change.split(), relations)]
+        facts = [f for c in clouds for f in printed_changes(c, change.split(), relations)]
         for fact in filter(attrgetter("note"), facts):
             style.add_to_note(figure, f"; the published {fact.value:g} %: {fact.note}")
         _legend(figure, clouds, styles, by, rows, job, entries(job, [*wrong, *off_front]))
@@ -190,12 +105,6 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
         for cloud, field, marks in drawn:
             _draw_letters(cloud, field, marks, change.split(), colour[cloud.model], by)
         job.save(figure, job.figure, rows)
-
-
-def _wrong_spreads(job: Job, x: str) -> list[Related]:
-    """Return the published spreads of a quantity by which a claim fails."""
-    spreads = [one for one in job.related(METRICS.get(x, x)) if one.relation.formula == SPREAD]
-    return failing(job, job.figure, spreads, job.epoch_table())
 
 
 def mode_setting(run: RunData, folder: str, name: str) -> float | None:
@@ -298,121 +207,6 @@ def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str
     ]
 
 
-def _draw_published(pair: Sequence[dict[str, Any]], field: Axes, colour: str) -> None:
-    """Draw what is published of a run.
-
-    Of both numbers a cross, tied to our point; of one alone a line across the field, which nobody
-    can take for a point.
-    """
-    x, y = (row["published"] for row in pair)
-    ours = [row["value"] for row in pair]
-    if x is None:
-        field.axhline(y, color=colour, zorder=1.5, **PUBLISHED_LINE)
-    elif y is None:
-        field.axvline(x, color=colour, zorder=1.5, **PUBLISHED_LINE)
-    else:
-        field.plot([x], [y], linestyle="none", markeredgecolor=colour, zorder=4, **CROSS)
-        if None not in ours:
-            field.plot([ours[0], x], [ours[1], y], color=colour, linewidth=0.7, zorder=3)
-
-
-def _deviation(pair: Sequence[dict[str, Any]]) -> str:
-    """Return in words by how much a run is beside what is published of it; nothing where little."""
-    off = [f"{WORDS[row['quantity']]} {text}" for row in pair if (text := deviation_text(row))]
-    return f"{pair[0]['power_mode']} against published:\n{', '.join(off)}" if off else ""
-
-
-def _draw_change(
-    cloud: Cloud, field: Axes, modes: Sequence[str], relations: Sequence[Relation]
-) -> str:
-    """Draw an arrow from one power mode to another; return what changes, and what is printed."""
-    ends = [cloud.point(mode) for mode in modes]
-    if len(ends) != 2 or ends[0] is None or ends[1] is None:
-        return ""
-    arrow = {"arrowstyle": "->", "color": "black", "linewidth": 0.8, "shrinkA": 4, "shrinkB": 4}
-    field.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=1.6)
-    x_pct, y_pct = (100.0 * (b / a - 1.0) for a, b in zip(*ends, strict=True))
-    text = f"{modes[0]} to {modes[1]}: E2E {_signed(y_pct)}, {WORDS[cloud.x]} {_signed(x_pct)}"
-    printed = _printed_changes(cloud, modes, relations)
-    return text + "".join(f"\npublished: E2E {fact.value:+g} %" for fact in printed)
-
-
-def _printed_changes(
-    cloud: Cloud, modes: Sequence[str], relations: Sequence[Relation]
-) -> list[Relation]:
-    """Return the published changes of E2E from one power mode to another."""
-    return [
-        fact
-        for fact in _of_network(relations, cloud, "100*(B-A)/A", "e2e_s")
-        if [fact.config_a["power_mode"], fact.config_b["power_mode"]] == list(modes)
-    ]
-
-
-def _signed(change_pct: float) -> str:
-    """Return a change in whole per cent; none has no sign."""
-    whole = round(change_pct)
-    return f"{whole:+d} %" if whole else "0 %"
-
-
-def _of_network(
-    relations: Sequence[Relation], cloud: Cloud, formula: str, metric: str
-) -> list[Relation]:
-    """Return the published relations of this board and network that have a formula."""
-    factors = cloud.runs[0].factors
-    return [
-        fact
-        for fact in relations
-        if (fact.formula, fact.metric) == (formula, metric)
-        and (fact.paper, fact.config_a.get("device"), fact.config_a.get("model"))
-        == (factors["setup"], factors["device"], cloud.model)
-    ]
-
-
-def _draw_spread(
-    cloud: Cloud, field: Axes, relations: Sequence[Relation], wrong: Container[str], job: Job
-) -> None:
-    """Draw a bracket below the points where a spread over some modes is published.
-
-    Parameters
-    ----------
-    wrong : ids of the spreads by which a claim fails, which are red
-    """
-    metric = METRICS.get(cloud.x, cloud.x)
-    for fact in _of_network(relations, cloud, SPREAD, metric)[:1]:
-        there = [
-            point[0]
-            for run, point in zip(cloud.runs, cloud.points, strict=True)
-            if point and run.factors["power_mode"] in fact.config_a["power_mode"]
-        ]
-        if len(there) < 2:
-            continue
-        low, high = min(there), max(there)
-        bottom, top = field.get_ylim()
-        field.set_ylim(bottom - BELOW * (top - bottom), top)
-        across = field.get_xaxis_transform()
-        colour = red_of(job) if fact.id in wrong else job.palette["published"]
-        field.plot([low, low, high, high], [BRACKET + d for d in (0.025, 0.0, 0.0, 0.025)],
-                   color=colour, linewidth=0.9, transform=across)  # fmt: skip
-        spread_pct = 100.0 * (high - low) / high
-        field.text(
-            0.5, BRACKET_TEXT,
-            f"energy of all but {_left_out(cloud, fact)}: spread\n"
-            f"{spread_pct:.0f} % here, {fact.value:g} % published",
-            transform=field.transAxes, ha="center", va="bottom", fontsize="x-small",
-            color=colour, path_effects=[withStroke(linewidth=2.0, foreground="white")],
-        )  # fmt: skip
-
-
-def _left_out(cloud: Cloud, fact: Relation) -> str:
-    """Return the compared modes that a spread is not over, as `g to j`."""
-    modes = sorted(
-        run.factors["power_mode"]
-        for n, run in enumerate(cloud.runs)
-        if cloud.is_compared(n) and run.factors["power_mode"] not in fact.config_a["power_mode"]
-    )
-    return f"{modes[0]} to {modes[-1]}" if len(modes) > 2 else " and ".join(modes) or "none"
-
-
 def _say_missing(figure: Figure, clouds: Sequence[Cloud]) -> None:
     """Add to the corner note what letters are, and what is missing: the fields are full."""
     missing = [
@@ -454,34 +248,7 @@ def _legend(
         label = outside_label(modes, job, left_out)
         handles.append(handle(label, _look(SOLID, style.pale(grey))))
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
-    style.legend(figure, [*handles, *_published_handles(rows, black), *more])
-
-
-def _published_handles(rows: Sequence[dict[str, Any]], colour: str) -> list[Line2D]:
-    """Return a legend's entry for crosses and one for lines, with whether the fit has seen them."""
-    rings: list[dict[str, Any]] = []
-    lines: list[dict[str, Any]] = []
-    for pair in zip(rows[::2], rows[1::2], strict=True):
-        marked = [row for row in pair if is_marked(row)]
-        (rings if len(marked) == 2 else lines).extend(marked)
-    ring = {"linestyle": "none", "markeredgecolor": colour, **CROSS}
-    modes = ", ".join(sorted({row["power_mode"] for row in lines}))
-    handles = []
-    for marked, label, look in (
-        (rings, "published", ring),
-        (
-            lines,
-            f"published {WORDS['e2e_s']} alone, mode {modes}",
-            {"color": colour, **PUBLISHED_LINE},
-        ),
-    ):
-        if marked:
-            seen = sum(bool(row["seen_by_fit"]) for row in marked)
-            how = "seen" if seen == len(marked) else "not seen" if not seen else "partly seen"
-            is_simulated = marked[0]["backend"] == TWIN
-            text = f"{label} ({how} by the fit)" if is_simulated else label
-            handles.append(Line2D([], [], label=text, **look))
-    return handles
+    style.legend(figure, [*handles, *published_handles(rows, black), *more])
 
 
 def _part(by: str, value: float) -> str:

@@ -24,9 +24,11 @@ WIDTH_IN, FACETS_IN, ROW_IN = 7.0, 5.6, 0.45
 # (colour, mark) of methods in the order of the table: the first, in grey, is the paper's
 LOOKS = (
     *(("#777777", "s"), ("#E69F00", "x"), ("#0072B2", "o"), ("#009E73", "D")),
-    *(("#CC79A7", "^"), ("#BBBBBB", "v"), ("#56B4E9", "P"), ("#D55E00", "*")),
+    *(("#CC79A7", "^"), ("#882255", "v"), ("#56B4E9", "P"), ("#D55E00", "*")),
 )
 BASE = ("#000000", ".")  # of what is no method
+WIDE = 1000.0  # from the lowest to the highest error: beyond it every power of ten is labelled
+LEAST_REGRET_PCT = -0.3  # where its axis begins, unless a mode was faster than the best allowed
 LEARNED = 2  # numbers of profiled modes that make a curve
 
 # name of a drawing -> title, target, statistic, label of its axis
@@ -47,7 +49,7 @@ CURVES: dict[str, Curve] = {
         "broken budgets (%)",
     ),
     "regret": (
-        "Time that the fastest predicted mode loses to the best one, in nine of ten answers",
+        "Time that the fastest predicted mode loses, at most, in nine of ten answers",
         RECOMMENDED,
         REGRET_P90,
         "90th percentile of regret (%)",
@@ -86,12 +88,16 @@ def _random(unit: Judged) -> list[tuple[str, int]]:
     return [column for column in unit.columns if column[0] == RANDOM]
 
 
-def _note(units: Sequence[Judged]) -> str:
+def _whose(units: Sequence[Judged]) -> str:
+    """Return where the modes are from that predictions are held against."""
     origins = dict.fromkeys(unit.shared["provenance"] for unit in units)
-    n_draws = max((unit.n_draws for unit in units), default=0)
     words = {"public": "measured by others", "measured": "measured here"}
-    whose = ", ".join(words.get(name, f"{name}, not measured") for name in origins)
-    return f"{whose or 'no sweep'}; {n_draws} draws of profiled modes; bars: bootstrap, 95 %"
+    return ", ".join(words.get(name, f"{name}, not measured") for name in origins) or "no sweep"
+
+
+def _note(units: Sequence[Judged]) -> str:
+    n_draws = max((unit.n_draws for unit in units), default=0)
+    return f"{_whose(units)}; {n_draws} draws of profiled modes; bars: bootstrap, 95 %"
 
 
 def _facets(
@@ -105,7 +111,8 @@ def _facets(
     looks: Look,
 ) -> None:
     """Draw one facet of each unit, and store what is drawn."""
-    settings = {"title": title, "width_in": WIDTH_IN, "height_in": FACETS_IN}
+    shown = style.titled(title, _whose(units))
+    settings = {"title": shown, "width_in": WIDTH_IN, "height_in": FACETS_IN}
     with style.panel(style_file, settings, _note(units)) as (figure, axes):
         if not units:
             style.notice(figure, f"{title}: no sweep has enough modes.")
@@ -125,7 +132,7 @@ def _facets(
 
 def _curve(facet: Axes, unit: Judged, target: str, statistic: str, looks: Look) -> None:
     methods = unit.methods(target)
-    top = 1e-9
+    bottom = 0.0
     for place, method in enumerate(methods):
         colour, mark = looks.get(method, BASE)
         cells = [
@@ -136,10 +143,10 @@ def _curve(facet: Axes, unit: Judged, target: str, statistic: str, looks: Look) 
         shift = 1.03 ** (place - (len(methods) - 1) / 2)
         x = [n * shift for n, _ in cells]
         y = [cell.value for _, cell in cells]
-        top = max([top, *y])
         facet.plot(x, y, marker=mark, markersize=3.5, color=colour, linewidth=1.0)
         lows, highs = ([getattr(cell, end) for _, cell in cells] for end in ("low", "high"))
         facet.vlines(x, lows, highs, color=colour, linewidth=0.8)
+        bottom = min([bottom, *lows])
     facet.set_xscale("log")
     facet.set_xticks(N_PROFILED, [str(n) for n in N_PROFILED])
     facet.xaxis.set_minor_locator(NullLocator())
@@ -152,7 +159,8 @@ def _curve(facet: Axes, unit: Judged, target: str, statistic: str, looks: Look) 
         facet.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         facet.yaxis.set_minor_formatter(NullFormatter())
         return
-    facet.set_yscale("symlog", linthresh=10)
+    facet.set_yscale("symlog", linthresh=1)
+    facet.set_ylim(bottom=min(LEAST_REGRET_PCT, 1.2 * bottom))
     facet.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
@@ -171,7 +179,8 @@ def _four_modes(stem: str, style_file: str, units: Sequence[Judged], looks: Look
     """Draw errors of all units from four random modes: median with its bootstrap."""
     title = "Error of new modes from four random ones, on every sweep"
     height = 1.6 + ROW_IN * max(len(units), 1)
-    settings = {"title": title, "width_in": WIDTH_IN, "height_in": height}
+    shown = style.titled(title, _whose(units))
+    settings = {"title": shown, "width_in": WIDTH_IN, "height_in": height}
     column = (RANDOM, N_PROFILED[0])
     with style.panel(style_file, settings, _note(units)) as (figure, axes):
         axes.remove()
@@ -186,7 +195,8 @@ def _four_modes(stem: str, style_file: str, units: Sequence[Judged], looks: Look
                         facet.hlines(y, cell.low, cell.high, color=colour, linewidth=0.8)
                         facet.plot([cell.value], [y], mark, color=colour, markersize=3.5)
             facet.set_xscale("log")
-            facet.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+            low, high = facet.get_xlim()
+            facet.xaxis.set_major_locator(LogLocator(subs=(1, 3) if high < WIDE * low else (1,)))
             facet.xaxis.set_minor_locator(NullLocator())
             facet.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             facet.set_xlabel(f"error of {words} (%)")

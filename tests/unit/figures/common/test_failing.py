@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.colors import same_color
 
+from epochwatt.figures.common.brackets import Bracket, draw_brackets
 from epochwatt.figures.common.failing import LABEL, bounds, failing, handle, redden
-from epochwatt.figures.common.relations import Bracket, draw_brackets
 
 RED, BLACK = "#B2182B", "#000000"
 

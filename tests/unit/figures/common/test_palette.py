@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
+from epochwatt.figures.roofline.look import COLOURS
 from epochwatt.study.config import Plotting
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
 APART = 15.0  # at least, in L*a*b*
+SHADES_APART = 9.0  # at least, in L*
 VISION = {
     "normal": np.eye(3),
     "protanopia": [
@@ -109,6 +111,14 @@ def test_marks_are_seen_on_what_they_stand_on(palette, vision):
         if distance(palette[key], palette["published"], VISION[vision]) < 2 * APART
     ]
     assert near == []
+
+
+@pytest.mark.parametrize("vision", VISION)
+def test_modes_of_rooflines_are_told_apart_in_grey_too(vision):
+    pairs = list(combinations((*COLOURS, "#FFFFFF"), 2))
+    assert min(distance(*pair, VISION[vision]) for pair in pairs) > APART
+    greys = [lab(colour, VISION["normal"])[0] for colour in (*COLOURS, "#FFFFFF")]
+    assert min(abs(one - two) for one, two in combinations(greys, 2)) > SHADES_APART
 
 
 def test_a_models_colour_is_nothing_elses(palette):

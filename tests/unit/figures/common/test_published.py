@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import pytest
 
+from epochwatt.figures.common.layout import part_marks
 from epochwatt.figures.common.published import (
     cells,
     deviation_pct,
@@ -12,7 +13,6 @@ from epochwatt.figures.common.published import (
     handles,
     idle_mark,
     mark,
-    part_marks,
     published_marks,
 )
 from epochwatt.figures.common.runs import read_runs

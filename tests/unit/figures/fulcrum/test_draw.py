@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from panels import assert_readable, drawn_texts
 
 from epochwatt.figures.fulcrum.draw import draw_schedules
 from epochwatt.figures.fulcrum.names import gallery_entries, stems
@@ -14,7 +15,11 @@ from epochwatt.schedule.evaluation import COLUMNS
 
 STYLE = Path(__file__).parents[4] / "config/paper.mplstyle"
 PAIR = {"jobs": "train_and_infer", "train": "a", "infer": "b", "device": "board"}
-WORDS = {"twin": "Simulated boards", "public": "Measured by others", "host": "Measured on the"}
+WORDS = {
+    "twin": "Simulated boards",
+    "public": "Computed from what others",
+    "host": "Measured on the",
+}
 
 
 def scores():
@@ -72,6 +77,29 @@ def test_each_figure_has_all_its_files_and_rows_of_its_own_provenance(tables, tm
         kinds = {row["provenance"] for row in spec["data"]["values"]}
         expected = {"twin": {"simulated"}, "public": {"public"}, "host": {"measured", "simulated"}}
         assert kinds == expected[folder]
+
+
+def test_solvers_of_few_profiles_are_readable(tmp_path):
+    n_profiles = {"maxn": 1, "gmd": 3, "physical_3": 4, "exhaustive": 8}
+    rows = [
+        *({**row, "solver": solver, "n_profiles": str(n), "jobs": jobs}
+          for row in scores() if row["solver"] == "gmd"
+          for solver, n in n_profiles.items() for jobs in ("train", "infer", "two_infer")),
+    ]  # fmt: skip
+    cells = ([row.get(column, "") for column in COLUMNS] for row in rows)
+    write_table(tmp_path / "scores.csv", "scores", COLUMNS, cells)
+    with drawn_texts() as texts:
+        draw_schedules(
+            [str(tmp_path / "scores.csv")], str(STYLE), [str(tmp_path / "public/fulcrum_solvers")]
+        )
+    assert_readable({"solvers": texts[next(iter(texts))]})
+
+
+def test_what_was_computed_from_tables_is_not_called_measured(tables, tmp_path):
+    stem = tmp_path / "public/fulcrum_latency"
+    draw_schedules(tables, str(STYLE), [str(stem)])
+    drawn = stem.with_suffix(".svg").read_text() + stem.with_suffix(".txt").read_text()
+    assert "computed from what others measured" in drawn.lower()
 
 
 def test_of_solvers_with_random_modes_the_smallest_number_has_a_line():

@@ -5,13 +5,21 @@ import json
 from dataclasses import replace
 
 import pytest
+from panels import assert_readable, drawn_texts
 
+from epochwatt.figures.roofline.look import looks
 from epochwatt.figures.roofline.rooflines import draw
 from epochwatt.figures.roofline.tuning import draw_tuning
 from epochwatt.roofline.fits import FitRow, write_fits
 from epochwatt.roofline.points import Point, write_points
+from epochwatt.roofline.tables import write_public
 
-STYLE = "config/paper.mplstyle"
+STYLE, PEAKS = "config/paper.mplstyle", "config/rooflines/peaks.csv"
+PUBLIC = (
+    "rooflines/orin-ceilings.csv.gz",
+    "rooflines/orin-points.csv.gz",
+    "sweeps/energy-time-fairness-tx2.csv.gz",
+)
 FIT = FitRow(
     provenance="simulated",
     device="orin",
@@ -101,6 +109,55 @@ def test_roofs_ridges_and_workloads_are_where_the_numbers_say(drawn, tmp_path):
         assert (tmp_path / f"{what}_simulated.png").stat().st_size > 5000
 
 
+def test_names_of_workloads_lie_neither_on_one_another_nor_on_marks(drawn):
+    beside = [("mobilenet", 1.05), ("lstm", 1.1), ("resnet50", 1.2), ("lenet", 1.0), ("lenet", 9.0)]
+    points = [
+        replace(POINT, workload=name, bytes=POINT.bytes / near, time_s=slow * POINT.time_s)
+        for name, near in beside
+        for slow in (1, 3)
+    ]
+    with drawn_texts() as texts:
+        drawn([FIT, *OTHERS], points)
+    assert len(texts) == 2
+    assert_readable(dict(enumerate(texts.values())))
+    for figure, rows in texts.items():
+        (axes,) = figure.axes
+        marks = [line for line in axes.lines if len(line.get_xdata()) == 1]
+        at = [axes.transData.transform(mark.get_xydata()[0]) for mark in marks]
+        names = {text: box for text, box, _ in rows if text in axes.texts}
+        assert sorted(text.get_text() for text in names) == [
+            *("lenet", "lenet", "lstm", "mobilenet", "resnet50"),
+        ]
+        assert not [t for t, box in names.items() for x, y in at if box.contains(x, y)]
+
+
+def test_rooflines_of_others_are_readable(tmp_path, pytestconfig):
+    root = pytestconfig.rootpath
+    tables = [str(tmp_path / "fits.csv"), str(tmp_path / "points.csv")]
+    public = [str(root / "config" / name) for name in PUBLIC]
+    write_public(*public, *tables)
+    with drawn_texts() as texts:
+        draw(*tables, str(root / PEAKS), str(root / STYLE), str(tmp_path), "public")
+    assert_readable(dict(enumerate(texts.values())))
+
+
+def test_a_peak_has_the_colour_of_its_mode(drawn):
+    public = {"provenance": "public", "device": "orin.nano"}
+    modes = ("7W", "MAXN_SUPER")
+    fits = [
+        replace(FIT, **public, instance=mode, flops_per_s=1e11 * (1 + n), gpu_mhz=500 + n)
+        for n, mode in enumerate(modes)
+    ]
+    points = [
+        replace(POINT, **public, instance=mode, gpu_mhz=500 + n) for n, mode in enumerate(modes)
+    ]
+    with drawn_texts() as texts:
+        drawn(fits, points, "public")
+    (axes,) = next(iter(texts)).axes
+    dotted = [line for line in axes.lines if line.get_linestyle() == ":"]
+    assert [line.get_color() for line in dotted] == [looks(modes)["MAXN_SUPER"].colour]
+
+
 def test_without_power_the_energy_figure_says_so(drawn, tmp_path):
     plain = replace(FIT, provenance="measured", j_per_flop=None, j_per_byte=None, constant_w=None)
     measured = replace(POINT, provenance="measured", power_w=None, power_scope="")
@@ -128,7 +185,11 @@ def test_tuned_modes_are_drawn_by_origin(tmp_path, pytestconfig):
     with open(tmp_path / "tuning.csv", "w", newline="", encoding="utf-8") as handle:
         csv.writer(handle).writerows([columns, *([*row, 4, 1, 2, 3, 4.5, 12.5] for row in rows)])
     stem = str(tmp_path / "tuning")
-    draw_tuning(f"{stem}.csv", str(pytestconfig.rootpath / STYLE), str(tmp_path / "drawn"))
+    with drawn_texts() as texts:
+        draw_tuning(f"{stem}.csv", str(pytestconfig.rootpath / STYLE), str(tmp_path / "drawn"))
+    assert_readable({"tuning": texts[next(iter(texts))]})
+    left, right = next(iter(texts)).axes
+    assert left.get_ylim() == right.get_ylim()  # one height is one saving, simulated or measured
     with open(tmp_path / "drawn.csv", newline="", encoding="utf-8") as handle:
         made = list(csv.DictReader(handle))
     assert [(row["provenance"], row["mode"]) for row in made] == [

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.figures.common.job import draw_figure
-from epochwatt.figures.sigmetrics2023 import letters, power_modes
+from epochwatt.figures.sigmetrics2023 import letters
+from epochwatt.figures.sigmetrics2023.clouds import group_runs
 from epochwatt.figures.sigmetrics2023.letters import free_place
 from epochwatt.figures.sigmetrics2023.power_modes import (
     HOLLOW,
@@ -108,7 +109,7 @@ class TestNumbers:
 
     def test_modes_of_other_setups_are_all_compared(self, runs, job_of):
         both = runs("resnet", {"n": (2.0, 5.0), "g": (3.0, 4.0)})
-        (cloud,) = power_modes.group_runs(job_of("fig08", *both), "energy_paper_wh")
+        (cloud,) = group_runs(job_of("fig08", *both), "energy_paper_wh")
         assert cloud.front == [0, 1]
 
     def test_run_without_energy_is_missing_and_on_no_front(self, runs, job_of, numbers, made_up):
@@ -135,7 +136,7 @@ class TestNumbers:
         ]
 
     def test_a_single_mode_compares_nothing(self, runs, job_of):
-        found = power_modes.group_runs(
+        found = group_runs(
             job_of("fig08", *runs(), *runs("resnet", {"g": (3, 9)})), "energy_paper_wh"
         )
         assert [cloud.model for cloud in found] == ["lenet"]

@@ -3,6 +3,7 @@
 import csv
 
 import pytest
+from panels import assert_readable, drawn_texts
 
 from epochwatt.figures.tables.draw_sweep_scores import DRAWINGS, draw_sweep_scores
 from epochwatt.figures.tables.sweep_scores import write_page
@@ -44,6 +45,19 @@ def test_what_is_drawn_is_in_the_table(rows, tmp_path):
     assert {row["sweep"] for row in four} == {"planted", "limits"}
     text = (tmp_path / "sweep_learning_time.svg").read_text("utf-8")
     assert "measured by others; 2 draws of profiled modes" in text
+    assert "Measured by others · Error of predicted time" in text
+
+
+def test_figures_are_readable_and_regrets_fill_their_axis(rows, tmp_path):
+    with drawn_texts() as texts:
+        draw_sweep_scores(rows, tmp_path, STYLE)
+    assert_readable(dict(enumerate(texts.values())))
+    lows = [float(row["low"]) for row in read(tmp_path / "sweep_regret.csv")]
+    regrets = [
+        axes for figure in texts for axes in figure.axes if "regret" in axes.get_ylabel()
+    ]  # fmt: skip
+    assert len(regrets) == 1
+    assert min([-0.5, *(1.3 * low for low in lows)]) <= regrets[0].get_ylim()[0] < 0
 
 
 def test_without_a_large_sweep_a_sentence_stands_for_the_curves(rows, tmp_path):

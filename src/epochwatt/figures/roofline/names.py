@@ -1,0 +1,85 @@
+"""Names of workloads below their marks: where none lies on another name or on a mark."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from epochwatt.figures.common.layout import lay_out
+from epochwatt.figures.roofline.look import PEAK
+
+ALIKE = 1.5  # times: intensities of one workload that share its name
+BELOW_PT, STEP_PT = -5.0, 2.0  # from the lowest mark to its name; by how much a name is moved
+MOVES, ASIDE_PT = 60, 4.0  # steps at most; what a name at the left or right is below its marks
+MARK_PT = 4.0  # a mark is as wide and high
+SIZE_PT = 7
+
+
+def add_name(axes: Axes, name: str, places: Sequence[tuple[float, float]]) -> None:
+    """Write the name of a workload below its marks, once for those of about one intensity.
+
+    Parameters
+    ----------
+    places : of its marks
+    """
+    groups: list[list[tuple[float, float]]] = []
+    for place in sorted(places):
+        if groups and place[0] < ALIKE * groups[-1][-1][0]:
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    for group in groups:
+        xs, values = zip(*group, strict=True)
+        text = axes.annotate(
+            name, (float(np.sqrt(xs[0] * xs[-1])), min(values)), xytext=(0.0, BELOW_PT),
+            textcoords="offset points", ha="center", va="top", fontsize=SIZE_PT, zorder=5,
+            path_effects=[withStroke(linewidth=2.0, foreground="white")],
+            arrowprops={"arrowstyle": "-", "color": PEAK, "linewidth": 0.5, "shrinkB": 2.5},
+        )  # fmt: skip
+        text.set_in_layout(False)
+
+
+def part_names(figure: Figure) -> None:
+    """Move names downwards that lie on marks or on one another; a line leads to their marks."""
+    named = [axes for axes in figure.axes if axes.texts]
+    if named:
+        lay_out(figure)
+    for axes in named:
+        taken = _marks(axes)
+        for text in sorted(axes.texts, key=lambda text: -_box(text).y0):
+            for place in _places():
+                text.set(**place)
+                if not any(_box(text).overlaps(other) for other in taken):
+                    break
+            taken.append(_box(text))
+
+
+def _places() -> Iterator[dict[str, Any]]:
+    """Yield where a name may be: below its marks, also to their left or right, then lower."""
+    for move in range(MOVES):
+        y_pt = BELOW_PT - move * STEP_PT
+        yield {"position": (0.0, y_pt), "ha": "center"}
+        for aside_pt in (ASIDE_PT, -ASIDE_PT):
+            yield {"position": (aside_pt, y_pt), "ha": "right"}
+            yield {"position": (-aside_pt, y_pt), "ha": "left"}
+
+
+def _box(text: Text) -> Bbox:
+    """Return the box of a name without the line that leads to it."""
+    text.get_window_extent()  # puts it where it is now
+    return Text.get_window_extent(text)
+
+
+def _marks(axes: Axes) -> list[Bbox]:
+    """Return the boxes of the marks of a field, which are lines of one point."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    half = MARK_PT / 2 * figure.dpi / 72
+    points = [np.asarray(line.get_xydata()) for line in axes.lines]
+    at = [axes.transData.transform(some[0]) for some in points if len(some) == 1]
+    return [Bbox([[x - half, y - half], [x + half, y + half]]) for x, y in at]
