@@ -99,9 +99,14 @@ def written(tables) -> Path:
     data = explorer(
         read_epochs(epochs_paths(tables)), records, TITLES, palette, [f"{stem}.vl.json"]
     )
+    return write_page(tables / "index.html", data)
+
+
+def write_page(page: Path, data: dict) -> Path:
+    """Write the explorer alone on a page."""
     parts = [asset(f"index/explorer.{kind}") for kind in ("css", "html", "js")]
-    page = tables / "index.html"
-    page.write_text(SHELL % (*parts[:2], inline_json(data), library(tables), parts[2]), "utf-8")
+    texts = (*parts[:2], inline_json(data), library(page.parent), parts[2])
+    page.write_text(SHELL % texts, "utf-8")
     return page
 
 
@@ -334,3 +339,17 @@ def test_a_dark_page_redraws(desk):
     desk.emulate_media(color_scheme="dark")
     desk.wait_for_function(f"{ink} !== {json.dumps(before)}")
     assert n_points(desk, "x-chart") == 14
+
+
+def test_a_run_with_its_first_epoch_alone_is_no_point(browser, tables):
+    """A point is a mean of valid epochs after the first, whatever the axes are."""
+    rows = read_epochs(epochs_paths(tables))
+    first = rows[rows.epoch == 0]
+    page = write_page(tables / "first.html", explorer(first, {}, TITLES, {}))
+    n_runs = first.run.nunique()
+    with opened(browser, page) as desk:
+        desk.locator("#x-count", has_text="runs shown").wait_for()
+        assert desk.locator("#x-count").inner_text() == (
+            f"0 of {n_runs} runs shown; {n_runs} without a valid epoch after the first left out"
+        )
+        assert desk.locator("#x-chart svg").count() == 0

@@ -39,6 +39,10 @@ LEAD = (
     "A click enlarges a figure. Marks in the figures are published numbers. Measured and simulated "
     "runs never share one."
 )
+NOTHING = (
+    "No figure is drawn of the selected studies. To draw one, add its name to "
+    "figures.fig02.studies in config/plotting.yaml and start again."
+)
 SIZE = (468, 252)  # of a figure whose file does not tell
 HOLDS, FAILS = "holds", "does_not_hold"
 
@@ -64,7 +68,7 @@ def gallery(
         {**_heading(paper, section, findings), "figures": of_group}
         for (paper, section), of_group in groups.items()
     ]
-    return {"lead": LEAD, "groups": listed}, images
+    return {"lead": LEAD if listed else NOTHING, "groups": listed}, images
 
 
 def _section(figure: Mapping[str, Any]) -> str:

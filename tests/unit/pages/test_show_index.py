@@ -97,6 +97,8 @@ def test_without_a_measured_run_the_page_says_how_to_get_one(page):
     text = page()
     assert "Nothing was measured yet" in text
     assert "make run" in text
+    assert "No figure is drawn" in text
+    assert "config/plotting.yaml" in text
     assert "No run of the papers is here" in text
 
 

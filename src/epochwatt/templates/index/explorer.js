@@ -256,13 +256,21 @@
     const current = latest("points");
     const [x, y, colour, shape] = ["x-x", "x-y", "x-colour", "x-shape"].map((id) => $(id).value);
     const log = $("x-log").checked, among = kept();
-    const there = among.filter((row) => row[x] !== null && row[y] !== null && !(log && (row[x] <= 0 || row[y] <= 0)));
-    const without = among.length - there.length;
-    const why = without ? `; ${without} without ${[x, y].filter((name) => among.some((row) => row[name] === null)).map(word).join(" or ") || "a value above 0"} left out` : "";
+    const meant = among.filter((row) => row.n_epochs), meanless = among.length - meant.length;
+    const there = meant.filter((row) => row[x] !== null && row[y] !== null && !(log && (row[x] <= 0 || row[y] <= 0)));
+    const without = meant.length - there.length;
+    const why = (meanless ? `; ${meanless} without a valid epoch after the first left out` : "")
+      + (without ? `; ${without} without ${[x, y].filter((name) => meant.some((row) => row[name] === null)).map(word).join(" or ") || "a value above 0"} left out` : "");
     $("x-count").textContent = `${there.length} of ${rows.length} runs shown${why}`;
+    if (!there.length) {
+      drawn.get($("x-chart"))?.result?.finalize();
+      $("x-chart").replaceChildren();
+      $("x-table").replaceChildren();
+      return;
+    }
     const values = there.map((row) => ({ ...point(row, x, y), colour: titled(colour, row[colour]), shape: titled(shape, row[shape]) }));
     const domain = ordered(there.map((row) => row[colour])), shapes = ordered(there.map((row) => row[shape]));
-    const scale = { ...(log && there.length ? { type: "log" } : { zero: false }), nice: false, padding: 18 };
+    const scale = { ...(log ? { type: "log" } : { zero: false }), nice: false, padding: 18 };
     const size = { width: "container", height: narrow() ? 320 : 430 };
     const range = colours(colour, domain), named = domain.map((v) => titled(colour, v));
     const symbol = shape === "kind" ? shapes.map((kind) => SHAPES[kind]) : ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke", "triangle-left"];
