@@ -84,7 +84,14 @@ class SumOfTerms:
         """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
         parts = self._parts(modes)
         total = np.maximum(parts @ self.coefficients, np.finfo(float).tiny)
-        open_by = OPEN_TERM * parts / (total[:, None] * self.sizes * self.norm)
+        grows = OPEN_TERM * parts / (total[:, None] * self.sizes)
+        if self.times is not None:  # of power: no part is many times what the whole was
+            return np.log(total) / self.norm, grows / self.norm
+        # A term that was small in all profiled modes, as a shortage of cores, may be many times the
+        # rest elsewhere. There the logarithm leaves its tangent, and what was learned of the term
+        # where it was small says nothing: a column of its own, which no profiled mode has.
+        beyond = np.log(np.maximum(grows, 1.0))
+        open_by = np.column_stack([np.minimum(grows, 1.0), beyond]) / self.norm
         return np.log(total) / self.norm, open_by
 
     def shares(self, modes: Numbers) -> Numbers:

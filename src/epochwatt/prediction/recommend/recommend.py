@@ -26,7 +26,7 @@ OPTIONS = {name: f"--max-{name.replace('_', '-')}" for name in UNITS}  # of the 
 
 
 class Estimate(NamedTuple):
-    """Expected value, and bounds that hold an epoch with the stated probability, where known."""
+    """Expected value, and bounds that hold a run's mean as probably as stated, where known."""
 
     value: float
     low: float | None

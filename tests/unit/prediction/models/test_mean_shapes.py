@@ -30,7 +30,7 @@ def test_a_sum_meets_parts_that_add_up_or_overlap(drawn, norm):
     fitted = fit_sum(drawn, times, 5, norm)
     expected, open_by = fitted(drawn)
     assert np.exp(expected) == pytest.approx(times, rel=0.05)  # the belief pulls a little
-    assert open_by.shape == (40, len(TIME))
+    assert open_by.shape == (40, 2 * len(TIME))  # each: as far as it was seen, and beyond
     assert fitted.shares(drawn).sum(1) == pytest.approx(1)
 
 

@@ -137,3 +137,37 @@ def test_constant_power_is_predicted_as_such(agx):
     whole = replace(world(agx, 0, n=20), power_w=np.full(20, 8.0))
     fitted = METHOD.fit(whole, Context("power_w"))
     assert fitted.predict(agx.all_modes()[::2997]) == pytest.approx(8, rel=0.1)
+
+
+def test_a_term_that_was_small_in_all_profiled_modes_is_open_elsewhere_and_never_absurd(agx):
+    """Four to eight modes with most cores on; two cores at the lowest clock are another matter.
+
+    Waits for the CPU alone: time is the longest of the parts. Expectations were off by e^20.
+    """
+    modes = as_rows(
+        [
+            (n, cpu, gpu, emc, 1, NO_LIMIT)
+            for n in (2, 4, 6, 8)
+            for cpu in (420, 1310, 2200)
+            for gpu in (150, 380, 725, 1300)
+            for emc in (665, 1600, 2133)
+        ]
+    )
+    cores, cpu, gpu, emc = modes[:, :4].T
+    few, farthest, held = cores < 4, [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        a, b, c = rng.uniform([5, 2, 2], [60, 40, 120])
+        waits = c / (np.minimum(cores, 5) * cpu / 2200)
+        seconds = np.maximum(1300 * a / gpu + 640 * b / emc, waits) + rng.uniform(0, 5)
+        some = rng.choice(np.flatnonzero(~few), rng.integers(4, 9), replace=False)
+        rows = observations_from_rows("waits", modes[some], seconds[some], seconds[some])
+        fitted = METHOD.fit(rows, Context("time_s"))
+        off = np.log(fitted.predict(modes[few]) / seconds[few])
+        low, high = fitted.interval(modes[few])
+        held.append(((low <= seconds[few]) & (seconds[few] <= high)).mean())
+        farthest.append(np.abs(off).max())
+        assert np.isfinite(fitted.sample(modes)).all()
+    assert max(farthest) < np.log(100)
+    assert np.median(farthest) < np.log(5)
+    assert np.mean(held) > 0.8
