@@ -13,7 +13,7 @@ from snakemake_logger_plugin_epochwatt.stages import MEASURING
 # Seconds of a job, from its start to Snakemake's note that it has finished, two jobs at a time on
 # two x86 cores with nothing else to do: geometric means of two `make run` with an empty results/,
 # on two machines (2026-11-23, 24), of which one needed 1.3 times as long as the other.
-# `judge_transfer` and `check_external` are CPU seconds.
+# `judge_transfer`, `check_external`, `score_sweep` and `score_sweeps` are CPU seconds.
 DEFAULT_S = {
     "advise_runs": 0.6,
     "all": 0.0,
@@ -45,6 +45,8 @@ DEFAULT_S = {
     "replan_schedules": 10.0,
     "score_predictions": 13.5,
     "score_schedules": 78.0,
+    "score_sweep": 16.0,
+    "score_sweeps": 4.0,
     "show_claims": 0.48,
     "show_configuration": 0.37,
     "show_index": 4.9,

@@ -117,3 +117,10 @@ def test_a_study_of_long_jobs_is_not_promised_in_seconds():
     jobs = {"count_workload": 9, "simulate_sweep": 7, "judge_transfer": 24}
     rules = [Left(rule, [default_s(rule)] * n) for rule, n in jobs.items()]
     assert time_left_s(rules, cores=2) == pytest.approx(1535 / 2, rel=0.25)
+
+
+def test_scores_of_sweeps_are_not_promised_in_seconds():
+    """`snakemake sweep_scores`: 144 CPU seconds."""
+    jobs = {"score_sweep": 9, "score_sweeps": 1, "sweep_scores": 1}
+    rules = [Left(rule, [default_s(rule)] * n) for rule, n in jobs.items()]
+    assert time_left_s(rules, cores=1) == pytest.approx(144, rel=0.25)
