@@ -10,12 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
-from matplotlib.transforms import (
-    Affine2D,
-    ScaledTranslation,
-    Transform,
-    blended_transform_factory,
-)
+from matplotlib.transforms import Affine2D, ScaledTranslation, Transform, blended_transform_factory
 
 from epochwatt.figures.common.layout import lay_out, part_marks
 from epochwatt.figures.common.published import BOUNDS as BOUND_MARKERS

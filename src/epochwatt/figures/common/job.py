@@ -41,12 +41,7 @@ from epochwatt.figures.common.relations import (
     related,
 )
 from epochwatt.figures.common.runs import RunData, measured_note, note, read_runs
-from epochwatt.figures.common.verdicts import (
-    by_workers,
-    claims_of,
-    heads,
-    not_borne_out,
-)
+from epochwatt.figures.common.verdicts import by_workers, claims_of, heads, not_borne_out
 from epochwatt.published.numbers import Relation
 from epochwatt.text import label
 

@@ -7,8 +7,7 @@ the changes between modes that the paper prints, beside ours; below panel b the 
 load, in the band that it prints for a range of modes.
 """
 
-import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -26,11 +25,9 @@ from epochwatt.figures.common.bars import (
     BAR,
     STACK,
     Bar,
-    draw_missing,
     draw_stacks,
     grouped,
     legend,
-    marked_row,
     places,
     positions,
 )
@@ -53,28 +50,28 @@ from epochwatt.figures.common.published import (
     idle_mark,
     is_marked,
 )
-from epochwatt.figures.common.relations import Related, key_of, metric_of, relation_row
-from epochwatt.figures.common.runs import Number, RunData
+from epochwatt.figures.common.relations import Related, key_of, relation_row
+from epochwatt.figures.common.runs import RunData
+from epochwatt.figures.sigmetrics2023.baseload import (
+    SHARE,
+    Rows,
+    baseloads,
+    draw_energies,
+    energy_of,
+)
 from epochwatt.figures.sigmetrics2023.clouds import outside, outside_label
 from epochwatt.figures.sigmetrics2023.fig07 import of_backend
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
 BOUND_LABELS = {"v": "a bound: this or below", "^": "a bound: this or above"}
 STRONGEST = ("max", "MAXN")
-PLACE = ("device", "instance", "power_mode")
 RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
 CHANGES = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "E2E"}
 OF_EPOCH = "epoch_0"  # colour of E2E, which is no part
 PART_COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": OF_EPOCH}
 PARTS_PT = 86.0  # of the parts' names below the axes
-SHARE = "baseload_wh/energy_wh"
 BAND_ALPHA, BAND_LABEL = 0.15, "published range"
 WORDS = {"energy_wh": "spread outside g to j"}
-NO_BASELOAD = "no idle power of this mode"
-ENERGY = ("energy_paper_wh", "baseload_wh", "baseload_pct")  # rows of a bar in panel b
-
-Rows = list[dict[str, Any]]
-BaseLoads = Mapping[tuple[Any, ...], float]
 
 
 def draw(job: Job) -> None:
@@ -112,14 +109,6 @@ def _any_epoch(config: Config) -> Config:
     return {**config, "epoch": None}
 
 
-def energy_of(run: RunData, metric: str, base_w: BaseLoads) -> float | None:
-    """Return the energy of an epoch, or the share of the base load in it."""
-    if metric != SHARE:
-        return metric_of(run, metric, "1+")
-    share = _energy_numbers(run, base_w)[ENERGY.index("baseload_pct")]
-    return share.value
-
-
 def groups_of(job: Job) -> list[list[Bar]]:
     """Return the bars by what they differ in beside the power mode; one mode compares nothing."""
 
@@ -135,24 +124,6 @@ def groups_of(job: Job) -> list[list[Bar]]:
 def mode_order(mode: str) -> tuple[bool, bool, str]:
     """Return what sorts power modes: the paper's letters, then the strongest, then the others."""
     return len(mode) > 1, mode not in STRONGEST, mode
-
-
-def baseloads(path: str, backend: str) -> BaseLoads:
-    """Return device, instance, power mode -> idle power in state (i) by the board's sensors, W.
-
-    Parameters
-    ----------
-    path : table of idle powers; empty: there is none
-    """
-    if not path:
-        return {}
-    with open(path, newline="", encoding="utf-8") as handle:
-        return {
-            tuple(row[key] for key in PLACE): float(row["power_w"])
-            for row in csv.DictReader(handle)
-            if (row["backend"], row["state"], row["power_scope"]) == (backend, ON_BOARD, "module")
-            and row["power_w"]
-        }
 
 
 def draw_panel(
@@ -391,43 +362,3 @@ def draw_times(bars: Sequence[Bar], axes: Axes, job: Job) -> Rows:
                           rotation=90, ha="center", va="top", fontsize="x-small",
                           color=black)  # fmt: skip
     return rows
-
-
-def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) -> Rows:
-    """Draw the energy of an epoch with the base load in it; return the CSV's rows."""
-    colour = job.colours("baseload", "above_baseload", "missing", "published")
-    x = positions([bar.group for bar in bars])
-    rows = [row for bar in bars for row in _energy_rows(bar.run, job, base_w)]
-    whole, base, _ = (rows[n :: len(ENERGY)] for n in range(len(ENERGY)))
-    height = np.array([row["value"] or 0.0 for row in whole])
-    axes.bar(x, height, width=BAR, color=colour["above_baseload"], label="above the base load")
-    part = np.array([row["value"] or 0.0 for row in base])
-    axes.bar(x, part, width=BAR, color=colour["baseload"], label="base load")
-    draw_missing(
-        [(at, row["missing"]) for at, row in zip(x, whole, strict=True)], axes, colour["missing"]
-    )
-    unknown = (height > 0) & (part == 0)
-    if unknown.any():
-        grey = colour["missing"]
-        axes.bar(x[unknown], height[unknown], width=BAR, color=grey, label=NO_BASELOAD)
-    for at, row in zip(x, whole, strict=True):
-        draw_mark(axes, at, row, colour["published"], BAR)
-    return rows
-
-
-def _energy_rows(run: RunData, job: Job, base_w: BaseLoads) -> Rows:
-    numbers = dict(zip(ENERGY, _energy_numbers(run, base_w), strict=True))
-    return [marked_row(run, quantity, number, job) for quantity, number in numbers.items()]
-
-
-def _energy_numbers(run: RunData, base_w: BaseLoads) -> tuple[Number, Number, Number]:
-    """Return the energy of an epoch, the base load in it and its share."""
-    energy, e2e = run.number("energy_paper_wh"), run.number("e2e_s")
-    power_w = base_w.get(tuple(run.factors[key] for key in PLACE))
-    base = Number(None, 0, e2e.missing or NO_BASELOAD)
-    share = Number(None, 0, energy.missing or base.missing)
-    if power_w is not None and e2e.value is not None:
-        base = e2e._replace(value=power_w * e2e.value / 3600.0)
-        if energy.value is not None:
-            share = energy._replace(value=100.0 * power_w * e2e.value / 3600.0 / energy.value)
-    return energy, base, share

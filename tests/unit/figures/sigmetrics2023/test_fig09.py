@@ -2,7 +2,8 @@
 
 import pytest
 
-from epochwatt.figures.sigmetrics2023.fig09 import baseloads, draw, groups_of
+from epochwatt.figures.sigmetrics2023.baseload import baseloads
+from epochwatt.figures.sigmetrics2023.fig09 import draw, groups_of
 
 IDLE = """\
 backend,device,instance,power_mode,dvfs,state,power_scope,power_w,power_error_pct,duration_s
