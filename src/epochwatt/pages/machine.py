@@ -112,12 +112,12 @@ def _nothing(runs: Table) -> dict[str, str]:
     )
     if not keys:
         return {"title": "Nothing was measured yet", "lead": NOTHING}
-    found = [
+    sentences = [
         f"{origin([key[0]]).capitalize()} {key[1]}/{key[2]}: {sentence}"
         for key in keys
         for sentence in _without_mean(runs, key)
     ]
-    return {"title": "No epoch counts yet", "lead": " ".join([*found, NONE_COUNTS])}
+    return {"title": "No epoch counts yet", "lead": " ".join([*sentences, NONE_COUNTS])}
 
 
 def _without_mean(runs: Table, key: tuple[str, str, str]) -> list[str]:
