@@ -26,6 +26,7 @@ RELATIONS = (
     'Of changes and shares the paper\'s number stands first, ours after "here"; ÷ and × are what '
     "leads from the left bar to the right one."
 )
+ABOUT = 'Some of them are printed with "about": those with approx in the CSV.'
 FITTED = (
     "Filled marks and solid lines: the simulation was fitted to the number. Open marks and dashed "
     "lines: it was not, so that they test it."
@@ -58,7 +59,9 @@ def caption_text(
     of_panel = [p["text"] for p in parts.get("panels", []) if p["title"] == title]
     paragraphs += [part for part in (*of_panel, parts.get("figure", "")) if part]
     if any(map(is_marked, rows)):
-        paragraphs.append(MARKS + (f" {FITTED}" if backend == TWIN else ""))
+        about = any(row.get("published_qualifier") == "approx" for row in rows)
+        words = [MARKS, *([ABOUT] if about else []), *([FITTED] if backend == TWIN else [])]
+        paragraphs.append(" ".join(words))
     if any(row.get("is_relation") for row in rows):
         paragraphs.append(RELATIONS)
     lines = list(failing)

@@ -41,8 +41,8 @@ SHAPES = {  # quantity -> marker of its values, name in a legend; of others as O
     "first_stall_s": (">", "published stall, first epoch"),
     "first_e2e_s": (">", "published E2E, first epoch"),
     "energy_paper_wh": ("D", "published energy"),
-    "stall_ms_per_minibatch": ("h", "published, of a mini-batch"),
-    "compute_ms_per_minibatch": ("h", "published, of a mini-batch"),
+    "stall_ms_per_minibatch": ("h", "published, per mini-batch"),
+    "compute_ms_per_minibatch": ("h", "published, per mini-batch"),
     "cpu_below_peak_time_pct": ("D", "published: share of time below 90 % of the peak clock"),
     "n_epochs_in_15h": ("D", "published, epochs in 15 h"),
 }
@@ -51,7 +51,8 @@ NOTED_POINTS = 3.0  # the same, of a number that is a percentage
 AT_BAR_PT, AT_POINT_PT = 2.0, 6.0  # of a mark's marker, beside its bar or point
 TEXT_AT_BAR_PT = 4.6  # of a deviation, so that it stands in the gap beside the bar
 DARK = 0.5  # HSV value of bars on which black is not seen
-SEEN = {True: "seen by the fit", False: "not seen by the fit"}
+INFERRED = "inferred:"  # begins the note of a number of which a setting is not printed
+SEEN = {True: "used in the fit", False: "not used in the fit"}
 
 
 class Mark(NamedTuple):
@@ -297,6 +298,27 @@ def fit_note(rows: Iterable[Mapping[str, Any]]) -> str:
     seen = {bool(r["seen_by_fit"]) for r in rows if is_marked(r) and r.get("backend") == TWIN}
     looks = {True: "filled", False: "open"}
     return "".join(f", {looks[one]}: {SEEN[one]}" for one in SEEN if one in seen)
+
+
+def inferred_note(published: str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return for the corner which settings of marked runs the paper does not say; else nothing.
+
+    Parameters
+    ----------
+    published : folder config/published
+    """
+    facts = load_published(Path(published)).measurements
+    of_settings: dict[str, list[str]] = {}
+    for row in filter(is_marked, rows):
+        for name in str(row["published_id"]).split():
+            fact = facts.get(name)
+            if fact is not None and fact.note.startswith(INFERRED):
+                settings = fact.note.removeprefix(INFERRED).strip()
+                of_settings.setdefault(settings, []).append(f"{fact.value:g} {fact.unit}")
+    return "".join(
+        f"; inferred, as the paper does not say it: {settings} of {' and '.join(dict.fromkeys(of))}"
+        for settings, of in of_settings.items()
+    )
 
 
 def _look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:

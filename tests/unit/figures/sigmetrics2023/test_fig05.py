@@ -60,7 +60,7 @@ def test_legend_says_what_violins_and_the_dashed_spread_are(job_of, made_up):
     assert {"epochs 1+ of one board", "their median", "spread of the boards' medians"} <= texts
     assert "published spread (put in, not predicted)" in texts
     energy = {text.get_text() for text, _, _ in job.saved["fig05b"]}
-    assert "published spread, not seen by the fit" in energy
+    assert "published spread, not used in the fit" in energy
 
 
 def test_axes_of_all_types_span_one_share_so_that_spreads_can_be_compared(job_of, made_up):
