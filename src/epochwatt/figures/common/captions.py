@@ -59,8 +59,8 @@ def caption_text(
     of_panel = [p["text"] for p in parts.get("panels", []) if p["title"] == title]
     paragraphs += [part for part in (*of_panel, parts.get("figure", "")) if part]
     if any(map(is_marked, rows)):
-        about = any(row.get("published_qualifier") == "approx" for row in rows)
-        words = [MARKS, *([ABOUT] if about else []), *([FITTED] if backend == TWIN else [])]
+        is_rounded = any(row.get("published_qualifier") == "approx" for row in rows)
+        words = [MARKS, *([ABOUT] if is_rounded else []), *([FITTED] if backend == TWIN else [])]
         paragraphs.append(" ".join(words))
     if any(row.get("is_relation") for row in rows):
         paragraphs.append(RELATIONS)

@@ -73,7 +73,7 @@ def _sides(one: Comparison, is_printed: bool) -> str:
         factor = "a factor of " if predicates.is_ratio(one.text) else ""
         return f"published {factor}{_printed(one.right, one.right, unit, sign)}, here {here}"
     if one.operator == "similar within":
-        return f"published as alike, here {each(one) or here}"
+        return f"published as alike, here {values_of(one) or here}"
     if one.operator in ("in", "not in"):  # of a mode and a front
         published, is_on = ("on", "is not on") if one.operator == "in" else ("off", "is on")
         return f"published as {published} the front, here {here} {is_on} it ({one.right})"
@@ -100,7 +100,7 @@ def _limit(one: Comparison, is_printed: bool, unit: str, sign: str) -> str:
     return f"{word} {SIGNS.get(one.operator, one.operator)} {limit}, here {here}"
 
 
-def each(comparison: Comparison) -> str:
+def values_of(comparison: Comparison) -> str:
     """Return the values of a list with what each is of; nothing where the text does not say it."""
     loop = _LOOP.search(comparison.text)
     names = [name.strip() for name in loop["values"].split(",")] if loop else []

@@ -315,9 +315,10 @@ def inferred_note(published: str, rows: Iterable[Mapping[str, Any]]) -> str:
             if fact is not None and fact.note.startswith(INFERRED):
                 settings = fact.note.removeprefix(INFERRED).strip()
                 of_settings.setdefault(settings, []).append(f"{fact.value:g} {fact.unit}")
+    phrase = "; inferred, as the paper does not say it: {} of {}"
     return "".join(
-        f"; inferred, as the paper does not say it: {settings} of {' and '.join(dict.fromkeys(of))}"
-        for settings, of in of_settings.items()
+        phrase.format(settings, " and ".join(dict.fromkeys(values)))
+        for settings, values in of_settings.items()
     )
 
 

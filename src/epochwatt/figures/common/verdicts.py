@@ -145,7 +145,7 @@ def by_workers(name: str, others: Iterable[int], source: Source, root: Path) -> 
         predicate = predicates.with_workers(verdicts[0].claim.predicate, n)
         (verdict,) = _of([predicate], verdicts[0], source, terms)
         if verdict.status == "holds":
-            values = "; ".join(filter(None, map(claim_words.each, verdict.comparisons)))
+            values = "; ".join(filter(None, map(claim_words.values_of, verdict.comparisons)))
             holds.append(f"holds with {counted(n, 'workers')}" + (f" ({values})" if values else ""))
     return (f"with {counted(min(judged), 'workers')}", "; ".join(holds)) if holds else ("", "")
 

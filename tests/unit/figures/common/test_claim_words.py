@@ -7,7 +7,7 @@ import pytest
 from epochwatt.claims.evaluate import Claim
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.claims.verdict import Comparison, Percentage
-from epochwatt.figures.common.claim_words import comparisons, each, tolerances
+from epochwatt.figures.common.claim_words import comparisons, tolerances, values_of
 
 ROOT = Path(__file__).resolve().parents[4]
 CLAIM = Claim(*[""] * len(Claim._fields))._replace(
@@ -144,7 +144,7 @@ def test_comparisons_that_would_begin_alike_are_told_apart_by_their_setting():
 def test_a_list_said_to_be_alike_names_what_each_value_is_of():
     text = "similar([stall_ms_per_minibatch(nx, scale=x) for x in (0.25, 4)])"
     comparison = failing(text, "", [16.31, 13.82], "similar within", Percentage(15))
-    assert each(comparison) == "16.3 ms at 0.25 x the data, 13.8 ms at 4 x the data"
+    assert values_of(comparison) == "16.3 ms at 0.25 x the data, 13.8 ms at 4 x the data"
 
 
 def test_tolerances_are_named_once_and_as_ours():
