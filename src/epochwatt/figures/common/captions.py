@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from epochwatt.figures.common.published import deviation_pct, is_marked
+from epochwatt.figures.common.runs import WHISKERS
 from epochwatt.study.runs import TWIN
-from epochwatt.text import NOT_DRAWN
+from epochwatt.text import NOT_DRAWN, POWER_SENSORS
 
 COLUMNS = 88  # of a line
 NOT_MEASURED = "not measured"
@@ -55,8 +56,10 @@ def caption_text(
     paragraphs = [f"{panel}: {title}."]
     if reason := why_empty(rows):
         paragraphs.append(f"{NOT_DRAWN}: {reason}.")
-    of_panel = [p["text"] for p in parts.get("panels", []) if p["title"] == title]
-    paragraphs += [part for part in (*of_panel, parts.get("figure", "")) if part]
+        note = note.partition(WHISKERS)[0]
+    else:
+        of_panel = [p["text"] for p in parts.get("panels", []) if p["title"] == title]
+        paragraphs += [part for part in (*of_panel, parts.get("figure", "")) if part]
     if any(map(is_marked, rows)):
         paragraphs.append(MARKS + (f" {FITTED}" if backend == TWIN else ""))
     if any(row.get("is_relation") for row in rows):
@@ -87,7 +90,7 @@ def why_empty(rows: Sequence[Mapping[str, Any]]) -> str:
 def _reason(row: Mapping[str, Any]) -> str:
     reason, quantity = row.get("missing") or "no number", str(row.get("quantity", ""))
     if reason == NOT_MEASURED and quantity.startswith(("energy", "power")):
-        return "energy was not measured, as no power could be read"
+        return f"energy was not measured, as no power could be read. {POWER_SENSORS}"
     return str(reason)
 
 

@@ -122,6 +122,7 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
     return text + (f"; lacks {', '.join(lacking)}" if lacking else "")
 
 
+WHISKERS = "; whiskers: "  # begins the part of the note that says what they are
 MACHINE = {"machine": {"cpu_model": TEXT}, "software": {"torch": TEXT}}  # of a record
 
 
@@ -141,7 +142,7 @@ def measured_note(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
     text = "".join(f"; {machine}" for machine in dict.fromkeys(machines))
     lone = any(run.values("e2e_s", "1+").size == 1 for run in drawn)
     why = ", none where one epoch follows the first" if lone else ""
-    return text + (f"; whiskers: lowest to highest epoch{why}" if whiskers else "")
+    return text + (f"{WHISKERS}lowest to highest epoch{why}" if whiskers else "")
 
 
 def _machine(run: RunData, folder: str) -> str:

@@ -151,6 +151,7 @@ def write_spec(stem: str, title: str, subtitle: str, x: str, y: str, scale: str 
             "type": "quantitative",
             "scale": {"type": scale},
             "title": AXES[column],
+            "axis": {"format": "~s" if column.startswith("flop") else "~g"},
         }
         for name, column in (("x", x), ("y", y))
     }

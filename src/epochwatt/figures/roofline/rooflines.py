@@ -177,7 +177,7 @@ def _figure(
     with style.panel(style_file, settings, words.note(origin, points, shares)) as (figure, axes):
         rows: list[dict[str, Any]] = []
         if not fields:
-            style.notice(figure, f"{title}: not drawn. {words.NOT_DRAWN}.")
+            style.notice(figure, f"{title}: not drawn. {words.NO_POWER}.")
         else:
             places = style.facets(figure, axes, len(fields), COLUMNS)
             for place, field in zip(places, fields, strict=True):

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from epochwatt.figures.common import style
 from epochwatt.figures.roofline import look
 from epochwatt.roofline.points import Point
-from epochwatt.text import POWER_SENSORS
+from epochwatt.text import NOT_DRAWN, POWER_SENSORS
 
 HEADS = {  # begin the titles
     "measured": "measured on this machine",
@@ -13,7 +13,7 @@ HEADS = {  # begin the titles
     "public": "measured by others",
 }
 COUNTED = "fp32; operations and bytes of all kernels counted, each array read or written once"
-NOT_DRAWN = f"Power was not measured in any mode. {POWER_SENSORS}"
+NO_POWER = f"Power was not measured in any mode. {POWER_SENSORS}"
 TIME = """Lines: what {mode} could do at best, the rates that the best micro-kernels reached; the
 slope is memory, the flat part arithmetic, the corner the ridge. {marks}. Operations and bytes are
 counted, each array read or written once; launches and waits keep workloads away from the roof."""
@@ -79,7 +79,7 @@ def caption(
     n_roofs, has_peaks : lines that are drawn
     """
     if not tasks:
-        return f"Not drawn. {NOT_DRAWN}."
+        return f"{NOT_DRAWN}: {NO_POWER[0].lower()}{NO_POWER[1:]}."
     marks = "; ".join(words for task, words in MARKS.items() if task in tasks)
     marks = marks[0].upper() + marks[1:]
     if what == "energy":
