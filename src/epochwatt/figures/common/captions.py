@@ -60,15 +60,16 @@ def caption_text(
     else:
         of_panel = [p["text"] for p in parts.get("panels", []) if p["title"] == title]
         paragraphs += [part for part in (*of_panel, parts.get("figure", "")) if part]
-    if any(map(is_marked, rows)):
+    shown = [] if reason else rows
+    if any(map(is_marked, shown)):
         paragraphs.append(MARKS + (f" {FITTED}" if backend == TWIN else ""))
-    if any(row.get("is_relation") for row in rows):
+    if any(row.get("is_relation") for row in shown):
         paragraphs.append(RELATIONS)
     lines = list(failing)
     if lines:
         paragraphs += ["What does not hold here:", *(f"* {line}" for line in lines)]
     else:
-        paragraphs += [farthest] if (farthest := _farthest(rows)) else []
+        paragraphs += [farthest] if (farthest := _farthest(shown)) else []
     paragraphs.append(_origin(backend, parts))
     paragraphs.append(f"{note}.")
     return "\n\n".join(map(_filled, paragraphs)) + "\n"

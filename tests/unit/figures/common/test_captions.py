@@ -70,9 +70,13 @@ def test_reason_of_a_panel_without_a_number():
 
 
 def test_a_panel_that_is_not_drawn_has_no_description():
-    said = caption_text("fig99a", "Stall", PARTS, "host", [EMPTY], "host; 2 runs; whiskers: x")
+    mark = {"published": 10.0, "published_id": "S1", "published_qualifier": "exact"}
+    said = caption_text(
+        "fig99a", "Stall", PARTS, "host", [EMPTY | mark], "host; 2 runs; whiskers: x"
+    )
     assert "Of an epoch" not in said
     assert "All panels" not in said
+    assert "marks" not in said
     assert flat(said).endswith("none of the paper's boards. host; 2 runs.")
 
 
