@@ -49,13 +49,13 @@ A point is a published number that is judged as a ratio, simulated / published. 
 findings that a paper counts by number or section, such as 5.1.3: each is left out of the fit in
 turn, with all that gives it away, and its numbers are then predicted. It is stricter to leave out
 the whole section, whose median error stands second. HiPCW 2021 contradicts the main paper: one
-parameter is fitted to it, again without each of its take-aways, all others come from the main
-paper. Dashed and dotted lines are the median error of each paper, the grey band is the goal of
-10 %. The two farthest points of each paper are named below each field.
+parameter is fitted to it, again without each of its take-aways; all others come from the main
+paper. Lines are the median error of a paper, dashed of SIGMETRICS 2023, dotted of HiPCW 2021; the
+grey band is the goal of 10 %. The two farthest points of each paper are named below each field.
 
 The last field has the median error by what was left out of the fit; bars are 90 % of a bootstrap
-over what was left out. Priors are what each parameter is expected to be before any published number
-is used, with a width; rows below say what comes of other priors. Simulated, not measured.
+over what was left out. Priors are what each parameter is expected to be, with a width, before any
+published number is used; the lower rows say what comes of others. Simulated, not measured.
 """
 BAND_PCT = 10.0  # the goal
 WIDE = 100.0  # from the lowest to the highest value of an axis
