@@ -136,6 +136,11 @@ class Job:
         """Return the colours of things; ConfigError lists those the palette lacks."""
         return style.colours(self.palette, keys)
 
+    @property
+    def _origin(self) -> str:
+        """Return where its numbers are from, as titles begin with it."""
+        return label(self.backend).split(",")[0]
+
     @contextmanager
     def panel(
         self, name: str, runs: Sequence[RunData] | None = None, corner_note: str = ""
@@ -158,8 +163,7 @@ class Job:
         if not corner_note:
             corner_note = note(drawn, self.lacking) + measured_note(drawn, self.records)
         settings = self.panels[name]
-        origin = label(self.backend).split(",")[0]
-        shown = {**settings, "title": style.titled(settings["title"], origin)}
+        shown = {**settings, "title": style.titled(settings["title"], self._origin)}
         with style.panel(self.style, shown, corner_note) as opened:
             yield opened
 
@@ -187,7 +191,8 @@ class Job:
         failing: list[Unmet] = []
         corner = figure.get_supxlabel().replace("\n", " ")
         if reason := why_empty(rows):
-            style.notice(figure, f"{title}: not drawn. {reason[0].upper()}{reason[1:]}.")
+            shown = style.titled(title, self._origin)
+            style.notice(figure, f"{shown}: not drawn. {reason[0].upper()}{reason[1:]}.")
         else:
             if marked := [row for row in rows if is_marked(row)]:
                 style.add_to_note(figure, self._marks_note(marked))

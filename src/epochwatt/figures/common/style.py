@@ -172,8 +172,15 @@ def notice(figure: Figure, sentence: str) -> None:
     figure.text(0.01, 0.5, "\n".join(lines), ha="left", va="center", fontsize="small")
 
 
-def save(figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write `stem`.svg, .png and .csv (the plotted numbers); same input, same bytes."""
+def save(
+    figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()
+) -> None:
+    """Write `stem`.svg, .png and .csv (the plotted numbers); same input, same bytes.
+
+    Parameters
+    ----------
+    columns : that the CSV has also without a row
+    """
     Path(stem).parent.mkdir(parents=True, exist_ok=True)
     figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
     FigureCanvasAgg(figure).print_png(f"{stem}.png", metadata={"Software": "epochwatt"})
@@ -181,9 +188,9 @@ def save(figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]]) -> None:
     metadata = {"Date": None, "Creator": "epochwatt"}
     with matplotlib.rc_context({"svg.hashsalt": "epochwatt"}):
         FigureCanvasSVG(figure).print_svg(f"{stem}.svg", metadata=metadata)
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    names = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
     with open(f"{stem}.csv", "w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, columns, restval="", lineterminator="\n")
+        writer = csv.DictWriter(handle, names, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
