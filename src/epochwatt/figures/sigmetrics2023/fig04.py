@@ -35,7 +35,7 @@ PANELS = (("fig04a", "stall", "stall"), ("fig04b", "compute", "compute"), ("fig0
 SHARE = "(stall_s+compute_s)/e2e_s"
 WORDS = {SHARE: "stall + compute, share of E2E"}
 STALLING = "lenet"  # "the stall time dominates for LeNet", section 5.3.2
-PRINTED_UNIT = "; published times of a mini-batch: in ms, though the paper prints µs"
+PRINTED_UNIT = "published times of a mini-batch, in ms, though the paper prints µs"
 WIDTH = 0.62  # of a bar
 HEADROOM = 1.1  # dots stand clear of the axes' end
 
@@ -57,7 +57,7 @@ def draw(job: Job) -> None:
                 rows += draw_sizes(top, bottom, runs, job, part)
                 top.set_title(job.title(model))
                 if part == "e2e" and model == STALLING:
-                    _say_where_it_stalls(top, runs, black)
+                    _say_where_it_stalls(bottom, runs, black)
             above[0].set_ylabel(f"{part_name}\nper epoch (s)")
             below[0].set_ylabel(f"{part_name} per\nmini-batch (ms)")
             below[len(below) // 2].set_xlabel("mini-batch size (samples)")
@@ -66,8 +66,9 @@ def draw(job: Job) -> None:
             legend(above[0], rows, black, [*more, *entries(job, wrong)])
             for top, bottom, model in zip(above, below, models, strict=False):
                 _draw_changes((top, bottom), model, changes, job, wrong)
-            if part == "compute" and any(map(is_marked, rows)):
-                style.add_to_note(figure, PRINTED_UNIT)
+            if part == "compute" and (marked := [row for row in rows if is_marked(row)]):
+                printed = " and ".join(f"{row['published']:g}" for row in marked)
+                style.add_to_note(figure, f"; {printed}: {PRINTED_UNIT}")
             job.save(figure, panel, rows + [relation_row(one) for one in changes])
 
 
@@ -81,19 +82,21 @@ def ours(job: Job) -> Line2D:
 def _say_where_it_stalls(axes: Axes, runs: Sequence[RunData], colour: str) -> None:
     """Write in a field at which sizes stall is longer than compute, as the paper says of no size.
 
-    Nothing where it is at all sizes.
+    Nothing where it is at all sizes. It stands below the dots, which hardly rise for LeNet.
     """
     pairs = {
         run.factors["batch_size"]: (run.number("stall_s").value, run.number("compute_s").value)
         for run in runs
     }
-    sizes = {n: stall > compute for n, (stall, compute) in pairs.items() if stall and compute}
+    sizes = {n: a > b for n, (a, b) in pairs.items() if a is not None and b is not None}
     if not sizes or all(sizes.values()):
         return
     where = " and ".join(str(n) for n, longer in sorted(sizes.items()) if longer)
-    words = f"paper: stall > compute,\nsize not stated;\nhere at {where or 'no size'}"
-    axes.text(0.98, 0.97, f"{words} only" if where else words, transform=axes.transAxes,
-              ha="right", va="top", fontsize="x-small", color=colour)  # fmt: skip
+    words = f"paper: stall > compute,\nsize not stated; here at {where or 'no size'}"
+    axes.text(
+        0.5, 0.05, f"{words} only" if where else words, transform=axes.transAxes, ha="center",
+        va="bottom", fontsize="x-small", color=colour,
+    )  # fmt: skip
 
 
 def _two_rows(figure: Figure, axes: Axes, n: int) -> tuple[list[Axes], list[Axes]]:
@@ -141,7 +144,7 @@ def _name_mark(axes: Axes, at: float, row: dict[str, Any], colour: str) -> None:
     """Write a published time of a mini-batch at the line that marks it."""
     value = row["published"]
     axes.annotate(
-        f"paper {value:g}", (at - WIDTH / 2, value), xytext=(-2, 0), ha="right", va="center",
+        f"{value:g}", (at - WIDTH / 2, value), xytext=(-2, 0), ha="right", va="center",
         textcoords="offset points", fontsize="x-small", color=colour,
     )  # fmt: skip
 
