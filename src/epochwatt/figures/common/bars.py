@@ -146,7 +146,7 @@ def draw_stacks(
 
     Parameters
     ----------
-    beside : draw that thin bar
+    beside : draw that thin bar: there is room beside stacks
     """
     colour = job.colours(*PARTS, "missing", "published")
     x, bottom = positions([bar.group for bar in bars]), np.zeros(len(bars))
@@ -165,9 +165,9 @@ def draw_stacks(
             draw_whisker(axes, at + aside, bar.run, quantity, colour["missing"], epoch_set)
     for n, at in enumerate(x):
         stall, compute, _, e2e = rows[len(STACK) * n : len(STACK) * (n + 1)]
-        is_bound = stall["published_qualifier"] in published.BOUNDS
-        has_room = is_bound or (stall["value"] or 0.0) >= FLAT * float(bottom.max())
-        draw_mark(axes, at, stall, colour["published"], BAR, line=has_room)
+        is_flat = (stall["value"] or 0.0) < FLAT * float(bottom.max())
+        aside = is_flat and beside and stall["published_qualifier"] not in published.BOUNDS
+        draw_mark(axes, at, stall, colour["published"], BAR, line=not aside)
         if beside:
             _draw_twin(axes, at + BESIDE, compute, colour)
         draw_mark(axes, at, e2e, colour["published"], BAR)
