@@ -205,6 +205,8 @@ def draw_mark(
     width: float = 0.0,
     rotation: float = 90.0,
     side: int = 1,
+    *,
+    line: bool = True,
 ) -> None:
     """Draw what is published of a row of the CSV, at its value; nothing where nothing is.
 
@@ -219,6 +221,7 @@ def draw_mark(
     width : of the bar; 0: a point
     rotation : of the deviation's text; 0: it stands at the right of the marker
     side : 1: the marker is at the right, -1: at the left, as of the left bar of a pair
+    line : over the bar; without it the marker stands alone beside the bar
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -228,7 +231,7 @@ def draw_mark(
     is_seen, end = bool(row["seen_by_fit"]), x + side * width / 2
     for value, marker in _drawn(row):
         look = _look(marker, is_seen, colour)
-        if width:
+        if width and line:
             halo = _is_on_dark(axes, x, value)
             axes.plot(
                 [x - width / 2, x + width / 2], [value, value], **_tick(is_seen, colour, halo)

@@ -141,7 +141,7 @@ def measured_note(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
     whiskers = any(run.values("e2e_s", "all").size > 1 for run in drawn)
     text = "".join(f"; {machine}" for machine in dict.fromkeys(machines))
     lone = any(run.values("e2e_s", "1+").size == 1 for run in drawn)
-    why = ", none where one epoch follows the first" if lone else ""
+    why = ", no whisker where only one epoch follows epoch 0" if lone else ""
     return text + (f"{WHISKERS}lowest to highest epoch{why}" if whiskers else "")
 
 

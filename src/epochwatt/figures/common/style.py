@@ -77,13 +77,17 @@ def _head(figure: Figure, title: str, handles: Sequence[Any]) -> None:
 
 
 def n_columns(widths: Sequence[float], available: float) -> int:
-    """Return in how many columns entries fit, filled from top to bottom; at least one."""
-    fits = (
+    """Return in how many columns entries fit, filled from top to bottom; at least one.
+
+    As many as make the fewest rows, and no more: no row is left with one entry under several.
+    """
+    fits = [
         n
-        for n in range(len(widths), 1, -1)
-        if sum(float(column.max()) for column in np.array_split(widths, n)) <= available
-    )
-    return next(fits, 1)
+        for n in range(len(widths), 0, -1)
+        if n == 1 or sum(float(c.max()) for c in np.array_split(widths, n)) <= available
+    ]
+    rows = -(-len(widths) // fits[0]) if fits else 0
+    return next((n for n in reversed(fits) if n * rows >= len(widths)), 1)
 
 
 def side_by_side(figure: Figure, axes: Axes, n: int) -> list[Axes]:
