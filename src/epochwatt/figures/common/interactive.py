@@ -380,8 +380,8 @@ class Panel:
         encoding["scale"] = {"domain": values, "range": colours}
         encoding["legend"] = {"orient": "top", "title": None, **self._labels(values)}
         if name == "state":
-            said = f"{json.dumps(STATES)}[datum.label] || datum.label"
-            encoding["legend"] |= {"labelExpr": said, "labelLimit": 200, "columns": 2}
+            expression = f"{json.dumps(STATES)}[datum.label] || datum.label"
+            encoding["legend"] |= {"labelExpr": expression, "labelLimit": 200, "columns": 2}
         if len(values) == 1:
             return {"value": colours[0]}
         return encoding

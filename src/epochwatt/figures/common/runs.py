@@ -158,8 +158,8 @@ def machines_of(folders: Iterable[str]) -> list[str]:
     ----------
     folders : each with the records of a run's epochs; one that is not there is left out
     """
-    found = [_machine_of(map(str, sorted(Path(folder).glob("epoch-*")))) for folder in folders]
-    return list(dict.fromkeys(filter(None, found)))
+    machines = [_machine_of(map(str, sorted(Path(folder).glob("epoch-*")))) for folder in folders]
+    return list(dict.fromkeys(filter(None, machines)))
 
 
 def _machine_of(epochs: Iterable[str]) -> str:

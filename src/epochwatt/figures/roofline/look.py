@@ -118,12 +118,12 @@ def _label(row: FitRow, rows: Sequence[FitRow]) -> str:
     names = {other.instance for other in rows}
     if len(names) == len(rows) and len(rows) > 1:
         return row.instance
-    told = [p for p in PARTS if len(rows) == 1 or len({getattr(other, p) for other in rows}) > 1]
-    known = {p: value for p in told if (value := getattr(row, p)) is not None}
+    apart = [p for p in PARTS if len(rows) == 1 or len({getattr(other, p) for other in rows}) > 1]
+    values = {p: value for p in apart if (value := getattr(row, p)) is not None}
     parts = [
-        counted(n, UNITS[p]) if p == "cores" else f"{n:g} {UNITS[p]}" for p, n in known.items()
+        counted(n, UNITS[p]) if p == "cores" else f"{n:g} {UNITS[p]}" for p, n in values.items()
     ]
-    unset = len(rows) == 1 and set(known) <= {"cores"}
+    unset = len(rows) == 1 and set(values) <= {"cores"}
     return ", ".join([*parts, CLOCKS_NOT_SET] if unset or not parts else parts)
 
 

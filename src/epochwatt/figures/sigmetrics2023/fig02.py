@@ -107,18 +107,18 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
                 facet.set_xlabel(label)
         wrong = failing(job, "fig02a", changes, job.epoch_table())
         legend(facets[0], rows, job.palette["published"], _handles(changes, job, wrong))
-        told: set[str] = set()
+        drawn: set[str] = set()
         for facet, group in zip(facets, groups, strict=False):
-            means = _means(changes, group[0].run.factors["model"], told)
-            told |= {one.relation.id for one in means}
+            means = _means(changes, group[0].run.factors["model"], drawn)
+            drawn |= {one.relation.id for one in means}
             _draw_changes(facet, group, changes, job, wrong=wrong, means=means)
         job.save(figure, "fig02a", rows + [relation_row(one) for one in changes])
 
 
-def _means(changes: Sequence[Related], model: str, told: set[str]) -> list[Related]:
-    """Return the changes that are means over boards of a network, but those that were told."""
+def _means(changes: Sequence[Related], model: str, drawn: set[str]) -> list[Related]:
+    """Return the changes that are means over boards of a network, but those that are drawn."""
     means = [one for one in changes if one.relation.formula.startswith("mean")]
-    means = [one for one in means if one.relation.id not in told]
+    means = [one for one in means if one.relation.id not in drawn]
     return [one for one in means if single(one.relation.sides[0])[0]["model"] == model]
 
 
@@ -147,11 +147,11 @@ def _title_of(bars: Sequence[Bar], counts: set[int]) -> str:
     ----------
     counts : epochs that the panel's bars are means of
     """
-    name, own = name_of(bars), sorted(_counts(bars))
-    if len(counts) < 2 or not own:
+    name, numbers = name_of(bars), sorted(_counts(bars))
+    if len(counts) < 2 or not numbers:
         return name
-    least = f"{own[0]} to " if len(own) > 1 else ""
-    return f"{name}, {least}{counted(own[-1], 'epochs')} a bar"
+    least = f"{numbers[0]} to " if len(numbers) > 1 else ""
+    return f"{name}, {least}{counted(numbers[-1], 'epochs')} a bar"
 
 
 def name_of(bars: Sequence[Bar]) -> str:
