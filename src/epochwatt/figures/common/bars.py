@@ -121,7 +121,7 @@ def draw_stacks(
 
     Parameters
     ----------
-    beside : draw that thin bar
+    beside : draw that thin bar; else the stacks stand close, and marks on them
     """
     colour = job.colours(*PARTS, "missing", "published")
     x, bottom = positions([bar.group for bar in bars]), np.zeros(len(bars))
@@ -139,10 +139,11 @@ def draw_stacks(
         draw_whisker(axes, at, bar.run, "e2e_s", colour["missing"], epoch_set)
     for n, at in enumerate(x):
         stall, compute, _, e2e = rows[len(STACK) * n : len(STACK) * (n + 1)]
-        draw_mark(axes, at, stall, colour["published"], BAR)
+        side = 1 if beside else 0
+        draw_mark(axes, at, stall, colour["published"], BAR, side=side)
         if beside:
             _draw_twin(axes, at + BESIDE, compute, colour)
-        draw_mark(axes, at, e2e, colour["published"], BAR)
+        draw_mark(axes, at, e2e, colour["published"], BAR, side=side)
     missing = [row["missing"] for row in rows[:: len(STACK)]]
     draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])
     return rows

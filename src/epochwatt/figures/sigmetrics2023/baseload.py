@@ -65,7 +65,7 @@ def draw_energies(bars: Sequence[Bar], axes: Axes, job: Job, base_w: BaseLoads) 
         grey = colour["missing"]
         axes.bar(x[unknown], height[unknown], width=BAR, color=grey, label=NO_BASELOAD)
     for at, row in zip(x, whole, strict=True):
-        draw_mark(axes, at, row, colour["published"], BAR)
+        draw_mark(axes, at, row, colour["published"], BAR, side=0)
     return rows
 
 

@@ -83,6 +83,15 @@ def outside(job: Job, runs: Sequence[RunData]) -> frozenset[str]:
     return frozenset(modes & named) - frozenset(compared[factors["model"]])
 
 
+def modes_note(job: Job, runs: Iterable[RunData]) -> str:
+    """Return for the corner where the letters of power modes are explained; nothing without any."""
+    sets = load_terms(Path(job.published).parents[1]).sets["MODES"]
+    named = {mode for modes in sets.values() for mode in modes}
+    if not named & {run.factors["power_mode"] for run in runs}:
+        return ""
+    return "; letters: power modes, Table 3 of the paper"
+
+
 def outside_label(modes: Iterable[str], job: Job, consequence: str = " in the paper") -> str:
     """Return a legend's entry of modes that are pale: which networks the paper has them of.
 

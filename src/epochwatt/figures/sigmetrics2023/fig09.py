@@ -9,6 +9,7 @@ load, in the band that it prints for a range of modes.
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from epochwatt.claims.number_sources import EpochTable
+from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     BAR,
@@ -39,7 +41,7 @@ from epochwatt.figures.common.brackets import (
     draw_brackets,
     draw_changes,
 )
-from epochwatt.figures.common.failing import bounds, entries, failing, red_of, redden
+from epochwatt.figures.common.failing import entries, failing, red_of, redden, unsized
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import BOUNDS as MARKERS
 from epochwatt.figures.common.published import (
@@ -59,17 +61,19 @@ from epochwatt.figures.sigmetrics2023.baseload import (
     draw_energies,
     energy_of,
 )
-from epochwatt.figures.sigmetrics2023.clouds import outside, outside_label
+from epochwatt.figures.sigmetrics2023.clouds import modes_note, outside, outside_label
 from epochwatt.figures.sigmetrics2023.fig07 import of_backend
+from epochwatt.figures.sigmetrics2023.printed_modes import MARK, contradictions, is_contradicted
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
-BOUND_LABELS = {"v": "a bound: this or below", "^": "a bound: this or above"}
+BOUND_LABELS = {"v": "published bound: this or below", "^": "published bound: this or above"}
 STRONGEST = ("max", "MAXN")
 RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
 CHANGES = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "E2E"}
 OF_EPOCH = "epoch_0"  # colour of E2E, which is no part
 PART_COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": OF_EPOCH}
-PARTS_PT = 86.0  # of the parts' names below the axes
+UNSIZED = "†"  # at a change whose size no claim asks for
+PARTS_PT = 97.0  # of the parts' names below the axes
 BAND_ALPHA, BAND_LABEL = 0.15, "published range"
 WORDS = {"energy_wh": "spread outside g to j"}
 
@@ -168,6 +172,8 @@ def draw_panel(
         more = [*compute_handles(on_stack, black), *_handles(brackets, panel, job)]
         more += [*band_handles(rows, black), *entries(job, wrong), *pale_handles(groups, job)]
         legend(above[0], marks, black, more)
+        note = modes_note(job, [bar.run for group in groups for bar in group])
+        style.add_to_note(figure, note + _changes_note(job, [] if panel == "fig09b" else brackets))
         if panel == "fig09b":
             for top, group in zip(above, groups, strict=False):
                 over = brackets_of(brackets, places(group), WORDS)
@@ -184,24 +190,38 @@ def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Artist]:
         for line in lines:
             line.set_label(str(line.get_label()).replace(", here: ours", ""))
         dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5}
-        text = "dot: ours; below: ours (published)"
-        lines.append(Line2D([], [], **dot, color=job.palette["missing"], label=text))
-        lines += _bound_handles(job, panel, shown)
+        lines.append(Line2D([], [], **dot, color=job.palette["missing"], label="our change"))
+        lines += _bound_handles(job, shown)
     if panel == "fig09b":
         for line in lines:
             line.set_label(str(line.get_label()).replace("change", "spread"))
     return [*lines]
 
 
-def _bound_handles(job: Job, panel: str, shown: Sequence[Related]) -> list[Line2D]:
+def _changes_note(job: Job, shown: Sequence[Related]) -> str:
+    """Return for the corner how near changes have to be, and which printed ones are doubtful."""
+    if not shown:
+        return ""
+    points = load_terms(Path(job.published).parents[1]).numbers["NEAR_PP"]
+    note = f"; a printed change holds within {points:g} points"
+    if unsized(job, "fig09a", shown):
+        note += f"; {UNSIZED} no claim on its size"
+    return note + contradictions(job, [one.relation for one in shown])
+
+
+def _bound_handles(job: Job, shown: Sequence[Related]) -> list[Line2D]:
     """Return the legend's entry for each kind of arrow at a published change."""
-    black, limits = job.palette["published"], bounds(job, panel, shown)
     kinds: dict[str, list[bool]] = {}
     for one in shown:
-        if one.relation.id in limits:
-            kinds.setdefault(MARKERS[limits[one.relation.id]], []).append(one.seen_by_fit)
+        if marker := MARKERS.get(one.relation.qualifier):
+            kinds.setdefault(marker, []).append(one.seen_by_fit)
     return [
-        Line2D([], [], label=BOUND_LABELS[marker], **bound_look(marker, all(seen), black))
+        Line2D(
+            [],
+            [],
+            label=BOUND_LABELS[marker],
+            **bound_look(marker, all(seen), job.palette["published"]),
+        )
         for marker, seen in kinds.items()
     ]
 
@@ -253,10 +273,10 @@ def draw_group_changes(
         if all(place(config) is not None for side in one.relation.sides for config in single(side))
     ]  # fmt: skip
     shown.sort(key=lambda one: (list(CHANGES).index(one.relation.metric), one.relation.id))
-    names = [f"{'→'.join(s['power_mode'] for s in r.relation.sides)}: {_values(r)}" for r in shown]
+    unjudged = unsized(job, "fig09a", shown)
+    names = [f"{_modes(r)}: {_values(r)}{UNSIZED * (r.relation.id in unjudged)}" for r in shown]
     colours = [job.palette[PART_COLOURS[one.relation.metric]] for one in shown]
-    limits = bounds(job, "fig09a", shown)
-    rows = draw_changes(axes, shown, names, colours, job.palette["published"], limits)
+    rows = draw_changes(axes, shown, names, colours, job.palette["published"])
     axes.tick_params("x", rotation=90, labelsize="x-small")
     wrong = failing(job, "fig09a", shown, source_of(job))
     for label, one in zip(axes.get_xticklabels(), shown, strict=True):
@@ -268,11 +288,16 @@ def draw_group_changes(
     return rows
 
 
+def _modes(one: Related) -> str:
+    return "→".join(str(side["power_mode"]) for side in one.relation.sides)
+
+
 def _values(one: Related) -> str:
-    """Return our change and, in brackets, the published one: `-30 (-31 to -39)`."""
+    """Return the published change and ours: `-39 to -31, here -30`."""
     r, here = one.relation, dict.fromkeys(f"{round(value):+d}" for value in one.here)
     ends = [r.value] if r.value_hi is None else [r.value, r.value_hi]
-    return f"{' to '.join(here)} ({' to '.join(f'{end:+g}' for end in ends)})"
+    printed = " to ".join(f"{end:+g}" for end in ends) + MARK * is_contradicted(r)
+    return f"{printed}, here {' to '.join(here)}"
 
 
 def _name_parts(axes: Axes, shown: Sequence[Related]) -> None:
@@ -356,7 +381,8 @@ def draw_times(bars: Sequence[Bar], axes: Axes, job: Job) -> Rows:
         stall, compute = rows[len(STACK) * n : len(STACK) * n + 2]
         if is_marked(compute) and stall["value"] is not None:
             top = stall["value"] + compute["published"]
-            draw_mark(axes, at, {**compute, "published": top, "value": None}, black, BAR)
+            mark = {**compute, "published": top, "value": None}
+            draw_mark(axes, at, mark, black, BAR, side=0)
             words = f"{compute['published']:g} {deviation_text(compute)}".strip()
             axes.annotate(words, (at, top), xytext=(0, -8), textcoords="offset points",
                           rotation=90, ha="center", va="top", fontsize="x-small",

@@ -1,6 +1,6 @@
 """What the paper prints of power modes: numbers of one, changes of two, spreads of several."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -19,6 +19,8 @@ SPREAD = "100*(max-min)/max"  # formula of relations
 WORDS = {"energy_paper_wh": "energy", "power_mean_w": "power", "e2e_s": "E2E"}
 BELOW = 0.26  # of a field's height, kept free below the points for the spread
 BRACKET, BRACKET_TEXT = 0.155, 0.02  # height of the spread's bracket and of its text in a field
+CONTRADICTED = "its sections "  # begins the note on a relation that others contradict
+MARK = "*"  # of such a number, and of what the corner says of it
 CROSS: dict[str, Any] = {"marker": "+", "markersize": 6.0, "markeredgewidth": 1.2}
 PUBLISHED_LINE: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.0}
 
@@ -77,6 +79,21 @@ def printed_changes(
         for fact in _of_network(relations, cloud, "100*(B-A)/A", "e2e_s")
         if [fact.config_a["power_mode"], fact.config_b["power_mode"]] == list(modes)
     ]
+
+
+def contradictions(job: Job, facts: Iterable[Relation]) -> str:
+    """Return for the corner which of some printed changes others of the paper contradict."""
+    return "".join(
+        f"; {MARK} the paper prints {fact.value:+g} % for {job.title(fact.config_a['model'])}, "
+        f"{fact.config_a['power_mode']} to {fact.config_b['power_mode']}, but {fact.note}"
+        for fact in facts
+        if is_contradicted(fact)
+    )
+
+
+def is_contradicted(fact: Relation) -> bool:
+    """Say whether other printed numbers contradict a printed one, by our note on it."""
+    return fact.note.startswith(CONTRADICTED)
 
 
 def _signed(change_pct: float) -> str:
