@@ -7,6 +7,7 @@ says nothing.
 """
 
 import ast
+import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,11 +23,12 @@ from epochwatt.figures.common import predicates
 from epochwatt.study.runs import TWIN
 from epochwatt.text import counted
 
-N_TOLD = 3  # comparisons of a claim; claims.csv has all
+N_TOLD = 4  # comparisons of a claim, the largest misses; claims.csv has all
 DIGITS = 3
 ORDERS = {"<": "less", "<=": "no more", ">": "more", ">=": "no less"}  # in words
 SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
 PRINTED = ("paper", "mixed")  # sources of a threshold
+MODE_SETS = "best_mode_set("
 _TOLERANCE = re.compile(r"\bEPS_")
 _BESIDE_NAMES = re.compile(  # of what a comparison is of: lists, numbers, names of variables
     r",? ?\b[A-Z]=\[[^]]*\]|,? ?\b\w=-?[\d.]+(?=,|$)|\b\w+="
@@ -57,7 +59,7 @@ def not_borne_out(ids: Sequence[str], source: Source, root: Path) -> list[str]:
         line(
             verdict,
             names,
-            terms.numbers["NEAR"] if _only_off(verdict, source, terms) else None,
+            _tolerance(verdict, terms) if _only_off(verdict, source, terms) else "",
             _what_holds(verdict, source, terms),
         )
         for verdict in failing_verdicts(ids, source, root)
@@ -164,6 +166,13 @@ def _only_off(verdict: Verdict, source: Source, terms: Terms) -> bool:
     )
 
 
+def _tolerance(verdict: Verdict, terms: Terms) -> str:
+    """Return in words how near a claim's numbers have to be: percentages in points."""
+    if "near_pp(" in verdict.claim.predicate:
+        return f"{terms.numbers['NEAR_PP']:g} points"
+    return f"{terms.numbers['NEAR']:g} %"
+
+
 def claims_of(lines: Sequence[str]) -> str:
     """Return the claims of lines of `line`, with their ids and without numbers."""
     return "; ".join(match["claim"] for match in map(_CLAIM.search, lines) if match)
@@ -177,7 +186,7 @@ def heads(lines: Sequence[str]) -> list[str]:
 def line(
     verdict: Verdict,
     names: Sequence[str],
-    near_pct: float | None = None,
+    near: str = "",
     held: tuple[str, str] | None = None,
 ) -> str:
     """Return in a line why a claim does not hold: what is here, what is published.
@@ -185,7 +194,7 @@ def line(
     Parameters
     ----------
     names : of networks, told where a comparison is of one of them
-    near_pct : tolerance of the printed numbers, where nothing but these fails; None: more does
+    near : tolerance of the printed numbers in words, where nothing but these fails; else nothing
     held : quantity that the claim holds of and quantity that it fails by; None: it fails as a whole
     """
     failing = [c for c in verdict.comparisons if not c.holds]
@@ -193,18 +202,31 @@ def line(
     is_of_several = len(predicates.quantities(verdict.claim.predicate)) > 1
     texts = [
         comparison_text(one, names, word, named=is_of_several and held is None)
-        for one in failing[:N_TOLD]
+        for one in _largest(failing)
     ]
     shown = "; ".join(texts)
     more = f"; {len(failing) - N_TOLD} more" if len(failing) > N_TOLD else ""
     claim = f"{verdict.claim.claim} ({verdict.claim.id})"
-    if near_pct is not None:
-        beyond = f"beyond the tolerance of {near_pct:g} %"
+    if near:
+        beyond = f"beyond the tolerance of {near}"
         return f"Direction as published, size not: {claim}: {shown}{more}, {beyond}"
     if held is not None:
         holds, fails = held
         return f"Holds here for the {holds}, not for the {fails}: {claim}: {fails}, {shown}{more}"
     return f"Does not hold here: {claim}: {shown}{more}"
+
+
+def _largest(failing: Sequence[Comparison]) -> list[Comparison]:
+    """Return as many comparisons as a line has room for, in their order: those that miss most."""
+    kept = sorted(range(len(failing)), key=lambda n: -_miss(failing[n]))[:N_TOLD]
+    return [failing[n] for n in sorted(kept)]
+
+
+def _miss(comparison: Comparison) -> float:
+    """Return how far two numbers are apart; what is no number is told first."""
+    sides = comparison.left, comparison.right
+    numbers = [side for side in sides if isinstance(side, float | int)]
+    return abs(numbers[0] - numbers[1]) if len(numbers) == len(sides) else math.inf
 
 
 def comparison_text(
@@ -234,6 +256,8 @@ def comparison_text(
 
 def _sides_text(comparison: Comparison, word: str) -> str:
     left, right = _short(comparison.left), _short(comparison.right)
+    if MODE_SETS in comparison.text:  # a letter for each mode
+        left, right = " ".join(left), " ".join(right)
     sign = SIGNS.get(comparison.operator, comparison.operator)
     if comparison.operator == "near":
         return f"{left} here, {right} published"

@@ -34,6 +34,7 @@ from epochwatt.figures.common.bars import (
     positions,
 )
 from epochwatt.figures.common.brackets import (
+    CHANGE,
     DASHES,
     bound_look,
     bracket_handles,
@@ -52,7 +53,7 @@ from epochwatt.figures.common.published import (
     idle_mark,
     is_marked,
 )
-from epochwatt.figures.common.relations import Related, key_of, relation_row
+from epochwatt.figures.common.relations import SIGNS, Related, key_of, relation_row
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.baseload import (
     SHARE,
@@ -63,7 +64,12 @@ from epochwatt.figures.sigmetrics2023.baseload import (
 )
 from epochwatt.figures.sigmetrics2023.clouds import modes_note, outside, outside_label
 from epochwatt.figures.sigmetrics2023.fig07 import of_backend
-from epochwatt.figures.sigmetrics2023.printed_modes import MARK, contradictions, is_contradicted
+from epochwatt.figures.sigmetrics2023.printed_modes import (
+    MARK,
+    contradictions,
+    is_contradicted,
+    ranges,
+)
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
 BOUND_LABELS = {"v": "published bound: this or below", "^": "published bound: this or above"}
@@ -75,7 +81,6 @@ PART_COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": OF_EPOCH}
 UNSIZED = "†"  # at a change whose size no claim asks for
 PARTS_PT = 97.0  # of the parts' names below the axes
 BAND_ALPHA, BAND_LABEL = 0.15, "published range"
-WORDS = {"energy_wh": "spread outside g to j"}
 
 
 def draw(job: Job) -> None:
@@ -176,10 +181,11 @@ def draw_panel(
         style.add_to_note(figure, note + _changes_note(job, [] if panel == "fig09b" else brackets))
         if panel == "fig09b":
             for top, group in zip(above, groups, strict=False):
-                over = brackets_of(brackets, places(group), WORDS)
+                over = brackets_of(brackets, places(group), _spread_words(brackets, group))
                 draw_brackets(top, over, black)
                 if wrong:
                     redden(top, over, wrong, red_of(job))
+                part_brackets(top, brackets, places(group))
         job.save(figure, panel, rows, source_of(job))
 
 
@@ -194,7 +200,7 @@ def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Artist]:
         lines += _bound_handles(job, shown)
     if panel == "fig09b":
         for line in lines:
-            line.set_label(str(line.get_label()).replace("change", "spread"))
+            line.set_label(str(line.get_label()).replace(CHANGE, "published spread, then ours"))
     return [*lines]
 
 
@@ -238,6 +244,36 @@ def source_of(job: Job) -> EpochTable:
     """Return what claims of the figure are judged on: its epochs and its idle powers."""
     idles = of_backend(job.idle, job.backend) if job.idle else []
     return EpochTable([row for run in job.runs for row in run.epochs], idles)
+
+
+def _spread_words(spreads: Sequence[Related], bars: Sequence[Bar]) -> dict[str, str]:
+    """Return metric -> what the text of a spread over some of these bars begins with."""
+    place, words = places(bars), {}
+    for one in spreads:
+        configs = single(one.relation.config_a)
+        if all(place(config) is not None for config in configs):
+            modes = ranges(config["power_mode"] for config in configs)
+            words[one.relation.metric] = f"spread, {modes}:"
+    return words
+
+
+def part_brackets(
+    axes: Axes, spreads: Sequence[Related], place: Callable[[Config], float | None]
+) -> None:
+    """Part the brackets of spreads that leave out bars in their middle, as modes g to j."""
+    for one in spreads:
+        at = [place(config) for config in single(one.relation.config_a)]
+        bars = sorted(x for x in at if x is not None)
+        gaps = [pair for pair in pairwise(bars) if pair[1] - pair[0] > 1.0]
+        for line in axes.lines:
+            x, y = np.array(line.get_xdata()), np.array(line.get_ydata())
+            if gaps and np.array_equal(x, [bars[0], bars[0], bars[-1], bars[-1]]):
+                foot, top = y[:2]
+                between = [[end, end, np.nan, start, start] for end, start in gaps]
+                line.set_data(
+                    np.concatenate([x[:2], *between, x[2:]]),
+                    np.concatenate([y[:2], *[[top, foot, np.nan, foot, top]] * len(gaps), y[2:]]),
+                )
 
 
 def fade(axes: Axes, bars: Sequence[Bar], job: Job) -> None:
@@ -337,9 +373,9 @@ def draw_shares(
             band = (one.relation.value, one.relation.value_hi or one.relation.value)
             axes.fill_between([min(inside) - 0.5, max(inside) + 0.5], *band, linewidth=0,
                               color=colour["published"], alpha=BAND_ALPHA)  # fmt: skip
-            modes = sorted(config["power_mode"] for config in single(one.relation.config_a))
-            here = f"here ({modes[0]} to {modes[-1]}) "
-            title = axes.set_title(one.sentence.replace("here ", here), fontsize="x-small", pad=2)
+            modes = [config["power_mode"] for config in single(one.relation.config_a)]
+            text = f"{ranges(modes)}: {_range_text(one)}"
+            title = axes.set_title(text, fontsize="x-small", pad=2)
             if one in wrong:
                 title.set_color(red_of(job))
             shown.append(relation_row(one))
@@ -352,6 +388,13 @@ def draw_shares(
     axes.set_ylim(0, 100)
     axes.grid(visible=False, axis="x")
     return shown
+
+
+def _range_text(one: Related) -> str:
+    """Return a published range and ours, in whole per cent."""
+    r, here = one.relation, dict.fromkeys(f"{value:.0f}" for value in one.here)
+    printed = f"{r.value:g}" if r.value_hi is None else f"{r.value:g} to {r.value_hi:g}"
+    return f"{SIGNS.get(r.qualifier, '')}{printed} %, here {' to '.join(here)} %"
 
 
 def _draw_printed_baseload(at: float, run: RunData, axes: Axes, job: Job) -> None:

@@ -116,6 +116,28 @@ def test_an_order_that_holds_is_not_denied_where_only_its_size_is_off(made_up, j
     assert less.startswith("Does not hold here: ")
 
 
+def test_percentages_that_are_off_are_beyond_a_tolerance_in_points(made_up, job_of):
+    """-41.5 % against -46.3 % is 4.8 points, though only a tenth of it."""
+    changes = {"k": 100.0, "l": 86.0, "m": 50.0, "n": 50.0, "g": 50.0}
+    about = {"setup": "sigmetrics2023"}
+    runs = [made_up({}, {"compute_s": s}, power_mode=m, **about) for m, s in changes.items()]
+    (line,) = not_borne_out(["T5.6.6d"], job_of("fig09", *runs).epoch_table(), ROOT)
+    assert line.endswith("-41.9 % here, -46.3 % published, beyond the tolerance of 3 points")
+
+
+def test_the_largest_misses_are_told_where_not_all_are(made_up, job_of):
+    times = {"lenet": (80.0, 60.0, 60.0), "mobilenet": (80.0, 80.0, 80.0), "resnet": (9, 5, 5)}
+    runs = [
+        made_up({}, {"compute_s": s}, model=model, power_mode=mode, setup="sigmetrics2023")
+        for model, seconds in times.items()
+        for mode, s in zip("def", seconds, strict=True)
+    ]
+    (line,) = not_borne_out(["T5.6.6e"], job_of("fig09", *runs).epoch_table(), ROOT)
+    assert "resnet, d, e: -44.4 % here, -2 % published" in line
+    assert line.endswith("mobilenet, e, f: 0 % here, 15.6 % published; 1 more")
+    assert "-9.7 % published" not in line
+
+
 def test_a_panel_tells_it_above_its_note_in_a_colour(pytestconfig):
     path = str(pytestconfig.rootpath / "config/paper.mplstyle")
     with style.panel(path, {"title": "t", "width_in": 3.0, "height_in": 2.0}, "note") as (

@@ -1,5 +1,7 @@
 """Figure 9: the parts of an epoch, its energy and the base load in it, per power mode."""
 
+import math
+
 import pytest
 
 from epochwatt.figures.common.layout import MARK
@@ -122,7 +124,9 @@ def test_share_of_the_base_load_stands_in_the_printed_range(made_up, job_of, num
     told = numbers("fig09b", "published_id", "value", "value_hi", "published", "published_hi")
     (share,) = [row for row in told if row[0] == "RS5.6.2-02"]
     assert [float(cell) for cell in share[1:]] == [5.0, 50.0, 20.0, 45.0]
-    assert "published range" in (tmp_path / "figures/fig09b.svg").read_text("utf-8")
+    svg = (tmp_path / "figures/fig09b.svg").read_text("utf-8")
+    assert "published range" in svg
+    assert "a to j: ≈20 to 45 %, here 5 to 50 %" in svg
 
 
 @pytest.fixture
@@ -168,3 +172,21 @@ def test_published_marks_stand_on_their_bars_not_on_the_next_ones(made_up, job_o
         lines = [line for axes in figure.axes for line in axes.lines]
         marks = [line.get_xdata()[0] for line in lines if line.get_label() == MARK]
         assert sorted(marks) == places
+
+
+def test_bracket_of_a_spread_is_parted_over_the_modes_that_it_leaves_out(made_up, job_of):
+    paths = [
+        made_up({}, {"energy_paper_wh": 0.1 + 0.01 * n}, power_mode=m, setup="sigmetrics2023")
+        for n, m in enumerate("abcdefghijklmn")
+    ]
+    job = job_of("fig09", *paths)
+    draw(job)
+    texts = [text for text, _, _ in job.saved["fig09b"]]
+    lines = [line for axes in texts[0].get_figure(root=True).axes for line in axes.lines]
+    (bracket,) = (line for line in lines if len(line.get_xdata()) == 9)
+    places = [float(x) for x in bracket.get_xdata()]
+    assert places[:4] == [0, 0, 5, 5]
+    assert places[5:] == [10, 10, 13, 13]
+    assert math.isnan(places[4])
+    words = [" ".join(text.get_text().split()) for text in texts]
+    assert "spread, a to f, k to n: ≈27 %, here 56.5 %" in words
