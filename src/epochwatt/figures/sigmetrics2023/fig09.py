@@ -35,7 +35,6 @@ from epochwatt.figures.common.bars import (
 )
 from epochwatt.figures.common.brackets import (
     CHANGE,
-    DASHES,
     bound_look,
     bracket_handles,
     brackets_of,
@@ -46,21 +45,23 @@ from epochwatt.figures.common.failing import entries, failing, red_of, redden, u
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import BOUNDS as MARKERS
 from epochwatt.figures.common.published import (
-    ON_BOARD,
     deviation_text,
     draw_mark,
     handles,
-    idle_mark,
     is_marked,
 )
-from epochwatt.figures.common.relations import SIGNS, Related, key_of, relation_row
+from epochwatt.figures.common.relations import Related, key_of
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.baseload import (
+    BAND_ALPHA,
     SHARE,
     Rows,
     baseloads,
     draw_energies,
+    draw_shares,
     energy_of,
+    part_brackets,
+    spread_words,
 )
 from epochwatt.figures.sigmetrics2023.clouds import modes_note, outside, outside_label
 from epochwatt.figures.sigmetrics2023.fig07 import of_backend
@@ -68,7 +69,6 @@ from epochwatt.figures.sigmetrics2023.printed_modes import (
     MARK,
     contradictions,
     is_contradicted,
-    ranges,
 )
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
@@ -80,7 +80,7 @@ OF_EPOCH = "epoch_0"  # colour of E2E, which is no part
 PART_COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": OF_EPOCH}
 UNSIZED = "†"  # at a change whose size no claim asks for
 PARTS_PT = 97.0  # of the parts' names below the axes
-BAND_ALPHA, BAND_LABEL = 0.15, "published range"
+BAND_LABEL = "published range"
 
 
 def draw(job: Job) -> None:
@@ -106,11 +106,12 @@ def draw(job: Job) -> None:
 
     shares = job.related(SHARE, "energy_wh", number_of=number_of)
     spreads = [one for one in shares if one.relation.formula in SPREADS]
+    wrong = failing(job, "fig09b", shares, source_of(job))
     draw_panel(
         *(job, "fig09b", groups, ("energy per epoch, epochs 1+ (Wh)", "base load (%)"), spreads),
-        failing(job, "fig09b", shares, source_of(job)),
+        wrong,
         lambda group, axes, job: draw_energies(group, axes, job, base_w),
-        lambda group, axes, rows: draw_shares(group, axes, rows, shares, job),
+        lambda group, axes, rows: draw_shares(group, axes, rows, shares, wrong, job),
     )
 
 
@@ -164,7 +165,7 @@ def draw_panel(
             rows += of_group + drawn_below(group, bottom, of_group)
             top.set_title(group[0].group.replace("\n", ", "), fontsize="small")
             top.set_xticks(positions([bar.group for bar in group]), [bar.tick for bar in group])
-            rotation = 90 if max(map(_width, group)) > 1 else 0
+            rotation = 90 if any(len(bar.tick) > 1 for bar in group) else 0
             top.tick_params("x", length=0, labelsize="small", rotation=rotation)
             top.grid(visible=False, axis="x")
             top.margins(x=0.02)
@@ -181,7 +182,7 @@ def draw_panel(
         style.add_to_note(figure, note + _changes_note(job, [] if panel == "fig09b" else brackets))
         if panel == "fig09b":
             for top, group in zip(above, groups, strict=False):
-                over = brackets_of(brackets, places(group), _spread_words(brackets, group))
+                over = brackets_of(brackets, places(group), spread_words(brackets, group))
                 draw_brackets(top, over, black)
                 if wrong:
                     redden(top, over, wrong, red_of(job))
@@ -244,36 +245,6 @@ def source_of(job: Job) -> EpochTable:
     """Return what claims of the figure are judged on: its epochs and its idle powers."""
     idles = of_backend(job.idle, job.backend) if job.idle else []
     return EpochTable([row for run in job.runs for row in run.epochs], idles)
-
-
-def _spread_words(spreads: Sequence[Related], bars: Sequence[Bar]) -> dict[str, str]:
-    """Return metric -> what the text of a spread over some of these bars begins with."""
-    place, words = places(bars), {}
-    for one in spreads:
-        configs = single(one.relation.config_a)
-        if all(place(config) is not None for config in configs):
-            modes = ranges(config["power_mode"] for config in configs)
-            words[one.relation.metric] = f"spread, {modes}:"
-    return words
-
-
-def part_brackets(
-    axes: Axes, spreads: Sequence[Related], place: Callable[[Config], float | None]
-) -> None:
-    """Part the brackets of spreads that leave out bars in their middle, as modes g to j."""
-    for one in spreads:
-        at = [place(config) for config in single(one.relation.config_a)]
-        bars = sorted(x for x in at if x is not None)
-        gaps = [pair for pair in pairwise(bars) if pair[1] - pair[0] > 1.0]
-        for line in axes.lines:
-            x, y = np.array(line.get_xdata()), np.array(line.get_ydata())
-            if gaps and np.array_equal(x, [bars[0], bars[0], bars[-1], bars[-1]]):
-                foot, top = y[:2]
-                between = [[end, end, np.nan, start, start] for end, start in gaps]
-                line.set_data(
-                    np.concatenate([x[:2], *between, x[2:]]),
-                    np.concatenate([y[:2], *[[top, foot, np.nan, foot, top]] * len(gaps), y[2:]]),
-                )
 
 
 def fade(axes: Axes, bars: Sequence[Bar], job: Job) -> None:
@@ -347,73 +318,6 @@ def _name_parts(axes: Axes, shown: Sequence[Related]) -> None:
     below.spines["bottom"].set_visible(False)
     for end in (n for n, pair in enumerate(pairwise(metrics)) if pair[0] != pair[1]):
         axes.axvline(end + 0.5, color="black", linewidth=0.5, linestyle=":")
-
-
-def draw_shares(
-    bars: Sequence[Bar], axes: Axes, rows: Rows, shares: Sequence[Related], job: Job
-) -> Rows:
-    """Draw the share of the base load in each mode, in the printed band; return the CSV's rows.
-
-    Parameters
-    ----------
-    rows : of the bars above
-    """
-    colour = job.colours("baseload", "published")
-    x, place = positions([bar.group for bar in bars]), places(bars)
-    percent = [row["value"] for row in rows if row["quantity"] == "baseload_pct"]
-    pale = outside(job, [bar.run for bar in bars])
-    for at_bar, share, bar in zip(x, percent, bars, strict=True):
-        shade = style.pale(colour["baseload"]) if bar.tick in pale else colour["baseload"]
-        axes.plot([at_bar], [np.nan if share is None else share], "o", markersize=3.5, color=shade)
-    shown, wrong = [], failing(job, "fig09b", shares, source_of(job))
-    for one in shares:
-        at = [place(config) for config in single(one.relation.config_a)]
-        inside = [place_of_bar for place_of_bar in at if place_of_bar is not None]
-        if one.relation.metric == SHARE and len(inside) == len(at):
-            band = (one.relation.value, one.relation.value_hi or one.relation.value)
-            axes.fill_between([min(inside) - 0.5, max(inside) + 0.5], *band, linewidth=0,
-                              color=colour["published"], alpha=BAND_ALPHA)  # fmt: skip
-            modes = [config["power_mode"] for config in single(one.relation.config_a)]
-            text = f"{ranges(modes)}: {_range_text(one)}"
-            title = axes.set_title(text, fontsize="x-small", pad=2)
-            if one in wrong:
-                title.set_color(red_of(job))
-            shown.append(relation_row(one))
-    for at_bar, bar in zip(x, bars, strict=True):
-        _draw_printed_baseload(at_bar, bar.run, axes, job)
-    axes.set_xticks(x, [bar.tick for bar in bars])
-    axes.tick_params("x", length=0, labelsize="small")
-    axes.tick_params("x", rotation=90 if max(map(_width, bars)) > 1 else 0)
-    axes.set_xlim(-0.7, x[-1] + 0.7)
-    axes.set_ylim(0, 100)
-    axes.grid(visible=False, axis="x")
-    return shown
-
-
-def _range_text(one: Related) -> str:
-    """Return a published range and ours, in whole per cent."""
-    r, here = one.relation, dict.fromkeys(f"{value:.0f}" for value in one.here)
-    printed = f"{r.value:g}" if r.value_hi is None else f"{r.value:g} to {r.value_hi:g}"
-    return f"{SIGNS.get(r.qualifier, '')}{printed} %, here {' to '.join(here)} %"
-
-
-def _draw_printed_baseload(at: float, run: RunData, axes: Axes, job: Job) -> None:
-    """Draw the share that the printed idle power of a mode would have in our energy."""
-    mode, device = run.factors["power_mode"], run.factors["device"]
-    printed = idle_mark(job.marks, device, mode, ON_BOARD, "module")
-    energy, e2e = run.number("energy_paper_wh").value, run.number("e2e_s").value
-    if printed is not None and energy and e2e is not None:
-        percent = 100.0 * printed.value * e2e / 3600.0 / energy
-        line: Any = "-" if printed.seen_by_fit else DASHES
-        black = job.palette["published"]
-        axes.hlines(percent, at - 0.45, at + 0.45, color=black, linewidth=1.3, linestyles=line)
-        axes.annotate(f"share at the published {printed.value:g} W", (0.5, percent),
-                      xycoords=axes.get_yaxis_transform(), xytext=(0, -9), ha="center",
-                      textcoords="offset points", fontsize="x-small", color=black)  # fmt: skip
-
-
-def _width(bar: Bar) -> int:
-    return len(bar.tick)
 
 
 def draw_times(bars: Sequence[Bar], axes: Axes, job: Job) -> Rows:
