@@ -1,6 +1,6 @@
 """What stands above the field of a network: its name, what changes, the front; red what fails."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -31,21 +31,31 @@ class Above:
 
     Attributes
     ----------
-    change : two power modes that the paper's text compares; empty: none
+    compared : two power modes that the paper's text compares, `f e`; empty: none
     metric : of which the paper prints how it changes between them
-    fronts : network -> what the paper says of its front
+    fronts : what the paper says of each network's front, `lenet: ...; resnet: ...`
     trend : what it says of E2E against x; empty: nothing
     much_less : network and the one that it calls the change of E2E much less than; empty: none
     is_red : networks above whose fields something is red
     """
 
     job: Job
-    change: Sequence[str]
+    compared: str
     metric: str
-    fronts: Mapping[str, str]
+    fronts: str
     trend: str
-    much_less: Sequence[str]
+    much_less: str
     is_red: set[str] = field(default_factory=set)
+
+    @property
+    def change(self) -> list[str]:
+        """The two power modes, or nothing."""
+        return self.compared.split()
+
+    @cached_property
+    def _printed_fronts(self) -> dict[str, str]:
+        parts = (part.strip().split(": ") for part in self.fronts.split(";") if part)
+        return dict(parts)
 
     @cached_property
     def _wrong(self) -> list[tuple[Any, Any]]:
@@ -69,7 +79,10 @@ class Above:
             (changed, is_change_wrong(cloud, self.change, self._wrong)),
             *((deviation(pair), False) for pair in marks),
             (trend, is_trend_wrong),
-            (front_text(cloud, self.fronts.get(cloud.model, "")), cloud.model in self._off_front),
+            (
+                front_text(cloud, self._printed_fronts.get(cloud.model, "")),
+                cloud.model in self._off_front,
+            ),
         ]
         shown = [(text, is_wrong) for text, is_wrong in parts if text]
         if any(is_wrong for _, is_wrong in shown):
@@ -107,11 +120,11 @@ class Above:
     def _much_less(self, clouds: Sequence[Cloud]) -> str:
         """Return what the paper calls much less, and both changes here; nothing without both."""
         of_model = {cloud.model: [cloud.point(mode) for mode in self.change] for cloud in clouds}
-        ends = [of_model.get(model, [None]) for model in self.much_less]
+        ends = [of_model.get(model, [None]) for model in self.much_less.split()]
         if not ends or any(point is None for pair in ends for point in pair):
             return ""
         here = [f"{100.0 * (b[1] / a[1] - 1.0):.0f}" for a, b in ends if a and b]
-        less, more = map(self.job.title, self.much_less)
+        less, more = map(self.job.title, self.much_less.split())
         says = f"the paper calls the change of E2E much less for {less} than for {more}"
         return f"; {says}: here {here[0]} against {here[1]} %"
 

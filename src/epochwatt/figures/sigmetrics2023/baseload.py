@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import BAR, Bar, draw_missing, marked_row, places, positions
-from epochwatt.figures.common.brackets import DASHES
-from epochwatt.figures.common.failing import red_of
+from epochwatt.figures.common.brackets import DASHES, brackets_of, draw_brackets
+from epochwatt.figures.common.failing import red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import ON_BOARD, draw_mark, idle_mark
 from epochwatt.figures.common.relations import SIGNS, Related, metric_of, relation_row
@@ -162,6 +162,16 @@ def _draw_printed_baseload(at: float, run: RunData, axes: Axes, job: Job) -> Non
         axes.annotate(f"share at the published {printed.value:g} W", (0.5, percent),
                       xycoords=axes.get_yaxis_transform(), xytext=(0, -9), ha="center",
                       textcoords="offset points", fontsize="x-small", color=black)  # fmt: skip
+
+
+def draw_spreads(
+    axes: Axes, bars: Sequence[Bar], spreads: Sequence[Related], wrong: Sequence[Related], job: Job
+) -> None:
+    """Draw brackets of the spreads over some of the bars; those by which a claim fails are red."""
+    over = brackets_of(spreads, places(bars), spread_words(spreads, bars))
+    draw_brackets(axes, over, job.palette["published"])
+    redden(axes, over, wrong, red_of(job))
+    part_brackets(axes, spreads, places(bars))
 
 
 def spread_words(spreads: Sequence[Related], bars: Sequence[Bar]) -> dict[str, str]:

@@ -37,11 +37,9 @@ from epochwatt.figures.common.brackets import (
     CHANGE,
     bound_look,
     bracket_handles,
-    brackets_of,
-    draw_brackets,
     draw_changes,
 )
-from epochwatt.figures.common.failing import entries, failing, red_of, redden, unsized
+from epochwatt.figures.common.failing import entries, failing, red_of, unsized
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import BOUNDS as MARKERS
 from epochwatt.figures.common.published import (
@@ -59,9 +57,8 @@ from epochwatt.figures.sigmetrics2023.baseload import (
     baseloads,
     draw_energies,
     draw_shares,
+    draw_spreads,
     energy_of,
-    part_brackets,
-    spread_words,
 )
 from epochwatt.figures.sigmetrics2023.clouds import modes_note, outside, outside_label
 from epochwatt.figures.sigmetrics2023.fig07 import of_backend
@@ -180,13 +177,8 @@ def draw_panel(
         legend(above[0], marks, black, more)
         note = modes_note(job, [bar.run for group in groups for bar in group])
         style.add_to_note(figure, note + _changes_note(job, [] if panel == "fig09b" else brackets))
-        if panel == "fig09b":
-            for top, group in zip(above, groups, strict=False):
-                over = brackets_of(brackets, places(group), spread_words(brackets, group))
-                draw_brackets(top, over, black)
-                if wrong:
-                    redden(top, over, wrong, red_of(job))
-                part_brackets(top, brackets, places(group))
+        for top, group in zip(above, groups if panel == "fig09b" else (), strict=False):
+            draw_spreads(top, group, brackets, wrong, job)
         job.save(figure, panel, rows, source_of(job))
 
 

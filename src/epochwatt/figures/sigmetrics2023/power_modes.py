@@ -9,7 +9,6 @@ and no part of the front, as in the predicates of `config/published/takeaways.cs
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -29,7 +28,7 @@ from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.above import Above
 from epochwatt.figures.sigmetrics2023.arrows import draw_arrow
 from epochwatt.figures.sigmetrics2023.clouds import Cloud, group_runs, modes_note
-from epochwatt.figures.sigmetrics2023.letters import Place, Taken
+from epochwatt.figures.sigmetrics2023.letters import Taken
 from epochwatt.figures.sigmetrics2023.printed_modes import (
     draw_published,
     draw_spread,
@@ -37,7 +36,6 @@ from epochwatt.figures.sigmetrics2023.printed_modes import (
     ranges,
     wrong_spreads,
 )
-from epochwatt.published.numbers import load_published
 from epochwatt.records import files
 from epochwatt.records.shapes import OBJECT
 from epochwatt.text import counted
@@ -82,13 +80,11 @@ def draw(
     much_less : network and the one that it calls the change of E2E much less than; empty: none
     """
     clouds, by = group_runs(job, x), marker_by
-    printed = dict(part.strip().split(": ") for part in printed_fronts.split(";") if part)
     runs = [run for cloud in clouds for run in cloud.runs]
     settings = {run.id: mode_setting(run, job.records[run.id], by) for run in runs} if by else {}
     styles = marker_styles({value for value in settings.values() if value is not None})
-    relations = list(load_published(Path(job.published)).relations.values())
     colour = job.colours(*{c.model for c in clouds}, "pareto", "missing", "published")
-    above = Above(job, change.split(), change_of, printed, printed_trend, much_less.split())
+    above = Above(job, change, change_of, printed_fronts, printed_trend, much_less)
     wrong = [] if by else wrong_spreads(job, x)
     with job.panel(job.figure, runs) as (figure, axes):
         fields, rows, drawn = _fields(figure, axes, len(clouds), x), [], []
@@ -96,26 +92,20 @@ def draw(
             more = [{by: settings[run.id]} if by else {} for run in cloud.runs]
             of_cloud = [_rows(cloud, n, job, columns) for n, columns in enumerate(more)]
             marks = [pair for pair in of_cloud if any(map(is_marked, pair))]
-            for n, run in enumerate(cloud.runs):
-                marker = styles.get(settings.get(run.id), UNKNOWN) if by else None
-                _draw_point(cloud, n, field, marker, colour)
-            _draw_front(cloud, field, colour["pareto"])
+            markers = [styles.get(settings.get(r.id), UNKNOWN) if by else None for r in cloud.runs]
+            _draw_points(cloud, field, markers, colour)
             above.write(cloud, field, marks)
             for pair in marks:
                 draw_published(pair, field, colour["published"])
-            field.margins(0.1)
             if not by:
-                draw_spread(cloud, field, relations, {one.relation.id for one in wrong}, job)
+                draw_spread(cloud, field, {one.relation.id for one in wrong}, job)
             rows += [row for pair in of_cloud for row in pair]
             drawn.append((cloud, field, marks))
-        style.add_to_note(figure, modes_note(job, runs) or LETTERS)
-        _say_missing(figure, clouds)
-        style.add_to_note(figure, above.remarks(clouds))
+        _add_notes(figure, clouds, modes_note(job, runs) or LETTERS, above.remarks(clouds))
         _legend(figure, clouds, styles, by, rows, job, entries(job, [*wrong, *above.is_red]))
         lay_out(figure)  # from here on the axes are as they will be
         for cloud, field, marks in drawn:
-            arrow = draw_arrow(cloud, field, change.split())
-            _draw_letters(cloud, field, marks, arrow, colour[cloud.model], by)
+            _draw_letters(cloud, field, marks, change.split(), colour[cloud.model], by)
         job.save(figure, job.figure, rows)
 
 
@@ -155,6 +145,7 @@ def _fields(figure: Figure, axes: Axes, n: int, x: str) -> list[Axes]:
         field.set_visible(n == 0)
     for field in grid.ravel():
         field.grid(visible=True, axis="both")
+        field.margins(0.1)
         field.xaxis.set_major_locator(MaxNLocator(4))
         if x == "energy_paper_wh":  # the paper's unit; the CSV stays in Wh
             field.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10]))
@@ -163,6 +154,18 @@ def _fields(figure: Figure, axes: Axes, n: int, x: str) -> list[Axes]:
     for field in grid[:, 0]:
         field.set_ylabel("E2E per epoch, epochs 1+ (s)")
     return list(grid.ravel())
+
+
+def _draw_points(
+    cloud: Cloud,
+    field: Axes,
+    markers: Sequence[tuple[str, bool] | None],
+    colour: dict[str, str],
+) -> None:
+    """Draw the runs, each with the marker of its setting if there is one, and the front."""
+    for n, marker in enumerate(markers):
+        _draw_point(cloud, n, field, marker, colour)
+    _draw_front(cloud, field, colour["pareto"])
 
 
 def _draw_point(
@@ -180,7 +183,9 @@ def _draw_point(
     zorder = DIAMOND_BELOW if is_strongest and not marker else zorder
     field.plot(*[[value] for value in point], linestyle="none", zorder=zorder, **look)
     if is_strongest and marker:
-        field.plot(*[[value] for value in point], linestyle="none", **_frame(shade))
+        field.plot(
+            *[[value] for value in point], linestyle="none", zorder=DIAMOND_BELOW, **_frame(shade)
+        )
 
 
 def _look(marker: tuple[str, bool], colour: str) -> dict[str, Any]:
@@ -216,8 +221,8 @@ def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str
     ]
 
 
-def _say_missing(figure: Figure, clouds: Sequence[Cloud]) -> None:
-    """Add to the corner note what is missing: the fields are full."""
+def _add_notes(figure: Figure, clouds: Sequence[Cloud], letters: str, remarks: str) -> None:
+    """Add to the corner note what letters are, what is missing (fields are full), and remarks."""
     missing = [
         f"{cloud.label}, {run.factors['power_mode']} "
         f"({run.number(cloud.x).missing or run.number('e2e_s').missing})"
@@ -230,9 +235,10 @@ def _say_missing(figure: Figure, clouds: Sequence[Cloud]) -> None:
             *missing[:MISSING_SHOWN],
             f"and {len(missing) - MISSING_SHOWN} more, see the CSV",
         ]
-    style.add_to_note(figure, "; each field has its own scales")
+    style.add_to_note(figure, f"{letters}; each field has its own scales")
     if missing:
         style.add_to_note(figure, f"; missing: {', '.join(missing)}")
+    style.add_to_note(figure, remarks)
 
 
 def _legend(
@@ -268,16 +274,16 @@ def _draw_letters(
     cloud: Cloud,
     field: Axes,
     marks: Sequence[Sequence[dict[str, Any]]],
-    arrow: Sequence[Place],
+    change: Sequence[str],
     colour: str,
     by: str,
 ) -> None:
-    """Write each point's power mode beside it, clear of what is drawn."""
+    """Write each point's power mode beside it, clear of what is drawn and of the change's arrow."""
     taken = Taken(field)
     taken.add_rivals(point for point in cloud.points if point)
     ring_pt = FRAME_PT if by else RING_PT
     taken.add_points([point for point in [cloud.point(STRONGEST)] if point], ring_pt)
-    taken.add_line(arrow)
+    taken.add_line(draw_arrow(cloud, field, change))
     taken.add_line([point for n in cloud.front if (point := cloud.points[n])])
     low, high = field.get_xlim()
     for x, y in ((pair[0]["published"], pair[1]["published"]) for pair in marks):

@@ -34,7 +34,7 @@ def wrong_spreads(job: Job, x: str) -> list[Related]:
 
 
 def draw_published(pair: Sequence[dict[str, Any]], field: Axes, colour: str) -> None:
-    """Draw what is published of a run, below the points; filled and solid: used in the fit.
+    """Draw what is published of a run; filled and solid: used in the fit.
 
     Of both numbers a cross, tied to our point; of one alone a line across the field, which nobody
     can take for a point.
@@ -47,9 +47,9 @@ def draw_published(pair: Sequence[dict[str, Any]], field: Axes, colour: str) -> 
     elif y is None:
         field.axvline(x, zorder=1.5, **_line(is_seen, colour))
     else:
-        field.plot([x], [y], zorder=1.9, **_cross(is_seen, colour))
+        field.plot([x], [y], zorder=2.1, **_cross(is_seen, colour))
         if None not in ours:
-            field.plot([ours[0], x], [ours[1], y], color=colour, linewidth=0.7, zorder=1.88)
+            field.plot([ours[0], x], [ours[1], y], color=colour, linewidth=0.7, zorder=1.9)
 
 
 def _line(is_seen: bool, colour: str) -> dict[str, Any]:
@@ -171,9 +171,7 @@ def _of_network(
     ]
 
 
-def draw_spread(
-    cloud: Cloud, field: Axes, relations: Sequence[Relation], wrong: Container[str], job: Job
-) -> None:
+def draw_spread(cloud: Cloud, field: Axes, wrong: Container[str], job: Job) -> None:
     """Draw a bracket below the points where a spread over some modes is published.
 
     Parameters
@@ -181,7 +179,7 @@ def draw_spread(
     wrong : ids of the spreads by which a claim fails, which are red
     """
     metric = METRICS.get(cloud.x, cloud.x)
-    for fact in _of_network(relations, cloud, SPREAD, metric)[:1]:
+    for fact in _of_network(job.relations, cloud, SPREAD, metric)[:1]:
         there = [
             point[0]
             for run, point in zip(cloud.runs, cloud.points, strict=True)
