@@ -200,7 +200,7 @@ IDLE_COLUMNS = (
         "state",
         "str",
         "",
-        "i: monitor on, nothing else; ii to iv: the paper's, from a plug meter",
+        "i: metrics are logged, nothing else runs; ii to iv: the paper's, from a plug meter",
     ),
     _f("power_scope", "str", "", "module; socket: at the plug"),
     _f("power_w", "float", "W", "mean power"),

@@ -4,6 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 NOT_DRAWN = "Not drawn"  # begins the caption of a panel without a number
+POWER_SENSORS = (  # what it takes, where power was not measured
+    "It takes the sensor of a board, an NVIDIA GPU or a CPU with RAPL; "
+    "`epochwatt doctor` says which is read"
+)
 
 
 def counted(n: float, nouns: str) -> str:

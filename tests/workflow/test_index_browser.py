@@ -107,8 +107,8 @@ def test_rows_are_filtered_by_words_and_by_buttons(page):
     assert button.get_attribute("aria-pressed") == "true"
     assert "1 of 3 rows" in numbers.inner_text()
     button.click()
-    numbers.get_by_text("not seen by the fit").click()
-    assert texts(page, "[id^=numbers] td[data-label='seen by the fit']") == ["no"]
+    numbers.get_by_text("not used in the fit").click()
+    assert texts(page, "[id^=numbers] td[data-label='used in the fit']") == ["no"]
 
 
 def epochs_in_order(page: Page) -> list[float]:

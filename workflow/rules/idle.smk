@@ -10,7 +10,7 @@ MEASURED_IDLES = [
 
 
 rule measure_idle:
-    """Measure a board with the monitor on and nothing else."""
+    """Measure a board that logs metrics and does nothing else."""
     output:
         receipt="results/idle/{idle}.json",
     log:

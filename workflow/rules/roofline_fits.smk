@@ -117,6 +117,12 @@ rule draw_rooflines:
         ENVIRONMENT
     params:
         folder=subpath(output[0], parent=True),
+        titles=SETTINGS.titles,
+        records=lambda wildcards: [
+            run.records
+            for run in POINT_RUNS
+            if (wildcards.origin, run.factors["backend"]) == ("measured", "host")
+        ],
         code=code_of("draw_rooflines.py"),
     script:
         "../scripts/draw_rooflines.py"

@@ -163,6 +163,7 @@ rule validate_twin:
         ENVIRONMENT
     params:
         palette=SETTINGS.plotting.palette,
+        titles=SETTINGS.titles,
         code=code_of("validate_twin.py"),
     script:
         "../scripts/validate_twin.py"

@@ -13,6 +13,8 @@ def main(snakemake):
             style_file=snakemake.input.style,
             folder=snakemake.params.folder,
             origin=snakemake.wildcards.origin,
+            titles=snakemake.params.titles,
+            records=snakemake.params.records,
         )
 
 

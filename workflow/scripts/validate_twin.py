@@ -20,6 +20,7 @@ def main(snakemake):
             published="config/published",
             style_file=snakemake.input.style,
             palette=snakemake.params.palette,
+            titles=snakemake.params.titles,
             stem=snakemake.output.figure.removesuffix(".svg"),
         )
 

@@ -1,8 +1,8 @@
 """`results/tables/idle.csv`: what boards draw while they do nothing, by state and power mode.
 
-State (i), the monitor on and nothing else, comes from the board's own sensors. States (ii) to (iv)
-are without a monitor by definition (SIGMETRICS 2023, section 5.6), so they come from a meter at the
-plug and are entered by hand into config/idle_plug.csv. Simulated boards tell any state.
+State (i), metrics logged and nothing else, comes from the board's own sensors. In states (ii) to
+(iv) nothing is logged by definition (SIGMETRICS 2023, section 5.6), so they come from a meter at
+the plug and are entered by hand into config/idle_plug.csv. Simulated boards tell any state.
 """
 
 import csv

@@ -166,8 +166,9 @@ def what_if(device: str, model: str | None, cold: bool, **options: Any) -> None:
     "--max-risk",
     metavar="P",
     type=Finite(min=0, max=0.5, min_open=True),
-    help="Highest probability that an epoch breaks --max-power-w, such as 0.05. Default: the mode's"
-    " expected power keeps it, which a mode at the edge breaks about half of the time.",
+    help="Highest probability that the mean power of training breaks --max-power-w, such as 0.05."
+    " Default: the mode's expected power keeps it, which a mode at the edge breaks about half of"
+    " the time.",
 )
 @click.option("--storage", metavar="NAME", help="Storage medium of the profiled runs.")
 @click.option(

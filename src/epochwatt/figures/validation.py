@@ -3,64 +3,67 @@
 Four fields have what is judged as a ratio, each in its own unit: times, changes as the ratio of
 their two sides, powers, and energies. The worst are named below them. The fifth has the median
 error by what was left out: a statement on the accuracy has to quote their range. Shares, small
-changes and bounds are in `results/twin/validation.csv`.
+changes and bounds are in `results/twin/validation.csv`. An error is 100 |ln(simulated /
+published)|, so that half as much is as far off as twice as much.
 """
 
-import csv
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from epochwatt.figures.common import style
-from epochwatt.figures.validation_spec import write_validation_spec
-from epochwatt.published.numbers import load_published
+from epochwatt.figures.validation_points import (
+    LEFT_OUT,
+    PAPER_OF,
+    PRIORS,
+    Median,
+    Point,
+    read_medians,
+    read_names,
+    read_points,
+    slips,
+)
+from epochwatt.figures.validation_spec import ROWS, write_validation_spec
+from epochwatt.published.numbers import Published, load_published
+from epochwatt.text import counted
 
-PAPER_OF = {
-    "": "SIGMETRICS 2023",
-    "hipcw_": "HiPCW 2021",
-}  # by what a class begins with
 PANELS = {"time": "times", "change": "changes", "power": "powers", "energy": "energies"}
-UNITS = {  # of a panel: unit in the table -> how many of the panel's unit, marker, words
-    "time": {"s": (1.0, "o", "of an epoch"), "ms": (1e-3, "v", "of a mini-batch")},
-    "change": {"pct": (1.0, "^", "change"), "x": (1.0, "^", "change")},
-    "power": {"W": (1.0, "s", "power")},
-    "energy": {"Wh": (1.0, "D", "energy")},
-}
 AXIS = {"time": "s", "power": "W", "energy": "Wh", "change": "ratio of two sides"}
-OF_UNIT = {"W": "power", "Wh": "energy"}  # panel of what is not told by its class
+OF_MARKERS = {"time": "; circles: of an epoch, triangles: of a mini-batch"}
 TITLE = "Simulated boards against published numbers"
-PANEL = {"title": TITLE, "width_in": 7.2, "height_in": 9.8}
-CAPTION = """Published numbers and what the simulated boards, fitted without them, predict.
+PANEL = {"title": TITLE, "width_in": 7.2, "height_in": 10.2}
+CAPTION = """Published numbers, and what the simulated boards, fitted without them, predict of them.
 
-A point is a published number that is judged as a ratio: how far the prediction of a fit that has
-not seen it is from it. Dashed and dotted lines are the median error of each paper, the grey band is
-the goal of 10 %. The worst points are named below each field. The last field has the median error
-by what was left out of the fit; bars are 90 % of a bootstrap over what was left out. Simulated, not
-measured.
+A point is a published number that is judged as a ratio, simulated / published. Its error is
+100 |ln(simulated / published)|: 10 % is a factor of 1.11, 100 % one of 2.7. Take-aways are the
+findings that a paper counts by number or section, such as 5.1.3: each is left out of the fit in
+turn, with all that gives it away, and its numbers are then predicted. It is stricter to leave out
+the whole section, whose median error stands second. HiPCW 2021 contradicts the main paper: one
+parameter is fitted to it, again without each of its take-aways; all others come from the main
+paper. Lines are the median error of a paper, dashed of SIGMETRICS 2023, dotted of HiPCW 2021; the
+grey band is the goal of 10 %. The two farthest points of each paper are named below each field.
+
+The last field has the median error by what was left out of the fit; bars are 90 % of a bootstrap
+over what was left out. Priors are what each parameter is expected to be, with a width, before any
+published number is used; the lower rows say what comes of others. Simulated, not measured.
 """
-METRICS = {  # words of a quantity, with the worst points
-    "stall_s": "stall",
-    "compute_s": "compute",
-    "e2e_s": "E2E",
-    "power_w": "power",
-    "energy_wh": "energy",
-    "idle_power_w": "idle power",
-    "stall_ms_per_minibatch": "stall of a mini-batch",
-    "compute_ms_per_minibatch": "compute of a mini-batch",
-}
-NAMED = ("device", "model", "storage", "num_workers", "batch_size", "power_mode")
-USUAL = (16, "g", "15W", "MAXN")  # mini-batch size and power modes that are not named
 BAND_PCT = 10.0  # the goal
 WIDE = 100.0  # from the lowest to the highest value of an axis
-BESIDE_PT = (3.0, 1.5)  # where the number of a worst point stands, from it
-N_NAMED = 3  # worst points of a panel that are named
+BESIDE_PT = ((3.0, "left"), (-3.0, "right"))  # where the numbers of worst points stand, in turn
+FIXED = "\u00a0"  # where no line is broken
+ABOVE_PT = 1.5  # the same, upwards
+N_NAMED = 2  # worst points of each paper in a panel that are named
+LINE_CHARACTERS = 66  # of a line below a panel
 RATIOS = (
     0.05,
     0.1,
@@ -77,151 +80,7 @@ ROOM, LEAST_SHOWN = 1.2, 1.3  # of the axes beyond the worst ratio, which is at 
 COLOURS = {"time": "compute", "energy_power": "epoch_0", "change": "stall"}  # of the palette
 COLOURS |= {"power": "epoch_0", "energy": "epoch_0"}
 MARKERS = {"time": "o", "energy_power": "s"}
-LEFT_OUT = {"time": "times", "energy_power": "energies and powers"}  # classes of the last field
-PRIORS = ("fitted, priors", "not fitted, priors")  # begin the rows there that are no grouping
 HEADINGS = ("left out of the fit: each ...", "by priors, fitted or not")  # of the rows
-ROWS = {  # names of rows there -> words; others are words
-    "take-away": "take-away of the paper",
-    "take-away, and what asks nearly the same": "take-away and those that ask nearly the same",
-    "board with network": "board with one network",
-    "HiPCW: main paper, one parameter": "paper (HiPCW 2021; one parameter fitted to it)",
-    "not fitted, priors as chosen": "priors as chosen, nothing fitted",
-    "fitted, priors widths doubled": "priors twice as wide, fitted",
-    "not fitted, priors shifted 1": "priors shifted at random (1), nothing fitted",
-    "fitted, priors shifted 1": "priors shifted at random (1), fitted",
-    "not fitted, priors shifted 2": "priors shifted at random (2), nothing fitted",
-    "fitted, priors shifted 2": "priors shifted at random (2), fitted",
-}
-CHOSEN = "as chosen"  # priors of the fits: all other panels have what these give
-
-
-class Point(NamedTuple):
-    """One published number: a value or a ratio of two sides, and its held-out prediction.
-
-    Attributes
-    ----------
-    published, held_out : in `unit`; ms as s, changes as the ratio of their sides
-    """
-
-    published_id: str
-    class_: str
-    device: str
-    published: float
-    held_out: float
-    error_pct: float
-    unit: str = ""
-
-    @property
-    def paper(self) -> str:
-        """What its class begins with: a key of `PAPER_OF`."""
-        return "hipcw_" if self.class_.startswith("hipcw_") else ""
-
-    @property
-    def panel(self) -> str:
-        """The panel that it is drawn in."""
-        return OF_UNIT.get(self.unit, self.class_.removeprefix("hipcw_"))
-
-
-class Median(NamedTuple):
-    """The median error of one class where something was left out, or by other priors.
-
-    Attributes
-    ----------
-    left_out : in words
-    low_pct, high_pct : ends of its interval; None: too few groups
-    """
-
-    left_out: str
-    class_: str
-    n: int
-    median_error_pct: float
-    low_pct: float | None
-    high_pct: float | None
-
-
-def read(path: str) -> list[Point]:
-    """Return the numbers of `validation.csv` that are judged as a ratio."""
-    with open(path, newline="", encoding="utf-8") as handle:
-        rows = [row for row in csv.DictReader(handle) if row["judged_as"] == "ratio"]
-    return [
-        Point(
-            row["published_id"],
-            row["class"],
-            row["device"],
-            _value(row, "published_value"),
-            _value(row, "held_out_prediction"),
-            float(row["held_out_error_pct"]),
-            row["unit"],
-        )
-        for row in rows
-    ]
-
-
-def _value(row: Mapping[str, str], column: str) -> float:
-    """Return a value in its panel's unit, of a change in per cent the ratio of its sides."""
-    value, unit = float(row[column]), row["unit"]
-    if unit == "pct":
-        return 1.0 + value / 100.0
-    return value * UNITS[OF_UNIT.get(unit, row["class"].removeprefix("hipcw_"))][unit][0]
-
-
-def read_names(published: str) -> dict[str, str]:
-    """Return in words what each published number is of, by its id.
-
-    Parameters
-    ----------
-    published : folder config/published
-    """
-    facts = load_published(Path(published))
-    names = {
-        id_: f"{_settings(fact.config)}: {METRICS.get(fact.metric, fact.metric)}"
-        for id_, fact in facts.measurements.items()
-    }
-    for id_, fact in facts.relations.items():
-        a, b = fact.config_a, fact.config_b
-        change = " against ".join(
-            _settings({key: side[key] for key in NAMED if side.get(key) != other.get(key)})
-            for side, other in ((a, b), (b, a))
-            if side
-        )
-        same = _settings({key: a[key] for key in NAMED if key in a and a[key] == b.get(key)})
-        metric = METRICS.get(fact.metric, fact.metric)
-        names[id_] = f"{', '.join(filter(None, (same, change)))}: {metric}"
-    return names
-
-
-def _settings(config: Mapping[str, Any]) -> str:
-    """Return in a few words the settings that a number is of."""
-    words = {"num_workers": counted_workers, "power_mode": "mode {}".format}
-    words |= {"batch_size": "batch {}".format}
-    shown = [name for name in NAMED if config.get(name) not in (None, "", *USUAL)]
-    return " ".join(words.get(name, str)(config[name]) for name in shown)
-
-
-def counted_workers(n: int) -> str:
-    """Return a number of workers in few letters."""
-    return f"w={n}"
-
-
-def read_medians(groupings: str, priors: str) -> list[Median]:
-    """Return the medians of `groupings.csv`, and of `priors.csv` those of other priors."""
-    with open(groupings, newline="", encoding="utf-8") as handle:
-        medians = [
-            Median(
-                *(row["left_out"], row["class"], int(row["n"]), float(row["median_error_pct"])),
-                *(float(row[end]) if row[end] else None for end in ("low_pct", "high_pct")),
-            )
-            for row in csv.DictReader(handle)
-            if row["class"] in LEFT_OUT
-        ]
-    with open(priors, newline="", encoding="utf-8") as handle:
-        rows = list(csv.DictReader(handle))
-    for row in rows:
-        if (row["priors"], row["fitted"]) != (CHOSEN, "yes"):
-            label = f"{PRIORS[row['fitted'] == 'no']} {row['priors']}"
-            error_pct = float(row["median_error_pct"])
-            medians.append(Median(label, row["class"], int(row["n"]), error_pct, None, None))
-    return medians
 
 
 def draw(
@@ -229,6 +88,7 @@ def draw(
     panel: str,
     axes: Axes,
     palette: Mapping[str, str],
+    facts: Published,
     names: Mapping[str, str],
 ) -> None:
     """Draw prediction / published over the published value, the goal's band and the median error.
@@ -237,6 +97,7 @@ def draw(
 
     Parameters
     ----------
+    facts : what is published
     names : id -> what a number is of, in words
     """
     colour = style.colours(palette, [*COLOURS.values(), "missing"])
@@ -247,51 +108,74 @@ def draw(
     band, top = np.exp(BAND_PCT / 100.0), ROOM * max(most, LEAST_SHOWN)
     axes.axhspan(1.0 / band, band, color=colour["missing"], alpha=0.25, lw=0)
     axes.axhline(1.0, color=colour["missing"], lw=0.8)
-    for paper, printed_in in PAPER_OF.items():
+    handles: list[Line2D] = []
+    for paper in PAPER_OF:
         of_paper = [point for point in points if point.paper == paper]
-        if of_paper:
-            _median_lines(of_paper, ends, axes, edge, f"{printed_in}: {len(of_paper)}")
-        for words, marker in dict.fromkeys((unit[2], unit[1]) for unit in UNITS[panel].values()):
-            here = [point for point in of_paper if UNITS[panel][point.unit][2] == words]
-            axes.scatter(
-                [point.published for point in here],
-                [point.held_out / point.published for point in here],
-                s=16, marker=marker, facecolors="none" if paper else edge, edgecolors=edge,
-                linewidths=0.8, label=f"{words}{', HiPCW' if paper else ''}" if here else None,
-                zorder=3,
-            )  # fmt: skip
+        handles += _draw_paper(of_paper, ends, axes, edge) if of_paper else []
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=(1.0 / top, top))
     axes.set_ylabel("simulated / published", fontsize="small")
-    worst = _name_worst(points, axes, names)
-    axes.set_xlabel(
-        "\n".join([f"published ({AXIS[panel]})", *worst]), fontsize="x-small", loc="left"
-    )
+    lines = [f"published ({AXIS[panel]}){OF_MARKERS.get(panel, '')}"]
+    lines += _name_worst(points, axes, names) + slips(points, facts)
+    wrapped = [textwrap.fill(line, LINE_CHARACTERS, subsequent_indent="    ") for line in lines]
+    axes.set_xlabel("\n".join(wrapped), fontsize="x-small", loc="left")
     _plain_ticks(axes.xaxis, *ends)
     axes.yaxis.set_major_locator(FixedLocator(RATIOS if top > FAR else NEAR_RATIOS))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.tick_params(labelsize="x-small")
-    _legend_above(axes, f"{PANELS[panel]}, left out of the fit")
+    _legend_above(axes, f"{PANELS[panel]}, each take-away left out of the fit in turn", handles)
 
 
-def _legend_above(axes: Axes, title: str) -> None:
+def _draw_paper(points: Sequence[Point], ends: np.ndarray, axes: Axes, edge: str) -> list[Line2D]:
+    """Draw the points of a paper and how far off the median one is; return the legend's entries."""
+    paper = points[0].paper
+    fill, dash = ("none", ":") if paper else (edge, "--")
+    for marker in dict.fromkeys(point.marker for point in points):
+        here = [point for point in points if point.marker == marker]
+        axes.scatter(
+            [point.published for point in here],
+            [point.held_out / point.published for point in here],
+            s=16, marker=marker, facecolors=fill, edgecolors=edge, linewidths=0.8, zorder=3,
+        )  # fmt: skip
+    error_pct = median(point.error_pct for point in points)
+    factor = np.exp(error_pct / 100.0)
+    for ratio in (factor, 1.0 / factor):
+        axes.plot(ends, [ratio, ratio], dash, color=edge, lw=0.8)
+    label = f"{PAPER_OF[paper]}, {counted(len(points), 'numbers')}: median error {error_pct:.1f} %"
+    label += f", × or ÷ {factor:.2f}"
+    look: dict[str, Any] = {"marker": points[0].marker, "markersize": 4, "markeredgewidth": 0.8}
+    look |= {"linestyle": dash, "linewidth": 0.8, "color": edge, "markerfacecolor": fill}
+    handles = [Line2D([], [], label=label, **look)]
+    stricter = [one.section_error_pct for one in points if one.section_error_pct is not None]
+    if stricter:
+        label = f"with the whole section left out: {median(stricter):.1f} %"
+        handles.append(Line2D([], [], linestyle="", label=label))
+    return handles
+
+
+def _legend_above(axes: Axes, title: str, handles: Sequence[Artist]) -> None:
     axes.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize="x-small", title=title,
-        title_fontsize="small", alignment="left", borderaxespad=0.2,
+        handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize="x-small",
+        title=title, title_fontsize="small", alignment="left", borderaxespad=0.2,
     )  # fmt: skip
 
 
 def _name_worst(points: Sequence[Point], axes: Axes, names: Mapping[str, str]) -> list[str]:
-    """Put numbers beside the worst points; return lines of what they are."""
+    """Put numbers beside the worst points of each paper; return lines of what they are."""
+    by_error = sorted(points, key=lambda point: -point.error_pct)
+    of_papers = [[point for point in by_error if point.paper == paper] for paper in PAPER_OF]
     lines = []
-    for n, point in enumerate(sorted(points, key=lambda p: -p.error_pct)[:N_NAMED], 1):
+    for n, point in enumerate([point for some in of_papers for point in some[:N_NAMED]], 1):
+        aside_pt, side = BESIDE_PT[(n - 1) % 2]
         axes.annotate(
             str(n), (point.published, point.held_out / point.published), fontsize="x-small",
-            xytext=BESIDE_PT, textcoords="offset points", ha="left", va="bottom", zorder=5,
+            xytext=(aside_pt, ABOVE_PT), textcoords="offset points", ha=side, va="bottom", zorder=5,
             path_effects=[withStroke(linewidth=2.0, foreground="white")],
         )  # fmt: skip
         name = names.get(point.published_id, point.published_id)
-        lines.append(f"{n}  {name} {point.published:.3g}, simulated {point.held_out:.3g}")
+        unit = f"{FIXED}{point.unit}" if point.panel != "change" else ""
+        both = f"{point.published:.3g}{unit}, here{FIXED}{point.held_out:.3g}{unit}"
+        lines.append(f"{n}  {name}{FIXED}{both}")
     return lines
 
 
@@ -303,21 +187,10 @@ def _plain_ticks(axis: Axis, low: float, high: float) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _median_lines(
-    points: Sequence[Point], ends: np.ndarray, axes: Axes, colour: str, label: str
-) -> None:
-    """Draw how far above and below the median number of a paper is, and say it in the legend."""
-    error_pct = median(point.error_pct for point in points)
-    look = ":" if points[0].paper else "--"
-    for sign, line_label in ((1, f"{label}, median error {error_pct:.1f} %"), (-1, None)):
-        ratio = np.exp(sign * error_pct / 100.0)
-        axes.plot(ends, [ratio, ratio], look, color=colour, lw=0.8, label=line_label)
-
-
 def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, str]) -> None:
     """Draw the median errors by what was left out, one row each, with their intervals."""
     colour = style.colours(palette, [*COLOURS.values(), "missing"])
-    rows = _rows_of(medians)
+    rows, handles = _rows_of(medians), list[Artist]()
     for class_, shift in zip(LEFT_OUT, (-0.15, 0.15), strict=True):
         of_class = [entry for entry in medians if entry.class_ == class_]
         y = np.array([rows.index(entry.left_out) + shift for entry in of_class])
@@ -331,7 +204,9 @@ def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, st
         ]
         ends = f"{min(grouped):.0f} to {max(grouped):.0f} %"
         label = f"{LEFT_OUT[class_]}: {ends} by what is left out"
-        axes.scatter(x, y, s=14, color=edge, marker=MARKERS[class_], label=label, zorder=3)
+        dots = axes.scatter(x, y, s=14, color=edge, marker=MARKERS[class_], zorder=3)
+        dots.set_label(label)
+        handles.append(dots)
     axes.axvline(BAND_PCT, color=colour["missing"], lw=0.8)
     axes.set(xscale="log", ylim=(len(rows) - 0.5, -0.7))
     axes.set_yticks(range(len(rows)), [ROWS.get(row, row) for row in rows])
@@ -343,7 +218,7 @@ def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, st
             tick.set_fontweight("bold")
             line.set_visible(False)
     _plain_ticks(axes.xaxis, *axes.get_xlim())
-    _legend_above(axes, "median error by what the fit was without, or started from")
+    _legend_above(axes, "median error by what the fit was without, or started from", handles)
 
 
 def _rows_of(medians: Sequence[Median]) -> list[str]:
@@ -365,6 +240,7 @@ def plot(
     published: str,
     style_file: str,
     palette: Mapping[str, str],
+    titles: Mapping[str, str],
     stem: str,
 ) -> None:
     """Draw the figure.
@@ -376,13 +252,15 @@ def plot(
     published : folder config/published
     style_file : matplotlib style
     palette : thing -> colour
+    titles : model or device -> name for people
     stem : path of its files without ending
     """
-    points, medians = read(table), read_medians(groupings, priors)
-    names = read_names(published)
-    note = f"simulated, not measured; grey band: {BAND_PCT:g} %; {len(points)} numbers judged as a"
-    note += " ratio; bars: 90 % of a bootstrap over what was left out; one"
-    note += " parameter was fitted to HiPCW 2021"
+    points, medians = read_points(table), read_medians(groupings, priors)
+    facts = load_published(Path(published))
+    names = read_names(facts, titles)
+    note = "simulated, not measured; error: 100 |ln(simulated / published)| %; grey band:"
+    note += f" {BAND_PCT:g} %; {len(points)} numbers judged as a ratio; bars: 90 % of a bootstrap"
+    note += " over what was left out; one parameter was fitted to HiPCW 2021"
     with style.panel(style_file, PANEL, note) as (figure, axes):
         axes.remove()
         grid = figure.add_gridspec(3, 2, height_ratios=(2.2, 2.0, 3.0))
@@ -391,7 +269,7 @@ def plot(
             here = [point for point in points if point.panel == panel]
             facet = figure.add_subplot(place)
             if here:
-                draw(here, panel, facet, palette, names)
+                draw(here, panel, facet, palette, facts, names)
             else:
                 facet.remove()
         below = grid[2, :].subgridspec(1, 1)  # its long labels leave the fields above as they are
@@ -403,4 +281,5 @@ def plot(
 
 def _csv_row(point: Point) -> dict[str, Any]:
     row = point._asdict()
+    del row["marker"]
     return {"published_id": row.pop("published_id"), "class": row.pop("class_"), **row}

@@ -7,19 +7,34 @@ energies; below them the median errors with their intervals. Hovering shows what
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from epochwatt.figures.common.interactive import SCHEMA
+from epochwatt.figures.validation_points import LEFT_OUT
 
 UNIT_PANELS = {"W": "powers (W)", "Wh": "energies (Wh)"}
 CLASS_PANELS = {"time": "times (s)", "change": "changes (ratio of two sides)"}
+MEDIANS = "median error (%) by what was left out of the fit, or by other priors"
 HIPCW = "hipcw_"
 PAPERS = {True: "HiPCW 2021", False: "SIGMETRICS 2023"}
 BAND_PCT = 10.0  # the goal
-NUMBERS = ("published", "held_out", "error_pct", "ratio")
+NUMBERS = ("published", "held_out", "error_pct", "section_error_pct", "ratio")
 MEDIAN_NUMBERS = ("median_error_pct", "low_pct", "high_pct", "n")
+ROWS = {  # names of rows there -> words; others are words
+    "take-away": "take-away of the paper",
+    "take-away, and what asks nearly the same": "take-away and those that ask nearly the same",
+    "board with network": "board with one network",
+    "HiPCW: main paper, one parameter": "paper (HiPCW 2021; one parameter fitted to it)",
+    "not fitted, priors as chosen": "priors as chosen, nothing fitted",
+    "fitted, priors widths doubled": "priors twice as wide, fitted",
+    "not fitted, priors shifted 1": "priors shifted at random (1), nothing fitted",
+    "fitted, priors shifted 1": "priors shifted at random (1), fitted",
+    "not fitted, priors shifted 2": "priors shifted at random (2), nothing fitted",
+    "fitted, priors shifted 2": "priors shifted at random (2), fitted",
+}
 FIELD = {"width": 320, "height": 220}
 
 Row = dict[str, Any]
@@ -45,7 +60,11 @@ def write_validation_spec(
     with open(f"{stem}.csv", newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
     points = [_point(row, names) for row in rows if row["published_id"]]
-    medians = [{**row, "of": row["class_"]} for row in rows if not row["published_id"]]
+    medians = [
+        {**row, "of": LEFT_OUT[row["class_"]], "row": ROWS.get(row["left_out"], row["left_out"])}
+        for row in rows
+        if not row["published_id"]
+    ]
     head = {"text": title, "subtitle": note, "anchor": "start"}
     spec = {
         "$schema": SCHEMA,
@@ -65,7 +84,7 @@ def _point(row: Mapping[str, str], names: Mapping[str, str]) -> Row:
         "paper": PAPERS[row["class"].startswith(HIPCW)],
         "of": names.get(row["published_id"], row["published_id"]),
         "ratio": float(row["held_out"]) / float(row["published"]),
-        **{name: row[name] for name in ("published_id", "device", "unit", *NUMBERS[:3])},
+        **{name: row[name] for name in ("published_id", "device", "unit", *NUMBERS[:4])},
     }
 
 
@@ -86,7 +105,7 @@ def _tooltip(names: Sequence[str]) -> list[Spec]:
 
 def _points(points: Sequence[Row], palette: Mapping[str, str]) -> Spec:
     """Return the fields of points, with the goal as a band."""
-    grey, factor = palette["missing"], 1.0 + BAND_PCT / 100.0
+    grey, factor = palette["missing"], math.exp(BAND_PCT / 100.0)
     scale: Spec = {"type": "log", "zero": False}
     x = {"field": "published", "type": "quantitative", "scale": scale, "title": "published"}
     y = {"field": "ratio", "type": "quantitative", "scale": scale}
@@ -118,17 +137,17 @@ def _points(points: Sequence[Row], palette: Mapping[str, str]) -> Spec:
 
 def _medians(medians: Sequence[Row], palette: Mapping[str, str]) -> Spec:
     """Return the median errors by what was left out, with their intervals."""
-    rows = list(dict.fromkeys(row["left_out"] for row in medians))
-    y: Spec = {"field": "left_out", "type": "nominal", "title": None, "sort": rows}
-    y |= {"axis": {"labelLimit": 260}}
+    rows = list(dict.fromkeys(row["row"] for row in medians))
+    y: Spec = {"field": "row", "type": "nominal", "title": None, "sort": rows}
+    y |= {"axis": {"labelLimit": 320}}
     offset = {"field": "of", "type": "nominal"}
     range_ = [palette["compute"], palette["epoch_0"]]
     colour: Spec = {"field": "of", "type": "nominal", "title": None}
-    colour |= {"scale": {"domain": ["time", "energy_power"], "range": range_}}
-    x = {"type": "quantitative", "scale": {"type": "log"}, "title": "median error (%)"}
+    colour |= {"scale": {"domain": list(LEFT_OUT.values()), "range": range_}}
+    x = {"type": "quantitative", "scale": {"type": "log"}, "title": MEDIANS}
     place = {"y": y, "yOffset": offset, "color": colour}
     bars = {"x": {**x, "field": "low_pct"}, "x2": {"field": "high_pct"}, **place}
-    tooltip = _tooltip(("left_out", "of", *MEDIAN_NUMBERS))
+    tooltip = _tooltip(("row", "of", *MEDIAN_NUMBERS))
     layers: list[Spec] = [
         {
             "mark": {"type": "rule", "color": palette["missing"]},

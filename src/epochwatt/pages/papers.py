@@ -27,7 +27,7 @@ UNITS = {
 SIGNS = {"approx": "\u2248", "less_than": "<", "at_most": "\u2264", "at_least": "\u2265"}
 CLOSE_PCT, FAR_PCT = 10.0, 25.0
 FILTERS = (
-    {"word": "unseen", "title": "not seen by the fit"},
+    {"word": "unseen", "title": "not used in the fit"},
     {"word": "far", "title": "more than 10 % off"},
     {"word": "figure", "title": "drawn in a figure"},
 )

@@ -24,8 +24,8 @@ class IdleBlock(Closed):
     device: list[str] = Field(min_length=1, description="device types, files of config/devices/")
     state: list[Literal["i", "ii", "iii", "iv"]] = Field(
         min_length=1,
-        description="the paper's: i: monitor on, DVFS off; ii: monitor off; iii: and DVFS on; iv: "
-        "asleep, Wake-on-LAN",
+        description="the paper's: i: metrics logged, DVFS off; ii: nothing logged; iii: and DVFS "
+        "on; iv: asleep, Wake-on-LAN",
     )
     power_mode: list[str] = Field(
         default_factory=list, description="modes, named by the device; empty: its first"

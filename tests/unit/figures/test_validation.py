@@ -10,32 +10,28 @@ from matplotlib.text import Text
 from panels import SMALLEST_PT
 
 from epochwatt.figures.common import style
-from epochwatt.figures.validation import (
-    draw,
-    draw_medians,
-    plot,
-    read,
-    read_medians,
-    read_names,
-)
+from epochwatt.figures.validation import FIXED, draw, draw_medians, plot
+from epochwatt.figures.validation_points import read_medians, read_names, read_points, slips
+from epochwatt.published.numbers import Published, load_published
 
 PALETTE = {"compute": "#0072B2", "epoch_0": "#D55E00", "stall": "#009E73", "missing": "#777777"}
 HEAD = (
     "published_id class device published_value held_out_prediction held_out_error_pct "
-    "judged_as unit"
+    "judged_as unit section_error_pct"
 )
 TABLE = f"""{HEAD.replace(" ", ",")}
-S1,time,agx,10,11,9.531,ratio,s
-S4,time,agx,195,234,18.232,ratio,ms
-S2,energy_power,nano,5,4,22.314,ratio,W
-RS1,change,agx,-50,-75,69.315,ratio,pct
-RS2,change,nx,2,2.2,9.531,ratio,x
-RS3,small_change,nx,-2,-3,1,points,pct
-S3,bound,nx,20,12,,bound,s
-H1,hipcw_time,nx,100,300,109.861,ratio,s
+S1,time,agx,10,11,9.531,ratio,s,13.9
+S4,time,agx,195,234,18.232,ratio,ms,20.1
+S2,energy_power,nano,5,4,22.314,ratio,W,23
+RS1,change,agx,-50,-75,69.315,ratio,pct,70
+RS2,change,nx,2,2.2,9.531,ratio,x,9.531
+RS3,small_change,nx,-2,-3,1,points,pct,1
+S3,bound,nx,20,12,,bound,s,
+H1,hipcw_time,nx,100,300,109.861,ratio,s,
 """
 
 
+PUBLISHED = Published({}, {})
 GROUPINGS = """grouping,left_out,class,n,n_groups,median_error_pct,low_pct,high_pct
 take-away,take-away,time,35,9,7.80,4.90,13.00
 take-away,take-away,stall,20,6,11.60,9.00,15.50
@@ -65,7 +61,7 @@ def table(tmp_path):
 
 
 def test_numbers_judged_as_a_ratio_are_drawn_changes_as_the_ratio_of_their_sides(table):
-    told = {point.published_id: (point.published, point.held_out) for point in read(table)}
+    told = {point.published_id: (point.published, point.held_out) for point in read_points(table)}
     assert told == {
         "S1": (10.0, 11.0),
         "S4": (0.195, 0.234),  # ms on an axis of seconds
@@ -83,10 +79,11 @@ def panel(table):
     def call(name):
         _, axes = plt.subplots()
         draw(
-            [point for point in read(table) if point.panel == name],
+            [point for point in read_points(table) if point.panel == name],
             name,
             axes,
             PALETTE,
+            PUBLISHED,
             {"H1": "x"},
         )
         return axes
@@ -102,37 +99,59 @@ def texts(axes):
 def test_each_panel_has_its_unit_its_papers_and_their_median_errors(panel):
     times = panel("time")
     assert texts(times) == [
-        "SIGMETRICS 2023: 2, median error 13.9 %",
-        "of an epoch",
-        "of a mini-batch",
-        "HiPCW 2021: 1, median error 109.9 %",
-        "of an epoch, HiPCW",
+        "SIGMETRICS 2023, 2 numbers: median error 13.9 %, × or ÷ 1.15",
+        "with the whole section left out: 17.0 %",
+        "HiPCW 2021, 1 number: median error 109.9 %, × or ÷ 3.00",
     ]
+    assert times.get_legend().get_title().get_text() == (
+        "times, each take-away left out of the fit in turn"
+    )
     low, high = times.get_ylim()
     assert low * high == pytest.approx(1.0)  # as far below 1 as above
     assert times.get_ylabel() == "simulated / published"
-    assert times.get_xlabel().startswith("published (s)\n")
+    assert times.get_xlabel().startswith("published (s); circles: of an epoch, tri")
     powers = panel("power")
-    assert texts(powers) == ["SIGMETRICS 2023: 1, median error 22.3 %", "power"]
+    assert texts(powers)[0] == "SIGMETRICS 2023, 1 number: median error 22.3 %, × or ÷ 1.25"
     assert powers.get_xlabel().startswith("published (W)\n")
     assert panel("change").get_xlabel().startswith("published (ratio of two sides)\n")
 
 
-def test_worst_points_are_named_with_both_sides(panel):
+def test_worst_points_of_each_paper_are_named_with_both_sides(panel):
     times = panel("time")
     assert [text.get_text() for text in times.texts] == ["1", "2", "3"]
-    assert times.get_xlabel().split("\n")[1:] == [
-        "1  x 100, simulated 300",
-        "2  S4 0.195, simulated 0.234",
-        "3  S1 10, simulated 11",
+    assert times.get_xlabel().replace(FIXED, " ").split("\n")[1:] == [
+        "1  S4 0.195 s, here 0.234 s",
+        "2  S1 10 s, here 11 s",
+        "3  x 100 s, here 300 s",
     ]
 
 
 def test_published_numbers_have_names_in_words(pytestconfig):
-    names = read_names(str(pytestconfig.rootpath / "config/published"))
-    assert names["H-III.A-06"] == "nx mobilenet sd w=1: stall"
-    assert names["RH-III.A-02"] == "nx mobilenet sd, w=0 against w=1: stall"
-    assert names["S5.6.4-01"] == "agx resnet ssd w=4 mode b: compute"
+    facts = load_published(pytestconfig.rootpath / "config/published")
+    names = read_names(facts, {"nx": "Xavier NX", "resnet": "ResNet-18"})
+    assert names["H-III.A-06"] == "Xavier NX, mobilenet, SD card, 1 worker: stall"
+    assert names["S5.6.4-01"] == "agx, ResNet-18, SSD, 4 workers, mode b: compute"
+    assert (
+        names["RH-III.A-02"] == "Xavier NX, mobilenet, SD card, 0 workers against 1 worker: stall"
+    )
+    # -67.3 % is of the second run, held against the first
+    assert names["RS5.1.6-01"].endswith("hard disk, 2 workers against 1 worker: stall")
+    assert "mode g against mode gpu114" in names["RS5.6-03"]
+
+
+def test_numbers_that_a_paper_prints_otherwise_are_named(pytestconfig, table):
+    facts = load_published(pytestconfig.rootpath / "config/published")
+    (point,) = [point for point in read_points(table) if point.published_id == "S4"]
+    points = [
+        point._replace(published_id=id_, published=value)
+        for id_, value in (("S5.3.1-01", 0.195), ("S5.3.1-02", 0.361))
+    ]
+    assert slips(points, facts) == [
+        "corrected: 0.195 and 0.361 s are printed as 195 µs and 361 µs, read as ms"
+    ]
+    points = [point._replace(published_id=f"RH-III.A-0{n}") for n in range(1, 6)]
+    assert slips(points, facts) == ["corrected: 5 of the paper's numbers, (A-B)/B is printed"]
+    assert slips([point], facts) == []
 
 
 def test_no_letters_are_too_small(pytestconfig, table, others, tmp_path, monkeypatch):
@@ -148,7 +167,7 @@ def test_no_letters_are_too_small(pytestconfig, table, others, tmp_path, monkeyp
     root = pytestconfig.rootpath
     plot(
         *(table, *others, str(root / "config/published"), str(root / "config/paper.mplstyle")),
-        *(PALETTE, str(tmp_path / "validation")),
+        *(PALETTE, {}, str(tmp_path / "validation")),
     )
     assert min(saved["sizes"]) >= SMALLEST_PT
 
@@ -164,7 +183,7 @@ def test_points_are_drawn_at_prediction_over_published_number(panel):
 def test_interactive_spec_has_the_cells_of_the_csv(table, others, tmp_path, request):
     root = request.config.rootpath
     files = (str(root / "config/published"), str(root / "config/paper.mplstyle"))
-    plot(table, *others, *files, PALETTE, str(tmp_path / "validation"))
+    plot(table, *others, *files, PALETTE, {}, str(tmp_path / "validation"))
     spec = json.loads((tmp_path / "validation.vl.json").read_text("utf-8"))
     vl_convert.vegalite_to_svg(spec)
     assert "simulated, not measured" in spec["title"]["subtitle"]
@@ -178,15 +197,16 @@ def test_interactive_spec_has_the_cells_of_the_csv(table, others, tmp_path, requ
     assert [tuple(point[name] for name in cells) for point in points] == told
     assert {point["published_id"]: point["field"] for point in points}["S4"] == "times (s)"
     assert {point["published_id"]: point["ratio"] for point in points}["RS1"] == "0.5"
+    units = {row["published_id"]: (row["published"], row["unit"]) for row in rows}
+    assert (units["S4"], units["RS1"]) == (("0.195", "s"), ("0.5", "x"))
     assert [row["median_error_pct"] for row in medians] == [
         row["median_error_pct"] for row in rows if not row["published_id"]
     ]
 
 
 def test_median_line_is_as_far_off_as_the_median(panel):
-    lines = {line.get_label(): line for line in panel("power").get_lines()}
-    line = lines["SIGMETRICS 2023: 1, median error 22.3 %"]
-    assert line.get_ydata() == pytest.approx([1.25, 1.25], rel=1e-3)
+    dashed = [line for line in panel("power").get_lines() if line.get_linestyle() == "--"]
+    assert dashed[0].get_ydata() == pytest.approx([1.25, 1.25], rel=1e-3)
 
 
 def test_medians_are_by_what_was_left_out_and_by_other_priors(others):
@@ -219,7 +239,7 @@ def test_files_are_the_same_each_time(table, others, tmp_path, request):
     root = request.config.rootpath
     files = (str(root / "config/published"), str(root / "config/paper.mplstyle"))
     for name in ("one", "two"):
-        plot(table, *others, *files, PALETTE, str(tmp_path / name / "validation"))
+        plot(table, *others, *files, PALETTE, {}, str(tmp_path / name / "validation"))
     first, second = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         for name in ("one", "two")

@@ -19,17 +19,20 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark, mark
 from epochwatt.figures.common.relations import key_of
 from epochwatt.figures.common.runs import FACTORS, Number, RunData, csv_row
-from epochwatt.published.numbers import Config, run_key
+from epochwatt.published.numbers import MEANT_EPOCHS, Config, run_key
 
 PARTS = ("stall", "compute", "overhead")
 STACK = (*(f"{part}_s" for part in PARTS), "e2e_s")  # rows of a stack
 BAR = 0.66  # width of a bar; marks stand in the gap
 THIN, BESIDE = 0.16, 0.45  # width of a published compute time, and how far beside its stack
 TWIN_LABEL = "published compute, from 0"
+WHISKERS = (("e2e_s", 0.0), ("stall_s", -0.2))  # of a stack, and how far beside its middle
 REASON_CHARACTERS = 24  # of a missing bar; the CSV has all of it
 SENTENCE_CHARACTERS = 30  # in a line of what is missing where nothing is there
 REASONS_SHOWN = 3  # where nothing is there; the CSV has all
 LINE_PT, LETTER_PT = 10.0, 8.0  # height of a tick's line, width of its letter
+FLAT = 0.05  # of the highest stack: a stall so low would be hidden by a line over it
+SETUP = "sigmetrics2023"  # whose numbers are over `MEANT_EPOCHS`
 NEAR = 0.5  # bars that are so close and miss for one reason say so once
 
 
@@ -40,6 +43,27 @@ class Bar:
     run: RunData
     group: str
     tick: str
+
+
+def of_epochs(runs: Sequence[RunData], epoch_set: str = "all") -> list[RunData]:
+    """Return the runs with their epochs of a set, so that the corner note counts what is drawn.
+
+    Of the paper's set-up they are those of its numbers, which claims are judged on, too: a run of
+    15 hours has more.
+
+    Parameters
+    ----------
+    epoch_set : 0, 1+ or all
+    """
+    first = 1 if epoch_set == "1+" else 0
+
+    def last(run: RunData) -> float:
+        return 0 if epoch_set == "0" else MEANT_EPOCHS if run.factors["setup"] == SETUP else np.inf
+
+    return [
+        replace(run, epochs=[row for row in run.epochs if first <= row["epoch"] <= last(run)])
+        for run in runs
+    ]
 
 
 def grouped(
@@ -117,11 +141,12 @@ def draw_stacks(
     """Draw stall, compute and overhead stacked, with published marks; return the CSV's rows.
 
     What is published of the compute time is a thin bar beside the stack, from 0, with its number:
-    each mark stands at its value, and on no part that it does not judge.
+    each mark stands at its value, and on no part that it does not judge. The mark of a stall that
+    is too low for a line over it stands beside its bar.
 
     Parameters
     ----------
-    beside : draw that thin bar; else the stacks stand close, and marks on them
+    beside : draw that thin bar: there is room beside stacks; else marks stand on them
     """
     colour = job.colours(*PARTS, "missing", "published")
     x, bottom = positions([bar.group for bar in bars]), np.zeros(len(bars))
@@ -136,11 +161,14 @@ def draw_stacks(
         for quantity in STACK
     ]
     for bar, at in zip(bars, x, strict=True):
-        draw_whisker(axes, at, bar.run, "e2e_s", colour["missing"], epoch_set)
+        for quantity, aside in WHISKERS:
+            draw_whisker(axes, at + aside, bar.run, quantity, colour["missing"], epoch_set)
     for n, at in enumerate(x):
         stall, compute, _, e2e = rows[len(STACK) * n : len(STACK) * (n + 1)]
         side = 1 if beside else 0
-        draw_mark(axes, at, stall, colour["published"], BAR, side=side)
+        is_flat = (stall["value"] or 0.0) < FLAT * float(bottom.max())
+        aside = is_flat and beside and stall["published_qualifier"] not in published.BOUNDS
+        draw_mark(axes, at, stall, colour["published"], BAR, side=side, line=not aside)
         if beside:
             _draw_twin(axes, at + BESIDE, compute, colour)
         draw_mark(axes, at, e2e, colour["published"], BAR, side=side)
@@ -179,7 +207,11 @@ def draw_whisker(
     if run.is_measured and values.size > 1:
         mean = float(values.mean())
         ends = [[mean - float(values.min())], [float(values.max()) - mean]]
-        axes.errorbar(at, mean, ends, color=colour, capsize=2.0, linewidth=0.8, zorder=4)
+        shape: dict[str, Any] = {"capsize": 2.0, "linewidth": 0.8, "capthick": 0.8}
+        if quantity == STACK[0]:  # seen on the dark part, too
+            wide: dict[str, Any] = {"capsize": 2.6, "linewidth": 2.2, "capthick": 2.2}
+            axes.errorbar(at, mean, ends, color="white", zorder=4, **wide)
+        axes.errorbar(at, mean, ends, color=colour, zorder=4, **shape)
 
 
 def marked_row(

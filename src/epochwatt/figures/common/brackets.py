@@ -22,7 +22,7 @@ from epochwatt.study.runs import TWIN
 LINE_PT, LETTER_PT = 8.0, 3.7  # of the small letters on brackets
 SPARE = 0.5  # of a deviation's height, free below brackets
 FOOT_PT = 3.0  # of a bracket
-CHANGE = "published change, here: ours"
+CHANGE = "published change, then ours"
 SHORTEST = 16  # letters of a bracket's line
 BOUND_AT = 0.3  # of the arrow at a bound, beside our dot
 DASHES = (0, (3.0, 1.5))

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from epochwatt.figures.common.published import deviation_pct, is_marked
+from epochwatt.figures.common.runs import WHISKERS
 from epochwatt.study.runs import TWIN
-from epochwatt.text import NOT_DRAWN
+from epochwatt.text import NOT_DRAWN, POWER_SENSORS
 
 COLUMNS = 88  # of a line
 NOT_MEASURED = "not measured"
@@ -26,6 +27,7 @@ RELATIONS = (
     'Of changes and shares the paper\'s number stands first, ours after "here"; ÷ and × are what '
     "leads from the left bar to the right one."
 )
+ABOUT = 'Some of them are printed with "about": those with approx in the CSV.'
 FITTED = (
     "Filled marks and solid lines: the simulation was fitted to the number. Open marks and dashed "
     "lines: it was not, so that they test it."
@@ -55,20 +57,28 @@ def caption_text(
     paragraphs = [f"{panel}: {title}."]
     if reason := why_empty(rows):
         paragraphs.append(f"{NOT_DRAWN}: {reason}.")
-    of_panel = [p["text"] for p in parts.get("panels", []) if p["title"] == title]
-    paragraphs += [part for part in (*of_panel, parts.get("figure", "")) if part]
-    if any(map(is_marked, rows)):
-        paragraphs.append(MARKS + (f" {FITTED}" if backend == TWIN else ""))
-    if any(row.get("is_relation") for row in rows):
+        note = note.partition(WHISKERS)[0]
+    else:
+        of_panel = [p["text"] for p in parts.get("panels", []) if p["title"] == title]
+        paragraphs += [part for part in (*of_panel, parts.get("figure", "")) if part]
+    shown = [] if reason else rows
+    if any(map(is_marked, shown)):
+        paragraphs.append(_on_marks(shown, backend))
+    if any(row.get("is_relation") for row in shown):
         paragraphs.append(RELATIONS)
     lines = list(failing)
     if lines:
         paragraphs += ["What does not hold here:", *(f"* {line}" for line in lines)]
     else:
-        paragraphs += [farthest] if (farthest := _farthest(rows)) else []
+        paragraphs += [farthest] if (farthest := _farthest(shown)) else []
     paragraphs.append(_origin(backend, parts))
     paragraphs.append(f"{note}.")
     return "\n\n".join(map(_filled, paragraphs)) + "\n"
+
+
+def _on_marks(rows: Sequence[Mapping[str, Any]], backend: str) -> str:
+    is_rounded = any(row.get("published_qualifier") == "approx" for row in rows)
+    return " ".join([MARKS, *[ABOUT] * is_rounded, *[FITTED] * (backend == TWIN)])
 
 
 def _filled(paragraph: str) -> str:
@@ -87,7 +97,7 @@ def why_empty(rows: Sequence[Mapping[str, Any]]) -> str:
 def _reason(row: Mapping[str, Any]) -> str:
     reason, quantity = row.get("missing") or "no number", str(row.get("quantity", ""))
     if reason == NOT_MEASURED and quantity.startswith(("energy", "power")):
-        return "energy was not measured, as no power could be read"
+        return f"energy was not measured, as no power could be read. {POWER_SENSORS}"
     return str(reason)
 
 

@@ -49,6 +49,12 @@ NAMES = {  # of quantities, where the name of the column does not say it
     "e2e_s_linear": "E2E, if it grew as the data do (s)",
     "cpu_below_peak_time_pct": "share of time below 90 % (%)",
 }
+STATES = {  # of an idle board: SIGMETRICS 2023, section 5.6
+    "i": "(i) metrics logged, DVFS off",
+    "ii": "(ii) nothing logged, DVFS off",
+    "iii": "(iii) nothing logged, DVFS on",
+    "iv": "(iv) asleep (Wake-on-LAN)",
+}
 COLOURS = {"0": "epoch_0", "1+": "epoch_1_plus", "all": "epoch_1_plus"}  # cell -> of the palette
 OTHERS = ("clock_class_1", "hdd", "disk", "above_baseload", "overhead", "ssd")
 SHAPES = {"less_than": "triangle-down", "at_most": "triangle-down", "at_least": "triangle-up"}
@@ -88,9 +94,11 @@ def write_spec(
         spec["usermeta"] = {"relations": filled}
     is_measured = backend != TWIN and "not measured" not in label(backend)
     subtitle = label(backend) if is_measured else origin([backend]).rstrip(":")
-    if any(row.get("published") for row in rows):
+    if marked := [row for row in rows if row.get("published")]:
         is_stack = {row.get("quantity") for row in rows} >= set(PARTS)
-        subtitle += "; black marks: published" + (", from 0" if is_stack else "")
+        bounds = all(row.get("published_qualifier") in SHAPES for row in marked)
+        marks = "arrows: published bounds" if bounds else "marks: published"
+        subtitle += f"; black {marks}" + (", from 0" if is_stack else "")
     heading: Spec = {"text": title, "subtitle": subtitle, "anchor": "start"}
     if wrong:
         lines = [line for one in wrong for line in textwrap.wrap(one, SUBTITLE_CHARACTERS)]
@@ -371,6 +379,9 @@ class Panel:
         encoding: Spec = {"field": name, "type": "nominal", "title": word(name)}
         encoding["scale"] = {"domain": values, "range": colours}
         encoding["legend"] = {"orient": "top", "title": None, **self._labels(values)}
+        if name == "state":
+            said = f"{json.dumps(STATES)}[datum.label] || datum.label"
+            encoding["legend"] |= {"labelExpr": said, "labelLimit": 200, "columns": 2}
         if len(values) == 1:
             return {"value": colours[0]}
         return encoding

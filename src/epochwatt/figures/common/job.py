@@ -28,6 +28,7 @@ from epochwatt.figures.common.published import (
     deviation_pct,
     deviation_text,
     fit_note,
+    inferred_note,
     is_marked,
     is_percentage,
     published_marks,
@@ -41,7 +42,7 @@ from epochwatt.figures.common.relations import (
     related,
 )
 from epochwatt.figures.common.runs import RunData, measured_note, note, read_runs
-from epochwatt.figures.common.verdicts import by_workers, claims_of, heads, not_borne_out
+from epochwatt.figures.common.verdicts import N_SHOWN, Unmet, by_workers, not_borne_out
 from epochwatt.published.numbers import Relation
 from epochwatt.text import label
 
@@ -135,6 +136,11 @@ class Job:
         """Return the colours of things; ConfigError lists those the palette lacks."""
         return style.colours(self.palette, keys)
 
+    @property
+    def _origin(self) -> str:
+        """Return where its numbers are from, as titles begin with it."""
+        return label(self.backend).split(",")[0]
+
     @contextmanager
     def panel(
         self, name: str, runs: Sequence[RunData] | None = None, corner_note: str = ""
@@ -157,8 +163,7 @@ class Job:
         if not corner_note:
             corner_note = note(drawn, self.lacking) + measured_note(drawn, self.records)
         settings = self.panels[name]
-        origin = label(self.backend).split(",")[0]
-        shown = {**settings, "title": style.titled(settings["title"], origin)}
+        shown = {**settings, "title": style.titled(settings["title"], self._origin)}
         with style.panel(self.style, shown, corner_note) as opened:
             yield opened
 
@@ -183,30 +188,30 @@ class Job:
         cause : why its first claim that does not hold fails, in words; empty: nothing is known
         """
         title = self.panels[name]["title"]
-        failing: list[str] = []
+        failing: list[Unmet] = []
         corner = figure.get_supxlabel().replace("\n", " ")
         if reason := why_empty(rows):
-            style.notice(figure, f"{title}: not drawn. {reason[0].upper()}{reason[1:]}.")
+            shown = style.titled(title, self._origin)
+            style.notice(figure, f"{shown}: not drawn. {reason[0].upper()}{reason[1:]}.")
         else:
             if marked := [row for row in rows if is_marked(row)]:
                 style.add_to_note(figure, self._marks_note(marked))
             failing = self._failing(name, source)
             if failing and cause:
-                failing[0] += f"; {cause}"
+                failing[0] = failing[0]._replace(remarks=(*failing[0].remarks, cause))
             if failing and len(self.panels[name]["claims"]) == 1:
                 failing[0] = self._with_workers(failing[0], name, source)
-            self.wrong[name] = heads(failing)
+            self.wrong[name] = [one.head for one in failing]
             corner = figure.get_supxlabel().replace("\n", " ")
-            warnings = failing[:MOST_WARNED]
-            if more := failing[MOST_WARNED:]:
-                warnings.append(
-                    f"Nor do these hold in full (numbers: {name}.txt): {claims_of(more)}"
-                )
+            warnings = [one.text(N_SHOWN) for one in failing[:MOST_WARNED]]
+            if more := "; ".join(one.claim for one in failing[MOST_WARNED:]):
+                warnings.append(f"Nor do these hold in full (numbers: {name}.txt): {more}")
             style.warn(figure, warnings, self.colours("warning")["warning"] if warnings else "")
             part_marks(figure)
         noted = [{**row, "deviation_pct": deviation_pct(row)} for row in rows]
         style.save(figure, f"{self.folder}/{name}", noted)
-        text = caption_text(name, title, self.captions, self.backend, rows, corner, failing)
+        lines = [one.text() for one in failing]
+        text = caption_text(name, title, self.captions, self.backend, rows, corner, lines)
         Path(f"{self.folder}/{name}.txt").write_text(text, encoding="utf-8")
 
     def _marks_note(self, marked: Sequence[Mapping[str, Any]]) -> str:
@@ -214,25 +219,28 @@ class Job:
         explanation = f"; black: published{fit_note(marked)}"
         off = [row for row in marked if deviation_text(row)]
         if any(map(is_percentage, off)):
-            explanation += f", points beside it: ours less it, beyond {NOTED_POINTS:g} points"
+            explanation += f", points beside it: ours less it, where over {NOTED_POINTS:g}"
         if not all(map(is_percentage, off)):
-            explanation += f", % beside it: ours against it, beyond {NOTED_PCT:g} %"
+            explanation += f", % beside it: ours against it, where over {NOTED_PCT:g} %"
         bounds = any(row["published_qualifier"] in (*BOUNDS, RANGE) for row in marked)
-        return explanation + (", arrows: bounds" if bounds else "")
+        inferred = inferred_note(self.published, marked)
+        return explanation + (", arrows: bounds" if bounds else "") + inferred
 
-    def _failing(self, name: str, source: Source | None) -> list[str]:
-        """Return a line for each claim of a panel that does not hold."""
+    def _failing(self, name: str, source: Source | None) -> list[Unmet]:
+        """Return the claims of a panel that do not hold."""
         ids = self.panels[name].get("claims", [])
         root = Path(self.published).parents[1]
-        return not_borne_out(ids, source or self.epoch_table(), root) if ids else []
+        return not_borne_out(ids, source or self.epoch_table(), root, self.titles) if ids else []
 
-    def _with_workers(self, line: str, name: str, source: Source | None) -> str:
-        """Return the line on a claim that fails, with the numbers of workers that it holds with."""
+    def _with_workers(self, unmet: Unmet, name: str, source: Source | None) -> Unmet:
+        """Return a claim that fails, with the numbers of workers that it fails and holds with."""
         (failed,) = self.panels[name]["claims"]
         others = {run.factors["num_workers"] for run in self.runs}
         root = Path(self.published).parents[1]
-        begin, end = by_workers(failed, others, source or self.epoch_table(), root)
-        return f"{begin}: {line[0].lower()}{line[1:]}; {end}" if begin else line
+        fails, holds = by_workers(failed, others, source or self.epoch_table(), root)
+        if not fails:
+            return unmet
+        return unmet._replace(begin=f"{unmet.begin} {fails}", remarks=(*unmet.remarks, holds))
 
     def epoch_table(
         self, more: Mapping[tuple[str, int], Mapping[str, Any]] | None = None

@@ -17,6 +17,8 @@ QUANTITIES = {  # metric of a predicate -> words
     "gpu_freq_mhz": "GPU clock",
     "cpu_below_peak_time_pct": "time below the peak CPU clock",
 }
+UNITS = {"_s": " s", "_wh": " Wh", "_w": " W", "_mhz": " MHz", "_per_minibatch": " ms"}
+NOUNS = {"w": "workers", "bs": "samples"}  # setting -> what it counts
 STATISTICS = {
     "spread": "range over median of the",
     "pct": "change of the",
@@ -98,6 +100,72 @@ def quantity(comparison: str) -> str:
 def is_statistic(comparison: str) -> bool:
     """Say whether the sides of a comparison are a spread, which nobody reads off bars."""
     return any(_name(side) == "spread" for side in _sides(comparison))
+
+
+def unit(comparison: str) -> str:
+    """Return the unit of what is compared, with a space; nothing: a ratio, or not known."""
+    sides = [side for side in _sides(comparison) if _called(side)]
+    names = {name for side in sides for name in _called(side)}
+    if len(names) != 1 or any(_is_ratio(side) for side in sides):
+        return ""
+    (name,) = names
+    return next((text for end, text in UNITS.items() if name.endswith(end)), "")
+
+
+def is_change(comparison: str) -> bool:
+    """Say whether a change is compared, whose sign counts."""
+    return any(_name(node) == "pct" for side in _sides(comparison)[:1] for node in _unwrapped(side))
+
+
+def _unwrapped(side: ast.expr) -> Iterator[ast.expr]:
+    """Yield a side, and what it is the mean of."""
+    yield side
+    if (
+        isinstance(side, ast.Call)
+        and _name(side) == "mean"
+        and isinstance(side.args[0], ast.ListComp)
+    ):
+        yield side.args[0].elt
+
+
+def is_ratio(comparison: str) -> bool:
+    """Say whether a quotient is compared."""
+    return any(map(_is_ratio, _sides(comparison)[:1]))
+
+
+def _is_ratio(side: ast.expr) -> bool:
+    return isinstance(side, ast.BinOp) and isinstance(side.op, ast.Div)
+
+
+def is_computed(comparison: str) -> bool:
+    """Say whether the last side of a comparison is computed, too."""
+    last = _sides(comparison)[-1:]
+    return any(isinstance(node, ast.Call) for side in last for node in ast.walk(side))
+
+
+def printed_ends(comparison: str) -> tuple[float | None, float | None]:
+    """Return the lower and the upper bound that a comparison has, without our slack; else None."""
+    sides = _sides(comparison)
+    if len(sides) < 2:
+        return None, None
+    node = ast.parse(comparison, mode="eval").body
+    assert isinstance(node, ast.Compare)
+    is_rising = isinstance(node.ops[0], ast.Lt | ast.LtE)
+    first, last = (next(iter(_numbers(side)), None) for side in (sides[0], sides[-1]))
+    return (first, last) if is_rising else (last, first)
+
+
+def ratio_settings(comparison: str) -> str:
+    """Return in words which one setting a quotient is over: `8 against 1 samples`; else nothing."""
+    side = next(iter(_sides(comparison)), None)
+    if not isinstance(side, ast.BinOp) or not isinstance(side.op, ast.Div):
+        return ""
+    left, right = (dict(_settings(part)) for part in (side.left, side.right))
+    apart = [key for key in left if left[key] != right.get(key)]
+    if len(apart) != 1 or apart[0] not in NOUNS:
+        return ""
+    a, b = (" ".join(of_side[apart[0]]) for of_side in (left, right))
+    return f"{a} against {b} {NOUNS[apart[0]]}"
 
 
 def settings_apart(comparison: str) -> list[str]:

@@ -41,8 +41,8 @@ SHAPES = {  # quantity -> marker of its values, name in a legend; of others as O
     "first_stall_s": (">", "published stall, first epoch"),
     "first_e2e_s": (">", "published E2E, first epoch"),
     "energy_paper_wh": ("D", "published energy"),
-    "stall_ms_per_minibatch": ("h", "published, of a mini-batch"),
-    "compute_ms_per_minibatch": ("h", "published, of a mini-batch"),
+    "stall_ms_per_minibatch": ("h", "published, per mini-batch"),
+    "compute_ms_per_minibatch": ("h", "published, per mini-batch"),
     "cpu_below_peak_time_pct": ("D", "published: share of time below 90 % of the peak clock"),
     "n_epochs_in_15h": ("D", "published, epochs in 15 h"),
 }
@@ -51,7 +51,8 @@ NOTED_POINTS = 3.0  # the same, of a number that is a percentage
 AT_BAR_PT, AT_POINT_PT = 2.0, 6.0  # of a mark's marker, beside its bar or point
 TEXT_AT_BAR_PT = 4.6  # of a deviation, so that it stands in the gap beside the bar
 DARK = 0.5  # HSV value of bars on which black is not seen
-SEEN = {True: "seen by the fit", False: "not seen by the fit"}
+INFERRED = "inferred:"  # begins the note of a number of which a setting is not printed
+SEEN = {True: "used in the fit", False: "not used in the fit"}
 
 
 class Mark(NamedTuple):
@@ -204,6 +205,8 @@ def draw_mark(
     width: float = 0.0,
     rotation: float = 90.0,
     side: int = 1,
+    *,
+    line: bool = True,
 ) -> None:
     """Draw what is published of a row of the CSV, at its value; nothing where nothing is.
 
@@ -217,8 +220,8 @@ def draw_mark(
     x : middle of the bar, or the point
     width : of the bar; 0: a point
     rotation : of the deviation's text; 0: it stands at the right of the marker
-    side : 1: the marker is at the right, -1: at the left, as of the left bar of a pair, 0: on the
-        bar, where the next one is near
+    side : 1: the marker is at the right, -1: at the left, as of a pair's left bar, 0: on the bar
+    line : over the bar; without it the marker stands alone beside the bar
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -228,7 +231,7 @@ def draw_mark(
     is_seen, end = bool(row["seen_by_fit"]), x + side * width / 2
     for value, marker in _drawn(row):
         look = _look(marker, is_seen, colour)
-        if width:
+        if width and line:
             halo = _is_on_dark(axes, x, value)
             axes.plot(
                 [x - width / 2, x + width / 2], [value, value], **_tick(is_seen, colour, halo)
@@ -298,6 +301,28 @@ def fit_note(rows: Iterable[Mapping[str, Any]]) -> str:
     seen = {bool(r["seen_by_fit"]) for r in rows if is_marked(r) and r.get("backend") == TWIN}
     looks = {True: "filled", False: "open"}
     return "".join(f", {looks[one]}: {SEEN[one]}" for one in SEEN if one in seen)
+
+
+def inferred_note(published: str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return for the corner which settings of marked runs the paper does not say; else nothing.
+
+    Parameters
+    ----------
+    published : folder config/published
+    """
+    facts = load_published(Path(published)).measurements
+    of_settings: dict[str, list[str]] = {}
+    for row in filter(is_marked, rows):
+        for name in str(row["published_id"]).split():
+            fact = facts.get(name)
+            if fact is not None and fact.note.startswith(INFERRED):
+                settings = fact.note.removeprefix(INFERRED).strip()
+                of_settings.setdefault(settings, []).append(f"{fact.value:g} {fact.unit}")
+    phrase = "; inferred, as the paper does not say it: {} of {}"
+    return "".join(
+        phrase.format(settings, " and ".join(dict.fromkeys(values)))
+        for settings, values in of_settings.items()
+    )
 
 
 def _look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:

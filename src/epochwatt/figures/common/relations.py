@@ -29,6 +29,7 @@ COLUMNS = {metric: column for column, metric in METRICS.items()} | {"median_e2e_
 PER_MINIBATCH = "_ms_per_minibatch"
 SIGNS = {"less_than": "<", "at_most": "≤", "at_least": "≥", "approx": "≈"}
 UNITS = {"x": "", "pct": " %"}
+FACTOR_DIGITS = 3
 
 NumberOf = Callable[[Config, str], float | None]
 
@@ -62,7 +63,10 @@ class Related(NamedTuple):
             factor = "÷" if (r.formula == "A/B") == a_is_left else "×"
         ends = (r.value,) if r.value_hi is None else (r.value, r.value_hi)
         published = " to ".join(f"{end:{sign}g}" for end in ends)
-        here = " to ".join(dict.fromkeys(f"{end:{sign}{_digits(end)}}" for end in self.here))
+        digits = f".{FACTOR_DIGITS}g" if factor else ""
+        here = " to ".join(
+            dict.fromkeys(f"{end:{sign}{digits or _digits(end)}}" for end in self.here)
+        )
         unit = UNITS.get(r.unit, f" {r.unit}")
         return f"{SIGNS.get(r.qualifier, '')}{factor}{published}{unit}, here {factor}{here}{unit}"
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,6 +122,7 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
     return text + (f"; lacks {', '.join(lacking)}" if lacking else "")
 
 
+WHISKERS = "; whiskers: "  # begins the part of the note that says what they are
 MACHINE = {"machine": {"cpu_model": TEXT}, "software": {"torch": TEXT}}  # of a record
 
 
@@ -139,15 +141,32 @@ def measured_note(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
     whiskers = any(run.values("e2e_s", "all").size > 1 for run in drawn)
     text = "".join(f"; {machine}" for machine in dict.fromkeys(machines))
     lone = any(run.values("e2e_s", "1+").size == 1 for run in drawn)
-    why = ", none where one epoch follows the first" if lone else ""
-    return text + (f"; whiskers: lowest to highest epoch{why}" if whiskers else "")
+    why = ", no whisker where only one epoch follows epoch 0" if lone else ""
+    return text + (f"{WHISKERS}lowest to highest epoch{why}" if whiskers else "")
 
 
 def _machine(run: RunData, folder: str) -> str:
     """Return CPU and version of PyTorch of a run's first epoch with a record; else nothing."""
-    for row in run.valid("all"):
-        path = os.path.join(folder, f"epoch-{row['epoch']}", "record.json")
-        if folder and os.path.exists(path):
+    epochs = [f"epoch-{row['epoch']}" for row in run.valid("all")]
+    return _machine_of(os.path.join(folder, name) for name in epochs) if folder else ""
+
+
+def machines_of(folders: Iterable[str]) -> list[str]:
+    """Return CPU and version of PyTorch of the machines that records name, each once.
+
+    Parameters
+    ----------
+    folders : each with the records of a run's epochs; one that is not there is left out
+    """
+    found = [_machine_of(map(str, sorted(Path(folder).glob("epoch-*")))) for folder in folders]
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def _machine_of(epochs: Iterable[str]) -> str:
+    """Return CPU and version of PyTorch of the first of some epochs with a record; else nothing."""
+    for epoch in epochs:
+        path = os.path.join(epoch, "record.json")
+        if os.path.exists(path):
             record = files.read_json(path, MACHINE)
             torch = str(record["software"]["torch"]).partition("+")[0]
             return f"{record['machine']['cpu_model']}, PyTorch {torch}"

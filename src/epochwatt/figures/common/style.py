@@ -77,13 +77,17 @@ def _head(figure: Figure, title: str, handles: Sequence[Any]) -> None:
 
 
 def n_columns(widths: Sequence[float], available: float) -> int:
-    """Return in how many columns entries fit, filled from top to bottom; at least one."""
-    fits = (
+    """Return in how many columns entries fit, filled from top to bottom; at least one.
+
+    As many as make the fewest rows, and no more: no row is left with one entry under several.
+    """
+    fits = [
         n
-        for n in range(len(widths), 1, -1)
-        if sum(float(column.max()) for column in np.array_split(widths, n)) <= available
-    )
-    return next(fits, 1)
+        for n in range(len(widths), 0, -1)
+        if n == 1 or sum(float(c.max()) for c in np.array_split(widths, n)) <= available
+    ]
+    rows = -(-len(widths) // fits[0]) if fits else 0
+    return next((n for n in reversed(fits) if n * rows >= len(widths)), 1)
 
 
 def side_by_side(figure: Figure, axes: Axes, n: int) -> list[Axes]:
@@ -172,8 +176,15 @@ def notice(figure: Figure, sentence: str) -> None:
     figure.text(0.01, 0.5, "\n".join(lines), ha="left", va="center", fontsize="small")
 
 
-def save(figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write `stem`.svg, .png and .csv (the plotted numbers); same input, same bytes."""
+def save(
+    figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()
+) -> None:
+    """Write `stem`.svg, .png and .csv (the plotted numbers); same input, same bytes.
+
+    Parameters
+    ----------
+    columns : that the CSV has also without a row
+    """
     Path(stem).parent.mkdir(parents=True, exist_ok=True)
     figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
     FigureCanvasAgg(figure).print_png(f"{stem}.png", metadata={"Software": "epochwatt"})
@@ -181,9 +192,9 @@ def save(figure: Figure, stem: str, rows: Sequence[Mapping[str, Any]]) -> None:
     metadata = {"Date": None, "Creator": "epochwatt"}
     with matplotlib.rc_context({"svg.hashsalt": "epochwatt"}):
         FigureCanvasSVG(figure).print_svg(f"{stem}.svg", metadata=metadata)
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    names = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
     with open(f"{stem}.csv", "w", newline="", encoding="utf-8") as handle:
-        writer = csv.DictWriter(handle, columns, restval="", lineterminator="\n")
+        writer = csv.DictWriter(handle, names, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 

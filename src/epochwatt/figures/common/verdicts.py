@@ -3,67 +3,95 @@
 Judged on what the figure draws, by the predicates of `config/published/takeaways.csv`, simulated or
 measured: somebody who sees the picture alone must not take it for the paper's. A claim for which
 runs are missing does not hold where one of the cases that it lists has its runs and fails; else it
-says nothing.
+says nothing. `claim_words.py` has the words of a comparison.
 """
 
 import ast
-import math
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from epochwatt.claims.boards import evaluate_boards
 from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
 from epochwatt.claims.number_sources import EpochTable, Source
 from epochwatt.claims.tolerances import Terms, load_terms
-from epochwatt.claims.verdict import Comparison, Percentage
 from epochwatt.errors import ConfigError
-from epochwatt.figures.common import predicates
+from epochwatt.figures.common import claim_words, predicates
 from epochwatt.study.runs import TWIN
 from epochwatt.text import counted
 
-N_TOLD = 4  # comparisons of a claim, the largest misses; claims.csv has all
-DIGITS = 3
-ORDERS = {"<": "less", "<=": "no more", ">": "more", ">=": "no less"}  # in words
-SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
-PRINTED = ("paper", "mixed")  # sources of a threshold
-MODE_SETS = "best_mode_set("
-_TOLERANCE = re.compile(r"\bEPS_")
-_BESIDE_NAMES = re.compile(  # of what a comparison is of: lists, numbers, names of variables
-    r",? ?\b[A-Z]=\[[^]]*\]|,? ?\b\w=-?[\d.]+(?=,|$)|\b\w+="
-)
-_CLAIM = re.compile(r"^[^:]+: (?P<claim>.*? \(T[\w.-]+\))")  # of a line
-_LOOP = re.compile(  # of a list: factor, and its values
-    r"\b(?P<factor>\w+)=(?P<variable>\w+)\b.*\bfor (?P=variable) in \((?P<values>[^()]*)\)"
-)
-_CALL = re.compile(r"[a-z_]\(")
+N_SHOWN = 3  # comparisons of a claim on a panel; its caption and claims.csv have all
+QUANTITATIVE = "quant"  # role of a claim that is a list of printed numbers
 
 
-def not_borne_out(ids: Sequence[str], source: Source, root: Path) -> list[str]:
-    """Return a line for each claim that does not hold.
+class Unmet(NamedTuple):
+    """A claim that does not hold, in words.
+
+    Attributes
+    ----------
+    begin : what of it does not hold
+    claim : its text and id
+    numbers : of each comparison that fails: what is published, what is here
+    remarks : on all of them: tolerances, causes, where it holds
+    """
+
+    begin: str
+    claim: str
+    numbers: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def head(self) -> str:
+        """The claim without numbers."""
+        return f"{self.begin}: {self.claim}"
+
+    def text(self, most: int | None = None) -> str:
+        """Return it in a line, with this many of its numbers at most; None: all."""
+        more = (
+            []
+            if most is None or len(self.numbers) <= most
+            else [f"{len(self.numbers) - most} more"]
+        )
+        return f"{self.head}: {'; '.join([*self.numbers[:most], *more, *self.remarks])}"
+
+
+def not_borne_out(
+    ids: Sequence[str], source: Source, root: Path, titles: Mapping[str, str] | None = None
+) -> list[Unmet]:
+    """Return the claims that do not hold, in words.
 
     Parameters
     ----------
     ids : of the claims
     source : what the figure is drawn from
     root : of the checkout
+    titles : model or device -> name for people
 
     Raises
     ------
     ConfigError : there is no such claim, or its predicate is wrong
     """
     terms = load_terms(root)
-    names = terms.sets["MODELS4"]
     return [
-        line(
-            verdict,
-            names,
-            _tolerance(verdict, terms) if _only_off(verdict, source, terms) else "",
-            _what_holds(verdict, source, terms),
-        )
+        _unmet(verdict, source, terms, titles or {})
         for verdict in failing_verdicts(ids, source, root)
     ]
+
+
+def _unmet(verdict: Verdict, source: Source, terms: Terms, titles: Mapping[str, str]) -> Unmet:
+    claim, held = verdict.claim, _what_holds(verdict, source, terms)
+    failing = [comparison for comparison in verdict.comparisons if not comparison.holds]
+    begin = "Does not hold here"
+    if claim.role == QUANTITATIVE:
+        begin = "Not as published"
+    if _only_off(verdict, source, terms):
+        begin = "Direction as published, size not"
+    elif held is not None:
+        begin = f"Holds here for the {held[0]}, not for the {held[1]}"
+    is_of_several = len(predicates.quantities(claim.predicate)) > 1
+    numbers = claim_words.comparisons(failing, claim, titles, named=is_of_several)
+    tolerances = claim_words.tolerances(failing, terms)
+    return Unmet(begin, f"{claim.claim} ({claim.id})", tuple(numbers), tuple(tolerances))
 
 
 def failing_verdicts(ids: Sequence[str], source: Source, root: Path) -> list[Verdict]:
@@ -100,8 +128,8 @@ def _on_own_boards(claims: Sequence[Claim], source: Source, terms: Terms) -> lis
 def by_workers(name: str, others: Iterable[int], source: Source, root: Path) -> tuple[str, str]:
     """Return in words with how many workers a claim fails, and with how many others it holds.
 
-    Both are empty where it holds, where it is of several numbers of workers, or holds with no
-    other one.
+    Both are empty where it holds, where it is of several numbers of workers or of a number that is
+    printed for one of them, or holds with no other one.
 
     Parameters
     ----------
@@ -110,16 +138,16 @@ def by_workers(name: str, others: Iterable[int], source: Source, root: Path) -> 
     """
     verdicts = failing_verdicts([name], source, root)
     judged = predicates.workers(verdicts[0].claim.predicate) if verdicts else set()
-    if len(judged) != 1:
+    if len(judged) != 1 or any(c.operator == "near" for c in verdicts[0].comparisons):
         return "", ""
     terms, holds = load_terms(root), []
     for n in sorted(set(others) - judged):
         predicate = predicates.with_workers(verdicts[0].claim.predicate, n)
         (verdict,) = _of([predicate], verdicts[0], source, terms)
         if verdict.status == "holds":
-            values = "; ".join(filter(None, map(_each, verdict.comparisons)))
+            values = "; ".join(filter(None, map(claim_words.values_of, verdict.comparisons)))
             holds.append(f"holds with {counted(n, 'workers')}" + (f" ({values})" if values else ""))
-    return (f"With {counted(min(judged), 'workers')}", "; ".join(holds)) if holds else ("", "")
+    return (f"with {counted(min(judged), 'workers')}", "; ".join(holds)) if holds else ("", "")
 
 
 def _by_cases(verdict: Verdict, source: Source, terms: Terms) -> Verdict:
@@ -161,133 +189,6 @@ def _only_off(verdict: Verdict, source: Source, terms: Terms) -> bool:
     parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else []
     of_parts = _of([ast.unparse(part) for part in parts], verdict, source, terms)
     return any(
-        part.status == "holds" and any(c.operator in ORDERS for c in part.comparisons)
+        part.status == "holds" and any(c.operator in claim_words.ORDERS for c in part.comparisons)
         for part in of_parts
     )
-
-
-def _tolerance(verdict: Verdict, terms: Terms) -> str:
-    """Return in words how near a claim's numbers have to be: percentages in points."""
-    if "near_pp(" in verdict.claim.predicate:
-        return f"{terms.numbers['NEAR_PP']:g} points"
-    return f"{terms.numbers['NEAR']:g} %"
-
-
-def claims_of(lines: Sequence[str]) -> str:
-    """Return the claims of lines of `line`, with their ids and without numbers."""
-    return "; ".join(match["claim"] for match in map(_CLAIM.search, lines) if match)
-
-
-def heads(lines: Sequence[str]) -> list[str]:
-    """Return lines of `line` up to the id of their claim."""
-    return [match[0] for match in map(_CLAIM.search, lines) if match]
-
-
-def line(
-    verdict: Verdict,
-    names: Sequence[str],
-    near: str = "",
-    held: tuple[str, str] | None = None,
-) -> str:
-    """Return in a line why a claim does not hold: what is here, what is published.
-
-    Parameters
-    ----------
-    names : of networks, told where a comparison is of one of them
-    near : tolerance of the printed numbers in words, where nothing but these fails; else nothing
-    held : quantity that the claim holds of and quantity that it fails by; None: it fails as a whole
-    """
-    failing = [c for c in verdict.comparisons if not c.holds]
-    word = "published" if verdict.claim.threshold_source in PRINTED else "read as"
-    is_of_several = len(predicates.quantities(verdict.claim.predicate)) > 1
-    texts = [
-        comparison_text(one, names, word, named=is_of_several and held is None)
-        for one in _largest(failing)
-    ]
-    shown = "; ".join(texts)
-    more = f"; {len(failing) - N_TOLD} more" if len(failing) > N_TOLD else ""
-    claim = f"{verdict.claim.claim} ({verdict.claim.id})"
-    if near:
-        beyond = f"beyond the tolerance of {near}"
-        return f"Direction as published, size not: {claim}: {shown}{more}, {beyond}"
-    if held is not None:
-        holds, fails = held
-        return f"Holds here for the {holds}, not for the {fails}: {claim}: {fails}, {shown}{more}"
-    return f"Does not hold here: {claim}: {shown}{more}"
-
-
-def _largest(failing: Sequence[Comparison]) -> list[Comparison]:
-    """Return as many comparisons as a line has room for, in their order: those that miss most."""
-    kept = sorted(range(len(failing)), key=lambda n: -_miss(failing[n]))[:N_TOLD]
-    return [failing[n] for n in sorted(kept)]
-
-
-def _miss(comparison: Comparison) -> float:
-    """Return how far two numbers are apart; what is no number is told first."""
-    sides = comparison.left, comparison.right
-    numbers = [side for side in sides if isinstance(side, float | int)]
-    return abs(numbers[0] - numbers[1]) if len(numbers) == len(sides) else math.inf
-
-
-def comparison_text(
-    comparison: Comparison,
-    names: Sequence[str] = (),
-    word: str = "published",
-    *,
-    named: bool = False,
-) -> str:
-    """Return a comparison that fails in words.
-
-    A printed side is a number in the predicate; where both sides are computed, both are
-    shown. Parameters as of `line`; `word` is what a limit is: published, or how we read words.
-
-    Parameters
-    ----------
-    named : begin with the quantity that is compared
-    """
-    of_one = [name for name in names if re.search(rf"\b{name}\b", comparison.text)]
-    where = _BESIDE_NAMES.sub("", comparison.where) or (of_one[0] if len(of_one) == 1 else "")
-    is_named = named or predicates.is_statistic(comparison.text)
-    quantity = predicates.quantity(comparison.text) if is_named else ""
-    begin = ": ".join(filter(None, (where, quantity)))
-    text = _sides_text(comparison, word)
-    return f"{begin}: {text}" if begin else text
-
-
-def _sides_text(comparison: Comparison, word: str) -> str:
-    left, right = _short(comparison.left), _short(comparison.right)
-    if MODE_SETS in comparison.text:  # a letter for each mode
-        left, right = " ".join(left), " ".join(right)
-    sign = SIGNS.get(comparison.operator, comparison.operator)
-    if comparison.operator == "near":
-        return f"{left} here, {right} published"
-    if comparison.operator == "similar within":
-        return f"{_each(comparison) or left} here, published as alike"
-    if comparison.operator == "not in":
-        return f"{left} is in the {right} here, published as not in it"
-    if _CALL.search(comparison.text.split(comparison.operator)[-1]):
-        apart = predicates.settings_apart(comparison.text)
-        if apart:
-            left, right = f"{left} with {apart[0]}", f"{right} with {apart[1]}"
-        return f"{left} against {right} here, published as {ORDERS.get(comparison.operator, sign)}"
-    with_tolerance = " with our tolerance" if _TOLERANCE.search(comparison.text) else ""
-    unit = " %" if isinstance(comparison.left, Percentage) and "%" not in right else ""
-    return f"{left} here, {word} {sign} {right}{unit}{with_tolerance}"
-
-
-def _each(comparison: Comparison) -> str:
-    """Return the values of a list with what each is of; nothing where the text does not say it."""
-    loop = _LOOP.search(comparison.text)
-    names = [name.strip() for name in loop["values"].split(",")] if loop else []
-    if loop is None or len(names) != len(comparison.left):
-        return ""
-    unit = " ms" if "_ms_per_minibatch(" in comparison.text else ""
-    pairs = zip(names, comparison.left, strict=True)
-    return ", ".join(f"{loop['factor']} {name}: {_short(value)}{unit}" for name, value in pairs)
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_short, value))
-    unit = " %" if isinstance(value, Percentage) else ""
-    return f"{value:.{DIGITS}g}{unit}" if isinstance(value, float) else str(value)

@@ -20,7 +20,6 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import handles
 from epochwatt.figures.common.runs import Number, csv_row
 from epochwatt.figures.hipcw2021.medians import (
-    LONE_BAR,
     bars_of,
     brackets_over,
     changes,
@@ -28,12 +27,14 @@ from epochwatt.figures.hipcw2021.medians import (
     within,
 )
 
+CACHED = "data set in the page cache\nafter an epoch, median (%)"
 PANELS = (
-    ("hipcw_fig08a", "ssd", "cached_after_pct", "data set in the page cache (%)"),
-    ("hipcw_fig08b", "hdd", "cached_after_pct", "data set in the page cache (%)"),
+    ("hipcw_fig08a", "ssd", "cached_after_pct", CACHED),
+    ("hipcw_fig08b", "hdd", "cached_after_pct", CACHED),
     ("hipcw_fig08c", "ssd", "e2e_s", "E2E per epoch, median (s)"),
     ("hipcw_fig08d", "hdd", "e2e_s", "E2E per epoch, median (s)"),
 )
+LINEAR = 0.36  # half a line of linear growth, a bit wider than its bar
 ALONG = "loader workers, and below them the size of the data set"
 SIZES = {"0.25": "a quarter of the data", "1": "the data set", "4": "four times the data"}
 
@@ -86,7 +87,7 @@ def draw_linear(bars: Sequence[Bar], axes: Axes, job: Job) -> list[dict[str, Any
     label = f"linear growth: {factors} our bar for the whole data set"
     for n, (place, row) in enumerate(zip(at, rows, strict=True)):
         axes.hlines(
-            row["value"], place - LONE_BAR, place + LONE_BAR, color=grey, linewidth=1.6,
+            row["value"], place - LINEAR, place + LINEAR, color=grey, linewidth=1.6,
             linestyles=(0, (1, 1)), label="" if n else label, zorder=4.2,
         )  # fmt: skip
     return rows

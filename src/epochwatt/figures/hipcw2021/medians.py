@@ -27,6 +27,7 @@ from epochwatt.figures.common.bars import (
     positions,
 )
 from epochwatt.figures.common.brackets import Bracket, bracket_handles, draw_brackets
+from epochwatt.figures.common.claim_words import MEDIA
 from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.layout import MARK
@@ -37,10 +38,9 @@ from epochwatt.published.numbers import Config, load_published, single
 from epochwatt.text import counted
 
 ALONG = {"num_workers": {"prefetch_factor"}, "dataset_scale": {"dataset_source"}}  # follow a factor
-MEDIA = {"hdd": "HDD", "sd": "SD", "ssd": "SSD", "emmc": "eMMC"}  # in the paper's order
 ORDER = list(MEDIA)
 BAR, BESIDE = 0.3, 0.17  # width of a bar, and how far it is from the middle of a pair
-PRINTED_FACTORS = "; published factors: A / B of its seconds, where it prints (A - B) / B"
+PRINTED_FACTORS = "; factors are ratios of the paper's seconds, which it prints less 1"
 ROOM = 1.35  # of a logarithmic axis beyond its lowest and highest number
 LONE_BAR = 0.5
 SLIP = "slip:"  # begins the note of a published number that is corrected
@@ -226,8 +226,9 @@ def slips_note(job: Job, quantity: str, bars: Sequence[Bar]) -> str:
         )
     ]
     notes = dict.fromkeys(
-        f"; {fact.section} prints {fact.as_printed} for epochs {LATER} with "
-        f"{counted(int(single(fact.config)[0]['num_workers']), 'workers')}, not marked: {fact.note}"
+        f"; {fact.section} prints {fact.as_printed} for later epochs with "
+        f"{counted(int(single(fact.config)[0]['num_workers']), 'workers')}, not marked: "
+        f"{fact.note.removeprefix(SLIP).strip()}"
         for fact in slips
         if fact.as_printed
     )

@@ -5,10 +5,11 @@ side by side for each number of loader workers, which the paper does not give. T
 media of panels a to c and d to f; that the size rises within them is inferred.
 """
 
+import math
 import os
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -177,10 +178,7 @@ def _draw_run(
     (quantity, unit), medium = drawn, run.factors["storage"]
     colour = job.colours(medium, "missing", "published", "epoch_bound")
     bins = list(binned(points))
-    x = [b.x for b in bins]
-    low, high = [b.low for b in bins], [b.high for b in bins]
-    axes.fill_between(x, low, high, color=style.pale(colour[medium]), linewidth=0)
-    axes.plot(x, [b.mean for b in bins], color=colour[medium], **LINE)
+    _draw_bins(axes, bins, colour[medium])
     for bound in points.bounds:
         axes.axvline(bound, color=colour["epoch_bound"], **BOUND_LINE)
     draw_missing([(0.0, points.missing)], axes, colour["missing"])
@@ -190,17 +188,18 @@ def _draw_run(
             **{along: b.x}, n_points=b.n, low=b.low, high=b.high)
         for b in bins
     ]  # fmt: skip
-    for epoch, ends in zip(points.epochs, pairwise([0.0, *points.bounds]), strict=True):
-        inside = [b for b in bins if b.epoch == epoch]
-        mean = float(np.average([b.mean for b in inside], weights=[b.n for b in inside]))
+    means = [_mean([b for b in bins if b.epoch == epoch]) for epoch in points.epochs]
+    bounds = pairwise([0.0, *points.bounds])
+    for epoch, ends, mean in zip(points.epochs, bounds, means, strict=True):
         row = marked_row(
             run, quantity, Number(mean, 1), job, "1+" if epoch else "0", **scale, epoch=epoch
         )
         middle = sum(ends) / 2
+        first = "mean " if epoch == points.epochs[0] else ""
         axes.annotate(
-            f"{'mean ' if epoch == points.epochs[0] else ''}{_short(mean)}", (middle, 1.0),
+            f"{first}{mean:.{_decimals(means)}f}", (middle, 1.0), ha="center", va="top",
             xycoords=axes.get_xaxis_transform(), xytext=(0, -3), textcoords="offset points",
-            ha="center", va="top", fontsize="x-small",
+            fontsize="x-small",
         )  # fmt: skip
         if row["published"] is not None:
             draw_mark(axes, middle, row, colour["published"], 0.9 * (ends[1] - ends[0]))
@@ -218,8 +217,25 @@ def _draw_run(
     return rows
 
 
-def _short(mean: float) -> str:
-    return f"{mean:.3g}" if mean >= 1 else f"{mean:.1f}".replace("0.0", "0")
+def _draw_bins(axes: Axes, bins: Sequence[Bin], colour: str) -> None:
+    """Draw mean and range; nothing is drawn from one epoch to the next."""
+    is_wide = _has_range([b._asdict() | {"value": b.mean} for b in bins])
+    for _, of_epoch in groupby(bins, key=lambda b: b.epoch):
+        part = list(of_epoch)
+        x = [b.x for b in part]
+        if is_wide:
+            look: dict[str, Any] = {"color": style.pale(colour), "linewidth": 0}
+            axes.fill_between(x, [b.low for b in part], [b.high for b in part], **look)
+        axes.plot(x, [b.mean for b in part], color=colour, **LINE)
+
+
+def _mean(bins: Sequence[Bin]) -> float:
+    return float(np.average([b.mean for b in bins], weights=[b.n for b in bins]))
+
+
+def _decimals(means: Sequence[float]) -> int:
+    """Return how many decimals give the largest mean three digits."""
+    return max(0, 2 - int(math.log10(max(*means, 1.0))))
 
 
 def _draw_implied(
@@ -233,7 +249,7 @@ def _draw_implied(
     count = run.number("n_minibatches", "all").value
     whole, e2e = (mark(job.marks, run.factors, name, "all") for name in ("stall_s", "e2e_s"))
     if whole is not None:
-        stall_s, words = whole.value, "median stall of an epoch"
+        stall_s, words = whole.value, "median stall"
     else:
         ours = [run.number(name, "all", "median").value for name in ("e2e_s", "stall_s")]
         if e2e is None or run.factors["num_workers"] or None in ours:
@@ -304,7 +320,7 @@ def starts(job: Job, medium: str) -> str:
     limit_pct = load_terms(Path(job.published).parents[1]).numbers["SIMILAR"]
     if len(rest) < 2 or len(rest) < len(runs) or not _pct(rest) <= limit_pct < _pct(whole):
         return ""
-    means_ms = ", ".join(_short(mean) for mean in rest)
+    means_ms = ", ".join(f"{mean:.{_decimals(rest)}f}" for mean in rest)
     return (
         f"waits at starts of epochs, cut off here, make the difference: {means_ms} ms without them"
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from epochwatt.figures.common.interactive import SCHEMA
 from epochwatt.roofline.fits import FitRow
+from epochwatt.text import counted
 
 ORIGINS = {
     "measured": "measured on this machine",
@@ -29,13 +30,14 @@ WIDTHS = (2.2, 1.3)  # of the first line, and of others: those that lie on it le
 PEAK = "#777777"  # of what a data sheet promises
 MARKS = {"train": "o", "infer": "^"}
 TASKS = {"train": "training", "infer": "inference"}
+HOST = "host"
 DEVICES = {
     "orin": "AGX Orin",
     "orin64": "AGX Orin 64 GB",
     "orin.nano": "Orin Nano",
     "orin.nx": "Orin NX",
     "tx2": "Jetson TX2",
-    "host": "this machine",
+    HOST: "this machine",
     "agx": "AGX Xavier",
 }
 MOST_MODES = 4  # in a field
@@ -45,6 +47,15 @@ WORDS = {
     "cpu_mhz": "lowest CPU clock",
     "gpu_mhz": "lowest GPU clock",
     "emc_mhz": "lowest memory clock",
+}
+UNITS = {"cores": "cores", "cpu_mhz": "MHz CPU", "gpu_mhz": "MHz GPU", "emc_mhz": "MHz memory"}
+CLOCKS_NOT_SET = "clocks not set"
+AXES = {  # columns -> titles of the interactive form
+    "intensity_flop_per_byte": "intensity (FLOP/B)",
+    "flop_per_s": "FLOP/s",
+    "flop_per_j": "FLOP/J",
+    "slower_pct": "slower (%)",
+    "saved_pct": "energy saved (%)",
 }
 COLUMNS = 88  # of a line of a caption
 
@@ -100,14 +111,20 @@ def _differs_in(row: FitRow, top: FitRow, place: int) -> bool:
 
 
 def _label(row: FitRow, rows: Sequence[FitRow]) -> str:
-    """Return what tells a mode apart from the others: its name, or the parts that differ."""
+    """Return what tells a mode apart from the others: its name, or the parts that differ.
+
+    That of a lone mode says all that is known of it.
+    """
     names = {other.instance for other in rows}
     if len(names) == len(rows) and len(rows) > 1:
         return row.instance
-    differing = [p for p in PARTS if len({getattr(other, p) for other in rows}) > 1]
-    units = {"cores": "cores", "cpu_mhz": "MHz CPU", "gpu_mhz": "MHz GPU", "emc_mhz": "MHz memory"}
-    parts = [f"{getattr(row, p):g} {units[p]}" for p in differing if getattr(row, p) is not None]
-    return ", ".join(parts) or "the mode as it is"
+    told = [p for p in PARTS if len(rows) == 1 or len({getattr(other, p) for other in rows}) > 1]
+    known = {p: value for p in told if (value := getattr(row, p)) is not None}
+    parts = [
+        counted(n, UNITS[p]) if p == "cores" else f"{n:g} {UNITS[p]}" for p, n in known.items()
+    ]
+    unset = len(rows) == 1 and set(known) <= {"cores"}
+    return ", ".join([*parts, CLOCKS_NOT_SET] if unset or not parts else parts)
 
 
 def write_caption(stem: str, title: str, text: str, origin: str) -> None:
@@ -133,7 +150,8 @@ def write_spec(stem: str, title: str, subtitle: str, x: str, y: str, scale: str 
             "field": column,
             "type": "quantitative",
             "scale": {"type": scale},
-            "title": column.replace("_", " "),
+            "title": AXES[column],
+            "axis": {"format": "~s" if column.startswith("flop") else "~g"},
         }
         for name, column in (("x", x), ("y", y))
     }
@@ -162,7 +180,7 @@ def write_spec(stem: str, title: str, subtitle: str, x: str, y: str, scale: str 
     }
     if not rows:
         spec = {key: spec[key] for key in ("$schema", "title")}
-        spec |= {"data": {"values": [{"text": "no numbers"}]}}
+        spec |= {"data": {"values": [{"text": "not drawn: no numbers"}]}}
         spec |= {"mark": "text", "encoding": {"text": {"field": "text"}}}
     Path(f"{stem}.vl.json").write_text(json.dumps(spec, ensure_ascii=False) + "\n", "utf-8")
 

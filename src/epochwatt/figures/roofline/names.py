@@ -8,24 +8,31 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
+from matplotlib.ticker import EngFormatter
 from matplotlib.transforms import Bbox
 
 from epochwatt.figures.common.layout import lay_out
 from epochwatt.figures.roofline.look import PEAK
+from epochwatt.roofline.model import Ceilings
 
 ALIKE = 1.5  # times: intensities of one workload that share its name
 BELOW_PT, STEP_PT = -5.0, 2.0  # from the lowest mark to its name; by how much a name is moved
 MOVES, ASIDE_PT = 60, 4.0  # steps at most; what a name at the left or right is below its marks
 MARK_PT = 4.0  # a mark is as wide and high
 SIZE_PT = 7
+CEILING, ABOVE = "ceiling", 1.4  # gid of the texts at a roof; times: the room above it
+format_rate = EngFormatter(places=0)
 
 
-def add_name(axes: Axes, name: str, places: Sequence[tuple[float, float]]) -> None:
+def add_name(
+    axes: Axes, name: str, places: Sequence[tuple[float, float]], *, are_runs: bool
+) -> None:
     """Write the name of a workload below its marks, once for those of about one intensity.
 
     Parameters
     ----------
     places : of its marks
+    are_runs : whether each mark is a run of the same, so that their number is said
     """
     groups: list[list[tuple[float, float]]] = []
     for place in sorted(places):
@@ -34,14 +41,38 @@ def add_name(axes: Axes, name: str, places: Sequence[tuple[float, float]]) -> No
         else:
             groups.append([place])
     for group in groups:
-        xs, values = zip(*group, strict=True)
+        words = f"{name} ({len(group)} runs)" if are_runs and len(group) > 1 else name
         text = axes.annotate(
-            name, (float(np.sqrt(xs[0] * xs[-1])), min(values)), xytext=(0.0, BELOW_PT),
+            words, min(group, key=lambda place: place[1]), xytext=(0.0, BELOW_PT),
             textcoords="offset points", ha="center", va="top", fontsize=SIZE_PT, zorder=5,
             path_effects=[withStroke(linewidth=2.0, foreground="white")],
             arrowprops={"arrowstyle": "-", "color": PEAK, "linewidth": 0.5, "shrinkB": 2.5},
         )  # fmt: skip
         text.set_in_layout(False)
+
+
+def name_ceilings(axes: Axes, ceilings: Ceilings, ends: tuple[float, float]) -> None:
+    """Write the numbers of a lone roof at its slope, its flat part and its corner.
+
+    Parameters
+    ----------
+    ends : of the roof, intensities
+    """
+    low, high = ends
+    ridge, flops_per_s = ceilings.ridge_flop_per_byte, ceilings.flops_per_s
+    rising, flat = np.sqrt(low * ridge), np.sqrt(ridge * high)
+    for text, x, y, xytext, ha, va in (
+        (f"{format_rate(ceilings.bytes_per_s)}B/s", rising, rising * ceilings.bytes_per_s,
+         (-4, 3), "right", "bottom"),
+        (f"{format_rate(flops_per_s)}FLOP/s", flat, flops_per_s, (0, 4), "center", "bottom"),
+        (f"ridge {ridge:.1f} FLOP/B", ridge, flops_per_s, (4, -5), "left", "top"),
+    ):  # fmt: skip
+        axes.annotate(
+            text, (x, y), xytext=xytext, textcoords="offset points", ha=ha, va=va,
+            fontsize=SIZE_PT, gid=CEILING,
+        )  # fmt: skip
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom, top * ABOVE)
 
 
 def part_names(figure: Figure) -> None:
@@ -50,8 +81,10 @@ def part_names(figure: Figure) -> None:
     if named:
         lay_out(figure)
     for axes in named:
-        taken = _marks(axes)
-        for text in sorted(axes.texts, key=lambda text: -_box(text).y0):
+        fixed = [text for text in axes.texts if text.get_gid() == CEILING]
+        taken = [*_marks(axes), *map(_box, fixed)]
+        names = [text for text in axes.texts if text not in fixed]
+        for text in sorted(names, key=lambda text: -_box(text).y0):
             for place in _places():
                 text.set(**place)
                 if not any(_box(text).overlaps(other) for other in taken):

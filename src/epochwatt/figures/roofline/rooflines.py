@@ -5,50 +5,36 @@ these modes. What a data sheet promises is a dotted line. Origins never share a 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullFormatter
 
 from epochwatt.figures.common import style
-from epochwatt.figures.roofline import look
-from epochwatt.figures.roofline.names import add_name, part_names
+from epochwatt.figures.common.runs import machines_of
+from epochwatt.figures.roofline import look, words
+from epochwatt.figures.roofline.names import CEILING, add_name, name_ceilings, part_names
 from epochwatt.published.tables import read_table
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.model import Ceilings, EnergyRoofline, Numbers
 from epochwatt.roofline.points import Point, read_points
 
-INTENSITIES = np.logspace(-1.5, 3.5, 200)
+BEYOND = 5.0  # times: what lines are longer than marks and corners, at both ends
+N_POINTS = 60  # of a curve
+COLUMNS_OF = ("provenance", "field", "mode", "what", "workload", "batch_size")  # of the CSV
 WIDTH_IN, HEIGHT_IN = 7.0, 6.2  # of two rows of fields
 COLUMNS = 2
 NAMED = 6  # workloads of a field: more are not named
 PRECISION = "fp32"
 
+PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
+NARROW = 100.0  # times: an axis below it is labelled at 1, 2 and 5
 ROOM = 0.25  # of an axis with names: what it gets longer
 ROOFS = {"time": "roof: best rates reached", "energy": "roof, fitted"}
-
-TIME_CAPTION = """What each mode could do at best (lines: the rates that the best micro-kernels
-reached; the slope is memory, the flat part arithmetic, the corner the ridge) and what workloads do
-(circles: training, triangles: inference). Operations and bytes are counted, each array read or
-written once; launches and waits keep workloads away from the roof. Dotted, in the colour of
-its mode or grey: the peak that the data sheet promises at the mode's clocks, a theory that nothing
-here reached. In fp32."""
-TIME_PUBLIC = """Orin Nano and NX: STREAM and matrix products in fp32, with dot products, sums and
-matrix-vector products below them; AGX Orin 64 GB: 35 networks in fp32 (branes-ai/graphs), whose
-clocks were left to DVFS, so it has no fitted roof; TX2: kernels of ResNet-18 and ResNet-50 (Energy
-Time Fairness, SEC 2023), whose roof is what the best of them reach."""
-ENERGY_CAPTION = """Operations per joule at the least time, over intensity: work, traffic and
-constant power as fitted to the energies of kernels (Choi et al., 2013). Open circles: the ridge,
-from which on arithmetic limits time; diamonds: the energy balance, from which on arithmetic costs
-more than memory. Where the diamond lies left of the circle, what is compute-bound in time is so in
-energy."""
-ENERGY_PUBLIC = """Power is that of the TX2's GPU rail alone. Held-out kernels are off by 34 %
-(median): the line is a trend, no prediction. Short kernels lie below, since launches keep the GPU
-waiting."""
-ENERGY_SIMULATED = """A simulated GPU draws power while it is busy, whatever it does: its operations
-cost next to nothing, its traffic and its time do."""
 
 
 class Field(NamedTuple):
@@ -59,15 +45,57 @@ class Field(NamedTuple):
     modes : label -> fit
     points : label -> workloads in that mode
     peaks : label -> ceilings of the data sheet
+    title : its device, for people
     """
 
     device: str
     modes: dict[str, FitRow]
     points: dict[str, list[Point]]
     peaks: dict[str, Ceilings]
+    title: str
+
+    @property
+    def lone(self) -> FitRow | None:
+        """Its roof, where it has one alone."""
+        return next(iter(self.modes.values())) if len(self.modes) == 1 else None
+
+    @property
+    def workloads(self) -> list[Point]:
+        """All that is drawn below its lines."""
+        return [p for some in self.points.values() for p in some if p.intensity_flop_per_byte]
+
+    @property
+    def shares(self) -> list[float]:
+        """Which part of its lone roof each workload reaches."""
+        lone = self.lone
+        return [
+            p.flops / p.time_s / float(lone.ceilings.attainable_flops_per_s(p.flops / p.bytes))
+            for p in self.workloads
+            if lone
+        ]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the highest intensity that its lines are drawn for."""
+        at = [float(p.intensity_flop_per_byte or 0.0) for p in self.workloads]
+        at += [row.ridge_flop_per_byte for row in self.modes.values()]
+        at += [
+            row.balance_flop_per_byte for row in self.modes.values() if row.balance_flop_per_byte
+        ]
+        at += [peak.ridge_flop_per_byte for peak in self.peaks.values()]
+        return min(at, default=1.0) / BEYOND, max(at, default=1.0) * BEYOND
 
 
-def draw(fits: str, points: str, peaks: str, style_file: str, folder: str, origin: str) -> None:
+def draw(
+    fits: str,
+    points: str,
+    peaks: str,
+    style_file: str,
+    folder: str,
+    origin: str,
+    titles: Mapping[str, str],
+    records: Sequence[str] = (),
+) -> None:
     """Draw `folder`/time_`origin` and energy_`origin`: SVG, PNG, CSV, caption, interactive spec.
 
     Parameters
@@ -77,15 +105,14 @@ def draw(fits: str, points: str, peaks: str, style_file: str, folder: str, origi
     style_file : config/paper.mplstyle
     folder : results/figures/roofline
     origin : measured, simulated or public
+    titles : model -> name for people
+    records : folders of the epochs that were measured on this machine: they name it
     """
-    fields = fields_of(read_fits(fits), read_points(points), read_peaks(Path(peaks)))
-    public = origin == "public"
-    text = f"{TIME_CAPTION} {TIME_PUBLIC}" if public else TIME_CAPTION
-    _figure(fields, _time, "time", text, style_file, f"{folder}/time_{origin}", origin)
+    shown = [replace(p, workload=titles.get(p.workload, p.workload)) for p in read_points(points)]
+    fields = fields_of(read_fits(fits), shown, read_peaks(Path(peaks)), machines_of(records))
+    _figure(fields, _time, "time", style_file, f"{folder}/time_{origin}", origin)
     powered = [f for f in fields if any(row.costs for row in f.modes.values())]
-    more = {"public": ENERGY_PUBLIC, "simulated": ENERGY_SIMULATED}.get(origin, "")
-    text = f"{ENERGY_CAPTION} {more}"
-    _figure(powered, _energy, "energy", text, style_file, f"{folder}/energy_{origin}", origin)
+    _figure(powered, _energy, "energy", style_file, f"{folder}/energy_{origin}", origin)
 
 
 Peaks = dict[tuple[str, str], Ceilings]
@@ -101,8 +128,15 @@ def read_peaks(path: Path) -> Peaks:
     }
 
 
-def fields_of(fits: Sequence[FitRow], points: Sequence[Point], peaks: Peaks) -> list[Field]:
-    """Return a field of each device of which there are points."""
+def fields_of(
+    fits: Sequence[FitRow], points: Sequence[Point], peaks: Peaks, machines: Sequence[str] = ()
+) -> list[Field]:
+    """Return a field of each device of which there are points.
+
+    Parameters
+    ----------
+    machines : what this machine is
+    """
     fields = []
     for device in dict.fromkeys(point.device for point in points):
         rows = [r for r in fits if r.device == device and r.precision == PRECISION]
@@ -117,7 +151,11 @@ def fields_of(fits: Sequence[FitRow], points: Sequence[Point], peaks: Peaks) -> 
             for point in here:
                 placed[point.instance].append(point)
         of_device = {mode: peak for (name, mode), peak in peaks.items() if name == device}
-        fields.append(Field(device, modes, placed, of_device))
+        title = look.device_title(device)
+        if device == look.HOST:
+            processors = " and ".join(sorted({p.processor.upper() for p in here}))
+            title = " ".join([f"{title}'s {processors}", *(f"({one})" for one in machines)])
+        fields.append(Field(device, modes, placed, of_device, title))
     return fields
 
 
@@ -126,23 +164,20 @@ Draw = Callable[[Axes, Field, Looks], list[dict[str, Any]]]
 
 
 def _figure(
-    fields: Sequence[Field],
-    draw_field: Draw,
-    what: str,
-    text: str,
-    style_file: str,
-    stem: str,
-    origin: str,
+    fields: Sequence[Field], draw_field: Draw, what: str, style_file: str, stem: str, origin: str
 ) -> None:
     """Draw a field for each device, and write numbers, caption and spec."""
-    title = f"{what.capitalize()} rooflines, {look.ORIGINS[origin]}"
+    n_roofs = sum(len(field.modes) for field in fields)
+    title = words.title(what, origin, n_roofs or 1)
     settings = {"title": title, "width_in": WIDTH_IN, "height_in": HEIGHT_IN}
     x, y = "intensity_flop_per_byte", "flop_per_s" if what == "time" else "flop_per_j"
-    note = f"{look.ORIGINS[origin]}; fp32, operations and bytes as counted"
-    with style.panel(style_file, settings, note) as (figure, axes):
+    points = [point for field in fields for point in field.workloads]
+    is_told = what == "time" and n_roofs == 1
+    shares = [share for field in fields for share in field.shares] if is_told else []
+    with style.panel(style_file, settings, words.note(origin, points, shares)) as (figure, axes):
         rows: list[dict[str, Any]] = []
         if not fields:
-            style.notice(figure, f"{title}: not drawn. Power was not measured in any mode.")
+            style.notice(figure, f"{title}: not drawn. {words.NO_POWER}.")
         else:
             places = style.facets(figure, axes, len(fields), COLUMNS)
             for place, field in zip(places, fields, strict=True):
@@ -151,7 +186,9 @@ def _figure(
                 _dress(place, field, looks, what, WIDTH_IN / min(len(fields), COLUMNS))
             style.legend(figure, _handles(fields, what))
             part_names(figure)
-        style.save(figure, stem, rows)
+        style.save(figure, stem, rows, [*COLUMNS_OF, x, y, "line"])
+    tasks, has_peaks = {p.task for p in points}, any(field.peaks for field in fields)
+    text = words.caption(what, origin, tasks, n_roofs, has_peaks=has_peaks)
     look.write_caption(stem, title, text, origin)
     look.write_spec(stem, title, look.ORIGINS[origin], x, y)
 
@@ -165,9 +202,15 @@ def _dress(axes: Axes, field: Field, looks: Looks, what: str, width_in: float) -
     """
     axes.set_xscale("log")
     axes.set_yscale("log")
-    if axes.texts:  # names below what they are of
+    if any(text.get_gid() != CEILING for text in axes.texts):  # names below what they are of
         low, high = axes.get_ylim()
         axes.set_ylim(low / (high / low) ** ROOM, high)
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = axis.get_view_interval()
+        if high / low < NARROW:
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_major_formatter(EngFormatter() if axis is axes.yaxis else PLAIN)
+            axis.set_minor_formatter(NullFormatter())
     axes.grid(visible=True, which="major", axis="both")
     axes.set_xlabel("intensity (FLOP/B)")
     axes.set_ylabel("FLOP/s" if what == "time" else "FLOP/J")
@@ -179,7 +222,7 @@ def _dress(axes: Axes, field: Field, looks: Looks, what: str, width_in: float) -
     by_clock = all(label.endswith("MHz") for label in looks)
     axes.legend(
         handles=handles, ncols=style.n_columns(widths, width_in), fontsize="x-small",
-        title=look.device_title(field.device) + (", by GPU clock" if by_clock else ""),
+        title=field.title + (", by GPU clock" if by_clock else ""),
         title_fontsize="small", alignment="left", loc="lower left", bbox_to_anchor=(0.0, 1.0),
         borderaxespad=0.2, handlelength=2.4, columnspacing=1.0,
     )  # fmt: skip
@@ -217,12 +260,16 @@ def _time(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
     lines = [(label, "roof", row.ceilings) for label, row in field.modes.items()]
     lines += [(label, "data sheet", peak) for label, peak in field.peaks.items()]
     for label, what, ceilings in lines:  # the first behind: it is the widest
-        rates = ceilings.attainable_flops_per_s(INTENSITIES)
+        low, high = field.ends
+        x = np.array([low, ceilings.ridge_flop_per_byte, high])  # straight between these
+        rates = ceilings.attainable_flops_per_s(x)
         colour, dash, width = looks.get(label, look.Look(look.PEAK, ":", look.WIDTHS[-1]))
         if what != "roof":
             dash, width = ":", look.WIDTHS[-1]
-        axes.plot(INTENSITIES, rates, color=colour, linestyle=dash, linewidth=width)
-        rows += _line(field, label, what, "flop_per_s", INTENSITIES[::20], rates[::20])
+        axes.plot(x, rates, color=colour, linestyle=dash, linewidth=width)
+        rows += _line(field, label, what, "flop_per_s", x, rates)
+    if field.lone:
+        name_ceilings(axes, field.lone.ceilings, field.ends)
     marks = [(p, label, p.flops / p.time_s) for label, some in field.points.items() for p in some]
     return rows + _marks(axes, field, marks, looks, "flop_per_s")
 
@@ -235,9 +282,11 @@ def _energy(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
             continue
         colour, dash, width = looks[label]
         roofline = EnergyRoofline(row.ceilings, row.costs)
-        rates = 1 / roofline.j_per_flop(INTENSITIES)
-        axes.plot(INTENSITIES, rates, color=colour, linestyle=dash, linewidth=width)
-        rows += _line(field, label, "roof", "flop_per_j", INTENSITIES[::20], rates[::20])
+        curve = np.geomspace(*field.ends, N_POINTS)
+        x = np.sort(np.append(curve, row.ridge_flop_per_byte))  # where it has its corner
+        rates = 1 / roofline.j_per_flop(x)
+        axes.plot(x, rates, color=colour, linestyle=dash, linewidth=width)
+        rows += _line(field, label, "roof", "flop_per_j", x, rates)
         ridge, balance = row.ridge_flop_per_byte, roofline.balance_flop_per_byte
         for at, what, mark, fill in (
             (ridge, "ridge", "o", "white"),
@@ -265,16 +314,18 @@ def _marks(
     """Draw workloads at their intensity; if they are few, their names stand below them."""
     rows = []
     drawn = [(p, label, rate) for p, label, rate in marks if p.intensity_flop_per_byte and rate > 0]
+    several = len({point.batch_size for point, _, _ in drawn}) > 1
     places: dict[str, list[tuple[float, float]]] = {}
     for point, label, rate in drawn:
         x = point.intensity_flop_per_byte or 0.0
         mark, colour = look.MARKS[point.task], looks[label].colour
         axes.plot([x], [rate], mark, color=colour, markersize=3.2, alpha=0.75, zorder=3)
-        places.setdefault(point.workload, []).append((x, rate))
+        name = f"{point.workload}, batch {point.batch_size}" if several else point.workload
+        places.setdefault(name, []).append((x, rate))
         rows.append(_row(field, label, point.task, x, rate, column, point))
     if len(places) <= NAMED:
         for name, some in places.items():
-            add_name(axes, name, some)
+            add_name(axes, name, some, are_runs=field.lone is not None)
     return rows
 
 
@@ -299,7 +350,7 @@ def _row(
     first = point or next(iter(field.modes.values()), None)
     return {
         "provenance": first.provenance if first else "",
-        "field": look.device_title(field.device),
+        "field": field.title,
         "mode": label,
         "what": what,
         "workload": point.workload if point else "",

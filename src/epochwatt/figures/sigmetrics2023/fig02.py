@@ -7,14 +7,17 @@ panel b, none and four in panel c; a group of bars without four is drawn with ev
 workers. Runs with eight are described in section 5.1.6 only, and no bars of panel a.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
+    SETUP,
     Bar,
     draw_missing,
     draw_stacks,
@@ -23,33 +26,40 @@ from epochwatt.figures.common.bars import (
     legend,
     marked_row,
     model_facets,
+    of_epochs,
     places,
     positions,
 )
-from epochwatt.figures.common.brackets import bracket_handles, brackets_of, draw_brackets
+from epochwatt.figures.common.brackets import (
+    Bracket,
+    bracket_handles,
+    brackets_of,
+    draw_brackets,
+)
 from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark, is_marked
 from epochwatt.figures.common.relations import Related, relation_row
 from epochwatt.figures.common.runs import RunData
-from epochwatt.published.numbers import single
+from epochwatt.published.numbers import Config, single
 from epochwatt.text import counted
 
 WITHIN = ("num_workers", "prefetch_factor")
 FOUR = 4  # workers
-SETUP = "sigmetrics2023"
 SETS = (("0", "epoch_0", "epoch 0"), ("1+", "epoch_1_plus", "epochs 1+"))
 HALF = 0.18  # of a bar's width and gap in a pair
 PAIR = 0.3  # width of its bars
 TIMES = {"stall_s": "stall", "e2e_s": "E2E"}
+HALF_FULL = 0.5  # of axes: emptier ones have a scale of their own
 ASIDE = 0.7  # of a bar, beside the last one, for what is printed of it
 MEDIA = {"hdd": "hard disk", "sd": "SD card", "ssd": "SSD"}
 
 
 def draw(job: Job) -> None:
     """Draw the panels."""
-    bars, label = bars_of(job)
+    bars, label = bars_of(job, "1+")
     draw_times([bar for bar in bars if not beyond(bar, bars)], label, job)
+    bars, _ = bars_of(job)
     for panel, quantity, y_label, workers in (
         ("fig02b", "stall_s", "stall per epoch (s)", (FOUR,)),
         ("fig02c", "energy_paper_wh", "energy per epoch (Wh)", (0, FOUR)),
@@ -59,6 +69,7 @@ def draw(job: Job) -> None:
             style.add_to_title(figure, conditions([bar.run for bar in shown]))
             changes = job.related("energy_wh") if panel == "fig02c" else []
             wrong = failing(job, panel, changes, job.epoch_table())
+            style.add_to_note(figure, pairs_note(shown, changes, red=bool(wrong), job=job))
             rows, facets = [], model_facets(figure, axes, shown, job, (label, y_label))
             for facet, of_model in facets:
                 rows += draw_pairs(of_model, facet, job, quantity)
@@ -80,9 +91,10 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
     with job.panel("fig02a", [bar.run for bar in bars]) as (figure, axes):
         style.add_to_title(figure, conditions([bar.run for bar in bars]))
         facets, rows = style.facets(figure, axes, max(len(groups), 1)), []
+        style.add_to_note(figure, lacking_note(groups))
         for facet, group in zip(facets, groups, strict=False):
             rows += draw_stacks(group, facet, job, "1+")
-            facet.set_title(group[0].group.replace("\n", ", "), fontsize="small")
+            facet.set_title(_title_of(group, _counts(bars)), fontsize="small")
             facet.set_xticks(positions([bar.group for bar in group]), [bar.tick for bar in group])
             facet.grid(visible=False, axis="x")
             if any(map(is_marked, rows)):
@@ -90,17 +102,24 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
         _share_scales(facets, [group[0].run.factors["model"] for group in groups])
         for n, facet in enumerate(facets):
             if n % style.COLUMNS == 0:
-                facet.set_ylabel("time per epoch (s)")
+                facet.set_ylabel("time per epoch,\nepochs 1+ (s)")
             if n + style.COLUMNS >= len(facets):
                 facet.set_xlabel(label)
-        for one in changes:
-            if one.relation.formula.startswith("mean"):
-                style.add_to_note(figure, _mean_note(one, job))
         wrong = failing(job, "fig02a", changes, job.epoch_table())
         legend(facets[0], rows, job.palette["published"], _handles(changes, job, wrong))
+        told: set[str] = set()
         for facet, group in zip(facets, groups, strict=False):
-            _draw_changes(facet, group, changes, job, wrong=wrong)
+            means = _means(changes, group[0].run.factors["model"], told)
+            told |= {one.relation.id for one in means}
+            _draw_changes(facet, group, changes, job, wrong=wrong, means=means)
         job.save(figure, "fig02a", rows + [relation_row(one) for one in changes])
+
+
+def _means(changes: Sequence[Related], model: str, told: set[str]) -> list[Related]:
+    """Return the changes that are means over boards of a network, but those that were told."""
+    means = [one for one in changes if one.relation.formula.startswith("mean")]
+    means = [one for one in means if one.relation.id not in told]
+    return [one for one in means if single(one.relation.sides[0])[0]["model"] == model]
 
 
 def _network(bars: Sequence[Bar]) -> tuple[str, str]:
@@ -109,12 +128,61 @@ def _network(bars: Sequence[Bar]) -> tuple[str, str]:
 
 
 def _share_scales(facets: Sequence[Axes], models: Sequence[str]) -> None:
-    """Give axes of one network one scale: the paper compares its times between boards."""
+    """Give axes of one network one scale, as the paper compares its times between boards.
+
+    Axes that it would leave half empty keep their own.
+    """
     for model in set(models):
         same = [facet for facet, other in zip(facets, models, strict=False) if other == model]
         top = max(facet.get_ylim()[1] for facet in same)
         for facet in same:
-            facet.set_ylim(0.0, top)
+            if facet.get_ylim()[1] >= HALF_FULL * top:
+                facet.set_ylim(0.0, top)
+
+
+def _title_of(bars: Sequence[Bar], counts: set[int]) -> str:
+    """Return what a group is; with the epochs of a bar, where they differ in number.
+
+    Parameters
+    ----------
+    counts : epochs that the panel's bars are means of
+    """
+    name, own = name_of(bars), sorted(_counts(bars))
+    if len(counts) < 2 or not own:
+        return name
+    least = f"{own[0]} to " if len(own) > 1 else ""
+    return f"{name}, {least}{counted(own[-1], 'epochs')} a bar"
+
+
+def name_of(bars: Sequence[Bar]) -> str:
+    """Return what a group is in one line."""
+    return bars[0].group.replace("\n", ", ")
+
+
+def _counts(bars: Sequence[Bar]) -> set[int]:
+    """Return of how many epochs bars are means."""
+    return {len(bar.run.valid("1+")) for bar in bars} - {0}
+
+
+def lacking_note(groups: Sequence[Sequence[Bar]]) -> str:
+    """Return which numbers of workers, of those that are drawn, a group was not run with."""
+    ticks = list(dict.fromkeys(bar.tick for group in groups for bar in group))
+    text = ""
+    for group in groups:
+        missing = [tick for tick in ticks if tick not in {bar.tick for bar in group}]
+        words = "worker" if missing == ["1"] else "workers"
+        if missing:
+            text += f"; {name_of(group)}: not run with {' or '.join(missing)} {words}"
+    return text
+
+
+def pairs_note(bars: Sequence[Bar], changes: Sequence[Related], *, red: bool, job: Job) -> str:
+    """Return what panels b and c say of their bars and brackets."""
+    text = "; brackets: epochs 1+" if changes else ""
+    points = load_terms(Path(job.published).parents[1]).numbers["NEAR_PP"]
+    text += f", red: off by more than {points:g} points" if red else ""
+    has_four = any(bar.run.factors["num_workers"] == FOUR for bar in bars)
+    return text + ("" if has_four else f"; no run with the paper's {FOUR} workers")
 
 
 def _draw_changes(
@@ -124,20 +192,30 @@ def _draw_changes(
     job: Job,
     offset: float = 0.0,
     wrong: Sequence[Related] = (),
+    means: Sequence[Related] = (),
 ) -> None:
-    """Draw changes as brackets, red those by which a claim fails."""
-    brackets = brackets_of(changes, places(bars, offset), TIMES)
+    """Draw changes as brackets, red those by which a claim fails.
+
+    Parameters
+    ----------
+    means : changes over boards of which the axes have the first
+    """
+    place = places(bars, offset)
+    brackets = brackets_of(changes, place, TIMES)
+    brackets += [bracket for one in means if (bracket := _mean_bracket(one, place))]
     draw_brackets(axes, brackets, job.palette["published"])
     if wrong:
         redden(axes, brackets, wrong, red_of(job))
 
 
-def _mean_note(one: Related, job: Job) -> str:
-    """Return what the note says of a change that is the mean of several boards'."""
-    a, b = one.relation.sides
-    model = job.title(single(a)[0]["model"])
-    workers = f"{a['num_workers']} to {counted(b['num_workers'], 'workers')}"
-    return f"; {model}, {TIMES[one.relation.metric]}, mean of the boards, {workers}: {one.sentence}"
+def _mean_bracket(one: Related, place: Callable[[Config], float | None]) -> Bracket | None:
+    """Return the bracket of a change that is the mean of several boards', over one of them."""
+    sides = [[place(config) for config in single(side)] for side in one.relation.sides]
+    left, right = (next((at for at in side if at is not None), None) for side in sides)
+    if left is None or right is None:
+        return None
+    words = f"{TIMES[one.relation.metric]}, mean of the boards:"
+    return Bracket(left, right, [words, one.sentence], one.seen_by_fit)
 
 
 def _handles(changes: Sequence[Related], job: Job, wrong: Sequence[Related]) -> list[Artist]:
@@ -161,9 +239,15 @@ def beyond(bar: Bar, bars: Sequence[Bar]) -> bool:
     return of_paper and FOUR in alike and bar.run.factors["num_workers"] > FOUR
 
 
-def bars_of(job: Job) -> tuple[list[Bar], str]:
-    """Return the bars in groups of equal factors, and what their ticks say."""
-    several = len({r.factors["prefetch_factor"] for r in job.runs if r.factors["num_workers"]}) > 1
+def bars_of(job: Job, epoch_set: str = "all") -> tuple[list[Bar], str]:
+    """Return the bars in groups of equal factors, and what their ticks say.
+
+    Parameters
+    ----------
+    epoch_set : that is drawn
+    """
+    runs = of_epochs(job.runs, epoch_set)
+    several = len({r.factors["prefetch_factor"] for r in runs if r.factors["num_workers"]}) > 1
 
     def tick(run: RunData) -> str:
         workers = run.factors["num_workers"]
@@ -174,7 +258,7 @@ def bars_of(job: Job) -> tuple[list[Bar], str]:
     def order(run: RunData) -> tuple[int, int]:
         return run.factors["num_workers"], run.factors["prefetch_factor"] or 0
 
-    bars = grouped(job.runs, job, WITHIN, tick, order)
+    bars = grouped(runs, job, WITHIN, tick, order)
     return bars, "loader workers" + (" × prefetch factor" if several else "")
 
 

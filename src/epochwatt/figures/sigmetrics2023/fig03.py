@@ -18,30 +18,32 @@ from epochwatt.figures.common.bars import (
     legend,
     marked_row,
     model_facets,
+    of_epochs,
     places,
     positions,
 )
 from epochwatt.figures.common.brackets import bracket_handles, brackets_of, draw_brackets
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark
-from epochwatt.figures.common.relations import Related, relation_row
+from epochwatt.figures.common.relations import Related, numbers_of, relation_row
 
 MEDIA = ("ssd", "sd", "hdd", "emmc")
 NAMES = {"ssd": "SSD", "sd": "SD", "hdd": "HDD", "emmc": "eMMC"}
 WIDTH = 0.66  # of a bar of panel c
 X_LABEL = "storage medium"
-SHARE = {"stall_s/e2e_s": "share of stall", "e2e_s": "E2E"}
+SHARE = {"stall_s/e2e_s": "stall, share of E2E:", "e2e_s": "E2E"}
 
 
 def draw(job: Job) -> None:
     """Draw the panels."""
-    alone, four = bars_of(job, 0), bars_of(job, 4)
+    alone, four = bars_of(job, 0, "0"), bars_of(job, 4, "1+")
+    number_of = numbers_of(of_epochs(job.runs))
     for panel, bars, epoch_set, y_label, metrics in (
         ("fig03a", alone, "0", "time of epoch 0 (s)", ("stall_s/e2e_s",)),
         ("fig03b", four, "1+", "time per epoch, epochs 1+ (s)", ("e2e_s",)),
     ):
         with job.panel(panel, [bar.run for bar in bars]) as (figure, axes):
-            changes = of_panel(job.related(*metrics), epoch_set)
+            changes = of_panel(job.related(*metrics, number_of=number_of), epoch_set)
             facets, rows = (
                 model_facets(figure, axes, bars, job, (X_LABEL, y_label), turned=True),
                 [],
@@ -74,15 +76,20 @@ def of_panel(changes: Sequence[Related], epoch_set: str) -> list[Related]:
     ]
 
 
-def bars_of(job: Job, workers: int) -> list[Bar]:
-    """Return the runs with a number of workers, a group for each model and device."""
+def bars_of(job: Job, workers: int, epoch_set: str = "all") -> list[Bar]:
+    """Return the runs with a number of workers, a group for each model and device.
+
+    Parameters
+    ----------
+    epoch_set : that is drawn
+    """
 
     def order(medium: str) -> int:
         return MEDIA.index(medium) if medium in MEDIA else len(MEDIA)
 
     runs = [run for run in job.runs if run.factors["num_workers"] == workers]
     return grouped(
-        runs,
+        of_epochs(runs, epoch_set),
         job,
         ("storage",),
         lambda r: NAMES.get(r.factors["storage"], r.factors["storage"]),

@@ -3,7 +3,8 @@
 Source: SIGMETRICS 2023, section 5.3. The paper draws times of an epoch as bars on the left axis and
 times of a mini-batch on the right one, all networks in one field. Here each network has axes of its
 own, the epoch's above, the mini-batch's, which is the epoch's divided by their number, below. Both
-are means over epochs 1+. The paper does not say whether its panel c has the right axis, too.
+are means over epochs 1+. The paper does not say whether its panel c has the right axis, too, nor at
+which size stall dominates LeNet: panel c says where it does here.
 """
 
 from collections.abc import Sequence
@@ -15,19 +16,26 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from epochwatt.figures.common import style
-from epochwatt.figures.common.bars import draw_missing, draw_whisker, legend, marked_row
+from epochwatt.figures.common.bars import (
+    draw_missing,
+    draw_whisker,
+    legend,
+    marked_row,
+    of_epochs,
+)
 from epochwatt.figures.common.brackets import bracket_handles, brackets_of, draw_brackets
 from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark, is_marked
-from epochwatt.figures.common.relations import Related, relation_row
+from epochwatt.figures.common.relations import Related, numbers_of, relation_row
 from epochwatt.figures.common.runs import Number, RunData
 from epochwatt.published.numbers import Config
 
 PANELS = (("fig04a", "stall", "stall"), ("fig04b", "compute", "compute"), ("fig04c", "e2e", "E2E"))
 SHARE = "(stall_s+compute_s)/e2e_s"
-WORDS = {SHARE: "stall and compute"}
-PRINTED_UNIT = "; published times of a mini-batch: in ms, though the paper prints µs"
+WORDS = {SHARE: "stall + compute, share of E2E"}
+STALLING = "lenet"  # "the stall time dominates for LeNet", section 5.3.2
+PRINTED_UNIT = "published times of a mini-batch, in ms, though the paper prints µs"
 WIDTH = 0.62  # of a bar
 HEADROOM = 1.1  # dots stand clear of the axes' end
 
@@ -37,26 +45,30 @@ Rows = list[dict[str, Any]]
 def draw(job: Job) -> None:
     """Draw the panels."""
     models = list(dict.fromkeys(run.factors["model"] for run in job.runs))
+    shown, black = of_epochs(job.runs, "1+"), job.palette["published"]
     for panel, part, part_name in PANELS:
-        with job.panel(panel) as (figure, axes):
-            changes = job.related(f"{part}_ms_per_minibatch", *([SHARE] if part == "e2e" else []))
+        with job.panel(panel, shown) as (figure, axes):
+            metrics = (f"{part}_ms_per_minibatch", *([SHARE] if part == "e2e" else []))
+            changes = job.related(*metrics, number_of=numbers_of(shown))
             above, below = _two_rows(figure, axes, max(len(models), 1))
             rows: Rows = []
             for top, bottom, model in zip(above, below, models, strict=False):
-                runs = [run for run in job.runs if run.factors["model"] == model]
+                runs = [run for run in shown if run.factors["model"] == model]
                 rows += draw_sizes(top, bottom, runs, job, part)
                 top.set_title(job.title(model))
+                if part == "e2e" and model == STALLING:
+                    _say_where_it_stalls(bottom, runs, black)
             above[0].set_ylabel(f"{part_name}\nper epoch (s)")
             below[0].set_ylabel(f"{part_name} per\nmini-batch (ms)")
             below[len(below) // 2].set_xlabel("mini-batch size (samples)")
-            black = job.palette["published"]
             wrong = failing(job, panel, changes, job.epoch_table())
             more = [ours(job), *bracket_handles(changes, black, job.backend)]
             legend(above[0], rows, black, [*more, *entries(job, wrong)])
             for top, bottom, model in zip(above, below, models, strict=False):
                 _draw_changes((top, bottom), model, changes, job, wrong)
-            if part == "compute" and any(map(is_marked, rows)):
-                style.add_to_note(figure, PRINTED_UNIT)
+            if part == "compute" and (marked := [row for row in rows if is_marked(row)]):
+                printed = " and ".join(f"{row['published']:g}" for row in marked)
+                style.add_to_note(figure, f"; {printed}: {PRINTED_UNIT}")
             job.save(figure, panel, rows + [relation_row(one) for one in changes])
 
 
@@ -64,7 +76,27 @@ def ours(job: Job) -> Line2D:
     """Return the legend's entry of the lower axes' dots."""
     look: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 4.5}
     colour = job.palette["missing"]
-    return Line2D([], [], color=colour, label="dot, below: ours, of a mini-batch", **look)
+    return Line2D([], [], color=colour, label="dots below: ours, per mini-batch", **look)
+
+
+def _say_where_it_stalls(axes: Axes, runs: Sequence[RunData], colour: str) -> None:
+    """Write in a field at which sizes stall is longer than compute, as the paper says of no size.
+
+    Nothing where it is at all sizes. It stands below the dots, which hardly rise for LeNet.
+    """
+    pairs = {
+        run.factors["batch_size"]: (run.number("stall_s").value, run.number("compute_s").value)
+        for run in runs
+    }
+    sizes = {n: a > b for n, (a, b) in pairs.items() if a is not None and b is not None}
+    if not sizes or all(sizes.values()):
+        return
+    where = " and ".join(str(n) for n, longer in sorted(sizes.items()) if longer)
+    words = f"paper: stall > compute,\nsize not stated; here at {where or 'no size'}"
+    axes.text(
+        0.5, 0.05, f"{words} only" if where else words, transform=axes.transAxes, ha="center",
+        va="bottom", fontsize="x-small", color=colour,
+    )  # fmt: skip
 
 
 def _two_rows(figure: Figure, axes: Axes, n: int) -> tuple[list[Axes], list[Axes]]:
@@ -111,8 +143,10 @@ def draw_sizes(top: Axes, bottom: Axes, runs: Sequence[RunData], job: Job, part:
 def _name_mark(axes: Axes, at: float, row: dict[str, Any], colour: str) -> None:
     """Write a published time of a mini-batch at the line that marks it."""
     value = row["published"]
-    axes.annotate(f"{value:g}", (at - WIDTH / 2, value), xytext=(-2, 0), ha="right", va="center",
-                  textcoords="offset points", fontsize="x-small", color=colour)  # fmt: skip
+    axes.annotate(
+        f"{value:g}", (at - WIDTH / 2, value), xytext=(-2, 0), ha="right", va="center",
+        textcoords="offset points", fontsize="x-small", color=colour,
+    )  # fmt: skip
 
 
 def _draw_changes(

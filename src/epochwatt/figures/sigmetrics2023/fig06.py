@@ -17,14 +17,21 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from epochwatt.figures.common import style
-from epochwatt.figures.common.bars import draw_missing, draw_whisker, legend, marked_row
+from epochwatt.figures.common.bars import (
+    draw_missing,
+    draw_whisker,
+    legend,
+    marked_row,
+    of_epochs,
+)
 from epochwatt.figures.common.brackets import Bracket, bracket_handles, draw_brackets
+from epochwatt.figures.common.failing import entries
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import METRICS, cells, draw_mark, mark
-from epochwatt.figures.common.relations import Related, relation_row
+from epochwatt.figures.common.published import METRICS, cells, draw_mark, is_marked, mark
+from epochwatt.figures.common.relations import Related, numbers_of, relation_row
 from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.figures.common.series import Series, series
-from epochwatt.published.numbers import BOUNDS
+from epochwatt.published.numbers import BOUNDS, Relation
 from epochwatt.records import files
 from epochwatt.records.shapes import NUMBER
 
@@ -34,8 +41,12 @@ LINE: dict[str, dict[str, Any]] = {
     "off": {"linewidth": 4.0, "alpha": 0.35},
     "on": {"linewidth": 1.2},
 }
-# behind what is told of the run
-BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (4, 2)), "zorder": 1.5}
+# behind what is told of the run; dashes would be of what no fit has seen
+BOUND_LINE: dict[str, Any] = {
+    **{"linewidth": 0.7, "linestyle": (0, (1, 3)), "zorder": 1.5, "alpha": 0.7},
+}
+ROOM = 1.14  # of the time axis of panel c
+UNNAMED = "; the paper does not name its panel b's quantity"
 SIDES = {"off": -0.22, "on": 0.22}  # of the bar beside its place
 WIDTH = 0.34  # of a bar
 TIME_AND_ENERGY = (("e2e_s", "E2E per epoch (s)"), ("energy_paper_wh", "energy per epoch (Wh)"))
@@ -48,68 +59,97 @@ BELOW_PEAK = 0.9  # of it: the class border that the paper tells of
 
 def draw(job: Job) -> None:
     """Draw the panels."""
-    draw_time_and_energy(job)
-    with job.panel("fig06b") as (figure, axes):
-        rows = draw_bars(axes, job, "gpu_util_pct", "GPU utilisation (%)")
+    later = of_epochs(job.runs, "1+")
+    draw_time_and_energy(job, later)
+    with job.panel("fig06b", later) as (figure, axes):
+        rows = draw_bars(axes, job, "gpu_util_pct", "GPU utilisation (%)", later)
         axes.set_yticks(range(0, 101, 25))  # what is above 100 % is room for deviations
+        axes.spines["left"].set_bounds(0.0, 100.0)
+        style.add_to_note(figure, UNNAMED)
         legend(axes, rows, job.palette["published"])
         on = [run for run in job.runs if run.factors["dvfs"] == "on"]
         job.save(figure, "fig06b", rows, job.epoch_table(gpu_clock_mhz(on, job)))
-    drawn = as_long(job.runs)
+    drawn = as_long(of_epochs(job.runs))
     with job.panel("fig06c", drawn) as (figure, axes):
         facets = style.side_by_side(figure, axes, len(models_of(job)))
         job.save(figure, "fig06c", draw_gpu_clock(facets, drawn, job))
     on = [run for run in job.runs if run.factors["dvfs"] == "on"]
-    with job.panel("fig06d", on) as (figure, axes):
+    with job.panel("fig06d", of_epochs(on, "1+")) as (figure, axes):
         rows = draw_cpu_clocks(axes, on, job)
+        style.add_to_note(figure, empty_classes(rows))
         job.save(figure, "fig06d", rows, job.epoch_table(below_peak_pct(on, job)))
 
 
-def draw_time_and_energy(job: Job) -> None:
-    """Draw panel a: time above, energy below, each network on axes of its own."""
+def draw_time_and_energy(job: Job, later: Sequence[RunData]) -> None:
+    """Draw panel a: time above, energy below, each network on axes of its own.
+
+    Parameters
+    ----------
+    later : runs, with their epochs 1+
+    """
     models, black = models_of(job), job.palette["published"]
-    changes = job.related("e2e_s", "energy_wh")
-    with job.panel("fig06a") as (figure, axes):
+    changes = job.related("e2e_s", "energy_wh", number_of=numbers_of(later))
+    with job.panel("fig06a", later) as (figure, axes):
         axes.remove()
         grid = figure.subplots(2, max(len(models), 1), squeeze=False)
         rows: list[dict[str, Any]] = []
         for (quantity, y_label), line in zip(TIME_AND_ENERGY, grid, strict=True):
             for model, facet in zip(models, line, strict=False):
-                runs = [run for run in job.runs if run.factors["model"] == model]
+                runs = [run for run in later if run.factors["model"] == model]
                 rows += draw_bars(facet, job, quantity, "", runs)
                 facet.set_xticks([])
             line[0].set_ylabel(y_label)
         for model, facet in zip(models, grid[0], strict=False):
             facet.set_title(job.title(model))
-        legend(grid[0][0], rows, black, bracket_handles(changes, black, job.backend))
-        for metric, line in zip(("e2e_s", "energy_wh"), grid, strict=True):
-            of_metric = [one for one in changes if one.relation.metric == metric]
-            for model, facet in zip(models, line, strict=False):
-                shown = [one for one in of_metric if one.relation.config_a["model"] == model]
-                if not shown:  # a bound holds for all networks
-                    bounds = [one for one in of_metric if one.relation.qualifier in BOUNDS]
-                    shown = [held for one in bounds[:1] if (held := held_to(one, rows, model))]
-                _draw_change(facet, shown, job)
-        job.save(figure, "fig06a", rows + [relation_row(one) for one in changes])
+        limits = {one.relation.metric: one for one in changes}  # of all networks, as ResNet's
+        held = [
+            (facet, model, limits[metric], change)
+            for metric, line in zip(("e2e_s", "energy_wh"), grid, strict=True)
+            for model, facet in zip(models, line, strict=False)
+            if metric in limits and (change := change_pct(metric, rows, model)) is not None
+        ]
+        wrong = [model for _, model, limit, change in held if is_beyond(limit.relation, change)]
+        lines = bracket_handles(changes, black, job.backend)
+        legend(grid[0][0], rows, black, [*lines, *entries(job, wrong)])
+        rows += [_draw_change(*one, job) for one in held]
+        job.save(figure, "fig06a", rows)
 
 
-def _draw_change(axes: Axes, shown: Sequence[Related], job: Job) -> None:
-    """Draw what DVFS changes as a bracket over both bars, red where it is beyond a bound."""
-    for one in shown:
-        is_beyond = abs(one.here[0]) > one.relation.value
-        red = is_beyond and one.relation.qualifier in BOUNDS
-        bracket = Bracket(SIDES["off"], SIDES["on"], [one.sentence], one.seen_by_fit)
-        draw_brackets(axes, [bracket], job.palette["warning" if red else "published"])
+def _draw_change(axes: Axes, model: str, limit: Related, change: float, job: Job) -> dict[str, Any]:
+    """Draw what DVFS changes as a bracket over both bars, red where it is beyond its bound.
 
-
-def held_to(limit: Related, rows: Sequence[Mapping[str, Any]], model: str) -> Related | None:
-    """Return a bound on a change, which section 5.5.1 prints of all networks, held to one of them.
+    Returns
+    -------
+    its row of the CSV
 
     Parameters
     ----------
-    rows : of the CSV: the network's numbers with DVFS off and on
+    change : of the network, %
     """
-    metric = limit.relation.metric
+    r = limit.relation
+    within = f"within {r.as_printed.partition(' ')[0] or format(r.value, 'g')} %"
+    if r.as_printed and r.config_a["model"] == model:  # the numbers that it is printed with differ
+        within += f" ({r.note.removeprefix('slip: ')})"
+    words = f"{within}, here {change:+.1f} %"
+    red = is_beyond(r, change)
+    bracket = Bracket(SIDES["off"], SIDES["on"], [words], limit.seen_by_fit)
+    draw_brackets(axes, [bracket], job.palette["warning" if red else "published"])
+    here = abs(change) if "|" in r.formula else change
+    return {"model": model, **relation_row(limit._replace(here=(here,)))}
+
+
+def is_beyond(bound: Relation, change: float) -> bool:
+    """Say whether a change, %, up or down, is beyond a published bound."""
+    return bound.qualifier in BOUNDS and abs(change) > bound.value
+
+
+def change_pct(metric: str, rows: Sequence[Mapping[str, Any]], model: str) -> float | None:
+    """Return by how much a network's number changes with DVFS, %; None: it has not both.
+
+    Parameters
+    ----------
+    rows : of the CSV
+    """
     values = {
         row["dvfs"]: row["value"]
         for row in rows
@@ -117,8 +157,7 @@ def held_to(limit: Related, rows: Sequence[Mapping[str, Any]], model: str) -> Re
     }
     if not values.get("off") or values.get("on") is None:
         return None
-    change = 100.0 * (values["on"] / values["off"] - 1.0)
-    return limit._replace(here=(abs(change) if "|" in limit.relation.formula else change,))
+    return float(100.0 * (values["on"] / values["off"] - 1.0))
 
 
 def models_of(job: Job) -> list[str]:
@@ -127,15 +166,9 @@ def models_of(job: Job) -> list[str]:
 
 
 def draw_bars(
-    axes: Axes, job: Job, quantity: str, y_label: str, runs: Sequence[RunData] | None = None
+    axes: Axes, job: Job, quantity: str, y_label: str, shown: Sequence[RunData]
 ) -> list[dict[str, Any]]:
-    """Draw a quantity with DVFS off and on for each model; return the CSV's rows.
-
-    Parameters
-    ----------
-    runs : of one network alone; None: all of the figure
-    """
-    shown = job.runs if runs is None else runs
+    """Draw a quantity with DVFS off and on for each model; return the CSV's rows."""
     models, rows = list(dict.fromkeys(run.factors["model"] for run in shown)), []
     missing: list[tuple[float, str]] = []
     colour = job.colours(*models, "missing", "published")
@@ -185,7 +218,8 @@ def draw_gpu_clock(
     models, rows = models_of(job), []
     colour = job.colours(*models, "missing", "published", "epoch_bound")
     for axes, model in zip(facets, models, strict=True):
-        missing = []
+        missing, end = [], 0.0
+        marks: dict[float, list[tuple[str, dict[str, Any]]]] = {}
         for run in (run for run in drawn if run.factors["model"] == model):
             dvfs = run.factors["dvfs"]
             folder = job.records.get(run.id, "")
@@ -196,9 +230,10 @@ def draw_gpu_clock(
                 for bound_s in clock.bounds_s:
                     axes.axvline(bound_s / 60, color=colour["epoch_bound"], **BOUND_LINE)
             published_cells = cells(mark(job.marks, run.factors, "gpu_freq_mhz"))
-            end = clock.bounds_s[-1] / 60 if clock.bounds_s else 0.0
+            end = max(end, clock.bounds_s[-1] / 60 if clock.bounds_s else 0.0)
             last = {**published_cells, "quantity": CLOCK, "value": _last(clock)}
-            draw_mark(axes, end, last, colour["published"])
+            if is_marked(last):
+                marks.setdefault(last["published"], []).append((dvfs, last))
             rows += [
                 {
                     **csv_row(run, "gpu_mhz", Number(mhz, 1), "all", epoch=k, t_s=t),
@@ -208,16 +243,42 @@ def draw_gpu_clock(
             ]
         draw_missing(missing, axes, colour["missing"])
         axes.set_title(job.title(model))
-        axes.set_ylim(bottom=0)
-        axes.set_xlim(right=1.12 * axes.get_xlim()[1])  # for marks beside the last epoch
+        axes.set_ylim(0.0, max([axes.get_ylim()[1], *(1.06 * mhz for mhz in marks)]))
+        axes.set_xlim(right=ROOM * axes.get_xlim()[1])  # for marks beside the last epoch
+        _draw_clock_marks(axes, end, marks, colour["published"])
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.set_xlabel("training time (min)")
-    for dvfs in DVFS:  # the legend tells of lines, not of colours
-        facets[0].plot([], [], color=colour["missing"], label=f"DVFS {dvfs}", **LINE[dvfs])
-    facets[0].plot([], [], color=colour["epoch_bound"], label="end of an epoch", **BOUND_LINE)
     facets[0].set_ylabel("GPU clock (MHz)")
-    legend(facets[0], rows, colour["published"])
+    _name_lines(facets[0], rows, colour)
     return rows
+
+
+def _name_lines(axes: Axes, rows: Sequence[Mapping[str, Any]], colour: Mapping[str, str]) -> None:
+    """Draw the legend of panel c: it tells of lines, not of colours."""
+    for dvfs in DVFS:
+        axes.plot([], [], color=colour["missing"], label=f"DVFS {dvfs}", **LINE[dvfs])
+    axes.plot([], [], color=colour["epoch_bound"], label="end of an epoch", **BOUND_LINE)
+    legend(axes, rows, colour["published"])
+
+
+def _draw_clock_marks(
+    axes: Axes, end: float, marks: Mapping[float, list[tuple[str, dict[str, Any]]]], colour: str
+) -> None:
+    """Draw published clocks beside the last epoch, each once, and write with which DVFS it is.
+
+    Parameters
+    ----------
+    end : of the last epoch, min
+    marks : clock -> DVFS and row of the CSV of each run that it is of
+    """
+    for value, of_value in marks.items():
+        for _, row in of_value:
+            draw_mark(axes, end, row, colour)
+        words = " and ".join(dict.fromkeys(dvfs for dvfs, _ in of_value))
+        axes.annotate(
+            words, (end, value), xytext=(6.0, -5.0), textcoords="offset points", ha="center",
+            va="top", fontsize="x-small", color=colour,
+        )  # fmt: skip
 
 
 def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[str, Any]]:
@@ -249,7 +310,7 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
     draw_missing(missing, axes, colour["missing"])
     for key, (low, high) in zip(keys, CLASSES, strict=True):
         if key in drawn:
-            axes.bar(0, 0, color=colour[key], label=f"{_class(low, high)} of peak")
+            axes.bar(0, 0, color=colour[key], label=_class(low, high))
     axes.set_xticks(range(len(runs)), [job.title(run.factors["model"]) for run in runs])
     axes.grid(visible=False, axis="x")
     axes.set_xlim(-0.4, max(len(runs), 1) - 0.25)  # for points beside the last bar
@@ -257,6 +318,23 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[dict[
     axes.set_ylabel("share of the time of epochs 1+ (%)")
     legend(axes, rows, colour["published"])
     return rows
+
+
+def empty_classes(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return for the note between which clocks no run has any time.
+
+    Parameters
+    ----------
+    rows : of panel d's CSV
+    """
+    shares = [(row["clock"], row["value"]) for row in rows if row.get("clock")]
+    filled = {clock for clock, percent in shares if percent}
+    empty = [(low, high) for low, high in CLASSES if _class(low, high) not in filled]
+    spans: list[tuple[float, float]] = []
+    for low, high in empty if filled else []:
+        joined = spans and spans[-1][1] == low
+        spans[-1:] = [(spans[-1][0], high)] if joined else [*spans[-1:], (low, high)]
+    return "".join(f"; no time at {_class(low, high)}" for low, high in spans)
 
 
 def _share_pct(clock: Series, inside: NDArray[np.bool_]) -> float | None:
@@ -294,7 +372,9 @@ def _last(clock: Series) -> float | None:
 
 
 def _class(low: float, high: float) -> str:
-    return f"from {low:.0%}" if high > 1 else f"{low:.0%} to {high:.0%}"
+    percent = f"{100.0 * low:.0f}"
+    ends = f"{percent} % of peak and above", f"{percent} to {100.0 * high:.0f} % of peak"
+    return ends[0] if high > 1 else ends[1]
 
 
 def _peak_mhz(run: RunData, folder: str) -> float:

@@ -1,8 +1,9 @@
 """Figure 7: power of idle boards in four states.
 
-Source: SIGMETRICS 2023, section 5.6. (i) monitor on, DVFS off; (ii) monitor off; (iii) and DVFS on;
-(iv) asleep, waiting for Wake-on-LAN. The paper reads a meter at the plug. Where no meter was read
-the board's own sensors tell state (i), and the axis says so: the two are never in one panel.
+Source: SIGMETRICS 2023, section 5.6. (i) metrics are logged, DVFS off; (ii) nothing is logged;
+(iii) and DVFS on; (iv) asleep, waiting for Wake-on-LAN. The paper reads a meter at the plug. Where
+no meter was read the board's own sensors tell state (i), and the axis says so: the two are never
+in one panel.
 """
 
 import csv
@@ -14,27 +15,21 @@ from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_missing, legend
 from epochwatt.figures.common.brackets import Bracket, draw_brackets
 from epochwatt.figures.common.failing import entries, failing_sides, is_side, paint, red_of
+from epochwatt.figures.common.interactive import STATES
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark, idle_mark
 from epochwatt.study.runs import TWIN
 from epochwatt.text import origin
 
-STATES = ("i", "ii", "iii", "iv")
-STATE_LABELS = {
-    "i": "(i) monitor on, DVFS off",
-    "ii": "(ii) monitor off, DVFS off",
-    "iii": "(iii) monitor off, DVFS on",
-    "iv": "(iv) Wake-on-LAN",
-}
 WIDTH, STEP = 0.17, 0.2  # of a bar, and from one to the next
-ASSUMED = ", heights assumed where no mark is"  # the paper prints no others
+ASSUMED = ", heights partly assumed, none published"  # at the plug; the paper prints bounds
 SCOPES = {"socket": "power at the plug (W)", "module": "power of the module (W)"}
 NOT_THERE = {TWIN: "not simulated"}
 UNSUPPORTED = {("orin", "iv"): "no Wake-on-LAN"}  # section 5.6
 COMPARED = (  # two states, what is changed, and what section 5.6 says of it, without a number
     ("ii", "iii", "DVFS",
      {"nano": "negligible", "nx": "negligible", "agx": "significant", "orin": "significant"}),
-    ("ii", "i", "monitor", {"nano": "higher", "agx": "minimal", "orin": "minimal"}),
+    ("ii", "i", "logging", {"nano": "higher", "agx": "minimal", "orin": "minimal"}),
 )  # fmt: skip
 PLACE = ("device", "instance", "power_mode")
 
@@ -46,18 +41,18 @@ def draw(job: Job) -> None:
     colour = job.colours(*(f"state_{state}" for state in STATES), "missing", "published")
     rows, missing = [], []
     with job.panel("fig07", corner_note=note(job.backend, places)) as (figure, axes):
-        for n, state in enumerate(STATES):
+        for n, (state, label) in enumerate(STATES.items()):
             of_state = [row for row in idles if row["state"] == state]
             heights = {tuple(row[key] for key in PLACE): row for row in of_state}
             x = [at + STEP * (n - 1.5) for at in range(len(places))]
             state_rows = [_row(heights.get(place), place, state, scope, job) for place in places]
             axes.bar(x, [row["value"] or 0.0 for row in state_rows], WIDTH,
-                     color=colour[f"state_{state}"], label=STATE_LABELS[state])  # fmt: skip
+                     color=colour[f"state_{state}"], label=label)  # fmt: skip
             missing += [(at, row["missing"]) for at, row in zip(x, state_rows, strict=True)]
             for at, row in zip(x, state_rows, strict=True):
                 draw_mark(axes, at, row, colour["published"], WIDTH)
             rows += state_rows
-        if job.backend == TWIN:
+        if job.backend == TWIN and scope == "socket":
             style.add_to_title(figure, ASSUMED)
         axes.set_xticks(range(len(places)), [name(place, places, job) for place in places])
         axes.grid(visible=False, axis="x")
@@ -78,9 +73,9 @@ def draw(job: Job) -> None:
 
 
 def idle_changes(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Bracket, float]]:
-    """Return a bracket over two states of each board: what DVFS and the monitor change.
+    """Return a bracket over two states of each board: what DVFS and logging change.
 
-    The paper prints no number of either: a bracket has its word, where it has one, and our number.
+    The paper prints no number of either: a bracket has its word, where it has one, then our number.
 
     Parameters
     ----------
@@ -93,13 +88,12 @@ def idle_changes(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Bracket, float
     brackets = []
     for one, other, cause, published in COMPARED:
         befores, afters = ([row for row in rows if row["state"] == state] for state in (one, other))
-        ends = sorted(STEP * (STATES.index(state) - 1.5) for state in (one, other))
+        ends = sorted(STEP * (list(STATES).index(state) - 1.5) for state in (one, other))
         for at, (before, after) in enumerate(zip(befores, afters, strict=True)):
             if before["value"] and after["value"] is not None:
                 change_pct = 100.0 * (after["value"] / before["value"] - 1.0)
                 word = published.get(before["device"], "")
-                lines = [f"{cause} {change_pct:+.0f} %"]
-                lines += [f"paper: {word}"] if word else []
+                lines = [f"{cause}, paper: {word}" if word else cause, f"here {change_pct:+.0f} %"]
                 left, right = (at + end for end in ends)
                 brackets.append((Bracket(left, right, lines, seen_by_fit=True), change_pct))
     return brackets

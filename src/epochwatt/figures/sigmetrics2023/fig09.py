@@ -187,7 +187,7 @@ def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Artist]:
     lines = bracket_handles(shown, job.palette["published"], job.backend)
     if panel == "fig09a" and lines:
         for line in lines:
-            line.set_label(str(line.get_label()).replace(", here: ours", ""))
+            line.set_label(str(line.get_label()).replace(CHANGE, "published change"))
         dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5}
         lines.append(Line2D([], [], **dot, color=job.palette["missing"], label="our change"))
         lines += _bound_handles(job, shown)

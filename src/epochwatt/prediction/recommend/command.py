@@ -54,8 +54,8 @@ class Request:
     objective : None: time, or energy where the only budget is one of time
     budgets : `power_w`, `epoch_s`, `energy_wh` -> highest expected value
     method : name in the registry of prediction methods
-    max_risk : highest probability that an epoch breaks the budget of power; None: expected values
-        keep the budgets
+    max_risk : highest probability that the mean power of training breaks its budget; None:
+        expected values keep the budgets
     """
 
     backend: str

@@ -4,15 +4,19 @@ import matplotlib.pyplot as plt
 import pytest
 
 from epochwatt.figures.common.bars import (
+    SETUP,
     THIN,
     draw_missing,
     draw_stacks,
     grouped,
     label_axes,
     legend,
+    of_epochs,
     positions,
 )
+from epochwatt.figures.common.layout import MARK
 from epochwatt.figures.common.published import Mark
+from epochwatt.figures.common.runs import read_runs
 
 
 @pytest.fixture
@@ -192,12 +196,37 @@ def test_ticks_stand_below_bars_and_groups_below_ticks(bars, made_up, axes):
 
 
 def test_whiskers_of_a_measured_run_go_from_its_lowest_to_its_highest_epoch(bars, made_up, axes):
-    epochs = ({}, {"e2e_s": 4.0}, {"e2e_s": 8.0}, {"e2e_s": 9.0})
+    epochs = ({}, {"wait_s": 0.5}, {"e2e_s": 8.0, "wait_s": 2.5}, {"e2e_s": 9.0})
     found, job = bars(made_up(*epochs, backend="host", device="host"), backend="host")
     rows = draw_stacks(found, axes, job, "1+")
-    (whisker,) = axes.containers[-1].lines[2]
-    assert [float(y) for y in whisker.get_segments()[0][:, 1]] == [4.0, 9.0]
+    whiskers = [c.lines[2][0] for c in axes.containers if hasattr(c, "has_yerr")]
+    spans = [[float(y) for y in one.get_segments()[0][:, 1]] for one in whiskers]
+    assert spans == [[4.0, 9.0], [1.0, 3.0], [1.0, 3.0]]  # the stall's with a white rim below it
     assert (rows[-1]["lowest"], rows[-1]["highest"]) == (4.0, 9.0)
+
+
+@pytest.mark.parametrize(
+    ("stall_s", "qualifier", "has_line"),
+    [(1.5, "exact", True), (0.1, "exact", False), (0.1, "less_than", True)],
+)
+def test_no_line_hides_a_low_stall(bars, made_up, axes, monkeypatch, stall_s, qualifier, has_line):
+    printed = {"stall_s": Mark(0.2, None, "id", qualifier, seen_by_fit=True)}
+    monkeypatch.setattr(
+        "epochwatt.figures.common.bars.mark", lambda _m, _f, name, _e: printed.get(name)
+    )
+    found, job = bars(made_up({}, {"wait_s": stall_s, "copy_s": 0.0}))
+    draw_stacks(found, axes, job, "1+")
+    lines = [line for line in axes.lines if len(line.get_xdata()) > 1]
+    assert [list(line.get_ydata()) for line in lines] == [[0.2, 0.2]] * has_line
+    assert any(line.get_label() == MARK for line in axes.lines)
+
+
+def test_runs_are_counted_by_the_epochs_that_are_drawn(made_up):
+    long = made_up(*[{}] * 9, setup=SETUP)
+    runs = read_runs([long, made_up(*[{}] * 9, setup="own")], [])
+    assert [len(run.epochs) for run in of_epochs(runs)] == [6, 9]
+    assert [len(run.epochs) for run in of_epochs(runs, "1+")] == [5, 8]
+    assert [[row["epoch"] for row in run.epochs] for run in of_epochs(runs, "0")] == [[0], [0]]
 
 
 def test_simulated_runs_have_no_whiskers(bars, made_up, axes):

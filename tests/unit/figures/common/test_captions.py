@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from epochwatt.figures.common.bars import of_epochs
 from epochwatt.figures.common.captions import COLUMNS, caption_text, why_empty
 from epochwatt.figures.common.published import cells
 from epochwatt.figures.common.runs import note
@@ -61,19 +62,33 @@ def test_says_where_the_numbers_come_from(backend, start):
 def test_reason_of_a_panel_without_a_number():
     assert why_empty([]) == ""
     assert why_empty([ROW, EMPTY]) == ""
-    assert why_empty([EMPTY, EMPTY]) == "energy was not measured, as no power could be read"
+    reason = why_empty([EMPTY, EMPTY])
+    assert reason.startswith("energy was not measured, as no power could be read. It takes")
+    assert reason.endswith("`epochwatt doctor` says which is read")
     others = [{**EMPTY, "missing": f"reason {n}"} for n in range(4)]
     assert why_empty(others) == "reason 0; reason 1; reason 2; and other reasons"
     assert "Not drawn: energy was not measured" in told([EMPTY], "host")
+
+
+def test_a_panel_that_is_not_drawn_has_no_description():
+    mark = {"published": 10.0, "published_id": "S1", "published_qualifier": "exact"}
+    said = caption_text(
+        "fig99a", "Stall", PARTS, "host", [EMPTY | mark], "host; 2 runs; whiskers: x"
+    )
+    assert "Of an epoch" not in said
+    assert "All panels" not in said
+    assert "marks" not in said
+    assert flat(said).endswith("none of the paper's boards. host; 2 runs.")
 
 
 def test_panel_without_a_number_is_a_sentence_and_no_axes(job_of, made_up):
     job = job_of("fig02", made_up({"energy_paper_wh": None}, {"energy_paper_wh": None}))
     draw(job)
     (only,) = job.saved["fig02c"]
+    assert flat(only[0].get_text()).startswith("Simulated · ")
     assert "not drawn. Energy was not measured" in flat(only[0].get_text())
     drawn = Path(job.folder, "fig02a.txt").read_text("utf-8")
     empty = Path(job.folder, "fig02c.txt").read_text("utf-8")
     assert "Not drawn" in empty
     assert "Not drawn" not in drawn
-    assert note(job.runs) in flat(drawn)
+    assert note(of_epochs(job.runs, "1+")) in flat(drawn)

@@ -148,6 +148,14 @@ def test_published_numbers_are_marks_and_what_is_missing_is_a_cross(spec_of):
     assert {cell["shape"] for cell in cells(spec)} == {"diamond", "triangle-down"}
 
 
+def test_idle_states_are_told_in_words_and_bounds_are_no_published_heights(spec_of):
+    bound = {"published": "4", "published_qualifier": "less_than", "seen_by_fit": "True"}
+    plain = {"quantity": "idle_power_w", "value": "3.0", "model": ""}
+    spec = spec_of(row(**plain, state="i"), row(**plain, state="iv", **bound))
+    assert spec["title"]["subtitle"].endswith("; black arrows: published bounds")
+    assert all(words in drawn(spec) for words in ("(i) metrics logged", "(iv) asleep"))
+
+
 def test_relations_between_runs_are_listed_and_not_drawn(spec_of):
     relation = {"quantity": "stall_s A/B", "value": "2.1", "published": "2.5"}
     rows = [row(quantity="stall_s", value="1"), {**relation, "is_relation": "True"}]

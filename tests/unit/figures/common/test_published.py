@@ -229,7 +229,7 @@ def test_deviations_close_together_are_moved_apart_and_the_axes_hold_them():
 def test_note_says_what_filled_and_open_mean_where_something_was_fitted():
     row = {**TOLD, "quantity": "stall_s", "backend": "twin"}
     rows = [row, {**row, "seen_by_fit": False}]
-    assert fit_note(rows) == ", filled: seen by the fit, open: not seen by the fit"
-    assert fit_note([row]) == ", filled: seen by the fit"
+    assert fit_note(rows) == ", filled: used in the fit, open: not used in the fit"
+    assert fit_note([row]) == ", filled: used in the fit"
     assert fit_note([{**row, "seen_by_fit": False, "backend": "host"}]) == ""
     assert [line.get_label() for line in handles(rows, "#000000")] == ["published stall"]

@@ -78,11 +78,16 @@ def test_legend_takes_the_place_of_all_before_it(style_file):
     assert drawn.get_title().get_text() == "the title"
 
 
-@pytest.mark.parametrize(
-    ("available", "columns"), [(9.0, 4), (7.0, 3), (6.9, 2), (4.9, 1), (0.1, 1)]
-)
+@pytest.mark.parametrize(("available", "columns"), [(9.0, 4), (7.0, 2), (4.9, 1), (0.1, 1)])
 def test_legend_has_as_many_columns_as_fit(available, columns):
     assert style.n_columns([1.0, 2.0, 3.0, 2.0], available) == columns
+
+
+def test_no_entry_of_a_legend_stands_alone_below_a_full_row():
+    assert style.n_columns([1.0] * 6, 5.0) == 3
+    assert style.n_columns([1.0] * 5, 4.0) == 3
+    assert style.n_columns([1.0] * 4, 4.0) == 4
+    assert style.n_columns([], 4.0) == 1
 
 
 def test_pale_colours_are_nearer_to_white():

@@ -114,8 +114,10 @@ def test_brackets_say_by_how_much_workers_cut_the_stall_as_the_seconds_do(job_of
     job = job_of("hipcw_fig02", *runs)
     draw_figure(job)
     texts = words(job, "hipcw_fig02")
-    assert "SD ÷27.28, here ÷25.0" in texts
-    assert "A / B of its seconds, where it prints (A - B) / B" in " ".join(texts).replace("\n", " ")
+    assert "SD ÷27.28, here ÷25" in texts
+    assert "ratios of the paper's seconds, which it prints less 1" in " ".join(texts).replace(
+        "\n", " "
+    )
     assert {"200", "500"} <= set(texts)  # of a logarithmic axis
 
 

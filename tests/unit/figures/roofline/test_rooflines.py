@@ -66,13 +66,13 @@ OTHERS = [
 
 @pytest.fixture
 def drawn(tmp_path, pytestconfig):
-    def call(fits, points, origin="simulated"):
+    def call(fits, points, origin="simulated", records=()):
         write_fits(tmp_path / "fits.csv", fits)
         write_points(tmp_path / "points.csv", points)
         root = pytestconfig.rootpath
         inputs = [str(tmp_path / "fits.csv"), str(tmp_path / "points.csv")]
         inputs += [str(root / "config/rooflines/peaks.csv"), str(root / STYLE)]
-        draw(*inputs, str(tmp_path), origin)
+        draw(*inputs, str(tmp_path), origin, {"lenet": "LeNet-5"}, records)
         tables = {}
         for what in ("time", "energy"):
             with open(tmp_path / f"{what}_{origin}.csv", newline="", encoding="utf-8") as handle:
@@ -126,7 +126,7 @@ def test_names_of_workloads_lie_neither_on_one_another_nor_on_marks(drawn):
         at = [axes.transData.transform(mark.get_xydata()[0]) for mark in marks]
         names = {text: box for text, box, _ in rows if text in axes.texts}
         assert sorted(text.get_text() for text in names) == [
-            *("lenet", "lenet", "lstm", "mobilenet", "resnet50"),
+            *("LeNet-5", "LeNet-5", "lstm", "mobilenet", "resnet50"),
         ]
         assert not [t for t, box in names.items() for x, y in at if box.contains(x, y)]
 
@@ -137,7 +137,7 @@ def test_rooflines_of_others_are_readable(tmp_path, pytestconfig):
     public = [str(root / "config" / name) for name in PUBLIC]
     write_public(*public, *tables)
     with drawn_texts() as texts:
-        draw(*tables, str(root / PEAKS), str(root / STYLE), str(tmp_path), "public")
+        draw(*tables, str(root / PEAKS), str(root / STYLE), str(tmp_path), "public", {})
     assert_readable(dict(enumerate(texts.values())))
 
 
@@ -158,13 +158,48 @@ def test_a_peak_has_the_colour_of_its_mode(drawn):
     assert [line.get_color() for line in dotted] == [looks(modes)["MAXN_SUPER"].colour]
 
 
-def test_without_power_the_energy_figure_says_so(drawn, tmp_path):
-    plain = replace(FIT, provenance="measured", j_per_flop=None, j_per_byte=None, constant_w=None)
-    measured = replace(POINT, provenance="measured", power_w=None, power_scope="")
-    tables = drawn([plain], [measured], "measured")
+MODELESS = {"provenance": "measured", "device": "host", "instance": "local", "processor": "cpu"}
+MODELESS |= {"cores": 1, "cpu_mhz": None, "gpu_mhz": None, "emc_mhz": None}
+PLAIN = {"j_per_flop": None, "j_per_byte": None, "constant_w": None, "balance_flop_per_byte": None}
+HOST = replace(FIT, **MODELESS, **PLAIN)
+RUN = replace(POINT, **MODELESS, power_w=None, power_scope="", batch_size=32)
+
+
+def test_without_power_the_energy_figure_says_so_and_describes_nothing(drawn, tmp_path):
+    tables = drawn([HOST], [RUN], "measured")
     assert tables["energy"] == []
-    assert "Power was not measured" in (tmp_path / "energy_measured.svg").read_text()
+    svg = (tmp_path / "energy_measured.svg").read_text()
+    assert "Measured on this machine · Energy roofline: not drawn" in svg
+    text = (tmp_path / "energy_measured.txt").read_text()
+    assert "Power was not measured" in svg
+    assert "`epochwatt doctor` says" in text
+    assert "circles" not in text
+    head = (tmp_path / "energy_measured.csv").read_text().splitlines()[0]
+    assert head.endswith("intensity_flop_per_byte,flop_per_j,line")
     assert "measured on this machine" in (tmp_path / "time_measured.txt").read_text().lower()
+
+
+def test_a_lone_roof_has_its_numbers_its_machine_and_what_runs_reach(drawn, tmp_path):
+    record = {"machine": {"cpu_model": "A CPU"}, "software": {"torch": "2.9.1+cpu"}}
+    (tmp_path / "run/epoch-0").mkdir(parents=True)
+    (tmp_path / "run/epoch-0/record.json").write_text(json.dumps(record))
+    others = [replace(RUN, time_s=0.02), replace(RUN, batch_size=16, time_s=0.008)]
+    records = [str(tmp_path / "run"), str(tmp_path / "gone")]
+    with drawn_texts() as texts:
+        tables = drawn([HOST], [RUN, *others], "measured", records)
+    told = {text.get_text() for text, _, _ in next(iter(texts.values()))}
+    assert {"100 GB/s", "2 TFLOP/s", "ridge 20.0 FLOP/B"} <= told
+    assert {"LeNet-5, batch 32 (2 runs)", "LeNet-5, batch 16"} <= told
+    assert {"this machine's CPU (A CPU, PyTorch 2.9.1)", "1 core, clocks not set"} <= told
+    assert "Measured on this machine · Time roofline" in told
+    (note,) = [words for words in told if words.startswith("measured on this machine;")]
+    assert " ".join(note.split()).endswith("workloads reach 10 to 25 % of the roof")
+    roof = [row for row in tables["time"] if row["what"] == "roof"]
+    at = [float(row["intensity_flop_per_byte"]) for row in roof]
+    assert at == [1.0, 20.0, 100.0]  # the corner, and no further than marks and corner need
+    text = (tmp_path / "time_measured.txt").read_text()
+    assert "triangles" not in text
+    assert "data sheet" not in text
 
 
 def test_other_precisions_are_not_drawn(drawn):

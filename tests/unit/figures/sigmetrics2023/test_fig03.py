@@ -44,3 +44,13 @@ def test_bound_on_the_change_between_media_is_drawn_where_both_are_there(job_of,
     told = numbers("fig03b", "published_id", "published_qualifier", "value", "is_relation")
     assert [row[:3] for row in told if row[3]] == [("RS5.2.2-01", "less_than", "25.0")]
     assert not any(row[0] for row in numbers("fig03a", "is_relation"))
+
+
+def test_note_counts_the_epochs_that_are_drawn(job_of, made_up):
+    long = {"num_workers": 4, "setup": "sigmetrics2023"}
+    job = job_of("fig03", made_up({}, {}, num_workers=0), made_up(*[{}] * 20, **long))
+    draw(job)
+    told = {panel: " ".join(t.get_text() for t, _, _ in texts).replace("\n", " ")
+               for panel, texts in job.saved.items()}  # fmt: skip
+    assert "; 1 run, 1 epoch" in told["fig03a"]
+    assert "; 1 run, 5 epochs" in told["fig03b"]  # not the 19 of a run of 15 hours

@@ -56,7 +56,7 @@ def test_backends_are_not_mixed(draw_of, numbers):
     assert {row[0] for row in numbers("fig07", "backend")} == {"jetson"}
 
 
-def test_brackets_say_what_dvfs_and_the_monitor_change_where_both_states_are_there():
+def test_brackets_say_what_dvfs_and_logging_change_where_both_states_are_there():
     values = {"i": (4.4, 12.0, 5.0), "ii": (4.0, 12.0, None), "iii": (3.0, 12.0, 2.0)}
     rows = [
         {"state": state, "device": device, "value": value}
@@ -65,12 +65,23 @@ def test_brackets_say_what_dvfs_and_the_monitor_change_where_both_states_are_the
     ]
     changes = idle_changes(rows)
     assert [(" ".join(bracket.lines), round(pct, 6)) for bracket, pct in changes] == [
-        ("DVFS -25 % paper: negligible", -25.0),
-        ("DVFS +0 % paper: negligible", 0.0),
-        ("monitor +10 % paper: higher", 10.0),
-        ("monitor +0 %", 0.0),
+        ("DVFS, paper: negligible here -25 %", -25.0),
+        ("DVFS, paper: negligible here +0 %", 0.0),
+        ("logging, paper: higher here +10 %", 10.0),
+        ("logging here +0 %", 0.0),
     ]
     assert changes[2][0].right == changes[0][0].left
+
+
+def test_states_are_told_by_what_is_logged_and_no_height_is_the_papers(draw_of, tmp_path):
+    draw_of(PLUG)
+    svg = (tmp_path / "figures/fig07.svg").read_text("utf-8")
+    assert "(i) metrics logged, DVFS off" in svg
+    assert "monitor" not in svg  # which reads as a display
+    assert "heights partly assumed, none published" in svg
+    draw_of(MODULE)  # 7.527 W of the module is published
+    svg = (tmp_path / "figures/fig07.svg").read_text("utf-8")
+    assert "none published" not in svg
 
 
 MODES = {"nano": "MAXN", "nx": "15W", "agx": "g", "orin": "MAXN"}

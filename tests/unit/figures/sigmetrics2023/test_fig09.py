@@ -146,6 +146,7 @@ def test_a_printed_change_that_is_a_bound_has_an_arrow_and_its_name_in_the_legen
     drawn = texts(("m", 10.0), ("g", 9.8))
     assert "published bound: this or above" in drawn
     assert "published bound: this or below" not in drawn
+    assert {"published change", "our change"} <= drawn
 
 
 def test_a_printed_change_that_our_claim_reads_as_a_bound_is_none_and_is_contradicted(texts):
