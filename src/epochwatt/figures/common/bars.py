@@ -146,7 +146,7 @@ def draw_stacks(
 
     Parameters
     ----------
-    beside : draw that thin bar: there is room beside stacks
+    beside : draw that thin bar: there is room beside stacks; else marks stand on them
     """
     colour = job.colours(*PARTS, "missing", "published")
     x, bottom = positions([bar.group for bar in bars]), np.zeros(len(bars))
@@ -165,12 +165,13 @@ def draw_stacks(
             draw_whisker(axes, at + aside, bar.run, quantity, colour["missing"], epoch_set)
     for n, at in enumerate(x):
         stall, compute, _, e2e = rows[len(STACK) * n : len(STACK) * (n + 1)]
+        side = 1 if beside else 0
         is_flat = (stall["value"] or 0.0) < FLAT * float(bottom.max())
         aside = is_flat and beside and stall["published_qualifier"] not in published.BOUNDS
-        draw_mark(axes, at, stall, colour["published"], BAR, line=not aside)
+        draw_mark(axes, at, stall, colour["published"], BAR, side=side, line=not aside)
         if beside:
             _draw_twin(axes, at + BESIDE, compute, colour)
-        draw_mark(axes, at, e2e, colour["published"], BAR)
+        draw_mark(axes, at, e2e, colour["published"], BAR, side=side)
     missing = [row["missing"] for row in rows[:: len(STACK)]]
     draw_missing(zip(x.tolist(), missing, strict=True), axes, colour["missing"])
     return rows

@@ -193,7 +193,6 @@ def draw_changes(
     names: Sequence[str],
     colours: Sequence[str],
     black: str,
-    bounds: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Draw a strip of published changes beside ours: lines at the published, dots at ours.
 
@@ -202,7 +201,6 @@ def draw_changes(
     names : below each; the axes are one apart
     colours : of our dots
     black : of the published
-    bounds : ids of changes that are bounds -> qualifier: they get an arrow
 
     Returns
     -------
@@ -215,7 +213,7 @@ def draw_changes(
         ends = [r.value] if r.value_hi is None else [r.value, r.value_hi]
         for end in ends:
             axes.hlines(end, at - 0.35, at + 0.35, color=black, linewidth=1.3, linestyles=style)
-        if marker := BOUND_MARKERS.get((bounds or {}).get(r.id, r.qualifier)):
+        if marker := BOUND_MARKERS.get(r.qualifier):
             axes.plot([at + BOUND_AT], [r.value], **bound_look(marker, one.seen_by_fit, black))
         if r.value_hi is not None:
             axes.fill_between(

@@ -17,7 +17,7 @@ from epochwatt.figures.common.brackets import Bracket
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.relations import Related
 from epochwatt.figures.common.verdicts import failing_verdicts
-from epochwatt.published.numbers import BOUNDS
+from epochwatt.published.numbers import BOUNDS, Relation
 
 SAME = 1e-9  # relative: numbers that come from one mean on two ways
 LIKE = 1e-2  # relative: over more epochs
@@ -79,8 +79,10 @@ def is_side(number: float, sides: tuple[Any, Any]) -> bool:
     return any(math.isclose(number, side, rel_tol=SAME) for side in _numbers(sides))
 
 
-def bounds(job: Job, panel: str, shown: Sequence[Related]) -> dict[str, str]:
-    """Return id -> qualifier of changes that are bounds, or that claims of the panel read as such.
+def unsized(job: Job, panel: str, shown: Sequence[Related]) -> set[str]:
+    """Return ids of changes whose printed size no claim of the panel asks for.
+
+    A claim may ask for their direction, or for the printed number or more of it.
 
     Parameters
     ----------
@@ -88,14 +90,16 @@ def bounds(job: Job, panel: str, shown: Sequence[Related]) -> dict[str, str]:
     """
     ids = job.panels[panel].get("claims", [])
     claims = [claim for claim in load_claims(Path(job.published).parents[1]) if claim.id in ids]
-    qualifiers = {}
-    for one in shown:
-        r = one.relation
-        read_as = [predicates.bound(claim.predicate, r.metric, r.value) for claim in claims]
-        qualifier = r.qualifier if r.qualifier in BOUNDS else next(filter(None, read_as), "")
-        if qualifier and r.value_hi is None:
-            qualifiers[r.id] = qualifier
-    return qualifiers
+    return {
+        one.relation.id
+        for one in shown
+        if not any(_asks_for_size(claim.predicate, one.relation) for claim in claims)
+    }
+
+
+def _asks_for_size(predicate: str, r: Relation) -> bool:
+    is_one_sided = predicates.bound(predicate, r.metric, r.value) and r.qualifier not in BOUNDS
+    return not is_one_sided and predicates.names(predicate, r.metric, r.value)
 
 
 def _is_of(one: Related, sides: tuple[Any, Any]) -> bool:

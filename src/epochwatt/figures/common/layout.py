@@ -90,7 +90,7 @@ def places_of(text: Text) -> list[dict[str, Any]]:
     right = {
         "position": (beside, 3.0 if level else 0.0),
         "rotation": 0.0,
-        "ha": "left" if aside > 0.0 else "right",
+        "ha": "left" if beside > 0.0 else "right",
         "va": "center",
     }
     upright = {"rotation": 90.0, "ha": "center"}

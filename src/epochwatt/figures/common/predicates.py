@@ -241,6 +241,14 @@ def bound(predicate: str, metric: str, value: float) -> str:
     return ""
 
 
+def names(predicate: str, metric: str, value: float) -> bool:
+    """Say whether a predicate is on a metric and has a value in it, whatever its sign."""
+    nodes = list(ast.walk(ast.parse(predicate, mode="eval")))
+    called = {_name(node) for node in nodes if isinstance(node, ast.Call)}
+    numbers = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    return metric in called and abs(value) in numbers
+
+
 def _numbers(node: ast.expr) -> list[float]:
     """Return a number, or the one that a tolerance is added to or taken from."""
     if isinstance(node, ast.BinOp):

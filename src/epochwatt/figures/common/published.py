@@ -220,7 +220,7 @@ def draw_mark(
     x : middle of the bar, or the point
     width : of the bar; 0: a point
     rotation : of the deviation's text; 0: it stands at the right of the marker
-    side : 1: the marker is at the right, -1: at the left, as of the left bar of a pair
+    side : 1: the marker is at the right, -1: at the left, as of a pair's left bar, 0: on the bar
     line : over the bar; without it the marker stands alone beside the bar
     """
     figure = axes.get_figure(root=True)

@@ -83,15 +83,19 @@ def outside(job: Job, runs: Sequence[RunData]) -> frozenset[str]:
     return frozenset(modes & named) - frozenset(compared[factors["model"]])
 
 
-def outside_label(modes: Iterable[str], job: Job, consequence: str = " in the paper") -> str:
-    """Return a legend's entry of modes that are pale: which networks the paper has them of.
+def modes_note(job: Job, runs: Iterable[RunData]) -> str:
+    """Return for the corner where the letters of power modes are explained; nothing without any."""
+    sets = load_terms(Path(job.published).parents[1]).sets["MODES"]
+    named = {mode for modes in sets.values() for mode in modes}
+    if not named & {run.factors["power_mode"] for run in runs}:
+        return ""
+    return "; letters: power modes, Table 3 of the paper"
 
-    Parameters
-    ----------
-    consequence : what it leaves them out of
-    """
+
+def outside_label(modes: Iterable[str], job: Job) -> str:
+    """Return a legend's entry of modes that are pale: which networks the paper has them of."""
     ordered = sorted(modes)
     compared = load_terms(Path(job.published).parents[1]).sets["MODES"]
     models = [job.title(model) for model, named in compared.items() if set(ordered) <= set(named)]
     which = f"{ordered[0]} to {ordered[-1]}" if len(ordered) > 1 else ordered[0]
-    return f"{which}: {' and '.join(models) or 'others'} alone{consequence}"
+    return f"{which}: {' and '.join(models) or 'others'} alone in the paper"

@@ -9,6 +9,7 @@ load, in the band that it prints for a range of modes.
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from epochwatt.claims.number_sources import EpochTable
+from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     BAR,
@@ -32,46 +34,50 @@ from epochwatt.figures.common.bars import (
     positions,
 )
 from epochwatt.figures.common.brackets import (
-    DASHES,
+    CHANGE,
     bound_look,
     bracket_handles,
-    brackets_of,
-    draw_brackets,
     draw_changes,
 )
-from epochwatt.figures.common.failing import bounds, entries, failing, red_of, redden
+from epochwatt.figures.common.failing import entries, failing, red_of, unsized
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import BOUNDS as MARKERS
 from epochwatt.figures.common.published import (
-    ON_BOARD,
     deviation_text,
     draw_mark,
     handles,
-    idle_mark,
     is_marked,
 )
-from epochwatt.figures.common.relations import Related, key_of, relation_row
+from epochwatt.figures.common.relations import Related, key_of
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.baseload import (
+    BAND_ALPHA,
     SHARE,
     Rows,
     baseloads,
     draw_energies,
+    draw_shares,
+    draw_spreads,
     energy_of,
 )
-from epochwatt.figures.sigmetrics2023.clouds import outside, outside_label
+from epochwatt.figures.sigmetrics2023.clouds import modes_note, outside, outside_label
 from epochwatt.figures.sigmetrics2023.fig07 import of_backend
+from epochwatt.figures.sigmetrics2023.printed_modes import (
+    MARK,
+    contradictions,
+    is_contradicted,
+)
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
-BOUND_LABELS = {"v": "a bound: this or below", "^": "a bound: this or above"}
+BOUND_LABELS = {"v": "published bound: this or below", "^": "published bound: this or above"}
 STRONGEST = ("max", "MAXN")
 RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
 CHANGES = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "E2E"}
 OF_EPOCH = "epoch_0"  # colour of E2E, which is no part
 PART_COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": OF_EPOCH}
-PARTS_PT = 86.0  # of the parts' names below the axes
-BAND_ALPHA, BAND_LABEL = 0.15, "published range"
-WORDS = {"energy_wh": "spread outside g to j"}
+UNSIZED = "†"  # at a change whose size no claim asks for
+PARTS_PT = 97.0  # of the parts' names below the axes
+BAND_LABEL = "published range"
 
 
 def draw(job: Job) -> None:
@@ -97,11 +103,12 @@ def draw(job: Job) -> None:
 
     shares = job.related(SHARE, "energy_wh", number_of=number_of)
     spreads = [one for one in shares if one.relation.formula in SPREADS]
+    wrong = failing(job, "fig09b", shares, source_of(job))
     draw_panel(
         *(job, "fig09b", groups, ("energy per epoch, epochs 1+ (Wh)", "base load (%)"), spreads),
-        failing(job, "fig09b", shares, source_of(job)),
+        wrong,
         lambda group, axes, job: draw_energies(group, axes, job, base_w),
-        lambda group, axes, rows: draw_shares(group, axes, rows, shares, job),
+        lambda group, axes, rows: draw_shares(group, axes, rows, shares, wrong, job),
     )
 
 
@@ -155,7 +162,7 @@ def draw_panel(
             rows += of_group + drawn_below(group, bottom, of_group)
             top.set_title(group[0].group.replace("\n", ", "), fontsize="small")
             top.set_xticks(positions([bar.group for bar in group]), [bar.tick for bar in group])
-            rotation = 90 if max(map(_width, group)) > 1 else 0
+            rotation = 90 if any(len(bar.tick) > 1 for bar in group) else 0
             top.tick_params("x", length=0, labelsize="small", rotation=rotation)
             top.grid(visible=False, axis="x")
             top.margins(x=0.02)
@@ -168,12 +175,10 @@ def draw_panel(
         more = [*compute_handles(on_stack, black), *_handles(brackets, panel, job)]
         more += [*band_handles(rows, black), *entries(job, wrong), *pale_handles(groups, job)]
         legend(above[0], marks, black, more)
-        if panel == "fig09b":
-            for top, group in zip(above, groups, strict=False):
-                over = brackets_of(brackets, places(group), WORDS)
-                draw_brackets(top, over, black)
-                if wrong:
-                    redden(top, over, wrong, red_of(job))
+        note = modes_note(job, [bar.run for group in groups for bar in group])
+        style.add_to_note(figure, note + _changes_note(job, [] if panel == "fig09b" else brackets))
+        for top, group in zip(above, groups if panel == "fig09b" else (), strict=False):
+            draw_spreads(top, group, brackets, wrong, job)
         job.save(figure, panel, rows, source_of(job))
 
 
@@ -182,26 +187,40 @@ def _handles(shown: Sequence[Related], panel: str, job: Job) -> list[Artist]:
     lines = bracket_handles(shown, job.palette["published"], job.backend)
     if panel == "fig09a" and lines:
         for line in lines:
-            line.set_label(str(line.get_label()).replace(", here: ours", ""))
+            line.set_label(str(line.get_label()).replace(CHANGE, "published change"))
         dot: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 3.5}
-        text = "dot: ours; below: ours (published)"
-        lines.append(Line2D([], [], **dot, color=job.palette["missing"], label=text))
-        lines += _bound_handles(job, panel, shown)
+        lines.append(Line2D([], [], **dot, color=job.palette["missing"], label="our change"))
+        lines += _bound_handles(job, shown)
     if panel == "fig09b":
         for line in lines:
-            line.set_label(str(line.get_label()).replace("change", "spread"))
+            line.set_label(str(line.get_label()).replace(CHANGE, "published spread, then ours"))
     return [*lines]
 
 
-def _bound_handles(job: Job, panel: str, shown: Sequence[Related]) -> list[Line2D]:
+def _changes_note(job: Job, shown: Sequence[Related]) -> str:
+    """Return for the corner how near changes have to be, and which printed ones are doubtful."""
+    if not shown:
+        return ""
+    points = load_terms(Path(job.published).parents[1]).numbers["NEAR_PP"]
+    note = f"; a printed change holds within {points:g} points"
+    if unsized(job, "fig09a", shown):
+        note += f"; {UNSIZED} no claim on its size"
+    return note + contradictions(job, [one.relation for one in shown])
+
+
+def _bound_handles(job: Job, shown: Sequence[Related]) -> list[Line2D]:
     """Return the legend's entry for each kind of arrow at a published change."""
-    black, limits = job.palette["published"], bounds(job, panel, shown)
     kinds: dict[str, list[bool]] = {}
     for one in shown:
-        if one.relation.id in limits:
-            kinds.setdefault(MARKERS[limits[one.relation.id]], []).append(one.seen_by_fit)
+        if marker := MARKERS.get(one.relation.qualifier):
+            kinds.setdefault(marker, []).append(one.seen_by_fit)
     return [
-        Line2D([], [], label=BOUND_LABELS[marker], **bound_look(marker, all(seen), black))
+        Line2D(
+            [],
+            [],
+            label=BOUND_LABELS[marker],
+            **bound_look(marker, all(seen), job.palette["published"]),
+        )
         for marker, seen in kinds.items()
     ]
 
@@ -253,10 +272,10 @@ def draw_group_changes(
         if all(place(config) is not None for side in one.relation.sides for config in single(side))
     ]  # fmt: skip
     shown.sort(key=lambda one: (list(CHANGES).index(one.relation.metric), one.relation.id))
-    names = [f"{'→'.join(s['power_mode'] for s in r.relation.sides)}: {_values(r)}" for r in shown]
+    unjudged = unsized(job, "fig09a", shown)
+    names = [f"{_modes(r)}: {_values(r)}{UNSIZED * (r.relation.id in unjudged)}" for r in shown]
     colours = [job.palette[PART_COLOURS[one.relation.metric]] for one in shown]
-    limits = bounds(job, "fig09a", shown)
-    rows = draw_changes(axes, shown, names, colours, job.palette["published"], limits)
+    rows = draw_changes(axes, shown, names, colours, job.palette["published"])
     axes.tick_params("x", rotation=90, labelsize="x-small")
     wrong = failing(job, "fig09a", shown, source_of(job))
     for label, one in zip(axes.get_xticklabels(), shown, strict=True):
@@ -268,11 +287,16 @@ def draw_group_changes(
     return rows
 
 
+def _modes(one: Related) -> str:
+    return "→".join(str(side["power_mode"]) for side in one.relation.sides)
+
+
 def _values(one: Related) -> str:
-    """Return our change and, in brackets, the published one: `-30 (-31 to -39)`."""
+    """Return the published change and ours: `-39 to -31, here -30`."""
     r, here = one.relation, dict.fromkeys(f"{round(value):+d}" for value in one.here)
     ends = [r.value] if r.value_hi is None else [r.value, r.value_hi]
-    return f"{' to '.join(here)} ({' to '.join(f'{end:+g}' for end in ends)})"
+    printed = " to ".join(f"{end:+g}" for end in ends) + MARK * is_contradicted(r)
+    return f"{printed}, here {' to '.join(here)}"
 
 
 def _name_parts(axes: Axes, shown: Sequence[Related]) -> None:
@@ -288,66 +312,6 @@ def _name_parts(axes: Axes, shown: Sequence[Related]) -> None:
         axes.axvline(end + 0.5, color="black", linewidth=0.5, linestyle=":")
 
 
-def draw_shares(
-    bars: Sequence[Bar], axes: Axes, rows: Rows, shares: Sequence[Related], job: Job
-) -> Rows:
-    """Draw the share of the base load in each mode, in the printed band; return the CSV's rows.
-
-    Parameters
-    ----------
-    rows : of the bars above
-    """
-    colour = job.colours("baseload", "published")
-    x, place = positions([bar.group for bar in bars]), places(bars)
-    percent = [row["value"] for row in rows if row["quantity"] == "baseload_pct"]
-    pale = outside(job, [bar.run for bar in bars])
-    for at_bar, share, bar in zip(x, percent, bars, strict=True):
-        shade = style.pale(colour["baseload"]) if bar.tick in pale else colour["baseload"]
-        axes.plot([at_bar], [np.nan if share is None else share], "o", markersize=3.5, color=shade)
-    shown, wrong = [], failing(job, "fig09b", shares, source_of(job))
-    for one in shares:
-        at = [place(config) for config in single(one.relation.config_a)]
-        inside = [place_of_bar for place_of_bar in at if place_of_bar is not None]
-        if one.relation.metric == SHARE and len(inside) == len(at):
-            band = (one.relation.value, one.relation.value_hi or one.relation.value)
-            axes.fill_between([min(inside) - 0.5, max(inside) + 0.5], *band, linewidth=0,
-                              color=colour["published"], alpha=BAND_ALPHA)  # fmt: skip
-            modes = sorted(config["power_mode"] for config in single(one.relation.config_a))
-            here = f"here ({modes[0]} to {modes[-1]}) "
-            title = axes.set_title(one.sentence.replace("here ", here), fontsize="x-small", pad=2)
-            if one in wrong:
-                title.set_color(red_of(job))
-            shown.append(relation_row(one))
-    for at_bar, bar in zip(x, bars, strict=True):
-        _draw_printed_baseload(at_bar, bar.run, axes, job)
-    axes.set_xticks(x, [bar.tick for bar in bars])
-    axes.tick_params("x", length=0, labelsize="small")
-    axes.tick_params("x", rotation=90 if max(map(_width, bars)) > 1 else 0)
-    axes.set_xlim(-0.7, x[-1] + 0.7)
-    axes.set_ylim(0, 100)
-    axes.grid(visible=False, axis="x")
-    return shown
-
-
-def _draw_printed_baseload(at: float, run: RunData, axes: Axes, job: Job) -> None:
-    """Draw the share that the printed idle power of a mode would have in our energy."""
-    mode, device = run.factors["power_mode"], run.factors["device"]
-    printed = idle_mark(job.marks, device, mode, ON_BOARD, "module")
-    energy, e2e = run.number("energy_paper_wh").value, run.number("e2e_s").value
-    if printed is not None and energy and e2e is not None:
-        percent = 100.0 * printed.value * e2e / 3600.0 / energy
-        line: Any = "-" if printed.seen_by_fit else DASHES
-        black = job.palette["published"]
-        axes.hlines(percent, at - 0.45, at + 0.45, color=black, linewidth=1.3, linestyles=line)
-        axes.annotate(f"share at the published {printed.value:g} W", (0.5, percent),
-                      xycoords=axes.get_yaxis_transform(), xytext=(0, -9), ha="center",
-                      textcoords="offset points", fontsize="x-small", color=black)  # fmt: skip
-
-
-def _width(bar: Bar) -> int:
-    return len(bar.tick)
-
-
 def draw_times(bars: Sequence[Bar], axes: Axes, job: Job) -> Rows:
     """Draw stall, compute and overhead stacked; return the CSV's rows."""
     rows = draw_stacks(bars, axes, job, "1+", beside=False)
@@ -356,7 +320,8 @@ def draw_times(bars: Sequence[Bar], axes: Axes, job: Job) -> Rows:
         stall, compute = rows[len(STACK) * n : len(STACK) * n + 2]
         if is_marked(compute) and stall["value"] is not None:
             top = stall["value"] + compute["published"]
-            draw_mark(axes, at, {**compute, "published": top, "value": None}, black, BAR)
+            mark = {**compute, "published": top, "value": None}
+            draw_mark(axes, at, mark, black, BAR, side=0)
             words = f"{compute['published']:g} {deviation_text(compute)}".strip()
             axes.annotate(words, (at, top), xytext=(0, -8), textcoords="offset points",
                           rotation=90, ha="center", va="top", fontsize="x-small",

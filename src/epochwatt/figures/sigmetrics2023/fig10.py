@@ -21,8 +21,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from epochwatt.claims.number_sources import BEST, EpochTable
 from epochwatt.figures.common import published, style
 from epochwatt.figures.common.bars import Bar, draw_missing, draw_whisker, marked_row, positions
+from epochwatt.figures.common.failing import entries, failing_sides, is_side, red_of
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.runs import Number, RunData
+from epochwatt.figures.sigmetrics2023.clouds import modes_note
 from epochwatt.figures.sigmetrics2023.fig09 import groups_of
 from epochwatt.prediction.names import REFERENCE, SEARCHED
 from epochwatt.published.numbers import MEANT_EPOCHS, load_published
@@ -36,6 +38,7 @@ MOST_IN_ROW, IN_ROW = 3, 2  # networks side by side; of more than the first this
 FAILS_PCT = 50.0  # an error beyond it is said on the panel
 BELOW_METRIC = "n_time_predictions_below_10pct"
 COUNTED_PCT = (10.0, 15.0)  # section 5.7.2 counts predictions by them
+PREDICTED = 40  # of so many
 PAPERS_MODES = "efij"  # section 5.7.1: those that train the model of time
 TRUE = "True"
 UNITS_NOTE = "each network has its own scale, errors share one"
@@ -78,16 +81,19 @@ def _draw_panel(
 ) -> None:
     with job.panel(panel, [bar.run for group in groups for bar in group]) as (figure, axes):
         (tops, bottoms), rows = _fields(figure, axes, len(groups)), []
+        source = EpochTable([], predictions=claim_numbers(predictions, job))
+        wrong, is_red = failing_sides(job, panel, source), False
         for top, bottom, group in zip(tops, bottoms, groups, strict=False):
             bar_rows = [_rows(bar, job, column, target, predictions) for bar in group]
             _draw_bars(top, group, bar_rows, job)
-            _draw_errors(bottom, bar_rows, job, METRIC[target])
+            is_red |= _draw_errors(bottom, bar_rows, job, METRIC[target], wrong)
             rows += [row for quantities in bar_rows for row in quantities]
             failure = _failure(bar_rows, job, METRIC[target])
             look: dict[str, Any] = {
                 "color": job.colours("warning")["warning"],
                 "fontsize": "x-small",
             }
+            is_red |= bool(failure)
             name = group[0].group.replace("\n", ", ")
             top.set_title(name + failure, **(look if failure else {}))
         for top, bottom in zip(tops, bottoms, strict=True):
@@ -96,9 +102,11 @@ def _draw_panel(
                 bottom.set_ylabel("MAPE (%)")
         bottoms[-1].set_xlabel("power mode")
         _scale_errors(bottoms, rows, METRIC[target])
+        runs = [bar.run for group in groups for bar in group]
+        style.add_to_note(figure, modes_note(job, runs))
         style.add_to_note(figure, _counted(rows, job, target) + _trained_on(rows))
-        style.legend(figure, _handles(rows, job))
-        job.save(figure, panel, rows, EpochTable([], predictions=claim_numbers(predictions, job)))
+        style.legend(figure, [*_handles(rows, job), *entries(job, [is_red] * is_red)])
+        job.save(figure, panel, rows, source)
 
 
 def _fields(figure: Figure, axes: Axes, n: int) -> tuple[list[Axes], list[Axes]]:
@@ -141,19 +149,19 @@ def _scale_errors(bottoms: Sequence[Axes], rows: Rows, metric: str) -> None:
 
 
 def _counted(rows: Rows, job: Job, target: str) -> str:
-    """Return how many predicted times are off by less than a limit, here and as published."""
+    """Return how many predicted times are off by less than a limit, as published and here."""
     facts = load_published(Path(job.published)).measurements.values()
     printed = [
         fact.value for fact in facts if (fact.paper, fact.metric) == (job.paper, BELOW_METRIC)
     ][:1]
-    all_pct = [row["value"] for row in rows if row["quantity"] == "mape_pct"]
-    errors_pct = [value for value in all_pct if value is not None]
-    if target != "time_s" or not errors_pct:
+    errors = [row for row in rows if row["quantity"] == "mape_pct" and row["value"] is not None]
+    if target != "time_s" or not errors:
         return ""
-    below = sum(value < COUNTED_PCT[0] for value in errors_pct)
-    words = f"; {below} of {len(errors_pct)} errors below {COUNTED_PCT[0]:g} %"
-    whole = f" ({printed[0]:g} of 40 published)" if printed and len(errors_pct) == 40 else ""
-    return words + whole
+    below = [row for row in errors if row["value"] < COUNTED_PCT[0]]
+    trained = sum(row["in_training_set"] == TRUE for row in below)
+    whole = f"{printed[0]:g} of {PREDICTED}, " if printed and len(errors) == PREDICTED else ""
+    words = f"; errors below {COUNTED_PCT[0]:g} %: {whole}here {len(below)} of {len(errors)}"
+    return words + (f", {trained} of them of modes that trained the model" if trained else "")
 
 
 def _trained_on(rows: Rows) -> str:
@@ -215,13 +223,14 @@ def _failure(bar_rows: Sequence[Rows], job: Job, metric: str) -> str:
     if not errors_pct or max(errors_pct) <= FAILS_PCT:
         return ""
     printed = [
-        f"\npublished: up to about {value:g} %" for value in _printed(job, metric, rows[0]["model"])
+        f"published about {value:g} % off,\nhere "
+        for value in _printed(job, metric, rows[0]["model"])
     ]
     predicted = [quantities[1]["value"] for quantities in bar_rows]
     below = [value for value in predicted if value is not None and value < 0.0]
-    less = ", and less than 0" if below else ""
-    off = f"{min(errors_pct):.0f} to {max(errors_pct):.0f} % off{less}"
-    return f"\nthe model fails: {off}" + "".join(printed)
+    less = ", some below zero" if below else ""
+    off = f"{min(errors_pct):.0f} to {max(errors_pct):.0f} %{'' if printed else ' off'}{less}"
+    return f"\nthe model fails: {''.join(printed)}{off}"
 
 
 def _marker(colour: str, is_trained: bool) -> dict[str, Any]:
@@ -279,7 +288,7 @@ def _draw_bars(axes: Axes, bars: Sequence[Bar], bar_rows: Sequence[Rows], job: J
     draw_missing(missing, axes, grey)
     for bar, at, quantities in zip(bars, x, bar_rows, strict=True):
         draw_whisker(axes, at - WIDTH / 2, bar.run, quantities[0]["quantity"], grey)
-        published.draw_mark(axes, at - WIDTH / 2, quantities[0], black, WIDTH, side=-1)
+        published.draw_mark(axes, at - WIDTH / 2, quantities[0], black, WIDTH, side=0)
     if any(value is not None and value < 0.0 for value in predicted):
         axes.axhline(0.0, color=black, linewidth=0.8)
     axes.set_xticks(x, [bar.tick for bar in bars])
@@ -287,15 +296,32 @@ def _draw_bars(axes: Axes, bars: Sequence[Bar], bar_rows: Sequence[Rows], job: J
     axes.grid(visible=False, axis="x")
 
 
-def _draw_errors(axes: Axes, bar_rows: Sequence[Rows], job: Job, metric: str) -> None:
-    """Draw the error of each mode, and lines at the errors that the paper counts by or prints."""
+def _draw_errors(
+    axes: Axes,
+    bar_rows: Sequence[Rows],
+    job: Job,
+    metric: str,
+    wrong: Sequence[tuple[Any, Any]],
+) -> bool:
+    """Draw the error of each mode, and lines at the errors that the paper counts by or prints.
+
+    Parameters
+    ----------
+    wrong : sides of the comparisons that claims fail by; an error that is one is red
+
+    Returns
+    -------
+    whether one is red
+    """
     x, black = positions([""] * len(bar_rows)), job.colours("published")["published"]
     model = bar_rows[0][0]["model"]
-    shade = job.colours(model)[model]
+    shade, is_red = job.colours(model)[model], False
     for at, quantities in zip(x, bar_rows, strict=True):
         error = quantities[2]
         if error["value"] is not None:
-            look = _marker(shade, error["in_training_set"] == TRUE)
+            is_wrong = any(is_side(error["value"], sides) for sides in wrong)
+            is_red |= is_wrong
+            look = _marker(red_of(job) if is_wrong else shade, error["in_training_set"] == TRUE)
             axes.plot([at], [error["value"]], linestyle="none", zorder=3, clip_on=False, **look)
     printed = _printed(job, metric, model)
     for limit_pct in COUNTED_PCT if metric == METRIC["time_s"] else printed:
@@ -304,10 +330,11 @@ def _draw_errors(axes: Axes, bar_rows: Sequence[Rows], job: Job, metric: str) ->
         if metric == METRIC["time_s"] and place is not None and place.is_last_col():
             _say(axes, f"{limit_pct:g} %", limit_pct)
     if metric != METRIC["time_s"] and printed:
-        axes.text(0.02, 0.04, f"line: published, up to {printed[0]:g} %", fontsize="x-small",
+        axes.text(0.02, 0.04, f"line: published, about {printed[0]:g} %", fontsize="x-small",
                   transform=axes.transAxes)  # fmt: skip
     axes.grid(visible=False, axis="x")
     axes.tick_params("x", length=0)
+    return is_red
 
 
 def _say(axes: Axes, words: str, limit_pct: float) -> None:

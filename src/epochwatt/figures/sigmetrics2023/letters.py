@@ -16,8 +16,10 @@ POINT_PT, LETTER_PT, LINE_PT = 8.0, 9.5, 5.5  # how far from others' points, let
 EDGE_PT = 5.0  # how far from the frame of the axes
 FAR_PT = 12.0  # a letter as far as that is tied to its point by a line
 NEARER = 1.4  # a letter without a line is that many times as far from points of others
+UPRIGHT = 0.35  # across over length of a letter's line that could be taken for an l
 CROSSED_PT = 4.0  # a line of a letter keeps that far from points of others
 SAME_PT = 0.01  # points as near as that are one
+MARKER_PT = 2.5  # half of a marker
 STEP_PT = 3.0  # between the places on a line that letters keep away from
 
 Place = tuple[float, float]
@@ -31,7 +33,7 @@ class Taken:
     ----------
     plane : its limits no longer change
     places : x, y, and how far a letter has to keep away; points of the page
-    rivals : points that have letters of their own, on the page
+    rivals : points that have letters of their own, and lines of letters, on the page
     """
 
     plane: Axes
@@ -63,14 +65,18 @@ class Taken:
             "arrowstyle": "-",
             "color": colour,
             "linewidth": 0.6,
-            "shrinkA": 3.0,
-            "shrinkB": 3.0,
+            "shrinkA": 0.5,
+            "shrinkB": MARKER_PT,  # a line that does not touch its point is a stub
         }
+        is_tied = math.hypot(*offset) > FAR_PT
         self.plane.annotate(
             letter, point, offset, textcoords="offset points", ha="center", va="center",
-            color=colour, fontsize="small",
-            arrowprops=tie if math.hypot(*offset) > FAR_PT else None,
+            color=colour, fontsize="small", arrowprops=tie if is_tied else None,
         )  # fmt: skip
+        if is_tied:  # neither letters nor their lines come near it
+            line = along([at, (at[0] + offset[0], at[1] + offset[1])])[1:]
+            self.places += [(*place, LINE_PT) for place in line]
+            self.rivals += line
 
     def _room(self) -> tuple[float, float, float, float]:
         """Return where letters may stand on the page: x and y from, x and y to."""
@@ -140,4 +146,5 @@ def _certain(
     along_line = np.clip(away @ others.T / length[:, None] ** 2, 0.0, 1.0)
     feet = along_line[:, :, None] * away[:, None, :]
     crossed = np.hypot(*np.moveaxis(feet - others, -1, 0)).min(axis=1)
-    return np.where(length > FAR_PT, crossed - CROSSED_PT, nearest - NEARER * length)
+    tied = np.where(np.abs(away[:, 0]) < UPRIGHT * length, -FAR_PT, crossed - CROSSED_PT)
+    return np.where(length > FAR_PT, tied, nearest - NEARER * length)

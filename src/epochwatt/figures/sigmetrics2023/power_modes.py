@@ -9,35 +9,33 @@ and no part of the front, as in the predicates of `config/published/takeaways.cs
 
 import os
 from collections.abc import Sequence
-from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import draw_whisker, marked_row
-from epochwatt.figures.common.failing import entries, misplaced, red_of
+from epochwatt.figures.common.failing import entries
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.layout import lay_out
 from epochwatt.figures.common.published import is_marked
 from epochwatt.figures.common.runs import RunData
-from epochwatt.figures.sigmetrics2023.clouds import Cloud, group_runs, outside_label
+from epochwatt.figures.sigmetrics2023.above import Above
+from epochwatt.figures.sigmetrics2023.arrows import draw_arrow
+from epochwatt.figures.sigmetrics2023.clouds import Cloud, group_runs, modes_note
 from epochwatt.figures.sigmetrics2023.letters import Taken
 from epochwatt.figures.sigmetrics2023.printed_modes import (
-    deviation,
-    draw_change,
     draw_published,
     draw_spread,
-    printed_changes,
     published_handles,
+    ranges,
     wrong_spreads,
 )
-from epochwatt.published.numbers import load_published
 from epochwatt.records import files
 from epochwatt.records.shapes import OBJECT
 from epochwatt.text import counted
@@ -52,10 +50,23 @@ UNKNOWN = ("*", False)  # of a run whose records are gone
 COLUMNS = 3  # fields side by side
 MISSING_SHOWN = 3  # in the corner note; the CSV has all
 RING_PT = 8.0  # how far letters keep from a cross or a diamond
+WIDTH = 0.975  # of the figure; the rest is for what stands above the last field
+PALE_BELOW, DIAMOND_BELOW = 1.95, 1.85  # order of pale points and of the large diamond
+OUTSIDE = "left out, our reading of 5.6.6"  # of pale points
+LETTERS = "; letters: power modes"
 FRAME_PT = 11.0  # and from a diamond around a marker
 
 
-def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts: str = "") -> None:
+def draw(
+    job: Job,
+    x: str,
+    marker_by: str = "",
+    change: str = "",
+    change_of: str = "e2e_s",
+    printed_fronts: str = "",
+    printed_trend: str = "",
+    much_less: str = "",
+) -> None:
     """Draw a figure of one panel, a field for each network.
 
     Parameters
@@ -63,16 +74,17 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
     x : column on the x axis, `energy_paper_wh` or `power_mean_w`
     marker_by : setting of the power modes that the markers show; empty: none
     change : two power modes that the paper's text compares, such as `f e`; empty: none
+    change_of : metric of which the paper prints how it changes between the two
     printed_fronts : what the paper's text says of each network's front, `lenet: ...; resnet: ...`
+    printed_trend : what it says of E2E against x; empty: nothing
+    much_less : network and the one that it calls the change of E2E much less than; empty: none
     """
     clouds, by = group_runs(job, x), marker_by
-    printed = dict(part.strip().split(": ") for part in printed_fronts.split(";") if part)
     runs = [run for cloud in clouds for run in cloud.runs]
     settings = {run.id: mode_setting(run, job.records[run.id], by) for run in runs} if by else {}
     styles = marker_styles({value for value in settings.values() if value is not None})
-    relations = list(load_published(Path(job.published)).relations.values())
     colour = job.colours(*{c.model for c in clouds}, "pareto", "missing", "published")
-    off_front = misplaced(job, job.figure, job.epoch_table())
+    above = Above(job, change, change_of, printed_fronts, printed_trend, much_less)
     wrong = [] if by else wrong_spreads(job, x)
     with job.panel(job.figure, runs) as (figure, axes):
         fields, rows, drawn = _fields(figure, axes, len(clouds), x), [], []
@@ -80,27 +92,17 @@ def draw(job: Job, x: str, marker_by: str = "", change: str = "", printed_fronts
             more = [{by: settings[run.id]} if by else {} for run in cloud.runs]
             of_cloud = [_rows(cloud, n, job, columns) for n, columns in enumerate(more)]
             marks = [pair for pair in of_cloud if any(map(is_marked, pair))]
-            for n, run in enumerate(cloud.runs):
-                marker = styles.get(settings.get(run.id), UNKNOWN) if by else None
-                _draw_point(cloud, n, field, marker, colour)
-            _draw_front(cloud, field, colour["pareto"])
-            title = [cloud.label, draw_change(cloud, field, change.split(), relations)]
-            title += map(deviation, marks)
-            title.append(_front_text(cloud, printed.get(cloud.model, "")))
-            shade = red_of(job) if cloud.model in off_front else colour["published"]
-            field.set_title("\n".join(filter(None, title)), fontsize="small", color=shade)
+            markers = [styles.get(settings.get(r.id), UNKNOWN) if by else None for r in cloud.runs]
+            _draw_points(cloud, field, markers, colour)
+            above.write(cloud, field, marks)
             for pair in marks:
                 draw_published(pair, field, colour["published"])
-            field.margins(0.1)
             if not by:
-                draw_spread(cloud, field, relations, {one.relation.id for one in wrong}, job)
+                draw_spread(cloud, field, {one.relation.id for one in wrong}, job)
             rows += [row for pair in of_cloud for row in pair]
             drawn.append((cloud, field, marks))
-        _say_missing(figure, clouds)
-        facts = [f for c in clouds for f in printed_changes(c, change.split(), relations)]
-        for fact in filter(attrgetter("note"), facts):
-            style.add_to_note(figure, f"; the published {fact.value:g} %: {fact.note}")
-        _legend(figure, clouds, styles, by, rows, job, entries(job, [*wrong, *off_front]))
+        _add_notes(figure, clouds, modes_note(job, runs) or LETTERS, above.remarks(clouds))
+        _legend(figure, clouds, styles, by, rows, job, entries(job, [*wrong, *above.is_red]))
         lay_out(figure)  # from here on the axes are as they will be
         for cloud, field, marks in drawn:
             _draw_letters(cloud, field, marks, change.split(), colour[cloud.model], by)
@@ -133,6 +135,9 @@ def marker_styles(values: set[float]) -> dict[Any, tuple[str, bool]]:
 def _fields(figure: Figure, axes: Axes, n: int, x: str) -> list[Axes]:
     """Return a field for each network instead of the panel's one."""
     axes.remove()
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(rect=(0.0, 0.0, WIDTH, 1.0))
     n_columns = min(max(n, 1), COLUMNS)
     n_rows = -(-max(n, 1) // n_columns)
     grid = figure.subplots(n_rows, n_columns, squeeze=False)
@@ -140,6 +145,7 @@ def _fields(figure: Figure, axes: Axes, n: int, x: str) -> list[Axes]:
         field.set_visible(n == 0)
     for field in grid.ravel():
         field.grid(visible=True, axis="both")
+        field.margins(0.1)
         field.xaxis.set_major_locator(MaxNLocator(4))
         if x == "energy_paper_wh":  # the paper's unit; the CSV stays in Wh
             field.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10]))
@@ -148,6 +154,18 @@ def _fields(figure: Figure, axes: Axes, n: int, x: str) -> list[Axes]:
     for field in grid[:, 0]:
         field.set_ylabel("E2E per epoch, epochs 1+ (s)")
     return list(grid.ravel())
+
+
+def _draw_points(
+    cloud: Cloud,
+    field: Axes,
+    markers: Sequence[tuple[str, bool] | None],
+    colour: dict[str, str],
+) -> None:
+    """Draw the runs, each with the marker of its setting if there is one, and the front."""
+    for n, marker in enumerate(markers):
+        _draw_point(cloud, n, field, marker, colour)
+    _draw_front(cloud, field, colour["pareto"])
 
 
 def _draw_point(
@@ -161,9 +179,13 @@ def _draw_point(
     is_strongest = cloud.runs[n].factors["power_mode"] == STRONGEST
     look = _look(marker or (DIAMOND if is_strongest else SOLID), shade)
     draw_whisker(field, point[0], cloud.runs[n], "e2e_s", colour["missing"])
-    field.plot(*[[value] for value in point], linestyle="none", **look)
+    zorder = 2.0 if cloud.is_compared(n) else PALE_BELOW
+    zorder = DIAMOND_BELOW if is_strongest and not marker else zorder
+    field.plot(*[[value] for value in point], linestyle="none", zorder=zorder, **look)
     if is_strongest and marker:
-        field.plot(*[[value] for value in point], linestyle="none", **_frame(shade))
+        field.plot(
+            *[[value] for value in point], linestyle="none", zorder=DIAMOND_BELOW, **_frame(shade)
+        )
 
 
 def _look(marker: tuple[str, bool], colour: str) -> dict[str, Any]:
@@ -188,14 +210,6 @@ def _draw_front(cloud: Cloud, field: Axes, colour: str) -> None:
         field.plot(*zip(*on, strict=True), color=colour, linewidth=2.5, zorder=1)
 
 
-def _front_text(cloud: Cloud, printed: str) -> str:
-    """Return which power modes are on the front, here and as printed; nothing where none is."""
-    modes = sorted(str(cloud.runs[n].factors["power_mode"]) for n in cloud.front)
-    if not modes:
-        return ""
-    return f"front here: {' '.join(modes)}" + (f"\npaper: {printed}" if printed else "")
-
-
 def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of the CSV of a run: x and E2E."""
     run, is_compared = cloud.runs[n], cloud.is_compared(n)
@@ -207,8 +221,8 @@ def _rows(cloud: Cloud, n: int, job: Job, more: dict[str, Any]) -> list[dict[str
     ]
 
 
-def _say_missing(figure: Figure, clouds: Sequence[Cloud]) -> None:
-    """Add to the corner note what letters are, and what is missing: the fields are full."""
+def _add_notes(figure: Figure, clouds: Sequence[Cloud], letters: str, remarks: str) -> None:
+    """Add to the corner note what letters are, what is missing (fields are full), and remarks."""
     missing = [
         f"{cloud.label}, {run.factors['power_mode']} "
         f"({run.number(cloud.x).missing or run.number('e2e_s').missing})"
@@ -221,9 +235,10 @@ def _say_missing(figure: Figure, clouds: Sequence[Cloud]) -> None:
             *missing[:MISSING_SHOWN],
             f"and {len(missing) - MISSING_SHOWN} more, see the CSV",
         ]
-    style.add_to_note(figure, "; letters: power modes; each field has its own scales")
+    style.add_to_note(figure, f"{letters}; each field has its own scales")
     if missing:
         style.add_to_note(figure, f"; missing: {', '.join(missing)}")
+    style.add_to_note(figure, remarks)
 
 
 def _legend(
@@ -244,8 +259,7 @@ def _legend(
     if any(row["power_mode"] == STRONGEST for row in rows):
         handles.append(handle(STRONGEST_LABEL, _frame(grey) if by else _look(DIAMOND, grey)))
     if modes := set().union(*(cloud.outside for cloud in clouds)):
-        left_out = ", outside front" + ("" if by else " and spread")
-        label = outside_label(modes, job, left_out)
+        label = f"pale {ranges(modes)}: {OUTSIDE}"
         handles.append(handle(label, _look(SOLID, style.pale(grey))))
     handles.append(Line2D([], [], color=colour["pareto"], linewidth=2.5, label="Pareto front"))
     style.legend(figure, [*handles, *published_handles(rows, black), *more])
@@ -264,12 +278,12 @@ def _draw_letters(
     colour: str,
     by: str,
 ) -> None:
-    """Write each point's power mode beside it, clear of what is drawn."""
+    """Write each point's power mode beside it, clear of what is drawn and of the change's arrow."""
     taken = Taken(field)
     taken.add_rivals(point for point in cloud.points if point)
     ring_pt = FRAME_PT if by else RING_PT
     taken.add_points([point for point in [cloud.point(STRONGEST)] if point], ring_pt)
-    taken.add_line([point for mode in change if (point := cloud.point(mode))])
+    taken.add_line(draw_arrow(cloud, field, change))
     taken.add_line([point for n in cloud.front if (point := cloud.points[n])])
     low, high = field.get_xlim()
     for x, y in ((pair[0]["published"], pair[1]["published"]) for pair in marks):

@@ -1,26 +1,30 @@
 """What the paper prints of power modes: numbers of one, changes of two, spreads of several."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from epochwatt.figures.common.failing import failing, red_of
+from epochwatt.figures.common.brackets import DASHES
+from epochwatt.figures.common.failing import failing, is_side, red_of
 from epochwatt.figures.common.job import Job
-from epochwatt.figures.common.published import METRICS, deviation_text, is_marked
-from epochwatt.figures.common.relations import Related
+from epochwatt.figures.common.published import METRICS, deviation_text, is_marked, mark
+from epochwatt.figures.common.relations import SIGNS, Related
 from epochwatt.figures.sigmetrics2023.clouds import Cloud
 from epochwatt.published.numbers import Relation
-from epochwatt.study.runs import TWIN
 
 SPREAD = "100*(max-min)/max"  # formula of relations
-WORDS = {"energy_paper_wh": "energy", "power_mean_w": "power", "e2e_s": "E2E"}
+WORDS = {
+    **{"energy_paper_wh": "energy", "power_mean_w": "power"},
+    **{"e2e_s": "E2E", "compute_s": "compute"},
+}
 BELOW = 0.26  # of a field's height, kept free below the points for the spread
 BRACKET, BRACKET_TEXT = 0.155, 0.02  # height of the spread's bracket and of its text in a field
-CROSS: dict[str, Any] = {"marker": "+", "markersize": 6.0, "markeredgewidth": 1.2}
-PUBLISHED_LINE: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.0}
+CONTRADICTED = "its sections "  # begins the note on a relation that others contradict
+MARK = "*"  # of such a number, and of what the corner says of it
+CROSS: dict[str, Any] = {"marker": "P", "markersize": 4.4, "markeredgewidth": 0.6}
 
 
 def wrong_spreads(job: Job, x: str) -> list[Related]:
@@ -30,21 +34,32 @@ def wrong_spreads(job: Job, x: str) -> list[Related]:
 
 
 def draw_published(pair: Sequence[dict[str, Any]], field: Axes, colour: str) -> None:
-    """Draw what is published of a run.
+    """Draw what is published of a run; filled and solid: used in the fit.
 
     Of both numbers a cross, tied to our point; of one alone a line across the field, which nobody
     can take for a point.
     """
+    is_seen = all(row["seen_by_fit"] for row in pair if is_marked(row))
     x, y = (row["published"] for row in pair)
     ours = [row["value"] for row in pair]
     if x is None:
-        field.axhline(y, color=colour, zorder=1.5, **PUBLISHED_LINE)
+        field.axhline(y, zorder=1.5, **_line(is_seen, colour))
     elif y is None:
-        field.axvline(x, color=colour, zorder=1.5, **PUBLISHED_LINE)
+        field.axvline(x, zorder=1.5, **_line(is_seen, colour))
     else:
-        field.plot([x], [y], linestyle="none", markeredgecolor=colour, zorder=4, **CROSS)
+        field.plot([x], [y], zorder=2.1, **_cross(is_seen, colour))
         if None not in ours:
-            field.plot([ours[0], x], [ours[1], y], color=colour, linewidth=0.7, zorder=3)
+            field.plot([ours[0], x], [ours[1], y], color=colour, linewidth=0.7, zorder=1.9)
+
+
+def _line(is_seen: bool, colour: str) -> dict[str, Any]:
+    return {"color": colour, "linewidth": 1.0, "linestyle": "-" if is_seen else DASHES}
+
+
+def _cross(is_seen: bool, colour: str) -> dict[str, Any]:
+    face = colour if is_seen else "white"
+    look = {"linestyle": "none", "markeredgecolor": colour, "markerfacecolor": face}
+    return {**look, **CROSS}
 
 
 def deviation(pair: Sequence[dict[str, Any]]) -> str:
@@ -53,30 +68,87 @@ def deviation(pair: Sequence[dict[str, Any]]) -> str:
     return f"{pair[0]['power_mode']} against published:\n{', '.join(off)}" if off else ""
 
 
-def draw_change(
-    cloud: Cloud, field: Axes, modes: Sequence[str], relations: Sequence[Relation]
-) -> str:
-    """Draw an arrow from one power mode to another; return what changes, and what is printed."""
+def change_text(cloud: Cloud, modes: Sequence[str], metric: str, job: Job) -> str:
+    """Return what changes from one power mode to another: first what is printed, then ours.
+
+    Parameters
+    ----------
+    metric : of which the paper prints a change, or both times
+    """
     ends = [cloud.point(mode) for mode in modes]
     if len(ends) != 2 or ends[0] is None or ends[1] is None:
         return ""
-    arrow = {"arrowstyle": "->", "color": "black", "linewidth": 0.8, "shrinkA": 4, "shrinkB": 4}
-    field.annotate("", ends[1], ends[0], arrowprops=arrow, zorder=1.6)
     x_pct, y_pct = (100.0 * (b / a - 1.0) for a, b in zip(*ends, strict=True))
-    text = f"{modes[0]} to {modes[1]}: E2E {_signed(y_pct)}, {WORDS[cloud.x]} {_signed(x_pct)}"
-    printed = printed_changes(cloud, modes, relations)
-    return text + "".join(f"\npublished: E2E {fact.value:+g} %" for fact in printed)
+    which, words = f"{modes[0]} to {modes[1]}", WORDS[metric]
+    ours = {"E2E": _signed(y_pct), WORDS[cloud.x]: _signed(x_pct)}
+    printed = _printed_change(cloud, modes, metric, job)
+    here = ours.pop(words, "") or _own_change(cloud, modes, metric) if printed else ""
+    rest = ", ".join(f"{name} {change}" for name, change in ours.items())
+    if not printed:
+        return f"{which} here: {rest}"
+    return f"{which}: {words} {printed}, here {here}\nhere also: {rest}"
+
+
+def _printed_change(cloud: Cloud, modes: Sequence[str], metric: str, job: Job) -> str:
+    """Return a printed change, or that between two printed times; nothing where neither is."""
+    for fact in printed_changes(cloud, modes, metric, job.relations):
+        return f"{fact.value:+g} %{MARK * is_contradicted(fact)}"
+    of_mode = {run.factors["power_mode"]: run for run in cloud.runs}
+    marks = [mark(job.marks, of_mode[mode].factors, metric) for mode in modes]
+    values = [one.value for one in marks if one is not None]
+    return f"{100.0 * (values[1] / values[0] - 1.0):+.1f} %" if len(values) == 2 else ""
+
+
+def _own_change(cloud: Cloud, modes: Sequence[str], metric: str) -> str:
+    of_mode = {run.factors["power_mode"]: run for run in cloud.runs}
+    values = [of_mode[mode].number(metric).value for mode in modes]
+    start, end = (value for value in values if value is not None)
+    return _signed(100.0 * (end / start - 1.0))
 
 
 def printed_changes(
-    cloud: Cloud, modes: Sequence[str], relations: Sequence[Relation]
+    cloud: Cloud, modes: Sequence[str], metric: str, relations: Sequence[Relation]
 ) -> list[Relation]:
-    """Return the published changes of E2E from one power mode to another."""
+    """Return the published changes of a metric from one power mode to another."""
     return [
         fact
-        for fact in _of_network(relations, cloud, "100*(B-A)/A", "e2e_s")
+        for fact in _of_network(relations, cloud, "100*(B-A)/A", metric)
         if [fact.config_a["power_mode"], fact.config_b["power_mode"]] == list(modes)
     ]
+
+
+def is_change_wrong(cloud: Cloud, modes: Sequence[str], wrong: Sequence[tuple[Any, Any]]) -> bool:
+    """Say whether a claim fails by what changes from one power mode to another.
+
+    Parameters
+    ----------
+    wrong : sides of the comparisons that fail
+    """
+    ends = [point for mode in modes if (point := cloud.point(mode))]
+    if len(ends) != 2:
+        return False
+    changes = [100.0 * (b / a - 1.0) for a, b in zip(*ends, strict=True)]
+    both = list(zip(*ends, strict=True))
+    return any(
+        any(is_side(change, sides) for change in changes)
+        or any(all(is_side(value, sides) for value in pair) for pair in both)
+        for sides in wrong
+    )
+
+
+def contradictions(job: Job, facts: Iterable[Relation]) -> str:
+    """Return for the corner which of some printed changes others of the paper contradict."""
+    return "".join(
+        f"; {MARK} the paper prints {fact.value:+g} % for {job.title(fact.config_a['model'])}, "
+        f"{fact.config_a['power_mode']} to {fact.config_b['power_mode']}, but {fact.note}"
+        for fact in facts
+        if is_contradicted(fact)
+    )
+
+
+def is_contradicted(fact: Relation) -> bool:
+    """Say whether other printed numbers contradict a printed one, by our note on it."""
+    return fact.note.startswith(CONTRADICTED)
 
 
 def _signed(change_pct: float) -> str:
@@ -99,9 +171,7 @@ def _of_network(
     ]
 
 
-def draw_spread(
-    cloud: Cloud, field: Axes, relations: Sequence[Relation], wrong: Container[str], job: Job
-) -> None:
+def draw_spread(cloud: Cloud, field: Axes, wrong: Container[str], job: Job) -> None:
     """Draw a bracket below the points where a spread over some modes is published.
 
     Parameters
@@ -109,7 +179,7 @@ def draw_spread(
     wrong : ids of the spreads by which a claim fails, which are red
     """
     metric = METRICS.get(cloud.x, cloud.x)
-    for fact in _of_network(relations, cloud, SPREAD, metric)[:1]:
+    for fact in _of_network(job.relations, cloud, SPREAD, metric)[:1]:
         there = [
             point[0]
             for run, point in zip(cloud.runs, cloud.points, strict=True)
@@ -124,48 +194,52 @@ def draw_spread(
         colour = red_of(job) if fact.id in wrong else job.palette["published"]
         field.plot([low, low, high, high], [BRACKET + d for d in (0.025, 0.0, 0.0, 0.025)],
                    color=colour, linewidth=0.9, transform=across)  # fmt: skip
-        spread_pct = 100.0 * (high - low) / high
         field.text(
-            0.5, BRACKET_TEXT,
-            f"energy of all but {_left_out(cloud, fact)}: spread\n"
-            f"{spread_pct:.0f} % here, {fact.value:g} % published",
+            0.5, BRACKET_TEXT, _spread_text(cloud, fact),
             transform=field.transAxes, ha="center", va="bottom", fontsize="x-small",
             color=colour, path_effects=[withStroke(linewidth=2.0, foreground="white")],
         )  # fmt: skip
 
 
-def _left_out(cloud: Cloud, fact: Relation) -> str:
-    """Return the compared modes that a spread is not over, as `g to j`."""
-    modes = sorted(
-        run.factors["power_mode"]
-        for n, run in enumerate(cloud.runs)
-        if cloud.is_compared(n) and run.factors["power_mode"] not in fact.config_a["power_mode"]
+def _spread_text(cloud: Cloud, fact: Relation) -> str:
+    """Return a published spread and ours, and what ours would be with modes that are left out."""
+    modes = set(fact.config_a["power_mode"])
+    modes &= {run.factors["power_mode"] for run in cloud.runs}
+    here = f"here {_spread_pct(cloud, modes):.0f} %"
+    if cloud.outside:
+        with_all = _spread_pct(cloud, modes | cloud.outside)
+        here += f" (with {ranges(cloud.outside)} {with_all:.0f} %)"
+    sign = SIGNS.get(fact.qualifier, "")
+    return f"energy spread, {ranges(modes)}: {sign}{fact.value:g} %,\n{here}"
+
+
+def _spread_pct(cloud: Cloud, modes: Iterable[str]) -> float:
+    x = [point[0] for mode in modes if (point := cloud.point(mode))]
+    return 100.0 * (max(x) - min(x)) / max(x)
+
+
+def ranges(modes: Iterable[str]) -> str:
+    """Return letters in words, as `a to f, k`."""
+    spans: list[list[str]] = []
+    for mode in sorted(modes):
+        follows = spans and len(mode) == 1 and ord(mode) == ord(spans[-1][-1][-1]) + 1
+        spans[-1].append(mode) if follows else spans.append([mode])
+    return ", ".join(
+        f"{span[0]} to {span[-1]}" if len(span) > 2 else ", ".join(span) for span in spans
     )
-    return f"{modes[0]} to {modes[-1]}" if len(modes) > 2 else " and ".join(modes) or "none"
 
 
 def published_handles(rows: Sequence[dict[str, Any]], colour: str) -> list[Line2D]:
-    """Return a legend's entry for crosses and one for lines, with whether the fit has seen them."""
+    """Return a legend's entry for crosses and one for lines."""
     rings: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
     for pair in zip(rows[::2], rows[1::2], strict=True):
         marked = [row for row in pair if is_marked(row)]
         (rings if len(marked) == 2 else lines).extend(marked)
-    ring = {"linestyle": "none", "markeredgecolor": colour, **CROSS}
     modes = ", ".join(sorted({row["power_mode"] for row in lines}))
-    handles = []
-    for marked, label, look in (
-        (rings, "published", ring),
-        (
-            lines,
-            f"published {WORDS['e2e_s']} alone, mode {modes}",
-            {"color": colour, **PUBLISHED_LINE},
-        ),
-    ):
-        if marked:
-            seen = sum(bool(row["seen_by_fit"]) for row in marked)
-            how = "seen" if seen == len(marked) else "not seen" if not seen else "partly seen"
-            is_simulated = marked[0]["backend"] == TWIN
-            text = f"{label} ({how} by the fit)" if is_simulated else label
-            handles.append(Line2D([], [], label=text, **look))
-    return handles
+    alone = f"published {WORDS['e2e_s']} alone, mode {modes}"
+    return [
+        Line2D([], [], label=label, **look(all(row["seen_by_fit"] for row in marked), colour))
+        for marked, label, look in ((rings, "published", _cross), (lines, alone, _line))
+        if marked
+    ]

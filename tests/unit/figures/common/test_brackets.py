@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 import pytest
-from matplotlib.markers import CARETDOWNBASE
+from matplotlib.markers import CARETUPBASE
 
 from epochwatt.figures.common.brackets import Bracket, draw_brackets, draw_changes
 from epochwatt.figures.common.relations import Related, related
@@ -63,9 +63,11 @@ def test_strip_has_a_line_at_the_published_change_and_a_dot_at_ours(axes, relati
     assert [t.get_text() for t in axes.get_xticklabels()] == ["b→c"]
 
 
-@pytest.mark.parametrize(("bounds", "arrows"), [({"RS5.6.5-04": "at_most"}, [-13.5]), ({}, [])])
-def test_a_bound_has_an_arrow_that_points_to_where_numbers_meet_it(relations, axes, bounds, arrows):
-    one = Related(relations["RS5.6.5-04"], (-30.0,), seen_by_fit=True)
-    draw_changes(axes, [one], ["d to e"], ["green"], "black", bounds)
-    drawn = [line for line in axes.lines if line.get_marker() == CARETDOWNBASE]
+@pytest.mark.parametrize(("name", "arrows"), [("RS5.6.6-12", [-6.8]), ("RS5.6.5-04", [])])
+def test_a_printed_bound_has_an_arrow_that_points_to_where_numbers_meet_it(
+    relations, axes, name, arrows
+):
+    one = Related(relations[name], (-3.0,), seen_by_fit=True)
+    draw_changes(axes, [one], ["m to g"], ["green"], "black")
+    drawn = [line for line in axes.lines if line.get_marker() == CARETUPBASE]
     assert [y for line in drawn for y in line.get_ydata()] == arrows

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.colors import same_color
 
 from epochwatt.figures.common.brackets import Bracket, draw_brackets
-from epochwatt.figures.common.failing import LABEL, bounds, failing, handle, redden
+from epochwatt.figures.common.failing import LABEL, failing, handle, redden, unsized
 
 RED, BLACK = "#B2182B", "#000000"
 
@@ -80,10 +80,15 @@ def test_legend_says_what_red_is():
     assert same_color(entry.get_facecolor(), RED)
 
 
-def test_changes_that_are_bounds_or_that_a_claim_reads_as_such_are_named(modes):
+def test_a_change_of_which_a_claim_asks_for_the_printed_size_or_more_is_not_sized(modes):
     job = modes(d=100.0, e=75.0, f=90.0)
-    assert bounds(job, "fig09a", job.related("e2e_s")) == {"RS5.6.5-04": "at_most"}
+    assert unsized(job, "fig09a", job.related("e2e_s")) == {"RS5.6.5-04"}
+
+
+def test_a_printed_bound_and_a_printed_size_that_claims_ask_for_are_sized(modes):
     job = modes(m=100.0, g=99.0, e=90.0, f=95.0)
     changes = job.related("compute_s")
-    assert {"RS5.6.6-12"} < {one.relation.id for one in changes}
-    assert bounds(job, "fig09a", changes) == {"RS5.6.6-12": "at_least"}
+    assert {"RS5.6.6-12", "RS5.6.6-04"} <= {one.relation.id for one in changes}
+    assert unsized(job, "fig09a", changes) == set()
+    job.panels["fig09a"]["claims"] = []
+    assert "RS5.6.6-12" in unsized(job, "fig09a", changes)
