@@ -99,7 +99,9 @@ def _other_colour(checkout):
 
 def _other_figure_code(checkout):
     path = checkout.root / "src/epochwatt/figures/common/bars.py"
-    path.write_text(path.read_text().replace("width=0.8", "width=0.7"))
+    before = path.read_text()
+    assert before.count("\nBAR = 0.66 ") == 1, "the constant to change has another name now"
+    path.write_text(before.replace("\nBAR = 0.66 ", "\nBAR = 0.55 "))
     return ["plot_fig02 host", "show_index"]
 
 
