@@ -93,9 +93,13 @@ def _cases(form: Iterable[ast.AST], rows: Iterable[Row]) -> list[tuple[Case, lis
 
 
 def _differing(case: Case, cases: list[Case]) -> str:
-    """Return the factors of a case in which the cases of its board differ."""
+    """Return a case's network, and the factors in which the cases of its board differ."""
     factors = [name for name in case if name not in FOLLOWING]
-    names = [name for name in factors if any(other[name] != case[name] for other in cases)]
+    names = [
+        name
+        for name in factors
+        if name == "model" or any(other[name] != case[name] for other in cases)
+    ]
     return ", ".join(f"{name}={case[name]}" for name in names)
 
 

@@ -26,6 +26,7 @@ from epochwatt.figures.validation_points import (
     LEFT_OUT,
     PAPER_OF,
     PRIORS,
+    SLIP,
     Median,
     Point,
     read_medians,
@@ -59,7 +60,8 @@ published number is used; the lower rows say what comes of others. Simulated, no
 """
 BAND_PCT = 10.0  # the goal
 WIDE = 100.0  # from the lowest to the highest value of an axis
-BESIDE_PT = ((3.0, "left"), (-3.0, "right"))  # where the numbers of worst points stand, in turn
+BESIDE_PT = ((-3.0, "right"), (3.0, "left"))  # where the numbers of the worst points stand
+SAME_PLACE = 0.015  # of its value, that a point is at most beside one that hides it
 FIXED = "\u00a0"  # where no line is broken
 ABOVE_PT = 1.5  # the same, upwards
 N_NAMED = 2  # worst points of each paper in a panel that are named
@@ -115,7 +117,7 @@ def draw(
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=(1.0 / top, top))
     axes.set_ylabel("simulated / published", fontsize="small")
     lines = [f"published ({AXIS[panel]}){OF_MARKERS.get(panel, '')}"]
-    lines += _name_worst(points, axes, names) + slips(points, facts)
+    lines += _name_worst(points, axes, names, facts) + slips(points, facts)
     wrapped = [textwrap.fill(line, LINE_CHARACTERS, subsequent_indent="    ") for line in lines]
     axes.set_xlabel("\n".join(wrapped), fontsize="x-small", loc="left")
     _plain_ticks(axes.xaxis, *ends)
@@ -160,13 +162,19 @@ def _legend_above(axes: Axes, title: str, handles: Sequence[Artist]) -> None:
     )  # fmt: skip
 
 
-def _name_worst(points: Sequence[Point], axes: Axes, names: Mapping[str, str]) -> list[str]:
-    """Put numbers beside the worst points of each paper; return lines of what they are."""
+def _name_worst(
+    points: Sequence[Point], axes: Axes, names: Mapping[str, str], facts: Published
+) -> list[str]:
+    """Put numbers beside the worst points of each paper; return lines of what they are.
+
+    Of two the left one has its number at its left.
+    """
     by_error = sorted(points, key=lambda point: -point.error_pct)
-    of_papers = [[point for point in by_error if point.paper == paper] for paper in PAPER_OF]
-    lines = []
-    for n, point in enumerate([point for some in of_papers for point in some[:N_NAMED]], 1):
-        aside_pt, side = BESIDE_PT[(n - 1) % 2]
+    worst = [[p for p in by_error if p.paper == paper][:N_NAMED] for paper in PAPER_OF]
+    last = {max(some, key=lambda point: point.published) for some in worst if some}
+    lines, of_id = [], facts.facts()
+    for n, point in enumerate([point for some in worst for point in some], 1):
+        aside_pt, side = BESIDE_PT[point in last]
         axes.annotate(
             str(n), (point.published, point.held_out / point.published), fontsize="x-small",
             xytext=(aside_pt, ABOVE_PT), textcoords="offset points", ha=side, va="bottom", zorder=5,
@@ -174,9 +182,20 @@ def _name_worst(points: Sequence[Point], axes: Axes, names: Mapping[str, str]) -
         )  # fmt: skip
         name = names.get(point.published_id, point.published_id)
         unit = f"{FIXED}{point.unit}" if point.panel != "change" else ""
-        both = f"{point.published:.3g}{unit}, here{FIXED}{point.held_out:.3g}{unit}"
-        lines.append(f"{n}  {name}{FIXED}{both}")
+        fact = of_id.get(point.published_id)
+        is_slip = fact is not None and fact.note.startswith(SLIP)
+        printed = f" (printed{FIXED}{fact.as_printed.split()[0]})" if fact and is_slip else ""
+        both = f"{point.published:.3g}{unit}{printed}, here{FIXED}{point.held_out:.3g}{unit}"
+        n_here = sum(_is_on(other, point) for other in points)
+        hidden = f"; {n_here} points lie here" if n_here > 1 else ""
+        lines.append(f"{n}  {name}{FIXED}{both}{hidden}")
     return lines
+
+
+def _is_on(other: Point, point: Point) -> bool:
+    """Say whether a point lies on another: both of its numbers are those of the other."""
+    a, b = ((p.published, p.held_out / p.published) for p in (other, point))
+    return bool(np.allclose(a, b, rtol=SAME_PLACE))
 
 
 def _plain_ticks(axis: Axis, low: float, high: float) -> None:
@@ -203,7 +222,9 @@ def draw_medians(medians: Sequence[Median], axes: Axes, palette: Mapping[str, st
             entry.median_error_pct for entry in of_class if not entry.left_out.startswith(PRIORS)
         ]
         ends = f"{min(grouped):.0f} to {max(grouped):.0f} %"
-        label = f"{LEFT_OUT[class_]}: {ends} by what is left out"
+        counts = sorted({entry.n for entry in of_class})
+        numbers = " to ".join(map(str, [*counts[:1], *counts[1:][-1:]]))
+        label = f"{LEFT_OUT[class_]}, {numbers} numbers: {ends} by what is left out"
         dots = axes.scatter(x, y, s=14, color=edge, marker=MARKERS[class_], zorder=3)
         dots.set_label(label)
         handles.append(dots)
@@ -260,7 +281,8 @@ def plot(
     names = read_names(facts, titles)
     note = "simulated, not measured; error: 100 |ln(simulated / published)| %; grey band:"
     note += f" {BAND_PCT:g} %; {len(points)} numbers judged as a ratio; bars: 90 % of a bootstrap"
-    note += " over what was left out; one parameter was fitted to HiPCW 2021"
+    note += " over what was left out, none where that is too few; one parameter was fitted to"
+    note += " HiPCW 2021"
     with style.panel(style_file, PANEL, note) as (figure, axes):
         axes.remove()
         grid = figure.add_gridspec(3, 2, height_ratios=(2.2, 2.0, 3.0))

@@ -189,8 +189,9 @@ def slips(points: Sequence[Point], facts: Published) -> list[str]:
     if not wrong:
         return []
     if len(wrong) > FEW:
-        (reason, n), *_ = Counter(fact.note.removeprefix(SLIP) for _, fact in wrong).most_common(1)
-        return [f"corrected: {n} of the paper's numbers, {reason}"]
+        kinds = Counter((point.paper, fact.note.removeprefix(SLIP)) for point, fact in wrong)
+        ((paper, reason), n), *_ = kinds.most_common(1)
+        return [f"corrected: {n} numbers of {PAPER_OF[paper]}, {reason}"]
     drawn = " and ".join(f"{point.published:g}" for point, _ in wrong)
     printed = " and ".join(fact.as_printed.replace("us", "µs") for _, fact in wrong)
     point, fact = wrong[0]

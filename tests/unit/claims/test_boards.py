@@ -51,7 +51,7 @@ def test_form_is_judged_in_every_case_that_has_the_runs(verdicts, run):
     )
     assert (verdict.board, verdict.status, verdict.n_cases) == ("own orin.nano d1", "holds", 2)
     assert verdict.margin_pct == pytest.approx(10.0)
-    assert verdict.sides == "stall_s(w=1) < stall_s(w=0) [storage=sd]: 8.1 < 9"
+    assert verdict.sides == "stall_s(w=1) < stall_s(w=0) [model=mobilenet, storage=sd]: 8.1 < 9"
     assert len(verdict.inputs) == 4
 
 
@@ -62,7 +62,7 @@ def test_one_case_against_it_is_enough_and_is_named(verdicts, run):
         *(run({"num_workers": w, "batch_size": 32}, stall_s=9.0 + w) for w in (0, 1)),
     )
     assert verdict.status == "does_not_hold"
-    assert "[batch_size=32]: 10 < 9" in verdict.sides
+    assert "[model=mobilenet, batch_size=32]: 10 < 9" in verdict.sides
 
 
 def test_board_without_the_runs_is_told_the_least_that_is_missing(verdicts, run):
@@ -102,7 +102,8 @@ def test_modes_that_differ_in_one_setting_are_found(verdicts, run):
         for m, x in (("max", 1.0), ("halfgpu", 2.0), ("half", 0.5), ("7W", 0.1))
     ]
     (verdict,) = verdicts(form, *there)
-    assert (verdict.status, verdict.comparisons[0].where) == ("holds", "low=halfgpu, high=max")
+    where = "low=halfgpu, high=max, model=mobilenet"
+    assert (verdict.status, verdict.comparisons[0].where) == ("holds", where)
     assert verdicts(form.replace("gpu", "emc"), *there)[0].status == "not_evaluable"
 
 

@@ -150,7 +150,7 @@ def test_numbers_that_a_paper_prints_otherwise_are_named(pytestconfig, table):
         "corrected: 0.195 and 0.361 s are printed as 195 µs and 361 µs, read as ms"
     ]
     points = [point._replace(published_id=f"RH-III.A-0{n}") for n in range(1, 6)]
-    assert slips(points, facts) == ["corrected: 5 of the paper's numbers, (A-B)/B is printed"]
+    assert slips(points, facts) == ["corrected: 5 numbers of SIGMETRICS 2023, (A-B)/B is printed"]
     assert slips([point], facts) == []
 
 
@@ -222,8 +222,8 @@ def test_medians_are_by_what_was_left_out_and_by_other_priors(others):
     _, axes = plt.subplots()
     draw_medians(found, axes, PALETTE)
     assert texts(axes) == [
-        "times: 8 to 12 % by what is left out",
-        "energies and powers: 26 to 26 % by what is left out",
+        "times, 35 numbers: 8 to 12 % by what is left out",
+        "energies and powers, 5 numbers: 26 to 26 % by what is left out",
     ]
     ticks = axes.get_yticklabels()
     assert [tick.get_text() for tick in ticks] == [

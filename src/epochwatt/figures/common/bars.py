@@ -18,7 +18,7 @@ from epochwatt.figures.common import published, style
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import cells, draw_mark, mark
 from epochwatt.figures.common.relations import key_of
-from epochwatt.figures.common.runs import FACTORS, Number, RunData, csv_row
+from epochwatt.figures.common.runs import FACTORS, Number, RunData, csv_row, data_words
 from epochwatt.published.numbers import MEANT_EPOCHS, Config, run_key
 
 PARTS = ("stall", "compute", "overhead")
@@ -291,7 +291,9 @@ def model_facets(
     alike = len({bar.tick for bar in bars}) == 1 and all(bar.group for b in of_models for bar in b)
     for facet, of_model, span in zip(facets, of_models, spans, strict=True):
         if of_model:
-            facet.set_title(job.title(of_model[0].run.factors["model"]))
+            data = data_words(bar.run for bar in of_model)
+            title = job.title(of_model[0].run.factors["model"])
+            facet.set_title(f"{title}\n{data}" if data else title)
             label_axes(of_model, facet, "", ticks_are_groups=alike, turned=turned)
             x = positions([bar.group for bar in of_model])
             side = 0.5 * (span - (x[-1] - x[0]))

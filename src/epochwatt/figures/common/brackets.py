@@ -24,7 +24,7 @@ SPARE = 0.5  # of a deviation's height, free below brackets
 FOOT_PT = 3.0  # of a bracket
 CHANGE = "published change, then ours"
 SHORTEST = 16  # letters of a bracket's line
-BOUND_AT = 0.3  # of the arrow at a bound, beside our dot
+BOUND_AT = 0.16  # of the arrow at a bound, beside our dot
 DASHES = (0, (3.0, 1.5))
 
 
@@ -234,5 +234,5 @@ def bound_look(marker: str, is_seen: bool, colour: str) -> dict[str, Any]:
     """Return the look of the arrow at a bound: from its line to where numbers meet it."""
     shape = {"v": CARETDOWNBASE, "^": CARETUPBASE}[marker]
     face = colour if is_seen else "white"
-    look: dict[str, Any] = {"marker": shape, "markersize": 5.0, "linestyle": "none"}
+    look: dict[str, Any] = {"marker": shape, "markersize": 4.0, "linestyle": "none"}
     return {**look, "markeredgecolor": colour, "markerfacecolor": face, "zorder": 3}

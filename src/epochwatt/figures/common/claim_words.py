@@ -23,6 +23,7 @@ _LOOP = re.compile(  # of a list: factor, and its values
 _SLACK = re.compile(r"\bEPS\w*")
 LOOPED = {"scale": "at {} x the data"}  # factor of a list -> words of one of its values
 TO_PCT = 100.0
+WHOLE_PCT = 100.0  # no share is above it, so that "at least" it means about it
 
 
 def comparisons(
@@ -95,9 +96,11 @@ def _limit(one: Comparison, is_printed: bool, unit: str, sign: str) -> str:
     has_slack = bool(_SLACK.search(one.text))
     end = next((end for end in (low, high) if end is not None and has_slack), None)
     word = "published" if is_printed and (end is not None or not has_slack) else "read as"
-    limit = _printed(one.right if end is None else end, one.left, unit, "")
-    here = _here(one.left, unit, sign)
-    return f"{word} {SIGNS.get(one.operator, one.operator)} {limit}, here {here}"
+    bound = one.right if end is None else end
+    limit, here = _printed(bound, one.left, unit, ""), _here(one.left, unit, sign)
+    is_whole = isinstance(one.left, Percentage) and (one.operator, bound) == (">=", WHOLE_PCT)
+    sign = "≈" if is_whole else SIGNS.get(one.operator, one.operator)
+    return f"{word} {sign} {limit}, here {here}"
 
 
 def values_of(comparison: Comparison) -> str:

@@ -43,7 +43,7 @@ SHAPES = {  # quantity -> marker of its values, name in a legend; of others as O
     "energy_paper_wh": ("D", "published energy"),
     "stall_ms_per_minibatch": ("h", "published, per mini-batch"),
     "compute_ms_per_minibatch": ("h", "published, per mini-batch"),
-    "cpu_below_peak_time_pct": ("D", "published: share of time below 90 % of the peak clock"),
+    "cpu_below_peak_time_pct": ("D", "published: share of time below the peak clock"),
     "n_epochs_in_15h": ("D", "published, epochs in 15 h"),
 }
 NOTED_PCT = 10.0  # a deviation from a published number that is printed beside its mark
@@ -303,6 +303,17 @@ def fit_note(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(f", {looks[one]}: {SEEN[one]}" for one in SEEN if one in seen)
 
 
+def inferred(published: str) -> dict[str, Measurement]:
+    """Return by id the numbers of whose setting the paper does not say all; their notes say what.
+
+    Parameters
+    ----------
+    published : folder config/published
+    """
+    facts = load_published(Path(published)).measurements
+    return {name: fact for name, fact in facts.items() if fact.note.startswith(INFERRED)}
+
+
 def inferred_note(published: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """Return for the corner which settings of marked runs the paper does not say; else nothing.
 
@@ -310,12 +321,11 @@ def inferred_note(published: str, rows: Iterable[Mapping[str, Any]]) -> str:
     ----------
     published : folder config/published
     """
-    facts = load_published(Path(published)).measurements
+    facts = inferred(published)
     of_settings: dict[str, list[str]] = {}
     for row in filter(is_marked, rows):
         for name in str(row["published_id"]).split():
-            fact = facts.get(name)
-            if fact is not None and fact.note.startswith(INFERRED):
+            if fact := facts.get(name):
                 settings = fact.note.removeprefix(INFERRED).strip()
                 of_settings.setdefault(settings, []).append(f"{fact.value:g} {fact.unit}")
     phrase = "; inferred, as the paper does not say it: {} of {}"

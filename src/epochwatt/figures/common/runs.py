@@ -13,14 +13,14 @@ from epochwatt import fields
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.records import files
-from epochwatt.records.shapes import TEXT
+from epochwatt.records.shapes import COUNT, TEXT
 from epochwatt.study.runs import TWIN
 from epochwatt.text import counted, origin
 
 FACTORS = fields.names(fields.FACTORS)
 SHOWN = (  # factors in the CSV beside a panel
     *("backend", "device", "instance", "model", "storage", "num_workers", "prefetch_factor"),
-    *("batch_size", "power_mode", "dvfs", "cache_policy"),
+    *("batch_size", "power_mode", "dvfs", "cache_policy", "dataset_source", "dataset_scale"),
 )
 NO_EPOCH = {
     "0": "no valid first epoch",
@@ -122,8 +122,12 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
     return text + (f"; lacks {', '.join(lacking)}" if lacking else "")
 
 
+OWN_PROCESS = "; every epoch in a process of its own"
 WHISKERS = "; whiskers: "  # begins the part of the note that says what they are
-MACHINE = {"machine": {"cpu_model": TEXT}, "software": {"torch": TEXT}}  # of a record
+MACHINE = {  # of a record
+    "machine": {"cpu_model": TEXT, "n_cpus?": (None, COUNT)},
+    "software": {"torch": TEXT},
+}
 
 
 def measured_note(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
@@ -140,9 +144,24 @@ def measured_note(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
     machines = [machine for run in drawn if (machine := _machine(run, records.get(run.id, "")))]
     whiskers = any(run.values("e2e_s", "all").size > 1 for run in drawn)
     text = "".join(f"; {machine}" for machine in dict.fromkeys(machines))
-    lone = any(run.values("e2e_s", "1+").size == 1 for run in drawn)
-    why = ", no whisker where only one epoch follows epoch 0" if lone else ""
+    lone = any(run.values("e2e_s", part).size == 1 for run in drawn for part in ("0", "1+"))
+    why = ", none on a bar of one epoch" if lone else ""
+    cold = [row["cold_process"] for run in drawn for row in run.valid("1+")]
+    text += OWN_PROCESS if cold and all(cold) else ""
     return text + (f"{WHISKERS}lowest to highest epoch{why}" if whiskers else "")
+
+
+def data_words(runs: Iterable[RunData]) -> str:
+    """Return which data measured runs read, and how much, for a title; else nothing.
+
+    Runs of several data sets have nothing either.
+    """
+    rows = [run.epochs[0] for run in runs if run.epochs and run.is_measured]
+    words = {
+        f"{row['dataset']} {row['dataset_source']}, {counted(row['n_samples'], 'samples')}"
+        for row in rows
+    }
+    return words.pop() if len(words) == 1 else ""
 
 
 def _machine(run: RunData, folder: str) -> str:
@@ -169,7 +188,9 @@ def _machine_of(epochs: Iterable[str]) -> str:
         if os.path.exists(path):
             record = files.read_json(path, MACHINE)
             torch = str(record["software"]["torch"]).partition("+")[0]
-            return f"{record['machine']['cpu_model']}, PyTorch {torch}"
+            n_cpus = record["machine"].get("n_cpus")
+            cpus = f", {counted(n_cpus, 'CPUs')}" if n_cpus else ""
+            return f"{record['machine']['cpu_model']}{cpus}, PyTorch {torch}"
     return ""
 
 

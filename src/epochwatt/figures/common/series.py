@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from epochwatt.epochs.telemetry import RATES
 from epochwatt.figures.common.runs import RunData
 from epochwatt.records import files
 from epochwatt.records.record_shapes import DURATION, INSTANT
@@ -36,6 +37,8 @@ class Series(NamedTuple):
 def series(run: RunData, folder: str, source: str, column: str) -> Series:
     """Return a column of a source's samples.
 
+    A mean since the sample before, as a rate is, counts where all of its time is in the epoch.
+
     Parameters
     ----------
     folder : with the records of the run's epochs
@@ -48,6 +51,8 @@ def series(run: RunData, folder: str, source: str, column: str) -> Series:
             record = files.read_json(os.path.join(place, "record.json"), _WINDOW)
             t_s, sampled = _column(read_samples(place, source), column)
             inside = (t_s >= record["t_start_mono_s"]) & (t_s <= record["t_end_mono_s"])
+            if column in RATES:
+                inside[1:] &= t_s[:-1] >= record["t_start_mono_s"]
             inside &= np.isfinite(sampled)
             times.append(t_s[inside] - record["t_start_mono_s"] + bounds[-1])
             values.append(sampled[inside])

@@ -6,7 +6,7 @@ the main paper. Stalls differ by two orders of magnitude between numbers of work
 on a logarithmic scale, where a factor is a distance.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +31,19 @@ from epochwatt.figures.common.claim_words import MEDIA
 from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.layout import MARK
-from epochwatt.figures.common.published import METRICS, draw_mark, handles
+from epochwatt.figures.common.published import METRICS, cells, draw_mark, handles, inferred
 from epochwatt.figures.common.relations import Related
 from epochwatt.figures.common.runs import FACTORS, RunData
-from epochwatt.published.numbers import Config, load_published, single
+from epochwatt.published.numbers import Config, Measurement, load_published, single
 from epochwatt.text import counted
 
 ALONG = {"num_workers": {"prefetch_factor"}, "dataset_scale": {"dataset_source"}}  # follow a factor
 ORDER = list(MEDIA)
 BAR, BESIDE = 0.3, 0.17  # width of a bar, and how far it is from the middle of a pair
-PRINTED_FACTORS = "; factors are ratios of the paper's seconds, which it prints less 1"
+PRINTED_FACTORS = "; factors are A / B of the paper's seconds; it prints (A - B) / B, 1 less"
 ROOM = 1.35  # of a logarithmic axis beyond its lowest and highest number
 LONE_BAR = 0.5
+WORKERS = "workers"  # in the note of a number whose setting is inferred
 SLIP = "slip:"  # begins the note of a published number that is corrected
 LATER = "1+"  # epochs that have no mark of their own
 FIRST = "first_"  # begins the quantity of a first epoch's mark
@@ -83,6 +84,7 @@ def draw_medians(
     *,
     has_first: bool = False,
     is_log: bool = False,
+    not_marked: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """Draw the median epoch of each run, in the colour of its medium; return the CSV's rows.
 
@@ -91,6 +93,7 @@ def draw_medians(
     label : what the groups are
     has_first : whether the first epoch stands beside it, pale; its rows follow those of all medians
     is_log : dots on a logarithmic scale instead of bars
+    not_marked : ids of published numbers that have no place in the panel
     """
     colour = job.colours("missing", "published", *{bar.run.factors["storage"] for bar in bars})
     places = positions([bar.group for bar in bars])
@@ -102,7 +105,7 @@ def draw_medians(
         axes.set_yscale("log", nonpositive="mask")
     for epoch_set, beside in sets:
         for bar, at in zip(bars, (places + beside).tolist(), strict=True):
-            row = _median_row(bar.run, quantity, job, epoch_set)
+            row = _median_row(bar.run, quantity, job, epoch_set, not_marked)
             shade = colour[bar.run.factors["storage"]]
             is_first, side = epoch_set != "all", -1 if beside < 0.0 else 1
             if is_log:
@@ -112,8 +115,7 @@ def draw_medians(
                 fill = style.pale(shade) if is_first else shade
                 axes.bar(at, row["value"] or 0.0, width, color=fill)
             draw_whisker(axes, at, bar.run, quantity, colour["missing"], epoch_set)
-            bar_width = 0.0 if is_log else width
-            turned = 0.0 if is_log else 90.0  # beside dots there is room
+            bar_width, turned = (0.0, 0.0) if is_log else (width, 90.0)  # room beside dots
             draw_mark(axes, at, marked(row), colour["published"], bar_width, turned, side)
             if row["value"] == 0 and not is_log:  # told from what is missing
                 axes.annotate("0", (at, 0), xytext=(0, 2), textcoords="offset points", ha="center",
@@ -131,10 +133,12 @@ def marked(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "quantity": f"{first}{row['quantity']}"}
 
 
-def _median_row(run: RunData, quantity: str, job: Job, epoch_set: str) -> dict[str, Any]:
+def _median_row(
+    run: RunData, quantity: str, job: Job, epoch_set: str, not_marked: Collection[str]
+) -> dict[str, Any]:
     number = run.number(quantity, epoch_set, "median")
-    more = {"statistic": "median", "dataset_scale": run.factors["dataset_scale"]}
-    return marked_row(run, quantity, number, job, epoch_set, **more)
+    row = marked_row(run, quantity, number, job, epoch_set, statistic="median")
+    return {**row, **cells(None)} if row["published_id"] in not_marked else row
 
 
 def changes(job: Job, metric: str) -> list[Related]:
@@ -177,10 +181,12 @@ def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> N
     """
     bars, (grey, black) = bars_of(job.runs, "num_workers", "storage"), _greys(job)
     shown = within(changes(job, quantity), bars) if is_log else []
+    placeless = placeless_of(job, quantity, bars)
     with job.panel(job.figure) as (figure, axes):
         rows = draw_medians(
-            *(bars, axes, job, quantity, "loader workers"), has_first=True, is_log=is_log
-        )
+            bars, axes, job, quantity, "loader workers",
+            has_first=True, is_log=is_log, not_marked=[one.id for one in placeless],
+        )  # fmt: skip
         axes.set_ylabel(label)
         drawn: list[Artist] = [
             Patch(color=style.pale(grey), label="first epoch"),
@@ -202,10 +208,29 @@ def draw_workers(job: Job, quantity: str, label: str, is_log: bool = False) -> N
             redden(axes, brackets, wrong, red_of(job))
         if any("(A-B)/B is printed" in one.relation.note for one in shown):
             style.add_to_note(figure, PRINTED_FACTORS)
-        if slips := slips_note(job, quantity, bars):
-            style.add_to_note(figure, slips)
+        style.add_to_note(figure, slips_note(job, quantity, bars) + placeless_note(placeless))
         rows.sort(key=lambda row: row["epoch_set"] == "0")  # medians first
         job.save(figure, job.figure, rows)
+
+
+def placeless_of(job: Job, quantity: str, bars: Sequence[Bar]) -> list[Measurement]:
+    """Return the published numbers of bars whose number of workers the paper does not say."""
+    return [
+        fact
+        for fact in inferred(job.published).values()
+        if (fact.paper, fact.metric) == (job.paper, METRICS.get(quantity, quantity))
+        and WORKERS in fact.note
+        and any(is_of(bar.run, config) for bar in bars for config in single(fact.config))
+    ]
+
+
+def placeless_note(facts: Sequence[Measurement]) -> str:
+    """Return what the note says of numbers that have no place among numbers of workers."""
+    words = [
+        f"{MEDIA[single(fact.config)[0]['storage']]}, {fact.value:g} {fact.unit} ({fact.section})"
+        for fact in facts
+    ]
+    return f"; not marked, as printed without a number of workers: {', '.join(words)}" * bool(words)
 
 
 def slips_note(job: Job, quantity: str, bars: Sequence[Bar]) -> str:

@@ -29,6 +29,7 @@ from epochwatt.figures.common.bars import draw_missing, marked_row
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import (
     NOTED_PCT,
+    SEEN,
     draw_mark,
     handles,
     is_marked,
@@ -37,15 +38,19 @@ from epochwatt.figures.common.published import (
 from epochwatt.figures.common.runs import Number, RunData, csv_row
 from epochwatt.figures.common.series import series
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.study.runs import TWIN
 from epochwatt.text import counted
 
 ONE_SCALE = ("read_iops",)  # fields have one scale; stalls with and without workers are far apart
 PANELS = tuple(zip("abcdef", product(("ssd", "hdd"), (0.25, 1.0, 4.0)), strict=True))
 N_BINS = 60  # of an epoch
 NO_NUMBER = "; the paper prints no number of this panel"
+NO_WORKERS = "; the paper does not say how many workers it ran"
+OWN_SCALES = "; each plot has its own scale"
 TITLE_CHARACTERS = 48  # in a line of a field's title
 CUT = 1.5  # an epoch's start that is higher than all else by this factor is cut off
 PEAK, MOST_PEAKS = 3.0, 0.05  # of the median step: a peak; which share of the steps may be such
+BELOW_ZERO = 0.02  # of the axis: a line at zero is seen above it
 LINE: dict[str, Any] = {"linewidth": 1.2}
 SAME = 1e-3  # of their mean, that ends of a range are apart where there is none
 HEAD = 1.22  # height of the axes over what they show: above it is each epoch's mean
@@ -87,10 +92,14 @@ class Bin(NamedTuple):
 
 
 def binned(points: Points, n_bins: int = N_BINS) -> Iterator[Bin]:
-    """Yield an epoch's points in equal steps of x; a step without a point gives none."""
+    """Yield an epoch's points in equal steps of x; a step without a point gives none.
+
+    A point where one epoch ends and the next begins is of the first.
+    """
     for epoch, (start, end) in zip(points.epochs, pairwise([0.0, *points.bounds]), strict=True):
         edges = np.linspace(start, end, n_bins + 1)
         cuts = np.searchsorted(points.x, edges)
+        cuts[0] = np.searchsorted(points.x, start, side="right" if start else "left")
         cuts[-1] = np.searchsorted(points.x, end, side="right")
         for left, right in pairwise(cuts.tolist()):
             inside = slice(left, right)
@@ -135,14 +144,16 @@ def draw_series(
             if quantity in ONE_SCALE:
                 top = max(facet.get_ylim()[1] for facet in facets)
                 for facet in facets:
-                    facet.set_ylim(0, top)
+                    facet.set_ylim(-BELOW_ZERO * top, top)
             if not runs:
                 reason = f"lacks {', '.join(job.lacking)}" if job.lacking else "no such run"
                 draw_missing([(0.0, reason)], facets[0], job.palette["missing"])
             else:
                 rate = "" if _has_range(rows) else "; simulated: one rate throughout an epoch"
                 none = "" if any(map(is_marked, rows)) or quantity not in ONE_SCALE else NO_NUMBER
-                style.add_to_note(figure, f"; steps of 1/{N_BINS} of an epoch{rate}{none}")
+                scales = OWN_SCALES if len(runs) > 1 and quantity not in ONE_SCALE else ""
+                steps = f"; steps of 1/{N_BINS} of an epoch"
+                style.add_to_note(figure, f"{steps}{rate}{scales}{NO_WORKERS}{none}")
                 _series_legend(figure, storage, rows, job)
             panel = f"{job.figure}{letter}"
             if cause_of and runs and job.panels[panel].get("claims") and storage not in causes:
@@ -249,12 +260,13 @@ def _draw_implied(
     count = run.number("n_minibatches", "all").value
     whole, e2e = (mark(job.marks, run.factors, name, "all") for name in ("stall_s", "e2e_s"))
     if whole is not None:
-        stall_s, words = whole.value, "median stall"
+        source, stall_s, words = whole, whole.value, "median stall"
     else:
         ours = [run.number(name, "all", "median").value for name in ("e2e_s", "stall_s")]
         if e2e is None or run.factors["num_workers"] or None in ours:
             return []
-        stall_s, words = e2e.value - (ours[0] - ours[1]), "median E2E less our compute"  # type: ignore[operator]
+        source, words = e2e, "median E2E less our compute"
+        stall_s = e2e.value - (ours[0] - ours[1])  # type: ignore[operator]
     if not count or stall_s <= 0.0:
         return []
     implied_ms = 1e3 * stall_s / count
@@ -262,6 +274,7 @@ def _draw_implied(
     number = Number(implied_ms, 0)
     here_s = run.number("stall_s", "all", "median").value or 0.0
     off_pct = 100.0 * (1e3 * here_s / count / implied_ms - 1.0)
+    words += f", {SEEN[source.seen_by_fit]}" if job.backend == TWIN else ""
     return [csv_row(run, IMPLIED, number, "all", **scale, implied_by=words, off_pct=off_pct)]
 
 

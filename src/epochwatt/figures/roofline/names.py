@@ -1,4 +1,4 @@
-"""Names of workloads below their marks: where none lies on another name or on a mark."""
+"""Names of workloads beside their marks: where none lies on another name or near another mark."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,18 +16,22 @@ from epochwatt.figures.roofline.look import PEAK
 from epochwatt.roofline.model import Ceilings
 
 ALIKE = 1.5  # times: intensities of one workload that share its name
-BELOW_PT, STEP_PT = -5.0, 2.0  # from the lowest mark to its name; by how much a name is moved
+BESIDE_PT = 7.0  # from the lowest mark to its name at the right or left
+BELOW_PT, STEP_PT = -5.0, 2.0  # the same downwards; by how much a name is moved
 MOVES, ASIDE_PT = 60, 4.0  # steps at most; what a name at the left or right is below its marks
-MARK_PT = 4.0  # a mark is as wide and high
+MARK_PT, RIVAL_PT = 4.0, 12.0  # a mark is as wide and high; what other marks' names keep clear of
 SIZE_PT = 7
 CEILING, ABOVE = "ceiling", 1.4  # gid of the texts at a roof; times: the room above it
+JOIN: dict[str, Any] = {"color": PEAK, "linewidth": 0.7, "zorder": 2.8}
 format_rate = EngFormatter(places=0)
 
 
 def add_name(
     axes: Axes, name: str, places: Sequence[tuple[float, float]], *, are_runs: bool
 ) -> None:
-    """Write the name of a workload below its marks, once for those of about one intensity.
+    """Write the name of a workload beside its marks, once for those of about one intensity.
+
+    Runs of the same are joined by a line.
 
     Parameters
     ----------
@@ -42,6 +46,8 @@ def add_name(
             groups.append([place])
     for group in groups:
         words = f"{name} ({len(group)} runs)" if are_runs and len(group) > 1 else name
+        if are_runs and len(group) > 1:
+            axes.plot(*zip(*sorted(group, key=lambda place: place[1]), strict=True), **JOIN)
         text = axes.annotate(
             words, min(group, key=lambda place: place[1]), xytext=(0.0, BELOW_PT),
             textcoords="offset points", ha="center", va="top", fontsize=SIZE_PT, zorder=5,
@@ -76,30 +82,36 @@ def name_ceilings(axes: Axes, ceilings: Ceilings, ends: tuple[float, float]) -> 
 
 
 def part_names(figure: Figure) -> None:
-    """Move names downwards that lie on marks or on one another; a line leads to their marks."""
+    """Give each name a place clear of marks and other names; a line leads to its mark."""
     named = [axes for axes in figure.axes if axes.texts]
     if named:
         lay_out(figure)
     for axes in named:
         fixed = [text for text in axes.texts if text.get_gid() == CEILING]
-        taken = [*_marks(axes), *map(_box, fixed)]
+        taken = [*_marks(axes, MARK_PT), *map(_box, fixed)]
         names = [text for text in axes.texts if text not in fixed]
         for text in sorted(names, key=lambda text: -_box(text).y0):
+            mark = axes.transData.transform(text.xy)  # type: ignore[attr-defined]
+            rivals = [box for box in _marks(axes, RIVAL_PT) if not box.contains(*mark)]
             for place in _places():
                 text.set(**place)
-                if not any(_box(text).overlaps(other) for other in taken):
+                box = _box(text)
+                is_inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1
+                if is_inside and not any(box.overlaps(other) for other in (*taken, *rivals)):
                     break
             taken.append(_box(text))
 
 
 def _places() -> Iterator[dict[str, Any]]:
-    """Yield where a name may be: below its marks, also to their left or right, then lower."""
+    """Yield where a name may be: right or left of its mark, below it, then lower."""
+    yield {"position": (BESIDE_PT, 0.0), "ha": "left", "va": "center"}
+    yield {"position": (-BESIDE_PT, 0.0), "ha": "right", "va": "center"}
     for move in range(MOVES):
         y_pt = BELOW_PT - move * STEP_PT
-        yield {"position": (0.0, y_pt), "ha": "center"}
+        yield {"position": (0.0, y_pt), "ha": "center", "va": "top"}
         for aside_pt in (ASIDE_PT, -ASIDE_PT):
-            yield {"position": (aside_pt, y_pt), "ha": "right"}
-            yield {"position": (-aside_pt, y_pt), "ha": "left"}
+            yield {"position": (aside_pt, y_pt), "ha": "right", "va": "top"}
+            yield {"position": (-aside_pt, y_pt), "ha": "left", "va": "top"}
 
 
 def _box(text: Text) -> Bbox:
@@ -108,11 +120,11 @@ def _box(text: Text) -> Bbox:
     return Text.get_window_extent(text)
 
 
-def _marks(axes: Axes) -> list[Bbox]:
-    """Return the boxes of the marks of a field, which are lines of one point."""
+def _marks(axes: Axes, size_pt: float) -> list[Bbox]:
+    """Return boxes of a size at the marks of a field, which are lines of one point."""
     figure = axes.get_figure(root=True)
     assert figure is not None
-    half = MARK_PT / 2 * figure.dpi / 72
+    half = size_pt / 2 * figure.dpi / 72
     points = [np.asarray(line.get_xydata()) for line in axes.lines]
     at = [axes.transData.transform(some[0]) for some in points if len(some) == 1]
     return [Bbox([[x - half, y - half], [x + half, y + half]]) for x, y in at]

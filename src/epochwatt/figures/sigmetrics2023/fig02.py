@@ -40,7 +40,7 @@ from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import draw_mark, is_marked
 from epochwatt.figures.common.relations import Related, relation_row
-from epochwatt.figures.common.runs import RunData
+from epochwatt.figures.common.runs import RunData, data_words
 from epochwatt.published.numbers import Config, single
 from epochwatt.text import counted
 
@@ -141,17 +141,19 @@ def _share_scales(facets: Sequence[Axes], models: Sequence[str]) -> None:
 
 
 def _title_of(bars: Sequence[Bar], counts: set[int]) -> str:
-    """Return what a group is; with the epochs of a bar, where they differ in number.
+    """Return what a group is, and its data if measured; with a bar's epochs, where they differ.
 
     Parameters
     ----------
     counts : epochs that the panel's bars are means of
     """
     name, numbers = name_of(bars), sorted(_counts(bars))
-    if len(counts) < 2 or not numbers:
-        return name
+    data = data_words(bar.run for bar in bars)
     least = f"{numbers[0]} to " if len(numbers) > 1 else ""
-    return f"{name}, {least}{counted(numbers[-1], 'epochs')} a bar"
+    epochs = f"{least}{counted(numbers[-1], 'epochs')} a bar" if numbers and len(counts) > 1 else ""
+    if data:
+        return f"{name}\n{', '.join(filter(None, (data, epochs)))}"
+    return ", ".join(filter(None, (name, epochs)))
 
 
 def name_of(bars: Sequence[Bar]) -> str:

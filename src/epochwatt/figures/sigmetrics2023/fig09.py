@@ -48,7 +48,7 @@ from epochwatt.figures.common.published import (
     handles,
     is_marked,
 )
-from epochwatt.figures.common.relations import Related, key_of
+from epochwatt.figures.common.relations import SIGNS, Related, key_of
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.baseload import (
     BAND_ALPHA,
@@ -293,10 +293,19 @@ def _modes(one: Related) -> str:
 
 def _values(one: Related) -> str:
     """Return the published change and ours: `-39 to -31, here -30`."""
-    r, here = one.relation, dict.fromkeys(f"{round(value):+d}" for value in one.here)
+    r, here = one.relation, dict.fromkeys(map(_here, one.here))
     ends = [r.value] if r.value_hi is None else [r.value, r.value_hi]
-    printed = " to ".join(f"{end:+g}" for end in ends) + MARK * is_contradicted(r)
+    sign = f"{SIGNS[r.qualifier]} " if r.qualifier in SIGNS else ""
+    printed = sign + " to ".join(f"{end:+g}" for end in ends)
+    printed += MARK * is_contradicted(r)
     return f"{printed}, here {' to '.join(here)}"
+
+
+def _here(value: float) -> str:
+    """Return our change in whole per cent; a smaller one with a decimal, so that it has a sign."""
+    if abs(value) >= 1.0:
+        return f"{value:+.0f}"
+    return f"{value:+.1f}" if round(value, 1) else "0"
 
 
 def _name_parts(axes: Axes, shown: Sequence[Related]) -> None:

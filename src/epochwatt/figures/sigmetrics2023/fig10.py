@@ -36,8 +36,9 @@ HATCH = "////"
 WIDTH = 0.36
 MOST_IN_ROW, IN_ROW = 3, 2  # networks side by side; of more than the first this many
 FAILS_PCT = 50.0  # an error beyond it is said on the panel
-BELOW_METRIC = "n_time_predictions_below_10pct"
+BELOW_METRIC, ABOVE_METRIC = "n_time_predictions_below_10pct", "n_time_predictions_above_15pct"
 COUNTED_PCT = (10.0, 15.0)  # section 5.7.2 counts predictions by them
+MODES_OF_PAPER = 10  # of each network
 PREDICTED = 40  # of so many
 PAPERS_MODES = "efij"  # section 5.7.1: those that train the model of time
 TRUE = "True"
@@ -94,8 +95,8 @@ def _draw_panel(
                 "fontsize": "x-small",
             }
             is_red |= bool(failure)
-            name = group[0].group.replace("\n", ", ")
-            top.set_title(name + failure, **(look if failure else {}))
+            name = group[0].group.replace("\n", ", ") + _count(group, bar_rows, job, target)
+            top.set_title(name + failure, **(look if failure else {"fontsize": "small"}))
         for top, bottom in zip(tops, bottoms, strict=True):
             if (place := top.get_subplotspec()) is not None and place.is_first_col():
                 top.set_ylabel(label)
@@ -159,9 +160,36 @@ def _counted(rows: Rows, job: Job, target: str) -> str:
         return ""
     below = [row for row in errors if row["value"] < COUNTED_PCT[0]]
     trained = sum(row["in_training_set"] == TRUE for row in below)
-    whole = f"{printed[0]:g} of {PREDICTED}, " if printed and len(errors) == PREDICTED else ""
+    is_whole = len(errors) == PREDICTED
+    whole = f"{printed[0]:g} of {PREDICTED}, " if printed and is_whole else ""
     words = f"; errors below {COUNTED_PCT[0]:g} %: {whole}here {len(below)} of {len(errors)}"
-    return words + (f", {trained} of them of modes that trained the model" if trained else "")
+    words += f", {trained} of them of modes that trained the model" if trained else ""
+    if is_whole:
+        mean_pct = float(np.mean([row["value"] for row in errors]))
+        any_mode = [f"; any mode: about {pct:g} % published, the mean here {mean_pct:.0f} %"
+                    for pct in _printed(job, METRIC[target], None)]  # fmt: skip
+        words += "".join(any_mode)
+    return f"{words}; dashed: {COUNTED_PCT[0]:g} and {COUNTED_PCT[1]:g} %, the paper counts by them"
+
+
+def _count(group: Sequence[Bar], bar_rows: Sequence[Rows], job: Job, target: str) -> str:
+    """Return a title's line on a network of which the paper counts predictions; else nothing."""
+    factors = group[0].run.factors
+    errors = [rows[2] for rows in bar_rows if rows[2]["value"] is not None]
+    if target != "time_s" or factors["setup"] != job.paper or len(errors) != MODES_OF_PAPER:
+        return ""
+    low_pct, high_pct = COUNTED_PCT
+    words = {
+        BELOW_METRIC: (f"below {low_pct:g} %", [e for e in errors if e["value"] < low_pct]),
+        ABOVE_METRIC: (f"above {high_pct:g} %", [e for e in errors if e["value"] > high_pct]),
+    }
+    facts = load_published(Path(job.published)).measurements.values()
+    for fact in facts:
+        of_model = fact.config.get("model") == factors["model"]
+        if (fact.paper, of_model) == (job.paper, True) and fact.metric in words:
+            which, here = words[fact.metric]
+            return f"\nerrors {which}: {fact.value:g} of {len(errors)} published, here {len(here)}"
+    return ""
 
 
 def _trained_on(rows: Rows) -> str:
@@ -347,8 +375,8 @@ def _say(axes: Axes, words: str, limit_pct: float) -> None:
     )  # fmt: skip
 
 
-def _printed(job: Job, metric: str, model: str) -> list[float]:
-    """Return the upper ends of errors that the paper prints of a network."""
+def _printed(job: Job, metric: str, model: str | None) -> list[float]:
+    """Return the upper ends of errors that the paper prints of a network; None: of none alone."""
     facts = load_published(Path(job.published)).measurements.values()
     return [
         fact.value

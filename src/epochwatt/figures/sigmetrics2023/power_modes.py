@@ -8,9 +8,10 @@ and no part of the front, as in the predicates of `config/published/takeaways.cs
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -24,6 +25,7 @@ from epochwatt.figures.common.failing import entries
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.layout import lay_out
 from epochwatt.figures.common.published import is_marked
+from epochwatt.figures.common.relations import Related
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.above import Above
 from epochwatt.figures.sigmetrics2023.arrows import draw_arrow
@@ -66,6 +68,7 @@ def draw(
     printed_fronts: str = "",
     printed_trend: str = "",
     much_less: str = "",
+    printed_apart: str = "",
 ) -> None:
     """Draw a figure of one panel, a field for each network.
 
@@ -78,6 +81,7 @@ def draw(
     printed_fronts : what the paper's text says of each network's front, `lenet: ...; resnet: ...`
     printed_trend : what it says of E2E against x; empty: nothing
     much_less : network and the one that it calls the change of E2E much less than; empty: none
+    printed_apart : two values of `marker_by`, and what it says of E2E there, `2265 1200: lower ...`
     """
     clouds, by = group_runs(job, x), marker_by
     runs = [run for cloud in clouds for run in cloud.runs]
@@ -95,13 +99,11 @@ def draw(
             markers = [styles.get(settings.get(r.id), UNKNOWN) if by else None for r in cloud.runs]
             _draw_points(cloud, field, markers, colour)
             above.write(cloud, field, marks)
-            for pair in marks:
-                draw_published(pair, field, colour["published"])
-            if not by:
-                draw_spread(cloud, field, {one.relation.id for one in wrong}, job)
+            _draw_printed(cloud, field, marks, None if by else wrong, job)
             rows += [row for pair in of_cloud for row in pair]
             drawn.append((cloud, field, marks))
-        _add_notes(figure, clouds, modes_note(job, runs) or LETTERS, above.remarks(clouds))
+        remarks = above.remarks(clouds) + apart_note(clouds, settings, by, printed_apart)
+        _add_notes(figure, clouds, modes_note(job, runs) or LETTERS, remarks)
         _legend(figure, clouds, styles, by, rows, job, entries(job, [*wrong, *above.is_red]))
         lay_out(figure)  # from here on the axes are as they will be
         for cloud, field, marks in drawn:
@@ -123,6 +125,38 @@ def mode_setting(run: RunData, folder: str, name: str) -> float | None:
             record = files.read_json(path, {"factors": {"power_mode_settings": OBJECT}})
             return record["factors"]["power_mode_settings"].get(name)
     return None
+
+
+def apart_note(
+    clouds: Sequence[Cloud], settings: Mapping[str, float | None], by: str, printed: str
+) -> str:
+    """Return what the paper says of E2E at two values of a setting, and what it is here.
+
+    Here it is the mean over the power modes of each value, which differ in other settings, too.
+
+    Parameters
+    ----------
+    settings : value of the setting by run
+    by, printed : `marker_by` and `printed_apart` of `draw`
+    """
+    values, _, says = printed.partition(": ")
+    changes = []
+    for cloud in clouds:
+        means = [
+            np.mean([
+                point[1]
+                for n, point in enumerate(cloud.points)
+                if point and cloud.is_compared(n) and settings.get(cloud.runs[n].id) == float(value)
+            ] or np.nan)
+            for value in values.split()
+        ]  # fmt: skip
+        if np.isfinite(means).all() and means:
+            changes.append(f"{cloud.label} {100.0 * (means[0] / means[1] - 1.0):+.0f} %")
+    if not changes:
+        return ""
+    words = " against ".join(_part(by, float(value)) for value in values.split())
+    here = f"here {', '.join(changes)}, means of modes that differ otherwise, too"
+    return f"; E2E with {words}, the paper: {says}; {here}"
 
 
 def marker_styles(values: set[float]) -> dict[Any, tuple[str, bool]]:
@@ -154,6 +188,20 @@ def _fields(figure: Figure, axes: Axes, n: int, x: str) -> list[Axes]:
     for field in grid[:, 0]:
         field.set_ylabel("E2E per epoch, epochs 1+ (s)")
     return list(grid.ravel())
+
+
+def _draw_printed(
+    cloud: Cloud,
+    field: Axes,
+    marks: Sequence[Sequence[dict[str, Any]]],
+    wrong: Sequence[Related] | None,
+    job: Job,
+) -> None:
+    """Draw published numbers, and the spreads of which `wrong` fail; None: no spreads."""
+    for pair in marks:
+        draw_published(pair, field, job.palette["published"])
+    if wrong is not None:
+        draw_spread(cloud, field, {one.relation.id for one in wrong}, job)
 
 
 def _draw_points(

@@ -73,13 +73,18 @@ def test_measured_note_names_machine_and_whiskers(made_up, tmp_path):
     run = read_runs([made_up({}, {}, backend="host", device="host")], [])[0]
     assert (
         measured_note([run], {})
-        == "; whiskers: lowest to highest epoch, no whisker where only one epoch follows epoch 0"
+        == "; whiskers: lowest to highest epoch, none on a bar of one epoch"
     )
     folder = tmp_path / "records"
     (folder / "epoch-0").mkdir(parents=True)
     record = {"machine": {"cpu_model": "A CPU"}, "software": {"torch": "2.9.1+cu128"}}
     (folder / "epoch-0/record.json").write_text(json.dumps(record), encoding="utf-8")
     told = measured_note([run], {run.id: str(folder)})
-    assert told.startswith("; A CPU, PyTorch 2.9.1; whiskers: lowest to highest epoch, no ")
+    assert told.startswith("; A CPU, PyTorch 2.9.1; whiskers: lowest to highest epoch, none ")
+    record["machine"]["n_cpus"] = 2
+    (folder / "epoch-0/record.json").write_text(json.dumps(record), encoding="utf-8")
+    cold = read_runs([made_up({}, {"cold_process": True}, backend="host", device="host")], [])[0]
+    told = measured_note([cold], {cold.id: str(folder)})
+    assert told.startswith("; A CPU, 2 CPUs, PyTorch 2.9.1; every epoch in a process of its own;")
     simulated = read_runs([made_up()], [])
     assert measured_note(simulated, {simulated[0].id: str(folder)}) == ""

@@ -115,10 +115,18 @@ def test_brackets_say_by_how_much_workers_cut_the_stall_as_the_seconds_do(job_of
     draw_figure(job)
     texts = words(job, "hipcw_fig02")
     assert "SD ÷27.28, here ÷25" in texts
-    assert "ratios of the paper's seconds, which it prints less 1" in " ".join(texts).replace(
-        "\n", " "
-    )
+    factors = "factors are A / B of the paper's seconds; it prints (A - B) / B, 1 less"
+    assert factors in " ".join(texts).replace("\n", " ")
     assert {"200", "500"} <= set(texts)  # of a logarithmic axis
+
+
+def test_a_number_that_is_printed_without_its_workers_has_no_mark_among_them(job_of, nx, numbers):
+    job = job_of("hipcw_fig03", nx(storage="ssd", num_workers=1), nx(storage="ssd", num_workers=4))
+    draw_figure(job)
+    medians = [row for row in numbers("hipcw_fig03", "epoch_set", "published") if row[0] == "all"]
+    assert medians == [("all", "595.0"), ("all", "")]
+    note = "not marked, as printed without a number of workers: SSD, 600 s (III.E)"
+    assert note in " ".join(words(job, "hipcw_fig03")).replace("\n", " ")
 
 
 def test_marks_of_first_epochs_have_a_name_of_their_own(job_of, nx):

@@ -1,6 +1,8 @@
 """HiPCW 2021, figures 6 and 7: bins over the epochs, what is cut off, what is missing."""
 
+import json
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -8,6 +10,8 @@ import numpy as np
 import pytest
 
 from epochwatt.figures.common.job import draw_figure
+from epochwatt.figures.common.runs import read_runs
+from epochwatt.figures.common.series import series
 from epochwatt.figures.hipcw2021 import over_time
 from epochwatt.figures.hipcw2021.over_time import Bin, Points, _limit, binned, draw_series
 from epochwatt.records.checksums import write_sums
@@ -40,6 +44,21 @@ def test_bins_hold_their_points_and_no_others():
         *((0, 1.0, 2, 0.0, 0.5, 1.0), (0, 3.0, 2, 2.0, 2.5, 3.0)),
         *((2, 5.0, 2, 4.0, 4.5, 5.0), (2, 7.0, 2, 6.0, 6.5, 7.0)),
     ]
+
+
+def test_a_point_at_the_end_of_an_epoch_is_none_of_the_next():
+    points = Points(np.array([1.0, 4.0, 6.0]), np.array([9.0, 9.0, 0.0]), [4.0, 8.0], [0, 1])
+    assert [(b.epoch, b.n, b.high) for b in binned(points, n_bins=1)] == [(0, 2, 9.0), (1, 1, 0.0)]
+
+
+def test_a_rate_since_before_the_epoch_is_none_of_it(made_up, tmp_path, measure):
+    (run,) = read_runs([made_up({})], [])
+    folder = measure(SimpleNamespace(id=run.id, factors={}), 0, root=tmp_path).epoch_path(0)
+    record = json.loads(Path(folder, "record.json").read_text("utf-8"))
+    t_s = record["t_start_mono_s"] + np.array([-0.5, 0.5, 1.0])
+    write_samples(folder, "host", ("read_iops",), t_s, t_s, np.array([[30.0], [20.0], [0.0]]))
+    write_sums(folder)
+    assert series(run, os.path.dirname(folder), "host", "read_iops").values.tolist() == [0.0]
 
 
 def test_bins_without_a_point_are_none():
@@ -95,8 +114,8 @@ def test_published_stall_of_an_epoch_implies_that_of_a_minibatch(job_of, nx, wit
     draw_figure(job)
     name = "stall_ms_per_minibatch_implied"
     told = numbers("hipcw_fig07e", "quantity", "value", "implied_by")
-    assert told[-1] == (name, str(1e3 * 704.0 / 2), "median stall")
-    label = "implied by the published median stall: 352000 ms (ours -100 %)"
+    assert told[-1] == (name, str(1e3 * 704.0 / 2), "median stall, used in the fit")
+    label = "implied by the published median stall, used in the fit: 352000 ms (ours -100 %)"
     assert label in words(job, "hipcw_fig07e")
 
 
@@ -110,7 +129,7 @@ def test_published_epoch_implies_its_stall_where_nothing_else_is_printed(
     assert numbers("hipcw_fig07f", *columns)[-1] == (
         "stall_ms_per_minibatch_implied",
         str(implied_ms),
-        "median E2E less our compute",
+        "median E2E less our compute, used in the fit",
     )
 
 

@@ -264,6 +264,16 @@ def test_note_says_what_a_network_was_not_run_with_and_titles_how_many_epochs_a_
     assert "; no run with the paper's 4 workers" in note_of(job, "fig02b")
 
 
+def test_titles_say_which_data_a_measured_bar_is_of_and_how_much(job_of, made_up):
+    """46 images in 3 s are no epoch of the paper."""
+    host = {"backend": "host", "device": "host", "setup": "own", "dataset_source": "synthetic"}
+    runs = [made_up(*[{"n_samples": 46}] * 2, **host, num_workers=w) for w in (0, 2)]
+    job = job_of("fig02", *runs)
+    draw(job)
+    assert "LeNet-5 mnist synthetic, 46 samples" in words(job, "fig02a")
+    assert "LeNet-5 mnist synthetic, 46 samples" in words(job, "fig02b")
+
+
 def test_times_are_said_to_be_of_the_epochs_after_the_first(job, files):
     files()
     assert "time per epoch, epochs 1+ (s)" in words(job, "fig02a")

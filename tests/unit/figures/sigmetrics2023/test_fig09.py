@@ -5,6 +5,7 @@ import math
 import pytest
 
 from epochwatt.figures.common.layout import MARK
+from epochwatt.figures.sigmetrics2023 import fig09
 from epochwatt.figures.sigmetrics2023.baseload import baseloads
 from epochwatt.figures.sigmetrics2023.fig09 import draw, groups_of
 
@@ -147,6 +148,14 @@ def test_a_printed_change_that_is_a_bound_has_an_arrow_and_its_name_in_the_legen
     assert "published bound: this or above" in drawn
     assert "published bound: this or below" not in drawn
     assert {"published change", "our change"} <= drawn
+    assert "m→g: ≥ -6.8, here 0" in drawn
+
+
+@pytest.mark.parametrize(
+    ("change", "text"), [(-0.12, "-0.1"), (0.96, "+1.0"), (-13.5, "-14"), (0.04, "0")]
+)
+def test_a_small_change_keeps_its_sign(change, text):
+    assert fig09._here(change) == text
 
 
 def test_a_printed_change_that_our_claim_reads_as_a_bound_is_none_and_is_contradicted(texts):

@@ -142,9 +142,25 @@ def test_panels_say_which_modes_trained_the_model_and_count_errors_as_the_paper_
     (corner,) = (text for text in texts if "simulated, not measured" in text)
     counts = "errors below 10 %: 31 of 40, here 30 of 40, 6 of them of modes that trained the model"
     assert counts in corner
+    assert "any mode: about 12 % published, the mean here 10 %; dashed: 10 and 15 %" in corner
     assert "letters: power modes, Table 3 of the paper" in corner
     assert "trained on modes c f (the paper's: e f i j)" in corner
     assert {"simulated epochs", "error of a test", "error of a trained mode"} <= set(texts)
+
+
+def test_title_of_a_network_has_the_paper_s_count_of_its_errors_beside_ours(made_up, job_of, table):
+    runs = [
+        made_up({}, {}, model=model, power_mode=mode, setup="sigmetrics2023")
+        for model in ("lenet", "vgg11")
+        for mode in "abcdefghij"
+    ]
+    values = [(5.0 if n % 5 == 0 else 4.0, False) for n in range(len(runs))]
+    job = job_of("fig10", *runs, predictions=table(*values))
+    draw(job)
+    texts = {text.get_text() for text, _, _ in job.saved["fig10a"]}
+    assert "LeNet-5\nerrors above 15 %: 3 of 10 published, here 2" in texts
+    assert "vgg11\nerrors below 10 %: 9 of 10 published, here 8" in texts
+    assert "LeNet-5" in {text.get_text() for text, _, _ in job.saved["fig10b"]}
 
 
 def test_panel_of_energy_has_the_printed_errors_and_says_where_nothing_is_tested(
