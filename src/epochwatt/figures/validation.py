@@ -32,6 +32,7 @@ from epochwatt.figures.validation_points import (
     read_medians,
     read_names,
     read_points,
+    read_rest,
     slips,
 )
 from epochwatt.figures.validation_spec import ROWS, write_validation_spec
@@ -82,7 +83,11 @@ ROOM, LEAST_SHOWN = 1.2, 1.3  # of the axes beyond the worst ratio, which is at 
 COLOURS = {"time": "compute", "energy_power": "epoch_0", "change": "stall"}  # of the palette
 COLOURS |= {"power": "epoch_0", "energy": "epoch_0"}
 MARKERS = {"time": "o", "energy_power": "s"}
-HEADINGS = ("left out of the fit: each ...", "by priors, fitted or not")  # of the rows
+HEADINGS = (  # of the rows
+    "left out of the fit: each ...",
+    "priors (fitted: without each take-away)",
+)
+NOTHING_FITTED = "not fitted, priors as chosen"  # a row
 
 
 def draw(
@@ -280,9 +285,9 @@ def plot(
     facts = load_published(Path(published))
     names = read_names(facts, titles)
     note = "simulated, not measured; error: 100 |ln(simulated / published)| %; grey band:"
-    note += f" {BAND_PCT:g} %; {len(points)} numbers judged as a ratio; bars: 90 % of a bootstrap"
-    note += " over what was left out, none where that is too few; one parameter was fitted to"
-    note += " HiPCW 2021"
+    note += f" {BAND_PCT:g} %; {len(points)} numbers judged as a ratio; {read_rest(table)}; bars:"
+    note += " 90 % of a bootstrap over what was left out, none where that is too few; one parameter"
+    note += f" was fitted to HiPCW 2021{_nothing_fitted(medians)}"
     with style.panel(style_file, PANEL, note) as (figure, axes):
         axes.remove()
         grid = figure.add_gridspec(3, 2, height_ratios=(2.2, 2.0, 3.0))
@@ -299,6 +304,13 @@ def plot(
         style.save(figure, stem, [*map(_csv_row, points), *(entry._asdict() for entry in medians)])
     Path(f"{stem}.txt").write_text(CAPTION, encoding="utf-8")
     write_validation_spec(stem, TITLE, note, palette, names)
+
+
+def _nothing_fitted(medians: Sequence[Median]) -> str:
+    """Return what the note says of times where nothing was fitted at all."""
+    errors_pct = [m.median_error_pct for m in medians
+                  if (m.left_out, m.class_) == (NOTHING_FITTED, "time")]  # fmt: skip
+    return "".join(f"; with nothing fitted, times are off by {pct:.1f} %" for pct in errors_pct)
 
 
 def _csv_row(point: Point) -> dict[str, Any]:

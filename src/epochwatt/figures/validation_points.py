@@ -3,6 +3,7 @@
 import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any, NamedTuple
 
 from epochwatt.published.numbers import Published
@@ -94,6 +95,21 @@ def read_points(path: str) -> list[Point]:
     with open(path, newline="", encoding="utf-8") as handle:
         rows = [row for row in csv.DictReader(handle) if row["judged_as"] == "ratio"]
     return [_point(row) for row in rows]
+
+
+def read_rest(path: str) -> str:
+    """Return in words how many numbers of `validation.csv` are no ratios, and how near they are."""
+    with open(path, newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    bounds = [row["met"] == "yes" for row in rows if row["judged_as"] == "bound"]
+    points = [float(row["held_out_error_pct"]) for row in rows if row["judged_as"] == "points"]
+    words = [f"{len(bounds)} bounds and ranges, {sum(bounds)} of them met"] if bounds else []
+    if points:
+        words += [
+            f"{len(points)} shares and changes below 20 %, off by {median(points):.1f} points in "
+            "the median"
+        ]
+    return f"not drawn: {'; '.join(words)} (validation.csv)" if words else "all are drawn"
 
 
 def _panel(class_: str, unit: str) -> str:

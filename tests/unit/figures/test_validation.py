@@ -11,23 +11,29 @@ from panels import SMALLEST_PT
 
 from epochwatt.figures.common import style
 from epochwatt.figures.validation import FIXED, draw, draw_medians, plot
-from epochwatt.figures.validation_points import read_medians, read_names, read_points, slips
+from epochwatt.figures.validation_points import (
+    read_medians,
+    read_names,
+    read_points,
+    read_rest,
+    slips,
+)
 from epochwatt.published.numbers import Published, load_published
 
 PALETTE = {"compute": "#0072B2", "epoch_0": "#D55E00", "stall": "#009E73", "missing": "#777777"}
 HEAD = (
     "published_id class device published_value held_out_prediction held_out_error_pct "
-    "judged_as unit section_error_pct"
+    "judged_as unit section_error_pct met"
 )
 TABLE = f"""{HEAD.replace(" ", ",")}
-S1,time,agx,10,11,9.531,ratio,s,13.9
-S4,time,agx,195,234,18.232,ratio,ms,20.1
-S2,energy_power,nano,5,4,22.314,ratio,W,23
-RS1,change,agx,-50,-75,69.315,ratio,pct,70
-RS2,change,nx,2,2.2,9.531,ratio,x,9.531
-RS3,small_change,nx,-2,-3,1,points,pct,1
-S3,bound,nx,20,12,,bound,s,
-H1,hipcw_time,nx,100,300,109.861,ratio,s,
+S1,time,agx,10,11,9.531,ratio,s,13.9,
+S4,time,agx,195,234,18.232,ratio,ms,20.1,
+S2,energy_power,nano,5,4,22.314,ratio,W,23,
+RS1,change,agx,-50,-75,69.315,ratio,pct,70,
+RS2,change,nx,2,2.2,9.531,ratio,x,9.531,
+RS3,small_change,nx,-2,-3,1,points,pct,1,
+S3,bound,nx,20,12,,bound,s,,yes
+H1,hipcw_time,nx,100,300,109.861,ratio,s,,
 """
 
 
@@ -154,6 +160,13 @@ def test_numbers_that_a_paper_prints_otherwise_are_named(pytestconfig, table):
     assert slips([point], facts) == []
 
 
+def test_what_is_not_drawn_is_counted(table):
+    assert read_rest(table) == (
+        "not drawn: 1 bounds and ranges, 1 of them met; 1 shares and changes below 20 %, off by "
+        "1.0 points in the median (validation.csv)"
+    )
+
+
 def test_no_letters_are_too_small(pytestconfig, table, others, tmp_path, monkeypatch):
     saved = {}
 
@@ -228,7 +241,7 @@ def test_medians_are_by_what_was_left_out_and_by_other_priors(others):
     ticks = axes.get_yticklabels()
     assert [tick.get_text() for tick in ticks] == [
         "left out of the fit: each ...",
-        *("take-away of the paper", "board", "by priors, fitted or not"),
+        *("take-away of the paper", "board", "priors (fitted: without each take-away)"),
         *("priors as chosen, nothing fitted", "priors shifted at random (1), fitted"),
     ]
     assert [n for n, tick in enumerate(ticks) if tick.get_fontweight() == "bold"] == [0, 3]

@@ -291,13 +291,15 @@ def model_facets(
     alike = len({bar.tick for bar in bars}) == 1 and all(bar.group for b in of_models for bar in b)
     for facet, of_model, span in zip(facets, of_models, spans, strict=True):
         if of_model:
-            data = data_words(bar.run for bar in of_model)
-            title = job.title(of_model[0].run.factors["model"])
-            facet.set_title(f"{title}\n{data}" if data else title)
+            facet.set_title(job.title(of_model[0].run.factors["model"]))
             label_axes(of_model, facet, "", ticks_are_groups=alike, turned=turned)
             x = positions([bar.group for bar in of_model])
             side = 0.5 * (span - (x[-1] - x[0]))
             facet.set_xlim(x[0] - side, x[-1] + side)
+    data = [data_words(bar.run for bar in of_model) for of_model in of_models]
+    if any(data):
+        texts = [f"{facet.get_title()}\n{of}" for facet, of in zip(facets, data, strict=True)]
+        style.set_titles(figure, facets, texts)
     facets[0].set_ylabel(y_label)
     if not alike:
         for facet in [facets[len(facets) // 2]] if len(facets) != 2 else facets:

@@ -119,6 +119,26 @@ def widths(figure: Figure, axes: Axes, ratios: Sequence[float]) -> list[Axes]:
     return list(grid[0])
 
 
+def set_titles(figure: Figure, places: Sequence[Axes], titles: Sequence[str]) -> None:
+    """Write small titles over axes, in lines no wider than these; the panel grows by what is more.
+
+    Parameters
+    ----------
+    titles : one for each of the axes; lines of their own are kept
+    """
+    rows, n_more = set(), 0
+    for axes, title in zip(places, titles, strict=True):
+        spec = axes.get_subplotspec()
+        assert spec is not None
+        ratios = np.asarray(spec.get_gridspec().get_width_ratios(), dtype=float)
+        width_in = figure.get_figwidth() * ratios[spec.colspan.start] / ratios.sum()
+        lines = [textwrap.fill(line, int(width_in / LETTER_IN)) for line in title.split("\n")]
+        text = axes.set_title("\n".join(lines), fontsize="small").get_text()
+        rows.add(spec.rowspan.start)
+        n_more = max(n_more, text.count("\n"))
+    figure.set_figheight(figure.get_figheight() + LINE_IN * n_more * len(rows))
+
+
 def add_to_title(figure: Figure, addition: str) -> None:
     """Add to the title of a panel; call it before the legend is drawn."""
     (head,) = figure.legends

@@ -45,13 +45,19 @@ ONE_SCALE = ("read_iops",)  # fields have one scale; stalls with and without wor
 PANELS = tuple(zip("abcdef", product(("ssd", "hdd"), (0.25, 1.0, 4.0)), strict=True))
 N_BINS = 60  # of an epoch
 NO_NUMBER = "; the paper prints no number of this panel"
-NO_WORKERS = "; the paper does not say how many workers it ran"
+NO_WORKERS = "; the paper does not say its number of workers"
+ONE_RATE = (
+    "; simulated: one rate throughout an epoch; workers take room from the page cache, so that "
+    "more is read again"
+)
 OWN_SCALES = "; each plot has its own scale"
 TITLE_CHARACTERS = 48  # in a line of a field's title
+START_BINS = 2  # of an epoch are its start: workers start one after another
 CUT = 1.5  # an epoch's start that is higher than all else by this factor is cut off
 PEAK, MOST_PEAKS = 3.0, 0.05  # of the median step: a peak; which share of the steps may be such
 BELOW_ZERO = 0.02  # of the axis: a line at zero is seen above it
 LINE: dict[str, Any] = {"linewidth": 1.2}
+TO_K = 1000.0
 SAME = 1e-3  # of their mean, that ends of a range are apart where there is none
 HEAD = 1.22  # height of the axes over what they show: above it is each epoch's mean
 IMPLIED_LINE: dict[str, Any] = {"linewidth": 1.2, "linestyle": (0, (1, 1)), "zorder": 2.5}
@@ -149,7 +155,7 @@ def draw_series(
                 reason = f"lacks {', '.join(job.lacking)}" if job.lacking else "no such run"
                 draw_missing([(0.0, reason)], facets[0], job.palette["missing"])
             else:
-                rate = "" if _has_range(rows) else "; simulated: one rate throughout an epoch"
+                rate = ONE_RATE if job.backend == TWIN and not _has_range(rows) else ""
                 none = "" if any(map(is_marked, rows)) or quantity not in ONE_SCALE else NO_NUMBER
                 scales = OWN_SCALES if len(runs) > 1 and quantity not in ONE_SCALE else ""
                 steps = f"; steps of 1/{N_BINS} of an epoch"
@@ -207,8 +213,9 @@ def _draw_run(
         )
         middle = sum(ends) / 2
         first = "mean " if epoch == points.epochs[0] else ""
+        count = _count_text(mean * (ends[1] - ends[0])) if quantity in ONE_SCALE else ""
         axes.annotate(
-            f"{first}{mean:.{_decimals(means)}f}", (middle, 1.0), ha="center", va="top",
+            f"{first}{mean:.{_decimals(means)}f}{count}", (middle, 1.0), ha="center", va="top",
             xycoords=axes.get_xaxis_transform(), xytext=(0, -3), textcoords="offset points",
             fontsize="x-small",
         )  # fmt: skip
@@ -226,6 +233,11 @@ def _draw_run(
     else:
         axes.set_xticks([])
     return rows
+
+
+def _count_text(reads_in_epoch: float) -> str:
+    """Return how many reads an epoch's mean rate makes: the paper compares numbers."""
+    return f" ({reads_in_epoch / TO_K:.1f} k)" if reads_in_epoch else ""
 
 
 def _draw_bins(axes: Axes, bins: Sequence[Bin], colour: str) -> None:
@@ -283,7 +295,8 @@ def _limit(axes: Axes, bins: Sequence[Bin], marks: Sequence[float], unit: str) -
 
     Cut off are starts of epochs, and single peaks elsewhere, far above all else.
     """
-    firsts = [n for n, b in enumerate(bins) if n == 0 or b.epoch != bins[n - 1].epoch]
+    epochs = [None] * START_BINS + [b.epoch for b in bins]
+    firsts = [n for n, b in enumerate(bins) if b.epoch != epochs[n]]
     start = max([bins[n].high for n in firsts], default=0.0)
     highs = [b.high for n, b in enumerate(bins) if n not in firsts]
     few = PEAK * float(np.median(highs)) if highs else 0.0

@@ -12,12 +12,14 @@ from epochwatt.figures.common.failing import failing_sides, is_side, misplaced, 
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.sigmetrics2023.clouds import Cloud
 from epochwatt.figures.sigmetrics2023.printed_modes import (
+    UNJUDGED,
     WORDS,
     change_text,
     contradictions,
     deviation,
     is_change_wrong,
     printed_changes,
+    unjudged_note,
 )
 
 FIRST_PT, LINE_PT = 4.0, 9.2  # of the texts above the axes, and each of their lines
@@ -37,6 +39,7 @@ class Above:
     trend : what it says of E2E against x; empty: nothing
     much_less : network and the one that it calls the change of E2E much less than; empty: none
     is_red : networks above whose fields something is red
+    has_unjudged : the mark of a change that is off without being red, where there is one
     """
 
     job: Job
@@ -46,6 +49,7 @@ class Above:
     trend: str
     much_less: str
     is_red: set[str] = field(default_factory=set)
+    has_unjudged: set[str] = field(default_factory=set)
 
     @property
     def change(self) -> list[str]:
@@ -72,11 +76,13 @@ class Above:
         ----------
         marks : pairs of rows of which a number is published
         """
-        changed = change_text(cloud, self.change, self.metric, self.job)
+        is_wrong = is_change_wrong(cloud, self.change, self._wrong)
+        changed = change_text(cloud, self.change, self.metric, self.job, is_wrong=is_wrong)
+        self.has_unjudged.update({UNJUDGED} & set(changed))
         trend, is_trend_wrong = self._trend_text(cloud)
         parts = [
             (cloud.label, False),
-            (changed, is_change_wrong(cloud, self.change, self._wrong)),
+            (changed, is_wrong),
             *((deviation(pair), False) for pair in marks),
             (trend, is_trend_wrong),
             (
@@ -115,7 +121,8 @@ class Above:
         relations = self.job.relations
         of_clouds = (printed_changes(c, self.change, self.metric, relations) for c in clouds)
         doubtful = contradictions(self.job, (fact for facts in of_clouds for fact in facts))
-        return self._much_less(clouds) + doubtful
+        off = unjudged_note(self.job) if self.has_unjudged else ""
+        return self._much_less(clouds) + off + doubtful
 
     def _much_less(self, clouds: Sequence[Cloud]) -> str:
         """Return what the paper calls much less, and both changes here; nothing without both."""
@@ -126,7 +133,7 @@ class Above:
         here = [f"{100.0 * (b[1] / a[1] - 1.0):.0f}" for a, b in ends if a and b]
         less, more = map(self.job.title, self.much_less.split())
         says = f"the paper calls the change of E2E much less for {less} than for {more}"
-        return f"; {says}: here {here[0]} against {here[1]} %"
+        return f"; {says}: here {here[0]} against {here[1]} %; no claim judges what is much"
 
 
 def front_text(cloud: Cloud, printed: str) -> str:

@@ -98,4 +98,4 @@ def outside_label(modes: Iterable[str], job: Job) -> str:
     compared = load_terms(Path(job.published).parents[1]).sets["MODES"]
     models = [job.title(model) for model, named in compared.items() if set(ordered) <= set(named)]
     which = f"{ordered[0]} to {ordered[-1]}" if len(ordered) > 1 else ordered[0]
-    return f"{which}: {' and '.join(models) or 'others'} alone in the paper"
+    return f"{which}: {' and '.join(models) or 'others'} alone, our reading of 5.6.6"

@@ -92,9 +92,10 @@ def draw_times(bars: Sequence[Bar], label: str, job: Job) -> None:
         style.add_to_title(figure, conditions([bar.run for bar in bars]))
         facets, rows = style.facets(figure, axes, max(len(groups), 1)), []
         style.add_to_note(figure, lacking_note(groups))
+        titles = [_title_of(group, _counts(bars)) for group in groups]
+        style.set_titles(figure, facets[: len(groups)], titles)
         for facet, group in zip(facets, groups, strict=False):
             rows += draw_stacks(group, facet, job, "1+")
-            facet.set_title(_title_of(group, _counts(bars)), fontsize="small")
             facet.set_xticks(positions([bar.group for bar in group]), [bar.tick for bar in group])
             facet.grid(visible=False, axis="x")
             if any(map(is_marked, rows)):

@@ -7,9 +7,9 @@ the changes between modes that the paper prints, beside ours; below panel b the 
 load, in the band that it prints for a range of modes.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from epochwatt.claims.number_sources import EpochTable
-from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     BAR,
@@ -64,8 +63,11 @@ from epochwatt.figures.sigmetrics2023.clouds import modes_note, outside, outside
 from epochwatt.figures.sigmetrics2023.fig07 import of_backend
 from epochwatt.figures.sigmetrics2023.printed_modes import (
     MARK,
+    UNJUDGED,
     contradictions,
     is_contradicted,
+    near_points,
+    unjudged_note,
 )
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 
@@ -75,7 +77,6 @@ RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
 CHANGES = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "E2E"}
 OF_EPOCH = "epoch_0"  # colour of E2E, which is no part
 PART_COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": OF_EPOCH}
-UNSIZED = "†"  # at a change whose size no claim asks for
 PARTS_PT = 97.0  # of the parts' names below the axes
 BAND_LABEL = "published range"
 
@@ -201,10 +202,8 @@ def _changes_note(job: Job, shown: Sequence[Related]) -> str:
     """Return for the corner how near changes have to be, and which printed ones are doubtful."""
     if not shown:
         return ""
-    points = load_terms(Path(job.published).parents[1]).numbers["NEAR_PP"]
-    note = f"; a printed change holds within {points:g} points"
-    if unsized(job, "fig09a", shown):
-        note += f"; {UNSIZED} no claim on its size"
+    note = f"; a printed change holds within {near_points(job):g} points"
+    note += unjudged_note(job) if unjudged(job, shown) else ""
     return note + contradictions(job, [one.relation for one in shown])
 
 
@@ -272,8 +271,8 @@ def draw_group_changes(
         if all(place(config) is not None for side in one.relation.sides for config in single(side))
     ]  # fmt: skip
     shown.sort(key=lambda one: (list(CHANGES).index(one.relation.metric), one.relation.id))
-    unjudged = unsized(job, "fig09a", shown)
-    names = [f"{_modes(r)}: {_values(r)}{UNSIZED * (r.relation.id in unjudged)}" for r in shown]
+    off = unjudged(job, shown)
+    names = [f"{_modes(r)}: {_values(r)}{UNJUDGED * (r.relation.id in off)}" for r in shown]
     colours = [job.palette[PART_COLOURS[one.relation.metric]] for one in shown]
     rows = draw_changes(axes, shown, names, colours, job.palette["published"])
     axes.tick_params("x", rotation=90, labelsize="x-small")
@@ -285,6 +284,21 @@ def draw_group_changes(
     if not shown:
         axes.set_axis_off()
     return rows
+
+
+def unjudged(job: Job, shown: Sequence[Related]) -> set[str]:
+    """Return ids of changes that are off, though no claim judges their size."""
+    ids, points = unsized(job, "fig09a", shown), near_points(job)
+    return {r.relation.id for r in shown if r.relation.id in ids and _off_by(r) > points}
+
+
+def _off_by(one: Related) -> float:
+    """Return by how many points ours is beside the printed change, or its nearest end."""
+    r = one.relation
+    low, high = (r.value, r.value if r.value_hi is None else r.value_hi)
+    low = -math.inf if MARKERS.get(r.qualifier) == "v" else low
+    high = math.inf if MARKERS.get(r.qualifier) == "^" else high
+    return max(max(low - value, value - high, 0.0) for value in one.here)
 
 
 def _modes(one: Related) -> str:

@@ -1,12 +1,14 @@
 """What the paper prints of power modes: numbers of one, changes of two, spreads of several."""
 
 from collections.abc import Container, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
+from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common.brackets import DASHES
 from epochwatt.figures.common.failing import failing, is_side, red_of
 from epochwatt.figures.common.job import Job
@@ -24,6 +26,7 @@ BELOW = 0.26  # of a field's height, kept free below the points for the spread
 BRACKET, BRACKET_TEXT = 0.155, 0.02  # height of the spread's bracket and of its text in a field
 CONTRADICTED = "its sections "  # begins the note on a relation that others contradict
 MARK = "*"  # of such a number, and of what the corner says of it
+UNJUDGED = "†"  # of a change that is off, though no claim judges its size
 CROSS: dict[str, Any] = {"marker": "P", "markersize": 4.4, "markeredgewidth": 0.6}
 
 
@@ -68,12 +71,15 @@ def deviation(pair: Sequence[dict[str, Any]]) -> str:
     return f"{pair[0]['power_mode']} against published:\n{', '.join(off)}" if off else ""
 
 
-def change_text(cloud: Cloud, modes: Sequence[str], metric: str, job: Job) -> str:
+def change_text(
+    cloud: Cloud, modes: Sequence[str], metric: str, job: Job, *, is_wrong: bool
+) -> str:
     """Return what changes from one power mode to another: first what is printed, then ours.
 
     Parameters
     ----------
     metric : of which the paper prints a change, or both times
+    is_wrong : whether a claim fails by it; if none does and ours is off, it is marked
     """
     ends = [cloud.point(mode) for mode in modes]
     if len(ends) != 2 or ends[0] is None or ends[1] is None:
@@ -82,28 +88,46 @@ def change_text(cloud: Cloud, modes: Sequence[str], metric: str, job: Job) -> st
     which, words = f"{modes[0]} to {modes[1]}", WORDS[metric]
     ours = {"E2E": _signed(y_pct), WORDS[cloud.x]: _signed(x_pct)}
     printed = _printed_change(cloud, modes, metric, job)
-    here = ours.pop(words, "") or _own_change(cloud, modes, metric) if printed else ""
+    if printed is None:
+        return f"{which} here: {', '.join(f'{name} {change}' for name, change in ours.items())}"
+    ours.pop(words, "")
     rest = ", ".join(f"{name} {change}" for name, change in ours.items())
-    if not printed:
-        return f"{which} here: {rest}"
-    return f"{which}: {words} {printed}, here {here}\nhere also: {rest}"
+    (printed_pct, text), here_pct = printed, _change_here(cloud, modes, metric)
+    is_unjudged = not is_wrong and abs(here_pct - printed_pct) > near_points(job)
+    here = f"{_signed(here_pct)}{UNJUDGED * is_unjudged}"
+    return f"{which}: {words} {text}, here {here}\nhere also: {rest}"
 
 
-def _printed_change(cloud: Cloud, modes: Sequence[str], metric: str, job: Job) -> str:
-    """Return a printed change, or that between two printed times; nothing where neither is."""
+def near_points(job: Job) -> float:
+    """Return by how many points a printed change may be off."""
+    return load_terms(Path(job.published).parents[1]).numbers["NEAR_PP"]
+
+
+def unjudged_note(job: Job) -> str:
+    """Return for the corner what the mark of changes that are off, and not red, means."""
+    return f"; {UNJUDGED} off by more than {near_points(job):g} points: no claim judges its size"
+
+
+def _printed_change(
+    cloud: Cloud, modes: Sequence[str], metric: str, job: Job
+) -> tuple[float, str] | None:
+    """Return a printed change in per cent and in words, or that between two printed times."""
     for fact in printed_changes(cloud, modes, metric, job.relations):
-        return f"{fact.value:+g} %{MARK * is_contradicted(fact)}"
+        return fact.value, f"{fact.value:+g} %{MARK * is_contradicted(fact)}"
     of_mode = {run.factors["power_mode"]: run for run in cloud.runs}
     marks = [mark(job.marks, of_mode[mode].factors, metric) for mode in modes]
     values = [one.value for one in marks if one is not None]
-    return f"{100.0 * (values[1] / values[0] - 1.0):+.1f} %" if len(values) == 2 else ""
+    if len(values) != 2:
+        return None
+    change_pct = 100.0 * (values[1] / values[0] - 1.0)
+    return change_pct, f"{change_pct:+.1f} %"
 
 
-def _own_change(cloud: Cloud, modes: Sequence[str], metric: str) -> str:
+def _change_here(cloud: Cloud, modes: Sequence[str], metric: str) -> float:
     of_mode = {run.factors["power_mode"]: run for run in cloud.runs}
     values = [of_mode[mode].number(metric).value for mode in modes]
     start, end = (value for value in values if value is not None)
-    return _signed(100.0 * (end / start - 1.0))
+    return 100.0 * (end / start - 1.0)
 
 
 def printed_changes(
