@@ -298,7 +298,7 @@ def model_facets(
             facet.set_xlim(x[0] - side, x[-1] + side)
     data = [data_words(bar.run for bar in of_model) for of_model in of_models]
     if any(data):
-        texts = [f"{facet.get_title()}\n{of}" for facet, of in zip(facets, data, strict=True)]
+        texts = [f"{facet.get_title()}\n{words}" for facet, words in zip(facets, data, strict=True)]
         style.set_titles(figure, facets, texts)
     facets[0].set_ylabel(y_label)
     if not alike:

@@ -123,6 +123,8 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
 
 
 OWN_PROCESS = "; every epoch in a process of its own"
+NO_GPU = "; no GPU: training and loader workers share the CPUs"
+HOST_CLOCK = "host_clock"  # timing of training that no GPU does
 WHISKERS = "; whiskers: "  # begins the part of the note that says what they are
 MACHINE = {  # of a record
     "machine": {"cpu_model": TEXT, "n_cpus?": (None, COUNT)},
@@ -148,6 +150,8 @@ def measured_note(runs: Sequence[RunData], records: Mapping[str, str]) -> str:
     why = ", none on a bar of one epoch" if lone else ""
     cold = [row["cold_process"] for run in drawn for row in run.valid("1+")]
     text += OWN_PROCESS if cold and all(cold) else ""
+    clocks = {row["timing_method"] for run in drawn for row in run.valid("all")}
+    text += NO_GPU if clocks == {HOST_CLOCK} else ""
     return text + (f"{WHISKERS}lowest to highest epoch{why}" if whiskers else "")
 
 

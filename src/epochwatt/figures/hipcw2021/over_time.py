@@ -60,6 +60,7 @@ LINE: dict[str, Any] = {"linewidth": 1.2}
 TO_K = 1000.0
 SAME = 1e-3  # of their mean, that ends of a range are apart where there is none
 HEAD = 1.22  # height of the axes over what they show: above it is each epoch's mean
+SECOND_LINE = 1.12  # the same again, for the number of reads below it
 IMPLIED_LINE: dict[str, Any] = {"linewidth": 1.2, "linestyle": (0, (1, 1)), "zorder": 2.5}
 BOUND_LINE: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (4, 2)), "zorder": 1.5}
 STALL_QUANTITY = "stall_ms_per_minibatch"
@@ -148,7 +149,7 @@ def draw_series(
                 facet.set_xlabel(along[1])
                 facet.xaxis.set_major_locator(MaxNLocator(4))
             if quantity in ONE_SCALE:
-                top = max(facet.get_ylim()[1] for facet in facets)
+                top = SECOND_LINE * max(facet.get_ylim()[1] for facet in facets)
                 for facet in facets:
                     facet.set_ylim(-BELOW_ZERO * top, top)
             if not runs:
@@ -237,7 +238,7 @@ def _draw_run(
 
 def _count_text(reads_in_epoch: float) -> str:
     """Return how many reads an epoch's mean rate makes: the paper compares numbers."""
-    return f" ({reads_in_epoch / TO_K:.1f} k)" if reads_in_epoch else ""
+    return f"\n{reads_in_epoch / TO_K:.1f} k reads" if reads_in_epoch else ""
 
 
 def _draw_bins(axes: Axes, bins: Sequence[Bin], colour: str) -> None:

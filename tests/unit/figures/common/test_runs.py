@@ -72,15 +72,15 @@ def test_row_names_the_run_and_the_number(made_up):
 def test_measured_note_names_machine_and_whiskers(made_up, tmp_path):
     run = read_runs([made_up({}, {}, backend="host", device="host")], [])[0]
     assert (
-        measured_note([run], {})
-        == "; whiskers: lowest to highest epoch, none on a bar of one epoch"
+        measured_note([run], {}) == "; no GPU: training and loader workers share the CPUs"
+        "; whiskers: lowest to highest epoch, none on a bar of one epoch"
     )
     folder = tmp_path / "records"
     (folder / "epoch-0").mkdir(parents=True)
     record = {"machine": {"cpu_model": "A CPU"}, "software": {"torch": "2.9.1+cu128"}}
     (folder / "epoch-0/record.json").write_text(json.dumps(record), encoding="utf-8")
     told = measured_note([run], {run.id: str(folder)})
-    assert told.startswith("; A CPU, PyTorch 2.9.1; whiskers: lowest to highest epoch, none ")
+    assert told.startswith("; A CPU, PyTorch 2.9.1; no GPU: training and ")
     record["machine"]["n_cpus"] = 2
     (folder / "epoch-0/record.json").write_text(json.dumps(record), encoding="utf-8")
     cold = read_runs([made_up({}, {"cold_process": True}, backend="host", device="host")], [])[0]

@@ -137,7 +137,7 @@ def test_each_epoch_has_its_mean_on_top(job_of, nx, with_records):
     path = nx(storage="ssd")
     job = job_of("hipcw_fig06", path, records=with_records(path))
     draw_figure(job)
-    assert {"mean 30.0 (0.1 k)", "31.0 (0.1 k)"} <= set(words(job, "hipcw_fig06b"))
+    assert {"mean 30.0 0.1 k reads", "31.0 0.1 k reads"} <= set(words(job, "hipcw_fig06b"))
 
 
 def test_a_rate_that_does_not_change_has_no_range(job_of, nx):
