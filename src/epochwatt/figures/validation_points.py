@@ -32,8 +32,10 @@ METRICS = {  # words of a quantity, with the worst points
     "compute_ms_per_minibatch": "compute of a mini-batch",
 }
 MEDIA = {"ssd": "SSD", "sd": "SD card", "hdd": "hard disk"}
-NAMED = ("device", "model", "storage", "num_workers", "batch_size", "power_mode")
-USUAL = (16, "g", "15W", "MAXN")  # mini-batch size and power modes that are not named
+NAMED = ("device", "model", "storage", "num_workers", "batch_size", "power_mode", "dvfs", "epoch")
+USUAL = (16, "g", "15W", "MAXN", "off", "1+", "all")  # settings that are not named
+PINNED = {"gpu114": "GPU at 114.75 MHz"}  # power modes of section 5.6 with no letter
+EPOCHS = {"0": "first epoch", "1+": "later epochs", "all": "median of all epochs"}
 LEFT_OUT = {"time": "times", "energy_power": "energies and powers"}  # classes of the last field
 PRIORS = ("fitted, priors", "not fitted, priors")  # begin the rows there that are no grouping
 CHOSEN = "as chosen"  # priors of the fits: all other panels have what these give
@@ -105,11 +107,9 @@ def read_rest(path: str) -> str:
     points = [float(row["held_out_error_pct"]) for row in rows if row["judged_as"] == "points"]
     words = [f"{len(bounds)} bounds and ranges, {sum(bounds)} of them met"] if bounds else []
     if points:
-        words += [
-            f"{len(points)} shares and changes below 20 %, off by {median(points):.1f} points in "
-            "the median"
-        ]
-    return f"not drawn: {'; '.join(words)} (validation.csv)" if words else "all are drawn"
+        off = f"off by {median(points):.1f} points in the median"
+        words += [f"{len(points)} shares and changes below 20 %, {off}"]
+    return f"not drawn: {'; '.join(words)} ({path})" if words else "all are drawn"
 
 
 def _panel(class_: str, unit: str) -> str:
@@ -163,8 +163,9 @@ def _settings(
     config: Mapping[str, Any], titles: Mapping[str, str], usual: tuple[Any, ...] = USUAL
 ) -> str:
     """Return in a few words the settings that a number is of, without the usual ones."""
-    words = {"num_workers": lambda n: counted(n, "workers"), "power_mode": "mode {}".format}
-    words |= {"batch_size": "batch {}".format}
+    words = {"num_workers": lambda n: counted(n, "workers"), "batch_size": "batch {}".format}
+    words |= {"power_mode": lambda mode: PINNED.get(mode, f"mode {mode}")}
+    words |= {"dvfs": "DVFS {}".format, "epoch": lambda k: EPOCHS.get(k, f"epochs {k}")}
     shown = [(name, config.get(name)) for name in NAMED]
     return ", ".join(
         words.get(name, lambda value: titles.get(value, str(value)))(value)

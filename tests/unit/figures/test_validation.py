@@ -142,7 +142,10 @@ def test_published_numbers_have_names_in_words(pytestconfig):
     )
     # -67.3 % is of the second run, held against the first
     assert names["RS5.1.6-01"].endswith("hard disk, 2 workers against 1 worker: stall")
-    assert "mode g against mode gpu114" in names["RS5.6-03"]
+    assert "mode g against GPU at 114.75 MHz" in names["RS5.6-03"]
+    assert "DVFS" not in names["S5.5.1-03"]
+    assert names["S5.5.1-04"] == "agx, ResNet-18, SSD, 4 workers, DVFS on: energy"
+    assert names["H-III.B-07"] == "agx, mobilenet, hard disk, 4 workers, first epoch: stall"
 
 
 def test_numbers_that_a_paper_prints_otherwise_are_named(pytestconfig, table):
@@ -163,7 +166,7 @@ def test_numbers_that_a_paper_prints_otherwise_are_named(pytestconfig, table):
 def test_what_is_not_drawn_is_counted(table):
     assert read_rest(table) == (
         "not drawn: 1 bounds and ranges, 1 of them met; 1 shares and changes below 20 %, off by "
-        "1.0 points in the median (validation.csv)"
+        f"1.0 points in the median ({table})"
     )
 
 
