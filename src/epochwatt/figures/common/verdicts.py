@@ -15,6 +15,7 @@ from epochwatt.claims.boards import evaluate_boards
 from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
 from epochwatt.claims.number_sources import EpochTable, Source
 from epochwatt.claims.tolerances import Terms, load_terms
+from epochwatt.claims.verdict import Comparison
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import claim_words, predicates
 from epochwatt.study.runs import TWIN
@@ -182,13 +183,22 @@ def _what_holds(verdict: Verdict, source: Source, terms: Terms) -> tuple[str, st
 
 
 def _only_off(verdict: Verdict, source: Source, terms: Terms) -> bool:
-    """Say whether the claim's order of numbers holds, and only printed numbers beside it fail."""
-    if any(c.operator != "near" for c in verdict.comparisons if not c.holds):
+    """Say whether the claim's order of numbers holds, and only numbers beside it fail.
+
+    These are printed ones, or limits that a word such as "negligible" is read as.
+    """
+    numbers = ("near", *claim_words.ORDERS)
+    failing = [c for c in verdict.comparisons if not c.holds]
+    if any(c.operator not in numbers or _is_order(c) for c in failing):
         return False
     tree = ast.parse(verdict.claim.predicate, mode="eval").body
     parts = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And) else []
     of_parts = _of([ast.unparse(part) for part in parts], verdict, source, terms)
     return any(
-        part.status == "holds" and any(c.operator in claim_words.ORDERS for c in part.comparisons)
-        for part in of_parts
+        part.status == "holds" and any(map(_is_order, part.comparisons)) for part in of_parts
     )
+
+
+def _is_order(comparison: Comparison) -> bool:
+    """Say whether a comparison is of two numbers that are both computed."""
+    return comparison.operator in claim_words.ORDERS and predicates.is_computed(comparison.text)

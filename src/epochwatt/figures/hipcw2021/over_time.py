@@ -44,6 +44,7 @@ from epochwatt.text import counted
 ONE_SCALE = ("read_iops",)  # fields have one scale; stalls with and without workers are far apart
 PANELS = tuple(zip("abcdef", product(("ssd", "hdd"), (0.25, 1.0, 4.0)), strict=True))
 N_BINS = 60  # of an epoch
+STEPS = f"; steps of 1/{N_BINS} of an epoch"
 NO_NUMBER = "; the paper prints no number of this panel"
 NO_WORKERS = "; the paper does not say its number of workers"
 ONE_RATE = (
@@ -52,6 +53,8 @@ ONE_RATE = (
 )
 OWN_SCALES = "; each plot has its own scale"
 TITLE_CHARACTERS = 48  # in a line of a field's title
+STARTS = "starts of epochs"
+WITH_STARTS = f"; means include the {STARTS}, cut off here"
 START_BINS = 2  # of an epoch are its start: workers start one after another
 CUT = 1.5  # an epoch's start that is higher than all else by this factor is cut off
 PEAK, MOST_PEAKS = 3.0, 0.05  # of the median step: a peak; which share of the steps may be such
@@ -159,8 +162,8 @@ def draw_series(
                 rate = ONE_RATE if job.backend == TWIN and not _has_range(rows) else ""
                 none = "" if any(map(is_marked, rows)) or quantity not in ONE_SCALE else NO_NUMBER
                 scales = OWN_SCALES if len(runs) > 1 and quantity not in ONE_SCALE else ""
-                steps = f"; steps of 1/{N_BINS} of an epoch"
-                style.add_to_note(figure, f"{steps}{rate}{scales}{NO_WORKERS}{none}")
+                cut = WITH_STARTS if any(STARTS in facet.get_title() for facet in facets) else ""
+                style.add_to_note(figure, f"{STEPS}{cut}{rate}{scales}{NO_WORKERS}{none}")
                 _series_legend(figure, storage, rows, job)
             panel = f"{job.figure}{letter}"
             if cause_of and runs and job.panels[panel].get("claims") and storage not in causes:
@@ -310,7 +313,7 @@ def _limit(axes: Axes, bins: Sequence[Bin], marks: Sequence[float], unit: str) -
     if not is_cut:
         return ""
     further = f"; elsewhere {max(peaks):.0f} {unit}" if peaks else ""
-    return f" (starts of epochs: up to {start:.0f} {unit}{further})"
+    return f" ({STARTS}: up to {start:.0f} {unit}{further})"
 
 
 def draw_reads(job: Job) -> None:
