@@ -106,3 +106,13 @@ def test_every_missing_colour_is_listed():
     assert str(told.value).split("\n")[0] == (
         "config/plotting.yaml: palette has no colour for b, c"
     )
+
+
+def test_titles_of_fields_are_no_wider_than_these_and_the_panel_grows(pytestconfig):
+    path = str(pytestconfig.rootpath / "config/paper.mplstyle")
+    with style.panel(path, SETTINGS, "note") as (figure, axes):
+        narrow, wide = style.widths(figure, axes, (1, 3))
+        style.set_titles(figure, [narrow, wide], ["a network\nof many samples in here", "b"])
+        assert narrow.get_title() == "a network\nof many samples\nin here"
+        assert wide.get_title() == "b"
+        assert figure.get_figheight() == pytest.approx(SETTINGS["height_in"] + 2 * style.LINE_IN)
