@@ -10,7 +10,7 @@ from matplotlib.text import Text
 from panels import SMALLEST_PT
 
 from epochwatt.figures.common import style
-from epochwatt.figures.validation import FIXED, draw, draw_medians, plot
+from epochwatt.figures.validation import FIXED, _name_worst, draw, draw_medians, plot
 from epochwatt.figures.validation_points import (
     read_medians,
     read_names,
@@ -130,6 +130,20 @@ def test_worst_points_of_each_paper_are_named_with_both_sides(panel):
         "2  S1 10 s, here 11 s",
         "3  x 100 s, here 300 s",
     ]
+
+
+def test_points_that_hide_one_another_and_what_is_printed_otherwise_are_said(table, pytestconfig):
+    facts = load_published(pytestconfig.rootpath / "config/published")
+    (point,) = [point for point in read_points(table) if point.published_id == "S4"]
+    slip = point._replace(published_id="RH-III.A-04", published=21.56, held_out=12.0)
+    near = slip._replace(published_id="RH-III.A-05", published=21.3, held_out=12.0, error_pct=1.0)
+    far = slip._replace(published_id="x", published=2.0, error_pct=0.5)
+    _, axes = plt.subplots()
+    first, *_ = _name_worst([slip, near, far], axes, {}, facts)
+    assert first.replace(FIXED, " ") == (
+        "1  RH-III.A-04 21.6 s (printed 20.56), here 12 s; 2 points lie here"
+    )
+    plt.close("all")
 
 
 def test_published_numbers_have_names_in_words(pytestconfig):

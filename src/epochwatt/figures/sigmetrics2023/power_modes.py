@@ -155,7 +155,7 @@ def apart_note(
     if not changes:
         return ""
     words = " against ".join(_part(by, float(value)) for value in values.split())
-    here = f"here {', '.join(changes)}, means of modes that differ in other clocks, too"
+    here = f"here {', '.join(changes)}, means of modes that differ in other settings, too"
     return f"; E2E with {words}, the paper: {says}; {here}"
 
 

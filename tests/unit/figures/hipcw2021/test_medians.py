@@ -93,6 +93,7 @@ def test_share_in_the_cache_is_that_after_epochs_and_a_zero_is_told(job_of, nx, 
     draw_figure(job)
     texts = " ".join(words(job, "hipcw_fig08b")).replace("\n", " ")
     assert "the paper prints no number of this panel" in texts
+    assert "is the simulation's: they take room from the page cache" in texts
     assert numbers("hipcw_fig08b", "dataset_scale", "value") == [
         ("0.25", "0.0"),
         ("1.0", "30.0"),

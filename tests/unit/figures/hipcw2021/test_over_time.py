@@ -182,6 +182,7 @@ def test_single_peaks_far_above_all_else_are_cut_off_with_the_starts_and_told(jo
     draw_series(job, "stall_ms_per_minibatch", ("a", "ms"), ("n", "n"), lambda run, folder: told)
     texts = [" ".join(t.get_text().split()) for t, _, _ in job.saved["hipcw_fig07b"]]
     assert "4 workers (starts of epochs: up to 2000 ms; elsewhere 180 ms)" in texts
+    assert any("means include the starts of epochs, cut off here" in text for text in texts)
 
 
 def test_a_scale_is_that_of_what_is_not_cut_off():

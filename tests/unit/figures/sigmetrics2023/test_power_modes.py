@@ -214,11 +214,24 @@ class TestPicture:
     ):
         told = {"cores": 8, "cpu_mhz": 1, "gpu_mhz": 1, "emc_mhz": 1}
         costs = {"d": (1.5, 10.0), "e": (1.5, 8.0)}
-        draw_figure(job_of("fig14", *runs(costs=costs, **PAPER), records=records(told, told)))
+        job = job_of("fig14", *runs(costs=costs, **PAPER), records=records(told, told))
+        draw_figure(job)
         svg = (tmp_path / "figures/fig14.svg").read_text("utf-8")
         assert "d to e: E2E -13.5 %*, here -20 %" in svg
         assert "here also: energy 0 %" in svg
-        assert "* the paper prints -13.5 % for LeNet-5, d to e" in svg
+        assert "* the paper prints -13.5 % for LeNet-5, d to e, but its sections" in words(job)
+
+    @pytest.mark.parametrize(("end_s", "here"), [(8.0, "-20 %†"), (8.8, "-12 %")])
+    def test_a_change_that_is_off_without_being_red_is_marked(
+        self, end_s, here, runs, job_of, records
+    ):
+        told = {"cores": 8, "cpu_mhz": 1, "gpu_mhz": 1, "emc_mhz": 1}
+        costs = {"d": (1.5, 10.0), "e": (1.5, end_s)}
+        job = job_of("fig14", *runs(costs=costs, **PAPER), records=records(told, told))
+        draw_figure(job)
+        assert f"d to e: E2E -13.5 %*, here {here} here also" in words(job)
+        note = "† off by more than 3 points: no claim judges its size"
+        assert (note in words(job)) == here.endswith("†")
 
     def test_only_what_fails_is_red(self, runs, job_of, records):
         """Mode a is on the front of ResNet here; that its epoch gets shorter holds."""
@@ -300,7 +313,7 @@ class TestPicture:
             "the paper: much lower for LeNet-5, relatively close for the others, though its ResNet"
         )
         assert f"E2E with CPU 2265 MHz against CPU 1200 MHz, {says}" in words(job)
-        here = "here LeNet-5 -25 %, means of modes that differ in other clocks, too"
+        here = "here LeNet-5 -25 %, means of modes that differ in other settings, too"
         assert here in words(job)
 
     @pytest.mark.parametrize(("is_seen", "look"), [(True, "-"), (False, "--")])
