@@ -11,6 +11,7 @@ from epochwatt.training.procedure import DEFAULTS as PROCEDURE
 
 # ASSUME: what a mode takes besides the mini-batches that count, until a board has shown it
 AROUND_S = SET_S + PROCEDURE.idle_s + FOLLOW_S
+BUSY = "machine_busy"  # the flag of modes that ran beside other programs
 
 
 class Measured(NamedTuple):

@@ -24,7 +24,7 @@ from epochwatt.device.locks import machine_lock
 from epochwatt.errors import DamagedError, EpochwattError
 from epochwatt.prediction.data.mode_tables import UNKNOWN
 from epochwatt.prediction.data.modes import Mode, as_rows
-from epochwatt.prediction.profile.bench import AROUND_S, Bench, Measured
+from epochwatt.prediction.profile.bench import AROUND_S, BUSY, Bench, Measured
 from epochwatt.records import files
 from epochwatt.records.mode_folder import SweepFolder, mode_name
 from epochwatt.study.place import MEASURED
@@ -36,6 +36,7 @@ from epochwatt.sweeps.modes import SweepMode
 from epochwatt.sweeps.plan import ModeTime, guessed_mode_time
 from epochwatt.sweeps.table import PROVENANCE, Sweep
 from epochwatt.telemetry.process import die_with_parent
+from epochwatt.text import counted
 
 FOLDER = Path("results/profile")
 POLL_S = 0.2
@@ -82,12 +83,22 @@ class Board(Bench):
         """Return all modes of this workload in `measured/`, whichever question ran them.
 
         A job that outlived its workflow, after `kill -9`, is waited for: its modes count, too.
+        Modes that ran beside other programs are moved to `.trash`, so that they can run again.
         """
         with machine_lock().acquire({"waits for": self._sweep.name}, on_wait=self._say_waiting):
             pass
         places = [SweepMode(**mode) for mode in recorded_modes(self._records)]  # type: ignore[arg-type]
         modes = [mode for place in places if (mode := _as_mode(place)) in self._settings]
-        return [self._read(mode) for mode in modes if self._is_whole(mode)]
+        measured = [self._read(mode) for mode in modes if self._is_whole(mode)]
+        disturbed = [one for one in measured if BUSY in one.flags.split()]
+        for one in disturbed:
+            self._records.discard(self._settings[one.mode])
+        if disturbed:
+            self._say(
+                f"{counted(len(disturbed), 'modes')} that ran beside other programs may run again "
+                f"(their records: {MEASURED}/.trash)"
+            )
+        return [one for one in measured if one not in disturbed]
 
     def _say_waiting(self, holder: str) -> None:
         self._say(f"another measurement runs on this machine ({holder}); waiting for it to end")

@@ -12,7 +12,7 @@ from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.evaluation.cross_validation import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Predictor
-from epochwatt.prediction.profile.bench import Bench, Measured
+from epochwatt.prediction.profile.bench import BUSY, Bench, Measured
 from epochwatt.prediction.profile.candidates import first_modes, shortlist, untried
 from epochwatt.prediction.profile.risk import Outlook, outlook
 from epochwatt.prediction.selection.active import gains
@@ -27,6 +27,9 @@ HORIZON = 10.0
 LIKELY = 0.5  # probability to keep the limit, of the modes that the best is taken of
 LEAST_VALID = 2  # modes that methods can be fitted to
 HOPELESS = 0.01  # probability to keep the limit, of the likeliest mode, below which none is run
+N_BUSY = (
+    2  # modes in a row that ran beside other programs end a search that began on a quiet machine
+)
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,12 @@ def _run(profile: Profile, modes: list[Mode], say: Say) -> None:
                 raise _no_power(profile)
             profile.ran.append(one)
             say(profile, one)
+            if all(BUSY in late.flags.split() for late in profile.ran[-N_BUSY:]):
+                profile.stop = (
+                    "other programs keep this machine busy, so nothing measured now counts; "
+                    "end them, then give the same command again"
+                )
+                return
     finally:
         runs.close()  # type: ignore[attr-defined]  # ends the workflow at once, also after Ctrl-C
 

@@ -106,9 +106,18 @@ def test_what_was_measured_for_any_question_is_there_and_damaged_records_are_not
 
 
 def test_a_flag_that_invalidates_is_told(board, sweep, measure_mode):
-    measure_mode(sweep, {"cores": 3}, flags=["machine_busy", "cold_process"])
+    measure_mode(sweep, {"cores": 3}, flags=["throttled", "cold_process"])
     (one,) = board().earlier()
-    assert (one.mode, one.valid, one.flags) == (THREE, False, "machine_busy")
+    assert (one.mode, one.valid, one.flags) == (THREE, False, "throttled")
+
+
+def test_modes_that_ran_beside_other_programs_may_run_again(board, sweep, measure_mode):
+    measure_mode(sweep, {"cores": 1})
+    folder = measure_mode(sweep, {"cores": 3}, flags=["machine_busy", "throttled"])
+    (one,) = board().earlier()
+    assert one.mode == ONE
+    assert not folder.has({"cores": 3})
+    assert list(Path("measured/.trash").rglob("mode.json"))
 
 
 def test_a_workflow_that_fails_says_why_and_keeps_what_it_finished(board, workflow):

@@ -187,6 +187,33 @@ def test_modes_that_do_not_count_are_no_answer_and_not_run_again(method):
     assert len({one.mode for one in profile.ran}) == len(profile.ran)
 
 
+@pytest.mark.parametrize(
+    ("busy", "n_ran"),
+    [({0}, 1), ({3, 4}, 5), ({3, 5, 7}, None)],
+    ids=["from the start", "later on", "now and then"],
+)
+def test_a_machine_that_others_keep_busy_ends_the_search_at_once(method, busy, n_ran):
+    class Shared(Played):
+        n = -1
+
+        def measure(self, modes):
+            for one in super().measure(modes):
+                self.n += 1
+                busy_now = self.n in busy
+                yield one._replace(valid=not busy_now, flags="machine_busy" if busy_now else "")
+
+    board = bench()
+    board.__class__ = Shared
+    profile = asked(board, method, 20.0)
+    if n_ran is None:
+        assert len(profile.ran) > 8
+        assert profile.best.valid
+    else:
+        assert len(profile.ran) == n_ran
+        assert "busy" in profile.stop
+    assert all(one.valid for one in profile.kept())
+
+
 def test_known_modes_cost_nothing_and_count(method):
     before = asked(bench(), method, 18.0)
     again = bench()
