@@ -95,7 +95,7 @@ docs: $(VENV)/dev-ready ## rewrite the generated tables of docs/ and config/
 
 docs-site: $(VENV)/docs-ready ## the documentation as a website in site/, offline; a broken link is an error
 	@rm -rf docs/reference/api site
-	@$(PY) -m sphinx -b html -q -W --keep-going -d .cache/doctrees docs site
+	@$(PY) -m sphinx -b html -j auto -q -W --keep-going -d .cache/doctrees docs site
 	@echo "site/index.html   (opens in any browser, offline)"
 
 lock: ## resolve the locked versions anew

@@ -1,5 +1,7 @@
 """How the constants of rooflines follow the clocks, over many modes.
 
+::
+
     operations/s = k f              f: GPU clock, or cores x CPU clock
     bytes/s      = min(k_emc f_emc, k_core f)
     launch       = cycles / f_cpu

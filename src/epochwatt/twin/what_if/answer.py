@@ -1,7 +1,7 @@
 """The answer to a what-if question, as lines for the terminal."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +39,8 @@ class Answer:
     Attributes
     ----------
     request, default : the configuration in question and the paper's default
+    changes : each setting that differs, by its field of `Question`: the default with this change
+        alone, and what was asked without it
     twin : all boards, with the clocks of their modes
     source : where the network's counts come from
     out_of_memory : the network did not fit on this board in the papers
@@ -47,6 +49,7 @@ class Answer:
 
     request: Side
     default: Side
+    changes: Mapping[str, tuple[Side, Side]]
     twin: Twin
     source: str
     out_of_memory: bool
@@ -64,6 +67,7 @@ def answer_lines(answer: Answer) -> list[str]:
         "",
         *_table(answer),
         "",
+        *_one_by_one(answer),
         *_bottleneck(answer),
         "",
         *_uncertainty(answer),
@@ -143,6 +147,22 @@ def _table(answer: Answer) -> list[str]:
             change = _change(name, value, usual[name])
             rows.append((name, f"{value:.4g}", f"{usual[name]:.4g}", change))
     return aligned(rows)
+
+
+def _one_by_one(answer: Answer) -> list[str]:
+    """Return what each of several changes does: the sum may be the doing of one alone."""
+    if len(answer.changes) < 2:
+        return []
+    rows = [("one by one", "epoch s: alone", "without it", "energy Wh: alone", "without it")]
+    for name, (alone, without) in answer.changes.items():
+        rows.append(
+            (
+                f"{nearest.SETTINGS[name]} {_word(getattr(answer.request.question, name))}",
+                *(f"{number(side.epoch.e2e_s):.4g}" for side in (alone, without)),
+                *(f"{number(side.epoch.energy_wh):.4g}" for side in (alone, without)),
+            )
+        )
+    return [*aligned(rows), ""]
 
 
 def _change(name: str, value: float, before: float) -> str:

@@ -133,6 +133,28 @@ def test_a_change_is_told_against_the_default(ask, here):
     assert table(out)["GPU utilisation %"][2].endswith(" points")
 
 
+def test_each_of_several_changes_is_told_alone_and_left_out(ask, here):
+    changes = {
+        "storage hdd": ("--storage", "hdd"),
+        "loader workers 0": ("--workers", "0"),
+        "empty page cache yes": ("--cold",),
+    }
+
+    def asked(names):
+        words = [word for name in names for word in changes[name]]
+        _, out, _ = ask("--device", "agx", *words, *BY_TOTALS)
+        return out
+
+    rows = [re.split(r"\s{2,}", line) for line in asked(changes).splitlines()]
+    rows = {row[0]: [float(cell) for cell in row[1:]] for row in rows if row[0] in changes}
+    assert rows.keys() == changes.keys()
+    for name, (alone_s, without_s, alone_wh, without_wh) in rows.items():
+        alone, without = (table(asked(names)) for names in ({name}, changes.keys() - {name}))
+        assert (alone["epoch s"][0], without["epoch s"][0]) == (alone_s, without_s)
+        assert (alone["energy Wh"][0], without["energy Wh"][0]) == (alone_wh, without_wh)
+    assert "one by one" not in asked({"loader workers 0"})
+
+
 def test_a_known_network_is_answered_from_its_counts(ask, counted):
     status, out, err = ask("--device", "agx", "--model", "lenet", "--workers", "3")
     assert (status, err) == (0, "")
