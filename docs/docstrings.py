@@ -11,9 +11,10 @@ PARAMETER = re.compile(r"^(\s*)(\w[\w, ]*?) : (.*)$")
 MARKUP = re.compile(r"(`[^`]*`|^\s*\* )|([|*])")
 
 
-def setup(app: Any) -> None:
+def setup(app: Any) -> dict[str, bool]:
     """Run before napoleon, which reads the sections."""
     app.connect("autodoc-process-docstring", prepare, priority=400)
+    return {"parallel_read_safe": True}
 
 
 def prepare(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

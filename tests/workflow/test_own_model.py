@@ -21,7 +21,7 @@ PAGES = (
 class Step(NamedTuple):
     """A block of a page."""
 
-    kind: str  # file, append or console
+    kind: str  # file, append, console, or text that a command printed
     path: str
     text: str
 
@@ -41,7 +41,7 @@ def follow(checkout, step):
         (checkout.root / step.path).write_text(step.text + "\n")
     elif step.kind == "append":
         checkout.append(step.path, "\n" + step.text)
-    else:
+    elif step.kind == "console":
         for line in step.text.split("\n"):
             run_line(checkout, line)
 
@@ -72,15 +72,18 @@ def followed(shop):
 def test_page_has_the_blocks_that_are_followed():
     kinds = [step.kind for step in steps()]
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {
-        **{"file": 7, "append": 5, "console": 3}
+        **{"file": 7, "append": 5, "console": 3, "text": 1}
     }
     assert TEXT.count("```") == 2 * len(kinds)
 
 
 def test_every_study_of_the_page_was_measured(followed):
     expected = {
-        "own": [("mlp", "digits", "0"), ("mlp", "digits", "1")],
-        "own-data": [("lenet", "own_data.BARS", "1"), ("mlp", "own_data.BARS", "1")],
+        "own": [*2 * [("mlp", "digits", "0")], *2 * [("mlp", "digits", "1")]],
+        "own-data": [
+            *2 * [("lenet", "own_data.BARS", "1")],
+            *2 * [("mlp", "own_data.BARS", "1")],
+        ],
         "own-format": 2 * [("listener", "own_waves.SINES", "1")],
     }
     rows = followed.table("results/tables/epochs.csv")
@@ -91,6 +94,24 @@ def test_every_study_of_the_page_was_measured(followed):
     assert found == expected
     samples = {row["dataset_source"]: int(row["n_samples"]) for row in rows}
     assert samples == {"digits": 1797, "own_data.BARS": 750, "own_waves.SINES": 800}
+
+
+def test_what_the_reader_then_sees_has_a_row_and_a_card_of_each_network(followed):
+    shown = next(step.text for step in steps() if step.kind == "text").splitlines()
+    rows = [re.split(r"\s{2,}", line) for line in followed.read("results/summary.txt").split("\n")]
+    heading, *fastest = rows[rows.index(re.split(r"\s{2,}", shown[0])) :]
+    networks = {tuple(row[:2]) for row in fastest if len(row) == len(heading)}
+    assert networks >= {
+        ("MLP 784-128-10", "mnist digits"),
+        ("MLP 784-128-10", "mnist own_data.BARS x0.5"),
+        ("LeNet-5", "mnist own_data.BARS x0.5"),
+        ("Listener", "own_format.Waves own_waves.SINES"),
+    }
+    assert all(float(row[heading.index("E2E s")]) > 0 for row in fastest if len(row) > 5)
+    page = followed.read("results/index.html")
+    assert "No epoch counts yet" not in page
+    cards = {re.sub(r"\s+", " ", card) for card in re.findall(r"<h3[^>]*>(.*?)</h3>", page, re.S)}
+    assert {"MLP 784-128-10", "Listener"} <= {re.sub(r"<.*?>", "", card).strip() for card in cards}
 
 
 def test_own_network_learns_from_its_own_data(followed):

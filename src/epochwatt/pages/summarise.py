@@ -179,8 +179,10 @@ def headline(epochs: pd.DataFrame) -> list[str]:
         lines.append(f"{counted(runs.nunique(), 'runs')} imported from logs of {program}.")
     without = set(epochs.run) - set(run_means(epochs).run)
     if without:
-        n_runs = counted(len(without), "runs")
-        lines.append(f"{n_runs} without a valid epoch after the first, and without a row here.")
+        lines.append(
+            f"Not in this table: {counted(len(without), 'runs')} without a valid epoch after the "
+            "first one, which means leave out; give the study two or more `epochs`."
+        )
     return [*lines, *([NO_POWER] if (epochs.power_scope == "").all() else []), MEANS]
 
 
