@@ -10,7 +10,11 @@ from epochwatt import cli
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/how-to/schedule.md")
-SAME = ("what-if", "schedule", "profile")  # they need no result of another command, and print the same always
+SAME = (
+    "what-if",
+    "schedule",
+    "profile",
+)  # they need no result of another command, and print the same always
 
 
 def examples():
