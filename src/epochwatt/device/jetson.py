@@ -8,6 +8,7 @@ in no table are rounded silently (docs/reference/sources.md).
 import json
 import logging
 import os
+import re
 import subprocess
 import time
 from typing import Any, Dict, List, Sequence, Tuple
@@ -148,10 +149,11 @@ class JetsonBoard(Machine):
         """Let the helper set a mode and pin its clocks; return the steps that it stands for."""
         resolved = self.resolved(mode)
         if "nvpmodel" in mode:
-            self.ask_helper("named-mode", resolved["nvpmodel_id"])
-            self._check_mode(resolved["nvpmodel_id"])
+            answer = self.ask_helper("named-mode", resolved["nvpmodel_id"])
+            self._check_mode(resolved["nvpmodel_id"], answer.get("output", ""))
         elif mode:
-            self.ask_helper("custom-mode", *clocks.exact(resolved))
+            answer = self.ask_helper("custom-mode", *clocks.exact(resolved))
+            _check_words("the mode of these clocks", answer.get("output", ""))
         if dvfs == "off":
             self.ask_helper("pin-clocks")
             if not {"cpu_mhz", "gpu_mhz"} <= set(resolved):
@@ -239,12 +241,13 @@ class JetsonBoard(Machine):
             path = os.path.join(self.root, board_files.NVPMODEL_CONF)
             raise BoardError(f"{path}: {error}") from error
 
-    def _check_mode(self, wanted: int) -> None:
+    def _check_mode(self, wanted: int, output: str) -> None:
         mode = self.ask_helper("status")["nvpmodel"]
         if mode["id"] != wanted:
+            _check_words(f"mode {wanted}", output)
             raise BoardError(
                 f"nvpmodel did not switch to mode {wanted}",
-                found="mode {} ({})".format(mode["id"], mode["name"]),
+                found="mode {} ({})".format(mode["id"], mode["name"]) + (output and f"; {output}"),
                 do=f"try it by hand: sudo nvpmodel -m {wanted}",
             )
 
@@ -349,6 +352,38 @@ class JetsonBoard(Machine):
                 self._seen[key] += alarm.active
                 counters[key] = alarm.events + self._seen[key]
         return counters
+
+
+# what nvpmodel says -> what follows from it
+_REMEDIES = (
+    (
+        r"in chroot|ignoring request",
+        "nvpmodel does nothing in a container: measure on the board itself, or set the mode there "
+        "and leave power modes out of the device file",
+    ),
+    (
+        r"Error opening \S+: 2\b",
+        "a file that /etc/nvpmodel.conf names is not there: it is not the configuration of this "
+        "module or JetPack. Link the right one of /etc/nvpmodel/ to /etc/nvpmodel.conf",
+    ),
+    (r"Error (opening|writing) .*: (1|13|30)\b", "look why root may not write it"),
+    (
+        r"Error writing .*: (16|19)\b",
+        "that part is in use or cannot be changed now: end what uses the GPU, or restart the board",
+    ),
+    (r"failed to parse|bad power mode", "correct /etc/nvpmodel.conf"),
+)
+
+
+def _check_words(what: str, output: str) -> None:
+    """Raise BoardError with nvpmodel's own words where it says that it did not set a mode."""
+    if "NVPM ERROR" in output or "ignoring request" in output:
+        remedies = (do for pattern, do in _REMEDIES if re.search(pattern, output))
+        raise BoardError(
+            f"nvpmodel did not set {what}; nothing was measured",
+            found=output,
+            do=next(remedies, "try it by hand: sudo nvpmodel -m ID"),
+        )
 
 
 def _run(command: List[str]) -> "subprocess.CompletedProcess":
