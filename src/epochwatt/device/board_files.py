@@ -11,7 +11,7 @@ import re
 import stat
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from epochwatt.device.kinds import EMC_CLOCK_FILES, KINDS
+from epochwatt.device.kinds import EMC_CLOCK_FILES, KINDS, MODULES
 
 NVPMODEL_CONF = "etc/nvpmodel.conf"
 
@@ -45,12 +45,19 @@ _GPU_NAME = re.compile("({})(/devfreq_dev)?$".format("|".join(sorted(_GPU_NAMES)
 def board_kind(root: str) -> str:
     """Return the kind of board, `unknown` for a Jetson we do not know, empty for any other."""
     tree = os.path.join(root, "proc/device-tree")
-    words = text(tree, "compatible") + " " + text(tree, "model")
-    words = words.replace("\0", " ").lower()
-    if "nvidia,tegra" not in words and "jetson" not in words:
+    compatible, model = (text(tree, name).lower() for name in ("compatible", "model"))
+    if "nvidia,tegra" not in compatible and "jetson" not in compatible + model:
         return ""
+    # the module's part number counts; carrier boards of others may name another module as model
+    words = compatible if module(root) else compatible + " " + model
     names = (name for name, kind in KINDS.items() if re.search(kind.pattern, words))
     return next(names, "unknown")
+
+
+def module(root: str) -> str:
+    """Return the name of a board's module by its part number; empty: it is not known."""
+    parts = text(os.path.join(root, "proc/device-tree"), "compatible")
+    return next((name for part, name in MODULES.items() if part in parts), "")
 
 
 def cpus(root: str) -> Tuple[int, ...]:
@@ -190,9 +197,9 @@ def _header(words: List[str]) -> Tuple[str, Dict[str, str]]:
 
 def _path(kind: str, words: List[str]) -> str:
     """Return what follows an argument of a parameter; of a type not known here, whatever it is."""
-    n_words = {"FILE": 2, "CLOCK": 2, "HWMON": 3}.get(kind, len(words))
-    if len(words) != n_words or len(words) < 2 or (n_words and words[1][0] != "/"):
-        raise ValueError("TYPE={} takes an argument and {} words".format(kind, n_words - 1))
+    what = {"FILE": ["a path"], "CLOCK": ["a path"], "HWMON": ["a path", "a name"]}.get(kind)
+    if what and (len(words) != 1 + len(what) or words[1][0] != "/"):
+        raise ValueError("of TYPE={} is an argument with {}".format(kind, " and ".join(what)))
     return " ".join(words[1:])
 
 
@@ -316,6 +323,9 @@ def _cores(mode: Mode) -> int:
     return sum(1 for name, _, value in mode.settings if name == "CPU_ONLINE" and value != "0")
 
 
+_COMPARED_MASKS = ("TPC_PG_MASK", "FBP_PG_MASK")
+
+
 def masks(mode: Mode) -> Dict[Tuple[str, str], int]:
     """Return the masks of the GPU's parts that a mode gates off, by parameter and argument."""
     return {(name, arg): int(value, 0) for name, arg, value in mode.settings if _is_mask(arg)}
@@ -329,13 +339,15 @@ def tpc_mask(mode: Mode) -> Optional[int]:
 def other_mask(root: str, mode: Mode) -> str:
     """Return the first mask of a mode that the GPU does not run with, in words; empty: none.
 
-    Masks change only when the board starts; one that cannot be read is not compared.
+    Masks change only when the board starts. One that cannot be read is not compared, nor is Thor's,
+    which nvpmodel keeps outside /sys: it asks by itself.
     """
     conf = board_conf(root)
     for (name, arg), wanted in masks(mode).items():
-        path = _conf_file(root, conf, name, arg)
+        path = _conf_file(root, conf, name, arg) if arg in _COMPARED_MASKS else ""
         running = text(*os.path.split(path)) if path else ""
-        if re.match(r"(0x[0-9a-fA-F]+|[0-9]+)$", running) and int(running, 0) != wanted:
+        is_hex = re.match(r"0x[0-9a-fA-F]+$", running)
+        if (is_hex or running.isdigit()) and int(running, 16 if is_hex else 10) != wanted:
             what = arg.partition("_")[0]
             return "the GPU runs with {} mask {}, the mode has {}".format(what, running, wanted)
     return ""

@@ -68,6 +68,7 @@ class JetsonBoard(Machine):
         if self.identity is not None:
             description["machine"]["board"] = self.identity.kind
             description["machine"]["model"] = self.identity.model
+            description["machine"]["module"] = board_files.module(self.root)
             description["machine"]["serial"] = self.identity.serial
             description["software"]["l4t"] = self.identity.l4t
             description["software"]["jetpack"] = self.identity.jetpack
@@ -104,7 +105,9 @@ class JetsonBoard(Machine):
         if self.identity.kind != wanted:
             raise BoardError(
                 f"the row is of a board of kind {wanted}; nothing was measured",
-                found=f"{self.identity.kind} ({self.identity.model})",
+                found="{} ({})".format(
+                    self.identity.kind, board_files.module(self.root) or self.identity.model
+                ),
                 do="measure it on such a board, or correct `board` in config/devices/",
             )
         super().check()
@@ -243,8 +246,8 @@ class JetsonBoard(Machine):
 
     def _check_mode(self, wanted: int, output: str) -> None:
         mode = self.ask_helper("status")["nvpmodel"]
+        _check_words(f"mode {wanted}", output)
         if mode["id"] != wanted:
-            _check_words(f"mode {wanted}", output)
             raise BoardError(
                 f"nvpmodel did not switch to mode {wanted}",
                 found="mode {} ({})".format(mode["id"], mode["name"]) + (output and f"; {output}"),
@@ -354,10 +357,12 @@ class JetsonBoard(Machine):
         return counters
 
 
+_NOT_SET = r"failed to (set power mode|parse)|(no request for|bad) power mode|ignoring request"
+
 # what nvpmodel says -> what follows from it
 _REMEDIES = (
     (
-        r"in chroot|ignoring request",
+        r"ignoring request",
         "nvpmodel does nothing in a container: measure on the board itself, or set the mode there "
         "and leave power modes out of the device file",
     ),
@@ -366,10 +371,19 @@ _REMEDIES = (
         "a file that /etc/nvpmodel.conf names is not there: it is not the configuration of this "
         "module or JetPack. Link the right one of /etc/nvpmodel/ to /etc/nvpmodel.conf",
     ),
-    (r"Error (opening|writing) .*: (1|13|30)\b", "look why root may not write it"),
     (
-        r"Error writing .*: (16|19)\b",
-        "that part is in use or cannot be changed now: end what uses the GPU, or restart the board",
+        r"Error writing \S+ to \S+/cpufreq/\S+: 16\b",
+        "the mode limits the clock of a core that it switches off: correct it in "
+        "/etc/nvpmodel.conf",
+    ),
+    (
+        r"Error writing \S+ to \S+: 16\b",
+        "something holds it, as a program that uses the GPU: end it, or restart the board",
+    ),
+    (
+        r"Error writing \S+ to \S+: (19|22)\b",
+        "the board does not take that value: correct the mode in /etc/nvpmodel.conf, or set "
+        "another one",
     ),
     (r"failed to parse|bad power mode", "correct /etc/nvpmodel.conf"),
 )
@@ -377,7 +391,7 @@ _REMEDIES = (
 
 def _check_words(what: str, output: str) -> None:
     """Raise BoardError with nvpmodel's own words where it says that it did not set a mode."""
-    if "NVPM ERROR" in output or "ignoring request" in output:
+    if re.search(_NOT_SET, output):
         remedies = (do for pattern, do in _REMEDIES if re.search(pattern, output))
         raise BoardError(
             f"nvpmodel did not set {what}; nothing was measured",

@@ -594,6 +594,37 @@ KINDS: Dict[str, Kind] = {
     for kind in (NANO, XAVIER_NX, AGX_ORIN, AGX_XAVIER, ORIN_NX, ORIN_NANO, AGX_THOR)
 }
 
+# Part number in `compatible` of the device tree -> name of the module, also of those that are of no
+# kind. SOURCE: NVIDIA's and Linux's device trees, and the tables of viam-modules and jetson_stats
+# (stored index 17575627389, 33308634859)
+MODULES: Dict[str, str] = {
+    "p2371-2180": "Jetson TX1",
+    "p2771-0000": "Jetson TX2",
+    "p3310": "Jetson TX2",
+    "p3489-0888": "Jetson TX2 4GB",
+    "p3489": "Jetson TX2i",
+    "p3636": "Jetson TX2 NX",
+    "p3448-0003": "Jetson Nano 2GB",
+    "p3448": "Jetson Nano",
+    "p3450": "Jetson Nano",
+    "p3668-0003": "Jetson Xavier NX 16GB",
+    "p3668": "Jetson Xavier NX",
+    "p2888-0008": "Jetson AGX Xavier Industrial",
+    "p2888": "Jetson AGX Xavier",
+    "p2972": "Jetson AGX Xavier",
+    "p3701-0004": "Jetson AGX Orin 32GB",
+    "p3701-0005": "Jetson AGX Orin 64GB",
+    "p3701-0008": "Jetson AGX Orin Industrial",
+    "p3701": "Jetson AGX Orin",
+    "p3767-0000": "Jetson Orin NX 16GB",
+    "p3767-0001": "Jetson Orin NX 8GB",
+    "p3767-0003": "Jetson Orin Nano 8GB",
+    "p3767-0004": "Jetson Orin Nano 4GB",
+    "p3767-0005": "Jetson Orin Nano 8GB",
+    "p3834-0008": "Jetson T5000",
+    "p3834-0000": "Jetson T4000",
+}
+
 # Files of the memory's clock now, Hz; the second is that of older kernels.
 EMC_CLOCK_FILES = tuple(
     dict.fromkeys(

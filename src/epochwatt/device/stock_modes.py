@@ -12,6 +12,11 @@ from epochwatt.device.kinds import EMC_CAPS, JETPACK_5, JETPACK_6, Kind, Release
 _CPU = "/sys/devices/system/cpu/cpu{}/"
 _GPU = ("/sys/devices/gpu.0/", "/sys/devices/platform/gpu.0/")  # since JetPack 6 the second
 GPU_MASK = "sys/kernel/gpu_static_pg/gpu_pg_mask"  # ASSUME: as NVIDIA's driver names it
+# folders of the GPU's clocks that the files name though the kernel lists them elsewhere
+_FORMER_GPU = {
+    "tegra210": "sys/devices/gpu.0/devfreq/57000000.gpu",
+    "tegra234": "sys/devices/17000000.ga10b/devfreq/17000000.ga10b",
+}
 
 
 def stock_conf(kind: Kind, release: Release) -> Conf:
@@ -51,10 +56,9 @@ def _params(kind: Kind, release: Release) -> Dict[str, Param]:
     params["GPU_POWER_CONTROL_DISABLE"] = gpu_file("GPU_PWR_CNTL_DIS", "power/control")
     for name, cpus in _cpu_clocks(kind, release):
         params[name] = param("CLOCK", _clock(_CPU.format(cpus[0]) + "cpufreq/scaling_"))
-    old = gpu_folder(release)
-    if is_jp6 and kind.soc == "tegra234":  # the name before JetPack 6 is still in the file
-        old = "sys/devices/17000000.ga10b/devfreq/17000000.ga10b"
-    params["GPU"] = param("CLOCK", _clock(f"/{old}/"), _clock(f"/{_newer_gpu_folder(release)}/"))
+    former = _FORMER_GPU.get(kind.soc, gpu_folder(release))
+    newer = _newer_gpu_folder(release)
+    params["GPU"] = param("CLOCK", _clock(f"/{former}/"), _clock(f"/{newer}/"))
     if kind.has_emc_cap:
         caps = ["/" + path for path in EMC_CAPS]
         params["EMC"] = param("CLOCK", {"MAX_FREQ": caps[0]}, {"MAX_FREQ": caps[is_jp6]})
