@@ -9,6 +9,7 @@ from full_checkout import FullCheckout
 
 DEVICES = {"agx_xavier": "agx", "xavier_nx": "nx", "nano": "nano", "agx_orin-jp5": "orin"}
 DEVICES["agx_orin-jp6"] = "orin"
+DEVICES |= {"orin_nano-jp6.2": "orin.nano", "agx_thor-jp7.2": "thor"}
 MODES = {  # nominal, as people write them: the nearest step is set
     "agx": {
         "g": {"cores": 8, "cpu_mhz": 2265, "gpu_mhz": 1377, "emc_mhz": 2133},
@@ -30,6 +31,8 @@ MODES = {  # nominal, as people write them: the nearest step is set
         "half": {"cores": 8, "cpu_mhz": 1100, "gpu_mhz": 620, "emc_mhz": 2133},
         "cores": {"cores": 4},
     },
+    "orin.nano": {"15W": {"nvpmodel": "15W"}, "25W": {"nvpmodel": "25W"}},
+    "thor": {"120W": {"nvpmodel": "120W"}, "MAXN": {"nvpmodel": "MAXN"}},
 }
 
 

@@ -120,6 +120,34 @@ def test_modes_differ_in_what_the_board_was(ran):
         assert row["valid"] == "True", row["flags"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "emc_mhz"),
+    [
+        ("orin_nano-jp6.2", {"15W": 2133, "25W": 3199}),
+        pytest.param("agx_thor-jp7.2", {}, marks=pytest.mark.thorough),
+    ],
+)
+def test_stock_modes_of_newer_jetpacks_are_verified_while_clocks_vary(shop, kind, emc_mhz):
+    """The memory's limit of JetPack 6 and later is read where this board's own files have it."""
+    checkout = shop.board(kind)
+    checkout.study([three_modes(checkout, num_workers=0, dvfs="on")])
+    shop.provide_data(checkout)
+    before = checkout.board.snapshot()
+    with checkout.living():
+        checkout.make("tables")
+    assert checkout.board.snapshot() == before
+    runs = checkout.runs()
+    assert {run.factors["power_mode"] for run in runs} == set(MODES[checkout.device])
+    for run in runs:
+        mode = checkout.record(run.id, 0)["board"]["power_mode"]
+        assert (mode["verified"], mode["unverified"]) == (True, [])
+        limit_mhz = emc_mhz.get(run.factors["power_mode"])
+        assert limit_mhz is None or mode["read_back"]["emc_cap_mhz"] == limit_mhz
+        row = row_of(checkout, run)
+        assert row["valid"] == "True", row["flags"]
+        assert bool(row["energy_wh"]) == (kind != "agx_thor-jp7.2")
+
+
 @pytest.fixture
 def agx(shop) -> BoardCheckout:
     """A fake AGX Xavier and one run of three epochs of more than a second."""

@@ -1,7 +1,7 @@
 """Identity of a board: kind, serial number, L4T and JetPack (board side: Python 3.6 grammar)."""
 
 import re
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Tuple
 
 from epochwatt.device.board_files import board_kind, text
 from epochwatt.device.kinds import JETPACK
@@ -13,7 +13,7 @@ Identity = NamedTuple(
         ("model", str),  # as the device tree names it
         ("serial", str),  # of the module; empty: it has none
         ("l4t", str),  # release of NVIDIA's Linux, such as 32.5.1; empty: not known
-        ("jetpack", str),  # 4.5.1; of a release that is not listed here only 4; empty: not known
+        ("jetpack", str),  # 4.5.1; of a newer release than is known here `7.2.1 or later`
     ],
 )
 
@@ -44,10 +44,19 @@ def l4t_release(release: str) -> str:
 
 
 def jetpack(l4t: str) -> str:
-    """Return the JetPack that holds an L4T release, or its family (`4`); empty: not known."""
-    parts = l4t.split(".")
-    for n in range(len(parts), 0, -1):
-        version = JETPACK.get(".".join(parts[:n]))
-        if version:
-            return version
-    return ""
+    """Return the JetPack that holds an L4T release; empty: not known.
+
+    Of a release that is not listed: the number of the last one before it, `or later`.
+    """
+    if l4t in JETPACK:
+        return JETPACK[l4t]
+    before = [release for release in JETPACK if _numbers(release) <= _numbers(l4t)]
+    if not before:
+        return ""
+    last = max(before, key=_numbers)
+    return JETPACK[last] + ("" if _numbers(last) == _numbers(l4t) else " or later")
+
+
+def _numbers(release: str) -> Tuple[int, ...]:
+    numbers = tuple(int(part) for part in release.split(".") if part)
+    return numbers + (0,) * (3 - len(numbers))  # 32.5 is 32.5.0

@@ -8,6 +8,7 @@ in no table are rounded silently (docs/reference/sources.md).
 import json
 import logging
 import os
+import re
 import subprocess
 import time
 from typing import Any, Dict, List, Sequence, Tuple
@@ -67,6 +68,7 @@ class JetsonBoard(Machine):
         if self.identity is not None:
             description["machine"]["board"] = self.identity.kind
             description["machine"]["model"] = self.identity.model
+            description["machine"]["module"] = board_files.module(self.root)
             description["machine"]["serial"] = self.identity.serial
             description["software"]["l4t"] = self.identity.l4t
             description["software"]["jetpack"] = self.identity.jetpack
@@ -103,7 +105,9 @@ class JetsonBoard(Machine):
         if self.identity.kind != wanted:
             raise BoardError(
                 f"the row is of a board of kind {wanted}; nothing was measured",
-                found=f"{self.identity.kind} ({self.identity.model})",
+                found="{} ({})".format(
+                    self.identity.kind, board_files.module(self.root) or self.identity.model
+                ),
                 do="measure it on such a board, or correct `board` in config/devices/",
             )
         super().check()
@@ -148,10 +152,11 @@ class JetsonBoard(Machine):
         """Let the helper set a mode and pin its clocks; return the steps that it stands for."""
         resolved = self.resolved(mode)
         if "nvpmodel" in mode:
-            self.ask_helper("named-mode", resolved["nvpmodel_id"])
-            self._check_mode(resolved["nvpmodel_id"])
+            answer = self.ask_helper("named-mode", resolved["nvpmodel_id"])
+            self._check_mode(resolved["nvpmodel_id"], answer.get("output", ""))
         elif mode:
-            self.ask_helper("custom-mode", *clocks.exact(resolved))
+            answer = self.ask_helper("custom-mode", *clocks.exact(resolved))
+            _check_words("the mode of these clocks", answer.get("output", ""))
         if dvfs == "off":
             self.ask_helper("pin-clocks")
             if not {"cpu_mhz", "gpu_mhz"} <= set(resolved):
@@ -239,12 +244,13 @@ class JetsonBoard(Machine):
             path = os.path.join(self.root, board_files.NVPMODEL_CONF)
             raise BoardError(f"{path}: {error}") from error
 
-    def _check_mode(self, wanted: int) -> None:
+    def _check_mode(self, wanted: int, output: str) -> None:
         mode = self.ask_helper("status")["nvpmodel"]
+        _check_words(f"mode {wanted}", output)
         if mode["id"] != wanted:
             raise BoardError(
                 f"nvpmodel did not switch to mode {wanted}",
-                found="mode {} ({})".format(mode["id"], mode["name"]),
+                found="mode {} ({})".format(mode["id"], mode["name"]) + (output and f"; {output}"),
                 do=f"try it by hand: sudo nvpmodel -m {wanted}",
             )
 
@@ -349,6 +355,49 @@ class JetsonBoard(Machine):
                 self._seen[key] += alarm.active
                 counters[key] = alarm.events + self._seen[key]
         return counters
+
+
+_NOT_SET = r"failed to (set power mode|parse)|(no request for|bad) power mode|ignoring request"
+
+# what nvpmodel says -> what follows from it
+_REMEDIES = (
+    (
+        r"ignoring request",
+        "nvpmodel does nothing in a container: measure on the board itself, or set the mode there "
+        "and leave power modes out of the device file",
+    ),
+    (
+        r"Error opening \S+: 2\b",
+        "a file that /etc/nvpmodel.conf names is not there: it is not the configuration of this "
+        "module or JetPack. Link the right one of /etc/nvpmodel/ to /etc/nvpmodel.conf",
+    ),
+    (
+        r"Error writing \S+ to \S+/cpufreq/\S+: 16\b",
+        "the mode limits the clock of a core that it switches off: correct it in "
+        "/etc/nvpmodel.conf",
+    ),
+    (
+        r"Error writing \S+ to \S+: 16\b",
+        "something holds it, as a program that uses the GPU: end it, or restart the board",
+    ),
+    (
+        r"Error writing \S+ to \S+: (19|22)\b",
+        "the board does not take that value: correct the mode in /etc/nvpmodel.conf, or set "
+        "another one",
+    ),
+    (r"failed to parse|bad power mode", "correct /etc/nvpmodel.conf"),
+)
+
+
+def _check_words(what: str, output: str) -> None:
+    """Raise BoardError with nvpmodel's own words where it says that it did not set a mode."""
+    if re.search(_NOT_SET, output):
+        remedies = (do for pattern, do in _REMEDIES if re.search(pattern, output))
+        raise BoardError(
+            f"nvpmodel did not set {what}; nothing was measured",
+            found=output,
+            do=next(remedies, "try it by hand: sudo nvpmodel -m ID"),
+        )
 
 
 def _run(command: List[str]) -> "subprocess.CompletedProcess":

@@ -18,7 +18,7 @@ MHZ, KHZ = 1000000, 1000  # Hz
 Steps = Tuple[int, ...]
 Range = Tuple[int, int]  # lowest and highest
 
-EMC_CAP = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap"  # nvpmodel's limit of the memory's clock
+JETPACK_5, JETPACK_6 = 34, 36  # first major number of their L4T releases
 
 
 class Rail(NamedTuple):
@@ -44,6 +44,17 @@ class StockMode(NamedTuple):
     emc_hz: int = 0
     tpc_mask: Optional[int] = None  # parts of the GPU that are gated off
     dla_hz: Optional[int] = None
+    fbp_mask: Optional[int] = None
+    gpu_mask: Optional[int] = None
+
+    @property
+    def masks(self) -> Dict[str, int]:
+        """Return the masks that it has: TPC, FBP, GPU."""
+        pairs = (("FBP", self.fbp_mask), ("TPC", self.tpc_mask), ("GPU", self.gpu_mask))
+        return {name: mask for name, mask in pairs if mask is not None}
+
+
+EMC_CAPS = ("sys/kernel/nvpmodel_emc_cap/emc_iso_cap", "sys/kernel/nvpmodel_clk_cap/emc")
 
 
 class Release(NamedTuple):
@@ -56,7 +67,22 @@ class Release(NamedTuple):
     modes: Tuple[StockMode, ...]
     default_mode: int
     hwmon: Tuple[str, ...] = ()  # names of hwmon0, 1, ..., sensors by their chip; none on JetPack 4
-    gpu_hz: Steps = ()  # where they differ from the kind's
+    cpu_khz: Steps = ()  # where they differ from the kind's, as all of these
+    gpu_hz: Steps = ()
+    emc_hz: Steps = ()
+    compatible: Tuple[str, ...] = ()
+    model: str = ""
+    clock_per_core: bool = False  # nvpmodel names a clock of each core, not of each cluster
+
+    @property
+    def l4t_major(self) -> int:
+        """Return the first number of the release of NVIDIA's Linux."""
+        return int(self.l4t.partition(".")[0])
+
+    @property
+    def emc_cap(self) -> str:
+        """Return the file of nvpmodel's limit of the memory's clock."""
+        return EMC_CAPS[self.l4t_major >= JETPACK_6]
 
 
 class Kind(NamedTuple):
@@ -81,10 +107,11 @@ class Kind(NamedTuple):
     rails_source: str
     ram_mib: Optional[int] = None  # as the kernel counts it
     seen_only: Tuple[str, ...] = ()  # clocks (cpu, gpu, emc) whose steps are not all known
-    emc_cap: Optional[str] = EMC_CAP  # None: not known
+    has_emc_cap: bool = True  # nvpmodel limits the memory's clock; False: not known
     emc_top_is_0: bool = False  # nvpmodel takes the highest memory clock only as 0, no cap
     cpu_param: str = "CPU_{}"  # nvpmodel's name of a cluster's clocks
-    dla: Mapping[str, str] = {}  # nvpmodel's names of the accelerators' clocks -> file
+    # nvpmodel's names of the accelerators' clocks -> file; of two, JetPack 6 has the second
+    dla: Mapping[str, Tuple[str, ...]] = {}
     tpcs: Optional[int] = None  # parts of the GPU that `tpc_mask` counts
     gpcs: int = 1  # GPU clocks in a line of tegrastats
     idle_states: Tuple[str, ...] = ()
@@ -128,13 +155,21 @@ _EMC_BPMP = {
     "locked": _BPMP + "mrq_rate_locked",
 }
 _XAVIER_EMC = _scaled(MHZ, 204, 408, 665.6, 800, 1065.6, 1331.2, 1600, 1866, 2133)
-_XAVIER_DLA = {"DLA_CORE": "sys/kernel/nvpmodel_emc_cap/nafll_dla"}
+_XAVIER_DLA = {"DLA_CORE": ("sys/kernel/nvpmodel_emc_cap/nafll_dla",)}
 _JP6_GPU = "sys/devices/platform/17000000.gpu"
 _JP6_ZONES = _words(
     "cpu-thermal gpu-thermal cv0-thermal cv1-thermal cv2-thermal soc0-thermal soc1-thermal"
     " soc2-thermal tj-thermal"
 )
-_HOST1X = "sys/devices/platform/13e40000.host1x/"
+
+
+def _orin_dla(device: str, clock: str) -> Tuple[str, str]:
+    """Return the file of a DLA's clock of JetPack 5, and that of JetPack 6."""
+    return (
+        "sys/devices/platform/13e40000.host1x/{}/acm/clk_cap/{}".format(device, clock),
+        "sys/devices/platform/bus@0/13e00000.host1x/{}/clk_cap/{}".format(device, clock),
+    )
+
 
 _GUIDE = "energymon@a95cefb jetson/JetsonPowerRails.md (NVIDIA developer guide and device trees)"
 _CARRIER = "the carrier board and all that is plugged into it (USB, disks, fan, display)"
@@ -341,8 +376,8 @@ AGX_ORIN = Kind(
     emc_top_is_0=True,
     cpu_param="CPU_A78_{}",
     dla={
-        "DLA0_CORE": _HOST1X + "15880000.nvdla0/acm/clk_cap/dla0_core",
-        "DLA1_CORE": _HOST1X + "158c0000.nvdla1/acm/clk_cap/dla1_core",
+        "DLA0_CORE": _orin_dla("15880000.nvdla0", "dla0_core"),
+        "DLA1_CORE": _orin_dla("158c0000.nvdla1", "dla1_core"),
     },
     tpcs=8,  # SOURCE: two of Ampere's SMs make one; 16 on the 64 GB module (240: 4 on, 248: 3 on)
     gpcs=2,
@@ -409,7 +444,43 @@ ORIN_NX = Kind(
     rails_source="recorded tegrastats lines",
 )
 
-# ASSUME: its modes and idle states are from memory
+# SOURCE: modes: /etc/nvpmodel.conf of an Orin Nano Super as the fixture of somebody's test has it
+# (stored index 61511691988), and `nvpmodel -q --verbose` in 25W on L4T 36.4.3 (54837080849). Clock
+# steps: highest and lowest of `jetson_clocks --show` and lscpu there and in 68579880183; ASSUME:
+# steps between as on the other boards of the family. Model and compatible: NVIDIA's device tree of
+# the super configuration (52536279210), with the part of the developer kit.
+_ORIN_NANO_SUPER_MODES = tuple(
+    StockMode(n, name, cores, (729600, khz), (0, gpu), emc, tpc_mask=240, fbp_mask=2)
+    for n, (name, cores, khz, gpu, emc) in enumerate(
+        (
+            ("15W", 6, 1497600, 612 * MHZ, 2133 * MHZ),
+            ("25W", 6, 1344000, 918 * MHZ, 3199 * MHZ),
+            ("MAXN_SUPER", 6, -1, -1, -1),
+            ("7W", 4, 960000, 408 * MHZ, 2133 * MHZ),
+        )
+    )
+)
+
+
+def _orin_nano_super(l4t: str, modes: Tuple[StockMode, ...]) -> Release:
+    return Release(
+        l4t=l4t,
+        tegrastats="jp6",
+        gpu_device="sys/devices/platform/bus@0/17000000.gpu",
+        zones=_JP6_ZONES,
+        hwmon=("pwmfan", "1-0040", "pwm_tach", "soctherm_oc"),
+        cpu_khz=_steps(115200, 1728000, 76800),
+        gpu_hz=_steps(306000000, 1020000000, 102000000),
+        emc_hz=_scaled(MHZ, 204, 665.6, 2133, 3199),
+        modes=modes,
+        default_mode=1,
+        compatible=("nvidia,p3768-0000+p3767-0005-super", "nvidia,p3767-0005", "nvidia,tegra234"),
+        model="NVIDIA Jetson Orin Nano Engineering Reference Developer Kit Super",
+        clock_per_core=True,
+    )
+
+
+# ASSUME: its modes and idle states before the super configuration are from memory
 ORIN_NANO = Kind(
     name="orin_nano",
     title="Jetson Orin Nano",
@@ -445,6 +516,10 @@ ORIN_NANO = Kind(
             ),
             default_mode=0,
         ),
+        _orin_nano_super("36.4.3", _ORIN_NANO_SUPER_MODES),
+        # SOURCE: somebody's report of such a board with L4T 39.2.1 (stored index 68579880183): ids
+        # and names of the modes, the clocks of 25W, the model. ASSUME: the rest as with 36.4.3
+        _orin_nano_super("39.2.1", _ORIN_NANO_SUPER_MODES[:3]),
     ),
 )
 
@@ -453,10 +528,30 @@ ORIN_NANO = Kind(
 # says 14 cores in 90W), and dkreinov/blackwell-autoresearch@1d895cb5bbe3 (read on a board,
 # with the masks). Rails, RAM, lower CPU clocks: lines of tegrastats recorded there and by others.
 # VIN: NVIDIA forum topic 366461, jetson_stats pull request 900. GPU and memory in devfreq:
-# jetson_stats pull request 750. Zones: swsususu/ThorFAN README.md.
+# jetson_stats pull request 750. Zones: swsususu/ThorFAN README.md. Masks of JetPack 7.2 and the
+# name GPU_POWER_GATING: anduril/jetpack-nixos modules/nvpmodel.nix (stored index 55148448721).
 # Not known: steps between the clocks that were seen, which cores share a clock, addresses of the
-# sensors, names in nvpmodel.conf, what the mask counts, and which rails add up to the module.
+# sensors, other names in nvpmodel.conf, what the mask counts, and which rails add up to the module.
 _BWMGR = "sys/class/devfreq/bwmgr/"
+
+
+def _thor(l4t: str, mask: int, gated: int) -> Release:
+    """Return a release; its modes have either of two masks."""
+    modes = (
+        StockMode(0, "MAXN", 14, (0, 2601000), (0, 1575 * MHZ), gpu_mask=mask),
+        StockMode(1, "120W", 14, (0, 2601000), (0, 1386 * MHZ), gpu_mask=mask),
+        StockMode(2, "90W", 12, (0, 2601000), (0, 1530 * MHZ), gpu_mask=gated),
+        StockMode(3, "70W", 12, (0, 1998000), (0, 1530 * MHZ), gpu_mask=gated),
+    )
+    return Release(
+        l4t=l4t,
+        tegrastats="jp6",  # the nearest of the dialects that a fake board prints
+        gpu_device="sys/devices/platform/gpu-gpc-0",  # ASSUME: the folder above it
+        zones=_words("cpu-thermal tj-thermal soc012-thermal gpu-thermal soc345-thermal"),
+        modes=modes,
+        default_mode=1,
+    )
+
 
 AGX_THOR = Kind(
     name="agx_thor",
@@ -478,7 +573,7 @@ AGX_THOR = Kind(
         "now": _BWMGR + "cur_freq",
         "wanted": _BWMGR + "min_freq",  # ASSUME
     },
-    emc_cap=None,
+    has_emc_cap=False,
     rails=(  # ASSUME: what the rails feed is read from their names
         Rail("VIN", None, _WHOLE_MODULE, sensor="ina238"),
         Rail("VDD_GPU", "VIN", {"gpu": 1}),
@@ -490,27 +585,44 @@ AGX_THOR = Kind(
     rails_source="recorded tegrastats lines; NVIDIA forum topic 366461 (VIN: module and carrier)",
     ram_mib=125772,
     gpcs=3,
-    releases=(
-        Release(
-            l4t="38.4.0",
-            tegrastats="jp6",  # the nearest of the dialects that a fake board prints
-            gpu_device="sys/devices/platform/gpu-gpc-0",  # ASSUME: the folder above it
-            zones=_words("cpu-thermal tj-thermal soc012-thermal gpu-thermal soc345-thermal"),
-            modes=(
-                StockMode(0, "MAXN", 14, (0, 2601000), (0, 1575 * MHZ), 0, 64),
-                StockMode(1, "120W", 14, (0, 2601000), (0, 1386 * MHZ), 0, 64),
-                StockMode(2, "90W", 12, (0, 2601000), (0, 1530 * MHZ), 0, 15873),
-                StockMode(3, "70W", 12, (0, 1998000), (0, 1530 * MHZ), 0, 15873),
-            ),
-            default_mode=1,
-        ),
-    ),
+    releases=(_thor("38.4.0", 64, 15873), _thor("39.2.0", 512, 17353)),
 )
 
 # A module is of the first kind whose pattern is found.
 KINDS: Dict[str, Kind] = {
     kind.name: kind
     for kind in (NANO, XAVIER_NX, AGX_ORIN, AGX_XAVIER, ORIN_NX, ORIN_NANO, AGX_THOR)
+}
+
+# Part number in `compatible` of the device tree -> name of the module, also of those that are of no
+# kind. SOURCE: NVIDIA's and Linux's device trees, and the tables of viam-modules and jetson_stats
+# (stored index 17575627389, 33308634859)
+MODULES: Dict[str, str] = {
+    "p2371-2180": "Jetson TX1",
+    "p2771-0000": "Jetson TX2",
+    "p3310": "Jetson TX2",
+    "p3489-0888": "Jetson TX2 4GB",
+    "p3489": "Jetson TX2i",
+    "p3636": "Jetson TX2 NX",
+    "p3448-0003": "Jetson Nano 2GB",
+    "p3448": "Jetson Nano",
+    "p3450": "Jetson Nano",
+    "p3668-0003": "Jetson Xavier NX 16GB",
+    "p3668": "Jetson Xavier NX",
+    "p2888-0008": "Jetson AGX Xavier Industrial",
+    "p2888": "Jetson AGX Xavier",
+    "p2972": "Jetson AGX Xavier",
+    "p3701-0004": "Jetson AGX Orin 32GB",
+    "p3701-0005": "Jetson AGX Orin 64GB",
+    "p3701-0008": "Jetson AGX Orin Industrial",
+    "p3701": "Jetson AGX Orin",
+    "p3767-0000": "Jetson Orin NX 16GB",
+    "p3767-0001": "Jetson Orin NX 8GB",
+    "p3767-0003": "Jetson Orin Nano 8GB",
+    "p3767-0004": "Jetson Orin Nano 4GB",
+    "p3767-0005": "Jetson Orin Nano 8GB",
+    "p3834-0008": "Jetson T5000",
+    "p3834-0000": "Jetson T4000",
 }
 
 # Files of the memory's clock now, Hz; the second is that of older kernels.
@@ -521,10 +633,9 @@ EMC_CLOCK_FILES = tuple(
     )
 )
 
-# L4T release -> JetPack; the longest beginning counts. A release that is missing has the number of
-# its family, never that of a neighbour. SOURCE: developer.nvidia.com/embedded/jetpack-archive
+# L4T release -> JetPack. SOURCE: developer.nvidia.com/embedded/jetpack-archive; 35.6.2, 36.4.7 and
+# 36.5 on: docs/reference/sources.md
 JETPACK: Dict[str, str] = {
-    "32": "4",
     "32.4.3": "4.4",
     "32.4.4": "4.4.1",
     "32.5.0": "4.5",
@@ -537,10 +648,8 @@ JETPACK: Dict[str, str] = {
     "32.7.4": "4.6.4",
     "32.7.5": "4.6.5",
     "32.7.6": "4.6.6",
-    "34": "5",
     "34.1.0": "5.0 DP",
     "34.1.1": "5.0.1 DP",
-    "35": "5",
     "35.1.0": "5.0.2",
     "35.2.1": "5.1",
     "35.3.1": "5.1.1",
@@ -548,15 +657,19 @@ JETPACK: Dict[str, str] = {
     "35.5.0": "5.1.3",
     "35.6.0": "5.1.4",
     "35.6.1": "5.1.5",
-    "36": "6",
+    "35.6.2": "5.1.5",
     "36.2.0": "6.0 DP",
     "36.3.0": "6.0",
     "36.4.0": "6.1",
     "36.4.3": "6.2",
     "36.4.4": "6.2.1",
-    "38": "7",
-    "38.2": "7.0",
-    "38.4": "7.1",
-    "39": "7",
-    "39.2": "7.2",
+    "36.4.7": "6.2.1",
+    "36.5.0": "6.2.2",
+    "36.5.2": "6.2.3",
+    "38.2.0": "7.0",
+    "38.2.1": "7.0",
+    "38.2.2": "7.0",
+    "38.4.0": "7.1",
+    "39.2.0": "7.2",
+    "39.2.1": "7.2.1",
 }

@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, List, Tuple
 from epochwatt.device import board_files
 from epochwatt.device.board_files import NVPMODEL_CONF, Mode
 
-VERSION = "2"  # of what it holds: raise it when the tables or verbs in it change
+VERSION = "3"  # of what it holds: raise it when the tables or verbs in it change
 INSTALLED = "usr/local/sbin/epochwatt-helper"
 NVPMODEL, JETSON_CLOCKS = "usr/sbin/nvpmodel", "usr/bin/jetson_clocks"
 FOLDER = "var/lib/epochwatt"  # what was set before: the state, the clocks, and the mode of our own
@@ -66,7 +66,8 @@ def enter(root: str) -> None:
 def keep(name: str, content: str) -> None:
     """Write a file of the folder, whole or not at all."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    with os.fdopen(os.open(name + ".new", flags, 0o600), "w") as handle:
+    new = os.open(name + ".new", flags, 0o600)
+    with os.fdopen(new, "w", encoding="utf-8", errors="surrogateescape") as handle:
         handle.write(content)
         handle.flush()
         os.fsync(handle.fileno())
@@ -115,7 +116,7 @@ def remember(root: str) -> Tuple[Dict[str, Any], bool]:
     forget()  # jetson_clocks asks a question before it overwrites a file
     output = run(root, JETSON_CLOCKS, "--store", os.path.join(root, FOLDER, PINS))
     if not os.path.exists(PINS) or not os.path.getsize(PINS):
-        raise HelperError(FAILED, "jetson_clocks --store wrote no file: " + output[-300:])
+        raise HelperError(FAILED, "jetson_clocks --store wrote no file: " + said(output))
     state = {
         "boot_id": board_files.boot_id(root),
         "mode": mode,
@@ -198,23 +199,30 @@ def loosen(root: str, state: Dict[str, Any]) -> Dict[str, Any]:
 def set_mode(root: str, mode: Mode, own_conf: str = "") -> str:
     """Let nvpmodel set a mode of the board's configuration, or of ours; return its output.
 
-    HelperError with REBOOT when it asks for a restart of the board: the question is never answered.
+    HelperError with REBOOT when it asks for a restart of the board (the question is never answered)
+    or cannot write a mask of the GPU's parts, which only a restart changes.
     """
     conf = NVPMODEL_CONF
     if own_conf:
         keep(CONF, own_conf)
         conf = os.path.join(FOLDER, CONF)
     output = run(root, NVPMODEL, "-f", os.path.join(root, conf), "-m", str(mode.id))
-    if re.search(r"reboot", output, re.IGNORECASE):
-        raise HelperError(REBOOT, _REBOOT.format("nvpmodel asks for it", mode.id))
+    asks = re.search(r"reboot", output, re.IGNORECASE)
+    if asks or re.search(r"Error writing \S+ to \S*mask:", output):
+        why = "nvpmodel {}: {}".format("asks for it" if asks else "says", said(output))
+        raise HelperError(REBOOT, _REBOOT.format(why, mode.id))
     return output
 
 
+def said(output: str) -> str:
+    """Return the words of a tool in one line."""
+    return " / ".join(line.strip() for line in output.splitlines() if line.strip())[-1500:]
+
+
 def check_mask(root: str, mode: Mode) -> None:
-    """Check that the mode has the GPU's TPC mask, which changes only when the board starts."""
-    running, wanted = board_files.running_mask(root), board_files.tpc_mask(mode)
-    if None not in (running, wanted) and running != wanted:
-        why = "the GPU runs with TPC mask {}, the mode has {}".format(running, wanted)
+    """Check that the mode has the GPU's masks, which change only when the board starts."""
+    why = board_files.other_mask(root, mode)
+    if why:
         raise HelperError(REBOOT, _REBOOT.format(why, mode.id))
 
 
@@ -231,7 +239,7 @@ def switch(root: str, mode: Mode, own_conf: str = "") -> Dict[str, Any]:
         raise
     if state["fan_is_max"]:
         turn_fan_up(root)  # jetson_clocks --restore knows of the fan, too
-    return {"output": output[-500:], "nvpmodel": nvpmodel(root)}
+    return {"output": said(output), "nvpmodel": nvpmodel(root)}
 
 
 def turn_fan_up(root: str) -> List[str]:
@@ -274,7 +282,7 @@ def custom_mode(root: str, *numbers: int) -> Dict[str, Any]:
 def pin_clocks(root: str) -> Dict[str, Any]:
     """Pin the clocks at the mode's limits."""
     store(remember(root)[0], pinned=True)
-    return {"output": run(root, JETSON_CLOCKS)[-500:]}
+    return {"output": said(run(root, JETSON_CLOCKS))}
 
 
 def fan_max(root: str) -> Dict[str, Any]:
@@ -310,9 +318,7 @@ def restore(root: str) -> Dict[str, Any]:
         forget()  # somebody has started the board in a mode of another mask: that one stays
         return {"restored": False, "output": stop.args[1]}
     if nvpmodel(root)["id"] != mode.id:
-        raise HelperError(
-            FAILED, "nvpmodel did not take mode {}: {}".format(mode.id, output[-300:])
-        )
+        raise HelperError(FAILED, "nvpmodel did not take mode {}: {}".format(mode.id, said(output)))
     if same_start:
         run(root, JETSON_CLOCKS, "--restore", os.path.join(root, FOLDER, PINS))
         changed = ", ".join(board_files.not_put_back(root, PINS)[:3])
@@ -325,7 +331,7 @@ def restore(root: str) -> Dict[str, Any]:
         if state["fan_service"]:
             fan_service(root, "start")
     forget()
-    return {"restored": True, "output": output[-500:]}
+    return {"restored": True, "output": said(output)}
 
 
 def drop_caches(root: str) -> Dict[str, Any]:

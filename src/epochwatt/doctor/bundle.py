@@ -129,15 +129,20 @@ def _summary(subject: Subject, readings: Readings) -> dict[str, Any]:
 
 
 def _nvpmodel(root: str) -> dict[str, Any] | None:
-    """Return the facts of the board's nvpmodel.conf; None: there is none that can be read."""
+    """Return the facts of the board's nvpmodel.conf; None: there is none that can be read.
+
+    `lines` are those of the file, word by word but without comments.
+    """
     try:
-        conf = board_files.parse_conf(board_files.text(root, board_files.NVPMODEL_CONF))
+        conf = board_files.board_conf(root)
     except ValueError:
         return None
+    lines = (line.partition("#")[0].strip() for line in conf.text.split("\n"))
     return {
         "params": {name: param._asdict() for name, param in conf.params.items()},
         "modes": [mode._asdict() for mode in conf.modes],
         "default_id": conf.default_id,
+        "lines": [line for line in lines if line],
     }
 
 

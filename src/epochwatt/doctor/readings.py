@@ -15,6 +15,7 @@ LIMIT_BYTES = 65536  # read of a file; none of these is longer
 
 _CPU = "sys/devices/system/cpu/"
 _FREQ = ("available_frequencies", "min_freq", "max_freq", "cur_freq", "governor")
+_GPU = ("load", "railgate_enable", "*_pg_mask", "power/control")
 _EMC = "sys/kernel/debug/bpmp/debug/clk/emc/"
 _NANO_EMC = ("clk_rate", "clk_update_rate", "clk_state")
 _INA_IIO = ("name", "rail_name_*", "in_*_input", "shunt_resistor_*", "*_current_limit_*", "*_mode")
@@ -35,11 +36,14 @@ READINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sys/class/devfreq/*", (*_FREQ, "device/load")),
     ("sys/devices/*/devfreq/*", _FREQ),
     ("sys/devices/*/devfreq_dev", _FREQ),
+    ("sys/devices/platform/*/devfreq_dev", _FREQ),
     ("sys/devices/platform/*/devfreq/*", _FREQ),
     ("sys/devices/platform/*/*/devfreq/*", _FREQ),
-    ("sys/devices/gpu.0", ("load", "railgate_enable", "tpc_pg_mask", "power/control")),
-    ("sys/devices/*.g?1*b", ("load", "railgate_enable", "tpc_pg_mask", "power/control")),
-    ("sys/devices/platform/*.gpu", ("load", "railgate_enable", "tpc_pg_mask", "power/control")),
+    ("sys/devices/gpu.0", _GPU),
+    ("sys/devices/*.g?1*b", _GPU),
+    ("sys/devices/platform/*.gpu", _GPU),
+    ("sys/devices/platform/gpu.0", _GPU),
+    ("sys/kernel/gpu_static_pg", ("gpu_pg_mask",)),
     ("sys/bus/i2c/drivers/ina3221x/*-*/iio:device*", _INA_IIO),
     ("sys/bus/i2c/drivers/ina3221x/*-*/of_node", _INA_TREE),
     ("sys/bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*", ("name", *_INA_CHANNELS, *_INA_LIMITS)),
@@ -57,6 +61,7 @@ READINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sys/kernel/debug/cactmon", ("mc_all",)),
     ("sys/kernel/actmon_avg_activity", ("mc_all",)),
     ("sys/kernel/nvpmodel_emc_cap", ("*",)),
+    ("sys/kernel/nvpmodel_clk_cap", ("*",)),
     ("sys/class/powercap/intel-rapl:*", ("name", "energy_uj", "max_energy_range_uj")),
     ("sys/class/power_supply/*", ("type",)),
     (

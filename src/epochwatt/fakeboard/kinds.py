@@ -7,8 +7,9 @@ are of the right size or form and nothing more.
 import re
 from dataclasses import dataclass
 
-from epochwatt.device.kinds import JETPACK, PARTS, Rail, Release, StockMode
+from epochwatt.device.identity import jetpack
 from epochwatt.device.kinds import KINDS as BOARD_KINDS
+from epochwatt.device.kinds import PARTS, Rail, Release, StockMode
 from epochwatt.device.kinds import Kind as BoardKind
 from epochwatt.device.stock_modes import gpu_folder
 from epochwatt.errors import ConfigError
@@ -64,7 +65,7 @@ class FakeKind:
     @property
     def jetpack(self) -> int:
         """Return the major number of the JetPack."""
-        return int(JETPACK[str(self.l4t[0])])
+        return int(jetpack(self.release.l4t).partition(".")[0])
 
     @property
     def modes(self) -> tuple[StockMode, ...]:
@@ -77,15 +78,36 @@ class FakeKind:
         return gpu_folder(self.release)
 
     @property
+    def cpu_khz(self) -> tuple[int, ...]:
+        """Return the steps of the CPU's clocks."""
+        return self.release.cpu_khz or self.board.cpu_khz
+
+    @property
     def gpu_hz(self) -> tuple[int, ...]:
         """Return the steps of the GPU's clock."""
         return self.release.gpu_hz or self.board.gpu_hz
 
     @property
-    def gpu_links(self) -> tuple[str, ...]:
-        """Return further names of the GPU's folder."""
-        in_platform = "platform" in self.release.gpu_device
-        return ("sys/devices/gpu.0", *(["sys/devices/platform/gpu.0"] if in_platform else []))
+    def emc_hz(self) -> tuple[int, ...]:
+        """Return the steps of the memory's clock."""
+        return self.release.emc_hz or self.board.emc_hz
+
+    @property
+    def dla(self) -> dict[str, str]:
+        """Return nvpmodel's names of the accelerators' clocks, and their files."""
+        return {name: paths[-(self.jetpack > 5)] for name, paths in self.board.dla.items()}
+
+    @property
+    def gpu_links(self) -> dict[str, str]:
+        """Return further names of the GPU's folders: link -> target."""
+        device = self.release.gpu_device
+        if self.jetpack < 6:
+            links = {"sys/devices/gpu.0": device}
+        else:
+            links = {"sys/devices/platform/gpu.0": device}
+            links[device.replace("bus@0/", "")] = device
+            links.pop(device, None)
+        return links if self.jetpack < 5 else links | {device + "/devfreq_dev": self.gpu}
 
     @property
     def hwmon(self) -> tuple[str, ...]:
@@ -135,12 +157,19 @@ def _place(zone: str) -> str:
 
 
 def _all_kinds() -> dict[str, FakeKind]:
+    """Return name -> kind: agx_orin-jp6 is AGX Orin with JetPack 6.
+
+    Where a board has several releases of one JetPack, the oldest bears its name alone, the others
+    the whole number: orin_nano and orin_nano-jp6.2.
+    """
     fakes: dict[str, FakeKind] = {}
     for board in BOARD_KINDS.values():
-        for release in board.releases:
-            fake = FakeKind(board.name, board, release, f"1421000{len(fakes) + 1:06d}")
-            name = board.name if len(board.releases) == 1 else f"{board.name}-jp{fake.jetpack}"
-            fakes[name] = FakeKind(name, board, release, fake.serial)
+        majors = [jetpack(release.l4t).partition(".")[0] for release in board.releases]
+        for release, major in zip(board.releases, majors, strict=True):
+            number = major if len(set(majors)) == len(majors) else jetpack(release.l4t)
+            is_alone = number != major and release is board.releases[0]
+            name = board.name if len(majors) == 1 or is_alone else f"{board.name}-jp{number}"
+            fakes[name] = FakeKind(name, board, release, f"1421000{len(fakes) + 1:06d}")
     return fakes
 
 

@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from epochwatt.device.board_files import NVPMODEL_CONF, Conf, Mode, Param, conf_text
+from epochwatt.device.board_files import NVPMODEL_CONF, Mode, Param, conf_text
 from epochwatt.errors import ConfigError, DataError
 from epochwatt.fakeboard.tree import IO_ERROR
 
@@ -177,10 +177,12 @@ def _spoil(root: Path, path: Path, error: dict[str, Any]) -> None:
 
 
 def _conf(facts: dict[str, Any]) -> str:
-    """Return the facts of an nvpmodel.conf in its syntax."""
+    """Return the lines of an nvpmodel.conf; older reports have only what it was parsed to."""
+    if "lines" in facts:
+        return "\n".join(["# from a bundle (epochwatt stand-in)", *facts["lines"], ""])
     params = {name: Param(param["type"], param["paths"]) for name, param in facts["params"].items()}
     modes = [Mode(mode["id"], mode["name"], mode["settings"]) for mode in facts["modes"]]
-    text = conf_text(Conf(params, modes, facts["default_id"]))
+    text = conf_text(params, modes, facts["default_id"])
     return "# from a bundle (epochwatt stand-in)\n" + text
 
 

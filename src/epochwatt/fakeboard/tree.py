@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import epochwatt
-from epochwatt.device.board_files import NVPMODEL_CONF, conf_text
+from epochwatt.device.board_files import NVPMODEL_CONF
 from epochwatt.device.helper_file import helper_file
 from epochwatt.device.kinds import Kind as BoardKind
 from epochwatt.device.root_helper import INSTALLED as INSTALLED_HELPER
-from epochwatt.device.stock_modes import stock_conf
+from epochwatt.device.stock_modes import GPU_MASK, stock_conf
 from epochwatt.fakeboard.kinds import NC, Channel, FakeKind
 from epochwatt.fakeboard.tools.board_files import CPU, FACTS, NVFANCONTROL, cpu_list
 
@@ -48,16 +48,17 @@ def facts(kind: FakeKind) -> dict[str, Any]:
         "name": kind.name,
         "kind": board.name,
         "clusters": board.clusters,
-        "cpu_khz": board.cpu_khz,
+        "cpu_khz": kind.cpu_khz,
         "gpu_hz": kind.gpu_hz,
         "gpu_device": release.gpu_device,
         "gpu": kind.gpu,
         "gpcs": board.gpcs,
-        "emc_hz": board.emc_hz,
+        "emc_hz": kind.emc_hz,
         "emc_files": board.emc_files,
-        "emc_cap": board.emc_cap,
+        "emc_cap": release.emc_cap if board.has_emc_cap else None,
         "emc_top_is_0": board.emc_top_is_0,
-        "dla": board.dla,
+        "takes_knext": kind.jetpack >= 5,
+        "dla": kind.dla,
         "dialect": release.tegrastats,
         "zones": kind.zones,
         "rails": [_rail_facts(kind, channel) for channel in kind.channels],
@@ -153,14 +154,14 @@ def _etc_and_proc(kind: FakeKind) -> Files:
     release, revision = kind.l4t
     reference = "generic" if kind.jetpack > 5 else "t186ref"
     nul = b"\0"
-    names = [name.encode() + nul for name in kind.board.compatible]
+    names = [name.encode() + nul for name in kind.release.compatible or kind.board.compatible]
+    model = kind.release.model or kind.board.model
     return {
         "etc/nv_tegra_release": f"# R{release} (release), REVISION: {revision}, GCID: 1, BOARD: "
         f"{'t210ref' if kind.board.soc == 'tegra210' else reference}, EABI: aarch64, "
         "DATE: Thu Jan  1 00:00:00 UTC 1970",
-        NVPMODEL_CONF: "# made up for a fake board (epochwatt stand-in)\n"
-        + conf_text(stock_conf(kind.board, kind.release)),
-        "proc/device-tree/model": kind.board.model.encode() + nul,
+        NVPMODEL_CONF: "# made up for a fake board (epochwatt stand-in)\n" + _conf_text(kind),
+        "proc/device-tree/model": model.encode() + nul,
         "proc/device-tree/compatible": b"".join(names),
         "proc/device-tree/serial-number": kind.serial.encode() + nul,
         "proc/sys/kernel/random/boot_id": uuid.uuid4(),
@@ -175,9 +176,16 @@ def _etc_and_proc(kind: FakeKind) -> Files:
     }
 
 
+def _conf_text(kind: FakeKind) -> str:
+    """Return the stock configuration; since JetPack 6 NVIDIA's files lack a blank in this line."""
+    text = stock_conf(kind.board, kind.release).text
+    header = "< PARAM TYPE=CLOCK NAME=EMC >"
+    return text.replace(header, header.replace(" ", "", 1)) if kind.jetpack > 5 else text
+
+
 def _cpus(kind: FakeKind) -> Files:
     board, cpus = kind.board, range(kind.board.cores)
-    lowest, highest = board.cpu_khz[0], board.cpu_khz[-1]
+    lowest, highest = kind.cpu_khz[0], kind.cpu_khz[-1]
     files: Files = {
         **dict.fromkeys([CPU + "present", CPU + "possible", CPU + "online"], cpu_list(cpus)),
         CPU + "offline": "",
@@ -191,7 +199,7 @@ def _cpus(kind: FakeKind) -> Files:
         policy = f"{CPU}cpufreq/policy{cluster[0]}/"
         files |= {
             policy + "related_cpus": " ".join(map(str, cluster)),
-            **_steps(board, "cpu", policy + "scaling_available_frequencies", board.cpu_khz),
+            **_steps(board, "cpu", policy + "scaling_available_frequencies", kind.cpu_khz),
             policy + "scaling_available_governors": "userspace powersave performance schedutil",
             policy + "scaling_governor": "schedutil",
             policy + "scaling_setspeed": "<unsupported>",
@@ -204,7 +212,9 @@ def _cpus(kind: FakeKind) -> Files:
 
 def _gpu(kind: FakeKind) -> Files:
     device, devfreq = kind.release.gpu_device + "/", kind.gpu + "/"
-    masks = {mode.id: mode.tpc_mask for mode in kind.modes}
+    default = next(mode for mode in kind.modes if mode.id == kind.release.default_mode)
+    masks = {name.lower() + "_pg_mask": mask for name, mask in default.masks.items()}
+    gpu_mask = masks.pop("gpu_pg_mask", None)
     files: Files = {
         device + "load": 0,
         device + "railgate_enable": 1,
@@ -215,9 +225,10 @@ def _gpu(kind: FakeKind) -> Files:
         devfreq + "cur_freq": kind.gpu_hz[0],
         devfreq + "governor": "nvhost_podgov",
     }
-    if masks[kind.release.default_mode] is not None:
-        files[device + "tpc_pg_mask"] = masks[kind.release.default_mode]
-    return files | dict.fromkeys(kind.board.dla.values(), 0)
+    files |= {device + name: mask for name, mask in masks.items()}
+    if gpu_mask is not None:
+        files[GPU_MASK] = gpu_mask
+    return files | dict.fromkeys(kind.dla.values(), 0)
 
 
 def _steps(board: BoardKind, clock: str, name: str, steps: Sequence[int]) -> Files:
@@ -226,13 +237,13 @@ def _steps(board: BoardKind, clock: str, name: str, steps: Sequence[int]) -> Fil
 
 
 def _emc(kind: FakeKind) -> Files:
-    names, steps = kind.board.emc_files, kind.board.emc_hz
+    names, steps = kind.board.emc_files, kind.emc_hz
     rates = {"min": steps[0], "max": steps[-1], "locked": 0}
     files = {path: rates.get(key, steps[0]) for key, path in names.items()}
     if "bpmp" in names["now"]:
         files[names["now"].replace("/rate", "/state")] = 1
-    if kind.board.emc_cap is not None:
-        files[kind.board.emc_cap] = 0
+    if kind.board.has_emc_cap:
+        files[kind.release.emc_cap] = 0
     return files | {"sys/kernel/actmon_avg_activity/mc_all": 0}
 
 
@@ -295,7 +306,7 @@ def _fan_and_counters(kind: FakeKind) -> Files:
 def _links(kind: FakeKind) -> dict[str, str]:
     """Return link -> target, both below the root; or the file that cannot be read."""
     device = kind.release.gpu_device
-    links = dict.fromkeys((*kind.gpu_links, kind.gpu + "/device"), device)
+    links = {**kind.gpu_links, kind.gpu + "/device": device}
     links["sys/class/devfreq/" + kind.gpu.rpartition("/")[2]] = kind.gpu
     for cluster in kind.board.clusters:
         for cpu in cluster:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
-from epochwatt.device.kinds import EMC_CAP
+from epochwatt.device.kinds import EMC_CAPS
 from epochwatt.errors import BoardError, ConfigError
 from epochwatt.fakeboard import board
 from epochwatt.fakeboard.model import FAULTS
@@ -18,7 +18,7 @@ _SETTINGS = (
     CPU + "cpu[0-9]*/online",
     CPU + "cpu[0-9]*/cpuidle/state*/disable",
     "var/lib/nvpmodel/status",
-    EMC_CAP,
+    *EMC_CAPS,
     NVFANCONTROL,
 )
 
@@ -92,7 +92,7 @@ class FakeBoard(board.FakeBoard):
         ]
         device = facts["gpu_device"]
         names += [device + "/railgate_enable", device + "/power/control"]
-        names += self._paths(device + "/tpc_pg_mask")
+        names += self._paths(device + "/*_pg_mask")
         control = facts["fan"]["control"] or NVFANCONTROL
         if self.files.text(control) != "1":  # else the fan follows the temperature
             names.append(facts["fan"]["pwm"])

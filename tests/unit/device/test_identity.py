@@ -83,7 +83,7 @@ def test_what_a_board_does_not_tell_is_empty(make):
         ("# R35 (release), REVISION: 4.1, GCID: 33958178, BOARD: t186ref", "35.4.1", "5.1.2"),
         ("# R36 (release), REVISION: 4.3, GCID: 38968081, BOARD: generic", "36.4.3", "6.2"),
         ("# R39 (release), REVISION: 2.0, GCID: 1, BOARD: generic", "39.2.0", "7.2"),
-        ("# R36 (release), REVISION: 9.9, GCID: 1, BOARD: generic", "36.9.9", "6"),
+        ("# R36 (release), REVISION: 9.9, GCID: 1, BOARD: generic", "36.9.9", "6.2.3 or later"),
         ("# R28 (release), REVISION: 2.1, GCID: 1, BOARD: t186ref", "28.2.1", ""),
         ("# KERNEL_VARIANT: oot\n# R36 (release), REVISION: 3.0, BOARD: x", "36.3.0", "6.0"),
         ("", "", ""),

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 import signal
 import sys
 import threading
@@ -30,6 +31,8 @@ CORE_0 /sys/devices/system/cpu/cpu0/online
 CORE_1 /sys/devices/system/cpu/cpu1/online
 < PARAM TYPE=CLOCK NAME=GPU >
 MAX_FREQ /sys/devices/17000000.gv11b/devfreq/17000000.gv11b/max_freq
+< PARAM TYPE=CLOCK NAME=EMC >
+MAX_FREQ /sys/kernel/nvpmodel_emc_cap/emc_iso_cap
 < POWER_MODEL ID=0 NAME=MAXN >
 CPU_ONLINE CORE_0 1
 CPU_ONLINE CORE_1 1
@@ -730,6 +733,7 @@ def test_a_mode_of_a_sweep_that_is_not_met_is_no_error(files):
 
 
 def test_modes_are_checked_without_setting_anything(files):
+    files.write("etc/nvpmodel.conf", re.sub(r"< PARAM .* NAME=EMC >\nMAX_FREQ .*\n", "", CONF))
     board = files.open()
     board.check_modes([{"cores": 1}, {"gpu_mhz": 114.75}], "off")
     assert files.calls == []

@@ -59,7 +59,8 @@ def test_every_core_is_in_one_cluster(kind):
 @pytest.mark.parametrize(("kind", "release"), RELEASES, ids=IDS)
 def test_stock_modes_are_a_configuration_that_can_be_read(kind, release):
     conf = stock_conf(kind, release)
-    assert parse_conf(conf_text(conf)) == conf
+    assert parse_conf(conf.text) == conf
+    assert conf_text(conf.params, conf.modes, conf.default_id) == conf.text
     assert conf.default_id in [mode.id for mode in conf.modes]
     assert strongest(conf).name
     assert all(mode.cores <= kind.cores for mode in release.modes)

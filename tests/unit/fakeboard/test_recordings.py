@@ -1,0 +1,141 @@
+"""Fake boards and our code have the paths of real boards: which ones no recording backs is listed.
+
+`nvpmodel/param_paths.csv` holds the paths of real nvpmodel.conf files, `board_paths.csv` those of
+files that somebody has read on a board.
+"""
+
+import csv
+import os
+import re
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+from fake_board import make_board
+
+from epochwatt.device import alarms, board_files, identity, root_helper
+from epochwatt.device.stock_modes import stock_conf
+from epochwatt.fakeboard.kinds import KINDS
+from epochwatt.telemetry.board import BoardSource
+from epochwatt.telemetry.ina3221 import Ina3221Source
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+
+# fake board -> kind and L4T of the recorded file; of AGX Orin, JetPack 6 has that of its sister
+RECORDED = {
+    "nano": ("nano", "32"),
+    "xavier_nx": ("xavier_nx", "32"),
+    "agx_xavier": ("agx_xavier", "32"),
+    "agx_orin-jp5": ("agx_orin", "34"),
+    "agx_orin-jp6": ("orin_nx", "36"),
+    "orin_nano-jp6.2": ("orin_nano", "36.4"),
+}
+NOT_RECORDED = {  # fake boards whose nvpmodel.conf nobody has published
+    "orin_nano": "JetPack 6.0: as that of 6.2, with a clock for each cluster",
+    "orin_nano-jp7.2.1": "as that of 6.2",
+    "agx_thor": "names and paths are made up but for the mask's parameter",
+    "agx_thor-jp7.2": "names and paths are made up but for the mask's parameter",
+}
+KINDS_READ = ("nano", "xavier_nx", "agx_orin-jp5", "orin_nano-jp6.2", "agx_thor-jp7.2")
+
+# Files that our code reads or writes on a board and that no recording of ours shows; N is a number.
+UNBACKED = {
+    "proc/sys/kernel/random/boot_id": "any Linux has it",
+    "sys/bus/iNc/drivers/inaNx/N-N/iio:deviceN/shunt_resistor_N": "NVIDIA's driver of JetPack 4",
+    "sys/class/devfreq/bwmgr/cur_freq": "jetson_stats' code reads it on Thor",
+    "sys/class/devfreq/gpu-gpc-N/device/load": "as on the other boards",
+    "sys/class/hwmon/hwmonN/ocN_event_cnt": "NVIDIA's developer guide",
+    "sys/class/thermal/cooling_deviceN/cur_state": "Linux' documentation",
+    "sys/class/thermal/cooling_deviceN/stats/total_trans": "Linux' documentation",
+    "sys/class/thermal/cooling_deviceN/type": "Linux' documentation",
+    "sys/devices/N.gaNb/devfreq_dev/cur_freq": "beside max_freq, which is recorded",
+    "sys/devices/N.gaNb/devfreq_dev/device/load": "jetson_stats' code reads it",
+    "sys/devices/N.gvNb/devfreq/N.gvNb/available_frequencies": "beside max_freq",
+    "sys/devices/N.gvNb/devfreq/N.gvNb/cur_freq": "beside max_freq",
+    "sys/devices/N.gvNb/devfreq/N.gvNb/device/load": "jetson_stats' code reads it",
+    "sys/devices/gpu.N/devfreq/N.gpu/available_frequencies": "beside max_freq",
+    "sys/devices/gpu.N/devfreq/N.gpu/cur_freq": "beside max_freq",
+    "sys/devices/gpu.N/devfreq/N.gpu/device/load": "jetson_stats' code reads it",
+    "sys/devices/platform/N.gpu/devfreq_dev/device/load": "recorded as bus@0/17000000.gpu/load",
+    "sys/devices/pwm-fan/cur_pwm": "jetson_stats issue 323 quotes jetson_clocks",
+    "sys/devices/pwm-fan/target_pwm": "jetson_stats issue 323 quotes jetson_clocks",
+    "sys/devices/pwm-fan/temp_control": "jetson_stats issue 323 quotes jetson_clocks",
+    "sys/devices/system/cpu/cpuN/cpufreq/cpuinfo_cur_freq": "Linux' documentation",
+    "sys/kernel/actmon_avg_activity/mc_all": "jetson_stats' code reads it",
+    "sys/kernel/debug/clk/emc/clk_rate": "older kernels, from memory",
+    "sys/kernel/debug/clk/override.emc/clk_rate": "jetson_stats issue 323 quotes jetson_clocks",
+}
+
+
+def recorded_params(kind, l4t):
+    with open(DATA / "nvpmodel/param_paths.csv", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if (row["kind"], row["l4t"]) == (kind, l4t)]
+    return {(row["param"], row["arg"]): (row["type"], row["path"]) for row in rows}
+
+
+def test_each_fake_board_has_a_recorded_configuration_or_is_named():
+    assert sorted([*RECORDED, *NOT_RECORDED]) == sorted(KINDS)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_fake_board_has_the_parameters_and_paths_of_the_recorded_configuration(name):
+    kind, l4t = RECORDED[name]
+    recorded = recorded_params(kind, l4t)
+    params = stock_conf(KINDS[name].board, KINDS[name].release).params
+    same = {p: {arg: path for (q, arg), (_, path) in recorded.items() if q == p} for p in params}
+    for param, paths in same.items():
+        for arg in set(paths) & set(params[param].paths):
+            if kind == KINDS[name].board.name or not param.startswith("CPU_"):
+                assert params[param].paths[arg] == paths[arg], (param, arg)
+    assert {"CPU_ONLINE", "GPU", "EMC"} <= {param for param, paths in same.items() if paths}
+
+
+class Opened:
+    """Names below a folder of the files that were opened, numbers written as N."""
+
+    root = ""
+    names: set[str] = set()
+
+    @classmethod
+    def note(cls, event, arguments):
+        if cls.root and event == "open" and isinstance(arguments[0], str):
+            name = os.path.relpath(arguments[0], cls.root)
+            if not name.startswith(".."):
+                cls.names.add(re.sub(r"\d+", "N", name))
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    """What our code opens on fake boards of several kinds, there or not."""
+    sys.addaudithook(Opened.note)
+    for name in KINDS_READ:
+        board = make_board(tmp_path_factory.mktemp("boards") / name, name)
+        Opened.root = root = str(board.root)
+        identity.identify(root)
+        board_files.tables(root)
+        board_files.read_clocks(root)
+        board_files.boot_id(root)
+        for mode in board_files.board_conf(root).modes:
+            board_files.other_mask(root, mode)
+        alarms.throttling(root)
+        alarms.over_current(root)
+        for source in (BoardSource(root), Ina3221Source(root, board.kind.board.name)):
+            source.read()
+            source.close()
+        for folder, file, _ in board_files.fan_files(root):
+            board_files.text(folder, file)
+        root_helper.loosen(root, {"pinned": False})
+        Opened.root = ""
+    return Opened.names
+
+
+def test_which_of_our_paths_no_recording_backs(opened):
+    with open(DATA / "board_paths.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert all(row["source"] for row in rows)
+    backed = [row["path"] for row in rows]
+    unbacked = {name for name in opened if not any(fnmatch(name, path) for path in backed)}
+    assert unbacked == set(UNBACKED)
+    idle = {path for path in backed if not any(fnmatch(name, path) for name in opened)}
+    assert not idle, "recorded, but nothing of ours opens it"
