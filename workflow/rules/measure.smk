@@ -29,7 +29,7 @@ rule train_epoch:
     params:
         factors=lambda wildcards: TABLE[wildcards.run].canonical,
     shell:  # shown, too, unless our logger shows it; Ctrl-C ends the job, not the tee
-        "{resources.command} --run {wildcards.run} --factors {params.factors:q}"
+        "( {resources.command} --run {wildcards.run} --factors {params.factors:q}"
         " --first {wildcards.first} --last {wildcards.last} --measured measured"
-        " --receipt {output.receipt:q} 2>&1"
+        " --receipt {output.receipt:q} || python3 -m epochwatt.training.ended $? ) 2>&1"
         ' | if [ "${{EPOCHWATT_QUIET_JOBS:-}}" ]; then tee -i {log:q} >/dev/null; else tee -i {log:q}; fi'

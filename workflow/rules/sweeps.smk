@@ -60,9 +60,10 @@ rule measure_modes:
     params:
         factors=lambda wildcards: SWEEPS.of_id(wildcards.sweep).run.canonical,
     shell:  # shown, too, unless our logger shows it; Ctrl-C ends the job, not the tee
-        "{resources.command} --sweep {wildcards.sweep} --factors {params.factors:q}"
+        "( {resources.command} --sweep {wildcards.sweep} --factors {params.factors:q}"
         " --modes {input.modes:q} --first {wildcards.first} --last {wildcards.last}"
-        " --measured measured --receipt {output.receipt:q} 2>&1"
+        " --measured measured --receipt {output.receipt:q}"
+        " || python3 -m epochwatt.training.ended $? ) 2>&1"
         ' | if [ "${{EPOCHWATT_QUIET_JOBS:-}}" ]; then tee -i {log:q} >/dev/null; else tee -i {log:q}; fi'
 
 

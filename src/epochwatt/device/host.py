@@ -4,8 +4,9 @@ import hashlib
 import os
 import platform
 import re
+import resource
 import sys
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 _LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
 # How variables begin by which the same libraries train at another speed: threads, memory, GPU.
@@ -16,6 +17,20 @@ TUNING = (
     *("PYTORCH_ALLOC_", "PYTORCH_CUDA_ALLOC_", "PYTORCH_NO_CUDA_", "TORCH_ALLOW_", "TORCH_CUDNN_"),
     "NVIDIA_TF32_",
 )
+SHM = "/dev/shm"
+_ARM_CORES = {  # maker and part: of the boards, and of servers that a fleet may have
+    ("0x41", "0xd03"): "Cortex-A53",
+    ("0x41", "0xd07"): "Cortex-A57",
+    ("0x41", "0xd08"): "Cortex-A72",
+    ("0x41", "0xd0b"): "Cortex-A76",
+    ("0x41", "0xd0c"): "Neoverse-N1",
+    ("0x41", "0xd40"): "Neoverse-V1",
+    ("0x41", "0xd42"): "Cortex-A78AE",
+    ("0x41", "0xd4f"): "Neoverse-V2",
+    ("0x41", "0xd83"): "Neoverse-V3AE",
+    ("0x4e", "0x003"): "NVIDIA Denver 2",
+    ("0x4e", "0x004"): "NVIDIA Carmel",
+}
 PRELOADED = "LD_PRELOAD"  # such as another allocator
 
 
@@ -68,11 +83,79 @@ def _builds() -> Dict[str, str]:
 
 def shm_mib() -> int:
     """Return the size of shared memory, MiB: loader workers hand their mini-batches over in it."""
+    sizes = shm_bytes()
+    return 0 if sizes is None else sizes[0] // 2**20
+
+
+def shm_bytes() -> Optional[Tuple[int, int]]:
+    """Return size and free part of shared memory; None: there is none."""
     try:
-        status = os.statvfs("/dev/shm")
+        status = os.statvfs(SHM)
     except OSError:
-        return 0
-    return status.f_blocks * status.f_frsize // 2**20
+        return None
+    return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+
+
+def shm_words() -> str:
+    """Return size and free part of shared memory for a message."""
+    sizes = shm_bytes()
+    if sizes is None:
+        return f"there is no {SHM}"
+    return "{} has {}, {} of them free".format(SHM, *map(in_bytes, sizes))
+
+
+def memory_words() -> str:
+    """Return size and free part of the memory for a message."""
+    total, free = (1024 * _meminfo_kib(name) for name in ("MemTotal", "MemAvailable"))
+    return f"{in_bytes(total)}, {in_bytes(free)} of them free now"
+
+
+def memory_limits() -> List[str]:
+    """Return what lets this process have less memory than the machine, in words."""
+    limits = []
+    for what, letter in ((resource.RLIMIT_AS, "v"), (resource.RLIMIT_DATA, "d")):
+        soft = resource.getrlimit(what)[0]
+        if soft != resource.RLIM_INFINITY:
+            limits.append(f"`ulimit -{letter}` is {soft // 1024} ({in_bytes(soft)})")
+    least = min(_cgroup_limits(), default=None)
+    if least is not None and least < 1024 * _meminfo_kib("MemTotal"):
+        limits.append(f"its control group (container, service or job) has {in_bytes(least)}")
+    return limits
+
+
+def _cgroup_limits() -> Iterator[int]:
+    """Yield the limits of memory of the control groups that this process is in, bytes."""
+    for row in _read("/proc/self/cgroup").splitlines():
+        _, controllers, path = row.split(":", 2)
+        if controllers == "":
+            top, name = "/sys/fs/cgroup", "memory.max"
+        elif "memory" in controllers.split(","):
+            top, name = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        else:
+            continue
+        parts = path.strip("/").split("/")
+        # in a container the path may be that outside of it, and the top the container's own
+        for n in range(len(parts) + 1):
+            text = _read(os.path.join(top, *parts[:n], name)).strip()
+            if text.isdigit():
+                yield int(text)
+
+
+def oom_kills() -> Optional[int]:
+    """Return how many processes the kernel has killed for want of memory since the machine started.
+
+    None: the kernel does not count them (before 4.13).
+    """
+    match = re.search("^oom_kill ([0-9]+)$", _read("/proc/vmstat"), re.MULTILINE)
+    return int(match.group(1)) if match else None
+
+
+def in_bytes(n: int) -> str:
+    """Return a number of bytes in a unit that suits it."""
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
+        if n >= size:
+            return f"{n / float(size):.1f} {unit}"
+    return f"{n // 1024} KiB"
 
 
 def boot_id() -> str:
@@ -89,10 +172,18 @@ def _read(path: str) -> str:
 
 
 def _cpu_model() -> str:
-    for line in _read("/proc/cpuinfo").splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() in ("model name", "Model"):
-            return value.strip()
+    """Return the name of the CPU; on arm64, whose kernels may print numbers only, that of its core.
+
+    The numbers are those of the MIDR register (SOURCE: arch/arm64/include/asm/cputype.h).
+    """
+    rows = [line.partition(":") for line in _read("/proc/cpuinfo").splitlines()]
+    values = {key.strip(): value.strip() for key, _, value in rows[::-1]}
+    for key in ("model name", "Model"):
+        if values.get(key):
+            return values[key]
+    maker, part = values.get("CPU implementer"), values.get("CPU part")
+    if maker and part:
+        return _ARM_CORES.get((maker, part)) or f"ARM core, maker {maker}, part {part}"
     return platform.processor() or "unknown"
 
 

@@ -25,6 +25,7 @@ from typing import Any
 from epochwatt import __version__
 from epochwatt.device import board_files
 from epochwatt.device.identity import identify
+from epochwatt.device.locks import machine_lock
 from epochwatt.doctor.disguise import disguised, disguised_value, names_of
 from epochwatt.doctor.examine import SECONDS, examine, report_lines
 from epochwatt.doctor.readings import Readings, read_all
@@ -65,6 +66,8 @@ def make_bundle(
     if path.exists():
         raise EpochwattError(f"{path} exists already", do="choose another file")
     names = {} if keep_names else names_of(subject.machine.root)
+    with machine_lock().acquire({"bug report in": str(checkout)}):
+        pass  # the self-test would leave out the samples, which a report is about
     members = _members(subject, seconds, names)
     new = path.with_name(f".{path.name}.new")
     try:

@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import __version__
-from epochwatt.device import page_cache, storage
+from epochwatt.device import host, page_cache, remedies, storage
 from epochwatt.device.board_files import text
 from epochwatt.device.host import meminfo_kib
 from epochwatt.device.identity import identify
 from epochwatt.device.jetson import JetsonBoard
+from epochwatt.device.locks import machine_lock
 from epochwatt.device.storage import Medium
 from epochwatt.doctor import board as board_checks
 from epochwatt.doctor import sensors
 from epochwatt.doctor.finding import Finding, finding_lines, info, ok, problem, warning
 from epochwatt.doctor.subject import Recording, Subject, choose, libraries, recording, running
 from epochwatt.errors import EpochwattError, LockedError
-from epochwatt.study.place import MEASURED, medium_is_here, no_medium
+from epochwatt.study.place import CACHE_ELSEWHERE, MEASURED, medium_is_here, no_medium
 from epochwatt.study.settings import ALLOW_ROOT
 from epochwatt.text import counted
 
@@ -92,9 +93,12 @@ def examine(
         ("machine", lambda: _machine(subject)),
         *_of_the_board(subject),
         ("user", lambda: user(subject)),
+        ("cache", home),
         ("desktop", desktop),
         ("load", lambda: load(subject)),
         ("memory", lambda: memory(subject)),
+        ("memory", memory_limits),
+        ("shared memory", shared_memory),
         ("swap", lambda: swap(subject)),
         ("interpreter", lambda: interpreter(subject, libraries(subject))),
         ("storage", lambda: media(subject)),
@@ -130,8 +134,18 @@ def _run(topic: str, check: Check) -> list[Finding]:
     try:
         return list(check())
     except LockedError:
-        raise
-    except (EpochwattError, OSError, ValueError, LookupError) as error:
+        return [
+            info(
+                topic,
+                "left out: it would disturb what is measured on this machine now "
+                f"({machine_lock().describe()})",
+                "give the command again when that has ended",
+            )
+        ]
+    except EpochwattError as error:
+        do, error.do = error.do, None
+        return [problem(topic, str(error), do if isinstance(do, str) else "")]
+    except (OSError, ValueError, LookupError) as error:
         return [problem(topic, str(error) or repr(error))]
 
 
@@ -165,6 +179,17 @@ def user(subject: Subject) -> Iterator[Finding]:
         "run it as an ordinary user: jobs of root can change anything, and their files belong to "
         f"root. In a container or CI: {ALLOW_ROOT}=1",
     )
+
+
+def home() -> Iterator[Finding]:
+    """Check that Snakemake can keep its cache, without which it does not start."""
+    top = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+    place = top / "snakemake/snakemake/source-cache/snakemake-runtime-cache"
+    there = next(p for p in (place, *place.absolute().parents) if p.exists())
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        yield ok("cache", f"Snakemake keeps its cache below {top}")
+    else:
+        yield problem("cache", f"Snakemake cannot write its cache at {there}", CACHE_ELSEWHERE)
 
 
 def desktop(proc: Path = Path("/proc")) -> Iterator[Finding]:
@@ -211,6 +236,36 @@ def memory(subject: Subject) -> Iterator[Finding]:
         yield ok("memory", message)
 
 
+def memory_limits() -> Iterator[Finding]:
+    """Report what lets a job have less memory than the machine has."""
+    for limit in host.memory_limits():
+        yield warning(
+            "memory",
+            f"a job that is started like this one has less: {limit}",
+            "raise the limit (ulimit -v unlimited, --memory of the container, MemoryMax): CUDA's "
+            "libraries alone map several GiB",
+        )
+
+
+def shared_memory() -> Iterator[Finding]:
+    """Check that loader workers can hand over mini-batches."""
+    sizes = host.shm_bytes()
+    if sizes is None or sizes[1] < remedies.ENOUGH_SHM:
+        yield warning(
+            "shared memory",
+            f"{host.shm_words()}: little for loader workers, which hand over mini-batches there",
+            remedies.MORE_SHARED_MEMORY,
+        )
+    elif not os.access(host.SHM, os.W_OK):
+        yield warning(
+            "shared memory",
+            f"{host.SHM} may not be written by this user: loader workers cannot start",
+            f"sudo chmod 1777 {host.SHM}; or num_workers: 0",
+        )
+    else:
+        yield ok("shared memory", host.shm_words())
+
+
 def swap(subject: Subject) -> Iterator[Finding]:
     """Check that memory is not swapped, above all not into zram, which costs CPU time."""
     rows = text(subject.machine.root, "proc/swaps").splitlines()[1:]
@@ -242,30 +297,51 @@ def interpreter(subject: Subject, installed: dict[str, Any]) -> Iterator[Finding
     installed : see `subject.libraries`
     """
     names = ("torch", "torchvision", "numpy", "PIL")
+    errors = installed["errors"]
     versions = ", ".join(f"{name} {installed[name]}" for name in names if installed[name])
     python = f"{' '.join(subject.python)}: Python {installed['python']}"
-    missing = [name for name in names if not installed[name]]
-    if missing:
+    failed = [name for name in ("numpy", "PIL", "torch", "torchvision") if name in errors]
+    if failed:
+        not_tried = [n for n in names if not installed[n] and n not in errors]
+        message, do = _explained(subject, installed, failed[0])
+        message = f"{python}, without {', '.join(failed)} ({message})"
+        if not_tried:
+            message += f"; not tried: {', '.join(not_tried)}"
         yield problem(
             "interpreter",
-            f"{python}, without {', '.join(missing)} ({installed['errors'][missing[0]]})",
-            f"set `python:` in {subject.file} to the interpreter that has torch "
+            message,
+            do
+            or f"set `python:` in {subject.file} to the interpreter that has torch "
             "(docs/how-to/jetson-software.md: how to install it on each JetPack)",
         )
     else:
         yield ok("interpreter", f"{python}, {versions}")
+    if "together" in errors:
+        message, do = _explained(subject, installed, "together")
+        yield problem("interpreter", f"torch and numpy do not work together: {message}", do)
     if installed["gpu"]:
         yield ok("GPU", f"{installed['gpu']}, CUDA {installed['cuda']}: torch computes on it")
-    elif installed["torch"]:
-        board = subject.machine.backend == "jetson"
-        yield Finding(
-            "problem" if board else "info",
+    elif installed["torch"] and subject.machine.backend == "jetson":
+        message, do = _explained(subject, installed, "gpu")
+        yield problem(
             "GPU",
-            f"torch finds none: {installed['errors'].get('gpu', 'training runs on the CPU')}",
-            "install NVIDIA's build of torch: docs/how-to/jetson-software.md" if board else "",
+            f"torch cannot use it: {message}",
+            do or f"install NVIDIA's build of torch: {remedies.SOFTWARE}",
         )
+    elif installed["torch"]:
+        why = errors.get("gpu", "training runs on the CPU")
+        yield info("GPU", f"torch finds none: {why}")
     if subject.power == "jtop" and installed["jtop"]:
         yield info("jtop", f"jetson-stats {installed['jtop']}")
+
+
+def _explained(subject: Subject, installed: dict[str, Any], step: str) -> tuple[str, str]:
+    """Return why a step of the interpreter's trial failed, and what to do, as jobs say it."""
+    why = installed["errors"].get(step) or installed.get("no_gpu") or "unknown"
+    if step in installed.get("remedies", {}):  # it ended the process
+        return why, installed["remedies"][step]
+    remedy = remedies.remedy_of(why, " ".join(subject.python), installed["python"])
+    return (why, "") if remedy is None else (f"{remedy.cause}: {why}", remedy.do)
 
 
 def media(subject: Subject) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from epochwatt.study.config import Device
 from epochwatt.study.expand import machine_settings
 from epochwatt.study.place import MEASURED
 
-ANSWER_S = 2 * IMPORTS_S + 60.0  # to all that a board is asked, with srun's wait for it
+ANSWER_S = IMPORTS_S + 90.0  # to all that a board is asked, with srun's wait for it
 SEEN_S = 60.0  # for a board's file to be seen here, as latency-wait of profiles/slurm
 AT_ONCE = 16  # boards that are asked at the same time
 

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from epochwatt.device import remedies
 from epochwatt.device.root_helper import VERSION
 from epochwatt.doctor.finding import Finding, info, ok, problem, warning
 from epochwatt.doctor.fleet_boards import Board
@@ -149,9 +150,9 @@ def _machine(board: Board) -> Iterator[Finding]:
         yield problem(name, answer["refused"].replace("\n ", ";"), f"see {_PAGE}")
     if not answer["torch"]:
         why = answer["errors"].get("torch", "unknown")
-        yield problem(
-            name, f"{board.python[-1]} has no torch ({why})", "docs/how-to/jetson-software.md"
-        )
+        remedy = remedies.remedy_of(why, board.python[-1], answer["python"])
+        do = remedies.SOFTWARE if remedy is None else remedy.do
+        yield problem(name, f"{board.python[-1]} has no torch ({why})", do)
     if answer.get("no_helper"):
         yield problem(name, answer["no_helper"], _SETUP)
     elif answer.get("helper", VERSION) != VERSION:

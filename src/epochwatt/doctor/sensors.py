@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from epochwatt.device import board_files
+from epochwatt.device import board_files, remedies
 from epochwatt.doctor.finding import Finding, info, ok, warning
 from epochwatt.doctor.subject import Recording, Subject
 from epochwatt.records.samples import read_samples
@@ -26,15 +26,6 @@ _NO_READING = {
     "emc_util_pct": "it needs the memory clock, which only root may read",
     "fan_pct": "the board has no fan, or one that controls itself",
 }
-_JTOP = (  # words in the reason, what to do
-    ("no jetson-stats", "sudo pip3 install jetson-stats for that interpreter, then restart"),
-    ("not active", "sudo systemctl enable --now jtop.service"),
-    ("mismatch", "client and service differ: sudo systemctl restart jtop.service"),
-    ("version", "client and service differ: sudo systemctl restart jtop.service"),
-    ("access", "sudo usermod -aG jtop $USER, then log in again"),
-    ("permission", "sudo usermod -aG jtop $USER, then log in again"),
-    ("no answer", "sudo systemctl restart jtop.service"),
-)
 
 
 def sampler(recording: Recording) -> Iterator[Finding]:
@@ -93,7 +84,7 @@ def power(subject: Subject, recording: Recording) -> Iterator[Finding]:
     sources: dict[str, dict[str, Any]] = recording.statistics["sources"]
     with_power = {name: row for name, row in sources.items() if row["scope"]}
     for name, row in with_power.items():
-        yield from _fallback(name, row["settings"])
+        yield from _fallback(subject, name, row["settings"])
         if row["total"] is None:
             yield warning(
                 "power",
@@ -115,12 +106,13 @@ def power(subject: Subject, recording: Recording) -> Iterator[Finding]:
         )
 
 
-def _fallback(name: str, settings: dict[str, Any]) -> Iterator[Finding]:
+def _fallback(subject: Subject, name: str, settings: dict[str, Any]) -> Iterator[Finding]:
     """Report why the power source is not the configured one."""
     why = settings.get("fallback")
     if why is None:
         return
-    do = next((do for word, do in _JTOP if word in why.lower()), "fix that")
+    remedy = remedies.remedy_of(why, " ".join(subject.python))
+    do = "fix that" if remedy is None else remedy.do
     yield warning("power", why, f"{do}; or power_source: {name} in the device file")
 
 

@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import epochwatt
+from epochwatt.device import remedies
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import Machine, open_machine
 from epochwatt.errors import EpochwattError
+from epochwatt.records.files import ADVICE
 from epochwatt.study.config import Device
 from epochwatt.study.devices import DEVICES, Devices
 from epochwatt.study.expand import machine_settings
 from epochwatt.study.place import MEASURED
 
-IMPORTS_S = 30.0  # torch from a memory card
-START_S = 45.0  # the sampler gives its sources 30 s to be ready
+IMPORTS_S = 240.0  # to all of `trial libraries`, which gives up a step sooner (`trial.STEP_S`)
+START_S = 135.0  # the sampler gets 30 s to be ready, and 90 s at its second try
 HOST = "host"  # device of a machine that is not a board of config/devices/
 
 
@@ -67,8 +69,15 @@ def choose(checkout: Path, name: str | None) -> Subject:
 
 
 def libraries(subject: Subject) -> dict[str, Any]:
-    """Return what the device's interpreter can import; raises EpochwattError."""
-    return tried(subject.python, ["libraries"], IMPORTS_S, subject.checkout)
+    """Return what the device's interpreter can import.
+
+    Raises
+    ------
+    LockedError : something is measured on this machine, which this would disturb
+    EpochwattError : the interpreter cannot be started, fails or does not answer
+    """
+    with machine_lock().acquire({"self-test in": str(subject.checkout)}):
+        return tried(subject.python, ["libraries"], IMPORTS_S, subject.checkout)
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,9 @@ def recording(subject: Subject, seconds: float) -> Iterator[Recording]:
         measured.mkdir(exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=".doctor-", dir=measured))
     except OSError as error:
-        raise EpochwattError(f"cannot write to {measured}: {error.strerror}") from error
+        raise EpochwattError(
+            f"cannot write to {measured}: {error.strerror}", do=ADVICE.get(error.errno or 0)
+        ) from error
     try:
         with machine_lock().acquire({"self-test in": str(subject.checkout)}):
             recorded = _record(subject, folder, seconds)
@@ -117,6 +128,9 @@ def _record(subject: Subject, folder: Path, seconds: float) -> Recording:
 
 def tried(python: list[str], words: list[str], timeout_s: float, checkout: Path) -> dict[str, Any]:
     """Run a part of `epochwatt.training.trial` and return its answer.
+
+    Where a library ended the process or took too long, the answer is what was known before, and
+    `errors` says so of that library.
 
     Parameters
     ----------
@@ -144,14 +158,28 @@ def tried(python: list[str], words: list[str], timeout_s: float, checkout: Path)
             check=False,
         )
     except OSError as error:
-        raise EpochwattError(f"{shown} cannot be started: {error.strerror}") from error
+        raise EpochwattError(
+            f"{shown} cannot be started: {error.strerror}",
+            do="name the interpreter that has torch under `python:` of the device file",
+        ) from error
     except subprocess.TimeoutExpired:
-        raise EpochwattError(f"{shown} did not answer within {timeout_s:g} s") from None
+        raise EpochwattError(
+            f"{shown} did not answer within {timeout_s:g} s",
+            do=f"try again, since files of a memory card are in memory now; else see how far it "
+            f"comes: {shown} -X importtime -c 'import torch'",
+        ) from None
     last = done.stdout.strip().rpartition("\n")[2]
-    if done.returncode != 0 or not last.startswith("{"):
-        why = (done.stderr.strip() or last or f"exit status {done.returncode}").rpartition("\n")[2]
-        raise EpochwattError(f"{shown} failed: {why}")
-    return dict(json.loads(last))
+    answer = dict(json.loads(last)) if last.startswith("{") else {}
+    remedy = remedies.of_status(done.returncode, shown)
+    if answer and (done.returncode == 0 or ("trying" in answer and remedy)):
+        if step := answer.pop("trying", None):
+            answer["errors"][step] = f"{remedy.cause} ({remedy.line})"
+            answer["remedies"] = {step: remedy.do}
+        return answer
+    why = (done.stderr.strip() or last or f"exit status {done.returncode}").rpartition("\n")[2]
+    if remedy is not None:
+        why = f"{remedy.cause} ({remedy.line})"
+    raise EpochwattError(f"{shown} failed: {why}", do=None if remedy is None else remedy.do)
 
 
 def running(names: frozenset[str], proc: Path = Path("/proc")) -> dict[int, str]:

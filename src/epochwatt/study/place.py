@@ -12,6 +12,8 @@ from epochwatt.study.config import Device, Storage
 from epochwatt.study.runs import Run
 
 MEASURED = "measured"
+# Snakemake keeps a cache in the home folder; whoever has none that can be written needs another
+CACHE_ELSEWHERE = "export XDG_CACHE_HOME=$PWD/.cache, then start again"
 
 
 @lru_cache

@@ -18,6 +18,7 @@ from epochwatt.telemetry.sampler import SCHEMA_VERSION, STATISTICS
 log = logging.getLogger(__name__)
 
 START_S = 30.0  # to be ready; normally 0.2
+AGAIN_S = 90.0  # the same at the second try: a Python that starts slowly must not cost all energies
 TIMEOUT_S = 60.0  # for each answer: to bring the rows to a busy memory card takes its time
 QUIT_S = 2.0  # to end by itself, and again when it is killed
 PROGRAM = ("-m", "epochwatt.telemetry")
@@ -97,27 +98,33 @@ class Sampler:
         gpu : which GPU of a host trains: `which_gpu.choose`
         program : what the interpreter runs, for tests and benchmarks
         """
-        sampler = cls(timeout_s)
         words = [sys.executable, *program, "--parent", str(os.getpid())]
         words += ["--pid", str(pid), "--data", str(data_path), "--seed", str(seed)]
         words += ["--root", root, "--power", power, "--gpu", gpu]
         package = os.path.dirname(os.path.dirname(os.path.abspath(epochwatt.__file__)))
         paths = [package, os.environ.get("PYTHONPATH", "")]
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, paths)))
-        try:
-            sampler._process = subprocess.Popen(
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment,
-                close_fds=True,
-                bufsize=0,
-                start_new_session=True,  # Ctrl-C in the terminal is not for it
-            )
-        except OSError as error:
-            sampler._lose(f"it cannot be started: {error}")
-            return sampler
-        answer = sampler._answer(START_S) or {}
+        for within_s in (START_S, AGAIN_S):
+            sampler = cls(timeout_s)
+            try:
+                sampler._process = subprocess.Popen(
+                    words,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env=environment,
+                    close_fds=True,
+                    bufsize=0,
+                    start_new_session=True,  # Ctrl-C in the terminal is not for it
+                )
+            except OSError as error:
+                sampler._lose(f"it cannot be started: {error}")
+                return sampler
+            if within_s == AGAIN_S or sampler._speaks(within_s):
+                break
+            log.warning("the sampler is not ready after %g s: it is started once more", within_s)
+            sampler._process.kill()
+            sampler.stop()
+        answer = sampler._answer(within_s) or {}
         sampler.sources = answer.get("sources", {})
         sampler.refused = answer.get("refused", {})
         return sampler
@@ -182,15 +189,19 @@ class Sampler:
             return None
         return self._answer(self._timeout_s)
 
+    def _speaks(self, within_s: float) -> bool:
+        """Return whether the process says anything within a time, or ends."""
+        poll = select.poll()  # select() cannot watch a number above 1023
+        poll.register(self._process.stdout.fileno(), select.POLLIN)  # type: ignore[union-attr]
+        return bool(poll.poll(1000 * within_s))
+
     def _answer(self, timeout_s: float) -> Optional[Dict[str, Any]]:
         """Read one line of JSON within the time allowed; None when there is none."""
         deadline_s = time.monotonic() + timeout_s
         fd = self._process.stdout.fileno()  # type: ignore[union-attr]
-        poll = select.poll()  # select() cannot watch a number above 1023
-        poll.register(fd, select.POLLIN)
         while b"\n" not in self._answers:
             left_s = deadline_s - time.monotonic()
-            if left_s <= 0 or not poll.poll(1000 * left_s):
+            if left_s <= 0 or not self._speaks(left_s):
                 self._lose(f"no answer within {timeout_s:g} s")
                 return None
             try:

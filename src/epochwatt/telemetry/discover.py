@@ -3,7 +3,7 @@
 import logging
 from typing import Callable, Dict, List, Optional
 
-from epochwatt.device import board_files
+from epochwatt.device import board_files, remedies
 from epochwatt.telemetry import which_gpu
 from epochwatt.telemetry.board import BoardSource
 from epochwatt.telemetry.host import HostSource
@@ -81,7 +81,7 @@ def _power(root: str, kind: str, name: str) -> Source:
             return open_jtop(kind, JTOP_S)
     except READ_ERRORS as error:
         why = f"{name} cannot be used: {error}"
-        log.warning("%s; the sensors are read from sysfs", why)
+        log.warning("the sensors are read from sysfs: %s", remedies.in_full(why))
         return Ina3221Source(root, kind, fallback=why)
     return Ina3221Source(root, kind)
 

@@ -3,32 +3,83 @@
 import errno
 import re
 import sys
-from typing import Callable, Union
+import traceback
+from contextlib import contextmanager
+from typing import Callable, Iterator, Optional
 
+from epochwatt.device import remedies
 from epochwatt.errors import EpochwattError, RebootNeeded, TrainingError
-from epochwatt.telemetry.source import in_words
 from epochwatt.training.preparation import REBOOT_NEEDED
 from epochwatt.training.progress import log_to_stderr
 from epochwatt.training.threads import take_the_board
 
-_REFUSED = (
-    "error: {}: the machine does not give what a measurement needs: {}. Look at memory, disk and "
-    "limits (free, df, `ulimit -a`), then start again: what was finished is kept"
-)
 _NO_MEMORY = re.compile(
     "can't start new thread|could not create a primitive|out of memory|can't allocate memory"
 )
 _NUMBER = re.compile(r"\[Errno (\d+)\]")  # torch passes an error of a worker on as text
 _NO_SUCH_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
+_LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
 
 
-def cannot_import(error: ImportError) -> TrainingError:
-    """Return what to say of an interpreter without a library that training needs."""
-    return TrainingError(
-        f"{sys.executable} cannot import what training needs",
-        found=str(error),
-        do="name an interpreter that can under `python:` in config/devices/",
-    )
+@contextmanager
+def importing() -> Iterator[None]:
+    """Turn whatever a library raises while it is imported in the block into a `TrainingError`."""
+    try:
+        yield
+    except Exception as error:
+        if not _is_of_an_import(error):
+            raise
+        raise failure_of(error) from error  # type: ignore[misc]  # it is not None
+
+
+def failure_of(error: BaseException) -> Optional[TrainingError]:
+    """Return what to say of an error that is not of our program or its data; None: it is of those.
+
+    Whatever a library raises while it is imported counts, what the machine refuses, and what
+    `device.remedies` knows.
+    """
+    remedy = remedies.remedy_of(_text(error))
+    if _is_of_an_import(error):
+        remedy = next(filter(None, (remedies.remedy_of(_text(e)) for e in _chain(error))), None)
+        problem = f"{sys.executable} cannot import what training needs"
+        do = "name an interpreter that can under `python:` in config/devices/"
+    elif _is_of_the_machine(error):
+        problem = "the machine does not give what a measurement needs"
+        do = (
+            "look at memory, disk and limits (free, df, `ulimit -a`), then start again: what was "
+            "finished is kept"
+        )
+    elif remedy is None or isinstance(error, SyntaxError):
+        return None
+    else:
+        return TrainingError(remedy.cause, found=remedy.line, do=remedy.do)
+    if remedy is None:
+        return TrainingError(problem, found=_text(error), do=do)
+    return TrainingError(f"{problem}: {remedy.cause}", found=remedy.line, do=remedy.do)
+
+
+def _text(error: BaseException) -> str:
+    """Return kind and text of an error; of one that came in a worker only what was raised there."""
+    text = f"{type(error).__name__}: {error}".strip()
+    return text.rpartition("\n")[2] if "Traceback (most recent" in text else text
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and those that it came of: torch looks for CUDA again, and says less then."""
+    cause: Optional[BaseException] = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _is_of_an_import(error: BaseException) -> bool:
+    """Return whether an error came while a library was imported: its module was being run."""
+    names = {
+        frame.f_globals.get("__name__", "").partition(".")[0]
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_name == "<module>"
+    }
+    return isinstance(error, ImportError) or bool(names & set(_LIBRARIES))
 
 
 def exit_status(what: str, measure: Callable[[], None]) -> int:
@@ -52,19 +103,20 @@ def exit_status(what: str, measure: Callable[[], None]) -> int:
     except KeyboardInterrupt:
         print(f"ended by Ctrl-C: {what}", file=sys.stderr)
         return 130
-    except (OSError, MemoryError, RuntimeError) as error:
-        if not _is_of_the_machine(error):
+    except Exception as error:
+        failure = failure_of(error)
+        if failure is None:
             raise
-        print(_REFUSED.format(what, in_words(error)), file=sys.stderr)
+        print(f"error: {what}: {failure}", file=sys.stderr)
         return 1
     return 0
 
 
-def _is_of_the_machine(error: Union[OSError, MemoryError, RuntimeError]) -> bool:
+def _is_of_the_machine(error: BaseException) -> bool:
     """Tell what the machine refused from what is wrong in a program or in its data."""
     if isinstance(error, RuntimeError):
         return _NO_MEMORY.search(str(error)) is not None
     if isinstance(error, OSError):
         numbers = _NUMBER.findall(str(error))
         return bool(numbers) and int(numbers[-1]) not in _NO_SUCH_FILE
-    return True
+    return isinstance(error, MemoryError)

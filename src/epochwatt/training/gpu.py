@@ -12,6 +12,7 @@ import uuid
 from typing import Any, Optional
 
 from epochwatt.telemetry import which_gpu
+from epochwatt.telemetry.source import in_words
 
 DRIVER = "libcuda.so.1"
 
@@ -29,6 +30,17 @@ def gpu_of(device: Any, torch: Any, driver: Any = None) -> str:
         return which_gpu.NONE
     index = device.index or 0
     return _from_driver(index, driver) or _from_torch(index, torch) or which_gpu.UNKNOWN
+
+
+def why_none(torch: Any) -> str:
+    """Return why torch finds no GPU, in its own words (`device.remedies` knows them)."""
+    if torch.version.cuda is None:
+        return "Torch not compiled with CUDA enabled"
+    try:
+        torch.cuda.init()
+    except Exception as error:  # noqa: BLE001  RuntimeError, AssertionError, those of the driver
+        return in_words(error)
+    return "No CUDA GPUs are available"
 
 
 def _from_driver(index: int, driver: Any) -> Optional[str]:

@@ -15,7 +15,7 @@ from epochwatt.errors import DamagedError
 from epochwatt.records import files
 from epochwatt.records.receipt import write_receipt
 from epochwatt.records.run_folder import RunFolder
-from epochwatt.training.exit_status import cannot_import
+from epochwatt.training.exit_status import importing
 from epochwatt.training.inside import measure_inside
 from epochwatt.training.preparation import prepared
 
@@ -80,10 +80,8 @@ def measure_epochs(
     ------
     TrainingError, DataError, RecordWriteError
     """
-    try:  # not before: OpenMP counts the CPUs that are on once, when torch is loaded
+    with importing():  # not before: OpenMP counts the CPUs that are on once, when torch is loaded
         from epochwatt.training.session import Session
-    except ImportError as error:
-        raise cannot_import(error) from error
     session = Session(folder, factors, data_root, machine, conditions, inside)
     with session:
         for epoch in epochs:

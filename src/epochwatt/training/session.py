@@ -15,14 +15,14 @@ import numpy as np
 import torch
 
 from epochwatt import fields
-from epochwatt.device import host, last_measurement, page_cache
+from epochwatt.device import host, last_measurement, page_cache, remedies
 from epochwatt.device.machine import Machine
 from epochwatt.errors import DamagedError, TrainingError
 from epochwatt.records.run_folder import CHECKPOINT, RunFolder
 from epochwatt.training import arithmetic, checkpoint, timing
 from epochwatt.training.data import dataset_paths, open_dataset
 from epochwatt.training.epoch_monitor import EpochMonitor
-from epochwatt.training.gpu import gpu_of
+from epochwatt.training.gpu import gpu_of, why_none
 from epochwatt.training.loaders import TimedMinibatches, make_loader
 from epochwatt.training.loop import Bounds, run_epoch
 from epochwatt.training.progress import Progress
@@ -88,6 +88,9 @@ class Session:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         arithmetic.check(factors, self.device)
         self.gpu = gpu_of(self.device, torch)
+        if self.device.type == "cpu" and machine.backend == "jetson":
+            why = why_none(torch)
+            log.warning("training runs on the CPU: %s", remedies.in_full(why))
         self.source, self.manifest = open_dataset(data_root, factors)
         paths = dataset_paths(data_root, factors, self.manifest)
         for place in {os.path.dirname(os.path.realpath(path)) for path in paths}:
@@ -292,15 +295,18 @@ def explained(what: str) -> Iterator[None]:
 
     torch names the pid of a dead one; an error that was raised in one passes through.
     """
+    kills = host.oom_kills()
     try:
         yield
     except RuntimeError as error:
         if "DataLoader worker (pid" not in str(error):
             raise
+        remedy = remedies.remedy_of(str(error), oom_kills=kills)
+        problem = f"a loader worker died in {what}; nothing of it counts"
         raise TrainingError(
-            f"a loader worker died in {what}; nothing of it counts",
+            problem if remedy is None else f"{problem}: {remedy.cause}",
             found=str(error),
-            do="look for an out-of-memory kill (dmesg), then start again",
+            do="look at what the kernel says of it (dmesg)" if remedy is None else remedy.do,
         ) from error
 
 

@@ -19,7 +19,7 @@ from epochwatt.records import files, shapes
 from epochwatt.records.mode_folder import PARTS, RECORD, ModeFolders, SweepFolder, mode_name
 from epochwatt.telemetry.settle import settle
 from epochwatt.training.arguments import measuring_parser
-from epochwatt.training.exit_status import cannot_import, exit_status
+from epochwatt.training.exit_status import exit_status, importing
 from epochwatt.training.job import log_waiting
 from epochwatt.training.preparation import others_pct, put_back
 from epochwatt.training.procedure import procedure_of
@@ -116,10 +116,8 @@ def _measure(
     with put_back(machine):
         machine.check_modes(modes, dvfs)
         busy_pct = None if machine.backend == "host" else others_pct(machine)
-        try:
+        with importing():
             measuring = opened(busy_pct)
-        except ImportError as error:
-            raise cannot_import(error) from error
         with measuring as session:
             limits = machine.settings["settle"]
             for place in places:

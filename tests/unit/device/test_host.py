@@ -61,6 +61,21 @@ def test_cpu_and_memory_are_read_from_proc(proc):
     assert about["host_state"]["ram_available_mib"] == 20
 
 
+@pytest.mark.parametrize(
+    ("maker", "part", "model"),
+    [
+        ("0x41", "0xd07", "Cortex-A57"),  # Nano
+        ("0x4e", "0x004", "NVIDIA Carmel"),  # Xavier
+        ("0x41", "0xd42", "Cortex-A78AE"),  # Orin
+        ("0x41", "0xfff", "ARM core, maker 0x41, part 0xfff"),
+    ],
+)
+def test_a_cpu_of_which_the_kernel_prints_only_numbers_is_named(proc, maker, part, model):
+    rows = f"processor\t: 0\nCPU implementer\t: {maker}\nCPU part\t: {part}\n"
+    proc["/proc/cpuinfo"] = rows + rows.replace("0\n", "1\n", 1)
+    assert host.describe()["machine"]["cpu_model"] == model
+
+
 def test_machine_without_proc_is_described_all_the_same(proc):
     about = host.describe()
     assert about["machine"]["ram_gib"] == 0

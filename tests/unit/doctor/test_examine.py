@@ -13,7 +13,7 @@ from epochwatt.device.storage import Medium
 from epochwatt.doctor import examine
 from epochwatt.doctor.finding import WIDTH, Finding, finding_lines
 from epochwatt.doctor.subject import choose
-from epochwatt.errors import ConfigError, LockedError
+from epochwatt.errors import ConfigError
 
 MEMINFO = "MemTotal: {:>10} kB\nMemFree: 100 kB\nMemAvailable: {:>10} kB\n"
 
@@ -102,6 +102,41 @@ def test_little_memory_gives_a_warning(elsewhere, gib, level):
     assert f"{gib} GiB, 1.0 of them free" in finding.message
 
 
+def test_limits_of_memory_give_a_warning(monkeypatch):
+    monkeypatch.setattr(examine.host, "memory_limits", lambda: ["`ulimit -v` is 4000000"])
+    (finding,) = examine.memory_limits()
+    assert finding.level == "warning"
+    assert "`ulimit -v` is 4000000" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("sizes", "level", "words"),
+    [
+        (None, "warning", "there is no /dev/shm"),
+        ((65536, 65536), "warning", "has 64 KiB, 64 KiB of them free"),
+        ((2**26, 2**26), "warning", "64.0 MiB"),
+        ((2**33, 2**20), "warning", "1.0 MiB of them free"),
+        ((2**33, 2**32), "ok", "8.0 GiB, 4.0 GiB of them free"),
+    ],
+)
+def test_little_shared_memory_gives_a_warning(sizes, level, words, monkeypatch):
+    monkeypatch.setattr(examine.host, "shm_bytes", lambda: sizes)
+    (finding,) = examine.shared_memory()
+    assert finding.level == level
+    assert words in finding.message
+    assert level == "ok" or "--shm-size" in finding.do
+
+
+def test_a_cache_that_cannot_be_written_is_a_problem(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert levels(examine.home()) == ["ok"]
+    (tmp_path / "snakemake").write_text("a file")
+    (finding,) = examine.home()
+    assert finding.level == "problem"
+    assert str(tmp_path / "snakemake") in finding.message
+    assert "XDG_CACHE_HOME" in finding.do
+
+
 def test_unknown_memory_is_no_problem(elsewhere):
     assert levels(examine.memory(elsewhere("meminfo", ""))) == ["info"]
 
@@ -149,6 +184,21 @@ def test_a_real_board_without_cuda_is_a_problem(subject):
     _, gpu = examine.interpreter(subject, {**LIBRARIES, "errors": {"gpu": "RuntimeError: driver"}})
     assert gpu.level == "problem"
     assert "RuntimeError: driver" in gpu.message
+
+
+def test_a_board_without_cuda_is_told_why(subject):
+    subject.machine.backend = "jetson"
+    installed = {**LIBRARIES, "no_gpu": "Torch not compiled with CUDA enabled"}
+    _, gpu = examine.interpreter(subject, installed)
+    assert "knows no CUDA" in gpu.message
+    assert "jetson-software.md" in gpu.do
+
+
+def test_torch_and_numpy_that_do_not_fit_are_a_problem(subject):
+    errors = {"together": "RuntimeError: Numpy is not available"}
+    finding = list(examine.interpreter(subject, {**LIBRARIES, "errors": errors}))[1]
+    assert (finding.level, finding.topic) == ("problem", "interpreter")
+    assert "numpy<2" in finding.do
 
 
 def test_a_gpu_is_named(subject):
@@ -291,9 +341,20 @@ def test_a_check_that_fails_ends_no_other(checkout, quick, monkeypatch):
     assert any(" sampler " in line for line in lines)
 
 
-def test_a_running_measurement_is_not_disturbed(checkout, quick):
-    with machine_lock().acquire({"run": "another"}), pytest.raises(LockedError, match="another"):
-        examine.doctor_lines(None, 0.1, checkout.path)
+def test_beside_a_running_measurement_it_examines_what_does_not_disturb(checkout, monkeypatch):
+    monkeypatch.setattr("epochwatt.device.machine.Machine.busy_pct", lambda self, over_s: 1.0)
+    started = []
+    monkeypatch.setattr(subprocess, "run", lambda words, **rest: started.append(words))
+    with machine_lock().acquire({"run": "another"}):
+        lines, status = examine.doctor_lines(None, 0.1, checkout.path)
+    text = "\n".join(lines)
+    assert status == 0
+    assert started == []
+    assert re.search(r"^info +interpreter +left out: it would disturb", text, re.M)
+    assert re.search(r"^info +sampler +left out: it would disturb", text, re.M)
+    assert "run another" in text
+    assert re.search(r"^ok +storage ", text, re.M)
+    assert list((checkout.path / "measured").iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_is_a_problem(checkout, quick):

@@ -8,8 +8,9 @@ import pytest
 from fake_board import make_board
 from fake_device import DEVICE
 
+from epochwatt.device.locks import machine_lock
 from epochwatt.doctor.subject import choose, cpu_s_of, libraries, recording, running
-from epochwatt.errors import EpochwattError
+from epochwatt.errors import EpochwattError, LockedError
 
 
 @pytest.fixture
@@ -66,6 +67,18 @@ def test_an_interpreter_that_hangs_is_given_up(interpreter, monkeypatch):
     monkeypatch.setattr("epochwatt.doctor.subject.IMPORTS_S", 0.1)
     with pytest.raises(EpochwattError, match="did not answer within"):
         libraries(interpreter("/bin/sh", "-c", "exec sleep 60"))
+
+
+def test_an_interpreter_that_hangs_has_a_remedy(interpreter, monkeypatch):
+    monkeypatch.setattr("epochwatt.doctor.subject.IMPORTS_S", 0.1)
+    with pytest.raises(EpochwattError) as caught:
+        libraries(interpreter("/bin/sh", "-c", "exec sleep 60"))
+    assert "try again" in caught.value.do
+
+
+def test_an_interpreter_is_not_tried_beside_a_measurement(interpreter):
+    with machine_lock().acquire({"run": "another"}), pytest.raises(LockedError):
+        libraries(interpreter("/bin/sh", "-c", "exit 1"))
 
 
 def test_samples_are_there_and_go(checkout):

@@ -188,6 +188,38 @@ def test_sampler_that_cannot_start_harms_nothing(folder, told, monkeypatch, tmp_
         assert_lost(sampler, folder, told, "cannot be started")
 
 
+def slow_at_first(tmp_path, seconds):
+    """Return a program that is slow to get ready the first time, and then at its second start."""
+    tool = tmp_path / "slow"
+    times = " ".join(map(str, seconds))
+    tool.write_text(
+        f"#!/bin/sh\nset -- {times}\n[ -e {tmp_path}/once ] && shift\ntouch {tmp_path}/once\n"
+        f"sleep $1\nprintf '%s\\n' '{READY}'\nexec cat\n",
+        encoding="ascii",
+    )
+    tool.chmod(0o755)
+    return str(tool)
+
+
+def test_sampler_that_starts_slowly_is_started_once_more(told, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", slow_at_first(tmp_path, [60, 0]))
+    monkeypatch.setattr("epochwatt.telemetry.client.START_S", 0.3)
+    with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
+        assert sampler.sources == {"host": None}
+    assert told() == ["the sampler is not ready after 0.3 s: it is started once more"]
+
+
+def test_sampler_that_is_never_ready_harms_nothing(folder, told, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", slow_at_first(tmp_path, [60, 60]))
+    monkeypatch.setattr("epochwatt.telemetry.client.START_S", 0.2)
+    monkeypatch.setattr("epochwatt.telemetry.client.AGAIN_S", 0.3)
+    with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
+        assert sampler.pid is None
+        assert run_epoch(sampler, folder, seconds=0)["reason"] == "no answer within 0.3 s"
+    assert "started once more" in told()[0]
+    assert "the training goes on without" in told()[1]
+
+
 def test_sampler_that_ends_at_once_harms_nothing(folder, told, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:

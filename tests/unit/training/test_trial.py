@@ -52,7 +52,10 @@ def test_a_gpu_that_cannot_be_used_is_no_gpu(modules, monkeypatch):
 def test_the_gpu_of_this_interpreter_is_asked_for(on_the_cpu):
     import torch
 
-    assert trial._gpu() == {"cuda": torch.version.cuda}
+    answer = trial._gpu()
+    assert answer["cuda"] == torch.version.cuda
+    assert "gpu" not in answer
+    assert answer["no_gpu"]  # why there is none
 
 
 def test_the_last_line_is_the_answer(modules, capsys):

@@ -11,7 +11,7 @@ from typing import List, Optional
 from epochwatt.device.locks import machine_lock
 from epochwatt.errors import ConfigError
 from epochwatt.records import files
-from epochwatt.training.exit_status import cannot_import, exit_status
+from epochwatt.training.exit_status import exit_status, importing
 from epochwatt.training.interleave.plan import checked
 from epochwatt.training.job import log_waiting
 
@@ -31,11 +31,9 @@ def main(argv: Optional[List[str]] = None) -> int:
         except ValueError as error:
             raise ConfigError(f"the plan is no JSON: {error}") from error
         with machine_lock().acquire({"interleaving": plan["train"]}, on_wait=log_waiting):
-            try:
+            with importing():
                 from epochwatt.device.machine import open_machine
                 from epochwatt.training.interleave.session import interleave
-            except ImportError as error:
-                raise cannot_import(error) from error
             machine = open_machine(json.loads(arguments.machine))
             folder, ended_early = interleave(plan, arguments.measured, machine)
         with files.writing("the receipt", arguments.receipt):

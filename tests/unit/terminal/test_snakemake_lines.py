@@ -1,0 +1,68 @@
+"""What Snakemake says of files that it cannot write, in three lines."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from snakemake_logger_plugin_epochwatt.snakemake_lines import in_short
+
+TRACE = """Traceback (most recent call last):
+
+  File "/x/site-packages/snakemake/{}.py", line 791, in __init__
+    os.makedirs(self.cache_path, exist_ok=True)
+
+  File "<frozen os>", line 225, in makedirs
+
+{}"""
+NO_HOME = "FileNotFoundError: [Errno 2] No such file or directory: '/proc/nohome'"
+NOT_OURS = "PermissionError: [Errno 13] Permission denied: '{}'"
+
+
+@pytest.mark.parametrize("error", [NO_HOME, NOT_OURS.format("/home/x/.cache/snakemake/tmp1")])
+def test_a_home_that_cannot_be_written_has_a_remedy(error):
+    problem, found, do = in_short(TRACE.format("sourcecache", error)).splitlines()
+    assert "cache in the home folder" in problem
+    assert error in found
+    assert "export XDG_CACHE_HOME=" in do
+
+
+def test_files_of_another_user_in_the_checkout_have_a_remedy():
+    text = in_short(TRACE.format("persistence", NOT_OURS.format(os.path.abspath(".snakemake/x"))))
+    assert "sudo chown -R $USER ." in text
+    assert len(text.splitlines()) == 3
+
+
+def test_files_elsewhere_are_not_to_be_taken_over():
+    text = in_short(TRACE.format("persistence", NOT_OURS.format("/etc/x")))
+    assert "chown" not in text
+    assert "may not write there" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Building DAG of jobs...",
+        "WorkflowError: [Errno 2] No such file or directory: 'config'",
+        TRACE.format("dag", "KeyError: 'run'"),
+    ],
+)
+def test_whatever_else_it_says_stays(text):
+    assert in_short(text) == text
+
+
+def test_snakemake_itself_ends_with_the_message(tmp_path):
+    (tmp_path / "Snakefile").write_text("rule all:\n    output: 'x'\n    shell: 'touch x'\n")
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "1", "--logger", "epochwatt"],
+        cwd=tmp_path,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "error: Snakemake cannot write its cache" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,164 @@
+"""A torch that cannot be imported: the job says the same as `epochwatt doctor`, in three lines."""
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from epochwatt.device import host
+from epochwatt.doctor import examine
+from epochwatt.doctor.finding import finding_lines
+from epochwatt.doctor.subject import choose, libraries
+from epochwatt.errors import TrainingError
+from epochwatt.training.exit_status import exit_status
+from epochwatt.training.job import run_part
+
+ROWS = list(
+    csv.DictReader(
+        (Path(__file__).parents[2] / "data/failures.csv").read_text("utf-8").splitlines()
+    )
+)
+AT_IMPORT = [row for row in ROWS if not row["message"].startswith(("jtop", "DataLoader"))]
+
+
+@pytest.fixture
+def broken(tmp_path, monkeypatch):
+    """Put a package of that name first on the path, whose code is this."""
+
+    def be(code, name="torch"):
+        folder = tmp_path / "first" / name
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text(code)
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path / "first"))
+        monkeypatch.syspath_prepend(tmp_path / "first")
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        for module in ("session", "sweep_session"):
+            monkeypatch.delitem(sys.modules, f"epochwatt.training.{module}", raising=False)
+
+    return be
+
+
+def raising(row):
+    return f"raise {row['error']}({row['message']!r}.replace('\\\\n', chr(10)))\n"
+
+
+@pytest.mark.parametrize("row", AT_IMPORT, ids=lambda row: row["message"][:50])
+def test_a_job_says_cause_and_remedy_without_a_traceback(
+    row, broken, folder, factors, tmp_path, machine, monkeypatch, capsys
+):
+    free = 8 * 2**30 if "open shared memory" in row["message"] else 65536
+    monkeypatch.setattr(host, "shm_bytes", lambda: (8 * 2**30, free))
+    monkeypatch.setattr(host, "memory_limits", list)
+    broken(raising(row))
+
+    def measure():
+        run_part(folder, factors, 0, 0, "/no-such-data", str(tmp_path / "receipt"), machine)
+
+    assert exit_status(folder.run, measure) == 1
+    lines = capsys.readouterr().err.strip().splitlines()
+    (place,) = [n for n, line in enumerate(lines) if line.startswith("error: ")]
+    assert "Traceback" not in "".join(lines)
+    problem, found, do = lines[place:]
+    assert "cannot import what training needs" in problem
+    assert row["cause"] in problem
+    assert found.removeprefix("  found: ") in f"{row['error']}: {row['message']}"
+    assert row["remedy"] in do
+    assert folder.measured() == []
+
+
+def test_a_library_that_raises_what_nobody_knows_needs_no_traceback_either(
+    broken, folder, factors, tmp_path, machine
+):
+    broken("raise KeyError('odd')\n")
+    with pytest.raises(TrainingError, match="cannot import what training needs") as caught:
+        run_part(folder, factors, 0, 0, "/no-such-data", str(tmp_path / "receipt"), machine)
+    assert caught.value.found == "KeyError: 'odd'"
+    assert "`python:`" in caught.value.do
+
+
+def test_a_mistake_in_a_module_of_ours_keeps_its_traceback():
+    def measure():
+        raise KeyError("torch")
+
+    with pytest.raises(KeyError):
+        exit_status("run", measure)
+
+
+def test_what_torch_met_first_is_what_counts(broken, folder, factors, tmp_path, machine):
+    """It looks for CUDA's libraries again, and then says less."""
+    broken(
+        "try:\n    raise OSError('libgomp.so.1: cannot allocate memory in static TLS block')\n"
+        "except OSError:\n    raise ValueError('not in the system')\n"
+    )
+    with pytest.raises(TrainingError, match="loaded too late") as caught:
+        run_part(folder, factors, 0, 0, "/no-such-data", str(tmp_path / "receipt"), machine)
+    assert "static TLS" in caught.value.found
+
+
+def test_numpy_that_does_not_fit_is_explained_during_training(capsys):
+    def measure():
+        raise RuntimeError("Numpy is not available")
+
+    assert exit_status("run", measure) == 1
+    assert "'numpy<2'" in capsys.readouterr().err
+
+
+# -- the doctor ------------------------------------------------------------------------------------
+
+
+def doctor_lines(checkout):
+    subject = choose(checkout.path, None)
+    return finding_lines(list(examine.interpreter(subject, libraries(subject))))
+
+
+@pytest.mark.parametrize("row", AT_IMPORT[::6], ids=lambda row: row["message"][:50])
+def test_the_doctor_says_the_same(row, broken, checkout):
+    broken(raising(row))
+    text = " ".join(" ".join(doctor_lines(checkout)).split())
+    assert text.startswith("problem interpreter")
+    assert "without torch" in text
+    assert row["cause"] in text
+    assert row["remedy"].split()[-1] in text.partition("do: ")[2]
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        (
+            "import os\nos.kill(os.getpid(), 4)\n",
+            "it met an instruction that this CPU does not have",
+        ),
+        ("import os\nos.kill(os.getpid(), 11)\n", "a library crashed"),
+        ("import os\nos.kill(os.getpid(), 9)\n", "it was killed"),
+        ("import os\nos.kill(os.getpid(), 14)\n", "it took longer than it may"),
+    ],
+    ids=["SIGILL", "SIGSEGV", "SIGKILL", "SIGALRM"],
+)
+def test_a_library_that_ends_the_process_is_named_with_what_is_known_of_the_others(
+    code, cause, broken, checkout
+):
+    broken(code)
+    text = " ".join(" ".join(doctor_lines(checkout)).split())
+    assert f"without torch ({cause}" in text
+    assert "not tried: torchvision" in text
+    assert "do: " in text
+
+
+def test_a_library_that_hangs_is_given_up_and_named(broken, checkout, monkeypatch):
+    broken(
+        "import signal, time\n"
+        "assert 0 < signal.alarm(1) <= 90  # the limit of a step\n"
+        "time.sleep(60)\n"
+    )
+    text = " ".join(" ".join(doctor_lines(checkout)).split())
+    assert "without torch (it took longer than it may (SIGALRM))" in text
+
+
+def test_what_is_known_of_an_interpreter_is_json(python):
+    answer = json.loads(
+        python("from epochwatt.training import trial; trial.main(['libraries'])").splitlines()[-1]
+    )
+    assert answer["errors"].keys() <= {"pynvml", "jtop", "gpu"}
+    assert "trying" not in answer
