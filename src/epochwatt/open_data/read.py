@@ -23,6 +23,7 @@ from epochwatt.published.tables import checked_rows, filled, table_text
 from epochwatt.sweeps import find
 from epochwatt.sweeps.find import ENDINGS
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
+from epochwatt.sweeps.plausible import implausible
 from epochwatt.sweeps.public.checks import numbered
 
 PAGE = "docs/how-to/share-a-sweep.md"
@@ -157,18 +158,22 @@ def read_plain(path: Path) -> list[ModeTable]:
     problems = check_plain(path)
     if problems:
         raise problems[0]
+    lines = _plain_rows(path)
+    rows = [row for _, _, row in lines]
+    return as_others(tables_of(rows if "repeat" in lines[0][1] else numbered(rows)))
+
+
+def _plain_rows(path: Path) -> list[tuple[str, dict[str, str], SweepRow]]:
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
 
     def prepared(cells: dict[str, str]) -> dict[str, str]:
         return {"sweep": stem, "provenance": "public", **filled(cells)}
 
-    lines = [(cells, row) for _, cells, row in checked_rows(SweepRow, path, prepared)]
-    rows = [row for _, row in lines]
-    return as_others(tables_of(rows if "repeat" in lines[0][0] else numbered(rows)))
+    return [*checked_rows(SweepRow, path, prepared)]
 
 
 def check_plain(path: Path) -> list[DataError]:
-    """Return what is wrong with somebody's CSV file of modes: its columns, or else its cells."""
+    """Return what is wrong with somebody's CSV file of modes: its columns, or cells, or units."""
     try:
         text = table_text(path)
         if problem := _other_separator(str(path), text):
@@ -186,10 +191,12 @@ def check_plain(path: Path) -> list[DataError]:
     if problems:
         return problems
     columns = [_plain_column(name) for name in lines.header]
-    wrong_cells = list(check_cells(str(path), lines, columns))
-    if wrong_cells or "repeat" not in lines.header:
-        return wrong_cells
-    return list(check_keys(str(path), lines, TABLES["sweeps"]))
+    problems = list(check_cells(str(path), lines, columns))
+    if not problems and "repeat" in lines.header:
+        problems = list(check_keys(str(path), lines, TABLES["sweeps"]))
+    return problems or [
+        *implausible([(where, row) for where, _, row in _plain_rows(path)], str(path))
+    ]
 
 
 def _other_separator(path: str, text: str) -> DataError | None:

@@ -43,7 +43,7 @@ def table_text(path: Path) -> str:
                     f"{path} is a folder, a pipe or a device", do="save the table as a plain file"
                 )
             is_packed = handle.peek(2)[:2] == b"\x1f\x8b"
-            unpacked = gzip.open(handle) if is_packed else handle
+            unpacked = gzip.GzipFile(fileobj=handle) if is_packed else handle
             content = unpacked.read(LARGEST + 1)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
