@@ -232,7 +232,12 @@ SWEEP_COLUMNS = (
     _f("time_s", "float", "s", "mean time of the work"),
     _f("time_sd_s", "float", "s", "standard deviation of one mini-batch's time"),
     _f("power_w", "float", "W", "mean power during the work; empty: not measured"),
-    _f("power_scope", "str", "", "module, socket, gpu or cpu_package; empty: no power"),
+    _f(
+        "power_scope",
+        "str",
+        "",
+        "socket: at the plug; board: at its DC input; module, gpu, cpu_package; empty: no power",
+    ),
     _f("valid", "bool", "", "counts in fits and scores; false when a flag says so"),
     _f("flags", "str", "", "what is known against or for the row, separated by spaces"),
 )

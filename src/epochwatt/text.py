@@ -8,6 +8,13 @@ POWER_SENSORS = (  # what it takes, where power was not measured
     "It takes the sensor of a board, an NVIDIA GPU or a CPU with RAPL; "
     "`epochwatt doctor` says which is read"
 )
+# what a terminal obeys, or shows in another order; tabs and ends of lines are none of it
+CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+
+
+def printable(text: str) -> str:
+    """Return a text as a terminal may get it: characters that control it become escapes."""
+    return re.sub(f"[{CONTROLS}]", lambda found: ascii(found[0])[1:-1], text)
 
 
 def counted(n: float, nouns: str) -> str:

@@ -23,6 +23,7 @@ from epochwatt.cli import (
 )
 from epochwatt.cli.command import Group
 from epochwatt.errors import EpochwattError
+from epochwatt.text import printable
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Measure": (
@@ -113,7 +114,8 @@ def _not_a_checkout(error: EpochwattError) -> EpochwattError:
 
 
 def _show(message: str, color: bool | None) -> None:
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {message}", err=True, color=color)
+    mark = click.style("error:", fg="red", bold=True)
+    click.echo(f"{mark} {printable(message)}", err=True, color=color)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from epochwatt.text import printable
+
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
@@ -54,6 +56,11 @@ class Command(click.Command):
                 comment = click.style(f"# {text}", dim=True)
                 formatter.write(f"{'':>{formatter.current_indent}}{comment}\n")
                 formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+def say(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print lines, with nothing in them that a terminal would obey: files of others have names."""
+    click.echo(printable("\n".join(lines)), err=err)
 
 
 class Integer(click.IntRange):

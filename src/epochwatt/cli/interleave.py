@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from epochwatt.cli.command import COUNT, DEVICE, MODEL, POSITIVE, Command, Integer
+from epochwatt.cli.command import COUNT, DEVICE, MODEL, POSITIVE, Command, Integer, say
 
 
 @click.command(
@@ -89,5 +89,5 @@ def serve_and_train(**options: Any) -> int:
     }
     record, status = measure(plan_for(given), options["device"])
     if record is not None:
-        click.echo("\n".join(outcome_lines(record)))
+        say(outcome_lines(record))
     return status

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from epochwatt.cli.command import NOT_NEGATIVE, OUTPUT_FILE, Command, names_in
+from epochwatt.cli.command import NOT_NEGATIVE, OUTPUT_FILE, Command, names_in, say
 from epochwatt.errors import EpochwattError
 
 PAGES = (  # the last is the first to open
@@ -79,4 +79,4 @@ def compare(a: str, b: str, margin: float, csv: Path | None) -> None:
     """
     from epochwatt.analysis.compare import compare_lines
 
-    click.echo("\n".join(compare_lines(a, b, margin, csv)))
+    say(compare_lines(a, b, margin, csv))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from epochwatt.cli.command import COUNT, DEVICE, MODEL, PATH, Command
+from epochwatt.cli.command import COUNT, DEVICE, MODEL, PATH, Command, say
 
 
 @click.command(
@@ -37,7 +37,7 @@ def bug_report(file: Path | None, keep_names: bool, device: str | None) -> None:
     """
     from epochwatt.doctor.bundle import make_bundle
 
-    click.echo("\n".join(make_bundle(file, device, keep_names)))
+    say(make_bundle(file, device, keep_names))
 
 
 @click.command(
@@ -95,7 +95,7 @@ def import_2023(folder: Path, **options: str | int) -> None:
     """
     from epochwatt.import_2023.records import RunOptions, import_folder
 
-    click.echo("\n".join(import_folder(folder, RunOptions(**options))))  # type: ignore[arg-type]
+    say(import_folder(folder, RunOptions(**options)))  # type: ignore[arg-type]
 
 
 @click.command(

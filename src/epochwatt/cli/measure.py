@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from epochwatt.cli.command import DEVICE, POSITIVE, RUN, STUDY, Command, Integer
+from epochwatt.cli.command import DEVICE, POSITIVE, RUN, STUDY, Command, Integer, say
 
 
 @click.command(
@@ -45,10 +45,10 @@ def plan(studies: tuple[str, ...], explain: str | None, why: str | None) -> None
     config = {"studies": others, "sweeps": sweeps} if studies else read_yaml(Path(CONFIG))
     settings = load_settings(config)
     if run := explain or why:
-        click.echo("\n".join(why_lines(settings, run, others)))
+        say(why_lines(settings, run, others))
         return
     lines = plan_lines(settings) if others or not sweeps else []
-    click.echo("\n".join([*lines, *sweep_lines(load_sweeps(config), settings)]))
+    say([*lines, *sweep_lines(load_sweeps(config), settings)])
 
 
 @click.command(
@@ -82,7 +82,7 @@ def doctor(context: click.Context, seconds: float, device: str | None) -> None:
     from epochwatt.doctor.examine import doctor_lines
 
     lines, status = doctor_lines(device, seconds)
-    click.echo("\n".join(lines))
+    say(lines)
     context.exit(status)
 
 
@@ -106,7 +106,7 @@ def fleet_check(context: click.Context) -> None:
     from epochwatt.doctor.fleet import fleet_lines
 
     lines, status = fleet_lines()
-    click.echo("\n".join(lines))
+    say(lines)
     context.exit(status)
 
 

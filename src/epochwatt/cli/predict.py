@@ -16,6 +16,7 @@ from epochwatt.cli.command import (
     Finite,
     Integer,
     Whole,
+    say,
 )
 from epochwatt.fields import TWIN
 
@@ -103,7 +104,7 @@ def what_if(device: str, model: str | None, cold: bool, **options: Any) -> None:
         {name: value for name, value in totals.items() if value is not None},
         {"cold": cold, **settings},
     )
-    click.echo("\n".join(lines))
+    say(lines)
 
 
 @click.command(
@@ -208,16 +209,16 @@ def recommend(verify: bool, **options: Any) -> None:
     budgets = {name: most for name, most in limits.items() if most is not None}
     given = {name: value for name, value in options.items() if value is not None}
     advice = advise(Request(budgets=budgets, **given))
-    click.echo("\n".join(advice_lines(advice)))
+    say(advice_lines(advice))
     front = []
     if advice.recommendation.front:
         from epochwatt.figures.front import draw_front  # imports matplotlib
 
         front = draw_front(advice)
-    click.echo("\n".join(file_lines(advice, front, write_block(advice))))
+    say(file_lines(advice, front, write_block(advice)))
     if verify:
-        click.echo("\n".join(verify_lines(advice)))
-    click.echo("\n".join(block_lines(advice)))
+        say(verify_lines(advice))
+    say(block_lines(advice))
 
 
 @click.command(
@@ -278,10 +279,10 @@ def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> 
         methods or judged_methods(),
         n_draws=options["draws"],
         processes=os.cpu_count() or 1,
-        say=lambda line: click.echo(f"scored {line}", err=True),
+        say=lambda line: say([f"scored {line}"], err=True),
         references=find_tables(options["reference"]) if options["reference"] else (),
     )
-    click.echo("\n".join(text_lines(as_text(scores.rows), scores.left_out)))
+    say(text_lines(as_text(scores.rows), scores.left_out))
     if options["path"]:
         write_scores(options["path"], scores.rows)
         click.echo(f"all numbers: {options['path']}")

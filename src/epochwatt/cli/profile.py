@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from epochwatt.cli.command import COUNT, DEVICE, MODEL, POSITIVE, Command, Integer
+from epochwatt.cli.command import COUNT, DEVICE, MODEL, POSITIVE, Command, Integer, say
 from epochwatt.cli.sweeps import sweep_names
 from epochwatt.errors import EpochwattError
 from epochwatt.fields import TWIN
@@ -90,19 +90,19 @@ def profile(**options: Any) -> int:
 
     given = {name: value for name, value in options.items() if value is not None}
     request = Request(device=given.pop("device", None), model=given.pop("model", None), **given)
-    one = profile_of(request, say=lambda line: click.echo(line, err=True))
-    click.echo("\n".join(asked_lines(one)))
+    one = profile_of(request, say=lambda line: say([line], err=True))
+    say(asked_lines(one))
     command = ".venv/bin/epochwatt " + shlex.join(["profile", *_options(options)])
     try:
-        search(one, say=lambda profile, ran: click.echo(mode_line(profile, ran)))
+        search(one, say=lambda profile, ran: say([mode_line(profile, ran)]))
     except KeyboardInterrupt:
-        click.echo("\n".join(answer_lines(one, command)))
+        say(answer_lines(one, command))
         return 130
     except EpochwattError:
         if one.ran:
-            click.echo("\n".join(answer_lines(one, command)))
+            say(answer_lines(one, command))
         raise
-    click.echo("\n".join(answer_lines(one, command)))
+    say(answer_lines(one, command))
     return 0 if one.best is not None else 1
 
 

@@ -2,7 +2,7 @@
 
 import click
 
-from epochwatt.cli.command import COUNT, MODEL, Command, names_in
+from epochwatt.cli.command import COUNT, MODEL, Command, names_in, say
 
 
 @click.command(
@@ -24,7 +24,7 @@ def explain(run: str) -> None:
     """
     from epochwatt.twin.explain_run import explain_lines
 
-    click.echo("\n".join(explain_lines(run)))
+    say(explain_lines(run))
 
 
 @click.command(
@@ -83,4 +83,4 @@ def count(model: str, like: str | None, batch_size: int, task: str, precision: s
     """
     from epochwatt.counting.summary import count_lines  # imports torch
 
-    click.echo("\n".join(count_lines(model, like, batch_size, task, precision)))
+    say(count_lines(model, like, batch_size, task, precision))

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from epochwatt.cli.command import DEVICE, MODEL, POSITIVE, Command
+from epochwatt.cli.command import DEVICE, MODEL, POSITIVE, Command, say
 
 ASK = "epochwatt schedule --train mobilenet --infer resnet50 --rate 30 --max-latency-ms 300"
 
@@ -63,5 +63,5 @@ def schedule(**options: Any) -> int:
     from epochwatt.schedule.text import answer_lines
 
     result = answer(Request(**options))
-    click.echo("\n".join(answer_lines(result, options["solver"])))
+    say(answer_lines(result, options["solver"]))
     return 0 if result.plan is not None else 1

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from epochwatt.cli.command import PATH, Command, names_in
+from epochwatt.cli.command import PATH, Command, names_in, say
 
 
 @click.command(
@@ -44,7 +44,7 @@ def export(names: tuple[str, ...], output: Path, **given: str) -> None:
     from epochwatt.open_data.export import export as write
     from epochwatt.open_data.terms import Terms
 
-    click.echo("\n".join(write(names, output, Terms(**given))))
+    say(write(names, output, Terms(**given)))
 
 
 @click.command(
@@ -66,5 +66,5 @@ def validate(path: Path) -> int:
     from epochwatt.open_data.report import report_lines
 
     lines, valid = report_lines(path)
-    click.echo("\n".join(lines))
+    say(lines)
     return 0 if valid else 1

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from epochwatt.cli.command import OUTPUT_FILE, PATH, Command
+from epochwatt.cli.command import OUTPUT_FILE, PATH, Command, say
 from epochwatt.errors import ConfigError
 
 
@@ -49,9 +49,9 @@ def sweeps(names: tuple[str, ...], public_data: Path | None) -> None:
     from epochwatt.sweeps.listing import details, listing
 
     if not names:
-        click.echo("\n".join(listing(Path(), public_data)))
+        say(listing(Path(), public_data))
     for name in names:
-        click.echo("\n".join(details(name, Path(), public_data)))
+        say(details(name, Path(), public_data))
 
 
 @click.command(
@@ -104,4 +104,4 @@ def convert_sweep(
     name = sweep or output.name.partition(".")[0]
     tables, left_out = convert(format, files, Wanted(name, device, only))
     write_mode_tables(output, tables)
-    click.echo("\n".join(conversion_lines(tables, left_out, output)))
+    say(conversion_lines(tables, left_out, output))

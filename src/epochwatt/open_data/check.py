@@ -7,6 +7,7 @@ from typing import Any
 from epochwatt.errors import DamagedError, DataError
 from epochwatt.open_data import layout
 from epochwatt.open_data.check_table import check_table, read_metadata, wrong_at
+from epochwatt.published.tables import LARGEST
 from epochwatt.records import shapes
 from epochwatt.records.checksums import SUMS, fault, read_sums
 
@@ -37,6 +38,8 @@ def check_folder(folder: Path) -> list[DataError]:
     A problem says file, line, column, what was there and what is allowed. The name of the folder
     has to say what is not measured, like the name inside it.
     """
+    if not_read := [*_not_to_read(folder)]:
+        return not_read
     try:
         descriptor = read_metadata(folder, layout.DESCRIPTOR, DESCRIPTOR_SHAPE)
     except DataError as error:
@@ -67,6 +70,16 @@ def check_folder(folder: Path) -> list[DataError]:
 
 
 # -- files -----------------------------------------------------------------------------------------
+
+
+def _not_to_read(folder: Path) -> Iterator[DataError]:
+    """Yield files that must not be read: pipes, which never end, and what fills the memory."""
+    for path in sorted(folder.iterdir()):
+        if path.is_fifo() or path.is_socket() or path.is_char_device() or path.is_block_device():
+            yield DataError("a package has plain files only", where=path.name, do="remove it")
+        elif path.is_file() and path.stat().st_size > LARGEST:
+            allowed = f"{LARGEST >> 20} MiB"
+            yield DataError("too large for a file of a package", where=path.name, allowed=allowed)
 
 
 def _check_files(folder: Path) -> Iterator[DataError]:

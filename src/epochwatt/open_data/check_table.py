@@ -3,8 +3,10 @@
 import csv
 import difflib
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from epochwatt.text import first_of
 
 CELLS_SHAPE = {"*": {"columns": {"*": shapes.TEXT}, "lines": shapes.TEXT}}
 RECORDS_SHAPE = {"*": {"*": shapes.WORD}}
+_NOT_KNOWN = ("nan", "na", "n/a", "null", "none", "-", "--", "?", "#n/a")
 _MOST_CELLS = 5  # altered cells of a table that are named one by one
 
 
@@ -53,7 +56,8 @@ def check_table(folder: Path, resource: Mapping[str, Any], damaged: set[str]) ->
         return [DataError("the table is missing", where=path)]
     problems = [*_check_schema(resource, table), *_check_name(resource)]
     try:
-        lines = read_lines((folder / path).read_bytes(), path)
+        content = files.read_bytes(str(folder / path))
+        lines = read_lines(content.decode("utf-8-sig", "surrogateescape"), path)
     except DataError as error:
         return [*problems, error]
     if lines.header != table.header:
@@ -97,18 +101,18 @@ def _check_name(resource: Mapping[str, Any]) -> Iterator[DataError]:
             )
 
 
-def read_lines(content: bytes, path: str) -> Lines:
+def read_lines(text: str, path: str) -> Lines:
     """Return the lines of a table. Raises DataError where they are not as long as the first."""
-    text = content.decode("utf-8-sig", "surrogateescape")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     lines = Lines([])
     try:
         lines.header = next(reader, [])
-        for row in reader:
+        for row in filter(None, reader):  # empty lines are none
             if len(row) != len(lines.header):
                 raise DataError(
                     f"{len(row)} cells where the first line has {len(lines.header)}",
                     where=f"{path}, line {reader.line_num}",
+                    do=_in_quotes(row, lines.header),
                 )
             lines.rows.append(row)
             lines.numbers.append(reader.line_num)
@@ -117,6 +121,14 @@ def read_lines(content: bytes, path: str) -> Lines:
     if not lines.rows:
         raise DataError("a table without a row", where=path)
     return lines
+
+
+def _in_quotes(row: Sequence[str], header: Sequence[str]) -> str | None:
+    """Return what may have made a line too long: commas that separate no cells."""
+    whole = [cell.strip().isdecimal() for cell in row]
+    if len(row) > len(header) and any(one and two for one, two in pairwise(whole)):
+        return "if commas stand in its numbers, write 0.041 for 0,041 and 1234 for 1,234"
+    return None
 
 
 def _header_problem(path: str, header: Sequence[str], table: Table) -> DataError:
@@ -149,9 +161,24 @@ def check_cells(path: str, lines: Lines, columns: Sequence[Column]) -> Iterator[
             if allowed[cell]:
                 where = f"{path}, line {number}, column {column.name}"
                 error = wrong_at(where, "a cell that is not allowed", cell, [allowed[cell]])
-                if not cell:
-                    error.do = "leave the row out, as of a mode that failed, or fill the cell in"
+                error.do = _advice(column, cell)
                 yield error
+
+
+def _advice(column: Column, cell: str) -> str | None:
+    """Return what to do about a cell that is not allowed."""
+    if not cell:
+        return "leave the row out, as of a mode that failed, or fill the cell in"
+    if column.field.kind not in ("int", "float"):
+        return None
+    bare = re.sub(r"[,'\s]", "", cell)
+    if bare != cell and not column.problem(bare):
+        return "write numbers with a point and nothing between thousands: 0.041, 1234.5"
+    if cell.lower() in _NOT_KNOWN:
+        if column.required:
+            return "leave the row out, as of a mode that failed"
+        return "leave the cell empty where the number is not known"
+    return None
 
 
 def _check_provenance(path: str, lines: Lines, table: Table, stated: str) -> Iterator[DataError]:

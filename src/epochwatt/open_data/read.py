@@ -4,25 +4,26 @@ What others measured is `public` here, whatever they call it: `measured` means b
 """
 
 import difflib
-import gzip
 import tempfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from epochwatt import fields
-from epochwatt.errors import DataError
+from epochwatt.errors import ConfigError, DataError
 from epochwatt.open_data import layout
 from epochwatt.open_data.check import check_folder
 from epochwatt.open_data.check_table import check_cells, check_keys, read_lines
 from epochwatt.open_data.schema import TABLES, Column
-from epochwatt.published.tables import checked_rows
+from epochwatt.published.tables import checked_rows, filled, table_text
 from epochwatt.sweeps import find
 from epochwatt.sweeps.find import ENDINGS
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, read_mode_tables, tables_of
+from epochwatt.sweeps.plausible import implausible
 from epochwatt.sweeps.public.checks import numbered
 
 PAGE = "docs/how-to/share-a-sweep.md"
@@ -34,6 +35,13 @@ _NOT_A_ZIP = (  # what `zipfile` raises of a damaged file; RuntimeError: one wit
     OSError,
     RuntimeError,
 )
+_SEPARATORS = {  # other than a comma; the first line that is in a table tells
+    "sep=": "a line `sep=`, which only Excel knows",
+    ";": "';'",
+    "\t": "a tab",
+    "|": "'|'",
+    "  ": "spaces",
+}
 _COLUMNS = {column.name: column for column in TABLES["sweeps"].columns}
 # what a plain table of others may leave out, because a file as a whole says it
 _OPTIONAL = ("provenance", "sweep", "work", "repeat", "valid")
@@ -111,7 +119,8 @@ def unpacked(path: Path) -> Iterator[Path]:
         yield path
         return
     if not path.is_file():
-        raise DataError(f"{path} does not exist", allowed="a folder, a .zip or a .csv file")
+        problem = "is no plain file" if path.exists() else "does not exist"
+        raise DataError(f"{path} {problem}", allowed="a folder, a .zip or a .csv file")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, path.stem)
         folder.mkdir()
@@ -149,54 +158,59 @@ def read_plain(path: Path) -> list[ModeTable]:
     problems = check_plain(path)
     if problems:
         raise problems[0]
+    lines = _plain_rows(path)
+    rows = [row for _, _, row in lines]
+    return as_others(tables_of(rows if "repeat" in lines[0][1] else numbered(rows)))
+
+
+def _plain_rows(path: Path) -> list[tuple[str, dict[str, str], SweepRow]]:
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
 
     def prepared(cells: dict[str, str]) -> dict[str, str]:
-        # spreadsheets put a byte order mark in front
-        named = {name.removeprefix("\ufeff"): cell for name, cell in cells.items() if cell != ""}
-        return {"sweep": stem, "provenance": "public", **named}
+        return {"sweep": stem, "provenance": "public", **filled(cells)}
 
-    lines = [(cells, row) for _, cells, row in checked_rows(SweepRow, path, prepared)]
-    rows = [row for _, row in lines]
-    return as_others(tables_of(rows if "repeat" in lines[0][0] else numbered(rows)))
+    return [*checked_rows(SweepRow, path, prepared)]
 
 
 def check_plain(path: Path) -> list[DataError]:
-    """Return what is wrong with somebody's CSV file of modes: its columns, or else its cells."""
+    """Return what is wrong with somebody's CSV file of modes: its columns, or cells, or units."""
     try:
-        opened = gzip.open if path.suffix == ".gz" else open
-        with opened(path, "rb") as handle:
-            content = handle.read()
-        if b"\0" in content:
-            return [DataError(f"{path} is no text in UTF-8", do="save it as CSV in UTF-8")]
-        lines = read_lines(content, str(path))
+        text = table_text(path)
+        if problem := _other_separator(str(path), text):
+            return [problem]
+        lines = read_lines(text, str(path))
     except DataError as error:
         return [error]
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        return [DataError(f"{path} cannot be read: {reason}")]
-    if problem := _other_separator(str(path), lines.header):
-        return [problem]
-    problems = [*_missing(str(path), lines.header), *_misspelt(str(path), lines.header)]
+    except ConfigError as error:
+        return [DataError(error.problem, where=error.where, found=error.found, do=error.do)]
+    problems = [
+        *_missing(str(path), lines.header),
+        *_misspelt(str(path), lines.header),
+        *_twice(str(path), lines.header),
+    ]
     if problems:
         return problems
     columns = [_plain_column(name) for name in lines.header]
-    wrong_cells = list(check_cells(str(path), lines, columns))
-    if wrong_cells or "repeat" not in lines.header:
-        return wrong_cells
-    return list(check_keys(str(path), lines, TABLES["sweeps"]))
+    problems = list(check_cells(str(path), lines, columns))
+    if not problems and "repeat" in lines.header:
+        problems = list(check_keys(str(path), lines, TABLES["sweeps"]))
+    return problems or [
+        *implausible([(where, row) for where, _, row in _plain_rows(path)], str(path))
+    ]
 
 
-def _other_separator(path: str, header: Sequence[str]) -> DataError | None:
-    """Return what is wrong with a first line whose cells are not separated by commas."""
-    separator = next((one for one in ";\t|" if one in header[0]), None)
-    if len(header) > 1 or separator is None:
+def _other_separator(path: str, text: str) -> DataError | None:
+    """Return what is wrong with a table whose first line has no comma between its cells."""
+    first, _, _ = text.partition("\n")
+    separator = next((name for one, name in _SEPARATORS.items() if one in first), None)
+    if "," in first.replace("sep=,", "") or separator is None:
         return None
     return DataError(
         "one column: cells are separated by commas",
         where=f"{path}, line 1",
-        found=repr(separator),
-        do="save it with commas between cells, and with points in numbers",
+        found=separator,
+        do="save it with commas between cells, with points in numbers, and the names of columns in "
+        "line 1",
     )
 
 
@@ -227,6 +241,13 @@ def _misspelt(path: str, header: Sequence[str]) -> Iterator[DataError]:
                 allowed=[lower[near[0]]],
                 do="spell it so, or give it another name",
             )
+
+
+def _twice(path: str, header: Sequence[str]) -> Iterator[DataError]:
+    """Yield names that several columns have: only one of these would be read."""
+    for name, n in Counter(header).items():
+        if n > 1 and name in _COLUMNS:
+            yield DataError(f"{n} columns are called {name}", where=f"{path}, line 1")
 
 
 def _plain_column(name: str) -> Column:

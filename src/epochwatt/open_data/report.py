@@ -4,6 +4,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
+from epochwatt import fields
 from epochwatt.errors import EpochwattError
 from epochwatt.open_data import layout
 from epochwatt.open_data.check import check_folder
@@ -56,4 +59,18 @@ def _described(tables: Sequence[ModeTable]) -> list[str]:
         rows = counted(sum(len(table.rows) for table in some), "rows")
         state = layout.STATEMENTS[provenance]
         lines.append(f"  {sweep}: {work} on {device}, {rows}; varied: {knobs}; {state}")
+        lines.append(f"    {_ends(some)}")
     return lines
+
+
+def _ends(tables: Sequence[ModeTable]) -> str:
+    """Return from where to where the numbers go that vary, with units: are these what was meant?"""
+    units = {field.name: field.unit for field in fields.SWEEP_COLUMNS}
+    names = dict.fromkeys(name for table in tables for name in table.varied())
+    texts = []
+    for name in (*names, "time_s", "power_w"):
+        values = np.concatenate([table.column(name) for table in tables])
+        if np.isfinite(values).any():
+            ends = f"{np.nanmin(values):.4g} to {np.nanmax(values):.4g} {units[name]}"
+            texts.append(f"{name} {ends}".strip())
+    return ", ".join(texts)

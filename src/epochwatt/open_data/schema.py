@@ -15,12 +15,13 @@ from typing import Any
 from epochwatt import fields
 from epochwatt.study.config import FactorValues
 from epochwatt.sweeps.mode_table import POSITIVE, SweepRow
-from epochwatt.text import ORIGINS
+from epochwatt.text import CONTROLS, ORIGINS
 
 TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 TRUE, FALSE = ("true", "True", "TRUE", "1"), ("false", "False", "FALSE", "0")
 _FORMS = {
-    "str": (r"(?s).*", "text"),
+    # a spreadsheet runs what begins with one of these characters
+    "str": (rf"(?![=+\-@])[^\n\t{CONTROLS}]*", "text in one line that does not begin with = + - @"),
     "int": (r"[+-]?\d+", "a whole number"),
     "float": (r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", "a finite number"),
     "bool": ("|".join((*TRUE, *FALSE)), "true or false"),

@@ -3,6 +3,8 @@
 import csv
 import gzip
 import io
+import os
+import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
@@ -17,20 +19,79 @@ from epochwatt.records import files
 Row = TypeVar("Row")
 
 
+LARGEST = 1 << 27  # bytes of a table, unpacked: a million lines; what is larger fills the memory
+_BEGINNINGS = {  # of what is called .csv and is none
+    b"PK\x03\x04": "a spreadsheet or another .zip file",
+    b"\xd0\xcf\x11\xe0": "an old Excel file",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+}
+
+
+def table_text(path: Path) -> str:
+    """Return the text of a table, unpacked where it is compressed, without a byte order mark.
+
+    Raises
+    ------
+    ConfigError : it cannot be read, is larger than `LARGEST`, or no text in UTF-8
+    """
+    try:
+        # NONBLOCK: a named pipe without a writer would be waited for, for ever
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as handle:
+            if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
+                raise ConfigError(
+                    f"{path} is a folder, a pipe or a device", do="save the table as a plain file"
+                )
+            is_packed = handle.peek(2)[:2] == b"\x1f\x8b"
+            unpacked = gzip.GzipFile(fileobj=handle) if is_packed else handle
+            content = unpacked.read(LARGEST + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path} cannot be read: {reason}") from error
+    if len(content) > LARGEST:
+        raise ConfigError(
+            "too large for a table", where=str(path), allowed=f"{LARGEST >> 20} MiB unpacked"
+        )
+    return _decoded(content, path)
+
+
+def _decoded(content: bytes, path: Path) -> str:
+    """Return the text of a table; where it is none in UTF-8, say where and what it looks like."""
+    kind = next((kind for start, kind in _BEGINNINGS.items() if content.startswith(start)), None)
+    place = content.find(b"\0")
+    try:
+        if kind is None and place < 0:
+            return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = error.start
+    if kind is None and content[place] == 0:
+        kind = "text in UTF-16, or no text at all"
+    if kind is not None:
+        raise ConfigError(f"{path} is no text in UTF-8", found=kind, do="save it as CSV in UTF-8")
+    number = content.count(b"\n", 0, place) + 1
+    begin, end = content.rfind(b"\n", 0, place) + 1, (content + b"\n").find(b"\n", place)
+    cells = content[begin:end].decode("cp1252", "replace").split(",")
+    cell = next(cell for cell in cells if not cell.isascii())
+    raise ConfigError(
+        "no text in UTF-8",
+        where=f"{path}, line {number}",
+        found=f"{cell.strip()!r}, if it is text in Latin-1 (Windows-1252)",
+        do="save it as CSV in UTF-8, or `iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW`",
+    )
+
+
 def read_table(path: Path, delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
     """Yield number and cells of each line of a table; ConfigError when it cannot be read."""
+    rows = csv.DictReader(io.StringIO(table_text(path), newline=""), delimiter=delimiter)
     try:
-        opened = gzip.open if path.suffix == ".gz" else open
-        with opened(path, "rt", newline="", encoding="utf-8") as handle:
-            rows = csv.DictReader(handle, delimiter=delimiter)
-            for row in rows:
-                if None in row or None in row.values():
-                    raise ConfigError(
-                        f"{path}, line {rows.line_num} has more or fewer cells than the first line"
-                    )
-                yield rows.line_num, row
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        for row in rows:
+            if None in row or None in row.values():
+                raise ConfigError(
+                    f"{path}, line {rows.line_num} has more or fewer cells than the first line"
+                )
+            yield rows.line_num, row
+    except csv.Error as error:
+        raise ConfigError(f"{path}, line {rows.line_num} cannot be read: {error}") from error
 
 
 def checked_rows(

@@ -62,7 +62,7 @@ class SweepRow:
     time_s: float
     time_sd_s: float | None = None
     power_w: float | None = None
-    power_scope: Literal["", "module", "socket", "gpu", "cpu_package"] = ""
+    power_scope: Literal["", "socket", "board", "module", "gpu", "cpu_package"] = ""
     valid: bool = True
     flags: str = ""
 

@@ -99,7 +99,7 @@ def reseal():
             path = folder / resource["path"]
             resource["bytes"] = path.stat().st_size
             if path.suffix == ".csv":
-                lines = read_lines(path.read_bytes(), path.name)
+                lines = read_lines(path.read_text("utf-8-sig", "surrogateescape"), path.name)
                 sums[path.name] = sums_of(lines.header, lines.rows)._asdict()
         (folder / layout.CELLS).write_text(json.dumps(sums))
         for resource in descriptor["resources"]:
