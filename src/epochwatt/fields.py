@@ -279,8 +279,8 @@ FLAGS: Dict[str, str] = {
     "warmup_skipped": "the process started here, after epoch 0, without a warm-up",
     "fresh_weights": "the checkpoint of the epoch before was missing or damaged",
     "checkpoint_damaged": "the checkpoint of the epoch before could not be used; it was set aside",
-    "machine_changed": "machine, CPU, container, a library, its threads or its environment differs "
-    "from the first epoch's",
+    "machine_changed": "machine, CPU, container, a library, its threads, its environment or the "
+    "way to a board's power differs from the first epoch's",
     "overhead_negative": "stall + compute exceed E2E by more than 0.1 %",
     "loss_not_finite": "the mean loss is infinite or not a number",
     "cache_advised": "the page cache may not be dropped: only the data set's pages were forgotten",

@@ -173,17 +173,18 @@ def derived_flags(meta: dict[str, Any], overhead_s: float) -> set[str]:
 def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
     """Return whether machine, software or container differ from those of the run's first epoch.
 
-    So does another number of threads, and another `environment`. Older records do not say which GPU
-    it was, nor these.
+    So does another number of threads, another `environment`, and another way to a board's power.
+    Older records do not say which GPU it was, nor these.
     """
     records = (meta, first)
     cards = {record["gpu_uuid"] for record in records if record.get("gpu_uuid")}
+    sensors = {record["power_source"] for record in records if record.get("power_source")}
     threads = {record["torch_threads_used"] for record in records if "torch_threads_used" in record}
     machines = [_machine(record) for record in records]
     environments = [_environment(record) for record in records if "environment" in record]
     same = all(meta.get(name) == first.get(name) for name in ("software", "inside"))
     is_other = machines[0] != machines[1] or environments[:1] != environments[-1:]
-    return len(cards) > 1 or len(threads) > 1 or is_other or not same
+    return max(map(len, (cards, threads, sensors))) > 1 or is_other or not same
 
 
 def _environment(meta: dict[str, Any]) -> dict[str, str]:

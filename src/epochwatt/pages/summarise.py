@@ -27,6 +27,7 @@ SECTIONS = {
 }
 NOTHING = "No epoch has been measured."
 NO_POWER = "No power sensor was found, so there is no energy."
+WIDE_PCT = 3.0  # bound of an energy; a board's rails at 10 Hz give 2 % in 40 s
 MEANS = "Means over the valid epochs after the first (1+); parts in % of E2E."
 OVER_RUNS = (
     "Ranges go from the least run to the most; parts are means of the runs, each counted once."
@@ -183,7 +184,22 @@ def headline(epochs: pd.DataFrame) -> list[str]:
             f"Not in this table: {counted(len(without), 'runs')} without a valid epoch after the "
             "first one, which means leave out; give the study two or more `epochs`."
         )
+    lines += _wide(epochs)
     return [*lines, *([NO_POWER] if (epochs.power_scope == "").all() else []), MEANS]
+
+
+def _wide(epochs: pd.DataFrame) -> list[str]:
+    """Return what to say where energies are uncertain because a board's service was read."""
+    seldom = epochs["flags"].str.contains("power_sampling_regular")
+    wide = epochs[seldom & epochs.power_scope.eq("module") & epochs.energy_error_pct.gt(WIDE_PCT)]
+    if wide.empty:
+        return []
+    return [
+        f"The energy of {counted(len(wide), 'epochs')} is known to "
+        f"{wide.energy_error_pct.median():.0f} % only (median of the bounds): power was read once "
+        "a second, from jtop or tegrastats. From sysfs it is read ten times a second, where your "
+        "user may (power_source: auto or sysfs in the device file)."
+    ]
 
 
 def place_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:

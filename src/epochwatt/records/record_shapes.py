@@ -102,6 +102,7 @@ RECORD.update(
         "events?": EVENTS,
         "environment?": {ANY_KEY: TEXT},
         "torch_threads_used?": COUNT,
+        "power_source?": (None, TEXT),
     }
 )
 

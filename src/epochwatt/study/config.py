@@ -278,8 +278,10 @@ class Device(Closed):
         "`instance` is a feature of its one node, too, which checks by itself that it is the right "
         "board (profiles/README.md)",
     )
-    power_source: Literal["jtop", "sysfs", "tegrastats"] = Field(
-        "jtop", description="where a board's power is read"
+    power_source: Literal["auto", "jtop", "sysfs", "tegrastats"] = Field(
+        "auto",
+        description="where a board's power is read; `auto`: from sysfs where your user may, ten "
+        "times a second, else from jtop, once a second",
     )
     settle: Settling | None = Field(
         None, description="what a board waits for before epoch 0 of a run"

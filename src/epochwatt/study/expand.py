@@ -196,7 +196,9 @@ def _settings(factors: dict[str, Any], device: Device, where: str) -> dict[str, 
 def _board_settings(device: Device) -> dict[str, Any]:
     """Return what else of a board's set-up would change what is measured; it is part of the id."""
     settle = {"settle": device.settle.model_dump(exclude_defaults=True)} if device.settle else {}
-    return {"power_source": device.power_source, **settle}
+    # jtop was the default, with sysfs where it failed: ids stay, and records say what was read
+    source = "jtop" if device.power_source == "auto" else device.power_source
+    return {"power_source": source, **settle}
 
 
 def own_network(model: str, workloads: dict[str, WorkloadRow]) -> dict[str, str]:

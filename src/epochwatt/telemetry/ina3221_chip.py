@@ -13,6 +13,7 @@ out; NVIDIA's drivers/staging/iio/meter/ina3221.c (L4T 32): its settings are in 
 
 import glob
 import os
+import re
 import struct
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
@@ -52,6 +53,7 @@ UNKNOWN = Timing(None, None)
 _SHUNT_STEP_V = 40e-6
 _CONVERSION_US = (140, 204, 332, 588, 1100, 2116, 4156, 8244)
 _AVERAGES = (1, 4, 16, 64, 128, 256, 512, 1024)
+_ONE_CYCLE_SINCE = (5, 14)  # Linux
 _LONGEST_CYCLE_S = CHANNELS * 2 * _CONVERSION_US[-1] / 1e6
 
 
@@ -85,7 +87,7 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Dict[str, An
         rails = _rails(layout, folder)
         ours = [label for label in rails if label in parts]
         if ours:
-            timings.append(timing(layout, folder, len(rails)))
+            timings.append(timing(layout, folder, len(rails), root))
         steps_w.update((parts[label], _step_w(rails[label])) for label in ours)
     update_s = _longest([entry.update_s for entry in timings])
     return sensor_facts(
@@ -96,26 +98,40 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Dict[str, An
     )
 
 
-def timing(layout: Layout, folder: str, n_channels: int) -> Timing:
+def timing(layout: Layout, folder: str, n_channels: int, root: str = "/") -> Timing:
     """Return averaging and cycle of a chip; `n_channels` are those that measure something."""
     if layout.folders == _HWMON:
         samples, shown_ms = _number(folder, "samples"), _number(folder, "update_interval")
         if not samples or shown_ms is None:
             return UNKNOWN
-        return _timing(samples, _cycle_s(samples, shown_ms, n_channels))
+        is_new = _shows_one_cycle(text(os.path.join(root, "proc/sys/kernel/osrelease")))
+        return _timing(samples, _cycle_s(samples, shown_ms, n_channels, is_new))
     return _from_device_tree(folder)
 
 
-def _cycle_s(samples: float, shown_ms: float, n_channels: int) -> float:
+def _shows_one_cycle(kernel: str) -> bool:
+    """Say whether the driver of a kernel shows one cycle, and not all of an average."""
+    number = re.match(r"(\d+)\.(\d+)", kernel)
+    return number is None or tuple(map(int, number.groups())) >= _ONE_CYCLE_SINCE
+
+
+def _cycle_s(samples: float, shown_ms: float, n_channels: int, is_new: bool) -> float:
     """Return a cycle's length from what the driver shows, in whole milliseconds.
 
-    Older drivers show all cycles of an average. Where both could be, the newer is assumed.
+    Older drivers show all cycles of an average, newer ones one cycle. A vendor's kernel may have
+    the newer driver, so what the chip can do says which. The kernel decides where both could be (as
+    16 cycles of 0.84 ms and one of 12.7) or neither (bus and shunt converted at unlike speeds).
     """
-    if shown_ms / 1e3 > _LONGEST_CYCLE_S:
-        return shown_ms / 1e3 / samples
-    alike_ms = [n_channels * 2 * microseconds / 1e3 for microseconds in _CONVERSION_US]
-    nearest_ms = min(alike_ms, key=lambda cycle_ms: abs(cycle_ms - shown_ms))
-    return (nearest_ms if abs(nearest_ms - shown_ms) <= 0.5 else shown_ms) / 1e3
+    fits = {}
+    for n_shown in (1.0, samples):
+        alike_ms = [n_channels * 2 * microseconds / 1e3 for microseconds in _CONVERSION_US]
+        nearest_ms = min(alike_ms, key=lambda cycle_ms: abs(cycle_ms * n_shown - shown_ms))
+        if abs(nearest_ms * n_shown - shown_ms) <= 0.5:
+            fits[n_shown] = nearest_ms
+    n_shown = next(iter(fits)) if len(fits) == 1 else 1.0 if is_new else samples
+    if n_shown == 1.0 and shown_ms / 1e3 > _LONGEST_CYCLE_S:
+        n_shown = samples
+    return fits.get(n_shown, shown_ms / n_shown) / 1e3
 
 
 def _from_device_tree(folder: str) -> Timing:

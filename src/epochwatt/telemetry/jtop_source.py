@@ -46,7 +46,7 @@ Reading = NamedTuple(
 )
 
 
-def open_jtop(kind: str, interval_s: float = 1.0) -> "JtopSource":
+def open_jtop(kind: str, interval_s: float = 1.0, not_sysfs: Optional[str] = None) -> "JtopSource":
     """Connect to the service and wait for its first sample.
 
     The client looks for installed libraries when it is made (it starts `nvcc`, `opencv_version`,
@@ -56,6 +56,7 @@ def open_jtop(kind: str, interval_s: float = 1.0) -> "JtopSource":
     ----------
     kind : kind of board, a name of `kinds.KINDS`
     interval_s : wished time between samples; the service keeps that of its first client
+    not_sysfs : why sysfs was not read, for the record; None: jtop was asked for
 
     Raises
     ------
@@ -73,7 +74,7 @@ def open_jtop(kind: str, interval_s: float = 1.0) -> "JtopSource":
             feed = Feed(client, kind, interval_s)
             client.start()
             client.board  # noqa: B018  it is there when the look for libraries has ended
-            made.append(JtopSource(feed, kind, str(module.__version__)))
+            made.append(JtopSource(feed, kind, str(module.__version__), not_sysfs=not_sysfs))
         except Exception as error:  # noqa: BLE001  the library raises its own and pickle's
             failed.append(error)
         if client is not None and (failed or given_up.is_set()):
@@ -221,13 +222,22 @@ class JtopSource(Service):
     kind : kind of board
     version : of jetson-stats
     root : `/`, or the folder of a fake board: where the sensor's own settings stand
+    not_sysfs : why sysfs was not read; None: jtop was asked for
     """
 
     name = "jtop"
     scope = "module"
 
-    def __init__(self, feed: Feed, kind: str, version: str, root: str = "/") -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        kind: str,
+        version: str,
+        root: str = "/",
+        not_sysfs: Optional[str] = None,
+    ) -> None:
         super().__init__()
+        self._not_sysfs = not_sysfs
         self._feed = feed
         self._version = version
         self._root = root
@@ -269,6 +279,7 @@ class JtopSource(Service):
         return dict(
             self._power.settings(),
             jetson_stats=self._version,
+            not_sysfs=self._not_sysfs,
             interval_s=self._feed.interval_s,
             service_interval_s=self._feed.service_interval_s,
             shortest_way_s=self._feed.shortest_s,

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from epochwatt.device import page_cache
 from epochwatt.device.machine import Machine
@@ -22,6 +22,7 @@ class EpochMonitor:
     factors : the run's `cache_policy` and `seed`
     machine : the machine at hand
     gpu : which GPU trains (`training.gpu`)
+    power : where a board's power is read (`discover.POWER`); None: as the machine's settings say
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class EpochMonitor:
         factors: Dict[str, Any],
         machine: Machine,
         gpu: str = which_gpu.NONE,
+        power: Optional[str] = None,
     ) -> None:
         self._paths = paths
         self._in_memory = in_memory
@@ -41,7 +43,7 @@ class EpochMonitor:
             os.path.dirname(paths[0]),
             factors["seed"],
             root=machine.root,
-            power=machine.settings["power_source"],
+            power=power or machine.settings["power_source"],
             gpu=gpu,
         )
         self._cache: Dict[str, Any] = {}
@@ -73,6 +75,7 @@ class EpochMonitor:
         over-current and swap before and after the epoch.
         """
         statistics = self._sampler.end()
+        scopes = {name: source["scope"] for name, source in statistics["sources"].items()}
         events = {"before": self._events, "after": self._machine.events()}
         self._cache["after_pct"] = page_cache.resident_pct(self._paths)
         return {
@@ -80,9 +83,8 @@ class EpochMonitor:
             "events": events,
             "telemetry_lost": statistics["lost"],
             "power_refused": self._sampler.refused,
-            "power_scopes": sorted(
-                source["scope"] for source in statistics["sources"].values() if source["scope"]
-            ),
+            "power_scopes": sorted(filter(None, scopes.values())),
+            "power_source": next((name for name, of in scopes.items() if of == "module"), None),
             "sampler_periods_s": {
                 name: source["step_mean_s"] for name, source in statistics["sources"].items()
             },

@@ -17,8 +17,9 @@ import torch
 from epochwatt import fields
 from epochwatt.device import host, last_measurement, page_cache, remedies
 from epochwatt.device.machine import Machine
-from epochwatt.errors import DamagedError, TrainingError
+from epochwatt.errors import DamagedError, RecordError, TrainingError
 from epochwatt.records.run_folder import CHECKPOINT, RunFolder
+from epochwatt.telemetry.discover import AUTO
 from epochwatt.training import arithmetic, checkpoint, timing
 from epochwatt.training.data import dataset_paths, open_dataset
 from epochwatt.training.epoch_monitor import EpochMonitor
@@ -101,6 +102,7 @@ class Session:
             factors,
             machine,
             self.gpu,
+            self._power_source(),
         )
         self.workload = workload_of(factors)
         self.transform = self.workload.transform
@@ -111,6 +113,16 @@ class Session:
         self.first_epoch: Optional[int] = None
         self.warmup_s = 0.0
         self.set_aside: Optional[str] = None  # where a checkpoint went that cannot be used
+
+    def _power_source(self) -> str:
+        """Return where power is read; a run that began with jtop goes on with it."""
+        wanted = str(self.machine.settings["power_source"])
+        try:
+            began = self.folder.read(0).meta if self.folder.has(0) else {}
+        except RecordError:
+            began = {}  # collecting says what is wrong with it
+        is_jtop = wanted == AUTO and "jtop" in (began.get("sampler_periods_s") or {})
+        return "jtop" if is_jtop else wanted
 
     def measure(self, epoch: int) -> None:
         """Measure one epoch and keep its record; raises TrainingError, RecordWriteError."""

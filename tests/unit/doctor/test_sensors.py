@@ -167,6 +167,14 @@ def test_a_power_source_that_cannot_be_used_is_reported_with_what_to_do(
     assert "power_source: sysfs" in warning.do
 
 
+def test_why_the_sensors_files_are_not_read_is_reported(board, recorded):
+    why = "sysfs cannot be read: Permission denied"
+    warning = next(sensors.power(board[1], recorded(sysfs=power_source(not_sysfs=why))))
+    assert warning.level == "warning"
+    assert why in warning.message
+    assert "read those files" in warning.do
+
+
 def test_a_host_without_a_sensor_gives_a_warning(checkout, recorded):
     (finding,) = sensors.power(choose(checkout.path, "host"), recorded(host=source("a")))
     assert finding.level == "warning"

@@ -132,7 +132,11 @@ def test_loss_that_is_no_number_is_flagged_and_empty(run, measure, collect):
     assert (row["flags"], row["loss"]) == ("loss_not_finite", "")
 
 
-AS_FIRST = {"torch_threads_used": 2, "environment": {"OMP_NUM_THREADS": "2"}}
+AS_FIRST = {
+    "power_source": "jtop",
+    "torch_threads_used": 2,
+    "environment": {"OMP_NUM_THREADS": "2"},
+}
 
 
 @pytest.mark.parametrize(
@@ -141,6 +145,7 @@ AS_FIRST = {"torch_threads_used": 2, "environment": {"OMP_NUM_THREADS": "2"}}
         {"machine": {"cpu_model": "other"}},
         {"software": {"torch": "2.10"}},
         {"torch_threads_used": 7},
+        {"power_source": "sysfs"},
         {"environment": {"MALLOC_TRIM_THRESHOLD_": "1000000000"}},
     ],
 )
@@ -169,6 +174,12 @@ def test_kind_of_board_under_its_former_name_is_the_same_machine(run, measure, c
 def test_older_record_that_does_not_name_its_gpu_speaks_against_none(run, measure, collect):
     for epoch, card in enumerate([None, "1a2b", "1a2b"]):  # the first record is an older one
         measure(run, epoch, **({"gpu_uuid": card} if card else {}))
+    assert [row["flags"] for row in collect(3)] == ["", "", ""]
+
+
+def test_epoch_without_power_speaks_against_no_sensor(run, measure, collect):
+    for epoch, source in enumerate(["sysfs", None, "sysfs"]):
+        measure(run, epoch, power_source=source)
     assert [row["flags"] for row in collect(3)] == ["", "", ""]
 
 

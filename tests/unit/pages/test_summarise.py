@@ -147,6 +147,17 @@ def test_energy_and_power_are_told_where_they_were_measured(summary):
     assert not any("No power sensor" in line for line in lines)
 
 
+def test_energies_that_jtop_leaves_wide_are_said_with_what_helps(summary):
+    seen = {"power_scope": "module", "energy_wh": 0.25, "energy_error_pct": 12.0}
+    jtop = seen | {"flags": {"power_sampling_regular"}}
+    lines, _ = summary([seen, jtop], [jtop, jtop | {"energy_error_pct": 2.0}])
+    text = " ".join(lines)
+    assert "2 epochs is known to 12 %" in text
+    assert "power_source: auto" in text
+    lines, _ = summary([seen, seen])
+    assert not any("jtop" in line for line in lines)
+
+
 def test_invalid_epochs_are_told_and_left_out(summary):
     bad = {"e2e_s": 1000.0, "valid": False, "flags": {"fresh_weights", "cold_process"}}
     lines, page = summary([{}, {}, bad, bad])

@@ -244,7 +244,7 @@ class TestDeviceOfABoard:
         device = checkout.settings().devices.get("host", "the test")
         assert (device.board, device.sysroot, device.remote) == ("", "/", False)
         assert (device.units, device.settle, device.out_of_memory) == ({}, None, [])
-        assert (device.power_source, device.idle_s) == ("jtop", 60)
+        assert (device.power_source, device.idle_s) == ("auto", 60)
 
 
 class TestFileItself:

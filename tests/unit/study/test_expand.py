@@ -214,6 +214,16 @@ class TestFactors:
             "settle": {"max_s": 90},  # what has its default would change ids when a key is added
         }
 
+    def test_where_power_can_be_read_does_not_matter_to_them(self, agx):
+        """Runs of the time when jtop was the default keep their ids."""
+        agx.set_device(power_source="jtop")
+        before = agx.only()
+        agx.set_device(power_source="auto")
+        after = agx.only()
+        assert after.factors["board_settings"] == {"power_source": "jtop"}
+        assert after.id == before.id
+        assert json.loads(after.machine)["power_source"] == "auto"
+
     def test_are_none_of_a_host(self, checkout):
         assert not {"board_settings", "power_mode_settings"} & checkout.runs[0].factors.keys()
 

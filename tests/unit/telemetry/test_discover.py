@@ -147,14 +147,61 @@ def test_jtop_is_asked_for_the_kind_of_board(nano, tmp_path, module_jtop):
         "board",
         "jtop",
     ]
-    assert asked == [("nano", 1.0)]
+    assert asked == [("nano", 1.0, None)]
 
 
 def test_jtop_that_cannot_be_reached_is_replaced(nano, tmp_path, module_jtop):
-    def nobody(kind, interval_s):
+    def nobody(kind, interval_s, not_sysfs):
         raise OSError("the service is not active")
 
     module_jtop(nobody)
     found = sources(os.getpid(), str(tmp_path), str(nano), "jtop")
     assert found[-1].settings()["fallback"] == "jtop cannot be used: the service is not active"
     assert names(found) == ["host", "board", "sysfs"]
+
+
+def test_where_nothing_is_asked_for_the_sensors_files_come_first(nano, tmp_path, module_jtop):
+    module_jtop(lambda *arguments: pytest.fail("jtop was asked"))
+    found = sources(os.getpid(), str(tmp_path), str(nano), "auto")
+    assert "fallback" not in found[-1].settings()
+    assert names(found) == ["host", "board", "sysfs"]
+
+
+@pytest.mark.parametrize("spoil", ["gone", "silent", "part"])
+def test_where_they_give_no_total_jtop_is_read_and_says_why(
+    nano, tmp_path, module_jtop, caplog, spoil
+):
+    class Jtop(Source):
+        name = "jtop"
+
+    asked = []
+    module_jtop(lambda *arguments: asked.append(arguments) or Jtop())
+    device = nano.path / "sys/bus/i2c/drivers/ina3221x/6-0040/iio:device0"
+    if spoil == "gone":
+        (device / "in_power0_input").unlink()
+        (device / "in_current0_input").unlink()
+    else:
+        (device / "in_power0_input").write_text("no number")
+    if spoil == "part":  # another rail answers
+        nano.write("sys/bus/i2c/drivers/ina3221x/6-0040/iio:device0/rail_name_1", "POM_5V_GPU\n")
+        nano.write("sys/bus/i2c/drivers/ina3221x/6-0040/iio:device0/in_power1_input", "100\n")
+    with caplog.at_level(logging.WARNING):
+        found = sources(os.getpid(), str(tmp_path), str(nano), "auto")
+    assert names(found) == ["host", "board", "jtop"]
+    ((_, _, why),) = asked
+    assert why.startswith("sysfs cannot be read: ")
+    assert why in caplog.text
+
+
+def test_where_neither_can_be_read_both_reasons_are_given(root, tmp_path, module_jtop, caplog):
+    root.write("proc/device-tree/model", "NVIDIA Jetson Nano Developer Kit\0")
+
+    def nobody(kind, interval_s, not_sysfs):
+        raise OSError("the service is not active")
+
+    module_jtop(nobody)
+    with caplog.at_level(logging.WARNING):
+        found = sources(os.getpid(), str(tmp_path), str(root), "auto")
+    assert names(found) == ["host", "board"]
+    assert "no such sensor" in caplog.text
+    assert "the service is not active" in caplog.text

@@ -143,13 +143,27 @@ def test_what_cannot_be_read_is_not_known(root):
 def test_cycle_is_known_to_a_millisecond_whatever_the_setting(
     tmp_path_factory, samples, conversion_ms, n_channels, is_old
 ):
+    """Linux before 5.14 shows all cycles of an average, later ones show one."""
     cycle_ms = n_channels * 2 * conversion_ms
     shown_ms = cycle_ms * samples if is_old else cycle_ms
-    if is_old and shown_ms < 50:
-        return  # a newer driver could show that too
     folder = tmp_path_factory.mktemp("chip")
+    (folder / "proc/sys/kernel").mkdir(parents=True)
+    release = "5.10.104-tegra" if is_old else "5.15.148-tegra"
+    (folder / "proc/sys/kernel/osrelease").write_text(release + "\n")
     (folder / "samples").write_text(f"{samples}\n")
     (folder / "update_interval").write_text(f"{round(shown_ms)}\n")
-    found = timing(LAYOUTS[-1], str(folder), n_channels)
+    found = timing(LAYOUTS[-1], str(folder), n_channels, str(folder))
     assert found.update_s == pytest.approx(cycle_ms / 1e3, abs=0.001)  # as it is shown
     assert found.averaging_s == pytest.approx((2 * samples - 1) * found.update_s)
+
+
+@pytest.mark.parametrize(("shown_ms", "release"), [(26, "5.10.223"), (26, ""), (7, "5.10.104")])
+def test_four_cycles_and_one_are_told_apart_where_a_kernel_has_another_driver(
+    root, shown_ms, release
+):
+    """No cycle of three channels takes 26 ms, and no four cycles 7; read from two real kernels."""
+    root.write("proc/sys/kernel/osrelease", release)
+    hwmon(root, "1-0040", [(label, 5000, 5000) for label in NX], 4, shown_ms)
+    found = of_board(root, "orin_nx", NX)
+    assert found["update_s"] == pytest.approx(0.0066)
+    assert found["averaging_s"] == pytest.approx(7 * 0.0066)

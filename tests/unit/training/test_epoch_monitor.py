@@ -81,6 +81,7 @@ def test_the_sampler_runs_between_begin_and_end_and_is_ended(sampler, machine, p
     watch.close()
     assert sampler.calls == [("begin", "folder"), "end", "stop"]
     assert seen["power_scopes"] == ["module"]
+    assert seen["power_source"] == "ina"
     assert seen["sampler_periods_s"] == {"host": 1.0, "ina": 0.1}
     assert seen["telemetry_lost"] is False
     assert seen["cache"]["in_memory"] is True

@@ -1,5 +1,6 @@
 """Real epochs of LeNet on the tiny data set: what is carried, what is flagged, what is refused."""
 
+import json
 import os
 import signal
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ from epochwatt.epochs.placement import stall_times
 from epochwatt.errors import DataError, RecordWriteError, TrainingError
 from epochwatt.records.checksums import write_sums
 from epochwatt.records.run_folder import RunFolder
+from epochwatt.telemetry.client import Sampler
 from epochwatt.training import workloads
 from epochwatt.training.session import Session, epoch_seed, mean_loss
 
@@ -90,6 +92,29 @@ def test_record_says_when_its_minibatches_began_and_that_no_gpu_trained(folder, 
     assert (ends - starts).sum() == pytest.approx(meta["wait_s"] + meta["copy_s"], rel=1e-3)
     assert "gpu_uuid" not in meta
     assert meta["power_refused"] == {}
+
+
+@pytest.mark.parametrize(("began", "goes_on"), [("jtop", "jtop"), ("sysfs", "auto"), ("", "auto")])
+def test_run_that_began_with_jtop_goes_on_with_it(
+    folder, session, machine, monkeypatch, began, goes_on
+):
+    """Epochs of two sensors would not be those of one run."""
+    machine.settings["power_source"] = "auto"
+    asked = []
+    start = Sampler.start
+    monkeypatch.setattr(
+        Sampler, "start", lambda *args, power, **kw: asked.append(power) or start(*args, **kw)
+    )
+    session(folder).measure(0)
+    record = Path(folder.read(0).folder, "record.json")
+    meta = json.loads(record.read_text())
+    meta["sampler_periods_s"] = {"host": 1.0, **({began: 1.0} if began else {})}
+    record.write_text(json.dumps(meta))
+    write_sums(str(record.parent))
+    session(folder)
+    machine.settings["power_source"] = "sysfs"
+    session(folder)
+    assert asked == ["auto", goes_on, "sysfs"]
 
 
 def test_loss_is_the_mean_over_samples_though_the_last_minibatch_is_smaller():
