@@ -144,7 +144,7 @@ class ModeFolders:
     def compare(self, mode: Mapping[str, float], telemetry: Dict[str, Any]) -> None:
         """Compare all of a mode's files with their checksums; DamagedError where one differs.
 
-        Samples that could not be written to their end are left out: that costs what they would tell.
+        Samples that could not be written to their end may differ: that costs what they would tell.
         """
         for name in sorted(set(self.sums(mode)) - names_cut(telemetry)):
             checksums.read_checked(os.path.join(self.mode_path(mode), name), self.sums(mode))
