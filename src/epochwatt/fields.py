@@ -287,7 +287,7 @@ FLAGS: Dict[str, str] = {
     "cache_changed": "resumed, and the cached share is not what the epoch before left (5 points)",
     "stopped": "training or machine stood still for a while: stopped, frozen or suspended",
     "machine_shared": "other programs took more than 10 % of the CPUs during the epoch",
-    "sampler_lost": "the sampler process died or fell silent: no telemetry of this epoch",
+    "sampler_lost": "the sampler died, fell silent or could not write: no telemetry of this epoch",
     "sampler_gap": "a sensor failed for a while, or rows were dropped",
     "clock_jumped": "the wall clock was set during the epoch; the monotonic clock counts",
     "power_missing": "a power sensor gave no reading at all",

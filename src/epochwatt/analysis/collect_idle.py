@@ -22,7 +22,7 @@ from epochwatt.epochs.telemetry import SCOPES, power_flags
 from epochwatt.errors import ConfigError, RecordError
 from epochwatt.records import checksums, files
 from epochwatt.records.record_shapes import EVENTS, IDLE_TELEMETRY, INSTANT
-from epochwatt.records.samples import read_samples, samples_path
+from epochwatt.records.samples import read_source, samples_path
 from epochwatt.records.shapes import NUMBER
 
 DOUBTFUL = {"power_lost", "power_contradicted", "throttled", "over_current"}
@@ -76,7 +76,7 @@ def recorded_row(root: str, idle: dict[str, Any]) -> dict[str, Any]:
     for scope in SCOPES:
         if scope in by_scope:
             name, source = by_scope[scope]
-            table = read_samples(folder, name)
+            table = read_source(folder, name, source)
             if source["total"] not in table:
                 raise RecordError(f"{samples_path(folder, name)} has no column {source['total']}")
             sensor = sensor_in(source, table, (start_s, end_s))

@@ -20,7 +20,7 @@ from epochwatt.epochs.stalls import StallEnergy, stall_energy
 from epochwatt.epochs.windows import window_mean, window_median
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records.run_folder import EpochRecord
-from epochwatt.records.samples import read_samples, samples_path
+from epochwatt.records.samples import read_source, samples_path
 
 # The widest scope is in epochs.csv; all of them are in energy.csv.
 SCOPES = ("module", "socket", "gpu", "cpu_package")
@@ -57,9 +57,10 @@ def read_all(record: EpochRecord) -> Samples:
     """
     samples = {}
     for name, source in record.telemetry.get("sources", {}).items():
-        samples[name] = read_samples(record.folder, name)
+        samples[name] = read_source(record.folder, name, source)
         path = samples_path(record.folder, name)
-        n_rows, n_least = len(samples[name]["t_mono_s"]), _n_written(source)
+        n_rows = len(samples[name]["t_mono_s"])
+        n_least = 0 if source.get("write_error") else _n_written(source)
         if n_rows < n_least:
             raise DamagedError(f"{path} has {n_rows} rows; {n_least} were written")
         if source["scope"] and source["total"] and source["total"] not in samples[name]:
@@ -272,8 +273,11 @@ def telemetry_flags(record: EpochRecord) -> set[str]:
     if statistics.get("clock_jumps"):
         flags.add("clock_jumped")
     sources = statistics.get("sources", {}).values()
-    if any(source["rows_dropped"] or source["n_failed"] for source in sources):
+    lacks = ("rows_dropped", "n_failed", "write_error")
+    if any(source.get(lack) for source in sources for lack in lacks):
         flags.add("sampler_gap")
+    if record.meta.get("telemetry_lost") is False and not statistics:
+        flags.add("sampler_lost")  # the sampler gave it, and it could not be written
     wanted = record.meta.get("factors", {}).get("board_settings", {}).get("power_source", "none")
     if wanted != "none" and sources and not any(source["scope"] for source in sources):
         flags.add("power_missing")

@@ -47,5 +47,5 @@ class CeilingFolder(ModeFolders):
         """Read a mode's record after comparing all of its files, samples too; raises as `read`."""
         record = self.read(mode)
         with again(record.folder):
-            self.compare(mode)
+            self.compare(mode, record.telemetry)
         return record

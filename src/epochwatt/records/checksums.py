@@ -19,8 +19,19 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^/\0\n]+)$")
 
 def write_sums(folder: str, durable: bool = True) -> None:
     """Write the checksums of all files in the folder; raises OSError."""
-    names = sorted(name for name in os.listdir(folder) if name != SUMS)
-    lines = [f"{files.sha256_of(os.path.join(folder, n))}  {n}\n" for n in names]
+    names = (name for name in os.listdir(folder) if name != SUMS)
+    _write(folder, {name: files.sha256_of(os.path.join(folder, name)) for name in names}, durable)
+
+
+def forget(folder: str, name: str) -> None:
+    """Take a file that was removed out of the list; raises OSError, or as `read_sums`."""
+    sums = read_sums(folder)
+    if sums is not None and sums.pop(name, None):
+        _write(folder, sums)
+
+
+def _write(folder: str, sums: Dict[str, str], durable: bool = True) -> None:
+    lines = [f"{sums[name]}  {name}\n" for name in sorted(sums)]
     files.write_bytes(os.path.join(folder, SUMS), "".join(lines).encode("utf-8"), durable)
 
 

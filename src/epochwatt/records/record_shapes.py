@@ -156,6 +156,7 @@ _READING = {
 _SENSOR = {
     "scope": (None, TEXT),
     "total": (None, TEXT),
+    "columns?": [WORD],
     "n_samples?": COUNT,
     "n_negative": COUNT,
     "stuck_s": NUMBER,
@@ -165,7 +166,12 @@ _SENSOR = {
         "sensor?": (None, _READING),
     },
 }
-_SAMPLED = {"step_mean_s": (None, NUMBER), "n_failed": COUNT, "rows_dropped": COUNT}
+_SAMPLED = {
+    "write_error?": (None, TEXT),
+    "step_mean_s": (None, NUMBER),
+    "n_failed": COUNT,
+    "rows_dropped": COUNT,
+}
 TELEMETRY = {
     "clock_jumps?": COUNT,
     "cpu_s?": NUMBER,

@@ -7,7 +7,8 @@
                           /telemetry.json     the sampler's statistics
                           /samples-*.csv      its samples, one file per source
                           /checkpoint.npz     weights and optimiser after it (latest epoch only)
-                          /SHA256SUMS         what all of these were when the epoch ended
+                          /SHA256SUMS         what all of these were when the epoch ended; a
+                                              checkpoint that went is no longer in it
                   /epoch-1.unfinished/        an attempt under way, or one that died
 
 An epoch's folder is filled under its temporary name and renamed once, so what bears the final name
@@ -29,6 +30,7 @@ import numpy as np
 from epochwatt import fields
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums, files, record_shapes, shapes
+from epochwatt.records.samples import names_cut
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +101,15 @@ class RunFolder:
             os.makedirs(folder)
             target = os.path.join(folder, os.path.basename(source))
             os.rename(source, target)
+            self._forget_checkpoint(epoch, os.path.basename(source))
         return target
+
+    def _forget_checkpoint(self, epoch: int, name: str) -> None:
+        """Take a checkpoint that is gone out of the checksums, which `sha256sum -c` reads, too."""
+        try:
+            checksums.forget(self.epoch_path(epoch), name)
+        except (OSError, RecordError) as error:  # nobody here looks for it
+            log.warning("%s still lists %s: %s", self.epoch_path(epoch), name, error)
 
     def measured(self) -> List[int]:
         """Return the numbers of the finished epochs, ascending."""
@@ -161,6 +171,8 @@ class RunFolder:
                 os.unlink(previous)
             except OSError as error:  # costs space, not the epoch, which is whole and in place
                 log.warning("cannot remove %s: %s", previous, error.strerror)
+            else:
+                self._forget_checkpoint(epoch - 1, os.path.basename(previous))
 
     def read(self, epoch: int) -> EpochRecord:
         """Read and check one epoch's record; raises RecordError: file, fault and what to do.
@@ -182,12 +194,13 @@ class RunFolder:
     def verify(self, epoch: int) -> EpochRecord:
         """Read an epoch's record after comparing all of its files, samples too; raises as `read`.
 
-        The checkpoint alone may be gone or damaged: that costs the next epoch's weights, not this
-        epoch.
+        The checkpoint may be gone or damaged: that costs the next epoch's weights, not this epoch.
+        So may samples that could not be written to their end: that costs what they would tell.
         """
         record = self.read(epoch)
         sums = checksums.read_sums(record.folder) or {}
-        for name in sorted(set(sums) - {CHECKPOINT, OLD_CHECKPOINT}):
+        free = {CHECKPOINT, OLD_CHECKPOINT} | names_cut(record.telemetry)
+        for name in sorted(set(sums) - free):
             checksums.read_checked(os.path.join(record.folder, name), sums)
         return record
 

@@ -7,7 +7,7 @@ on the wall clock. The others are the source's own, with their units in the head
 
 import os
 import warnings
-from typing import TYPE_CHECKING, BinaryIO, Dict, Iterator, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, Set
 
 from epochwatt.errors import DamagedError, RecordError
 from epochwatt.records import checksums
@@ -102,11 +102,11 @@ class SampleWriter:
     def close(self) -> None:
         """Flush to the disk and close."""
         self.flush()
-        try:
-            os.fsync(self._fd)
-        except OSError as error:
-            self.error = self.error or str(error.strerror or error)
-        os.close(self._fd)
+        for bring_to_disk in (os.fsync, os.close):  # a network's disk may only now say no
+            try:
+                bring_to_disk(self._fd)
+            except OSError as error:
+                self.error = self.error or str(error.strerror or error)
 
 
 def write_samples(
@@ -170,6 +170,34 @@ def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, 
     if not (np.diff(table[0]) >= 0).all() or not np.isfinite(table[:2]).all():
         raise DamagedError(f"{path}: the rows are not in order of time")
     return dict(zip(columns, table))
+
+
+def read_source(folder: str, source: str, about: Dict[str, Any]) -> "Dict[str, np.ndarray]":
+    """Return a source's samples as `read_samples` does, by what telemetry.json says of them.
+
+    A file that was not written to its end (`write_error`) is not damaged, whatever it holds: its
+    columns are empty where it cannot be read.
+
+    Parameters
+    ----------
+    folder, source : as for `read_samples`
+    about : of the source, in telemetry.json
+    """
+    import numpy as np
+
+    was_cut = bool(about.get("write_error"))
+    try:
+        return read_samples(folder, source, finished=not was_cut)
+    except DamagedError:
+        if not was_cut:
+            raise
+        return {name: np.empty(0) for name in STAMPS + tuple(about.get("columns", ()))}
+
+
+def names_cut(telemetry: Dict[str, Any]) -> Set[str]:
+    """Return the sample files that could not be written to their end, by telemetry.json."""
+    sources = telemetry.get("sources", {}).items()
+    return {samples_path("", name) for name, about in sources if about.get("write_error")}
 
 
 def _columns(header: bytes, path: str) -> List[str]:

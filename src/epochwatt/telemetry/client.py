@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 START_S = 30.0  # to be ready; normally 0.2
 AGAIN_S = 90.0  # the same at the second try: a Python that starts slowly must not cost all energies
 TIMEOUT_S = 60.0  # for each answer: to bring the rows to a busy memory card takes its time
+AGAIN_S = 1.0  # until statistics that could not be written are tried once more
 QUIT_S = 2.0  # to end by itself, and again when it is killed
 PROGRAM = ("-m", "epochwatt.telemetry")
 ODD_CHARS = 120  # of an answer that nobody understands, in the log
@@ -161,9 +162,33 @@ class Sampler:
             self._miss(answer["error"])
         elif answer is not None:
             if shapes.problem(answer, _ENDED) is None:
-                return dict(answer["statistics"])
+                return self._kept(answer["statistics"])
             self._lose(f"it answers nonsense: {answer!r}"[:ODD_CHARS])
         return self._nothing()
+
+    def _kept(self, statistics: Dict[str, Any]) -> Dict[str, Any]:
+        """Say which samples are lost; write the statistics where the sampler could not.
+
+        Nobody could read the samples without them, so they are lost where that fails once more.
+        """
+        for name, source in statistics["sources"].items():
+            if source.get("write_error"):
+                log.warning(
+                    "samples of %s cannot be written, so some or all are lost: %s",
+                    name,
+                    source["write_error"],
+                )
+        why = statistics.pop("write_error", None)
+        if why is None:
+            return statistics
+        log.warning("%s cannot be written: %s; it is tried once more", STATISTICS, why)
+        time.sleep(AGAIN_S)
+        try:
+            files.write_json(os.path.join(str(self._folder), STATISTICS), statistics)
+        except (OSError, ValueError) as error:
+            self._miss(f"{STATISTICS} cannot be written: {error}")
+            return self._nothing()
+        return statistics
 
     def stop(self) -> None:
         """End the process; kill it when it does not end by itself."""

@@ -130,7 +130,8 @@ def test_checkpoint_stays_until_the_next_is_in_place(folder, add_epoch, make_met
     rename = os.rename
 
     def watched(source, target):
-        assert os.path.exists(folder.checkpoint_path(0))
+        is_list_of_before = target == os.path.join(folder.epoch_path(0), "SHA256SUMS")
+        assert os.path.exists(folder.checkpoint_path(0)) != is_list_of_before
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", watched)
@@ -385,16 +386,47 @@ def test_measurement_from_before_there_were_checksums_is_read(folder, add_epoch,
     assert folder.checkpoint_fault(0) == ""
 
 
+def n_agreed_by_sha256sum(path):
+    command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    checked = subprocess.run(command, cwd=path, check=True, capture_output=True, text=True)
+    return checked.stdout.count(": OK")
+
+
 def test_sha256sum_itself_agrees(folder, add_epoch):
     add_epoch(folder, 0)
-    checked = subprocess.run(
-        ["sha256sum", "--check", "--strict", "SHA256SUMS"],
-        cwd=folder.epoch_path(0),
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert checked.stdout.count(": OK") == 3
+    assert n_agreed_by_sha256sum(folder.epoch_path(0)) == 3
+
+
+def test_sha256sum_agrees_after_a_checkpoint_went(folder, add_epoch):
+    for epoch in range(3):
+        add_epoch(folder, epoch)
+    assert [n_agreed_by_sha256sum(folder.epoch_path(epoch)) for epoch in range(3)] == [2, 2, 3]
+    folder.set_checkpoint_aside(2)
+    assert n_agreed_by_sha256sum(folder.epoch_path(2)) == 2
+    assert folder.verify(0).meta["epoch"] == 0
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+def test_list_that_cannot_be_mended_costs_no_epoch(
+    folder, add_epoch, make_meta, monkeypatch, damaged
+):
+    add_epoch(folder, 0)
+    listed = Path(folder.epoch_path(0), "SHA256SUMS")
+    if damaged:
+        listed.write_text("nonsense\n")
+    before = listed.read_bytes()
+    write = files.write_bytes
+
+    def full(path, *arguments):
+        if path == str(listed):
+            raise OSError(errno.ENOSPC, "planted")
+        write(path, *arguments)
+
+    monkeypatch.setattr(files, "write_bytes", full)
+    add_epoch(folder, 1)
+    assert folder.measured() == [0, 1]
+    assert folder.verify(1).meta["epoch"] == 1
+    assert listed.read_bytes() == before
 
 
 def test_a_list_of_checksums_with_zeros_in_it_is_damage(folder, add_epoch):

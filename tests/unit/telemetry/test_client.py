@@ -1,5 +1,6 @@
 """The real process: started, commanded, killed, orphaned."""
 
+import errno
 import io
 import logging
 import os
@@ -16,6 +17,7 @@ import epochwatt
 from benchmarks.synthetic import SyntheticSource, sampler_with
 from epochwatt.records import files
 from epochwatt.records.samples import read_samples
+from epochwatt.telemetry import client
 from epochwatt.telemetry.client import NO_POWER, Sampler
 
 FAST = 0.02  # s; so that an epoch of a fraction of a second has rows enough
@@ -319,6 +321,51 @@ def test_epoch_that_cannot_be_sampled_is_lost_and_the_next_is_not(start, folder,
     assert "FileNotFoundError" in statistics["reason"]
     assert "no telemetry of this epoch" in told()[0]
     assert run_epoch(sampler, folder, seconds=0)["lost"] is False
+
+
+@pytest.mark.parametrize(("n_full", "is_lost"), [(1, False), (1000, True)])
+def test_statistics_that_cannot_be_written_are_tried_again_and_never_missing_in_silence(
+    folder, told, monkeypatch, tmp_path, n_full, is_lost
+):
+    """A disk that is full for a moment costs nothing; one that stays full costs the telemetry."""
+    monkeypatch.setattr(client, "AGAIN_S", 0.01)
+    write = files.write_json
+    left = [n_full - 1]  # the sampler's own try is one
+
+    def full(*arguments):
+        if left[0] > 0:
+            left[0] -= 1
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(*arguments)
+
+    monkeypatch.setattr(files, "write_json", full)
+    full_in_the_sampler = (
+        "from epochwatt.records import files; import epochwatt.telemetry.__main__ as program\n"
+        "def full(*arguments): raise OSError(28, 'No space left on device')\n"
+        "files.write_json = full; program.main()\n"
+    )
+    with Sampler.start(
+        os.getpid(), str(tmp_path), 0, program=["-c", full_in_the_sampler]
+    ) as sampler:
+        statistics = run_epoch(sampler, folder, seconds=0.1)
+    assert statistics["lost"] is is_lost
+    assert "No space left on device" in told()[0]
+    if is_lost:
+        assert statistics["sources"] == {}
+        assert "No space left on device" in statistics["reason"]
+        assert not Path(folder, "telemetry.json").exists()
+    else:
+        assert "host" in statistics["sources"]
+        assert files.read_json(folder + "/telemetry.json") == statistics
+
+
+def test_samples_that_cannot_be_written_are_told(start, folder, told):
+    Path(folder, "samples-synthetic.csv").symlink_to("/dev/full")
+    statistics = run_epoch(start(), folder, seconds=0.1)
+    assert statistics["sources"]["synthetic"]["write_error"] == "No space left on device"
+    (line,) = told()
+    assert "synthetic" in line
+    assert "No space left on device" in line
 
 
 def test_end_without_begin_is_lost(start, told):

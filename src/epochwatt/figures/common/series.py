@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from epochwatt.epochs.telemetry import RATES
 from epochwatt.figures.common.runs import RunData
-from epochwatt.records import files
+from epochwatt.records import files, record_shapes
 from epochwatt.records.record_shapes import DURATION, INSTANT
-from epochwatt.records.samples import read_samples, samples_path
+from epochwatt.records.run_folder import TELEMETRY
+from epochwatt.records.samples import read_source
 
 _WINDOW = {"t_start_mono_s": INSTANT, "t_end_mono_s": INSTANT, "e2e_s": DURATION}
 
@@ -47,9 +48,15 @@ def series(run: RunData, folder: str, source: str, column: str) -> Series:
     times, values, epochs, bounds = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=int)], [0.0]
     for row in run.valid("all"):
         place = os.path.join(folder, f"epoch-{row['epoch']}")
-        if os.path.exists(samples_path(place, source)):
+        telemetry = os.path.join(place, TELEMETRY)
+        about = (
+            files.read_json(telemetry, record_shapes.TELEMETRY).get("sources", {}).get(source)
+            if os.path.exists(telemetry)
+            else None
+        )
+        if about is not None:
             record = files.read_json(os.path.join(place, "record.json"), _WINDOW)
-            t_s, sampled = _column(read_samples(place, source), column)
+            t_s, sampled = _column(read_source(place, source, about), column)
             inside = (t_s >= record["t_start_mono_s"]) & (t_s <= record["t_end_mono_s"])
             if column in RATES:
                 inside[1:] &= t_s[:-1] >= record["t_start_mono_s"]
