@@ -53,6 +53,7 @@ rule check_claims:
         backends=CLAIMS.backends,
         records=CLAIMS.records,
         power_modes=CLAIMS.power_modes,
+        titles=SETTINGS.titles,
         code=code_of("check_claims.py"),
     script:
         "../scripts/check_claims.py"

@@ -14,6 +14,7 @@ def main(snakemake):
             power_modes=snakemake.params.power_modes,
             workloads=snakemake.input.workloads,
             predictions=snakemake.input.predictions,
+            titles=snakemake.params.titles,
             path=snakemake.output.table,
             text=snakemake.output.text,
         )

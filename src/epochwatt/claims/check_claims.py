@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from epochwatt.claims import claim_words
 from epochwatt.claims.boards import evaluate_boards
 from epochwatt.claims.claims_table import GENERAL, NOT_HELD_OUT, PAPER, ClaimRow, write_claims_table
 from epochwatt.claims.clocks import with_clocks
@@ -36,6 +37,7 @@ def check_claims(
     power_modes: Mapping[str, Mapping[str, Mapping[str, float]]],
     workloads: Iterable[str],
     predictions: Iterable[str],
+    titles: Mapping[str, str],
     path: str,
     text: str,
     root: Path = Path(),
@@ -51,6 +53,7 @@ def check_claims(
     power_modes : device -> mode -> settings
     workloads : paths of the counts of the simulated networks, each named like its network
     predictions : paths of `predictions.csv`, each in a folder named like its backend with the rest
+    titles : model or device -> name for people
     path, text : where to write
     root : the checkout
 
@@ -71,10 +74,15 @@ def check_claims(
         if backend == TWIN:
             again = rejudge(verdicts, _simulation(epoch_rows, still, workloads, root), terms)
             mechanisms = load_mechanisms(root / TWIN_CONFIG, claims)
-            findings += [simulated(v, again[v.claim.id], mechanisms[v.claim.id]) for v in verdicts]
         else:
             verdicts += evaluate_boards(claims, table, terms)
-            findings += [finding(verdict, backend) for verdict in verdicts]
+        for verdict in verdicts:
+            numbers, tolerances = claim_words.unmet(verdict, titles, terms)
+            row = finding(verdict, backend)._replace(in_words="; ".join([*numbers, *tolerances]))
+            if backend == TWIN:
+                name = verdict.claim.id
+                row = simulated(row, verdict.claim, again[name], mechanisms[name])
+            findings.append(row)
     write_claims_table(path, findings)
     with files.writing("the claims", text):
         Path(text).write_text("\n".join(headline(findings)) + "\n", encoding="utf-8")
@@ -119,13 +127,13 @@ def finding(verdict: Verdict, backend: str) -> ClaimRow:
     )
 
 
-def simulated(verdict: Verdict, again: Rejudgement, mechanisms: Mechanisms) -> ClaimRow:
-    """Return the row of a verdict on simulated runs."""
-    fails = "does_not_hold" in (verdict.status, again.held_out)
+def simulated(row: ClaimRow, claim: Claim, again: Rejudgement, mechanisms: Mechanisms) -> ClaimRow:
+    """Return the row of a verdict on simulated runs with what is known of those."""
+    fails = "does_not_hold" in (row.status, again.held_out)
     untouched = UNTOUCHED if again.held_out == NOT_HELD_OUT else ""
-    return finding(verdict, TWIN)._replace(
+    return row._replace(
         status_held_out=again.held_out,
-        rests_on=rests_on(verdict.claim, again, mechanisms),
+        rests_on=rests_on(claim, again, mechanisms),
         fragile="" if again.holding_pct is None else "yes" if again.is_fragile else "no",
         draws_holding_pct="" if again.holding_pct is None else f"{again.holding_pct:g}",
         draws_turning_pct="" if again.turned_pct is None else f"{again.turned_pct:g}",

@@ -18,6 +18,7 @@ class ClaimRow(NamedTuple):
     form : paper: about the papers' runs; general: on a board of one's own
     board : of a general form: setup, device, instance
     comparison : those that decide, with both sides
+    in_words : of one that does not hold: each comparison that fails and our tolerance, for people
     status_held_out : simulated only: on the twin that has not seen the take-away, or, where this
         prints no number, those of the runs that its claims read; not_held_out: there are none
     rests_on : simulated only: mechanism, fitted or assumed
@@ -51,6 +52,7 @@ class ClaimRow(NamedTuple):
     threshold_source: str = ""
     n_cases: str = ""
     runs: str = ""
+    in_words: str = ""
 
 
 def write_claims_table(path: str, findings: Iterable[ClaimRow]) -> None:

@@ -34,8 +34,8 @@ class Mechanisms(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Why a claim may fail: what is missing, what the papers contradict."""
-        parts = {"missing": self.lacks, "contradiction": self.contradiction}
+        """Why a claim may fail: what the simulated boards lack, what the papers contradict."""
+        parts = {"the simulation lacks": self.lacks, "the paper disagrees": self.contradiction}
         return "; ".join(f"{name}: {text}" for name, text in parts.items() if text)
 
 

@@ -212,6 +212,7 @@ def test_the_table_has_a_row_per_claim_and_backend(
         claimed.power_modes,
         [str(made / f"{model}.json") for model in claimed.models],
         [],
+        {},
         table,
         text,
         root,
@@ -230,6 +231,10 @@ def test_the_table_has_a_row_per_claim_and_backend(
     apart = {r.claim: r for r in twin.values() if r.status_held_out == NOT_HELD_OUT}
     assert set(apart) == {"T5.4.4a", "T5.4.4b"}
     assert all(UNTOUCHED in r.why for r in apart.values())
+    assert {bool(r.in_words) for r in rows if r.status == "does_not_hold"} == {True}
+    assert not any(r.in_words for r in rows if r.status != "does_not_hold")
+    assert "published -17.7 %, here -22.7 %" in twin["T5.1.4c"].in_words
+    assert "our tolerance: 3 points" in twin["T5.1.4c"].in_words
     assert all(r.why for r in twin.values() if r.role == "core" and r.status == "does_not_hold")
     with open(text, encoding="utf-8") as handle:
         assert "Simulated, not measured: SIGMETRICS 2023" in handle.read()

@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from epochwatt.claims import predicates
 from epochwatt.claims.evaluate import load_claims
 from epochwatt.claims.number_sources import Source
-from epochwatt.figures.common import predicates
 from epochwatt.figures.common.brackets import Bracket
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.relations import Related

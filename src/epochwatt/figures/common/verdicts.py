@@ -3,7 +3,7 @@
 Judged on what the figure draws, by the predicates of `config/published/takeaways.csv`, simulated or
 measured: somebody who sees the picture alone must not take it for the paper's. A claim for which
 runs are missing does not hold where one of the cases that it lists has its runs and fails; else it
-says nothing. `claim_words.py` has the words of a comparison.
+says nothing. `claims/claim_words.py` has the words of a comparison.
 """
 
 import ast
@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from epochwatt.claims import claim_words, predicates
 from epochwatt.claims.boards import evaluate_boards
 from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
 from epochwatt.claims.number_sources import EpochTable, Source
 from epochwatt.claims.tolerances import Terms, load_terms
 from epochwatt.claims.verdict import Comparison
 from epochwatt.errors import ConfigError
-from epochwatt.figures.common import claim_words, predicates
 from epochwatt.study.runs import TWIN
 from epochwatt.text import counted
 
@@ -81,7 +81,6 @@ def not_borne_out(
 
 def _unmet(verdict: Verdict, source: Source, terms: Terms, titles: Mapping[str, str]) -> Unmet:
     claim, held = verdict.claim, _what_holds(verdict, source, terms)
-    failing = [comparison for comparison in verdict.comparisons if not comparison.holds]
     begin = "Does not hold here"
     if claim.role == QUANTITATIVE:
         begin = "Not as published"
@@ -89,9 +88,7 @@ def _unmet(verdict: Verdict, source: Source, terms: Terms, titles: Mapping[str, 
         begin = "Direction as published, size not"
     elif held is not None:
         begin = f"Holds here for the {held[0]}, not for the {held[1]}"
-    is_of_several = len(predicates.quantities(claim.predicate)) > 1
-    numbers = claim_words.comparisons(failing, claim, titles, named=is_of_several)
-    tolerances = claim_words.tolerances(failing, terms)
+    numbers, tolerances = claim_words.unmet(verdict, titles, terms)
     return Unmet(begin, f"{claim.claim} ({claim.id})", tuple(numbers), tuple(tolerances))
 
 

@@ -27,7 +27,7 @@ from epochwatt.figures.common.bars import (
     positions,
 )
 from epochwatt.figures.common.brackets import Bracket, bracket_handles, draw_brackets
-from epochwatt.figures.common.claim_words import MEDIA
+from epochwatt.claims.claim_words import MEDIA
 from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.layout import MARK

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from epochwatt.claims.evaluate import Claim
+from epochwatt.claims import predicates
+from epochwatt.claims.evaluate import Claim, Verdict
 from epochwatt.claims.tolerances import Terms
 from epochwatt.claims.verdict import Comparison, Percentage
-from epochwatt.figures.common import predicates
 
 DIGITS = 3
 ORDERS = {"<": "less", "<=": "no more", ">": "more", ">=": "no less"}  # in words
@@ -24,6 +24,19 @@ _SLACK = re.compile(r"\bEPS\w*")
 LOOPED = {"scale": "at {} x the data"}  # factor of a list -> words of one of its values
 TO_PCT = 100.0
 WHOLE_PCT = 100.0  # no share is above it, so that "at least" it means about it
+
+
+def unmet(verdict: Verdict, titles: Mapping[str, str], terms: Terms) -> tuple[list[str], list[str]]:
+    """Return what a claim fails by, in words: each comparison, then our tolerances.
+
+    Parameters
+    ----------
+    titles : model or device -> name for people
+    """
+    failing = [comparison for comparison in verdict.comparisons if not comparison.holds]
+    is_of_several = len(predicates.quantities(verdict.claim.predicate)) > 1
+    numbers = comparisons(failing, verdict.claim, titles, named=is_of_several)
+    return numbers, list(tolerances(failing, terms))
 
 
 def comparisons(

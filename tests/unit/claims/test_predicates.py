@@ -2,7 +2,7 @@
 
 import pytest
 
-from epochwatt.figures.common.predicates import (
+from epochwatt.claims.predicates import (
     bound,
     cases,
     is_statistic,

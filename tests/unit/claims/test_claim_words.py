@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from epochwatt.claims.claim_words import comparisons, tolerances, values_of
 from epochwatt.claims.evaluate import Claim
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.claims.verdict import Comparison, Percentage
-from epochwatt.figures.common.claim_words import comparisons, tolerances, values_of
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[3]
 CLAIM = Claim(*[""] * len(Claim._fields))._replace(
     threshold_source="paper", devices="agx nano", models="lenet resnet"
 )
