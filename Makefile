@@ -14,9 +14,10 @@ SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 .PHONY: run score validate test lint format bench gpu-check board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
-	@EPOCHWATT_COMMAND="make run" $(SNAKEMAKE)
-	@$(MAKE) --no-print-directory report
-	@$(PY) -m epochwatt summary
+	@EPOCHWATT_COMMAND="make run" $(SNAKEMAKE); status=$$?; \
+	  [ $$status -eq 0 ] || [ -f results/not_made.json ] || exit $$status; \
+	  $(PY) -m epochwatt report || status=1; \
+	  $(PY) -m epochwatt summary || status=1; exit $$status
 
 score: $(VENV)/workflow-ready ## judge all prediction methods on a Jetson TX1's 736 power modes, measured by others
 	@$(PY) -m epochwatt score translucence-tx1-5000

@@ -15,7 +15,7 @@ from snakemake_logger_plugin_epochwatt import estimate
 from snakemake_logger_plugin_epochwatt.job_log import last_lines, warnings_in
 from snakemake_logger_plugin_epochwatt.progress import Job, Progress
 from snakemake_logger_plugin_epochwatt.screen import Bar, Plain, Ticker, View, open_screen
-from snakemake_logger_plugin_epochwatt.stages import OUTLOOK, duration
+from snakemake_logger_plugin_epochwatt.stages import OUTLOOK, SAYS, duration
 from snakemake_logger_plugin_epochwatt.stray import StrayOutput, takes_stderr
 
 QUIET_JOBS = "EPOCHWATT_QUIET_JOBS"  # jobs write their log file alone: their lines are shown here
@@ -80,6 +80,8 @@ class RunScreen:
                 self._open(plan, record.getMessage())
             elif record.levelno >= logging.WARNING:
                 self._trouble(record, form(record))
+            elif getattr(record, SAYS, False):
+                self._say(record.getMessage())
             elif record.getMessage().startswith("Nothing to be done"):
                 self._nothing_to_do = True
             elif record.getMessage().startswith("Will exit after finishing"):

@@ -8,6 +8,7 @@ from pathlib import Path
 from epochwatt.text import counted
 
 OUTLOOK = "epochwatt_outlook"  # extra of the record in which the workflow says what it plans
+SAYS = "epochwatt_says"  # extra of a record that the workflow wants shown as it is
 TRAINING, IDLE, MODES = "train_epoch", "measure_idle", "measure_modes"
 COLLECTING = "collect_run"  # after it a run is finished
 MEASURING = frozenset({TRAINING, IDLE, MODES, "measure_ceilings"})  # each takes all cores

@@ -21,6 +21,7 @@ from epochwatt.prediction.transfer.study import (
 )
 from epochwatt.schedule.config import load_schedule
 from epochwatt.served.start import start_servers, stop_servers
+from epochwatt.study import not_made
 from epochwatt.study.discard import forget_lost
 from epochwatt.maintenance.fingerprint import fingerprint
 from epochwatt.study.expand import OWN_KEYS
@@ -45,12 +46,16 @@ from epochwatt.text import label
 ENVIRONMENT = "../envs/workflow.yaml"
 LOCK = None  # of the working folder, while jobs run; the kernel frees a dead process's
 SERVERS = []  # of jobs by the dozen, while jobs run; they end with this process
+WATCH = not_made.Watch()  # takes note of jobs that fail
+logger.addHandler(WATCH)
+WITHOUT = not_made.without()  # what failed before `end` began this start, if it did
 
 # -- what is selected ----------------------------------------------------------------------------
 
 try:
     refuse_braces(str(workflow.basedir), "the checkout")
     SETTINGS = load_settings(config)
+    WITHOUT.leave_out(SETTINGS.table)
     SWEEPS = load_sweeps(config)
     SWEPT = [sweep.run for sweep in SWEEPS.sweeps.values()]
     POWERTRAIN = load_study()  # None: without config/powertrain.yaml
@@ -73,7 +78,8 @@ RUNS = list(TABLE.runs.values())
 SIMULATED_MODELS = {run.factors["model"] for run in RUNS if run.is_simulated}
 PUBLISHED_MODELS = ("lenet", "mobilenet", "resnet")  # networks of the papers' numbers
 
-IDLES = idles(SETTINGS)  # idle powers to measure, by id
+# idle powers to measure, by id
+IDLES = {i: idle for i, idle in idles(SETTINGS).items() if WITHOUT.has(idle.receipt)}
 SIMULATED_IDLES = simulated_idles(SETTINGS.idle_studies, SETTINGS.devices)
 IDLE_BACKENDS = {idle.place["backend"] for idle in IDLES.values()}
 IDLE_BACKENDS |= {"twin"} if SIMULATED_IDLES else set()
@@ -106,9 +112,12 @@ def begin():
     global LOCK, SERVERS
     try:
         refuse_root([*RUNS, *SWEPT])
-        LOCK = working_folder_lock()
+        if WITHOUT is not_made.NOTHING:  # else the start before holds it
+            LOCK = working_folder_lock()
     except EpochwattError as error:
         raise WorkflowError(str(error)) from None
+    if WITHOUT is not_made.NOTHING and makes_page():
+        not_made.FILE.unlink(missing_ok=True)
     # software deployed for jobs (--sdm) has a Python of its own
     if SIMULATED_MODELS and not workflow.deployment_settings.deployment_method:
         SERVERS = start_servers()
@@ -119,12 +128,36 @@ def begin():
     logger.info("\n".join(lines), extra=outlook_extra(SETTINGS, SWEEPS))
 
 
+def makes_page():
+    """Say whether this start goes on after failures and ends with the landing page."""
+    asked = workflow.dag_settings.targets or {"all"}
+    return workflow.execution_settings.keep_going and "all" in asked
+
+
 def end():
-    """Stop the processes of `begin`, and what Snakemake's limit of jobs per time would wait for."""
+    """Stop the processes of `begin`, and what Snakemake's limit of jobs per time would wait for.
+
+    Where jobs failed, the landing page is made without what waits for them.
+    """
     stop_servers(SERVERS)
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
             thread.cancel()
+    if not WATCH.failures or WATCH.is_stopped or not makes_page():
+        return
+    if WITHOUT is not not_made.NOTHING:
+        not_made.write_failures(WATCH.failures)
+        return
+    say(f"making {not_made.PAGE} without what failed ...")
+    if not_made.make_page_without(WATCH.failures, workflow.workdir_init):
+        say(f"{not_made.PAGE} is made; it names what failed, and shows all else")
+    else:
+        say(f"{not_made.PAGE} could not be made; .snakemake/log/ has the reason")
+
+
+def say(text):
+    """Show a line in the terminal, whatever the logger is."""
+    logger.info(text, extra={"epochwatt_says": True})
 
 
 def code_of(script, *modules):

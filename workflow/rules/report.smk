@@ -26,9 +26,11 @@ PANELS = [
     for backend in BACKENDS
     for figure in SETTINGS.figures(backend, idle=backend in IDLE_BACKENDS)
     for panel in SETTINGS.panels(figure)
+    if WITHOUT.has(f"results/figures/{backend}/{panel}.svg")
 ]
 # what the landing page reads besides figures; empty: it was not made
 INDEX_TABLES = {
+    "epochs": "results/tables/epochs.csv",
     "runs": "results/tables/runs.csv",
     "advice": "results/tables/advice.csv",
     "claims": "results/claims.csv",
@@ -36,6 +38,7 @@ INDEX_TABLES = {
     "explanations": EXPLANATIONS,
     "validation": "results/twin/validation.csv" if IS_VALIDATED else "",
 }
+INDEX_TABLES = {k: path if WITHOUT.has(path) else "" for k, path in INDEX_TABLES.items()}
 VALIDATION_FIGURE = {
     "stem": "results/figures/twin/validation",
     "backend": "twin",
@@ -81,17 +84,21 @@ STUDY_SPECS = {
     f"{stem}.vl.json": Path(f"{stem}.vl.json").stat().st_mtime_ns
     for stem in [*POWERTRAIN_STEMS, *FULCRUM_STEMS]
 }
-GALLERY = [ROOFLINE_FIGURE] if HAS_CEILINGS else []
+IS_ROOFLINE_SHOWN = HAS_CEILINGS and WITHOUT.has(f"{ROOFLINE_FIGURE['stem']}.svg")
+IS_VALIDATION_SHOWN = IS_VALIDATED and WITHOUT.has(f"{VALIDATION_FIGURE['stem']}.svg")
+GALLERY = [ROOFLINE_FIGURE] if IS_ROOFLINE_SHOWN else []
 GALLERY += [SETTINGS.gallery_entry(*place) for place in PANELS]
-GALLERY += [VALIDATION_FIGURE] if IS_VALIDATED else []
+GALLERY += [VALIDATION_FIGURE] if IS_VALIDATION_SHOWN else []
 GALLERY += gallery_entries(POWERTRAIN_STEMS)
 GALLERY += fulcrum_entries(FULCRUM_STEMS)
 INDEX_PUBLISHED = [f"config/published/{n}.csv" for n in ("measurements", "relations")]
 INDEX_DRAWINGS = [f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS]
-INDEX_DRAWINGS += [f"{ROOFLINE_FIGURE['stem']}.svg"] if HAS_CEILINGS else []
+INDEX_DRAWINGS += [f"{ROOFLINE_FIGURE['stem']}.svg"] if IS_ROOFLINE_SHOWN else []
 INDEX_SPECS = [f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS]
-INDEX_SPECS += [f"{ROOFLINE_FIGURE['stem']}.vl.json"] if HAS_CEILINGS else []
-INDEX_SPECS += ["results/figures/twin/validation.vl.json"] if IS_VALIDATED else []
+INDEX_SPECS += [f"{ROOFLINE_FIGURE['stem']}.vl.json"] if IS_ROOFLINE_SHOWN else []
+INDEX_SPECS += (
+    ["results/figures/twin/validation.vl.json"] if IS_VALIDATION_SHOWN else []
+)
 
 
 rule advise_runs:
@@ -136,12 +143,15 @@ rule show_index:
     input:
         tables=[path for path in INDEX_TABLES.values() if path],
         # numbers that are published and ours beside each other
-        numbers=[f"results/figures/{b}/{panel}.csv" for b, _, panel in PANELS]
-        + expand("results/tables/{backend}/text_only.csv", backend=text_backends(RUNS)),
+        numbers=WITHOUT.without(
+            [f"results/figures/{b}/{panel}.csv" for b, _, panel in PANELS],
+            expand("results/tables/{b}/text_only.csv", b=text_backends(RUNS)),
+        ),
         drawings=INDEX_DRAWINGS,
         specs=INDEX_SPECS,
-        epochs="results/tables/epochs.csv",
-        validation="results/figures/twin/validation.svg" if IS_VALIDATED else [],
+        validation=(
+            "results/figures/twin/validation.svg" if IS_VALIDATION_SHOWN else []
+        ),
         published=INDEX_PUBLISHED,
     output:
         page="results/index.html",
@@ -156,10 +166,15 @@ rule show_index:
         titles=SETTINGS.titles,
         palette=SETTINGS.palette,
         records={run.id: run.records for run in RUNS},
-        further=[path for path in MADE_BY_NAME if Path("results", path).is_file()],
+        further=[
+            path
+            for path in MADE_BY_NAME
+            if Path("results", path).is_file() and WITHOUT.has(f"results/{path}")
+        ],
         powertrain=POWERTRAIN_SHOWN,
         fulcrum=FULCRUM_SHOWN,
         study_specs=STUDY_SPECS,
+        not_made=WITHOUT.shown(),
         code=code_of("show_index.py"),
     script:
         "../scripts/show_index.py"
@@ -169,7 +184,7 @@ rule summarise:
     """Say on one page how many claims hold, where time and energy go, which settings none beats."""
     input:
         epochs=epochs_of(RUNS),
-        claims="results/claims.csv",
+        claims=INDEX_TABLES["claims"] or [],
     output:
         text="results/summary.txt",
         page=shown("results/summary.html", "Summary", "summary on one page"),

@@ -10,7 +10,11 @@ from epochwatt.sweeps.lost import forget_lost_modes
 
 CEILING_LISTS = "results/roofline/{ceilings}/{grid}"
 try:
-    CEILINGS = wanted_ceilings(SETTINGS, SWEEPS)
+    CEILINGS = {
+        name: job
+        for name, job in wanted_ceilings(SETTINGS, SWEEPS).items()
+        if all(map(WITHOUT.has, job.receipts))
+    }
 except EpochwattError as error:
     raise WorkflowError(str(error)) from None
 HAS_CEILINGS = bool(CEILINGS)

@@ -14,13 +14,13 @@ def main(snakemake):
             palette=snakemake.params.palette,
             page=snakemake.output.page,
             explored={
-                "epochs": snakemake.input.epochs,
                 "records": snakemake.params.records,
                 "specs": [*snakemake.input.specs, *snakemake.params.study_specs],
             },
             further=snakemake.params.further,
             powertrain=snakemake.params.powertrain,
             fulcrum=snakemake.params.fulcrum,
+            not_made=snakemake.params.not_made,
         )
 
 

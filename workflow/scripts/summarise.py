@@ -8,7 +8,7 @@ def main(snakemake):
     with job_log(snakemake.log[0]):
         write_summary(
             epochs=snakemake.input.epochs,
-            claims=snakemake.input.claims,
+            claims=snakemake.input.claims or "",
             excluded=snakemake.params.excluded,
             titles=snakemake.params.titles,
             palette=snakemake.params.palette,

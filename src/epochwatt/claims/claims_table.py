@@ -64,6 +64,8 @@ def write_claims_table(path: str, findings: Iterable[ClaimRow]) -> None:
 
 
 def read_claims_table(path: str) -> list[ClaimRow]:
-    """Return the rows of claims.csv."""
+    """Return the rows of claims.csv; none where the path is empty, since it was not made."""
+    if not path:
+        return []
     with open(path, newline="", encoding="utf-8") as handle:
         return [ClaimRow(**row) for row in csv.DictReader(handle)]

@@ -20,6 +20,8 @@ PAGES = (  # the last is the first to open
 )
 def summary() -> None:
     """Print what was trained, where the time went, and where page, figures and tables are."""
+    from epochwatt.study.not_made import read
+
     path = Path("results/summary.txt")
     if not path.exists():
         raise EpochwattError(
@@ -28,6 +30,8 @@ def summary() -> None:
         )
     click.echo(path.read_text("utf-8"))
     click.echo("figures  results/figures/     tables  results/tables/")
+    for job in read().failures:
+        click.echo(f"NOT MADE: {job.rule}: {job.reason.splitlines()[0]}" + f"  ({job.log})")
     for name, page, says in PAGES:
         if Path(page).exists():
             click.echo(f"{name:<8} {page:<20} {says}")

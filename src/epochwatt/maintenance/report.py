@@ -1,10 +1,12 @@
 """Snakemake's own report, made when something it shows is newer."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from epochwatt.errors import EpochwattError
+from epochwatt.study import not_made
 
 REPORT = Path("results/report.html")
 SUMMARY = Path("results/summary.html")
@@ -17,6 +19,7 @@ _SHOWN = (
 def shown() -> list[Path]:
     """Return what the report shows: results, captions, configuration."""
     results = [path for pattern in _SHOWN for path in REPORT.parent.glob(pattern)]
+    results += [not_made.FILE] if not_made.FILE.exists() else []
     return (
         results + list(Path("workflow/report").glob("*.rst")) + list(Path("config").rglob("*.yaml"))
     )
@@ -32,8 +35,10 @@ def make_report() -> str:
     newest = max((path.stat().st_mtime for path in shown()), default=0.0)
     if REPORT.exists() and REPORT.stat().st_mtime >= newest:
         return f"{REPORT} is up to date"
+    # what failed is not asked for: the landing page names it
+    environment = {**os.environ, **({not_made.AGAIN: "report"} if not_made.FILE.exists() else {})}
     command = [sys.executable, "-m", "snakemake", "--cores", "all", "--report", str(REPORT)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if result.returncode:
         raise EpochwattError(
             "the report cannot be made: not all results of the studies of config/config.yaml are "

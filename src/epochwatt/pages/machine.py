@@ -44,6 +44,10 @@ NOTHING = (
     "with the study host-pipeline measures some on any computer within minutes; on a board follow "
     "docs/tutorials/jetson.md."
 )
+NOT_MADE = (
+    "The table of runs could not be made, so this part of the page is empty; above is the reason. "
+    "What was measured lies in measured/ and is kept."
+)
 NONE_COUNTS = (
     "The first epoch of a run is left out of means: give its study two or more epochs in "
     "config/studies.yaml, and only the missing ones are measured. Where it has them, the column "
@@ -105,6 +109,8 @@ def describe(tables: Machine, titles: Mapping[str, str]) -> dict[str, Any]:
 
 def _nothing(runs: Table) -> dict[str, str]:
     """Return what to say where no run has a mean: whether any was measured, and what to do."""
+    if not runs.path:
+        return {"title": "This machine", "lead": NOT_MADE}
     keys = dict.fromkeys(
         (row["backend"], row["device"], row["instance"])
         for row in runs.rows

@@ -70,7 +70,7 @@ class Table:
 
     Parameters
     ----------
-    path : of the file, as it is named on the page
+    path : of the file, as it is named on the page; empty: it was not made
 
     Attributes
     ----------
@@ -79,6 +79,9 @@ class Table:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.rows: list[dict[str, str]] = []
+        if not path:
+            return
         with Path(path).open(newline="", encoding="utf-8") as handle:
             self.rows = list(csv.DictReader(handle))
 

@@ -18,7 +18,9 @@ from epochwatt.pages.numbers import Table
 from epochwatt.pages.papers import compare
 from epochwatt.pages.powertrain_section import section
 from epochwatt.templates import index, render
+from epochwatt.text import first_of
 
+MOST_WAITING = 8  # files that wait for a job that failed: so many are named
 PARTS = ("stall", "compute", "overhead", "baseload", "above_baseload")
 LINKS = (
     ("report.html", "Snakemake's report", "every figure and table with how it was made, and the "
@@ -53,30 +55,35 @@ def write_index(
     further: Sequence[str] = (),
     powertrain: Mapping[str, str] | None = None,
     fulcrum: Mapping[str, str] | None = None,
+    not_made: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Write the page.
 
     Parameters
     ----------
-    inputs : paths of `runs`, `advice`, `energy_parts`, `claims`, `explanations` and `validation`
-        (empty: it was not made) and `published`, the folder of the published numbers
+    inputs : paths of `runs`, `epochs`, `advice`, `energy_parts`, `claims`, `explanations` and
+        `validation` (empty: it was not made), and `published`, folder of the published numbers
     figures : as `gallery` takes them
     numbers : tables with published numbers beside ours
     titles : model or device -> name for people
     palette : colours of the parts of an epoch, among others
     page : where to write
-    explored : what the explorer shows: `epochs`, path of the table; `records`, run -> folder;
-        `specs`, paths; None: the page has no explorer
+    explored : what the explorer shows besides the epochs: `records`, run -> folder; `specs`,
+        paths; None: the page has no explorer
     further : paths of those pages of `MADE_BY_NAME` that are there
     powertrain : `numbers` and `claims` of that study; None: it was not made
     fulcrum : `summary` and `claims` of that study; None: it was not made
+    not_made : jobs that failed: `rule`, `outputs`, `log`, `reason`, and what is `waiting` for them
     """
     findings = read_claims_table(inputs["claims"])
     runs, advice, parts = (Table(inputs[name]) for name in ("runs", "advice", "energy_parts"))
     explained = Table(inputs["explanations"]) if inputs.get("explanations") else None
     tables = Machine(runs, advice, parts, explained)
     shown, images = gallery(figures, findings)
-    made = [link for link in MADE_BY_NAME if link[0] in further]
+    missing = {path for job in not_made for path in (*job["outputs"], *job["waiting"])}
+    links = [link for link in LINKS if f"results/{link[0]}" not in missing]
+    links += [link for link in MADE_BY_NAME if link[0] in further]
+    explored = explored if inputs.get("epochs") else None
     text = render(
         index.PAGE,
         colours={name.replace("_", "-"): palette[name] for name in PARTS if name in palette},
@@ -85,16 +92,24 @@ def write_index(
         fulcrum=fulcrum_section.section(fulcrum or {}),
         papers=compare(numbers, inputs["validation"], inputs["published"], findings, titles),
         figures=shown,
-        links=[dict(zip(("path", "title", "says"), link, strict=True)) for link in (*LINKS, *made)],
+        links=[dict(zip(("path", "title", "says"), link, strict=True)) for link in links],
+        not_made=[
+            {
+                **job,
+                "made": first_of(job["outputs"]),
+                "waiting": first_of(job["waiting"], MOST_WAITING),
+            }
+            for job in not_made
+        ],
         data={"images": images},
-        explorer=explored and _explorer(explored, titles, palette),
+        explorer=explored and _explorer(inputs["epochs"], explored, titles, palette),
         library=explored and library(),
     )
     Path(page).write_text(text, "utf-8")
 
 
 def _explorer(
-    explored: Mapping[str, Any], titles: Mapping[str, str], palette: Mapping[str, str]
+    epochs: str, explored: Mapping[str, Any], titles: Mapping[str, str], palette: Mapping[str, str]
 ) -> dict[str, Any]:
-    rows = read_epochs([explored["epochs"]])
+    rows = read_epochs([epochs])
     return explorer(rows, explored["records"], titles, palette, explored["specs"])

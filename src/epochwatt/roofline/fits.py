@@ -85,6 +85,14 @@ class FitRow:
             return None
         return EnergyCosts(self.j_per_flop, self.j_per_byte, self.constant_w)
 
+    @property
+    def energy(self) -> EnergyRoofline | None:
+        """Its roofline of energy; None: power was not measured, or an operation costs nothing."""
+        costs = self.costs
+        if costs is None or costs.j_per_flop + costs.constant_w <= 0:
+            return None
+        return EnergyRoofline(self.ceilings, costs)
+
 
 def fit_tables(paths: Iterable[str | Path], n_draws: int = N_DRAWS) -> list[FitRow]:
     """Return the rooflines of every device, mode and precision in tables of ceilings.

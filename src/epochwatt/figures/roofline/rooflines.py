@@ -20,7 +20,7 @@ from epochwatt.figures.roofline import look, words
 from epochwatt.figures.roofline.names import CEILING, add_name, name_ceilings, part_names
 from epochwatt.published.tables import read_table
 from epochwatt.roofline.fits import FitRow, read_fits
-from epochwatt.roofline.model import Ceilings, EnergyRoofline, Numbers
+from epochwatt.roofline.model import Ceilings, Numbers
 from epochwatt.roofline.points import Point, read_points
 
 BEYOND = 5.0  # times: what lines are longer than marks and corners, at both ends
@@ -111,7 +111,7 @@ def draw(
     shown = [replace(p, workload=titles.get(p.workload, p.workload)) for p in read_points(points)]
     fields = fields_of(read_fits(fits), shown, read_peaks(Path(peaks)), machines_of(records))
     _figure(fields, _time, "time", style_file, f"{folder}/time_{origin}", origin)
-    powered = [f for f in fields if any(row.costs for row in f.modes.values())]
+    powered = [f for f in fields if any(row.energy for row in f.modes.values())]
     _figure(powered, _energy, "energy", style_file, f"{folder}/energy_{origin}", origin)
 
 
@@ -182,6 +182,7 @@ def _figure(
             places = style.facets(figure, axes, len(fields), COLUMNS)
             for place, field in zip(places, fields, strict=True):
                 looks = look.looks(field.points)
+                place.set(xscale="log", yscale="log")  # first: the ends of an axis follow from it
                 rows += draw_field(place, field, looks)
                 _dress(place, field, looks, what, WIDTH_IN / min(len(fields), COLUMNS))
             style.legend(figure, _handles(fields, what))
@@ -200,8 +201,6 @@ def _dress(axes: Axes, field: Field, looks: Looks, what: str, width_in: float) -
     ----------
     width_in : of the field, with the labels of its axis
     """
-    axes.set_xscale("log")
-    axes.set_yscale("log")
     if any(text.get_gid() != CEILING for text in axes.texts):  # names below what they are of
         low, high = axes.get_ylim()
         axes.set_ylim(low / (high / low) ** ROOM, high)
@@ -268,20 +267,21 @@ def _time(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
             dash, width = ":", look.WIDTHS[-1]
         axes.plot(x, rates, color=colour, linestyle=dash, linewidth=width)
         rows += _line(field, label, what, "flop_per_s", x, rates)
-    if field.lone:
-        name_ceilings(axes, field.lone.ceilings, field.ends)
     marks = [(p, label, p.flops / p.time_s) for label, some in field.points.items() for p in some]
-    return rows + _marks(axes, field, marks, looks, "flop_per_s")
+    rows += _marks(axes, field, marks, looks, "flop_per_s")
+    if field.lone:  # last: its axis holds all that is drawn
+        name_ceilings(axes, field.lone.ceilings, field.ends)
+    return rows
 
 
 def _energy(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
     """Draw a device's operations per joule, ridges and balances; return the rows of the CSV."""
     rows = []
     for label, row in field.modes.items():  # the first behind: it is the widest
-        if row.costs is None:
+        roofline = row.energy
+        if roofline is None:
             continue
         colour, dash, width = looks[label]
-        roofline = EnergyRoofline(row.ceilings, row.costs)
         curve = np.geomspace(*field.ends, N_POINTS)
         x = np.sort(np.append(curve, row.ridge_flop_per_byte))  # where it has its corner
         rates = 1 / roofline.j_per_flop(x)
@@ -292,6 +292,8 @@ def _energy(axes: Axes, field: Field, looks: Looks) -> list[dict[str, Any]]:
             (ridge, "ridge", "o", "white"),
             (balance, "balance", "D", colour),
         ):
+            if at <= 0:
+                continue  # memory costs nothing: no intensity balances it
             rate = float(1 / roofline.j_per_flop(at))
             axes.plot([at], [rate], mark, color=colour, mfc=fill, markersize=5, zorder=4)
             rows.append(_row(field, label, what, at, rate, "flop_per_j"))

@@ -202,6 +202,39 @@ def test_a_lone_roof_has_its_numbers_its_machine_and_what_runs_reach(drawn, tmp_
     assert "data sheet" not in text
 
 
+@pytest.mark.parametrize(
+    ("roof", "run"),
+    [
+        # ceilings of an H100, with LeNet far below them
+        ({"flops_per_s": 6e13, "bytes_per_s": 3e12}, {"time_s": 2e-3}),
+        # a machine whose cores others used: a run took 200 times as long as the roof allows
+        ({"flops_per_s": 1.66e11, "bytes_per_s": 5.4e9}, {"flops": 3.7e7, "bytes": 1e7}),
+        # twelve orders of magnitude
+        ({"flops_per_s": 1e15, "bytes_per_s": 1e13}, {"flops": 1e6, "time_s": 1e3}),
+        # the mark lies on the roof
+        ({"flops_per_s": 2e12, "bytes_per_s": 1e11}, {"time_s": 2e8 / 1e11}),
+    ],
+)
+def test_axes_hold_all_marks_however_far_they_lie_below_the_roof(drawn, roof, run):
+    ridge = {"ridge_flop_per_byte": roof["flops_per_s"] / roof["bytes_per_s"]}
+    with drawn_texts() as texts:
+        drawn([replace(HOST, **roof, **ridge)], [replace(RUN, **run)], "measured")
+    (axes,) = next(iter(texts)).axes
+    (low, high), marks = axes.get_ylim(), [y for line in axes.lines for y in line.get_ydata()]
+    assert 0 < low < min(marks) <= max(marks) < high < 1e20
+    assert_readable(dict(enumerate(texts.values())))
+
+
+def test_work_that_costs_nothing_has_no_energy_roofline(drawn):
+    free = replace(FIT, j_per_flop=0.0, constant_w=0.0, balance_flop_per_byte=None)
+    assert drawn([free], [POINT])["energy"] == []
+    kinds = {
+        row["what"]
+        for row in drawn([replace(FIT, j_per_byte=0.0, constant_w=0.0)], [POINT])["energy"]
+    }
+    assert kinds == {"roof", "ridge", "train"}
+
+
 def test_other_precisions_are_not_drawn(drawn):
     tables = drawn([FIT], [replace(POINT, precision="fp16")])
     assert not [row for row in tables["time"] if row["what"] == "train"]
