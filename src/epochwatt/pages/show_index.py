@@ -61,8 +61,9 @@ def write_index(
 
     Parameters
     ----------
-    inputs : paths of `runs`, `epochs`, `advice`, `energy_parts`, `claims`, `explanations` and
-        `validation` (empty: it was not made), and `published`, folder of the published numbers
+    inputs : paths of `runs`, `epochs`, `advice`, `energy_parts`, `claims`, `ceilings`,
+        `explanations` and `validation` (empty: it was not made), and `published`, the folder of
+        the published numbers
     figures : as `gallery` takes them
     numbers : tables with published numbers beside ours
     titles : model or device -> name for people
@@ -77,8 +78,11 @@ def write_index(
     """
     findings = read_claims_table(inputs["claims"])
     runs, advice, parts = (Table(inputs[name]) for name in ("runs", "advice", "energy_parts"))
-    explained = Table(inputs["explanations"]) if inputs.get("explanations") else None
-    tables = Machine(runs, advice, parts, explained)
+    more = [
+        Table(path) if (path := inputs.get(name)) else None
+        for name in ("explanations", "epochs", "ceilings")
+    ]
+    tables = Machine(runs, advice, parts, *more)
     shown, images = gallery(figures, findings)
     missing = {path for job in not_made for path in (*job["outputs"], *job["waiting"])}
     links = [link for link in LINKS if f"results/{link[0]}" not in missing]
