@@ -116,9 +116,10 @@ def find_shared() -> list[Shared]:
     for job in wanted_ceilings(settings, load_sweeps(config)).values():
         if (job.backend, job.instance) in here and _is_shared(job):
             folder = CeilingFolder(MEASURED, job.id)
-            took_s = [folder.read(m).meta["took_s"] for m in job.settings if folder.has(m)]
-            if took_s:
-                found.append(Shared(job.id, False, sum(took_s) + JOB_S, job.machine))
+            metas = [folder.read(mode).meta for mode in job.settings if folder.has(mode)]
+            if metas:
+                took_s = sum(meta["t_end_mono_s"] - meta["t_start_mono_s"] for meta in metas)
+                found.append(Shared(job.id, False, took_s + JOB_S, job.machine))
     return found
 
 
