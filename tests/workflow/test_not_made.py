@@ -57,6 +57,10 @@ def test_a_figure_a_table_and_a_page_that_fail_are_named_and_alone_tried_again(s
     assert 'href="summary.html"' in page
     assert "LeNet-5" in page
 
+    report = checkout.epochwatt("report")
+    assert report.status == 0, report.text
+    assert "NOT MADE: plot_fig02" in checkout.epochwatt("summary").text
+
     again = checkout.snakemake()
     assert (again.status, again.jobs) == (1, jobs)
     assert not_made(checkout).count(PLANTED) == 3
@@ -101,6 +105,16 @@ def test_without_the_tables_of_runs_there_is_still_a_page(shop, finished):
     assert not_made(checkout).count(PLANTED) == 2
     assert "results/claims.html" in not_made(checkout)  # it waits for the claims
     assert "host-fig02a" in checkout.read("results/index.html")
+
+
+@pytest.mark.thorough
+def test_where_the_page_itself_fails_a_bare_one_says_so(shop, finished):
+    checkout = shop.copy_of(finished.checkout)
+    plant(checkout, "pages/show_index", "write_index")
+    plant(checkout, *FIGURE)
+    assert checkout.snakemake().status == 1
+    assert not_made(checkout).count(PLANTED) == 2
+    assert 'href="claims.html"' in checkout.read("results/index.html")
 
 
 def test_a_start_that_asks_for_less_or_stops_at_once_makes_no_page(shop, finished):

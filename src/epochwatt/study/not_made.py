@@ -186,8 +186,8 @@ def affected(
     return because
 
 
-def make_page_without(failures: Sequence[Failure], folder: str) -> bool:
-    """Start the workflow again without what failed, until nothing fails; return whether that went.
+def make_page_without(failures: Sequence[Failure], folder: str) -> None:
+    """Start the workflow again without what failed, until nothing fails.
 
     What lies there of an earlier start and would have been made anew is removed: it is out of date.
 
@@ -195,6 +195,10 @@ def make_page_without(failures: Sequence[Failure], folder: str) -> bool:
     ----------
     failures : of this start
     folder : in which it was started
+
+    Raises
+    ------
+    RecordWriteError, RecordError : of the files in which the starts tell each other what failed
     """
     scratch = Path(".snakemake").absolute()
     listed, failed = scratch / "epochwatt-jobs.jsonl", scratch / "epochwatt-failures.json"
@@ -204,7 +208,7 @@ def make_page_without(failures: Sequence[Failure], folder: str) -> bool:
         listed.unlink(missing_ok=True)
         _start([*command, "--dry-run", *sys.argv[1:]], folder, environment | {LIST: str(listed)})
         if not listed.exists():
-            return False
+            return
         jobs = [json.loads(line) for line in listed.read_text("utf-8").splitlines()]
         not_made = NotMade(known, {**read().files, **affected(jobs, known)})
         files.write_json(
@@ -215,10 +219,8 @@ def make_page_without(failures: Sequence[Failure], folder: str) -> bool:
                 path.unlink()
         environment[AGAIN] = str(failed)
         failed.unlink(missing_ok=True)
-        if _start([*command, *sys.argv[1:]], folder, environment) == 0:
-            return True
-        if not failed.exists():
-            return False
+        if _start([*command, *sys.argv[1:]], folder, environment) == 0 or not failed.exists():
+            return
         known += [Failure(**entry) for entry in files.read_json(str(failed))]
 
 
