@@ -3,6 +3,12 @@
 import pytest
 from full_checkout import configure_two_studies
 
+from epochwatt import fields
+from epochwatt.records.ceiling_folder import CeilingFolder
+from epochwatt.roofline.wanted import wanted_ceilings
+from epochwatt.study.settings import load_settings
+from epochwatt.sweeps.table import SweepTable
+
 pytestmark = pytest.mark.workflow
 
 PLANTED = "a planted failure"
@@ -115,6 +121,49 @@ def test_where_the_page_itself_fails_a_bare_one_says_so(shop, finished):
     assert checkout.snakemake().status == 1
     assert not_made(checkout).count(PLANTED) == 2
     assert 'href="claims.html"' in checkout.read("results/index.html")
+
+
+@pytest.mark.thorough
+def test_on_a_machine_with_a_fast_gpu_there_is_a_page(shop, finished):
+    """Ceilings of an H100, and LeNet with a CPU far below them."""
+    checkout = shop.copy_of(finished.checkout)
+    studies = checkout.read_yaml("config/studies.yaml")
+    studies["host-pipeline"]["ceilings"] = True
+    checkout.write_yaml("config/studies.yaml", studies)
+    (job,) = wanted_ceilings(load_settings(root=checkout.root), SweepTable()).values()
+    folder = CeilingFolder(str(checkout.root / "measured"), job.id)
+    for mode in job.settings:
+        folder.begin(mode)
+        folder.finish(mode, h100(job.id, mode))
+    checkout.make()
+    (fit,) = checkout.table("results/roofline/fits_measured.csv")
+    assert fit["processor"] == "gpu"
+    assert float(fit["flops_per_s"]) == pytest.approx(6e13, rel=0.01)
+    assert "60 TFLOP/s" in checkout.read("results/figures/roofline/time_measured.svg")
+    page = checkout.read("results/index.html")
+    assert "roofline/time_measured" in page
+    assert not_made(checkout) == ""
+
+
+def h100(ceilings, mode):
+    """Return the record of ceilings of a mode: 60 TFLOP/s in fp32 and 3 TB/s."""
+    work = [("launch", 1, 0.0, 0.0)]
+    work += [("copy", 2**power, 0.0, 8.0 * 2**power) for power in range(20, 27, 2)]
+    work += [("matmul", n, 2.0 * n**3, 12.0 * n**2) for n in (1024, 2048, 4096)]
+    kernels = [
+        {
+            **{"kernel": kernel, "precision": "fp32", "size": size, "flops": flops},
+            **{"bytes": moved, "way": "", "n_calls": 1, "start_s": 1.0, "end_s": 2.0, "n_power": 0},
+            "blocks_s": [2e-6 + max(flops / 6e13, moved / 3e12)] * 3,
+        }
+        for kernel, size, flops, moved in work
+    ]
+    return {
+        **{"schema_version": fields.SCHEMA_VERSION, "ceilings": ceilings, "mode": mode},
+        **{"backend": "host", "processor": "gpu", "t_start_unix_s": 1.75e9, "flags": []},
+        **{"t_start_mono_s": 1.0, "t_end_mono_s": 2.0, "events": {"before": {}, "after": {}}},
+        **{"telemetry_lost": False, "kernels": kernels},
+    }
 
 
 def test_a_start_that_asks_for_less_or_stops_at_once_makes_no_page(shop, finished):
