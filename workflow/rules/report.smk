@@ -39,7 +39,9 @@ INDEX_TABLES = {
     "validation": "results/twin/validation.csv" if IS_VALIDATED else "",
     "ceilings": "results/roofline/ceilings.csv" if HAS_CEILINGS else "",
 }
-INDEX_TABLES = {k: path if WITHOUT.has(path) else "" for k, path in INDEX_TABLES.items()}
+INDEX_TABLES = {
+    k: path if WITHOUT.has(path) else "" for k, path in INDEX_TABLES.items()
+}
 VALIDATION_FIGURE = {
     "stem": "results/figures/twin/validation",
     "backend": "twin",

@@ -103,11 +103,11 @@ def find_shared() -> list[Shared]:
     """Return what the selected studies have of this kind."""
     config = read_yaml(Path(CONFIG))
     settings = load_settings(config)
-    found = []
+    result = []
     for run in settings.table.runs.values():
         is_here = run.here and not run.node and run.parts
         if is_here and Path(run.epochs_csv).exists() and (seconds := _seconds(run)):
-            found.append(Shared(run.id, True, seconds, run.machine))
+            result.append(Shared(run.id, True, seconds, run.machine))
     here = {
         (run.factors["backend"], run.factors["instance"])
         for run in ceiling_runs(settings)
@@ -119,8 +119,8 @@ def find_shared() -> list[Shared]:
             metas = [folder.read(mode).meta for mode in job.settings if folder.has(mode)]
             if metas:
                 took_s = sum(meta["t_end_mono_s"] - meta["t_start_mono_s"] for meta in metas)
-                found.append(Shared(job.id, False, took_s + JOB_S, job.machine))
-    return found
+                result.append(Shared(job.id, False, took_s + JOB_S, job.machine))
+    return result
 
 
 def _seconds(run: Run) -> float:

@@ -203,16 +203,16 @@ def make_page_without(failures: Sequence[Failure], folder: str) -> None:
     scratch = Path(".snakemake").absolute()
     listed, failed = scratch / "epochwatt-jobs.jsonl", scratch / "epochwatt-failures.json"
     command = [sys.executable, "-m", "snakemake"]
-    environment, known = dict(os.environ), list(failures)
+    environment, failed_so_far = dict(os.environ), list(failures)
     while True:
         listed.unlink(missing_ok=True)
         _start([*command, "--dry-run", *sys.argv[1:]], folder, environment | {LIST: str(listed)})
         if not listed.exists():
             return
         jobs = [json.loads(line) for line in listed.read_text("utf-8").splitlines()]
-        not_made = NotMade(known, {**read().files, **affected(jobs, known)})
+        not_made = NotMade(failed_so_far, {**read().files, **affected(jobs, failed_so_far)})
         files.write_json(
-            str(FILE), {"failures": [f._asdict() for f in known], "files": not_made.files}
+            str(FILE), {"failures": [f._asdict() for f in failed_so_far], "files": not_made.files}
         )
         for path in map(Path, not_made.files):
             if path.is_file():
@@ -221,7 +221,7 @@ def make_page_without(failures: Sequence[Failure], folder: str) -> None:
         failed.unlink(missing_ok=True)
         if _start([*command, *sys.argv[1:]], folder, environment) == 0 or not failed.exists():
             return
-        known += [Failure(**entry) for entry in files.read_json(str(failed))]
+        failed_so_far += [Failure(**entry) for entry in files.read_json(str(failed))]
 
 
 def _start(words: Sequence[str], folder: str, environment: Mapping[str, str]) -> int:
