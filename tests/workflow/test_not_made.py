@@ -92,6 +92,8 @@ def test_a_run_that_cannot_be_trained_keeps_no_other_from_the_page(shop, finishe
     rows = checkout.table("results/tables/epochs.csv")
     assert {row["run"] for row in rows} == {finished.drawn}
     assert failing in checkout.read("results/summary.txt")
+    for table in ("advice", "energy_parts"):
+        assert (checkout.root / f"results/tables/{table}.csv").exists()
     assert "host-fig02a" in checkout.read("results/index.html")
 
     again = checkout.snakemake()

@@ -28,7 +28,8 @@ PAGE, SUMMARY = "results/index.html", "results/summary.txt"
 COPES = (PAGE, SUMMARY)  # made of whatever is there
 # one of many: what gathers them is made of the others
 ONE_OF_MANY = re.compile(
-    r"results/(runs/[^/]+/epochs\.csv|idle/.*\.json|roofline/.*/receipt\.json)"
+    r"results/(runs/[^/]+/(epochs|energy)\.csv|simulated/twin-[^/]+"
+    r"|idle/.*\.json|roofline/.*/receipt\.json)"
 )
 STOPPED = ("Terminating processes on user request", "Will exit after finishing")
 

@@ -34,8 +34,10 @@ def test_what_is_made_of_what_failed_is_not_there_but_for_the_page():
 
 def test_what_gathers_runs_is_made_of_the_others():
     receipt = "results/runs/r/part-0-0.json"
-    jobs = [job([receipt], RUN), job([RUN, "results/runs/s/epochs.csv"], FIGURE)]
-    assert affected(jobs, [failure(MODEL), failure(receipt)]) == {MODEL: 0, receipt: 1, RUN: 1}
+    energy = "results/runs/r/energy.csv"
+    jobs = [job([receipt], RUN, energy), job([RUN, energy, "results/runs/s/epochs.csv"], FIGURE)]
+    there = affected(jobs, [failure(MODEL), failure(receipt)])
+    assert there == {MODEL: 0, receipt: 1, RUN: 1, energy: 1}
 
 
 def test_a_run_without_epochs_counts_as_excluded(checkout):
