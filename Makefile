@@ -14,6 +14,7 @@ SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 .PHONY: run score validate test lint format bench gpu-check board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
+	@[ ! -d measured ] || $(PY) -m epochwatt discard --shared --within-s 60 2>/dev/null || true
 	@EPOCHWATT_COMMAND="make run" $(SNAKEMAKE); status=$$?; \
 	  [ $$status -eq 0 ] || [ -f results/not_made.json ] || exit $$status; \
 	  $(PY) -m epochwatt report || status=1; \

@@ -56,6 +56,9 @@ measured,RUN,gemm,10,20,30,,,,,,
 """
 
 
+TABLES = ("runs", "epochs", "advice", "energy_parts")
+
+
 def plant(
     pairs,
     write_epochs,
@@ -97,7 +100,7 @@ def plant(
     (folder / "fig02a.csv").write_text(COLUMNS + drawn)
     (folder / "fig02a.svg").write_text(SVG)
     Path("results/validation.csv").write_text(VALIDATED + judged)
-    tables = {name: f"results/tables/{name}.csv" for name in ("runs", "advice", "energy_parts")}
+    tables = {name: f"results/tables/{name}.csv" for name in TABLES}
     tables |= {"claims": "results/claims.csv", "published": str(published)}
     tables["validation"] = "results/validation.csv" if judged else ""
     if explanations:

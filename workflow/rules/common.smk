@@ -130,8 +130,10 @@ def begin():
 
 def makes_page():
     """Say whether this start goes on after failures and ends with the landing page."""
-    asked = workflow.dag_settings.targets or {"all"}
-    return workflow.execution_settings.keep_going and "all" in asked
+    asked = workflow.dag_settings
+    is_part = asked.until or asked.omit_from or asked.allowed_rules
+    is_all = not is_part and "all" in (asked.targets or {"all"})
+    return is_all and workflow.execution_settings.keep_going
 
 
 def end():
@@ -149,10 +151,15 @@ def end():
         not_made.write_failures(WATCH.failures)
         return
     say(f"making {not_made.PAGE} without what failed ...")
-    if not_made.make_page_without(WATCH.failures, workflow.workdir_init):
+    try:
+        not_made.make_page_without(WATCH.failures, workflow.workdir_init)
+        if not Path(not_made.PAGE).exists():
+            from epochwatt.pages.show_index import write_bare  # takes 0.5 s
+
+            write_bare(not_made.read().shown(), not_made.PAGE)
         say(f"{not_made.PAGE} is made; it names what failed, and shows all else")
-    else:
-        say(f"{not_made.PAGE} could not be made; .snakemake/log/ has the reason")
+    except (EpochwattError, OSError) as error:
+        say(f"{not_made.PAGE} could not be made: {error}")
 
 
 def say(text):

@@ -37,8 +37,11 @@ INDEX_TABLES = {
     "energy_parts": "results/tables/energy_parts.csv",
     "explanations": EXPLANATIONS,
     "validation": "results/twin/validation.csv" if IS_VALIDATED else "",
+    "ceilings": "results/roofline/ceilings.csv" if HAS_CEILINGS else "",
 }
-INDEX_TABLES = {k: path if WITHOUT.has(path) else "" for k, path in INDEX_TABLES.items()}
+INDEX_TABLES = {
+    k: path if WITHOUT.has(path) else "" for k, path in INDEX_TABLES.items()
+}
 VALIDATION_FIGURE = {
     "stem": "results/figures/twin/validation",
     "backend": "twin",
@@ -53,7 +56,7 @@ ROOFLINE_FIGURE = {
     "stem": "results/figures/roofline/time_measured",
     "backend": next((job.backend for job in CEILINGS.values()), ""),
     "paper": "none",
-    "section": "What this machine does at best",
+    "section": "Rooflines of this machine",
     "title": "Roofline: what was measured below what memory and arithmetic allow",
     "caption": "",  # it writes its own
     "claims": [],

@@ -4,7 +4,16 @@ from pathlib import Path
 
 import click
 
-from epochwatt.cli.command import DEVICE, POSITIVE, RUN, STUDY, Command, Integer, say
+from epochwatt.cli.command import (
+    DEVICE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    RUN,
+    STUDY,
+    Command,
+    Integer,
+    say,
+)
 
 
 @click.command(
@@ -118,17 +127,32 @@ def fleet_check(context: click.Context) -> None:
         ("epochwatt discard RUN 3", "epoch 3 only"),
         ("epochwatt discard SWEEP", "all modes of a sweep of config/sweeps.yaml"),
         ("epochwatt discard SWEEP/MODE", "one mode: a folder in measured/ below the sweep's id"),
+        ("epochwatt discard --shared", "all that was measured while others used this machine"),
     ],
 )
-@click.argument("run", metavar="RUN", shell_complete=RUN)
+@click.argument("run", metavar="[RUN]", required=False, shell_complete=RUN)
 @click.argument("epoch", metavar="[EPOCH]", required=False, type=Integer(min=0))
-def discard(run: str, epoch: int | None) -> None:
+@click.option(
+    "--shared",
+    is_flag=True,
+    help="Runs and ceilings that other programs disturbed, in place of RUN.",
+)
+@click.option(
+    "--within-s",
+    metavar="S",
+    type=NOT_NEGATIVE,
+    help="With --shared: only if the machine is quiet now, and what takes no more than S seconds "
+    "to measure again, as `make run` does.",
+)
+def discard(run: str | None, epoch: int | None, shared: bool, within_s: float | None) -> None:
     """Move the measured epochs of RUN to measured/.trash, so that they are measured again. It waits
     while something is being measured on this machine.
 
     EPOCH is the number of one epoch, counted from 0. Without it, all epochs are moved. In place of
     a run, a sweep or one of its modes is named.
     """
+    if shared == bool(run):
+        raise click.UsageError("name a RUN, or give --shared")
     from epochwatt.device.locks import machine_lock
     from epochwatt.study.discard import discard
     from epochwatt.sweeps.discard import discard_modes
@@ -136,6 +160,12 @@ def discard(run: str, epoch: int | None) -> None:
     def report_wait(holder: str) -> None:
         click.echo(f"waiting: {holder} is measuring")
 
+    if not run:
+        from epochwatt.maintenance.shared import discard_shared
+
+        for line in discard_shared(within_s, report_wait):
+            click.echo(line)
+        return
     with machine_lock().acquire({"discarding": run}, on_wait=report_wait):
         modes = discard_modes("measured", run) if epoch is None else []
         for path in modes or discard("measured", run, epoch):

@@ -27,7 +27,7 @@ def shown() -> list[Path]:
 
 def make_report() -> str:
     """Make the report unless it is up to date; return what was done, in words."""
-    if not SUMMARY.exists():
+    if not SUMMARY.exists() and not not_made.FILE.exists():
         raise EpochwattError(
             f"there is nothing to report yet: no {SUMMARY}",
             do="run the workflow (`make run`; on a board: snakemake --profile jetson)",

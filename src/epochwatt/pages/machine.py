@@ -62,6 +62,13 @@ NO_CONSTANT = (
     "How much of the energy is constant power is not known: the idle power of this machine was "
     "not measured."
 )
+SHARED = {"machine_shared", "machine_busy"}  # flags
+SHARED_MARK = "while others used the machine"
+SHARED_WORDS = (
+    "Other programs took more than 10 % of the CPUs while {what} were measured: this machine can "
+    "do better. To measure them again once it is quiet: epochwatt discard --shared, then start "
+    "again."
+)
 NOTE = "Means over the valid epochs after the first. How well the networks learn is not judged."
 
 
@@ -82,12 +89,21 @@ class Machine(NamedTuple):
     ----------
     runs, advice, parts : results/tables/{runs,advice,energy_parts}.csv
     explanations : results/tables/explanations.csv; None: no ceilings were measured
+    epochs, ceilings : results/tables/epochs.csv, results/roofline/ceilings.csv: what of them was
+        measured while others used the machine; None: not known
     """
 
     runs: Table
     advice: Table
     parts: Table
     explanations: Table | None = None
+    epochs: Table | None = None
+    ceilings: Table | None = None
+
+    def n_shared(self, run: str) -> int:
+        """Return how many epochs of a run were measured while others used the machine."""
+        rows = self.epochs.rows if self.epochs else []
+        return sum(row["run"] == run and bool(SHARED & {*row["flags"].split()}) for row in rows)
 
 
 def describe(tables: Machine, titles: Mapping[str, str]) -> dict[str, Any]:
@@ -164,6 +180,7 @@ def _place(
     sentences += [NO_CONSTANT] if is_metered and "constant" not in stacks else []
     is_explained = any(explained.why(tables.explanations, row["run"]) for row in rows)
     sentences += [] if is_explained else [explained.NOT_MEASURED]
+    sentences += _shared(tables, key, [row["run"] for row in rows])
     longest = [_longest(tables.runs, group) for group in groups.values()]
     return {
         "id": f"{backend}-{device}-{instance}",
@@ -181,6 +198,22 @@ def _place(
             for place in group
         ],
     }
+
+
+def _shared(tables: Machine, key: tuple[str, str, str], runs: Sequence[str]) -> list[str]:
+    """Return what was measured while others used the machine, and what to do about it."""
+    counts = [n for run in runs if (n := tables.n_shared(run))]
+    what = []
+    if counts:
+        what.append(f"{counted(sum(counts), 'epochs')} of {counted(len(counts), 'runs')}")
+    if tables.ceilings and any(
+        row["provenance"] == "measured"
+        and row["instance"] == key[2]
+        and SHARED & {*row["flags"].split()}
+        for row in tables.ceilings.rows
+    ):
+        what.append("the ceilings")
+    return [SHARED_WORDS.format(what=" and ".join(what))] if what else []
 
 
 def _columns(is_metered: bool) -> list[dict[str, str]]:
@@ -246,6 +279,10 @@ def _bars(tables: Machine, place: int, most: tuple[float, float]) -> list[dict[s
     ]
 
 
+def _shared_mark(tables: Machine, run: str) -> str:
+    return f" ({SHARED_MARK})" if tables.n_shared(run) else ""
+
+
 def _numbers(runs: Table, place: int) -> dict[str, Number | None]:
     shares = {
         part: runs.number(place, f"{part}_s", "%", per="e2e_s", how="share") for part in TIME_KEY
@@ -297,7 +334,7 @@ def _run(
     row = tables.runs.rows[place]
     cells: dict[str, Any] = {
         "network": f"{_network(row, titles)}, {_data(row)}",
-        "setting": setting(row),
+        "setting": setting(row) + _shared_mark(tables, row["run"]),
         "bars": _bars(tables, place, most),
         **_numbers(tables.runs, place),
         "advice": _advice(tables.advice, row["run"]),
@@ -324,7 +361,7 @@ def _card(
         "title": _network(row, titles),
         "origin": row["backend"],
         "label": label(row["backend"]),
-        "setting": f"{_data(row)}; {fastest}: {setting(row)}",
+        "setting": f"{_data(row)}; {fastest}: {setting(row)}{_shared_mark(tables, row['run'])}",
         "tiles": [
             *({"name": name, "number": numbers[key], "word": "\u2013"} for name, key in tiles),
             {"name": "held back by", "number": None, "word": BOUND.get(bound, bound)},

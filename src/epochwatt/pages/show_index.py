@@ -61,8 +61,9 @@ def write_index(
 
     Parameters
     ----------
-    inputs : paths of `runs`, `epochs`, `advice`, `energy_parts`, `claims`, `explanations` and
-        `validation` (empty: it was not made), and `published`, folder of the published numbers
+    inputs : paths of `runs`, `epochs`, `advice`, `energy_parts`, `claims`, `ceilings`,
+        `explanations` and `validation` (empty: it was not made), and `published`, the folder of
+        the published numbers
     figures : as `gallery` takes them
     numbers : tables with published numbers beside ours
     titles : model or device -> name for people
@@ -77,8 +78,11 @@ def write_index(
     """
     findings = read_claims_table(inputs["claims"])
     runs, advice, parts = (Table(inputs[name]) for name in ("runs", "advice", "energy_parts"))
-    explained = Table(inputs["explanations"]) if inputs.get("explanations") else None
-    tables = Machine(runs, advice, parts, explained)
+    more = [
+        Table(path) if (path := inputs.get(name)) else None
+        for name in ("explanations", "epochs", "ceilings")
+    ]
+    tables = Machine(runs, advice, parts, *more)
     shown, images = gallery(figures, findings)
     missing = {path for job in not_made for path in (*job["outputs"], *job["waiting"])}
     links = [link for link in LINKS if f"results/{link[0]}" not in missing]
@@ -93,19 +97,39 @@ def write_index(
         papers=compare(numbers, inputs["validation"], inputs["published"], findings, titles),
         figures=shown,
         links=[dict(zip(("path", "title", "says"), link, strict=True)) for link in links],
-        not_made=[
-            {
-                **job,
-                "made": first_of(job["outputs"]),
-                "waiting": first_of(job["waiting"], MOST_WAITING),
-            }
-            for job in not_made
-        ],
+        not_made=_failures(not_made),
         data={"images": images},
         explorer=explored and _explorer(inputs["epochs"], explored, titles, palette),
         library=explored and library(),
     )
     Path(page).write_text(text, "utf-8")
+
+
+def write_bare(not_made: Sequence[Mapping[str, Any]], page: str) -> None:
+    """Write a page with nothing but what failed, where the landing page itself is among it.
+
+    Parameters
+    ----------
+    not_made, page : as `write_index` takes them
+    """
+    there = [
+        {"path": p, "title": title, "says": says} for p, title, says in (*LINKS, *MADE_BY_NAME)
+    ]
+    links = [link for link in there if (Path(page).parent / link["path"]).exists()]
+    text = render("index/bare.html", not_made=_failures(not_made), links=links)
+    Path(page).write_text(text, "utf-8")
+
+
+def _failures(not_made: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return failed jobs as the page shows them, with the first of many files."""
+    return [
+        {
+            **job,
+            "made": first_of(job["outputs"]),
+            "waiting": first_of(job["waiting"], MOST_WAITING),
+        }
+        for job in not_made
+    ]
 
 
 def _explorer(

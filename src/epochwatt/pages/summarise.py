@@ -176,6 +176,9 @@ def headline(epochs: pd.DataFrame) -> list[str]:
         flags = sorted({flag for cell in invalid["flags"] for flag in cell.split()})
         n_epochs = counted(len(invalid), "epochs")
         lines.append(f"{n_epochs} not valid and left out of means: {', '.join(flags)}.")
+    n_shared = sum("machine_shared" in cell.split() for cell in epochs["flags"])
+    if n_shared:
+        lines.append(f"{counted(n_shared, 'epochs')} measured while others used the machine.")
     for program, runs in epochs[epochs.imported.ne("")].groupby("imported").run:
         lines.append(f"{counted(runs.nunique(), 'runs')} imported from logs of {program}.")
     without = set(epochs.run) - set(run_means(epochs).run)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from epochwatt.roofline.explain import COMPUTE_PARTS, ENERGY_PARTS, TIME_PARTS
-from epochwatt.roofline.explain_runs import Explained
+from epochwatt.roofline.explain_runs import SHARED, Explained
 from epochwatt.roofline.explain_text import sentence, step_words
 from epochwatt.roofline.next_mode import FITTED
 from epochwatt.text import aligned
@@ -87,7 +87,8 @@ def _basis(explained: Explained) -> list[str]:
     lines = [
         f"ceilings: {fit.flops_per_s / 1e9:.4g} GFLOP/s, {fit.bytes_per_s / 1e9:.4g} GB/s, "
         f"{1e6 * fit.launch_s:.3g} \u00b5s for a launch; arithmetic is the limit from {ridge:.3g} "
-        f"FLOP per byte on ({ORIGINS[fit.provenance]})"
+        f"FLOP per byte on ({ORIGINS[fit.provenance]})",
+        *[SHARED] * fit.is_shared,
     ]
     if e.roof_share > 1.0:
         lines.append(

@@ -20,6 +20,7 @@ TO_MEASURE = (
     "give its study the key `ceilings: true` in config/studies.yaml, then make run: its ceilings "
     "are measured within a minute"
 )
+SHARED = "(Its ceilings were measured while others used the machine, which can do more.)"
 MEANS = ("e2e_s", "wait_s", "copy_s", "compute_s", "overhead_s", "n_minibatches")
 
 
@@ -200,7 +201,7 @@ def table_rows(explained: Explained) -> list[ExplanationRow]:
         roof_pct=100.0 * e.roof_share,
         bound_by=e.bound_by,
         limit=e.limit,
-        explanation=explain_text.sentence(e),
+        explanation=" ".join([explain_text.sentence(e), *[SHARED] * explained.fit.is_shared]),
         next_mode=explain_text.steps_sentence(explained.steps, seen),
     )
     return [whole] + [

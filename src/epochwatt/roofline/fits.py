@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -32,6 +32,7 @@ class FitRow:
     ridge_flop_per_byte, balance_flop_per_byte : where the limit of time, of energy, changes over
     power_scope : what the energies are those of
     n, n_energies : micro-kernels that ceilings, that costs were fitted to
+    flags : what is known against the ceilings
     """
 
     provenance: Literal["measured", "public", "simulated", "fake"]
@@ -66,11 +67,17 @@ class FitRow:
     power_scope: Literal["", "module", "socket", "gpu", "cpu_package"] = ""
     n: int
     n_energies: int = 0
+    flags: str = ""
 
     @property
     def mode(self) -> tuple[float | None, ...]:
         """Cores, CPU, GPU and memory clock, MHz."""
         return (self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others used the machine meanwhile, so that it can do more than this."""
+        return "machine_shared" in self.flags.split()
 
     @property
     def ceilings(self) -> Ceilings:
@@ -121,7 +128,9 @@ def fit_tables(paths: Iterable[str | Path], n_draws: int = N_DRAWS) -> list[FitR
 def fit_row(rows: Sequence[CeilingRow], n_draws: int = N_DRAWS) -> FitRow:
     """Return the rooflines of one mode and precision. Raises as `fit.fit_mode`."""
     scope = next((row.power_scope for row in rows if row.power_scope), "")
-    return fitted_row(rows[0], fit_mode(rows, n_draws), scope)
+    flags = {flag for row in rows for flag in row.flags.split()}
+    fitted = fitted_row(rows[0], fit_mode(rows, n_draws), scope)
+    return replace(fitted, flags=" ".join(sorted(flags)))
 
 
 def fitted_row(place: CeilingRow | Point, fitted: ModeFit, scope: str) -> FitRow:

@@ -15,7 +15,7 @@ RUNS = Path("results/runs")
 SIMULATED = Path("results/simulated")
 
 
-def discard(measured: str, run: str, epoch: int | None) -> list[str]:
+def discard(measured: str, run: str, epoch: int | None = None) -> list[str]:
     """Move a run's epoch (all of them for None) to the trash, with the receipts that name it.
 
     Returns the paths it was moved to. Raises EpochwattError when there is nothing of that name.

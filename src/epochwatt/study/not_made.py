@@ -28,7 +28,8 @@ PAGE, SUMMARY = "results/index.html", "results/summary.txt"
 COPES = (PAGE, SUMMARY)  # made of whatever is there
 # one of many: what gathers them is made of the others
 ONE_OF_MANY = re.compile(
-    r"results/(runs/[^/]+/epochs\.csv|idle/.*\.json|roofline/.*/receipt\.json)"
+    r"results/(runs/[^/]+/(epochs|energy)\.csv|simulated/twin-[^/]+"
+    r"|idle/.*\.json|roofline/.*/receipt\.json)"
 )
 STOPPED = ("Terminating processes on user request", "Will exit after finishing")
 
@@ -186,8 +187,8 @@ def affected(
     return because
 
 
-def make_page_without(failures: Sequence[Failure], folder: str) -> bool:
-    """Start the workflow again without what failed, until nothing fails; return whether that went.
+def make_page_without(failures: Sequence[Failure], folder: str) -> None:
+    """Start the workflow again without what failed, until nothing fails.
 
     What lies there of an earlier start and would have been made anew is removed: it is out of date.
 
@@ -195,31 +196,33 @@ def make_page_without(failures: Sequence[Failure], folder: str) -> bool:
     ----------
     failures : of this start
     folder : in which it was started
+
+    Raises
+    ------
+    RecordWriteError, RecordError : of the files in which the starts tell each other what failed
     """
     scratch = Path(".snakemake").absolute()
     listed, failed = scratch / "epochwatt-jobs.jsonl", scratch / "epochwatt-failures.json"
     command = [sys.executable, "-m", "snakemake"]
-    environment, known = dict(os.environ), list(failures)
+    environment, failed_so_far = dict(os.environ), list(failures)
     while True:
         listed.unlink(missing_ok=True)
         _start([*command, "--dry-run", *sys.argv[1:]], folder, environment | {LIST: str(listed)})
         if not listed.exists():
-            return False
+            return
         jobs = [json.loads(line) for line in listed.read_text("utf-8").splitlines()]
-        not_made = NotMade(known, {**read().files, **affected(jobs, known)})
+        not_made = NotMade(failed_so_far, {**read().files, **affected(jobs, failed_so_far)})
         files.write_json(
-            str(FILE), {"failures": [f._asdict() for f in known], "files": not_made.files}
+            str(FILE), {"failures": [f._asdict() for f in failed_so_far], "files": not_made.files}
         )
         for path in map(Path, not_made.files):
             if path.is_file():
                 path.unlink()
         environment[AGAIN] = str(failed)
         failed.unlink(missing_ok=True)
-        if _start([*command, *sys.argv[1:]], folder, environment) == 0:
-            return True
-        if not failed.exists():
-            return False
-        known += [Failure(**entry) for entry in files.read_json(str(failed))]
+        if _start([*command, *sys.argv[1:]], folder, environment) == 0 or not failed.exists():
+            return
+        failed_so_far += [Failure(**entry) for entry in files.read_json(str(failed))]
 
 
 def _start(words: Sequence[str], folder: str, environment: Mapping[str, str]) -> int:

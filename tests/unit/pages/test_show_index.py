@@ -1,12 +1,15 @@
 """The landing page: every number is the cell that it names, and what is missing is said."""
 
 import re
+import shutil
 from pathlib import Path
 
+import planted_page
 import pytest
 from page_numbers import Page, differing
 from planted_page import DRAWN, EXPLAINED, JUDGED, METERED, SCOPES, TITLES, claim, plant
 
+from epochwatt.pages import show_index
 from epochwatt.pages.gallery import not_drawn, takeaway_counts
 from epochwatt.pages.papers import figure_title, quantity_words, run_words, unit_of
 
@@ -79,6 +82,50 @@ def test_without_ceilings_a_sentence_says_how_to_measure_them(page):
     assert "the ceilings of this machine were not measured" in text
     assert "ceilings: true" in text
     assert "by its ceilings" not in text
+
+
+def test_what_others_disturbed_is_said_so_at_the_run_its_card_and_below(page):
+    shared = {"flags": {"machine_shared"}}
+    mark, words = "(while others used the machine)", "this machine can do better"
+    undisturbed = page([{}, {}], [{}, {"e2e_s": 5.0}])
+    assert mark not in undisturbed
+    assert words not in undisturbed
+    for folder in (Path("results/tables"), Path("results/figures/twin")):
+        shutil.rmtree(folder)
+    text = page([{}, shared], [{}, {"e2e_s": 5.0}])
+    assert text.count(mark) == 2  # its row, and its card: it is the fastest
+    assert "while 1 epoch of 1 run were measured: this machine can do better" in text
+    assert "epochwatt discard --shared" in text
+
+
+def test_what_failed_is_named_with_its_reason_and_log_and_is_not_linked(page):
+    failed = {
+        "rule": "show_claims",
+        "outputs": ["results/claims.html"],
+        "log": "results/logs/show_claims.log",
+        "reason": "it <b>cannot</b> be\n  do: this",
+        "waiting": ["results/other.svg"],
+    }
+    text = page([{}, {}], not_made=[failed])
+    part = text.partition('id="not-made"')[2].partition("</section>")[0]
+    assert "it &lt;b&gt;cannot&lt;/b&gt; be\n  do: this" in part
+    assert 'href="logs/show_claims.log"' in part
+    assert "results/other.svg" in part
+    assert '<a href="claims.html">' not in text
+    assert '<a href="summary.html">' in text
+
+
+def test_a_page_without_any_table_is_a_page(page, monkeypatch):
+    monkeypatch.setattr(planted_page, "write_index", _without_tables)
+    text = page([{}, {}])
+    assert "What was measured lies in measured/ and is kept." in text
+    assert "Nothing was measured yet" not in text
+
+
+def _without_tables(tables, *others, **more):
+    show_index.write_index(
+        {**dict.fromkeys(tables, ""), "published": tables["published"]}, *others, **more
+    )
 
 
 def test_without_a_sensor_a_sentence_says_so_and_there_is_no_energy(page):

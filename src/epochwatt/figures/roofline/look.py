@@ -27,6 +27,7 @@ COLOURS = (  # of modes: told apart with any kind of colour vision, and in grey
 )
 DASHES = ("-", "--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (9, 2)))
 WIDTHS = (2.2, 1.3)  # of the first line, and of others: those that lie on it leave its edges
+WARNING = "#B2182B"
 PEAK = "#777777"  # of what a data sheet promises
 MARKS = {"train": "o", "infer": "^"}
 TASKS = {"train": "training", "infer": "inference"}

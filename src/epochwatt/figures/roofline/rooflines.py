@@ -34,6 +34,7 @@ PRECISION = "fp32"
 PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 NARROW = 100.0  # times: an axis below it is labelled at 1, 2 and 5
 ROOM = 0.25  # of an axis with names: what it gets longer
+ROOF_SHARED = "roof: reached while others used the machine"
 ROOFS = {"time": "roof: best rates reached", "energy": "roof, fitted"}
 
 
@@ -58,6 +59,11 @@ class Field(NamedTuple):
     def lone(self) -> FitRow | None:
         """Its roof, where it has one alone."""
         return next(iter(self.modes.values())) if len(self.modes) == 1 else None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others used the machine while its ceilings were measured."""
+        return any(row.is_shared for row in self.modes.values())
 
     @property
     def workloads(self) -> list[Point]:
@@ -172,7 +178,8 @@ def _figure(
     settings = {"title": title, "width_in": WIDTH_IN, "height_in": HEIGHT_IN}
     x, y = "intensity_flop_per_byte", "flop_per_s" if what == "time" else "flop_per_j"
     points = [point for field in fields for point in field.workloads]
-    is_told = what == "time" and n_roofs == 1
+    is_shared = any(field.is_shared for field in fields)
+    is_told = what == "time" and n_roofs == 1 and not is_shared
     shares = [share for field in fields for share in field.shares] if is_told else []
     with style.panel(style_file, settings, words.note(origin, points, shares)) as (figure, axes):
         rows: list[dict[str, Any]] = []
@@ -186,10 +193,11 @@ def _figure(
                 rows += draw_field(place, field, looks)
                 _dress(place, field, looks, what, WIDTH_IN / min(len(fields), COLUMNS))
             style.legend(figure, _handles(fields, what))
+            style.warn(figure, [words.SHARED] if is_shared else [], look.WARNING)
             part_names(figure)
         style.save(figure, stem, rows, [*COLUMNS_OF, x, y, "line"])
     tasks, has_peaks = {p.task for p in points}, any(field.peaks for field in fields)
-    text = words.caption(what, origin, tasks, n_roofs, has_peaks=has_peaks)
+    text = words.caption(what, origin, tasks, n_roofs, has_peaks=has_peaks, is_shared=is_shared)
     look.write_caption(stem, title, text, origin)
     look.write_spec(stem, title, look.ORIGINS[origin], x, y)
 
@@ -243,7 +251,8 @@ def _handles(fields: Sequence[Field], what: str) -> list[Line2D]:
         for task, word in look.TASKS.items()
         if task in tasks
     ]
-    roof = Line2D([], [], color="#555555", label=ROOFS[what])
+    shared = any(field.is_shared for field in fields)
+    roof = Line2D([], [], color="#555555", label=ROOF_SHARED if shared else ROOFS[what])
     handles += [roof] if any(field.modes for field in fields) else []
     if what == "time":
         peak = Line2D([], [], color=look.PEAK, linestyle=":", label="peak of the data sheet")

@@ -14,7 +14,11 @@ HEADS = {  # begin the titles
 }
 COUNTED = "fp32; operations and bytes of all kernels counted, each array read or written once"
 NO_POWER = f"Power was not measured in any mode. {POWER_SENSORS}"
-TIME = """Lines: what {mode} could do at best, the rates that the best micro-kernels reached; the
+SHARED = (
+    "Others used the machine while its ceilings were measured (machine_shared): it can do more "
+    "than these lines say. On a quiet machine: epochwatt discard --shared, then start again."
+)
+TIME = """Lines: {best} the rates that the best micro-kernels reached; the
 slope is memory, the flat part arithmetic, the corner the ridge. {marks}. Operations and bytes are
 counted, each array read or written once; launches and waits keep workloads away from the roof."""
 PEAKS = """Dotted, in the colour of its mode or grey: the peak that the data sheet promises at the
@@ -69,7 +73,13 @@ def note(origin: str, points: Sequence[Point], shares: Sequence[float]) -> str:
 
 
 def caption(
-    what: str, origin: str, tasks: Collection[str], n_roofs: int, *, has_peaks: bool
+    what: str,
+    origin: str,
+    tasks: Collection[str],
+    n_roofs: int,
+    *,
+    has_peaks: bool,
+    is_shared: bool = False,
 ) -> str:
     """Return what the caption says: of nothing that is not drawn.
 
@@ -77,12 +87,18 @@ def caption(
     ----------
     tasks : of the workloads that are drawn; empty: nothing is drawn
     n_roofs, has_peaks : lines that are drawn
+    is_shared : others used the machine while its ceilings were measured
     """
     if not tasks:
         return f"{NOT_DRAWN}: {NO_POWER[0].lower()}{NO_POWER[1:]}."
     marks = "; ".join(words for task, words in MARKS.items() if task in tasks)
     marks = marks[0].upper() + marks[1:]
+    shared = [SHARED] * is_shared
     if what == "energy":
-        return f"{ENERGY.format(marks=marks)} {ENERGY_OF.get(origin, '')}"
-    text = TIME.format(mode="the mode" if n_roofs == 1 else "each mode", marks=marks)
-    return " ".join([text, *[PEAKS] * has_peaks, "In fp32.", *[TIME_PUBLIC] * (origin == "public")])
+        return " ".join([*shared, ENERGY.format(marks=marks), ENERGY_OF.get(origin, "")])
+    mode = "the mode" if n_roofs == 1 else "each mode"
+    best = "" if is_shared else f"what {mode} could do at best,"
+    text = TIME.format(best=best, marks=marks)
+    return " ".join(
+        [*shared, text, *[PEAKS] * has_peaks, "In fp32.", *[TIME_PUBLIC] * (origin == "public")]
+    )

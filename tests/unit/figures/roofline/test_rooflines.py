@@ -235,6 +235,18 @@ def test_work_that_costs_nothing_has_no_energy_roofline(drawn):
     assert kinds == {"roof", "ridge", "train"}
 
 
+def test_ceilings_of_a_shared_machine_are_never_what_it_does_at_best(drawn, tmp_path):
+    shared = replace(HOST, flags="machine_shared")
+    for fit, is_shared in ((HOST, False), (shared, True)):
+        drawn([fit], [RUN], "measured")
+        svg = (tmp_path / "time_measured.svg").read_text()
+        caption = " ".join((tmp_path / "time_measured.txt").read_text().split())
+        assert ("could do at best" in caption) is not is_shared
+        assert ("of the roof" in svg) is not is_shared
+        for text in (svg, caption):
+            assert ("machine_shared" in text) is is_shared
+
+
 def test_other_precisions_are_not_drawn(drawn):
     tables = drawn([FIT], [replace(POINT, precision="fp16")])
     assert not [row for row in tables["time"] if row["what"] == "train"]

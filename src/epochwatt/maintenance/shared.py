@@ -1,0 +1,142 @@
+"""What was measured while others used this machine is discarded, to be measured again."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from epochwatt.device.locks import machine_lock
+from epochwatt.device.machine import open_machine
+from epochwatt.epochs.table import read_rows
+from epochwatt.records.ceiling_folder import CeilingFolder
+from epochwatt.roofline.wanted import WantedCeilings, ceiling_runs, wanted_ceilings
+from epochwatt.study.discard import discard
+from epochwatt.study.place import MEASURED
+from epochwatt.study.plan import JOB_S, duration
+from epochwatt.study.runs import Run
+from epochwatt.study.settings import CONFIG, load_settings
+from epochwatt.study.yaml_files import read_yaml
+from epochwatt.sweeps.discard import discard_modes
+from epochwatt.sweeps.table import load_sweeps
+from epochwatt.text import counted
+
+FLAGS = {"machine_shared", "machine_busy"}
+BUSY_PCT = 10.0  # of the CPUs, as of the flags
+LOOK_S = 1.0  # how long the load is looked at
+CEILINGS = Path("results/roofline/ceilings.csv")
+
+
+class Shared(NamedTuple):
+    """Something measured here while others used the machine.
+
+    Attributes
+    ----------
+    id : its folder in measured/
+    is_run : a run; else ceilings
+    seconds : that it takes to measure again
+    machine : JSON that tells the measuring side about its machine
+    """
+
+    id: str
+    is_run: bool
+    seconds: float
+    machine: str
+
+
+def discard_shared(
+    within_s: float | None = None, on_wait: Callable[[str], None] | None = None
+) -> list[str]:
+    """Discard what was measured here while others used the machine; return what to say.
+
+    Parameters
+    ----------
+    within_s : only while nobody uses the machine, and what takes no longer to measure again, the
+        shortest first; None: all of it, whatever it takes
+    on_wait : takes who is measuring on this machine, while that is waited for
+    """
+    shared = sorted(find_shared(), key=lambda one: one.seconds)
+    if not shared:
+        return (
+            [] if within_s is not None else ["nothing was measured while others used the machine"]
+        )
+    chosen, left_s = [], float("inf") if within_s is None else within_s
+    for one in shared:
+        if one.seconds <= left_s:
+            chosen.append(one)
+            left_s -= one.seconds
+    names = _named(shared)
+    if within_s is not None:
+        busy_pct = open_machine(json.loads(shared[0].machine)).busy_pct(LOOK_S)
+        if busy_pct is None or busy_pct > BUSY_PCT:
+            return [
+                f"{names} measured while others used the machine, which they still do: measured "
+                "again once it is quiet, or after epochwatt discard --shared"
+            ]
+    lines = []
+    with machine_lock().acquire({"discarding": names}, on_wait=on_wait):
+        for one in chosen:
+            away = discard if one.is_run else discard_modes
+            away(MEASURED, one.id)
+            lines.append(
+                f"{one.id}: measured while others used the machine, and now again; what there was "
+                f"is in {MEASURED}/.trash"
+            )
+    if len(chosen) < len(shared):
+        left = [one for one in shared if one not in chosen]
+        took = duration(sum(one.seconds for one in left))
+        lines.append(
+            f"{_named(left)} measured while others used the machine; to measure again, which takes "
+            f"about {took}: epochwatt discard --shared"
+        )
+    return lines
+
+
+def _named(shared: list[Shared]) -> str:
+    n_runs = sum(one.is_run for one in shared)
+    parts = [counted(n_runs, "runs")] if n_runs else []
+    parts += ["ceilings"] if n_runs < len(shared) else []
+    return f"{' and '.join(parts)} {'was' if parts == ['1 run'] else 'were'}"
+
+
+def find_shared() -> list[Shared]:
+    """Return what the selected studies have of this kind."""
+    config = read_yaml(Path(CONFIG))
+    settings = load_settings(config)
+    result = []
+    for run in settings.table.runs.values():
+        is_here = run.here and not run.node and run.parts
+        if is_here and Path(run.epochs_csv).exists() and (seconds := _seconds(run)):
+            result.append(Shared(run.id, True, seconds, run.machine))
+    here = {
+        (run.factors["backend"], run.factors["instance"])
+        for run in ceiling_runs(settings)
+        if run.here and not run.node
+    }
+    for job in wanted_ceilings(settings, load_sweeps(config)).values():
+        if (job.backend, job.instance) in here and _is_shared(job):
+            folder = CeilingFolder(MEASURED, job.id)
+            metas = [folder.read(mode).meta for mode in job.settings if folder.has(mode)]
+            if metas:
+                took_s = sum(meta["t_end_mono_s"] - meta["t_start_mono_s"] for meta in metas)
+                result.append(Shared(job.id, False, took_s + JOB_S, job.machine))
+    return result
+
+
+def _seconds(run: Run) -> float:
+    """Return how long a run takes to measure again; 0: nobody else used the machine."""
+    rows = read_rows(run.epochs_csv)
+    if not any(FLAGS & {*row["flags"].split()} for row in rows):
+        return 0.0
+    return sum(row["e2e_s"] for row in rows) + JOB_S * len(run.parts)
+
+
+def _is_shared(job: WantedCeilings) -> bool:
+    if not CEILINGS.exists():
+        return False
+    with CEILINGS.open(newline="", encoding="utf-8") as handle:
+        return any(
+            (row["device"], row["instance"]) == (job.device, job.instance)
+            and FLAGS & {*row["flags"].split()}
+            for row in csv.DictReader(handle)
+        )

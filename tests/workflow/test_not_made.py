@@ -1,0 +1,176 @@
+"""The landing page is made whatever failed, names it, and the next start tries just that again."""
+
+import pytest
+from full_checkout import configure_two_studies
+
+from epochwatt import fields
+from epochwatt.records.ceiling_folder import CeilingFolder
+from epochwatt.roofline.wanted import wanted_ceilings
+from epochwatt.study.settings import load_settings
+from epochwatt.sweeps.table import SweepTable
+
+pytestmark = pytest.mark.workflow
+
+PLANTED = "a planted failure"
+FIGURE = ("figures/sigmetrics2023/fig02", "draw")
+TABLE = ("analysis/advice", "write_advice")
+PAGE = ("pages/show_claims", "write_claims")
+CLAIMS = ("claims/check_claims", "check_claims")
+GATHERING = ("analysis/collect_study", "export_tables")
+
+
+def plant(checkout, module, function, run=None):
+    """Let a function of the package fail (for a run); return what mends it."""
+    path = checkout.root / f"src/epochwatt/{module}.py"
+    before = path.read_text()
+    condition = "True" if run is None else f"a[0].run == {run!r}"
+    path.write_text(
+        f"""{before}
+
+_real = {function}
+
+
+def {function}(*a, **k):
+    if {condition}:
+        raise ValueError({PLANTED!r})
+    return _real(*a, **k)
+"""
+    )
+    return lambda: path.write_text(before)
+
+
+def not_made(checkout):
+    """Return the part of the page that says what was not made; empty: there is none."""
+    page = checkout.read("results/index.html")
+    return page.partition('<section id="not-made"')[2].partition("</section>")[0]
+
+
+def test_a_figure_a_table_and_a_page_that_fail_are_named_and_alone_tried_again(shop, finished):
+    checkout = shop.copy_of(finished.checkout)
+    mend = [plant(checkout, *place) for place in (FIGURE, TABLE, PAGE)]
+    jobs = ["advise_runs", "plot_fig02 host", "show_claims"]
+    first = checkout.snakemake()
+    assert first.status == 1
+    assert first.jobs == jobs
+    for job in ("advise_runs", "plot_fig02", "show_claims"):
+        assert job in not_made(checkout)
+    assert not_made(checkout).count(PLANTED) == 3
+    assert 'href="logs/plot_fig02/host.log"' in not_made(checkout)
+    page = checkout.read("results/index.html")
+    assert "host-fig02a" not in page  # the picture of the start before is out of date
+    assert not (checkout.root / "results/figures/host/fig02a.svg").exists()
+    assert 'href="claims.html"' not in page
+    assert 'href="summary.html"' in page
+    assert "LeNet-5" in page
+
+    report = checkout.epochwatt("report")
+    assert report.status == 0, report.text
+    assert "NOT MADE: plot_fig02" in checkout.epochwatt("summary").text
+
+    again = checkout.snakemake()
+    assert (again.status, again.jobs) == (1, jobs)
+    assert not_made(checkout).count(PLANTED) == 3
+
+    for one in mend:
+        one()
+    last = checkout.make()
+    assert last.jobs == sorted([*jobs, "show_index"])
+    assert not_made(checkout) == ""
+    assert "host-fig02a" in checkout.read("results/index.html")
+    assert not (checkout.root / "results/not_made.json").exists()
+
+
+def test_a_run_that_cannot_be_trained_keeps_no_other_from_the_page(shop, finished):
+    checkout = shop.copy_of(finished.checkout)
+    configure_two_studies(checkout, beside_batch=32)
+    failing = checkout.run_of("beside").id
+    mend = plant(checkout, "training/job", "run_part", failing)
+    assert checkout.snakemake().status == 1
+    told = not_made(checkout)
+    assert PLANTED in told
+    assert f"logs/train_epoch/{failing}" in told
+    rows = checkout.table("results/tables/epochs.csv")
+    assert {row["run"] for row in rows} == {finished.drawn}
+    assert failing in checkout.read("results/summary.txt")
+    for table in ("advice", "energy_parts"):
+        assert (checkout.root / f"results/tables/{table}.csv").exists()
+    assert "host-fig02a" in checkout.read("results/index.html")
+
+    again = checkout.snakemake()
+    assert (again.status, again.jobs) == (1, [f"train_epoch {failing} 0 0"])
+    mend()
+    assert checkout.make().measuring == [f"train_epoch {failing} 0 0"]
+    assert not_made(checkout) == ""
+    assert {row["run"] for row in checkout.table("results/tables/epochs.csv")} > {finished.drawn}
+
+
+@pytest.mark.thorough
+def test_without_the_tables_of_runs_there_is_still_a_page(shop, finished):
+    checkout = shop.copy_of(finished.checkout)
+    plant(checkout, *GATHERING)
+    plant(checkout, *CLAIMS)
+    assert checkout.snakemake().status == 1
+    assert not_made(checkout).count(PLANTED) == 2
+    assert "results/claims.html" in not_made(checkout)  # it waits for the claims
+    assert "host-fig02a" in checkout.read("results/index.html")
+
+
+@pytest.mark.thorough
+def test_where_the_page_itself_fails_a_bare_one_says_so(shop, finished):
+    checkout = shop.copy_of(finished.checkout)
+    plant(checkout, "pages/show_index", "write_index")
+    plant(checkout, *FIGURE)
+    assert checkout.snakemake().status == 1
+    assert not_made(checkout).count(PLANTED) == 2
+    assert 'href="claims.html"' in checkout.read("results/index.html")
+
+
+@pytest.mark.thorough
+def test_on_a_machine_with_a_fast_gpu_there_is_a_page(shop, finished):
+    """Ceilings of an H100, and LeNet with a CPU far below them."""
+    checkout = shop.copy_of(finished.checkout)
+    studies = checkout.read_yaml("config/studies.yaml")
+    studies["host-pipeline"]["ceilings"] = True
+    checkout.write_yaml("config/studies.yaml", studies)
+    (job,) = wanted_ceilings(load_settings(root=checkout.root), SweepTable()).values()
+    folder = CeilingFolder(str(checkout.root / "measured"), job.id)
+    for mode in job.settings:
+        folder.begin(mode)
+        folder.finish(mode, h100(job.id, mode))
+    checkout.make()
+    (fit,) = checkout.table("results/roofline/fits_measured.csv")
+    assert fit["processor"] == "gpu"
+    assert float(fit["flops_per_s"]) == pytest.approx(6e13, rel=0.01)
+    assert "60 TFLOP/s" in checkout.read("results/figures/roofline/time_measured.svg")
+    page = checkout.read("results/index.html")
+    assert "roofline/time_measured" in page
+    assert not_made(checkout) == ""
+
+
+def h100(ceilings, mode):
+    """Return the record of ceilings of a mode: 60 TFLOP/s in fp32 and 3 TB/s."""
+    work = [("launch", 1, 0.0, 0.0)]
+    work += [("copy", 2**power, 0.0, 8.0 * 2**power) for power in range(20, 27, 2)]
+    work += [("matmul", n, 2.0 * n**3, 12.0 * n**2) for n in (1024, 2048, 4096)]
+    kernels = [
+        {
+            **{"kernel": kernel, "precision": "fp32", "size": size, "flops": flops},
+            **{"bytes": moved, "way": "", "n_calls": 1, "start_s": 1.0, "end_s": 2.0, "n_power": 0},
+            "blocks_s": [2e-6 + max(flops / 6e13, moved / 3e12)] * 3,
+        }
+        for kernel, size, flops, moved in work
+    ]
+    return {
+        **{"schema_version": fields.SCHEMA_VERSION, "ceilings": ceilings, "mode": mode},
+        **{"backend": "host", "processor": "gpu", "t_start_unix_s": 1.75e9, "flags": []},
+        **{"t_start_mono_s": 1.0, "t_end_mono_s": 2.0, "events": {"before": {}, "after": {}}},
+        **{"telemetry_lost": False, "kernels": kernels},
+    }
+
+
+def test_a_start_that_asks_for_less_or_stops_at_once_makes_no_page(shop, finished):
+    checkout = shop.copy_of(finished.checkout)
+    plant(checkout, *FIGURE)
+    (checkout.root / "results/index.html").unlink()
+    assert checkout.snakemake("figures").status == 1
+    assert not (checkout.root / "results/index.html").exists()
