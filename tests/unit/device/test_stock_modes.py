@@ -103,7 +103,9 @@ def test_another_fbp_mask_is_recognised_before_anything_is_changed(make_real):
 
 
 GPU0 = "/sys/devices/platform/gpu.0/"
-FAILED = "NVPM ERROR: failed to set power mode!\nNVPM ERROR: optMask is 1, no request for power mode"
+FAILED = (
+    "NVPM ERROR: failed to set power mode!\nNVPM ERROR: optMask is 1, no request for power mode"
+)
 WORDS = {
     # OE4T/meta-tegra issue 1864, pull request 1268
     "busy TPC mask": (f"NVPM ERROR: Error writing 128 to {GPU0}tpc_pg_mask: 16\n" + FAILED, None),
