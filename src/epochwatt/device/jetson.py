@@ -68,7 +68,6 @@ class JetsonBoard(Machine):
         if self.identity is not None:
             description["machine"]["board"] = self.identity.kind
             description["machine"]["model"] = self.identity.model
-            description["machine"]["module"] = board_files.module(self.root)
             description["machine"]["serial"] = self.identity.serial
             description["software"]["l4t"] = self.identity.l4t
             description["software"]["jetpack"] = self.identity.jetpack
@@ -106,7 +105,7 @@ class JetsonBoard(Machine):
             raise BoardError(
                 f"the row is of a board of kind {wanted}; nothing was measured",
                 found="{} ({})".format(
-                    self.identity.kind, board_files.module(self.root) or self.identity.model
+                    self.identity.kind, identity.module(self.root) or self.identity.model
                 ),
                 do="measure it on such a board, or correct `board` in config/devices/",
             )

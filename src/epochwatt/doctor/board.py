@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from epochwatt.device import alarms, board_files, clocks
+from epochwatt.device.identity import module
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.root_helper import VERSION
 from epochwatt.doctor.finding import Finding, info, ok, problem, warning
@@ -29,8 +30,10 @@ def identity(subject: Subject, board: JetsonBoard) -> Iterator[Finding]:
         )
         return
     release = f"L4T {identity.l4t or 'unknown'}, JetPack {identity.jetpack or 'unknown'}"
-    module = f": {board_files.module(board.root)}" if identity.kind == "unknown" else ""
-    yield ok("board", f"{identity.model} ({identity.kind}{module.rstrip(': ')}), {release}")
+    kind = identity.kind
+    if kind == "unknown" and module(board.root):
+        kind += f": {module(board.root)}"
+    yield ok("board", f"{identity.model} ({kind}), {release}")
     if identity.kind != wanted:
         yield problem(
             "board",

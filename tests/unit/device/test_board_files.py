@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_board import CONF, GPU, TinyBoard
 
-from epochwatt.device import board_files
+from epochwatt.device import board_files, identity
 from epochwatt.device.board_files import Tables, custom_conf, parse_conf
 from epochwatt.device.kinds import KINDS
 
@@ -88,7 +88,7 @@ def test_kind_of_board(tmp_path, model, compatible, kind):
 )
 def test_a_module_is_named_by_its_part_number(tmp_path, compatible, name):
     files = {"proc/device-tree/compatible": compatible + "\0"}
-    assert board_files.module(root_with(tmp_path, files)) == name
+    assert identity.module(root_with(tmp_path, files)) == name
 
 
 def test_a_machine_without_a_device_tree_is_no_board(tmp_path):
@@ -160,7 +160,7 @@ def test_read_clocks(board):
 
 @pytest.mark.parametrize("reason", [errno.EBUSY, errno.ENODATA, errno.EIO, errno.EAGAIN])
 def test_files_that_a_real_kernel_refuses_are_unknown_and_no_more(board, monkeypatch, reason):
-    """The clocks of a core that is off are busy since Linux 6.1; a sensor that is off has no data."""
+    """The clocks of a core that is off are busy since Linux 6.1; other files have no data."""
     refused = (str(board.root / "sys/devices/system/cpu/cpu0/cpufreq"), GPU + "/cur_freq")
     real_open = open
 
@@ -363,9 +363,9 @@ def test_a_path_outside_of_sys_is_not_followed(tmp_path, path):
 def test_a_mask_that_the_gpu_does_not_run_with_is_named(tmp_path, running, words):
     mask = "sys/devices/platform/gpu.0/fbp_pg_mask"
     root = root_with(tmp_path, {"etc/nvpmodel.conf": ORIN_CONF, mask: running + "\n"})
-    found = board_files.other_mask(root, parse_conf(ORIN_CONF).modes[0])
-    assert found.endswith(words)
-    assert bool(found) == bool(words)
+    named = board_files.other_mask(root, parse_conf(ORIN_CONF).modes[0])
+    assert named.endswith(words)
+    assert bool(named) == bool(words)
 
 
 @given(st.text() | st.lists(st.sampled_from([*CONF.splitlines(), "<", "< PARAM >"])).map("\n".join))
