@@ -18,8 +18,8 @@ Identity = NamedTuple(
 )
 
 # Part number in `compatible` of the device tree -> name of the module, also of those that are of no
-# kind. SOURCE: NVIDIA's and Linux's device trees, and the tables of viam-modules and jetson_stats
-# (stored index 17575627389, 33308634859)
+# kind. SOURCE: NVIDIA's and Linux's device trees, and two public tables of them (stored index
+# 17575627389, 33308634859)
 MODULES: Dict[str, str] = {
     "p2371-2180": "Jetson TX1",
     "p2771-0000": "Jetson TX2",

@@ -102,11 +102,11 @@ class JetsonBoard(Machine):
                 do="correct `sysroot` in config/devices/",
             )
         if self.identity.kind != wanted:
+            is_known = self.identity.kind != "unknown"
+            name = self.identity.model if is_known else identity.module(self.root)
             raise BoardError(
                 f"the row is of a board of kind {wanted}; nothing was measured",
-                found="{} ({})".format(
-                    self.identity.kind, identity.module(self.root) or self.identity.model
-                ),
+                found="{} ({})".format(self.identity.kind, name or self.identity.model),
                 do="measure it on such a board, or correct `board` in config/devices/",
             )
         super().check()
