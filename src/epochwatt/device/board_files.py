@@ -11,7 +11,7 @@ import re
 import stat
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from epochwatt.device.kinds import EMC_CLOCK_FILES, KINDS, MODULES
+from epochwatt.device.kinds import EMC_CLOCK_FILES, KINDS
 
 NVPMODEL_CONF = "etc/nvpmodel.conf"
 
@@ -48,16 +48,10 @@ def board_kind(root: str) -> str:
     compatible, model = (text(tree, name).lower() for name in ("compatible", "model"))
     if "nvidia,tegra" not in compatible and "jetson" not in compatible + model:
         return ""
-    # the module's part number counts; carrier boards of others may name another module as model
-    words = compatible if module(root) else compatible + " " + model
+    # a part number counts: carrier boards of others may name another module as their model
+    words = compatible if re.search(r"p[0-9]{4}", compatible) else compatible + " " + model
     names = (name for name, kind in KINDS.items() if re.search(kind.pattern, words))
     return next(names, "unknown")
-
-
-def module(root: str) -> str:
-    """Return the name of a board's module by its part number; empty: it is not known."""
-    parts = text(os.path.join(root, "proc/device-tree"), "compatible")
-    return next((name for part, name in MODULES.items() if part in parts), "")
 
 
 def cpus(root: str) -> Tuple[int, ...]:

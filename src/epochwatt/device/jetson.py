@@ -68,7 +68,6 @@ class JetsonBoard(Machine):
         if self.identity is not None:
             description["machine"]["board"] = self.identity.kind
             description["machine"]["model"] = self.identity.model
-            description["machine"]["module"] = board_files.module(self.root)
             description["machine"]["serial"] = self.identity.serial
             description["software"]["l4t"] = self.identity.l4t
             description["software"]["jetpack"] = self.identity.jetpack
@@ -103,11 +102,11 @@ class JetsonBoard(Machine):
                 do="correct `sysroot` in config/devices/",
             )
         if self.identity.kind != wanted:
+            is_known = self.identity.kind != "unknown"
+            name = self.identity.model if is_known else identity.module(self.root)
             raise BoardError(
                 f"the row is of a board of kind {wanted}; nothing was measured",
-                found="{} ({})".format(
-                    self.identity.kind, board_files.module(self.root) or self.identity.model
-                ),
+                found="{} ({})".format(self.identity.kind, name or self.identity.model),
                 do="measure it on such a board, or correct `board` in config/devices/",
             )
         super().check()

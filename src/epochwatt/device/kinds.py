@@ -444,11 +444,9 @@ ORIN_NX = Kind(
     rails_source="recorded tegrastats lines",
 )
 
-# SOURCE: modes: /etc/nvpmodel.conf of an Orin Nano Super as the fixture of somebody's test has it
-# (stored index 61511691988), and `nvpmodel -q --verbose` in 25W on L4T 36.4.3 (54837080849). Clock
-# steps: highest and lowest of `jetson_clocks --show` and lscpu there and in 68579880183; ASSUME:
-# steps between as on the other boards of the family. Model and compatible: NVIDIA's device tree of
-# the super configuration (52536279210), with the part of the developer kit.
+# SOURCE, numbers of the stored index: modes 61511691988 (a copy in somebody's test) and 54837080849
+# (25W, L4T 36.4.3); ends of the clocks there and in 68579880183 (ASSUME: steps between as on the
+# other boards of the family); device tree 52536279210, with the part of the developer kit.
 _ORIN_NANO_SUPER_MODES = tuple(
     StockMode(n, name, cores, (729600, khz), (0, gpu), emc, tpc_mask=240, fbp_mask=2)
     for n, (name, cores, khz, gpu, emc) in enumerate(
@@ -517,8 +515,7 @@ ORIN_NANO = Kind(
             default_mode=0,
         ),
         _orin_nano_super("36.4.3", _ORIN_NANO_SUPER_MODES),
-        # SOURCE: somebody's report of such a board with L4T 39.2.1 (stored index 68579880183): ids
-        # and names of the modes, the clocks of 25W, the model. ASSUME: the rest as with 36.4.3
+        # SOURCE: ids and names of the modes, 25W, model: 68579880183. ASSUME: the rest
         _orin_nano_super("39.2.1", _ORIN_NANO_SUPER_MODES[:3]),
     ),
 )
@@ -594,37 +591,6 @@ KINDS: Dict[str, Kind] = {
     for kind in (NANO, XAVIER_NX, AGX_ORIN, AGX_XAVIER, ORIN_NX, ORIN_NANO, AGX_THOR)
 }
 
-# Part number in `compatible` of the device tree -> name of the module, also of those that are of no
-# kind. SOURCE: NVIDIA's and Linux's device trees, and the tables of viam-modules and jetson_stats
-# (stored index 17575627389, 33308634859)
-MODULES: Dict[str, str] = {
-    "p2371-2180": "Jetson TX1",
-    "p2771-0000": "Jetson TX2",
-    "p3310": "Jetson TX2",
-    "p3489-0888": "Jetson TX2 4GB",
-    "p3489": "Jetson TX2i",
-    "p3636": "Jetson TX2 NX",
-    "p3448-0003": "Jetson Nano 2GB",
-    "p3448": "Jetson Nano",
-    "p3450": "Jetson Nano",
-    "p3668-0003": "Jetson Xavier NX 16GB",
-    "p3668": "Jetson Xavier NX",
-    "p2888-0008": "Jetson AGX Xavier Industrial",
-    "p2888": "Jetson AGX Xavier",
-    "p2972": "Jetson AGX Xavier",
-    "p3701-0004": "Jetson AGX Orin 32GB",
-    "p3701-0005": "Jetson AGX Orin 64GB",
-    "p3701-0008": "Jetson AGX Orin Industrial",
-    "p3701": "Jetson AGX Orin",
-    "p3767-0000": "Jetson Orin NX 16GB",
-    "p3767-0001": "Jetson Orin NX 8GB",
-    "p3767-0003": "Jetson Orin Nano 8GB",
-    "p3767-0004": "Jetson Orin Nano 4GB",
-    "p3767-0005": "Jetson Orin Nano 8GB",
-    "p3834-0008": "Jetson T5000",
-    "p3834-0000": "Jetson T4000",
-}
-
 # Files of the memory's clock now, Hz; the second is that of older kernels.
 EMC_CLOCK_FILES = tuple(
     dict.fromkeys(
@@ -632,44 +598,3 @@ EMC_CLOCK_FILES = tuple(
         + [kind.emc_files["now"] for kind in KINDS.values() if "now" in kind.emc_files]
     )
 )
-
-# L4T release -> JetPack. SOURCE: developer.nvidia.com/embedded/jetpack-archive; 35.6.2, 36.4.7 and
-# 36.5 on: docs/reference/sources.md
-JETPACK: Dict[str, str] = {
-    "32.4.3": "4.4",
-    "32.4.4": "4.4.1",
-    "32.5.0": "4.5",
-    "32.5.1": "4.5.1",
-    "32.5.2": "4.5.1",
-    "32.6.1": "4.6",
-    "32.7.1": "4.6.1",
-    "32.7.2": "4.6.2",
-    "32.7.3": "4.6.3",
-    "32.7.4": "4.6.4",
-    "32.7.5": "4.6.5",
-    "32.7.6": "4.6.6",
-    "34.1.0": "5.0 DP",
-    "34.1.1": "5.0.1 DP",
-    "35.1.0": "5.0.2",
-    "35.2.1": "5.1",
-    "35.3.1": "5.1.1",
-    "35.4.1": "5.1.2",
-    "35.5.0": "5.1.3",
-    "35.6.0": "5.1.4",
-    "35.6.1": "5.1.5",
-    "35.6.2": "5.1.5",
-    "36.2.0": "6.0 DP",
-    "36.3.0": "6.0",
-    "36.4.0": "6.1",
-    "36.4.3": "6.2",
-    "36.4.4": "6.2.1",
-    "36.4.7": "6.2.1",
-    "36.5.0": "6.2.2",
-    "36.5.2": "6.2.3",
-    "38.2.0": "7.0",
-    "38.2.1": "7.0",
-    "38.2.2": "7.0",
-    "38.4.0": "7.1",
-    "39.2.0": "7.2",
-    "39.2.1": "7.2.1",
-}

@@ -116,7 +116,7 @@ def remember(root: str) -> Tuple[Dict[str, Any], bool]:
     forget()  # jetson_clocks asks a question before it overwrites a file
     output = run(root, JETSON_CLOCKS, "--store", os.path.join(root, FOLDER, PINS))
     if not os.path.exists(PINS) or not os.path.getsize(PINS):
-        raise HelperError(FAILED, "jetson_clocks --store wrote no file: " + said(output))
+        raise HelperError(FAILED, "jetson_clocks --store wrote no file: " + one_line(output))
     state = {
         "boot_id": board_files.boot_id(root),
         "mode": mode,
@@ -209,12 +209,12 @@ def set_mode(root: str, mode: Mode, own_conf: str = "") -> str:
     output = run(root, NVPMODEL, "-f", os.path.join(root, conf), "-m", str(mode.id))
     asks = re.search(r"reboot", output, re.IGNORECASE)
     if asks or re.search(r"Error writing \S+ to \S*mask:", output):
-        why = "nvpmodel {}: {}".format("asks for it" if asks else "says", said(output))
+        why = "nvpmodel {}: {}".format("asks for it" if asks else "says", one_line(output))
         raise HelperError(REBOOT, _REBOOT.format(why, mode.id))
     return output
 
 
-def said(output: str) -> str:
+def one_line(output: str) -> str:
     """Return the words of a tool in one line."""
     return " / ".join(line.strip() for line in output.splitlines() if line.strip())[-1500:]
 
@@ -239,7 +239,7 @@ def switch(root: str, mode: Mode, own_conf: str = "") -> Dict[str, Any]:
         raise
     if state["fan_is_max"]:
         turn_fan_up(root)  # jetson_clocks --restore knows of the fan, too
-    return {"output": said(output), "nvpmodel": nvpmodel(root)}
+    return {"output": one_line(output), "nvpmodel": nvpmodel(root)}
 
 
 def turn_fan_up(root: str) -> List[str]:
@@ -282,7 +282,7 @@ def custom_mode(root: str, *numbers: int) -> Dict[str, Any]:
 def pin_clocks(root: str) -> Dict[str, Any]:
     """Pin the clocks at the mode's limits."""
     store(remember(root)[0], pinned=True)
-    return {"output": said(run(root, JETSON_CLOCKS))}
+    return {"output": one_line(run(root, JETSON_CLOCKS))}
 
 
 def fan_max(root: str) -> Dict[str, Any]:
@@ -318,7 +318,9 @@ def restore(root: str) -> Dict[str, Any]:
         forget()  # somebody has started the board in a mode of another mask: that one stays
         return {"restored": False, "output": stop.args[1]}
     if nvpmodel(root)["id"] != mode.id:
-        raise HelperError(FAILED, "nvpmodel did not take mode {}: {}".format(mode.id, said(output)))
+        raise HelperError(
+            FAILED, "nvpmodel did not take mode {}: {}".format(mode.id, one_line(output))
+        )
     if same_start:
         run(root, JETSON_CLOCKS, "--restore", os.path.join(root, FOLDER, PINS))
         changed = ", ".join(board_files.not_put_back(root, PINS)[:3])
@@ -331,7 +333,7 @@ def restore(root: str) -> Dict[str, Any]:
         if state["fan_service"]:
             fan_service(root, "start")
     forget()
-    return {"restored": True, "output": said(output)}
+    return {"restored": True, "output": one_line(output)}
 
 
 def drop_caches(root: str) -> Dict[str, Any]:

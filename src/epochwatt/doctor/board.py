@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from epochwatt.device import alarms, board_files, clocks
+from epochwatt.device.identity import module
 from epochwatt.device.jetson import JetsonBoard
 from epochwatt.device.root_helper import VERSION
 from epochwatt.doctor.finding import Finding, info, ok, problem, warning
@@ -29,7 +30,10 @@ def identity(subject: Subject, board: JetsonBoard) -> Iterator[Finding]:
         )
         return
     release = f"L4T {identity.l4t or 'unknown'}, JetPack {identity.jetpack or 'unknown'}"
-    yield ok("board", f"{identity.model} ({identity.kind}), {release}")
+    kind = identity.kind
+    if kind == "unknown" and module(board.root):
+        kind += f": {module(board.root)}"
+    yield ok("board", f"{identity.model} ({kind}), {release}")
     if identity.kind != wanted:
         yield problem(
             "board",
@@ -85,7 +89,9 @@ def modes(subject: Subject, board: JetsonBoard) -> Iterator[Finding]:
         listed = ", ".join(f"{mode.name} ({mode.id})" for mode in conf.modes)
         yield ok(_MODES, f"nvpmodel: {listed}")
     except ValueError as error:
-        yield problem(_MODES, f"{path}: {error}", "install NVIDIA's package nvidia-l4t-nvpmodel")
+        missing = "install NVIDIA's package nvidia-l4t-nvpmodel"
+        odd = "correct it; if it is NVIDIA's own, open an issue with that line"
+        yield problem(_MODES, f"{path}: {error}", odd if path.exists() else missing)
     refused = list(_refused(subject, board))
     for name, why in refused:
         yield warning(_MODES, f"{name} of {subject.file}: {why}", "correct it there")

@@ -182,7 +182,9 @@ def changed(meta: dict[str, Any], first: dict[str, Any]) -> bool:
     threads = {record["torch_threads_used"] for record in records if "torch_threads_used" in record}
     machines = [_machine(record) for record in records]
     environments = [_environment(record) for record in records if "environment" in record]
-    same = all(meta.get(name) == first.get(name) for name in ("software", "inside"))
+    # the number of JetPack follows from the release of L4T, and newer versions know more of them
+    software = [{**record.get("software", {}), "jetpack": ""} for record in records]
+    same = software[0] == software[1] and meta.get("inside") == first.get("inside")
     is_other = machines[0] != machines[1] or environments[:1] != environments[-1:]
     return max(map(len, (cards, threads, sensors))) > 1 or is_other or not same
 

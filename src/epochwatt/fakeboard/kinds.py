@@ -95,18 +95,15 @@ class FakeKind:
     @property
     def dla(self) -> dict[str, str]:
         """Return nvpmodel's names of the accelerators' clocks, and their files."""
-        return {name: paths[-(self.jetpack > 5)] for name, paths in self.board.dla.items()}
+        place = 0 if self.jetpack < 6 else -1
+        return {name: paths[place] for name, paths in self.board.dla.items()}
 
     @property
     def gpu_links(self) -> dict[str, str]:
         """Return further names of the GPU's folders: link -> target."""
         device = self.release.gpu_device
-        if self.jetpack < 6:
-            links = {"sys/devices/gpu.0": device}
-        else:
-            links = {"sys/devices/platform/gpu.0": device}
-            links[device.replace("bus@0/", "")] = device
-            links.pop(device, None)
+        newer = {"sys/devices/platform/gpu.0", device.replace("bus@0/", "")} - {device}
+        links = dict.fromkeys(sorted(newer) if self.jetpack > 5 else ["sys/devices/gpu.0"], device)
         return links if self.jetpack < 5 else links | {device + "/devfreq_dev": self.gpu}
 
     @property

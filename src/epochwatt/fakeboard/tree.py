@@ -255,8 +255,11 @@ def _sensors(kind: FakeKind) -> Files:
             files[_iio(kind, chip) + "/name"] = "ina3221x"
             continue
         folder = _hwmon(kind, chip) + "/"
+        n_on = sum(c.chip == chip and c.label != NC for c in kind.channels)
         files |= {folder + "name": "ina3221", folder + "in7_label": "sum of shunt voltages"}
-        files |= {folder + "in7_input": 0, folder + "samples": 1, folder + "update_interval": 16}
+        files |= {folder + f"in{n}_input": 0 for n in (4, 5, 6, 7)}  # of the shunts, and their sum
+        files |= {folder + "curr4_input": 0, folder + "samples": 1}
+        files |= {folder + "update_interval": round(2.2 * n_on), folder + "of_node/name": "ina3221"}
     for channel in kind.channels:
         names = _rail_facts(kind, channel)
         n = channel.channel

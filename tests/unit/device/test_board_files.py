@@ -1,6 +1,7 @@
 """What the files of a board say, in all layouts that are known."""
 
 import csv
+import errno
 import os
 import re
 from pathlib import Path
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_board import CONF, GPU, TinyBoard
 
-from epochwatt.device import board_files
+from epochwatt.device import board_files, identity
 from epochwatt.device.board_files import Tables, custom_conf, parse_conf
 from epochwatt.device.kinds import KINDS
 
@@ -47,7 +48,11 @@ def root_with(folder, files):
         ("NVIDIA Orin NX Developer Kit", "nvidia,p3767-0000\0nvidia,tegra234", "orin_nx"),
         ("NVIDIA Jetson Orin Nano Developer Kit", "nvidia,p3768-0000+p3767-0005", "orin_nano"),
         ("NVIDIA Jetson Orin Nano Developer Kit Super", "nvidia,tegra234", "orin_nano"),
-        ("NVIDIA Jetson Orin NX Engineering Reference Developer Kit", "nvidia,p3767-0003", "orin_nano"),
+        (
+            "NVIDIA Jetson Orin NX Engineering Reference Developer Kit",
+            "nvidia,p3767-0003",
+            "orin_nano",
+        ),
         ("NVIDIA Jetson Orin NX Super", "nvidia,p3768-0000+p3767-0000-super", "orin_nx"),
         ("NVIDIA Jetson AGX Thor Developer Kit", "nvidia,p3971-0080+p3834-0008", "agx_thor"),
         ("NVIDIA Jetson AGX Thor Developer Kit", "nvidia,p4071-0000+p3834-0000", "unknown"),
@@ -83,7 +88,7 @@ def test_kind_of_board(tmp_path, model, compatible, kind):
 )
 def test_a_module_is_named_by_its_part_number(tmp_path, compatible, name):
     files = {"proc/device-tree/compatible": compatible + "\0"}
-    assert board_files.module(root_with(tmp_path, files)) == name
+    assert identity.module(root_with(tmp_path, files)) == name
 
 
 def test_a_machine_without_a_device_tree_is_no_board(tmp_path):
@@ -151,6 +156,25 @@ def test_read_clocks(board):
         "emc_hz": 2133000000,
         "emc_cap_hz": 0,
     }
+
+
+@pytest.mark.parametrize("reason", [errno.EBUSY, errno.ENODATA, errno.EIO, errno.EAGAIN])
+def test_files_that_a_real_kernel_refuses_are_unknown_and_no_more(board, monkeypatch, reason):
+    """The clocks of a core that is off are busy since Linux 6.1; other files have no data."""
+    refused = (str(board.root / "sys/devices/system/cpu/cpu0/cpufreq"), GPU + "/cur_freq")
+    real_open = open
+
+    def kernel(path, *words, **keys):
+        if any(name in str(path) for name in refused):
+            raise OSError(reason, os.strerror(reason))
+        return real_open(path, *words, **keys)
+
+    monkeypatch.setattr("builtins.open", kernel)
+    root = str(board.root)
+    clocks = board_files.read_clocks(root)
+    assert (clocks["cpu_khz"], clocks["gpu_hz"]) == ({"0": None, "1": 1190400}, None)
+    assert clocks["gpu_max_hz"] == 675750000
+    assert board_files.cpu_khz(root) == (115200, 1190400, 2265600)  # another core's table
 
 
 def test_the_memorys_clock_of_a_nano(tmp_path):
@@ -339,9 +363,9 @@ def test_a_path_outside_of_sys_is_not_followed(tmp_path, path):
 def test_a_mask_that_the_gpu_does_not_run_with_is_named(tmp_path, running, words):
     mask = "sys/devices/platform/gpu.0/fbp_pg_mask"
     root = root_with(tmp_path, {"etc/nvpmodel.conf": ORIN_CONF, mask: running + "\n"})
-    found = board_files.other_mask(root, parse_conf(ORIN_CONF).modes[0])
-    assert found.endswith(words)
-    assert bool(found) == bool(words)
+    named = board_files.other_mask(root, parse_conf(ORIN_CONF).modes[0])
+    assert named.endswith(words)
+    assert bool(named) == bool(words)
 
 
 @given(st.text() | st.lists(st.sampled_from([*CONF.splitlines(), "<", "< PARAM >"])).map("\n".join))

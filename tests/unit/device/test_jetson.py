@@ -250,6 +250,13 @@ def test_row_of_another_kind_of_board_is_refused(files):
     assert caught.value.found == "agx_xavier (Jetson-AGX)"
 
 
+def test_board_that_is_not_supported_is_named_by_its_module(files):
+    files.write("proc/device-tree/compatible", "nvidia,p3509-0000+p3636-0001\0nvidia,tegra186\0")
+    with pytest.raises(BoardError, match="of kind agx_xavier") as caught:
+        files.open().check()
+    assert caught.value.found == "unknown (Jetson TX2 NX)"
+
+
 def test_row_of_another_unit_is_refused(files):
     with pytest.raises(BoardError, match="unit 999") as caught:
         files.open(unit="999").check()

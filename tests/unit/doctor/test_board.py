@@ -66,6 +66,27 @@ def test_the_unit_is_reported(make, checkout, units, level):
     assert f"{serial} or a-host" in finding.message
 
 
+def test_a_module_that_is_not_supported_is_named(make):
+    board, subject = make("xavier_nx")
+    tree = board.root / "proc/device-tree"
+    (tree / "model").write_bytes(b"a carrier\0")
+    (tree / "compatible").write_bytes(b"nvidia,p3509-0000+p3636-0001\0nvidia,tegra186\0")
+    machine = type(subject.machine)(subject.machine.settings)
+    first, wrong = list(board_checks.identity(subject, machine))[:2]
+    assert first.message.startswith("a carrier (unknown: Jetson TX2 NX), L4T 32.6.1")
+    assert wrong.level == "problem"
+
+
+def test_a_line_of_nvpmodel_that_is_not_understood_is_named(make):
+    board, subject = make()
+    conf = board.root / "etc/nvpmodel.conf"
+    conf.write_text(conf.read_text() + "EMC MAX_FREQ\n")
+    finding = next(iter(board_checks.modes(subject, subject.machine)))
+    n_lines = len(conf.read_text().splitlines())
+    assert f"line {n_lines}, `EMC MAX_FREQ`" in finding.message
+    assert "install" not in finding.do
+
+
 def test_clocks_are_reported_and_those_not_known_warned_of(make):
     _, subject = make("orin_nano")
     findings = list(board_checks.tables(subject.machine))

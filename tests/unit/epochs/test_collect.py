@@ -157,6 +157,13 @@ def test_changed_machine_is_flagged_from_the_change_on(change, run, measure, col
     assert [row["valid"] for row in rows] == ["True", "False", "False"]
 
 
+def test_another_name_of_the_same_release_is_no_change(run, measure, collect):
+    """A newer version of epochwatt knows the JetPack of more releases of L4T."""
+    for epoch, jetpack in enumerate(("6", "6.2.1")):
+        measure(run, epoch, software={"l4t": "36.4.7", "jetpack": jetpack})
+    assert [row["flags"] for row in collect(2)] == ["", ""]
+
+
 def test_machine_that_changes_back_stays_flagged(run, measure, collect):
     for epoch in range(3):
         measure(run, epoch, **({"software": {"torch": "2.10"}} if epoch == 1 else {}))

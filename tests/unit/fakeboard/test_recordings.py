@@ -10,6 +10,7 @@ import re
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from fake_board import make_board
@@ -95,7 +96,7 @@ class Opened:
     """Names below a folder of the files that were opened, numbers written as N."""
 
     root = ""
-    names: set[str] = set()
+    names: ClassVar[set[str]] = set()
 
     @classmethod
     def note(cls, event, arguments):

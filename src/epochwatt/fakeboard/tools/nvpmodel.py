@@ -116,8 +116,8 @@ def _path(board: BoardFiles, conf: Conf, param: str, argument: str) -> str | Non
     path = newer or paths.get(argument)
     if path is not None and conf.params[param].type == "HWMON":
         folder, _, name = path.partition(" ")
-        found = glob.glob(board.path(f"{folder}/hwmon*/{name}"))
-        return "/" + os.path.relpath(found[0], board.root) if found else folder
+        places = glob.glob(board.path(f"{folder}/hwmon*/{name}"))
+        return "/" + os.path.relpath(places[0], board.root) if places else folder
     return path
 
 
