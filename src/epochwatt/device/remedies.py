@@ -138,6 +138,13 @@ _TABLE: Tuple[Entry, ...] = (
     ),
     # -- shared memory, before memory: their messages name both
     (
+        "(Permission denied|Read-only file system|Function not implemented).*/dev/shm",
+        (
+            "this user may not write to /dev/shm, where workers hand over mini-batches",
+            "sudo chmod 1777 /dev/shm; in a container: --tmpfs /dev/shm; or num_workers: 0",
+        ),
+    ),
+    (
         r"insufficient shared memory|raise your shared memory limit|signal: Bus error|/dev/shm|"
         r"(open shared memory object|mmap|write to file|allocate memory).*</?torch_(?!.*\(24\))|"
         r"shared memory object.*No space left",
@@ -336,9 +343,9 @@ def remedy_of(
     python, version : the interpreter that it is of; empty: this one
     oom_kills : `host.oom_kills` before; None: nobody looked
     """
-    killed = re.search(r"killed by signal: (\w+( \w+)?)", text)
-    if killed and killed.group(1) in _SIGNALS:
-        return of_signal(_SIGNALS[killed.group(1)], python, oom_kills)
+    of_worker = _of_worker(text, python, oom_kills)
+    if of_worker is not None:
+        return of_worker
     for pattern, words in _TABLE:
         match = re.search(pattern, text, re.IGNORECASE)
         if match is None:
@@ -353,6 +360,21 @@ def remedy_of(
         start = text.rfind("\n", 0, match.start()) + 1
         line = text[start:].partition("\n")[0].strip()
         return Remedy(cause.format(**values), do.format(**values), line)
+    return None
+
+
+def _of_worker(text: str, python: str, oom_kills: Optional[int]) -> Optional[Remedy]:
+    """Return why a loader worker ended, where torch says no more than that or by which signal."""
+    killed = re.search(r"killed by signal: (\w+( \w+)?)", text)
+    if killed and killed.group(1) in _SIGNALS:
+        return of_signal(_SIGNALS[killed.group(1)], python, oom_kills)
+    if "exited unexpectedly" not in text:
+        return None
+    sizes = host.shm_bytes()
+    if sizes is None or sizes[0] < ENOUGH_SHM:  # what a dead worker had is free again
+        return Remedy(*_of_shared_memory(None), line=text)
+    if oom_kills is not None and (host.oom_kills() or 0) > oom_kills:
+        return of_signal(signal.SIGKILL, python, oom_kills)
     return None
 
 
