@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 from epochwatt.device import host
 
-SOFTWARE = "docs/how-to/jetson-software.md"
+SOFTWARE = "docs/how-to/jetson-torch.md"
 _PYTHON = "name an interpreter that can under `python:` in config/devices/"
 _THIS_JETPACK = f"install torch for this JetPack: {SOFTWARE}"
 _PAIR = f"install the torchvision of the same release as torch: {SOFTWARE}"
@@ -32,14 +32,12 @@ _RESTART = "sudo systemctl restart jtop.service"
 _PACKAGES = {  # how the name of a library begins: how it comes onto the system
     "libcusparseLt": "sudo apt-get install libcusparselt0 (from NVIDIA's CUDA repository: "
     f"{SOFTWARE})",
-    "libcudss": "sudo apt-get install cudss (from NVIDIA's CUDA repository), or take torch 2.8: "
-    f"{SOFTWARE}",
-    "libnvpl": f"pip install nvpl-lapack nvpl-blas: {SOFTWARE}",
+    "libcudss": f"sudo apt-get install cudss (from NVIDIA's CUDA repository: {SOFTWARE})",
+    "libnvpl": f"pip install nvpl-lapack nvpl-blas (from jetson-ai-lab's index: {SOFTWARE})",
     "libopenblas": "sudo apt-get install libopenblas-dev",
     "liblapack": "sudo apt-get install libopenblas-dev",
     "libmpi": "sudo apt-get install libopenmpi-dev; where the number of the library differs, torch "
     f"is for another JetPack: {SOFTWARE}",
-    "libopen-": f"sudo apt-get install libopenmpi-dev: {SOFTWARE}",
     "libgomp": "sudo apt-get install libgomp1",
     "libomp": "sudo apt-get install libomp5",
     "libjpeg": "sudo apt-get install libjpeg-dev libpng-dev",
