@@ -87,7 +87,10 @@ def _for_library(match: Any) -> Tuple[str, str]:
             f"{_THIS_JETPACK}; CUDA: sudo apt-get install nvidia-jetpack; in a container: "
             "--runtime nvidia",
         )
-    return f"the library {name} is missing", "install the package that has it: apt-file search"
+    return (
+        f"the library {name} is missing",
+        f"install the package that has it: apt-file search {name}",
+    )
 
 
 def _of_memory(match: Any) -> Tuple[str, str]:
@@ -116,6 +119,7 @@ def _of_shared_memory(match: Any) -> Tuple[str, str]:
 Entry = Tuple[str, Any]  # pattern; cause and remedy, or a function of the match that makes them
 
 _SO = r"(?P<lib>[\w./+~-]+\.so[\w.-]*)"
+_IN_SHM = r"/dev/shm(/pym-|/torch_|/sem\.|'|$)"  # not the data sets that people keep there
 _TABLE: Tuple[Entry, ...] = (
     (
         _SO + ": cannot allocate memory in static TLS block",
@@ -136,14 +140,15 @@ _TABLE: Tuple[Entry, ...] = (
     ),
     # -- shared memory, before memory: their messages name both
     (
-        "(Permission denied|Read-only file system|Function not implemented).*/dev/shm",
+        "(Permission denied|Read-only file system|Function not implemented)[^/]*" + _IN_SHM,
         (
             "this user may not write to /dev/shm, where workers hand over mini-batches",
             "sudo chmod 1777 /dev/shm; in a container: --tmpfs /dev/shm; or num_workers: 0",
         ),
     ),
     (
-        r"insufficient shared memory|raise your shared memory limit|signal: Bus error|/dev/shm|"
+        r"insufficient shared memory|raise your shared memory limit|signal: Bus error|"
+        rf"No space left[^/]*{_IN_SHM}|"
         r"(open shared memory object|mmap|write to file|allocate memory).*</?torch_(?!.*\(24\))|"
         r"shared memory object.*No space left",
         _of_shared_memory,
@@ -218,7 +223,7 @@ _TABLE: Tuple[Entry, ...] = (
         ),
     ),
     (
-        "annotations is not defined|invalid syntax",
+        "annotations is not defined|SyntaxError: invalid syntax",
         (
             "a package is too new for Python {version}",
             "install the last release for this Python, such as 'Pillow<9' for Python 3.6: "
@@ -354,10 +359,10 @@ def remedy_of(
             "machine": platform.machine(),
         }
         values.update((key, value) for key, value in match.groupdict().items() if value)
-        cause, do = words(match) if callable(words) else words
+        cause, do = words(match) if callable(words) else [w.format(**values) for w in words]
         start = text.rfind("\n", 0, match.start()) + 1
         line = text[start:].partition("\n")[0].strip()
-        return Remedy(cause.format(**values), do.format(**values), line)
+        return Remedy(cause, do, line)
     return None
 
 
