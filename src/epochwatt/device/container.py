@@ -16,7 +16,7 @@ import tempfile
 from typing import Any, Dict, List, Optional, Sequence
 
 import epochwatt
-from epochwatt.device import host
+from epochwatt.device import host, remedies
 from epochwatt.errors import TrainingError
 
 NONE = "none"  # an engine, too: the machine itself, once more
@@ -186,6 +186,11 @@ def run(settings: Dict[str, str], words: List[str], name: str) -> None:
         except BaseException:
             _asked([settings["engine"], "kill", name])
             raise
+    remedy = remedies.of_status(status)
+    if remedy is not None:
+        raise TrainingError(
+            f"the job in the container was ended by {remedy.line}: {remedy.cause}", do=remedy.do
+        )
     if status != 0:
         python = sys.executable if settings["rootfs"] else "python3"
         problem = NOT_STARTED.get(status, "the job in the container ended with status {status}")

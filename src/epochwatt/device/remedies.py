@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 from epochwatt.device import host
 
-SOFTWARE = "docs/how-to/jetson-software.md"
+SOFTWARE = "docs/how-to/jetson-torch.md"
 _PYTHON = "name an interpreter that can under `python:` in config/devices/"
 _THIS_JETPACK = f"install torch for this JetPack: {SOFTWARE}"
 _PAIR = f"install the torchvision of the same release as torch: {SOFTWARE}"
@@ -32,14 +32,12 @@ _RESTART = "sudo systemctl restart jtop.service"
 _PACKAGES = {  # how the name of a library begins: how it comes onto the system
     "libcusparseLt": "sudo apt-get install libcusparselt0 (from NVIDIA's CUDA repository: "
     f"{SOFTWARE})",
-    "libcudss": "sudo apt-get install cudss (from NVIDIA's CUDA repository), or take torch 2.8: "
-    f"{SOFTWARE}",
-    "libnvpl": f"pip install nvpl-lapack nvpl-blas: {SOFTWARE}",
+    "libcudss": f"sudo apt-get install cudss (from NVIDIA's CUDA repository: {SOFTWARE})",
+    "libnvpl": f"pip install nvpl-lapack nvpl-blas (from jetson-ai-lab's index: {SOFTWARE})",
     "libopenblas": "sudo apt-get install libopenblas-dev",
     "liblapack": "sudo apt-get install libopenblas-dev",
     "libmpi": "sudo apt-get install libopenmpi-dev; where the number of the library differs, torch "
     f"is for another JetPack: {SOFTWARE}",
-    "libopen-": f"sudo apt-get install libopenmpi-dev: {SOFTWARE}",
     "libgomp": "sudo apt-get install libgomp1",
     "libomp": "sudo apt-get install libomp5",
     "libjpeg": "sudo apt-get install libjpeg-dev libpng-dev",
@@ -89,7 +87,10 @@ def _for_library(match: Any) -> Tuple[str, str]:
             f"{_THIS_JETPACK}; CUDA: sudo apt-get install nvidia-jetpack; in a container: "
             "--runtime nvidia",
         )
-    return f"the library {name} is missing", "install the package that has it: apt-file search"
+    return (
+        f"the library {name} is missing",
+        f"install the package that has it: apt-file search {name}",
+    )
 
 
 def _of_memory(match: Any) -> Tuple[str, str]:
@@ -118,6 +119,7 @@ def _of_shared_memory(match: Any) -> Tuple[str, str]:
 Entry = Tuple[str, Any]  # pattern; cause and remedy, or a function of the match that makes them
 
 _SO = r"(?P<lib>[\w./+~-]+\.so[\w.-]*)"
+_IN_SHM = r"/dev/shm(/pym-|/torch_|/sem\.|'|$)"  # not the data sets that people keep there
 _TABLE: Tuple[Entry, ...] = (
     (
         _SO + ": cannot allocate memory in static TLS block",
@@ -138,7 +140,15 @@ _TABLE: Tuple[Entry, ...] = (
     ),
     # -- shared memory, before memory: their messages name both
     (
-        r"insufficient shared memory|raise your shared memory limit|signal: Bus error|/dev/shm|"
+        "(Permission denied|Read-only file system|Function not implemented)[^/]*" + _IN_SHM,
+        (
+            "this user may not write to /dev/shm, where workers hand over mini-batches",
+            "sudo chmod 1777 /dev/shm; in a container: --tmpfs /dev/shm; or num_workers: 0",
+        ),
+    ),
+    (
+        r"insufficient shared memory|raise your shared memory limit|signal: Bus error|"
+        rf"No space left[^/]*{_IN_SHM}|"
         r"(open shared memory object|mmap|write to file|allocate memory).*</?torch_(?!.*\(24\))|"
         r"shared memory object.*No space left",
         _of_shared_memory,
@@ -213,7 +223,7 @@ _TABLE: Tuple[Entry, ...] = (
         ),
     ),
     (
-        "annotations is not defined|invalid syntax",
+        "annotations is not defined|SyntaxError: invalid syntax",
         (
             "a package is too new for Python {version}",
             "install the last release for this Python, such as 'Pillow<9' for Python 3.6: "
@@ -336,9 +346,9 @@ def remedy_of(
     python, version : the interpreter that it is of; empty: this one
     oom_kills : `host.oom_kills` before; None: nobody looked
     """
-    killed = re.search(r"killed by signal: (\w+( \w+)?)", text)
-    if killed and killed.group(1) in _SIGNALS:
-        return of_signal(_SIGNALS[killed.group(1)], python, oom_kills)
+    of_worker = _of_worker(text, python, oom_kills)
+    if of_worker is not None:
+        return of_worker
     for pattern, words in _TABLE:
         match = re.search(pattern, text, re.IGNORECASE)
         if match is None:
@@ -349,10 +359,25 @@ def remedy_of(
             "machine": platform.machine(),
         }
         values.update((key, value) for key, value in match.groupdict().items() if value)
-        cause, do = words(match) if callable(words) else words
+        cause, do = words(match) if callable(words) else [w.format(**values) for w in words]
         start = text.rfind("\n", 0, match.start()) + 1
         line = text[start:].partition("\n")[0].strip()
-        return Remedy(cause.format(**values), do.format(**values), line)
+        return Remedy(cause, do, line)
+    return None
+
+
+def _of_worker(text: str, python: str, oom_kills: Optional[int]) -> Optional[Remedy]:
+    """Return why a loader worker ended, where torch says no more than that or by which signal."""
+    killed = re.search(r"killed by signal: (\w+( \w+)?)", text)
+    if killed and killed.group(1) in _SIGNALS:
+        return of_signal(_SIGNALS[killed.group(1)], python, oom_kills)
+    if "exited unexpectedly" not in text:
+        return None
+    sizes = host.shm_bytes()
+    if sizes is None or sizes[0] < ENOUGH_SHM:  # what a dead worker had is free again
+        return Remedy(*_of_shared_memory(None), line=text)
+    if oom_kills is not None and (host.oom_kills() or 0) > oom_kills:
+        return of_signal(signal.SIGKILL, python, oom_kills)
     return None
 
 

@@ -312,7 +312,7 @@ def interpreter(subject: Subject, installed: dict[str, Any]) -> Iterator[Finding
             message,
             do
             or f"set `python:` in {subject.file} to the interpreter that has torch "
-            "(docs/how-to/jetson-software.md: how to install it on each JetPack)",
+            f"({remedies.SOFTWARE}: how to install it on each JetPack)",
         )
     else:
         yield ok("interpreter", f"{python}, {versions}")

@@ -129,8 +129,7 @@ def _record(subject: Subject, folder: Path, seconds: float) -> Recording:
 def tried(python: list[str], words: list[str], timeout_s: float, checkout: Path) -> dict[str, Any]:
     """Run a part of `epochwatt.training.trial` and return its answer.
 
-    Where a library ended the process or took too long, the answer is what was known before, and
-    `errors` says so of that library.
+    Where a library ended the process or took too long, the answer is what was known before that.
 
     Parameters
     ----------
@@ -158,28 +157,25 @@ def tried(python: list[str], words: list[str], timeout_s: float, checkout: Path)
             check=False,
         )
     except OSError as error:
-        raise EpochwattError(
-            f"{shown} cannot be started: {error.strerror}",
-            do="name the interpreter that has torch under `python:` of the device file",
-        ) from error
+        do = "name the interpreter that has torch under `python:` of the device file"
+        raise EpochwattError(f"{shown} cannot be started: {error.strerror}", do=do) from error
     except subprocess.TimeoutExpired:
-        raise EpochwattError(
-            f"{shown} did not answer within {timeout_s:g} s",
-            do=f"try again, since files of a memory card are in memory now; else see how far it "
-            f"comes: {shown} -X importtime -c 'import torch'",
-        ) from None
+        do = "try again, since files of a memory card are in memory now; else see how far "
+        do += f"{shown} -X importtime -c 'import torch' comes"
+        raise EpochwattError(f"{shown} did not answer within {timeout_s:g} s", do=do) from None
     last = done.stdout.strip().rpartition("\n")[2]
-    answer = dict(json.loads(last)) if last.startswith("{") else {}
-    remedy = remedies.of_status(done.returncode, shown)
-    if answer and (done.returncode == 0 or ("trying" in answer and remedy)):
-        if step := answer.pop("trying", None):
-            answer["errors"][step] = f"{remedy.cause} ({remedy.line})"
-            answer["remedies"] = {step: remedy.do}
+    answer: dict[str, Any] = json.loads(last) if last.startswith("{") else {}
+    if answer and done.returncode == 0:
         return answer
+    remedy = remedies.of_status(done.returncode, shown)
+    if "trying" in answer and remedy:
+        step = answer.pop("trying")
+        answer["errors"][step] = f"{remedy.cause} ({remedy.line})"
+        return answer | {"remedies": {step: remedy.do}}
     why = (done.stderr.strip() or last or f"exit status {done.returncode}").rpartition("\n")[2]
-    if remedy is not None:
-        why = f"{remedy.cause} ({remedy.line})"
-    raise EpochwattError(f"{shown} failed: {why}", do=None if remedy is None else remedy.do)
+    if remedy is None:
+        raise EpochwattError(f"{shown} failed: {why}")
+    raise EpochwattError(f"{shown} failed: {remedy.cause} ({remedy.line})", do=remedy.do)
 
 
 def running(names: frozenset[str], proc: Path = Path("/proc")) -> dict[int, str]:

@@ -225,6 +225,11 @@ class Container(Closed):
             raise ValueError("image or rootfs, one of them; with engine none neither")
         if self.rootfs and self.engine != "podman":
             raise ValueError("rootfs is podman's: docker needs an image")
+        for value in (self.image, self.rootfs, self.runtime):
+            if value.startswith("-"):
+                raise ValueError(
+                    f"{value!r} begins with -, so {self.engine} takes it for an option"
+                )
         return self
 
 

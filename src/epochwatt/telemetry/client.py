@@ -102,21 +102,10 @@ class Sampler:
         words = [sys.executable, *program, "--parent", str(os.getpid())]
         words += ["--pid", str(pid), "--data", str(data_path), "--seed", str(seed)]
         words += ["--root", root, "--power", power, "--gpu", gpu]
-        package = os.path.dirname(os.path.dirname(os.path.abspath(epochwatt.__file__)))
-        paths = [package, os.environ.get("PYTHONPATH", "")]
-        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, paths)))
         for within_s in (START_S, AGAIN_S):
             sampler = cls(timeout_s)
             try:
-                sampler._process = subprocess.Popen(
-                    words,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    env=environment,
-                    close_fds=True,
-                    bufsize=0,
-                    start_new_session=True,  # Ctrl-C in the terminal is not for it
-                )
+                sampler._process = _opened(words)
             except OSError as error:
                 sampler._lose(f"it cannot be started: {error}")
                 return sampler
@@ -281,6 +270,21 @@ class Sampler:
 
     def __exit__(self, *exception: object) -> None:
         self.stop()
+
+
+def _opened(words: Sequence[str]) -> "subprocess.Popen":
+    """Start the process, with this package on its path and a pipe either way."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(epochwatt.__file__)))
+    paths = [package, os.environ.get("PYTHONPATH", "")]
+    return subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, paths))),
+        close_fds=True,
+        bufsize=0,
+        start_new_session=True,  # Ctrl-C in the terminal is not for it
+    )
 
 
 def _end(process: "subprocess.Popen") -> None:

@@ -7,17 +7,21 @@ import traceback
 from contextlib import contextmanager
 from typing import Callable, Iterator, Optional
 
-from epochwatt.device import remedies
+from epochwatt.device import host, remedies
 from epochwatt.errors import EpochwattError, RebootNeeded, TrainingError
-from epochwatt.training.preparation import REBOOT_NEEDED
 from epochwatt.training.progress import log_to_stderr
 from epochwatt.training.threads import take_the_board
 
+REBOOT_NEEDED = 4  # exit status of a job that met RebootNeeded
 _NO_MEMORY = re.compile(
     "can't start new thread|could not create a primitive|out of memory|can't allocate memory"
 )
 _NUMBER = re.compile(r"\[Errno (\d+)\]")  # torch passes an error of a worker on as text
 _NO_SUCH_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
+_SHARING = (
+    "multiprocessing/synchronize.py",
+    "multiprocessing/heap.py",
+)  # their files' place is SHM
 _LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
 
 
@@ -61,7 +65,12 @@ def failure_of(error: BaseException) -> Optional[TrainingError]:
 def _text(error: BaseException) -> str:
     """Return kind and text of an error; of one that came in a worker only what was raised there."""
     text = f"{type(error).__name__}: {error}".strip()
-    return text.rpartition("\n")[2] if "Traceback (most recent" in text else text
+    if "Traceback (most recent" in text:
+        return text.rpartition("\n")[2]
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if isinstance(error, OSError) and any(file.endswith(_SHARING) for file in files):
+        return f"{text}: {host.SHM}"
+    return text
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

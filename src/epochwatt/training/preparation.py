@@ -12,7 +12,6 @@ from epochwatt.telemetry.settle import settle
 
 log = logging.getLogger(__name__)
 
-REBOOT_NEEDED = 4  # exit status of a job that met RebootNeeded
 BUSY_S = 0.5  # how long the load of other programs is looked at
 BUSY_LOOKS = 8  # at most: the workflow itself is busy for a moment after it has started a job
 CALM_PCT = 5.0  # below it nobody looks again

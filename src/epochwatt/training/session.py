@@ -313,7 +313,9 @@ def explained(what: str) -> Iterator[None]:
     except RuntimeError as error:
         if "DataLoader worker (pid" not in str(error):
             raise
-        remedy = remedies.remedy_of(str(error), oom_kills=kills)
+        # a worker's signal may be in the error that this one came of
+        texts = [str(e) for e in (error.__cause__ or error.__context__, error) if e is not None]
+        remedy = remedies.remedy_of("\n".join(texts), oom_kills=kills)
         problem = f"a loader worker died in {what}; nothing of it counts"
         raise TrainingError(
             problem if remedy is None else f"{problem}: {remedy.cause}",

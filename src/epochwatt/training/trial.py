@@ -18,8 +18,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List
 
-from epochwatt.device.node import look
-from epochwatt.telemetry.client import Sampler
+# only what needs no library: one that is broken is to be named
 from epochwatt.telemetry.source import in_words
 from epochwatt.training.gpu import why_none
 
@@ -82,6 +81,8 @@ def _gpu() -> Dict[str, Any]:
 
 def sample(folder: str, data_path: str, root: str, power: str, seconds: float) -> Dict[str, Any]:
     """Let the sampler fill a folder for some seconds; return its statistics."""
+    from epochwatt.telemetry.client import Sampler
+
     with Sampler.start(os.getpid(), data_path, seed=0, root=root, power=power) as sampler:
         sampler.begin(folder)
         time.sleep(seconds)
@@ -93,6 +94,8 @@ def main(words: List[str]) -> None:
     if words[0] == "libraries":
         answer = libraries(_print)
     elif words[0] == "node":
+        from epochwatt.device.node import look
+
         answer = dict(libraries(), **look(words[1], words[2], json.loads(words[3]), words[4]))
     else:
         answer = sample(words[1], words[2], words[3], words[4], float(words[5]))

@@ -163,7 +163,13 @@ def test_a_missing_root_file_system_is_named(engine):
 
 @pytest.mark.parametrize(
     ("status", "problem"),
-    [(125, "docker could not start"), (127, "has no python3"), (1, "ended with status 1")],
+    [
+        (125, "docker could not start"),
+        (127, "has no python3"),
+        (1, "ended with status 1"),
+        (132, "ended by SIGILL: it met an instruction"),
+        (137, "ended by SIGKILL"),
+    ],
 )
 def test_status_of_a_container_in_words(status, problem, engine):
     engine("docker", f"exit {status}")

@@ -51,6 +51,8 @@ def test_each_reported_message_has_cause_and_remedy(row, monkeypatch):
         "RuntimeError: stack expects each tensor to be equal size",
         "ModuleNotFoundError: No module named 'own_network'",
         "KeyError: 'torch'",
+        "FileNotFoundError: [Errno 2] No such file or directory: '/dev/shm/data/mnist'",
+        "PermissionError: [Errno 13] Permission denied: '/dev/shm/data/mnist'",
         "ValueError: torchvision is a nice name",
     ],
 )

@@ -191,7 +191,7 @@ def test_a_board_without_cuda_is_told_why(subject):
     installed = {**LIBRARIES, "no_gpu": "Torch not compiled with CUDA enabled"}
     _, gpu = examine.interpreter(subject, installed)
     assert "knows no CUDA" in gpu.message
-    assert "jetson-software.md" in gpu.do
+    assert "jetson-torch.md" in gpu.do
 
 
 def test_torch_and_numpy_that_do_not_fit_are_a_problem(subject):

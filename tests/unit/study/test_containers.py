@@ -42,6 +42,9 @@ def test_an_unknown_container_is_refused_with_those_there_are(checkout, refused)
         "{engine: docker, image: a, rootfs: /}",
         "{engine: none, image: a}",
         "{engine: lxc, image: a}",
+        "{engine: docker, image: --privileged}",
+        "{engine: docker, image: a, runtime: '-v/:/machine'}",
+        "{engine: podman, rootfs: --rootfs}",
     ],
 )
 def test_a_container_is_one_image_or_one_root(entry, checkout, refused):

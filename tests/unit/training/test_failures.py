@@ -1,11 +1,15 @@
 """A torch that cannot be imported: the job says the same as `epochwatt doctor`, in three lines."""
 
 import csv
+import errno
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from torch.utils.data import DataLoader
 
 from epochwatt.device import host
 from epochwatt.doctor import examine
@@ -14,6 +18,7 @@ from epochwatt.doctor.subject import choose, libraries
 from epochwatt.errors import TrainingError
 from epochwatt.training.exit_status import exit_status
 from epochwatt.training.job import run_part
+from epochwatt.training.session import explained
 
 ROWS = list(
     csv.DictReader(
@@ -162,3 +167,72 @@ def test_what_is_known_of_an_interpreter_is_json(python):
     )
     assert answer["errors"].keys() <= {"pynvml", "jtop", "gpu"}
     assert "trying" not in answer
+
+
+@pytest.mark.parametrize("program", ["", ".sweep", ".ceilings", ".idle", ".interleave", ".inside"])
+def test_a_numpy_that_is_broken_is_explained_before_anything_begins(program, broken):
+    broken("raise ImportError('libopenblas.so.0: cannot open shared object file')\n", "numpy")
+    source = str(Path(host.__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-m", f"epochwatt.training{program}"],
+        env={**os.environ, "PYTHONPATH": os.environ["PYTHONPATH"] + os.pathsep + source},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 3
+    assert "apt-get install libopenblas-dev" in done.stderr
+
+
+# -- loader workers --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "sizes", "cause"),
+    [
+        ("DataLoader worker (pid 7) is killed by signal: Bus error. ", (65536, 4096), "64 KiB"),
+        ("DataLoader worker (pid(s) 7) exited unexpectedly", (65536, 4096), "64 KiB, 4 KiB of"),
+        ("DataLoader worker (pid(s) 7) exited unexpectedly", None, "there is no /dev/shm"),
+        ("DataLoader worker (pid 7) is killed by signal: Killed. ", (2**33, 2**33), "not by the"),
+    ],
+)
+def test_the_death_of_a_worker_names_what_it_lacked(error, sizes, cause, monkeypatch):
+    monkeypatch.setattr(host, "shm_bytes", lambda: sizes)
+    monkeypatch.setattr(host, "oom_kills", lambda: 3)
+    with pytest.raises(TrainingError, match="worker died") as caught, explained("epoch 1"):
+        raise RuntimeError(error)
+    assert cause in caught.value.problem
+    assert "out-of-memory" not in str(caught.value)
+    if sizes != (2**33, 2**33):
+        assert "--shm-size" in caught.value.do
+
+
+def test_want_of_memory_is_named_where_the_kernel_killed_meanwhile(monkeypatch):
+    kills = iter([3, 4, 4, 4])
+    monkeypatch.setattr(host, "oom_kills", lambda: next(kills))
+    monkeypatch.setattr(host, "shm_bytes", lambda: (2**33, 2**33))
+    message = "meanwhile the kernel killed 1 for want of memory"
+    with pytest.raises(TrainingError, match=message), explained("epoch 1"):
+        raise RuntimeError("DataLoader worker (pid(s) 7) exited unexpectedly")
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"),
+    [(errno.ENOSPC, "too small or full"), (errno.EACCES, "may not write to /dev/shm")],
+)
+def test_shared_memory_that_takes_nothing_is_named(number, cause, monkeypatch, capsys):
+    """The semaphores of the loader's queues come first, and their error names no file."""
+
+    def refused(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(host, "shm_bytes", lambda: (65536, 0))
+    monkeypatch.setattr("multiprocessing.synchronize._multiprocessing.SemLock", refused)
+    loader = DataLoader([1], num_workers=1, multiprocessing_context="fork")
+    half_made = "torch.utils.data.dataloader._MultiProcessingDataLoaderIter"
+    monkeypatch.setattr(f"{half_made}.__del__", lambda self: None)  # it would complain
+    assert exit_status("run", lambda: list(loader)) == 1
+    said = capsys.readouterr().err
+    assert "the machine does not give what a measurement needs" in said
+    assert cause in said
