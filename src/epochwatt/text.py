@@ -11,6 +11,10 @@ POWER_SENSORS = (  # what it takes, where power was not measured
 # what a terminal obeys, or shows in another order; tabs and ends of lines are none of it
 CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 
+# of a table that is passed on; a spreadsheet runs what begins with one of those characters
+CELL_TEXT = rf"(?![=+\-@])[^\n\t{CONTROLS}]*"
+CELL_TEXT_IN_WORDS = "text in one line that does not begin with = + - @"
+
 
 def printable(text: str) -> str:
     """Return a text as a terminal may get it: characters that control it become escapes."""

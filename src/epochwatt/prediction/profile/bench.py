@@ -1,9 +1,10 @@
 """What modes are run on while a board is profiled: a real one, a simulated one, or a table."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from epochwatt.fields import MODE_PARTS
 from epochwatt.prediction.data.modes import Mode, Numbers
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.sweeps.plan import FOLLOW_S, SET_S
@@ -52,6 +53,7 @@ class Bench(ABC):
     work : what `time_s` is the time of
     kind : of board
     modes : all that may be run, shape (n, 6)
+    known : parts of the modes that are known; others are placeholders (`mode_tables.UNKNOWN`)
     processes : how many want a CPU core
     """
 
@@ -60,6 +62,7 @@ class Bench(ABC):
     work: str = "mini-batch"
     kind: str
     modes: Numbers
+    known: Collection[str] = MODE_PARTS
     processes: int
 
     @abstractmethod
