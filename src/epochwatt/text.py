@@ -31,6 +31,19 @@ def first_of(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
+def by_reason(reasons: Iterable[tuple[str, str]]) -> list[str]:
+    """Return names with the reason of each, as lines: names of one reason share a line."""
+    names: dict[str, list[str]] = {}
+    for name, reason in reasons:
+        names.setdefault(reason, []).append(name)
+    return [
+        f"{some[0]}: {reason}"
+        if len(some) == 1
+        else f"{len(some)} alike, such as {some[0]}: {reason}"
+        for reason, some in names.items()
+    ]
+
+
 def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
     """Return rows of cells as lines with aligned columns."""
     from tabulate import tabulate  # here: jobs that print no table need not import it

@@ -113,8 +113,8 @@ def _why_none(answer: Answer, plan: Plan) -> str:
     train_s, train_w = (float(values[plan.place, 0]) for values in (train.time_s, train.power_w))
     if train_s > gap_s:
         return (
-            f"a mini-batch of training takes {1e3 * train_s:.4g} ms, and there are "
-            f"{1e3 * gap_s:.4g} ms between two of inference"
+            "no gap between mini-batches of inference holds one of training, which takes "
+            f"{1e3 * train_s:.4g} ms of {1e3 * gap_s:.4g}"
         )
     return f"it would draw {train_w:.4g} W, and no mode trains and serves within the budgets"
 

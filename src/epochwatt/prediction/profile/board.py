@@ -145,6 +145,8 @@ class Board(Bench):
                         yield one
                     if left and has_ended:
                         raise self._failure()
+                    if self.spent_s() >= self.until_s:
+                        return
                     time.sleep(POLL_S)
                 process.wait()
         finally:
@@ -262,6 +264,7 @@ class Board(Bench):
             0.0 if row.time_sd_s is None else row.time_sd_s / math.sqrt(n),
             row.valid,
             " ".join(f for f in row.flags.split() if self._effects.get(f) == "invalidates"),
+            row.flags,
         )
 
 

@@ -66,6 +66,9 @@ class Played(Bench):
         for mode in modes:
             place = self._place[mode]
             counted_s = float(self._time_s[place]) * self._per_mode
+            if self._spent_s + AROUND_S + counted_s > self.until_s:
+                self._spent_s = self.until_s
+                return
             self._spent_s += AROUND_S + counted_s
             yield Measured(
                 mode,

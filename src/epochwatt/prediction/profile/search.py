@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epochwatt.errors import EpochwattError
-from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
+from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows, logs
 from epochwatt.prediction.evaluation.cross_validation import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Predictor
@@ -135,6 +135,7 @@ def search(profile: Profile, say: Say = lambda profile, one: None) -> None:
         that cannot be used here, or what the bench raises; what was run stays in the profile
     """
     _check_method(profile)
+    profile.bench.until_s = profile.goal.max_s
     profile.before = profile.bench.earlier()
     _run(profile, _first(profile), say)
     profile.n_first = len(profile.ran)
@@ -187,7 +188,9 @@ def _first(profile: Profile) -> list[Mode]:
     while n > n_least and bench.expected_s(None, n) > SHARE_FIRST * left_s:
         n -= 1
     tried = [one.mode for one in profile.before]
-    return list(first_modes(bench.kind, bench.modes, bench.processes, n, tried))
+    chosen = first_modes(bench.kind, bench.modes, bench.processes, n, tried)
+    # where the time ends before the design does, the slowest modes are those that are missing
+    return sorted(chosen, key=lambda mode: -float(logs(as_rows([mode]))[0, :5].sum()))
 
 
 def _run(profile: Profile, modes: list[Mode], say: Say) -> None:
@@ -200,6 +203,8 @@ def _run(profile: Profile, modes: list[Mode], say: Say) -> None:
                 raise _no_power(profile)
             profile.ran.append(one)
             say(profile, one)
+        if profile.spent_s >= profile.goal.max_s and not profile.stop:
+            profile.stop = "the time is over"
     finally:
         runs.close()  # type: ignore[attr-defined]  # ends the workflow at once, also after Ctrl-C
 

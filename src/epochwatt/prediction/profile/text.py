@@ -51,6 +51,8 @@ def mode_line(profile: Profile, one: Measured) -> str:
         so_far = f"{best.time_s / UNITS[unit]:.4g} {unit}{_watts(best)}"
     power = "-" if math.isnan(one.power_w) else f"{one.power_w:.2f}"
     invalid = "" if one.valid else f" (does not count: {one.flags})"
+    if one.valid and math.isnan(one.power_w) and one.notes:
+        invalid = f" (no power: {one.notes})"
     return (
         f"{number:3} {described(one.mode, bench):{MODE_WIDTH}} {one.time_s / UNITS[unit]:8.4g} "
         f"{power:>7} {profile.spent_s / 60:6.1f}  {so_far}{invalid}"
@@ -122,6 +124,8 @@ WHERE = {"public": "in the table", "fake": "on the fake board"} | {
 def _nothing(profile: Profile) -> list[str]:
     """Return why there is no answer."""
     counting = [one for one in profile.measured if one.valid]
+    if not profile.measured:
+        return ["", "answer    none: no mode ended before the time was over", ""]
     if not counting:
         flags = sorted({flag for one in profile.measured for flag in one.flags.split()})
         return [

@@ -66,8 +66,8 @@ def test_reference_is_another_workload_first_of_the_same_device():
     few, same = planted(GRID[:8], workload="few"), planted(workload="same")
     no_power = planted(workload="no power", power_w=None)
     tables = [planted(), elsewhere, few, no_power, same]
-    chosen = with_reference(unit, tables).reference
+    chosen = with_reference(unit, tables).references[0]
     assert chosen.rows.workload == "planted: same"
     assert not chosen.is_other_board
-    assert with_reference(unit, tables[:2]).reference.is_other_board
-    assert with_reference(unit, [planted(), few, no_power]).reference is None
+    assert with_reference(unit, tables[:2]).references[0].is_other_board
+    assert with_reference(unit, [planted(), few, no_power]).references == ()
