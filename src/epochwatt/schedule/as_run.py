@@ -76,7 +76,7 @@ def run_as(
     train_s: float,
     arrivals_s: Sequence[float],
     seconds: float,
-    max_latency_s: float,
+    max_latency_s: float = np.inf,
 ) -> AsRun:
     """Return what a plan gives with these arrivals, s after the beginning, as of `at_random`."""
     clock = _PlayedClock()

@@ -25,6 +25,7 @@ N_VERIFIED = 5  # candidates in a row that are no better: what is left is not, e
 # ASSUME: the mode is for a training that takes this many times what may be spent to find it
 HORIZON = 10.0
 LIKELY = 0.5  # probability to keep the limit, of the modes that the best is taken of
+TIME_OVER = "the time is over"  # while a mode was running
 LEAST_VALID = 2  # modes that methods can be fitted to
 HOPELESS = 0.01  # probability to keep the limit, of the likeliest mode, below which none is run
 
@@ -204,7 +205,7 @@ def _run(profile: Profile, modes: list[Mode], say: Say) -> None:
             profile.ran.append(one)
             say(profile, one)
         if profile.spent_s >= profile.goal.max_s and not profile.stop:
-            profile.stop = "the time is over"
+            profile.stop = TIME_OVER
     finally:
         runs.close()  # type: ignore[attr-defined]  # ends the workflow at once, also after Ctrl-C
 

@@ -6,7 +6,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.profile.bench import Bench, Measured
 from epochwatt.prediction.profile.board import Board
-from epochwatt.prediction.profile.search import Profile
+from epochwatt.prediction.profile.search import TIME_OVER, Profile
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.text import aligned, counted
 
@@ -156,7 +156,8 @@ def _cost(profile: Profile) -> list[str]:
         + (f"; {len(profile.before)} were measured before" if profile.before else ""),
         f"took      {total_s / 60:.1f} min: {around_s / 60:.1f} to switch, settle and warm up, "
         f"{counted_s / 60:.1f} in mini-batches that count, "
-        f"{max(total_s - around_s - counted_s, 0.0) / 60:.1f} to start jobs",
+        f"{max(total_s - around_s - counted_s, 0.0) / 60:.1f} to start jobs"
+        + (" and in a mode that did not end" if profile.stop == TIME_OVER else ""),
     ]
     invalid = sum(not one.valid for one in profile.ran)
     return lines + (
