@@ -123,7 +123,7 @@ def test_power_and_its_limit_are_in_one_unit(theirs):
     assert "cannot be in the same unit" in problem.problem
 
 
-@pytest.mark.parametrize("name", filter(REGISTRY.is_shipped, REGISTRY.sweeps))
+@pytest.mark.parametrize("name", [*filter(REGISTRY.is_shipped, REGISTRY.sweeps)])
 def test_public_sweeps_come_in_by_the_door_of_strangers(name, tmp_path):
     tables = find_public(name, ROOT)
     path = tmp_path / "theirs.csv.gz"
