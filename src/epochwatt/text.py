@@ -13,7 +13,7 @@ CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 
 # of a table that is passed on; a spreadsheet runs what begins with one of those characters
 CELL_TEXT = rf"(?![=+\-@])[^\n\t{CONTROLS}]*"
-CELL_TEXT_IN_WORDS = "text in one line that does not begin with = + - @"
+CELL_TEXT_ADVICE = "give it a name in one line, which does not begin with = + - @"
 
 
 def printable(text: str) -> str:

@@ -15,12 +15,12 @@ from typing import Any
 from epochwatt import fields
 from epochwatt.study.config import FactorValues
 from epochwatt.sweeps.mode_table import POSITIVE, SweepRow
-from epochwatt.text import CELL_TEXT, CELL_TEXT_IN_WORDS, ORIGINS
+from epochwatt.text import CELL_TEXT, ORIGINS
 
 TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 TRUE, FALSE = ("true", "True", "TRUE", "1"), ("false", "False", "FALSE", "0")
 _FORMS = {
-    "str": (CELL_TEXT, CELL_TEXT_IN_WORDS),
+    "str": (CELL_TEXT, "text"),
     "int": (r"[+-]?\d+", "a whole number"),
     "float": (r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", "a finite number"),
     "bool": ("|".join((*TRUE, *FALSE)), "true or false"),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from epochwatt.errors import ConfigError
 from epochwatt.published.tables import read_table
 from epochwatt.sweeps.mode_table import SweepRow
-from epochwatt.text import CELL_TEXT, CELL_TEXT_IN_WORDS
+from epochwatt.text import CELL_TEXT, CELL_TEXT_ADVICE
 
 HZ, KHZ, MHZ = 1e6, 1e3, 1.0  # how many of the unit are one MHz
 TABLE_NAMES = ("table", "source_table", "source_file")  # columns, where tables were put together
@@ -195,7 +195,7 @@ def public_row(line: Line, wanted: Wanted, **columns: Any) -> SweepRow | str:
         return f"{line.where}: no time"
     for name, value in columns.items():
         if isinstance(value, str) and not re.fullmatch(CELL_TEXT, value):
-            raise ConfigError(f"{name} is {value!r}", where=line.where, allowed=CELL_TEXT_IN_WORDS)
+            raise ConfigError(f"{name} is {value!r}", where=line.where, do=CELL_TEXT_ADVICE)
     try:
         return SweepRow(sweep=wanted.sweep, provenance="public", **columns)
     except ValueError as error:
