@@ -29,7 +29,7 @@ class Workload:
     batch_sizes : (k,) ascending; one of a training job
     time_s : (m, k), of one mini-batch
     power_w : (m, k), while it runs
-    known : parts of the modes that are known; others are placeholders (`mode_tables.UNKNOWN`)
+    parts : of the modes that are known; others are placeholders (`mode_tables.UNKNOWN`)
     """
 
     name: str
@@ -37,7 +37,7 @@ class Workload:
     batch_sizes: NDArray[np.int64]
     time_s: Numbers
     power_w: Numbers
-    known: tuple[str, ...] = MODE_PARTS
+    parts: tuple[str, ...] = MODE_PARTS
 
     def board_s(self, modes: NDArray[np.intp]) -> float:
         """Return how long a board takes to profile modes, at every mini-batch size, s.
@@ -80,7 +80,7 @@ def workload_of(tables: Sequence[ModeTable]) -> Workload:
         np.array(sorted(sizes)),
         np.stack([one.time_s[places] for one, places in zip(rows, order, strict=True)], 1),
         np.stack([one.power_w[places] for one, places in zip(rows, order, strict=True)], 1),
-        tables[0].known,
+        tables[0].parts,
     )
 
 

@@ -64,7 +64,7 @@ def _asked(answer: Answer) -> str:
 
 
 def _plan_lines(answer: Answer, plan: Plan) -> list[str]:
-    rows = [("mode", plan.mode.of_known(answer.space.workloads[0].known))]
+    rows = [("mode", plan.mode.of_parts(answer.space.workloads[0].parts))]
     trains, training = answer.problem.trains, f"{plan.throughput_per_s:.4g} mini-batches/s"
     for size, latency_s in zip(plan.batch_sizes, plan.latency_s, strict=True):
         played = _at_random(answer, plan)

@@ -111,7 +111,7 @@ class ModeTable:
         return next((row.power_scope for row in self.rows if row.power_scope), "")
 
     @property
-    def known(self) -> tuple[str, ...]:
+    def parts(self) -> tuple[str, ...]:
         """Parts of the mode that some row has a number of."""
         return tuple(
             name

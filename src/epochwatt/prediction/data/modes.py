@@ -38,13 +38,13 @@ class Mode(NamedTuple):
     power_limit_w: float = NO_LIMIT
 
     def __str__(self) -> str:
-        return self.of_known(self._fields)
+        return self.of_parts(self._fields)
 
-    def of_known(self, known: Collection[str]) -> str:
+    def of_parts(self, parts: Collection[str]) -> str:
         """Return the parts of these names in words: of others nobody knows what they were."""
         names = {"cpu_mhz": "CPU", "gpu_mhz": "GPU", "emc_mhz": "memory"}
-        clocks = [f"{title} {getattr(self, n):g}" for n, title in names.items() if n in known]
-        words = [counted(self.cores, "cores")] if "cores" in known else []
+        clocks = [f"{title} {getattr(self, n):g}" for n, title in names.items() if n in parts]
+        words = [counted(self.cores, "cores")] if "cores" in parts else []
         if clocks:
             words.append(f"{', '.join(clocks)} MHz")
         if self.gpu_share != 1:

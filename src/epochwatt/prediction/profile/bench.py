@@ -56,7 +56,7 @@ class Bench(ABC):
     work : what `time_s` is the time of
     kind : of board
     modes : all that may be run, shape (n, 6)
-    known : parts of the modes that are known; others are placeholders (`mode_tables.UNKNOWN`)
+    parts : of the modes that are known; others are placeholders (`mode_tables.UNKNOWN`)
     processes : how many want a CPU core
     until_s : board time of the question at which a go is ended; the mode that runs then is lost
     """
@@ -66,7 +66,7 @@ class Bench(ABC):
     work: str = "mini-batch"
     kind: str
     modes: Numbers
-    known: Collection[str] = MODE_PARTS
+    parts: Collection[str] = MODE_PARTS
     processes: int
     until_s: float = math.inf
 

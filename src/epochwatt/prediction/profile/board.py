@@ -66,7 +66,7 @@ class Board(Bench):
         factors = sweep.run.factors
         self._sweep, self._entry, self._effects = sweep, entry, settings.flag_effects
         self.modes = as_rows([_as_mode(mode) for mode in sweep.modes])
-        self.known = [name for name in PARTS if any(getattr(mode, name) for mode in sweep.modes)]
+        self.parts = [name for name in PARTS if any(getattr(mode, name) for mode in sweep.modes)]
         self._settings = {_as_mode(mode): mode.settings() for mode in sweep.modes}
         self.provenance, self.kind = PROVENANCE[factors["backend"]], sweep.board or "host"
         self.processes = factors["num_workers"] + 1

@@ -101,7 +101,7 @@ class Replayed(Played):
         per_mode = PROCEDURE.minibatches if table.key.work == "mini-batch" else 1
         super().__init__(rows.modes, rows.time_s, rows.power_w, per_mode)
         self.provenance, self.kind = table.key.provenance, table.key.device
-        self.title, self.work, self.known = name_of(table), table.key.work, table.known
+        self.title, self.work, self.parts = name_of(table), table.key.work, table.parts
         self.processes = rows.processes
 
 

@@ -61,7 +61,7 @@ def mode_line(profile: Profile, one: Measured) -> str:
 
 def described(mode: Mode, bench: Bench) -> str:
     """Return those parts of a mode that are known, in words."""
-    text = mode.of_known(bench.known)
+    text = mode.of_parts(bench.parts)
     return text.replace("core", "thread") if bench.kind == "host" else text
 
 
