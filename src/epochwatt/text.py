@@ -11,6 +11,10 @@ POWER_SENSORS = (  # what it takes, where power was not measured
 # what a terminal obeys, or shows in another order; tabs and ends of lines are none of it
 CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 
+# of a table that is passed on; a spreadsheet runs what begins with one of those characters
+CELL_TEXT = rf"(?![=+\-@])[^\n\t{CONTROLS}]*"
+CELL_TEXT_ADVICE = "give it a name in one line, which does not begin with = + - @"
+
 
 def printable(text: str) -> str:
     """Return a text as a terminal may get it: characters that control it become escapes."""
@@ -25,6 +29,19 @@ def counted(n: float, nouns: str) -> str:
 def first_of(names: Sequence[str], most: int = 3) -> str:
     """Return the first names, followed by dots if there are more."""
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def by_reason(reasons: Iterable[tuple[str, str]]) -> list[str]:
+    """Return names with the reason of each, as lines: names of one reason share a line."""
+    names: dict[str, list[str]] = {}
+    for name, reason in reasons:
+        names.setdefault(reason, []).append(name)
+    return [
+        f"{some[0]}: {reason}"
+        if len(some) == 1
+        else f"{len(some)} alike, such as {some[0]}: {reason}"
+        for reason, some in names.items()
+    ]
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> list[str]:

@@ -85,7 +85,7 @@ class Finite(click.FloatRange):
 
 
 class OutputFile(click.Path):
-    """A file to be written: where it cannot be, it is refused before the work."""
+    """A new file: one that is there, or cannot be written, is refused before the work."""
 
     name = "file"
 
@@ -99,7 +99,9 @@ class OutputFile(click.Path):
             self.fail(f"{path} is a folder; name a file in it.", param, ctx)
         if not path.parent.is_dir():
             self.fail(f"the folder {path.parent} does not exist; make it first.", param, ctx)
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
+        if path.exists():
+            self.fail(f"{path} exists already; remove it, or choose another name.", param, ctx)
+        if not os.access(path.parent, os.W_OK):
             self.fail(f"{path} may not be written by this user.", param, ctx)
         return path
 

@@ -16,7 +16,7 @@ from epochwatt.open_data import layout
 from epochwatt.open_data.cell_checksums import Sums, altered
 from epochwatt.open_data.schema import TABLES, Column, Table
 from epochwatt.records import files, shapes
-from epochwatt.text import first_of
+from epochwatt.text import CELL_TEXT_ADVICE, first_of
 
 CELLS_SHAPE = {"*": {"columns": {"*": shapes.TEXT}, "lines": shapes.TEXT}}
 RECORDS_SHAPE = {"*": {"*": shapes.WORD}}
@@ -170,7 +170,7 @@ def _advice(column: Column, cell: str) -> str | None:
     if not cell:
         return "leave the row out, as of a mode that failed, or fill the cell in"
     if column.field.kind not in ("int", "float"):
-        return None
+        return CELL_TEXT_ADVICE if column.field.kind == "str" and not column.choices else None
     bare = re.sub(r"[,'\s]", "", cell)
     if bare != cell and not column.problem(bare):
         return "write numbers with a point and nothing between thousands: 0.041, 1234.5"

@@ -19,15 +19,13 @@ MOST = 20  # problems that are printed
 
 def report_lines(path: Path) -> tuple[list[str], bool]:
     """Return the lines to print of a folder, .zip or .csv file, and whether it is valid."""
+    is_package = not path.name.endswith((".csv", ".csv.gz"))
     try:
-        if path.name.endswith((".csv", ".csv.gz")):
-            tables, problems = _table(path)
-        else:
-            tables, problems = _package(path)
+        tables, problems = _package(path) if is_package else _table(path)
     except EpochwattError as error:  # what holds of a row or a workload as a whole
         tables, problems = [], [error]
     if not problems:
-        return [f"{path}: valid", *_described(tables)], True
+        return [f"{path}: valid", *_described(tables, is_package)], True
     more = len(problems) - MOST
     return [
         f"{path}: {counted(len(problems), 'problems')}",
@@ -47,7 +45,7 @@ def _package(path: Path) -> tuple[list[ModeTable], Sequence[EpochwattError]]:
         return [] if problems else modes_in(folder), problems
 
 
-def _described(tables: Sequence[ModeTable]) -> list[str]:
+def _described(tables: Sequence[ModeTable], is_package: bool) -> list[str]:
     """Return a line for all workloads of a sweep on a device in which the same was varied."""
     alike: dict[tuple[str, ...], list[ModeTable]] = defaultdict(list)
     for table in tables:
@@ -59,7 +57,8 @@ def _described(tables: Sequence[ModeTable]) -> list[str]:
         rows = counted(sum(len(table.rows) for table in some), "rows")
         state = layout.STATEMENTS[provenance]
         lines.append(f"  {sweep}: {work} on {device}, {rows}; varied: {knobs}; {state}")
-        lines.append(f"    {_ends(some)}")
+        if not is_package:  # which states its units
+            lines.append(f"    {_ends(some)}")
     return lines
 
 

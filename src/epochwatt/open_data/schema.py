@@ -15,13 +15,12 @@ from typing import Any
 from epochwatt import fields
 from epochwatt.study.config import FactorValues
 from epochwatt.sweeps.mode_table import POSITIVE, SweepRow
-from epochwatt.text import CONTROLS, ORIGINS
+from epochwatt.text import CELL_TEXT, ORIGINS
 
 TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 TRUE, FALSE = ("true", "True", "TRUE", "1"), ("false", "False", "FALSE", "0")
 _FORMS = {
-    # a spreadsheet runs what begins with one of these characters
-    "str": (rf"(?![=+\-@])[^\n\t{CONTROLS}]*", "text in one line that does not begin with = + - @"),
+    "str": (CELL_TEXT, "text"),
     "int": (r"[+-]?\d+", "a whole number"),
     "float": (r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", "a finite number"),
     "bool": ("|".join((*TRUE, *FALSE)), "true or false"),

@@ -44,7 +44,7 @@ class Point:
     launches: int | None = None
     time_s: float
     power_w: float | None = None
-    power_scope: Literal["", "module", "socket", "gpu", "cpu_package"] = ""
+    power_scope: Literal["", "socket", "board", "module", "gpu", "cpu_package"] = ""
     source: str = ""
 
     def __post_init__(self) -> None:

@@ -21,12 +21,15 @@ import epochwatt
 from epochwatt.doctor.subject import Subject, choose
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.records.interleaved_folder import InterleavedRecord, read
+from epochwatt.schedule.as_run import run_as
 from epochwatt.schedule.plans import serve_and_train
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.study.expand import own_network
 from epochwatt.study.place import MEASURED, other_board
+from epochwatt.training.interleave.arrivals import CONSTANT
 from epochwatt.training.interleave.plan import checked
+from epochwatt.training.interleave.scheduler import Plan
 
 SHARES = (50.0, 99.0, 100.0)  # percentiles of latencies
 MARGIN_FACTOR = 2.0  # a measurement is longer than what was timed before, and meets longer delays
@@ -104,7 +107,7 @@ class Expected(NamedTuple):
     ----------
     latency_s : longest of constant arrivals, with the median times: the formula of `plans`
     margin_s : what disturbs the machine may add to it
-    throughput_per_s : mini-batches of training a second
+    throughput_per_s : mini-batches of training a second, beside the arrivals that there were
     is_stable : whether requests are served as fast as they arrive
     """
 
@@ -114,7 +117,12 @@ class Expected(NamedTuple):
     is_stable: bool
 
 
-def expected(plan: Mapping[str, Any], before: Mapping[str, Sequence[float]]) -> Expected:
+def expected(
+    plan: Mapping[str, Any],
+    before: Mapping[str, Sequence[float]],
+    arrivals_s: Sequence[float] = (),
+    seconds: float = 0.0,
+) -> Expected:
     """Return what a plan should give.
 
     A mini-batch of training that takes longer than expected delays the requests behind it by at
@@ -126,6 +134,8 @@ def expected(plan: Mapping[str, Any], before: Mapping[str, Sequence[float]]) -> 
     ----------
     plan : `rate_per_s`, `batch_size` and `n_train` (None: no limit)
     before : `infer_s` and `train_s`, times of single mini-batches
+    arrivals_s, seconds : of requests that are not constant, s after the beginning, and how long:
+        between these the scheduler trains less than between constant ones
     """
     infer_s, train_s = (np.asarray(before[key]) for key in ("infer_s", "train_s"))
     usual_s = float(np.median(infer_s))
@@ -139,10 +149,15 @@ def expected(plan: Mapping[str, Any], before: Mapping[str, Sequence[float]]) -> 
     longest_s = float(infer_s.max()) - usual_s
     if plan["n_train"] != 0:
         longest_s += float(train_s.max())
+    throughput_per_s = n_train * plan["rate_per_s"] / plan["batch_size"]
+    if len(arrivals_s):
+        limits = Plan(*(plan[name] for name in Plan._fields))
+        train = float(np.median(train_s))
+        throughput_per_s = run_as(limits, usual_s, train, arrivals_s, seconds).throughput_per_s
     return Expected(
         float(formula.latency_s),
         MARGIN_FACTOR * longest_s,
-        n_train * plan["rate_per_s"] / plan["batch_size"],
+        throughput_per_s,
         bool(formula.is_stable),
     )
 
@@ -169,10 +184,14 @@ def outcome(record: InterleavedRecord) -> Outcome:
     latency_s = latency_s[np.isfinite(latency_s)]
     shares = np.percentile(latency_s, SHARES) if len(latency_s) else np.full(len(SHARES), np.nan)
     n_trained = len(record.training["train_end_s"])
+    seconds = meta["t_end_mono_s"] - meta["t_start_mono_s"]
+    arrivals_s: list[float] = []
+    if meta["plan"]["arrivals"] != CONSTANT:
+        arrivals_s = (requests["arrival_s"] - meta["t_start_mono_s"]).tolist()
     return Outcome(
         (float(shares[0]), float(shares[1]), float(shares[2])),
-        n_trained / (meta["t_end_mono_s"] - meta["t_start_mono_s"]),
-        expected(meta["plan"], meta["before"]),
+        n_trained / seconds,
+        expected(meta["plan"], meta["before"], arrivals_s, seconds),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.errors import ConfigError
+from epochwatt.fields import MODE_PARTS
 from epochwatt.prediction.data.mode_tables import name_of, observations_of
 from epochwatt.sweeps.mode_table import ModeTable
 
@@ -28,6 +29,7 @@ class Workload:
     batch_sizes : (k,) ascending; one of a training job
     time_s : (m, k), of one mini-batch
     power_w : (m, k), while it runs
+    parts : of the modes that are known; others are placeholders (`mode_tables.UNKNOWN`)
     """
 
     name: str
@@ -35,6 +37,7 @@ class Workload:
     batch_sizes: NDArray[np.int64]
     time_s: Numbers
     power_w: Numbers
+    parts: tuple[str, ...] = MODE_PARTS
 
     def board_s(self, modes: NDArray[np.intp]) -> float:
         """Return how long a board takes to profile modes, at every mini-batch size, s.
@@ -77,6 +80,7 @@ def workload_of(tables: Sequence[ModeTable]) -> Workload:
         np.array(sorted(sizes)),
         np.stack([one.time_s[places] for one, places in zip(rows, order, strict=True)], 1),
         np.stack([one.power_w[places] for one, places in zip(rows, order, strict=True)], 1),
+        tables[0].parts,
     )
 
 

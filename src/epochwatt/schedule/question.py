@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -83,7 +83,7 @@ class Answer:
     ----------
     plan : None: the solver saw none that keeps the budgets
     n_profiles : mini-batches that the solver asked for
-    best : of all choices; None: no choice keeps the budgets
+    best : of all choices; None: no choice keeps the budgets, and neither does serving alone
     """
 
     problem: Problem
@@ -109,18 +109,22 @@ def answer(request: Request, root: Path = Path()) -> Answer:
     space = Space(
         workloads[0] if request.train else None, tuple(workloads[1 if request.train else 0 :])
     )
-    answers = _SOLVERS[request.solver](space, Problems.from_one(problem))
-    choice = int(answers.choice[0])
+    plan, n_profiles = _solved(request.solver, space, problem)
+    best = exhaustive.best_plan(space, problem)
+    if best is None and problem.jobs == "train_and_infer":  # then serving alone is better than none
+        alone, serving = Space(None, space.infer), replace(problem, trains=False)
+        plan, n_more = _solved(request.solver, alone, serving)
+        n_profiles, best = n_profiles + n_more, exhaustive.best_plan(alone, serving)
     key = chosen[0][0].key
-    return Answer(
-        problem,
-        space,
-        key.provenance,
-        key.device,
-        None if choice == NONE else space.plan(problem, choice),
-        int(answers.n_profiles[0]),
-        exhaustive.best_plan(space, problem),
-    )
+    return Answer(problem, space, key.provenance, key.device, plan, n_profiles, best)
+
+
+def _solved(solver: SolverName, space: Space, problem: Problem) -> tuple[Plan | None, int]:
+    """Return the plan of a solver, if it saw one, and how many profiles it asked for."""
+    answers = _SOLVERS[solver](space, Problems.from_one(problem))
+    choice = int(answers.choice[0])
+    plan = None if choice == NONE else space.plan(problem, choice)
+    return plan, int(answers.n_profiles[0])
 
 
 def _jobs(request: Request) -> Iterator[tuple[str, str]]:

@@ -2,8 +2,7 @@
 
 import math
 
-import numpy as np
-
+from epochwatt.schedule.as_run import AsRun, at_random
 from epochwatt.schedule.explanation import (
     least_budgets,
     least_power_to_train_w,
@@ -11,7 +10,6 @@ from epochwatt.schedule.explanation import (
     without_power,
 )
 from epochwatt.schedule.question import Answer
-from epochwatt.schedule.simulation import Interleaved, played_latencies_s, share_late
 from epochwatt.schedule.solution import Plan
 from epochwatt.text import aligned, counted
 
@@ -66,32 +64,59 @@ def _asked(answer: Answer) -> str:
 
 
 def _plan_lines(answer: Answer, plan: Plan) -> list[str]:
-    rows = [("mode", str(plan.mode))]
+    rows = [("mode", plan.mode.of_parts(answer.space.workloads[0].parts))]
+    trains, training = answer.problem.trains, f"{plan.throughput_per_s:.4g} mini-batches/s"
     for size, latency_s in zip(plan.batch_sizes, plan.latency_s, strict=True):
+        played = _at_random(answer, plan)
+        late = f"{100 * played.share_late:.3g} % of requests late"
         rows.append(("mini-batch", counted(size, "requests")))
         rows.append(("latency", f"{1e3 * latency_s:.4g} ms at worst, with steady arrivals"))
-        rows.append(("", f"random arrivals (Poisson): {_at_random(answer, plan)}"))
-    if answer.problem.trains:
-        after = "" if not plan.batch_sizes else f"; {plan.n_train} after each of inference"
-        rows.append(("training", f"{plan.throughput_per_s:.4g} mini-batches/s{after}"))
-    if answer.problem.trains and not plan.n_train:
-        rows.append(("", "no gap between mini-batches of inference holds one of training"))
+        rows.append(
+            ("", f"random arrivals (Poisson): {late}, 99 % within {1e3 * played.p99_s:.4g} ms")
+        )
+        training += (
+            f" with steady arrivals, {plan.n_train} after each of inference; "
+            f"{played.throughput_per_s:.4g}/s with random ones"
+        )
+    if trains and plan.n_train:
+        rows.append(("training", training))
+    elif trains:
+        rows.append(("training", f"none: {_why_none(answer, plan)}"))
     rows.append(("power", f"{plan.power_w:.4g} W ({RULES[answer.problem.power_rule]})"))
     return aligned(rows)
 
 
-def _at_random(answer: Answer, plan: Plan) -> str:
+def _infer_s(answer: Answer, plan: Plan) -> float:
+    """Return the time of a mini-batch of the one stream."""
+    (infer,) = answer.space.infer
+    return float(infer.time_s[plan.place, infer.batch_sizes.tolist().index(plan.batch_sizes[0])])
+
+
+def _at_random(answer: Answer, plan: Plan) -> AsRun:
     """Return what comes of requests of the one stream that arrive at random."""
-    (stream,), (infer,) = answer.problem.streams, answer.space.infer
-    size = plan.batch_sizes[0]
-    place = infer.batch_sizes.tolist().index(size)
-    train = answer.space.train
-    train_s = 0.0 if train is None else float(train.time_s[plan.place, 0])
-    played = Interleaved(size, float(infer.time_s[plan.place, place]), plan.n_train, train_s)
-    latencies_s = played_latencies_s(stream.rate_per_s, played)
-    late = share_late(latencies_s, stream.max_latency_s)
-    p99_ms = 1e3 * float(np.quantile(latencies_s, 0.99))
-    return f"{100 * late:.3g} % of requests late, 99 % within {p99_ms:.4g} ms"
+    (stream,), train = answer.problem.streams, answer.space.train
+    return at_random(
+        stream.rate_per_s,
+        plan.batch_sizes[0],
+        _infer_s(answer, plan),
+        plan.n_train,
+        1.0 if train is None else float(train.time_s[plan.place, 0]),
+        stream.max_latency_s,
+    )
+
+
+def _why_none(answer: Answer, plan: Plan) -> str:
+    """Return why a plan trains nothing beside its stream."""
+    (stream,), train = answer.problem.streams, answer.space.train
+    assert train is not None
+    gap_s = plan.batch_sizes[0] / stream.rate_per_s - _infer_s(answer, plan)
+    train_s, train_w = (float(values[plan.place, 0]) for values in (train.time_s, train.power_w))
+    if train_s > gap_s:
+        return (
+            "no gap between mini-batches of inference holds one of training, which takes "
+            f"{1e3 * train_s:.4g} ms of {1e3 * gap_s:.4g}"
+        )
+    return f"it would draw {train_w:.4g} W, and no mode trains and serves within the budgets"
 
 
 def _limits(answer: Answer) -> list[str]:

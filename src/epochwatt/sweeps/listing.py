@@ -1,5 +1,6 @@
 """What `epochwatt sweeps` prints: the sweeps that are known, and one of them in detail."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -127,11 +128,28 @@ def details(name: str, root: Path, public_data: Path | None) -> list[str]:
         lines += aligned([(key, text) for key, text in facts.items() if text])
         lines += [f"caveat   {caveat}" for caveat in public.caveats]
     try:
-        return [*lines, "", *_workloads(find_tables(name, root, public_data))]
+        tables = find_tables(name, root, public_data)
+        return [*lines, "", *_workloads(tables), *_without_power(tables)]
     except ConfigError as error:
         if public is None:
             raise
         return [*lines, "", str(error)]
+
+
+def _without_power(tables: Sequence[ModeTable]) -> list[str]:
+    """Return of how many rows the power was left out, and why."""
+    flags = Counter(
+        flag
+        for table in tables
+        for row in table.rows
+        if row.power_w is None
+        for flag in row.flags.split()
+        if "power" in flag
+    )
+    return [
+        f"no power of {counted(n, 'rows')}: {flag} ({fields.FLAGS.get(flag, 'not known')})"
+        for flag, n in flags.items()
+    ]
 
 
 def _workloads(tables: Sequence[ModeTable]) -> list[str]:
@@ -183,4 +201,5 @@ def conversion_lines(tables: Sequence[ModeTable], left_out: Sequence[str], path:
     if left_out:
         lines += [f"{counted(len(left_out), 'lines')} left out:", *(f"  {r}" for r in left_out[:5])]
         lines += ["  ..."] if len(left_out) > 5 else []
+    lines += _without_power(tables)
     return [*lines, *_workloads(tables[:20]), *(["..."] if len(tables) > 20 else [])]

@@ -110,6 +110,15 @@ class ModeTable:
         """What the power is that of; empty: no row has one."""
         return next((row.power_scope for row in self.rows if row.power_scope), "")
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Parts of the mode that some row has a number of."""
+        return tuple(
+            name
+            for name in fields.MODE_PARTS
+            if any(getattr(row, name) is not None for row in self.rows)
+        )
+
     def varied(self) -> tuple[str, ...]:
         """Return the parts of a mode that differ among the valid rows, in order."""
         valid = [row for row in self.rows if row.valid]

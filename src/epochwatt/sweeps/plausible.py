@@ -87,7 +87,7 @@ def _power(row: SweepRow) -> Range:
 
 
 def _outside(name: str, cells: Sequence[tuple[str, float | None, Range]]) -> Iterator[DataError]:
-    bad = [(w, value, of) for w, value, of in cells if value is not None and not of.holds(value)]
+    bad = [(w, x, limits) for w, x, limits in cells if x is not None and not limits.holds(x)]
     if not bad:
         return
     where, _, allowed = bad[0]

@@ -1,11 +1,14 @@
 """`epochwatt sweeps` and `epochwatt convert-sweep`."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from epochwatt import cli
 from epochwatt.sweeps.find import find_tables
+from epochwatt.sweeps.listing import conversion_lines
+from epochwatt.sweeps.mode_table import SweepRow, tables_of
 from epochwatt.sweeps.public.registry import VARIABLE
 
 ROOT = Path(__file__).parents[3]
@@ -93,3 +96,38 @@ def test_a_wrong_cell_or_name_is_an_error_and_nothing_is_written(capsys):
     error = capsys.readouterr().err
     assert f"{path}, line 3: average_power is 'much'" in error
     assert "translucence" in error
+
+
+def test_a_table_that_is_there_is_not_overwritten(capsys):
+    path = zeus_file()
+    Path("mine.csv").write_text("mine")
+    for words in (
+        ("convert-sweep", "zeus", str(path), "--output", "mine.csv"),
+        ("score", "x.csv", "--csv", "mine.csv"),
+        ("compare", "a", "b", "--csv", "mine.csv"),
+    ):
+        assert cli.main([*words]) == 2
+        assert "mine.csv exists already" in capsys.readouterr().err
+        assert Path("mine.csv").read_text() == "mine"
+
+
+def test_nothing_in_a_table_controls_the_terminal(capsys):
+    cells = "\x1b]0;title\x07\x1b[2J\u202e\r"
+    Path("x.csv").write_text(f'device,workload,task,gpu_mhz,time_s\nb,"{cells}",train,500,1\n')
+    Path(f"y{cells.replace('/', '')}.csv").write_text("device\n")
+    for path in Path().glob("*.csv"):
+        assert cli.main(["validate", str(path)]) == 1
+        assert cli.main(["score", str(path)]) == 1
+    shown = "".join(capsys.readouterr())
+    assert "column workload" in shown
+    assert not set(cells) & set(shown) - set("0;title[2J]")
+
+
+def test_power_that_was_left_out_has_its_reason_on_the_screen():
+    row = SweepRow(
+        sweep="s", provenance="public", device="tx2", workload="w", task="infer", gpu_mhz=500,
+        time_s=1.0, flags="power_of_some_rails",
+    )  # fmt: skip
+    lines = conversion_lines(tables_of([row, replace(row, gpu_mhz=600.0)]), [], Path("t.csv"))
+    (line,) = [line for line in lines if line.startswith("no power of 2 rows")]
+    assert "power_of_some_rails (of a public sweep: too little" in line

@@ -1,6 +1,6 @@
 """Power modes as rows of numbers, and all modes that a board's own tables allow."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,12 +38,20 @@ class Mode(NamedTuple):
     power_limit_w: float = NO_LIMIT
 
     def __str__(self) -> str:
-        gated = "" if self.gpu_share == 1 else f", {100 * self.gpu_share:g} % of the GPU on"
-        limited = f", limit {self.power_limit_w:g} W" if self.power_limit_w else ""
-        return (
-            f"{counted(self.cores, 'cores')}, CPU {self.cpu_mhz:g}, GPU {self.gpu_mhz:g}, "
-            f"memory {self.emc_mhz:g} MHz{gated}{limited}"
-        )
+        return self.of_parts(self._fields)
+
+    def of_parts(self, parts: Collection[str]) -> str:
+        """Return the parts of these names in words: of others nobody knows what they were."""
+        names = {"cpu_mhz": "CPU", "gpu_mhz": "GPU", "emc_mhz": "memory"}
+        clocks = [f"{title} {getattr(self, n):g}" for n, title in names.items() if n in parts]
+        words = [counted(self.cores, "cores")] if "cores" in parts else []
+        if clocks:
+            words.append(f"{', '.join(clocks)} MHz")
+        if self.gpu_share != 1:
+            words.append(f"{100 * self.gpu_share:g} % of the GPU on")
+        if self.power_limit_w:
+            words.append(f"limit {self.power_limit_w:g} W")
+        return ", ".join(words) or "the only mode"
 
 
 class Columns(NamedTuple):

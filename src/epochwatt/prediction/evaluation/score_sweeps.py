@@ -137,7 +137,7 @@ def _score(
 def _from(unit: Unit, methods: Iterable[Method], row: Row) -> Row:
     """Return a note of what a method transferred from, beside what the row notes."""
     transferred = {method.name for method in methods if method.needs_reference}
-    if unit.reference is None or row.get("method") not in transferred:
+    if not unit.references or row.get("method") not in transferred:
         return {}
-    reference = f"reference: {unit.reference.rows.workload}"
+    reference = f"reference: {' and '.join(one.rows.workload for one in unit.references)}"
     return {"note": "; ".join(filter(None, (row.get("note", ""), reference)))}

@@ -136,8 +136,9 @@ def _of_method(
     for draw in draws:
         table = unit.tables[draw.table]
         train = table.only(draw.modes.train)
+        reference = unit.reference_of(table)
         fitted = predictors(
-            method, train, [train], intervals=True, reference=unit.reference, cache=unit.cache
+            method, train, [train], intervals=True, reference=reference, cache=unit.cache
         )
         rest = table.rows(np.isin(np.arange(len(table.modes)), _rest(unit, draw)))
         for target, one in answers.items():

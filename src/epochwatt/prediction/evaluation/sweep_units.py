@@ -21,6 +21,7 @@ from epochwatt.prediction.evaluation.sweep_names import DESIGNED, N_PROFILED
 from epochwatt.prediction.predictor import Reference
 from epochwatt.prediction.selection.optimal_design import choose_modes, design_of_modes
 from epochwatt.sweeps.mode_table import ModeTable
+from epochwatt.text import by_reason, counted
 
 LEAST_MODES = 6  # of a table, so that two are left to predict
 TINY = 2 * N_PROFILED[1]  # fewer modes are enough for the least number of profiled modes alone
@@ -40,7 +41,8 @@ class Unit:
     knobs : parts of a `Mode` that differ among the modes
     power_scope : what the power is that of; empty: there is none
     tables : a row per mode
-    reference : what methods that need one transfer from; None: there is none
+    references : what methods that need one transfer from; none: there is none. Several workloads
+        have two: where the first is one of them, the second is for that one
     no_reference : why there is none; empty: nobody looked for one
     cache : folder where methods keep what they learn of it; None: nowhere
     """
@@ -52,7 +54,7 @@ class Unit:
     knobs: tuple[str, ...]
     power_scope: str
     tables: tuple[Observations, ...]
-    reference: Reference | None = None
+    references: tuple[Reference, ...] = ()
     no_reference: str = ""
     cache: Path | None = None
 
@@ -60,6 +62,11 @@ class Unit:
     def is_pooled(self) -> bool:
         """Whether several workloads are judged together."""
         return len(self.tables) > 1
+
+    def reference_of(self, table: Observations) -> Reference | None:
+        """Return what methods transfer from to a workload: never itself."""
+        others = (one for one in self.references if one.rows.workload != table.workload)
+        return next(others, None)
 
     @property
     def n_modes(self) -> int:
@@ -85,7 +92,8 @@ class Draw:
 def units_of(tables: Iterable[ModeTable]) -> tuple[list[Unit], list[str]]:
     """Return what is judged together, and why some tables are not judged."""
     grouped: dict[tuple[str, str, str], list[ModeTable]] = defaultdict(list)
-    left_out, units = [], []
+    left_out: list[tuple[str, str]] = []  # name of a table, and why
+    units: list[Unit] = []
     for table in tables:
         grouped[table.key.sweep, table.key.provenance, table.key.device].append(table)
     for place, some in grouped.items():
@@ -94,51 +102,54 @@ def units_of(tables: Iterable[ModeTable]) -> tuple[list[Unit], list[str]]:
             try:
                 rows = observations_of(table)
             except EpochwattError as error:
-                left_out.append(str(error).replace("\n ", ";"))
+                reason = str(error).replace("\n ", ";").removeprefix(f"{name_of(table)}: ")
+                left_out.append((name_of(table), reason))
                 continue
             if len(rows.modes) >= LEAST_MODES:
                 usable[table] = rows
             else:
-                n_modes = f"{len(rows.modes)} modes, {LEAST_MODES} or more are needed"
-                left_out.append(f"{name_of(table)}: {n_modes}")
+                n_modes = counted(len(rows.modes), "modes")
+                left_out.append((name_of(table), f"{n_modes}, {LEAST_MODES} or more are needed"))
         large = [table for table, rows in usable.items() if len(rows.modes) >= TINY]
         alone = large if len(large) <= MOST_ALONE else []
         units += [_unit(place, [table], usable) for table in alone]
         if pooled := [table for table in usable if table not in alone]:
             units.append(_unit(place, pooled, usable))
-    return units, left_out
+    return units, by_reason(left_out)
 
 
 def with_reference(unit: Unit, tables: Iterable[ModeTable], cache: Path | None = None) -> Unit:
-    """Return the unit with a reference: the first table of another workload that will do.
+    """Return the unit with references: the first tables of other workloads that will do.
 
     Tables of the same device come first. One will do that has as many modes as the smallest number
     that is profiled, twice, and power where the unit has power. Where none will do, the unit says
     why.
     """
-    if unit.is_pooled:
-        return replace(unit, no_reference="several workloads are judged together")
-    reasons = []
-    (rows,) = unit.tables
-    needs_power = not np.isnan(rows.power_w).any()
+    ours = {table.workload for table in unit.tables}
+    needs_power = not any(np.isnan(table.power_w).any() for table in unit.tables)
+    reasons: list[tuple[str, str]] = []
+    references: list[Reference] = []
     for table in sorted(tables, key=lambda table: table.key.device != unit.device):
         try:
             others = observations_of(table)
         except EpochwattError as error:
-            reasons.append(str(error).partition("\n")[0])
+            reasons.append((name_of(table), error.problem))
             continue
-        if reason := _unfit(others, rows.workload, needs_power):
-            reasons.append(f"{others.workload}: {reason}")
+        if reason := _unfit(others, ours, needs_power):
+            reasons.append((others.workload, reason))
             continue
-        reference = Reference(others, is_other_board=table.key.device != unit.device)
-        return replace(unit, reference=reference, cache=cache)
-    why = "; ".join(dict.fromkeys(reasons)) or "no other workload was given"
+        references.append(Reference(others, is_other_board=table.key.device != unit.device))
+        if {one.rows.workload for one in references} - ours or len(references) == 2:
+            return replace(unit, references=tuple(references), cache=cache)
+    if references:
+        reasons = [(references[0].rows.workload, "it is judged, and no other one will do for it")]
+    why = "; ".join(by_reason(dict.fromkeys(reasons))) or "no other workload was given"
     return replace(unit, no_reference=f"no reference: {why}")
 
 
-def _unfit(others: Observations, workload: str, needs_power: bool) -> str:
-    """Return why a table cannot be the reference of a workload; empty: it can."""
-    if others.workload == workload:
+def _unfit(others: Observations, ours: set[str], needs_power: bool) -> str:
+    """Return why a table cannot be the reference of these workloads; empty: it can."""
+    if ours == {others.workload}:
         return "the workload itself"
     if len(others.modes) < TINY:
         return f"{len(others.modes)} modes, {TINY} or more are needed"

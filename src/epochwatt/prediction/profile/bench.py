@@ -1,9 +1,11 @@
 """What modes are run on while a board is profiled: a real one, a simulated one, or a table."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from epochwatt.fields import MODE_PARTS
 from epochwatt.prediction.data.modes import Mode, Numbers
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.sweeps.plan import FOLLOW_S, SET_S
@@ -26,6 +28,7 @@ class Measured(NamedTuple):
     counted_s : mini-batches that count
     valid : whether its flags let it count
     flags : why it does not count; empty: it does
+    notes : all that is known of it, which says why there is no power
     """
 
     mode: Mode
@@ -36,6 +39,7 @@ class Measured(NamedTuple):
     time_sd_s: float = 0.0
     valid: bool = True
     flags: str = ""
+    notes: str = ""
 
     @property
     def energy_j(self) -> float:
@@ -53,7 +57,9 @@ class Bench(ABC):
     work : what `time_s` is the time of
     kind : of board
     modes : all that may be run, shape (n, 6)
+    parts : of the modes that are known; others are placeholders (`mode_tables.UNKNOWN`)
     processes : how many want a CPU core
+    until_s : board time of the question at which a go is ended; the mode that runs then is lost
     """
 
     provenance: str
@@ -61,7 +67,9 @@ class Bench(ABC):
     work: str = "mini-batch"
     kind: str
     modes: Numbers
+    parts: Collection[str] = MODE_PARTS
     processes: int
+    until_s: float = math.inf
 
     @abstractmethod
     def earlier(self) -> list[Measured]:
@@ -69,7 +77,7 @@ class Bench(ABC):
 
     @abstractmethod
     def measure(self, modes: Sequence[Mode]) -> Iterator[Measured]:
-        """Run modes in one go; each comes when it is finished."""
+        """Run modes in one go, until `until_s`; each comes when it is finished."""
 
     @abstractmethod
     def spent_s(self) -> float:

@@ -32,7 +32,7 @@ from epochwatt.study.plan import JOB_S
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps.collect_sweep import collect_sweep, mode_row, recorded_modes
 from epochwatt.sweeps.facts import SweepFacts
-from epochwatt.sweeps.modes import SweepMode
+from epochwatt.sweeps.modes import PARTS, SweepMode
 from epochwatt.sweeps.plan import ModeTime, guessed_mode_time
 from epochwatt.sweeps.table import PROVENANCE, Sweep
 from epochwatt.telemetry.process import die_with_parent
@@ -67,6 +67,7 @@ class Board(Bench):
         factors = sweep.run.factors
         self._sweep, self._entry, self._effects = sweep, entry, settings.flag_effects
         self.modes = as_rows([_as_mode(mode) for mode in sweep.modes])
+        self.parts = [name for name in PARTS if any(getattr(mode, name) for mode in sweep.modes)]
         self._settings = {_as_mode(mode): mode.settings() for mode in sweep.modes}
         self.provenance, self.kind = PROVENANCE[factors["backend"]], sweep.board or "host"
         self.processes = factors["num_workers"] + 1
@@ -155,6 +156,8 @@ class Board(Bench):
                         yield one
                     if left and has_ended:
                         raise self._failure()
+                    if self.spent_s() >= self.until_s:
+                        return
                     time.sleep(POLL_S)
                 process.wait()
         finally:
@@ -272,6 +275,7 @@ class Board(Bench):
             0.0 if row.time_sd_s is None else row.time_sd_s / math.sqrt(n),
             row.valid,
             " ".join(f for f in row.flags.split() if self._effects.get(f) == "invalidates"),
+            row.flags,
         )
 
 

@@ -66,6 +66,9 @@ class Played(Bench):
         for mode in modes:
             place = self._place[mode]
             counted_s = float(self._time_s[place]) * self._per_mode
+            if self._spent_s + AROUND_S + counted_s > self.until_s:
+                self._spent_s = self.until_s
+                return
             self._spent_s += AROUND_S + counted_s
             yield Measured(
                 mode,
@@ -98,7 +101,7 @@ class Replayed(Played):
         per_mode = PROCEDURE.minibatches if table.key.work == "mini-batch" else 1
         super().__init__(rows.modes, rows.time_s, rows.power_w, per_mode)
         self.provenance, self.kind = table.key.provenance, table.key.device
-        self.title, self.work = name_of(table), table.key.work
+        self.title, self.work, self.parts = name_of(table), table.key.work, table.parts
         self.processes = rows.processes
 
 

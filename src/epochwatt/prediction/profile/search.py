@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epochwatt.errors import EpochwattError
-from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
+from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows, logs
 from epochwatt.prediction.evaluation.cross_validation import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Predictor
@@ -25,11 +25,10 @@ N_VERIFIED = 5  # candidates in a row that are no better: what is left is not, e
 # ASSUME: the mode is for a training that takes this many times what may be spent to find it
 HORIZON = 10.0
 LIKELY = 0.5  # probability to keep the limit, of the modes that the best is taken of
+TIME_OVER = "the time is over"  # while a mode was running
 LEAST_VALID = 2  # modes that methods can be fitted to
 HOPELESS = 0.01  # probability to keep the limit, of the likeliest mode, below which none is run
-N_BUSY = (
-    2  # modes in a row that ran beside other programs end a search that began on a quiet machine
-)
+N_BUSY = 2  # modes in a row that ran beside other programs end the search
 
 
 @dataclass(frozen=True)
@@ -138,6 +137,7 @@ def search(profile: Profile, say: Say = lambda profile, one: None) -> None:
         that cannot be used here, or what the bench raises; what was run stays in the profile
     """
     _check_method(profile)
+    profile.bench.until_s = profile.goal.max_s
     profile.before = profile.bench.earlier()
     _run(profile, _first(profile), say)
     profile.n_first = len(profile.ran)
@@ -190,7 +190,9 @@ def _first(profile: Profile) -> list[Mode]:
     while n > n_least and bench.expected_s(None, n) > SHARE_FIRST * left_s:
         n -= 1
     tried = [one.mode for one in profile.before]
-    return list(first_modes(bench.kind, bench.modes, bench.processes, n, tried))
+    chosen = first_modes(bench.kind, bench.modes, bench.processes, n, tried)
+    # where the time ends before the design does, the slowest modes are those that are missing
+    return sorted(chosen, key=lambda mode: -float(logs(as_rows([mode]))[0, :5].sum()))
 
 
 def _run(profile: Profile, modes: list[Mode], say: Say) -> None:
@@ -209,6 +211,8 @@ def _run(profile: Profile, modes: list[Mode], say: Say) -> None:
                     "end them, then give the same command again"
                 )
                 return
+        if profile.spent_s >= profile.goal.max_s and not profile.stop:
+            profile.stop = TIME_OVER
     finally:
         runs.close()  # type: ignore[attr-defined]  # ends the workflow at once, also after Ctrl-C
 

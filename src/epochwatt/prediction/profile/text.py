@@ -3,11 +3,10 @@
 import math
 
 from epochwatt.errors import EpochwattError
-from epochwatt.prediction.data.mode_tables import UNKNOWN
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.profile.bench import Bench, Measured
 from epochwatt.prediction.profile.board import Board
-from epochwatt.prediction.profile.search import Profile
+from epochwatt.prediction.profile.search import TIME_OVER, Profile
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.text import aligned, counted
 
@@ -43,8 +42,8 @@ def asked_lines(profile: Profile) -> list[str]:
 
 def mode_line(profile: Profile, one: Measured) -> str:
     """Return the line of a mode that was run."""
-    number, best = len(profile.ran), profile.best
-    unit = _unit(profile.bench)
+    number, best, bench = len(profile.ran), profile.best, profile.bench
+    unit = _unit(bench)
     so_far = "none keeps the limit yet"
     if best is one:
         so_far = "this one"
@@ -52,17 +51,18 @@ def mode_line(profile: Profile, one: Measured) -> str:
         so_far = f"{best.time_s / UNITS[unit]:.4g} {unit}{_watts(best)}"
     power = "-" if math.isnan(one.power_w) else f"{one.power_w:.2f}"
     invalid = "" if one.valid else f" (does not count: {one.flags})"
+    if one.valid and math.isnan(one.power_w) and one.notes:
+        invalid = f" (no power: {one.notes})"
     return (
-        f"{number:3} {described(one.mode):{MODE_WIDTH}} {one.time_s / UNITS[unit]:8.4g} "
+        f"{number:3} {described(one.mode, bench):{MODE_WIDTH}} {one.time_s / UNITS[unit]:8.4g} "
         f"{power:>7} {profile.spent_s / 60:6.1f}  {so_far}{invalid}"
     )
 
 
-def described(mode: Mode) -> str:
+def described(mode: Mode, bench: Bench) -> str:
     """Return those parts of a mode that are known, in words."""
-    if mode[1:4] == UNKNOWN[1:4] and not mode.power_limit_w:
-        return counted(mode.cores, "threads")
-    return str(mode)
+    text = mode.of_parts(bench.parts)
+    return text.replace("core", "thread") if bench.kind == "host" else text
 
 
 def answer_lines(profile: Profile, command: str) -> list[str]:
@@ -80,7 +80,8 @@ def answer_lines(profile: Profile, command: str) -> list[str]:
     if best is None:
         lines += _nothing(profile)
     else:
-        lines += ["", f"take      {described(best.mode)}", "", *_outlook(profile, best), ""]
+        mode = described(best.mode, profile.bench)
+        lines += ["", f"take      {mode}", "", *_outlook(profile, best), ""]
     lines += _cost(profile)
     if isinstance(profile.bench, Board) and profile.ran:
         lines += _table_lines(profile.bench)
@@ -111,7 +112,7 @@ def _outlook(profile: Profile, best: Measured) -> list[str]:
     for number, (one, look) in enumerate(looks.items(), 1):
         time = f"{one.time_s / UNITS[unit]:.4g}"
         risk = _percent(look.risk or 0.0)
-        risks.append((str(number), described(one.mode), time, f"{one.power_w:.4g}", risk))
+        risks.append((str(number), described(one.mode, bench), time, f"{one.power_w:.4g}", risk))
     return [*lines, "", *aligned(risks)]
 
 
@@ -123,6 +124,8 @@ WHERE = {"public": "in the table", "fake": "on the fake board"} | {
 def _nothing(profile: Profile) -> list[str]:
     """Return why there is no answer."""
     counting = [one for one in profile.measured if one.valid]
+    if not profile.measured:
+        return ["", "answer    none: no mode ended before the time was over", ""]
     if not counting:
         flags = sorted({flag for one in profile.measured for flag in one.flags.split()})
         return [
@@ -132,10 +135,11 @@ def _nothing(profile: Profile) -> list[str]:
             "",
         ]
     least = min(counting, key=lambda one: one.power_w)
+    mode = described(least.mode, profile.bench)
     return [
         "",
         "answer    none: no mode that was run keeps the limit",
-        f"          the least power was {least.power_w:.4g} W, in {described(least.mode)}",
+        f"          the least power was {least.power_w:.4g} W, in {mode}",
         "",
     ]
 
@@ -152,7 +156,8 @@ def _cost(profile: Profile) -> list[str]:
         + (f"; {len(profile.before)} were measured before" if profile.before else ""),
         f"took      {total_s / 60:.1f} min: {around_s / 60:.1f} to switch, settle and warm up, "
         f"{counted_s / 60:.1f} in mini-batches that count, "
-        f"{max(total_s - around_s - counted_s, 0.0) / 60:.1f} to start jobs",
+        f"{max(total_s - around_s - counted_s, 0.0) / 60:.1f} to start jobs"
+        + (" and in a mode that did not end" if profile.stop == TIME_OVER else ""),
     ]
     invalid = sum(not one.valid for one in profile.ran)
     return lines + (

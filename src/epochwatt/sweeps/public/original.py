@@ -5,6 +5,7 @@ columns are ignored, so a file with more counters than ours is read unchanged.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 from epochwatt.errors import ConfigError
 from epochwatt.published.tables import read_table
 from epochwatt.sweeps.mode_table import SweepRow
+from epochwatt.text import CELL_TEXT, CELL_TEXT_ADVICE
 
 HZ, KHZ, MHZ = 1e6, 1e3, 1.0  # how many of the unit are one MHz
 TABLE_NAMES = ("table", "source_table", "source_file")  # columns, where tables were put together
@@ -191,6 +193,9 @@ def public_row(line: Line, wanted: Wanted, **columns: Any) -> SweepRow | str:
     """
     if columns["time_s"] is None:
         return f"{line.where}: no time"
+    for name, value in columns.items():
+        if isinstance(value, str) and not re.fullmatch(CELL_TEXT, value):
+            raise ConfigError(f"{name} is {value!r}", where=line.where, do=CELL_TEXT_ADVICE)
     try:
         return SweepRow(sweep=wanted.sweep, provenance="public", **columns)
     except ValueError as error:

@@ -7,6 +7,7 @@ import signal
 import time
 import uuid
 from contextlib import contextmanager
+from statistics import median
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
@@ -50,6 +51,7 @@ def interleave(plan: Dict[str, Any], measured: str, machine: Machine) -> Tuple[s
     train = make_job(_factors(plan, "train"), plan["train_batch_size"], device)
     before_s = min(BEFORE_SHARE * plan["seconds"], BEFORE_S)
     infer_s, train_s = time_before(serve, train, before_s)
+    _say_if_nothing_fits(plan, median(infer_s), median(train_s))
     meta = _circumstances(plan, machine, device)
     meta.update(before={"infer_s": infer_s, "train_s": train_s}, busy_pct=busy_pct)
     name = time.strftime("%Y%m%dT%H%M%S") + "-{train}-{infer}".format(**plan)
@@ -66,6 +68,18 @@ def interleave(plan: Dict[str, Any], measured: str, machine: Machine) -> Tuple[s
     except BaseException:
         shutil.rmtree(attempt, ignore_errors=True)
         raise
+
+
+def _say_if_nothing_fits(plan: Dict[str, Any], infer_s: float, train_s: float) -> None:
+    """Say so before the measurement, where requests leave no room for training."""
+    gap_s = plan["batch_size"] / plan["rate_per_s"] - infer_s
+    if plan["n_train"] != 0 and train_s > gap_s:
+        log.warning(
+            "hardly anything will be trained: a mini-batch of training takes %.4g ms, and requests "
+            "leave %.4g ms between two of theirs; a larger --batch leaves more",
+            1e3 * train_s,
+            1e3 * max(gap_s, 0.0),
+        )
 
 
 def counts(happened: Log) -> Dict[str, int]:

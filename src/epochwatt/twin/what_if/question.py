@@ -4,14 +4,18 @@ Settings that are left out take the default of SIGMETRICS 2023, section 4.4. The
 long run, or one that begins with an empty page cache.
 """
 
+import hashlib
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import epochwatt
 from epochwatt.counting.kernel_counts import (
     KernelCounts,
     generic_kernel_counts,
@@ -19,6 +23,7 @@ from epochwatt.counting.kernel_counts import (
 )
 from epochwatt.errors import EpochwattError
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS
+from epochwatt.records import files
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
 from epochwatt.study.runs import counts_path
@@ -33,6 +38,7 @@ from epochwatt.twin.model.power import Clocks, check_clocks
 from epochwatt.twin.what_if.answer import Answer, Side, answer_lines
 
 WORKLOADS = Path("results/twin/workloads")
+CACHE = Path(".cache/kernel-counts")
 LONGEST_S = 365.25 * 86400.0  # of an epoch; what takes longer is a mistake
 TOTALS = (  # options that describe a network
     "flops",
@@ -232,8 +238,14 @@ def _by_totals(totals: Mapping[str, float]) -> Network:
 
 
 def _counted(model: str, task: str, rows: Mapping[str, WorkloadRow]) -> KernelCounts:
-    """Count the kernels of a network now, which needs torch and takes some seconds."""
+    """Count the kernels of a network now, which needs torch and takes some seconds.
+
+    Counts of networks of this package are kept, by a name that stands for what they depend on.
+    """
     try:
+        kept = None if rows[model].build else CACHE / f"{model}-{task}-{_counted_by()}.json"
+        if kept is not None and kept.is_file():
+            return load_kernel_counts(str(kept))
         from epochwatt.counting.count_workload import network_factors, write_workload
     except ModuleNotFoundError as error:
         path = counts_path(model, task)
@@ -244,7 +256,20 @@ def _counted(model: str, task: str, rows: Mapping[str, WorkloadRow]) -> KernelCo
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/{model}.json"
         write_workload(network_factors(model, rows), path, task)
+        if kept is not None:
+            with suppress(OSError):  # of a checkout that may not be written to
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                files.write_bytes(str(kept), Path(path).read_bytes())
         return load_kernel_counts(path)
+
+
+def _counted_by() -> str:
+    """Return a digest of what counts depend on: this code, the networks, the versions of torch."""
+    code = Path(epochwatt.__file__).parent
+    sources = sorted([*code.glob("counting/*.py"), *code.glob("training/*.py")])
+    versions = [metadata.version(name) for name in ("torch", "torchvision")]
+    parts = [*versions, *(source.read_text("utf-8") for source in sources)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
 def _simulate(q: Question, twin: Twin, network: Network) -> Side:

@@ -66,8 +66,32 @@ def test_reference_is_another_workload_first_of_the_same_device():
     few, same = planted(GRID[:8], workload="few"), planted(workload="same")
     no_power = planted(workload="no power", power_w=None)
     tables = [planted(), elsewhere, few, no_power, same]
-    chosen = with_reference(unit, tables).reference
+    chosen = with_reference(unit, tables).references[0]
     assert chosen.rows.workload == "planted: same"
     assert not chosen.is_other_board
-    assert with_reference(unit, tables[:2]).reference.is_other_board
-    assert with_reference(unit, [planted(), few, no_power]).reference is None
+    assert with_reference(unit, tables[:2]).references[0].is_other_board
+    assert with_reference(unit, [planted(), few, no_power]).references == ()
+
+
+def test_workloads_that_are_judged_together_transfer_from_another_one_of_them():
+    tables = [planted(workload=f"net {n}") for n in range(12)]
+    (unit,), _ = units_of(tables)
+    assert unit.is_pooled
+    chosen = with_reference(unit, tables)
+    for table in chosen.tables:
+        assert chosen.reference_of(table).rows.workload != table.workload
+    outside = with_reference(unit, [planted(workload="outside"), *tables])
+    assert {outside.reference_of(table).rows.workload for table in unit.tables} == {
+        "planted: outside"
+    }
+
+
+def test_a_reason_that_many_share_is_given_once():
+    tables = [planted(GRID[:4], workload=f"net {n}") for n in range(45)]
+    _, left_out = units_of([planted(), *tables])
+    assert left_out == ["45 alike, such as planted: net 0: 4 modes, 6 or more are needed"]
+    small = [planted(GRID[:8], workload=f"net {n}") for n in range(45)]
+    (unit,), _ = units_of(small)
+    reason = with_reference(unit, small).no_reference
+    assert reason.count("20 or more are needed") == 1
+    assert "45 alike" in reason

@@ -1,6 +1,7 @@
 """Modes run one after the other: what is answered, what it takes, and when it ends."""
 
 import math
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -9,9 +10,12 @@ from hypothesis import strategies as st
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
-from epochwatt.prediction.profile.replay import Played
+from epochwatt.prediction.profile.bench import Measured
+from epochwatt.prediction.profile.replay import Played, Replayed
 from epochwatt.prediction.profile.search import N_VERIFIED, Goal, Profile, search
+from epochwatt.prediction.profile.text import answer_lines, described, mode_line
 from epochwatt.prediction.registry import load_method
+from tests.unit.prediction.sweeps import limited
 
 MODES = as_rows(
     [
@@ -234,3 +238,28 @@ def test_the_risk_is_that_of_the_measured_power(method):
     estimate = profile.outlook(one).estimates["power_w"]
     assert estimate.low < one.power_w == estimate.value < estimate.high
     assert math.isclose(estimate.low * estimate.high, one.power_w**2)
+
+
+@settings(max_examples=30, deadline=None)
+@given(minutes=st.floats(1.5, 12), slow=st.floats(1, 30), limit_w=st.none() | st.floats(10, 30))
+def test_the_time_is_kept_however_slow_modes_are(method, minutes, slow, limit_w):
+    board = bench(time_s=TIME_S * (1 + slow * (MODES[:, 2] < 500)))
+    profile = Profile(board, Goal("time", limit_w, 60 * minutes), method)
+    with suppress(EpochwattError):  # too little for the first modes
+        search(profile)
+    assert profile.spent_s <= 60 * minutes
+    assert sum(one.took_s for one in profile.ran) <= profile.spent_s
+    lines = answer_lines(profile, "profile")
+    assert any(line.startswith(("take ", "answer ")) for line in lines)
+
+
+def test_a_mode_without_power_says_why():
+    board = bench()
+    one = Measured(Mode(*MODES[0].tolist()), 1.0, math.nan, 20.0, 6.0, notes="few_power_samples")
+    profile = Profile(board, Goal("time", None, 600), None, ran=[one])
+    assert mode_line(profile, one).endswith("(no power: few_power_samples)")
+
+
+def test_a_replayed_table_of_one_knob_names_that_knob_only():
+    board = Replayed(limited())
+    assert described(Mode(*board.modes[0].tolist()), board) == "limit 100 W"

@@ -1,0 +1,220 @@
+"""Tables as strangers save them: other units, encodings, separators, sizes, and what is no file."""
+
+import csv
+import gzip
+import io
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from epochwatt.errors import DataError
+from epochwatt.open_data.check import check_folder
+from epochwatt.open_data.read import check_plain, find_tables, read_plain
+from epochwatt.open_data.report import report_lines
+from epochwatt.published import tables as published
+from epochwatt.sweeps.find import find_tables as find_public
+from epochwatt.sweeps.mode_table import write_mode_tables
+from epochwatt.sweeps.public.registry import load_registry
+
+ROOT = Path(__file__).parents[3]
+REGISTRY = load_registry(ROOT)
+HEADER = "device,workload,task,cores,cpu_mhz,gpu_mhz,emc_mhz,time_s,power_w,power_scope"
+LINES = [
+    "agx_orin,yolo,train,8,1190.4,624.75,2133,0.081,17.25,module",
+    "agx_orin,yolo,train,12,2201.6,1300.5,3199,0.043,38.5,module",
+    "agx_orin,yolo,train,4,729.6,306,665.6,0.19,9.75,module",
+]
+TABLE = "\n".join([HEADER, *LINES, ""])
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    def write(content, name="theirs.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def rescaled(name, factor, text=TABLE):
+    rows = list(csv.DictReader(io.StringIO(text)))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({**row, name: f"{float(row[name]) * factor:.10g}"} for row in rows)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "unit"),
+    [
+        *((name, 1e3, "kHz") for name in ("cpu_mhz", "gpu_mhz", "emc_mhz")),
+        *((name, 1e6, "Hz") for name in ("cpu_mhz", "gpu_mhz", "emc_mhz")),
+        *((name, 1e-3, "GHz") for name in ("cpu_mhz", "gpu_mhz", "emc_mhz")),
+        ("power_w", 1e3, "mW"),
+        ("power_w", 1e-3, "kW"),
+        ("power_w", 1e6, "uW"),
+        ("time_s", 1e3, "ms"),
+        ("time_s", 1e6, "us"),
+    ],
+)
+def test_a_column_in_another_unit_is_refused_with_the_unit_that_is_meant(
+    theirs, name, factor, unit
+):
+    path = theirs(rescaled(name, factor))
+    (problem,) = check_plain(path)
+    assert f"column {name}" in problem.where
+    assert f"{name} looks like {unit}:" in problem.do
+    assert problem.found
+    assert " to " in problem.allowed
+    with pytest.raises(DataError):
+        find_tables(str(path))
+
+
+cells = {
+    "cores": st.integers(1, 64),
+    "cpu_mhz": st.floats(100, 5500),
+    "gpu_mhz": st.floats(75, 2600),
+    "emc_mhz": st.floats(40, 12000),
+    "time_s": st.floats(0.011, 5),
+    "power_w": st.floats(1.0, 90),
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.fixed_dictionaries(cells), min_size=1, max_size=6),
+    name=st.sampled_from(sorted(set(cells) - {"cores"})),
+    factor=st.sampled_from((1.0, 1e-3, 1e3, 1e6)),
+)
+def test_a_unit_is_right_or_refused(tmp_path_factory, rows, name, factor):
+    text = io.StringIO()
+    about = {"device": "agx_orin", "workload": "w", "task": "train", "power_scope": "module"}
+    writer = csv.DictWriter(text, [*about, *cells], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({**about, **row, name: row[name] * factor} for row in rows)
+    path = tmp_path_factory.mktemp("tables") / "theirs.csv"
+    path.write_text(text.getvalue())
+    if factor == 1:
+        (table,) = read_plain(path)
+        assert table.column(name).tolist() == [row[name] for row in rows]
+        return
+    if (name, factor) == ("time_s", 1e-3):  # 11 us to 5 ms: a mini-batch can take that
+        return
+    (problem,) = check_plain(path)
+    assert f"column {name}" in problem.where
+
+
+def test_one_line_in_another_unit_is_named_by_its_line(theirs):
+    (problem,) = check_plain(theirs(TABLE.replace("1300.5", "1300500000")))
+    assert problem.where.endswith("line 3, column gpu_mhz")
+
+
+def test_power_and_its_limit_are_in_one_unit(theirs):
+    text = (
+        "device,workload,task,power_limit_w,time_s,power_w,power_scope\n"
+        "V100,w,train,250,0.1,1.9,gpu\nV100,w,train,200,0.12,1.7,gpu\n"
+    )
+    (problem,) = check_plain(theirs(text))
+    assert "cannot be in the same unit" in problem.problem
+
+
+@pytest.mark.parametrize("name", [*filter(REGISTRY.is_shipped, REGISTRY.sweeps)])
+def test_public_sweeps_come_in_by_the_door_of_strangers(name, tmp_path):
+    tables = find_public(name, ROOT)
+    path = tmp_path / "theirs.csv.gz"
+    write_mode_tables(path, tables)
+    assert check_plain(path) == []
+
+
+@pytest.mark.parametrize("scope", ["socket", "board", "module", "gpu", "cpu_package"])
+def test_every_scope_of_power_is_read(theirs, scope):
+    (table,) = read_plain(theirs(TABLE.replace("module", scope)))
+    assert table.power_scope == scope
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "told"),
+    [
+        (TABLE.replace("yolo", "yölo").encode("latin-1"), "line 2", "'yölo'"),
+        (
+            TABLE.replace("0.19,", "0.19,").replace("4,729", "4,729").encode()
+            + "é".encode("cp1252"),
+            "line 5",
+            "'é'",
+        ),
+        (TABLE.encode("utf-16"), "", "UTF-16"),
+        (TABLE.encode("utf-16-le"), "", "UTF-16"),
+        (b"PK\x03\x04" + bytes(50), "", "spreadsheet"),
+        (TABLE.replace(",", ";"), "line 1", "';'"),
+        (TABLE.replace(",", "\t"), "line 1", "a tab"),
+        ("sep=;\n" + TABLE.replace(",", ";"), "line 1", "sep="),
+        ("sep=,\n" + TABLE, "line 1", "sep="),
+        (TABLE.replace(",", ";").replace(".", ","), "line 1", "';'"),
+        (TABLE.replace("0.081", '"0,081"'), "line 2, column time_s", "0,081"),
+        (TABLE.replace("1190.4", '"1,190.4"'), "line 2, column cpu_mhz", "1,190.4"),
+        (TABLE.replace("1190.4", "1 190.4"), "line 2, column cpu_mhz", "1 190.4"),
+        (TABLE.replace("0.081", "nan"), "line 2, column time_s", "nan"),
+        (TABLE.replace("0.081", "0"), "line 2, column time_s", "0"),
+        (TABLE.replace("17.25", "-3"), "line 2, column power_w", "-3"),
+        (TABLE.replace("time_s", "gpu_mhz"), "line 1", "2 columns are called gpu_mhz"),
+    ],
+)
+def test_what_is_not_understood_is_named(theirs, content, where, told):
+    lines, valid = report_lines(theirs(content))
+    assert not valid
+    assert where in lines[1]
+    assert any(told in line for line in lines)
+
+
+def test_decimal_commas_have_a_remedy(theirs):
+    for text in (TABLE.replace("0.081", '"0,081"'), TABLE.replace("0.081", "0,081")):
+        (problem,) = check_plain(theirs(text))
+        assert "0.041" in problem.do
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + TABLE.encode(),
+        TABLE.replace("\n", "\r\n").encode(),
+        ",".join(f'"{name}"' for name in HEADER.split(",")).encode()
+        + TABLE.removeprefix(HEADER).encode(),
+        TABLE.replace(LINES[1], LINES[1] + "\n").encode() + b"\n\n",
+        gzip.compress(TABLE.encode()),
+    ],
+    ids=["byte order mark", "Windows line ends", "quoted names", "empty lines", "packed"],
+)
+def test_what_can_be_understood_is(theirs, content):
+    (table,) = read_plain(theirs(content))
+    assert table.column("time_s").tolist() == [0.081, 0.043, 0.19]
+
+
+def test_a_small_file_that_fills_the_memory_is_refused(theirs, monkeypatch):
+    monkeypatch.setattr(published, "LARGEST", 1 << 20)
+    packed = gzip.compress(TABLE.encode() + LINES[0].encode() * (1 << 15))
+    assert len(packed) < 10_000
+    (problem,) = check_plain(theirs(packed, "theirs.csv.gz"))
+    assert "too large" in problem.problem
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path, package):
+    path = tmp_path / "theirs.csv"
+    os.mkfifo(path)
+    (problem,) = check_plain(path)
+    assert "a pipe" in problem.problem
+    folder = package()
+    (folder / "datapackage.json").unlink()
+    os.mkfifo(folder / "datapackage.json")
+    (problem,) = check_folder(folder)
+    assert problem.where == "datapackage.json"
+
+
+@pytest.mark.parametrize("name", ["=cmd|'/C calc'!A0", "@SUM(A1)", "-2+3", "+1", "\x1b[31mred"])
+def test_names_that_somebody_would_obey_are_refused(theirs, name):
+    (problem,) = check_plain(theirs(TABLE.replace("yolo", name, 1)))
+    assert problem.where.endswith("line 2, column workload")
