@@ -12,6 +12,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -26,7 +27,7 @@ from epochwatt.claims.beside_paper import compare_numbers
 from epochwatt.claims.check_claims import check_claims
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
-from epochwatt.figures import external, pairs
+from epochwatt.figures import external, front, pairs
 from epochwatt.figures.common import style
 from epochwatt.figures.common.job import Job, draw_figure
 from epochwatt.figures.fulcrum.draw import draw_schedules
@@ -41,7 +42,9 @@ from epochwatt.pages.show_configuration import write_configuration
 from epochwatt.pages.show_index import write_index
 from epochwatt.pages.show_pairs import write_pairs
 from epochwatt.pages.summarise import write_summary
+from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.evaluation import sweep_files, sweep_names
+from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.transfer.names import TABLES
 from epochwatt.published.tables import write_entries, write_table
 from epochwatt.roofline.explain_runs import write_explanations
@@ -271,7 +274,7 @@ def test_tuning(style_file, shape):
         "saved_pct": lambda _: min(cells.number(), 100.0) * cells.random.choice((1, -1))
     }
     with made() as folder:
-        rows = rows_of(Tuned, cells, shape.n_things * shape.n_rows, **given_cells)
+        rows = rows_of(Tuned, cells, shape.n_things * shape.few, **given_cells)
         write_entries(folder / "tuning.csv", "tuning", Tuned, rows, ".6g")
         tuning.draw_tuning(str(folder / "tuning.csv"), style_file, str(folder / "tuned"))
 
@@ -294,7 +297,7 @@ def test_powertrain(style_file, shape):
     }
     needed = ("mape_pct", "over_pct", "over_1w_pct", "excess_area_pct", "n_limits", "n_answered")
     needed += ("median_pct", "p90_pct", "low_pct", "high_pct", "n_draws", "minutes")
-    cells, n_rows = Cells(shape), shape.n_things * shape.n_rows if shape.seed % 7 else 0
+    cells, n_rows = Cells(shape), shape.n_things * shape.few if shape.seed % 7 else 0
     numbers = str(ROOT / "config/published/powertrain/numbers.csv")
     with made() as folder:
         tables = {}
@@ -302,7 +305,7 @@ def test_powertrain(style_file, shape):
             of_table = {key: some for key, some in choices.items() if key in columns}
             rows = named_rows(columns, cells, n_rows, needed, **of_table)
             tables[name] = write_csv(folder / f"{name}.csv", columns, rows)
-        modes = named_rows(("power_w", "time_s"), cells, shape.n_rows)
+        modes = named_rows(("power_w", "time_s"), cells, shape.few)
         modes = write_csv(folder / "modes.csv", ("power_w", "time_s"), modes)
         figures = str(folder / "figures")
         draw_powertrain(tables.values(), numbers, modes, style_file, figures)
@@ -323,7 +326,7 @@ def test_fulcrum(style_file, shape):
         "percentile": ("0", "50", "99", "100"),
     }
     needed = ("n_profiles", "kept_pct", "max_power_w", "max_latency_s", "latency_s")
-    cells, n_rows = Cells(shape), shape.n_things * shape.n_rows if shape.seed % 7 else 0
+    cells, n_rows = Cells(shape), shape.n_things * shape.few if shape.seed % 7 else 0
     with made() as folder:
         tables = {}
         for name, columns in (
@@ -349,7 +352,7 @@ def test_replanning(style_file, shape):
         + [cells.number() for _ in range(5)]
         for rates in ODD[: 1 + shape.n_things % 3]
         for policy in LOOKS
-        for t in range(shape.n_rows)
+        for t in range(shape.few)
     ]
     with made() as folder:
         write_table(folder / "slots.csv", "slots", SLOTS, rows)
@@ -364,11 +367,48 @@ def test_external_curves(style_file, shape):
         for panel in external.TITLES
         for origin in external.LOOKS
         for curve in ODD[: shape.n_things]
-        for _ in range(shape.n_rows)
+        for _ in range(shape.few)
     ]
     with made() as folder:
         table = write_csv(folder / "curves.csv", names, rows)
         external.plot(table, style_file, str(folder / "curves"))
+
+
+@any_shape("host", "jetson", "twin")
+def test_picture_of_a_recommendation(style_file, shape):
+    cells, mode = Cells(shape), Mode(2, 1000.0, 500.0, 800.0)
+
+    def numbers(modes):
+        return np.array([cells.positive() for _ in modes])
+
+    def estimate():
+        value = cells.positive()
+        return Estimate(value, *((None, None) if cells.is_empty() else (0.5 * value, 3 * value)))
+
+    budgets = {"power_w": cells.positive(), "epoch_s": cells.positive()}
+    names = ("epoch_s", "power_w", "energy_wh")
+    plans = [
+        SimpleNamespace(mode=mode, **{name: cells.positive() for name in names})
+        for _ in range(shape.few)
+    ]
+    place = {"backend": shape.backend, "device": ODD[0], "instance": "d1", "model": ODD[2]}
+    model = SimpleNamespace(mean=numbers)
+    advice = SimpleNamespace(
+        folder="advice",
+        request=SimpleNamespace(**place, budgets=budgets if shape.odd else {}),
+        title=ODD[2],
+        aim="fastest",
+        method=SimpleNamespace(name="own", title=ODD[3]),
+        profiled=[mode] * shape.n_things,
+        fitted=SimpleNamespace(workload=place, time=model, power=model, runs=()),
+        recommendation=SimpleNamespace(
+            mode=mode, n_modes=29232, front=plans, estimates={name: estimate() for name in names}
+        ),
+    )
+    with made() as folder, mock.patch.object(front, "STYLE", style_file):
+        (folder / "config").symlink_to(ROOT / "config")
+        with mock.patch.object(front, "profiled_means", return_value={}):
+            front.draw_front(advice, folder)
 
 
 # -- tables and pages -----------------------------------------------------------------------------
@@ -508,7 +548,7 @@ def test_scores_of_predictions(shape):
         for table, columns in (("scores", beside), ("statistics", counts)):
             of_table = {key: some for key, some in choices.items() if key in columns}
             needed = ("median_pct", "p90_pct", *minutes)
-            rows = named_rows(columns, cells, shape.n_rows, needed, **of_table)
+            rows = named_rows(columns, cells, shape.few, needed, **of_table)
             write_csv(folder / f"{table}.csv", columns, rows)
         with mock.patch.object(draw_scores, "STYLE", str(ROOT / draw_scores.STYLE)):
             draw_scores.draw_scores(str(folder), shape.backend)
@@ -527,7 +567,7 @@ def test_scores_of_sweeps(style_file, shape):
         shared |= {"n_workloads": cells.random.choice(("1", "3")), "n_modes": "29"}
         shared |= {"knobs": "cpu_mhz gpu_mhz", "learned_from": sweep_names.RANDOM}
         for method in ("paper", "physical", "own"):
-            for n_profiled in (4, 10, 50)[: shape.n_rows]:
+            for n_profiled in (4, 10, 50)[: shape.few]:
                 for target in targets:
                     for statistic in statistics:
                         value = cells.number()
