@@ -419,11 +419,11 @@ def test_exports_keep_names_and_numbers(shape):
     with made() as folder:
         paths, _ = write_runs(shape, folder)
         export_tables(paths, {"run-0": "x <b>"}, f"{folder}/all.csv", f"{folder}/runs.csv")
-        told = [row for path in paths for row in read_rows(path)]
+        written = [row for path in paths for row in read_rows(path)]
         exported = read_epochs([folder / "all.csv"])
         for name in ("model", "device", "instance", "dataset", "storage", "power_mode"):
-            assert exported[name].tolist() == [row[name] for row in told]
-        assert exported.e2e_s.tolist() == pytest.approx([row["e2e_s"] for row in told])
+            assert exported[name].tolist() == [row[name] for row in written]
+        assert exported.e2e_s.tolist() == pytest.approx([row["e2e_s"] for row in written])
 
 
 @any_shape(*MEASURED)

@@ -34,7 +34,8 @@ def lay_out(figure: Figure) -> None:
                 engine.execute(figure)
                 return
             except UserWarning:
-                figure.set_size_inches(GROWTH * figure.get_size_inches())
+                width_in, height_in = figure.get_size_inches()
+                figure.set_size_inches(GROWTH * width_in, GROWTH * height_in)
 
 
 class Powers(LogFormatterSciNotation):

@@ -230,8 +230,8 @@ def set_log(axes: Axes, *names: str) -> None:
     """
     for name in names:
         if not np.isfinite(getattr(axes.dataLim, f"minpos{name}")):
-            axes.set(**{f"{name}lim": (0.1, 1.0)})  # type: ignore[arg-type]
-        axes.set(**{f"{name}scale": "log"})  # type: ignore[arg-type]
+            axes.set(**{f"{name}lim": (0.1, 1.0)})
+        axes.set(**{f"{name}scale": "log"})
 
 
 def colours(palette: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
