@@ -16,8 +16,9 @@ from epochwatt.epochs.table import DEFAULTS, REMAKE
 from epochwatt.errors import RecordError
 from epochwatt.text import ORIGINS
 
-_DTYPES = {"str": "string", "int": "Int64", "float": "float64", "bool": "bool"}
+_DTYPES = {"str": "string", "int": "Int64", "float": "float64", "bool": "boolean"}
 _COLUMNS = {f.name: _DTYPES[f.kind] for f in fields.RUN_EPOCH_COLUMNS}
+_COLUMNS["valid"] = "bool"  # no epoch's cell is empty
 
 # What every table of epochs has; other columns may be younger.
 _NEEDED = (
@@ -86,7 +87,11 @@ def _parsed(text: str) -> pd.DataFrame:
     with warnings.catch_warnings():
         for kind in _WARNINGS:
             warnings.simplefilter("error", kind)
-        table = pd.read_csv(StringIO(text), dtype=dict(_COLUMNS), index_col=False)
+        # a network may be called NA
+        table = pd.read_csv(
+            StringIO(text), dtype=dict(_COLUMNS), index_col=False,
+            keep_default_na=False, na_values=[""],
+        )  # fmt: skip
     table.columns = pd.Index(fields.current_names(table.columns))
     missing = [name for name in _NEEDED if name not in table]
     if missing:

@@ -39,7 +39,7 @@ def stall_times(meta: dict[str, Any], minibatch_s: ArrayLike) -> tuple[Array, Ar
     if placement is not None:
         marks = placement.get("starts", ()) if isinstance(placement, dict) else ()
         return laid_out(marks, minibatch_s)
-    if meta.get("timing_method") == POOLED:
+    if meta.get("timing_method") == POOLED or "tail_s" not in meta:
         return None
     start_s, end_s = meta["t_start_mono_s"], meta["t_end_mono_s"]
     return stall_intervals(minibatch_s, start_s, end_s - start_s, meta["tail_s"])

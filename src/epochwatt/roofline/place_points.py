@@ -9,7 +9,7 @@ from epochwatt.roofline.points import Point, write_points
 
 
 def place_points(runs: Iterable[Mapping[str, Any]], path: str) -> None:
-    """Write a point for each run that has a valid epoch.
+    """Write a point for each run of which a valid epoch says how much it computed, and how long.
 
     Parameters
     ----------
@@ -23,10 +23,10 @@ def place_points(runs: Iterable[Mapping[str, Any]], path: str) -> None:
     """
     points = []
     for run in runs:
-        epochs = [row for row in read_rows(run["epochs"]) if row["valid"]]
+        epochs = [r for r in read_rows(run["epochs"]) if r["valid"] and r["n_samples"]]
         # the first epoch holds what is done once; where there is no other, it has to do
         later = [row for row in epochs if row["epoch"] > 0] or epochs
-        if later:
+        if any(row["compute_s"] for row in later):
             points.append(_point(run["columns"], later, load_kernel_counts(run["counts"])))
     write_points(path, points)
 

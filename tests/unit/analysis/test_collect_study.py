@@ -29,10 +29,22 @@ def summarised(run, write_epochs):
 
 def test_types_are_those_of_fields(run, write_epochs):
     table = read_epochs([write_epochs(run.id, run.factors, {})])
-    kinds = {"str": "string", "int": "Int64", "float": "float64", "bool": "bool"}
+    kinds = {"str": "string", "int": "Int64", "float": "float64", "bool": "boolean"}
     assert {name: str(dtype) for name, dtype in table.dtypes.items()} == {
         field.name: kinds[field.kind] for field in fields.RUN_EPOCH_COLUMNS
-    }
+    } | {"valid": "bool"}
+
+
+def test_names_that_read_like_nothing_are_kept_and_an_unknown_start_is_empty(run, write_epochs):
+    named = {**run.factors, "model": "NA", "instance": "null", "power_mode": "nan"}
+    row = read_epochs([write_epochs(run.id, named, {"cold_process": None})]).iloc[0]
+    assert (row["model"], row["instance"], row["power_mode"]) == ("NA", "null", "nan")
+    assert pd.isna(row["cold_process"])
+
+
+def test_a_row_that_does_not_say_whether_it_is_valid_is_refused(run, write_epochs):
+    with pytest.raises(RecordError, match="not a table of epochs"):
+        read_epochs([write_epochs(run.id, run.factors, {"valid": None})])
 
 
 def test_empty_text_is_text_and_an_empty_number_is_missing(run, write_epochs):

@@ -76,6 +76,10 @@ def test_old_record_of_pooled_timing_cannot_say_when_the_gpu_stalled():
     assert stall_times(meta(timing_method="cuda_events_pooled", tail_s=0.1), TIMES) is None
 
 
+def test_a_record_that_does_not_say_where_its_last_minibatch_ended_cannot_either():
+    assert stall_times(meta(timing_method="host_clock"), TIMES) is None
+
+
 @pytest.mark.parametrize("method", ["host_clock", "cuda_events_synchronised", "simulated"])
 def test_other_old_records_say_where_the_last_minibatch_ended(method):
     starts, _ = stall_times(meta(timing_method=method, tail_s=1.0), TIMES)

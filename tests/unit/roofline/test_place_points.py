@@ -66,3 +66,8 @@ def test_the_only_epoch_has_to_do_and_one_that_is_not_valid_does_not(place):
 def test_cuda_events_tell_that_it_was_the_gpu(place):
     (point,) = place({**EPOCH, "compute_s": 1.0, "timing_method": "cuda_events_synchronised"})
     assert point.processor == "gpu"
+
+
+@pytest.mark.parametrize("unknown", [{"compute_s": 0.0}, {"n_samples": None}])
+def test_a_run_that_does_not_say_what_it_computed_has_no_point(place, unknown):
+    assert place({**EPOCH, **unknown}) == []

@@ -206,7 +206,8 @@ def draw_whisker(
     values = run.values(quantity, epoch_set)
     if run.is_measured and values.size > 1:
         mean = float(values.mean())
-        ends = [[mean - float(values.min())], [float(values.max()) - mean]]
+        below, above = mean - float(values.min()), float(values.max()) - mean
+        ends = [[max(below, 0.0)], [max(above, 0.0)]]  # of equal numbers the mean may be rounded
         shape: dict[str, Any] = {"capsize": 2.0, "linewidth": 0.8, "capthick": 0.8}
         if quantity == STACK[0]:  # seen on the dark part, too
             wide: dict[str, Any] = {"capsize": 2.6, "linewidth": 2.2, "capthick": 2.2}

@@ -1,15 +1,20 @@
 """Where texts stand: the layout of a figure, and deviations that get off one another."""
 
 import math
+import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.ticker import LogFormatterSciNotation
 from matplotlib.transforms import Bbox
 
 DEVIATION, MARK = "_deviation", "_mark"  # labels of what is drawn; no legend shows them
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+GROWTH, MOST_IN = 1.3, 40.0  # of a panel without room for axes: times, and up to which height
 MOVES = 5  # of a text to get off others
 MOST_ROOM = 0.5  # of the axes above the bars, for deviations
 
@@ -17,11 +22,39 @@ MOST_ROOM = 0.5  # of the axes above the bars, for deviations
 def lay_out(figure: Figure) -> None:
     """Give axes the places that they will have: texts have their size and place from here on.
 
-    `Figure.draw_without_rendering` would go through everything that is drawn besides.
+    `Figure.draw_without_rendering` would go through everything that is drawn besides. A panel whose
+    names leave no room for its axes grows.
     """
+    _write_powers(figure)
     engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*axes sizes collapsed", UserWarning)
+        while engine is not None and figure.axes and figure.get_figheight() < MOST_IN:
+            try:
+                engine.execute(figure)
+                return
+            except UserWarning:
+                width_in, height_in = figure.get_size_inches()
+                figure.set_size_inches(GROWTH * width_in, GROWTH * height_in)
+
+
+class Powers(LogFormatterSciNotation):
+    """Writes `2×10⁻³` at a logarithmic axis, without the markup that matplotlib has for it."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the label of a tick."""
+        marked_up = str(super().__call__(x, pos))
+        plain = re.sub(r"\^\{([-\d]+)\}", lambda m: m[1].translate(RAISED), marked_up)
+        return re.sub(r"[${}]|\\mathdefault", "", plain).replace(r"\times", "×")
+
+
+def _write_powers(figure: Figure) -> None:
+    """Let logarithmic axes without a formatter of their own write plain text: no text is parsed."""
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if type(axis.get_major_formatter()) is LogFormatterSciNotation:
+            axis.set_major_formatter(Powers())
+        if type(axis.get_minor_formatter()) is LogFormatterSciNotation:
+            axis.set_minor_formatter(Powers())
 
 
 def part_marks(figure: Figure, only: Axes | None = None, spare: float = 0.0) -> None:

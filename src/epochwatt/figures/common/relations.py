@@ -173,6 +173,8 @@ def _of_one(formula: str, values: np.ndarray) -> tuple[float, ...]:
 def spread_pct(formula: str, of_boards: Sequence[np.ndarray]) -> tuple[float, ...]:
     """Return a spread of section 5.4, %: of all values together, or of the worst board's epochs.
 
+    There is none about a median of zero.
+
     Parameters
     ----------
     of_boards : values of each board
@@ -181,10 +183,13 @@ def spread_pct(formula: str, of_boards: Sequence[np.ndarray]) -> tuple[float, ..
     if not boards:
         return ()
     if "max|x-median|" in formula:
-        worst = [np.abs(v - np.median(v)).max() / np.median(v) for v in boards]
-        return (100.0 * float(max(worst)),)
-    together = np.concatenate(boards)
-    return (100.0 * float(np.ptp(together)) / float(np.median(together)),)
+        spreads = [(np.abs(v - np.median(v)).max(), np.median(v)) for v in boards]
+    else:
+        together = np.concatenate(boards)
+        spreads = [(np.ptp(together), np.median(together))]
+    if not all(median for _, median in spreads):
+        return ()
+    return (100.0 * max(float(spread / median) for spread, median in spreads),)
 
 
 def _of_two(formula: str, a: np.ndarray, b: np.ndarray) -> tuple[float, ...]:

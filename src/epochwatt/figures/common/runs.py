@@ -162,7 +162,8 @@ def data_words(runs: Iterable[RunData]) -> str:
     """
     rows = [run.epochs[0] for run in runs if run.epochs and run.is_measured]
     words = {
-        f"{row['dataset']} {row['dataset_source']}, {counted(row['n_samples'], 'samples')}"
+        f"{row['dataset']} {row['dataset_source']}"
+        + (f", {counted(row['n_samples'], 'samples')}" if row["n_samples"] is not None else "")
         for row in rows
     }
     return words.pop() if len(words) == 1 else ""

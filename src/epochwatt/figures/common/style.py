@@ -11,6 +11,7 @@ import matplotlib
 import numpy as np
 
 from epochwatt.errors import ConfigError
+from epochwatt.figures.common.layout import lay_out
 
 matplotlib.use("Agg")
 
@@ -207,8 +208,9 @@ def save(
     """
     Path(stem).parent.mkdir(parents=True, exist_ok=True)
     figure.set_dpi(matplotlib.rcParams["savefig.dpi"])
-    FigureCanvasAgg(figure).print_png(f"{stem}.png", metadata={"Software": "epochwatt"})
+    lay_out(figure)
     figure.set_layout_engine("none")  # what was laid out stays; `savefig` draws each file twice
+    FigureCanvasAgg(figure).print_png(f"{stem}.png", metadata={"Software": "epochwatt"})
     metadata = {"Date": None, "Creator": "epochwatt"}
     with matplotlib.rc_context({"svg.hashsalt": "epochwatt"}):
         FigureCanvasSVG(figure).print_svg(f"{stem}.svg", metadata=metadata)
@@ -217,6 +219,19 @@ def save(
         writer = csv.DictWriter(handle, names, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def set_log(axes: Axes, *names: str) -> None:
+    """Make axes logarithmic, after all is drawn; one without a number above zero shows 0.1 to 1.
+
+    Parameters
+    ----------
+    names : x, y
+    """
+    for name in names:
+        if not np.isfinite(getattr(axes.dataLim, f"minpos{name}")):
+            axes.set(**{f"{name}lim": (0.1, 1.0)})
+        axes.set(**{f"{name}scale": "log"})
 
 
 def colours(palette: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:

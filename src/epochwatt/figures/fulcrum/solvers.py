@@ -57,7 +57,7 @@ def draw_solvers(scores: str, provenance: str, style_file: str, stem: str) -> No
     jobs = [name for name in JOBS if any(row["jobs"] == name for row in rows)]
     with style.panel(style_file, settings, NOTES[provenance] + SAMPLED) as (figure, axes):
         axes.remove()
-        grid = figure.subplots(2, len(jobs), squeeze=False, sharex="col", sharey="row")
+        grid = figure.subplots(2, max(len(jobs), 1), squeeze=False, sharex="col", sharey="row")
         for column, name in enumerate(jobs):
             some = [row for row in rows if row["jobs"] == name]
             _field(grid[0][column], some, "kept_pct")
@@ -80,7 +80,7 @@ def _field(axes: Axes, rows: Sequence[Mapping[str, Any]], column: str) -> None:
             _, colour, mark = look(row["solver"])
             fill = "none" if row["solver"].endswith(HOLLOW) else colour
             axes.plot(row["n_profiles"], row[column], mark, color=colour, markerfacecolor=fill)
-    axes.set_xscale("log")
+    style.set_log(axes, "x")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())

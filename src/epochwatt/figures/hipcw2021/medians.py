@@ -101,8 +101,6 @@ def draw_medians(
     width = BAR if has_first else LONE_BAR
     rows: list[dict[str, Any]] = []
     missing: list[tuple[float, str]] = []
-    if is_log:
-        axes.set_yscale("log", nonpositive="mask")
     for epoch_set, beside in sets:
         for bar, at in zip(bars, (places + beside).tolist(), strict=True):
             row = _median_row(bar.run, quantity, job, epoch_set, not_marked)
@@ -122,6 +120,8 @@ def draw_medians(
                               fontsize="small")  # fmt: skip
             rows.append(row)
             missing.append((at, row["missing"]))
+    if is_log:
+        style.set_log(axes, "y")
     draw_missing(missing, axes, colour["missing"])
     label_axes(bars, axes, label)
     return rows

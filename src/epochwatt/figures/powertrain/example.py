@@ -139,9 +139,10 @@ def _zoom(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     """Show the neighbourhood of the optimum and of all choices that are not far off."""
     best = next(row for row in rows if row["method"] == "observed" and row["what"] == "choice")
     watts, seconds = float(best["power_w"]), float(best["epoch_s"])
-    axes.set_yscale("log")
+    style.set_log(axes, "y")
     axes.set_xlim(watts - AROUND_W, watts + AROUND_W)
-    axes.set_ylim(seconds / AROUND, seconds * AROUND)
+    if seconds > 0.0:
+        axes.set_ylim(seconds / AROUND, seconds * AROUND)
     axes.yaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_locator(NullLocator())

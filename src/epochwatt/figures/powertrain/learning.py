@@ -197,11 +197,10 @@ def _draw(
         )
     for mark in marks:
         _draw_mark(axes, int(mark["n_profiled"]), mark, names)
-    axes.set_xscale("log")
+    style.set_log(axes, "x", "y")
     axes.set_xticks(counts, [str(n) for n in counts])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("profiled modes")
-    axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())

@@ -122,12 +122,13 @@ def spreads_of(
     medians = [
         np.array([np.median(v)]) for run in runs if (v := run.values("energy_paper_wh")).size
     ]
-    (of_medians,) = spread_pct(SPREADS[1], medians)
+    of_medians = next(iter(spread_pct(SPREADS[1], medians)), None)
     row = {"device": runs[0].factors["device"], "model": runs[0].factors["model"]}
     row |= {"quantity": f"median_energy_wh {SPREADS[1]}", "value": of_medians, "missing": ""}
     lines = [(f"spread of all epochs {spread.sentence}", is_wrong)]
     put_in = " (put in)" if job.backend == TWIN else ""
-    lines += [(f"of the boards' medians: here {of_medians:.1f} %{put_in}", False)]
+    if of_medians is not None:
+        lines.append((f"of the boards' medians: here {of_medians:.1f} %{put_in}", False))
     return [relation_row(spread), {**row, **cells(None), "is_relation": True}], lines
 
 
@@ -185,8 +186,8 @@ def _share_scale(
     ends: list[tuple[Axes, float, float, float]] = []
     for field, runs in zip(fields, types, strict=True):
         values = np.concatenate([run.values(quantity) * factor for run in runs])
-        if values.size:
-            middle = float(np.median(values))
+        middle = float(np.median(values)) if values.size else 0.0
+        if middle:
             low, high = (end / middle - 1.0 for end in field.get_ylim())
             ends.append((field, middle, low, high))
     if not ends:

@@ -85,7 +85,8 @@ def draw(
     """
     clouds, by = group_runs(job, x), marker_by
     runs = [run for cloud in clouds for run in cloud.runs]
-    settings = {run.id: mode_setting(run, job.records[run.id], by) for run in runs} if by else {}
+    folders = {run.id: job.records.get(run.id, "") for run in runs}
+    settings = {run.id: mode_setting(run, folders[run.id], by) for run in runs} if by else {}
     styles = marker_styles({value for value in settings.values() if value is not None})
     colour = job.colours(*{c.model for c in clouds}, "pareto", "missing", "published")
     above = Above(job, change, change_of, printed_fronts, printed_trend, much_less)
@@ -122,8 +123,8 @@ def mode_setting(run: RunData, folder: str, name: str) -> float | None:
     for row in run.valid("all"):
         path = os.path.join(folder, f"epoch-{row['epoch']}", "record.json")
         if os.path.exists(path):
-            record = files.read_json(path, {"factors": {"power_mode_settings": OBJECT}})
-            return record["factors"]["power_mode_settings"].get(name)
+            record = files.read_json(path, {"factors": {"power_mode_settings?": OBJECT}})
+            return record["factors"].get("power_mode_settings", {}).get(name)
     return None
 
 

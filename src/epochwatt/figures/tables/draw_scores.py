@@ -59,7 +59,7 @@ def _draw(axes: Axes, rows: Sequence[dict[str, str]], methods: Sequence[str]) ->
         axes.plot([median, p90], [place, place], color=colour, linewidth=1.5)
         mark = "white" if row["by_construction"] == TRUE else colour
         axes.plot([median], [place], "o", color=colour, markerfacecolor=mark, markersize=5)
-    axes.set_xscale("log")
+    style.set_log(axes, "x")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -235,6 +235,8 @@ def _winners(unit: Judged, target: str) -> Iterator[str]:
     runs: list[tuple[list[str], list[Column]]] = []
     for column in unit.columns:
         best = unit.best(column, target)
+        if not best:
+            continue
         if runs and set(runs[-1][0]) == set(best):
             runs[-1][1].append(column)
         else:

@@ -205,6 +205,13 @@ def test_whiskers_of_a_measured_run_go_from_its_lowest_to_its_highest_epoch(bars
     assert (rows[-1]["lowest"], rows[-1]["highest"]) == (4.0, 9.0)
 
 
+def test_whiskers_of_equal_epochs_have_no_length(bars, made_up, axes):
+    epochs = [{"e2e_s": 0.1, "wait_s": 0.0, "copy_s": 0.1, "compute_s": 0.0}] * 4
+    found, job = bars(made_up(*epochs, backend="host", device="host"), backend="host")
+    rows = draw_stacks(found, axes, job, "1+")  # the mean of three times 0.1 is more
+    assert rows[-1]["value"] > rows[-1]["highest"]
+
+
 @pytest.mark.parametrize(
     ("stall_s", "qualifier", "has_line"),
     [(1.5, "exact", True), (0.1, "exact", False), (0.1, "less_than", True)],

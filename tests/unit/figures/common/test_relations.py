@@ -84,3 +84,5 @@ def test_spreads_of_boards():
     assert spread_pct(SPREADS[1], boards) == pytest.approx((30.0,))
     assert spread_pct(SPREADS[2], boards) == pytest.approx((20.0,))
     assert spread_pct(SPREADS[2], []) == ()
+    zeros = [np.array([0.0, 0.0, 1.0])]
+    assert spread_pct(SPREADS[1], zeros) == spread_pct(SPREADS[2], zeros) == ()

@@ -1,5 +1,7 @@
 """Opening and saving a panel; the palette."""
 
+from pathlib import Path
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
@@ -116,3 +118,38 @@ def test_titles_of_fields_are_no_wider_than_these_and_the_panel_grows(pytestconf
         assert narrow.get_title() == "a network\nof many samples\nin here"
         assert wide.get_title() == "b"
         assert figure.get_figheight() == pytest.approx(SETTINGS["height_in"] + 2 * style.LINE_IN)
+
+
+PAPER = str(Path(__file__).parents[4] / "config/paper.mplstyle")
+
+
+def test_a_dollar_sign_begins_no_formula_and_powers_of_ten_need_none(tmp_path):
+    titled = {**SETTINGS, "title": "costs $\\frac{$ 5"}
+    with style.panel(PAPER, titled, "$x$ and $_$") as (figure, axes):
+        axes.plot([1e-3, 1e3], [200.0, 300.0])
+        style.set_log(axes, "x", "y")
+        style.save(figure, str(tmp_path / "a"), [])
+        ticks = [tick.get_text() for tick in axes.get_xticklabels()]
+        between = [tick.get_text() for tick in axes.get_yticklabels(minor=True)]
+    svg = (tmp_path / "a.svg").read_text("utf-8")
+    assert "costs $\\frac{$ 5" in svg
+    assert "$x$ and $_$" in svg
+    assert "10⁻³" in ticks
+    assert "3×10²" in between
+
+
+def test_a_logarithmic_axis_of_zeros_ends_somewhere(style_file, tmp_path):
+    with style.panel(style_file, SETTINGS, "") as (figure, axes):
+        axes.plot([1.0, 10.0], [0.0, 0.0])
+        style.set_log(axes, "x", "y")
+        style.save(figure, str(tmp_path / "a"), [])
+        assert axes.get_ylim() == (0.1, 1.0)
+        assert 0.0 < axes.get_xlim()[0] < axes.get_xlim()[1]
+
+
+def test_a_panel_grows_until_its_names_leave_room_for_axes(style_file, tmp_path):
+    with style.panel(style_file, SETTINGS, "") as (figure, axes):
+        axes.barh(["x" * 80], [1.0])
+        style.save(figure, str(tmp_path / "a"), [])
+        assert figure.get_figwidth() > SETTINGS["width_in"]
+        assert axes.get_position().width * figure.get_figwidth() > 0.1

@@ -152,6 +152,17 @@ class TestNumbers:
         told = numbers("fig13", "power_mode", "cores")[::2]
         assert told == [("a", "8"), ("b", "2"), ("g", "8"), ("h", "")]
 
+    def test_a_run_that_was_left_out_and_a_record_without_settings_have_none(
+        self, runs, job_of, numbers, records, gone
+    ):
+        folders = records({"cores": 8}, {"cores": 2}, {"cores": 8}, {"cores": 8})
+        path = f"{folders['run-3']}/epoch-0/record.json"
+        files.write_json(path, {"factors": {}})
+        missing = [gone(power_mode="n")]
+        draw_figure(job_of("fig13", *runs(), records=folders, missing=missing))
+        told = dict(numbers("fig13", "power_mode", "cores"))
+        assert told == {"a": "8", "b": "2", "g": "8", "h": "", "n": ""}
+
 
 class TestPicture:
     """What is drawn."""
