@@ -1,7 +1,7 @@
 """Coverage and width of energy bounds by the length of an epoch, for the sensors that people have.
 
-`python -m benchmarks.bound_lengths [SEED]` prints the rows of
-benchmarks/tables/instrument/energy-bounds-by-length.csv. The windows are those of benchmarks/bounds,
+`python -m benchmarks.bound_lengths [SEED]` prints rows of
+benchmarks/tables/instrument/energy-bounds-by-length.csv. Windows are those of benchmarks/bounds,
 drawn anew, and loops beside other loads, with a compute of many levels, with a drift; one sensor
 more reads a counter.
 """

@@ -163,7 +163,8 @@ def _stratified_j(read: Readings, inside_s: Array, unseen_s: float, share: float
     """
     weights = weights_s(read.t_s, read.start_s, read.end_s)
     starts, stall_ends = read.minibatch_starts_s, read.stall_ends_s
-    assert starts is not None and stall_ends is not None
+    assert starts is not None
+    assert stall_ends is not None
     which = strata.of_loop(read.t_s, starts, stall_ends, (read.start_s, read.end_s))
     part = strata.stratified(read.power_w, weights, which)
     swing_w = 0.0
