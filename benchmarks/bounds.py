@@ -70,9 +70,7 @@ def energy_of(samples: Samples, signal: Signal) -> Energy:
     """Return the energy as an epoch's row would have it."""
     window, table = (signal.start_s, signal.end_s), {"t_mono_s": samples.t_s, **samples.columns}
     sensor = sensor_in({"settings": {"sensor": samples.told}}, table, window)
-    return trapezoid(
-        samples.t_s, samples.power_w, *window, sensor, table.get(AGE), signal.stalls[0]
-    )
+    return trapezoid(samples.t_s, samples.power_w, *window, sensor, table.get(AGE), *signal.stalls)
 
 
 def stall_judged(samples: Samples, signal: Signal) -> Judged:

@@ -135,6 +135,53 @@ def loop(
     return make
 
 
+def phases(rng: Numbers, t: Array, length_s: float) -> tuple[Array, Array]:
+    """Return a loop whose compute has a power of its own in each of two to five unequal parts."""
+    _, minibatch_s = loop((0.05, 3.0), rng.choice([0.0, 0.05]))(rng, t, length_s)
+    low_w, high_w = _levels(rng)
+    bounds = np.sort(rng.random(rng.integers(1, 5)))
+    parts_w = rng.uniform(low_w, high_w, bounds.size + 1)
+    starts = np.append(0.0, np.cumsum(minibatch_s.sum(axis=1)))
+    k = (np.searchsorted(starts, t, side="right") - 1).clip(0, len(minibatch_s) - 1)
+    computed = (t - starts[k] - minibatch_s[k, 0]) / np.maximum(minibatch_s[k, 1], 1e-9)
+    return np.where(computed < 0, low_w, parts_w[np.searchsorted(bounds, computed)]), minibatch_s
+
+
+def nearly(rng: Numbers, t: Array, length_s: float) -> tuple[Array, Array]:
+    """Return a loop whose period is commensurate with a second but for up to a thirtieth."""
+    off = rng.choice([-1.0, 1.0]) * math.exp(rng.uniform(*np.log([1e-4, 0.03])))
+    period_s = float(rng.choice(COMMENSURATE_S)) * (1 + off)
+    return loop((period_s,), rng.choice([0.0, 0.01]), choose=True)(rng, t, length_s)
+
+
+def beats(rng: Numbers, t: Array, length_s: float) -> tuple[Array, Array]:
+    """Return a loop each second to eighth mini-batch of which takes another power."""
+    power_w, minibatch_s = loop((0.05, 2.0), rng.choice([0.0, 0.02]))(rng, t, length_s)
+    starts = np.append(0.0, np.cumsum(minibatch_s.sum(axis=1)))
+    k = np.searchsorted(starts, t, side="right") - 1
+    return np.where(
+        k % rng.integers(2, 9) == 0, power_w * rng.uniform(0.5, 1.5), power_w
+    ), minibatch_s
+
+
+def drifting(rng: Numbers, t: Array, length_s: float) -> tuple[Array, Array]:
+    """Return a loop whose power rises, falls or sways by up to a third over the window."""
+    power_w, minibatch_s = loop((0.05, 2.0), rng.choice([0.0, 0.05]))(rng, t, length_s)
+    turns = rng.uniform(0.1, 4.0)
+    sway = np.sin(2 * math.pi * (turns * t / length_s + rng.random()))
+    return power_w * (1 + rng.uniform(0.05, 0.33) * sway), minibatch_s
+
+
+def beside(other: Callable[[Numbers, Array], Array]) -> Callable[..., tuple[Array, Array]]:
+    """Return a maker of a loop with a load of others on top, which has nothing to do with it."""
+
+    def make(rng: Numbers, t: Array, length_s: float) -> tuple[Array, Array]:
+        power_w, minibatch_s = loop((0.05, 2.0), rng.choice([0.0, 0.05]))(rng, t, length_s)
+        return power_w + rng.uniform(0.1, 0.6) * other(rng, t), minibatch_s
+
+    return make
+
+
 def poisson(rng: Numbers, t: Array) -> Array:
     """Return bursts at random, each of the same length."""
     low_w, high_w = _levels(rng)
@@ -224,6 +271,15 @@ OTHERS: dict[str, Draw] = {
     "checkpoints": checkpoint,
     "constant": constant,
 }
+LOOPS_AND_MORE: dict[str, Callable[[Numbers, Array, float], tuple[Array, Array]]] = {
+    "loop, nearly commensurate": nearly,
+    "loop, phases of compute": phases,
+    "loop, each k-th mini-batch": beats,
+    "loop, drifting": drifting,
+    "loop beside telegraph": beside(telegraph),
+    "loop beside bursts": beside(poisson),
+    "loop and one spike": beside(spike),
+}
 IDLE_TRAIN_TAIL = "idle, loop, tail"
 
 
@@ -239,8 +295,9 @@ def draw(name: str, rng: Numbers, length_s: float) -> Signal:
     """
     t = _grid(length_s)
     unrelated = loop((0.1, 2.0), 0.05)
-    if name in LOOPS:
-        power_w, minibatch_s = LOOPS[name](rng, t, length_s)
+    loops = {**LOOPS, **LOOPS_AND_MORE}
+    if name in loops:
+        power_w, minibatch_s = loops[name](rng, t, length_s)
     elif name == IDLE_TRAIN_TAIL:
         power_w, minibatch_s = LOOPS["loop, 5 % jitter"](rng, t, length_s)
         idle_s, tail_s = rng.uniform(0, length_s / 3, 2)

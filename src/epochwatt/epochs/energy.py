@@ -61,6 +61,7 @@ def trapezoid(
     sensor: Sensor = UNKNOWN,
     age_s: ArrayLike | None = None,
     minibatch_starts_s: ArrayLike | None = None,
+    stall_ends_s: ArrayLike | None = None,
 ) -> Energy:
     """Integrate power over a window by trapezoid, with both ends interpolated to its bounds.
 
@@ -76,6 +77,7 @@ def trapezoid(
     age_s : float (n,), s; how old a reading of a service was at its stamp
     minibatch_starts_s : float (m,), s; when a training loop's mini-batches began: (0,) where none
         ran; None: not known, and then there is no bound for regular instants
+    stall_ends_s : float (m,), s; when their stalls ended; None: as if there were none
 
     Raises
     ------
@@ -88,8 +90,11 @@ def trapezoid(
     if t.size == 0:
         flags |= {"power_missing"}
         return Energy(math.nan, math.nan, flags)
-    loop = None if minibatch_starts_s is None else np.asarray(minibatch_starts_s, dtype=np.float64)
-    read = _around(t, power, tried, (start_s, end_s), sensor, loop)
+    read = _around(t, power, tried, (start_s, end_s), sensor)
+    if minibatch_starts_s is not None:
+        starts = np.asarray(minibatch_starts_s, dtype=np.float64)
+        ends = starts if stall_ends_s is None else np.asarray(stall_ends_s, dtype=np.float64)
+        read = replace(read, minibatch_starts_s=starts, stall_ends_s=ends)
     return _integrated(read, flags)
 
 
@@ -99,7 +104,6 @@ def _around(
     tried: Array,
     window_s: tuple[float, float],
     sensor: Sensor,
-    loop: Array | None,
 ) -> energy_error.Readings:
     """Return the readings in a window and one beyond each bound, with what is missing of them."""
     if sensor.rounding_w is None:
@@ -107,7 +111,7 @@ def _around(
     period_s = typical_step_s(tried)
     t, power = around(t, power, *window_s)
     lost_s = energy_error.lost_s(t, tried, *window_s, period_s)
-    return energy_error.Readings(t, power, *window_s, period_s, lost_s, sensor, loop)
+    return energy_error.Readings(t, power, *window_s, period_s, lost_s, sensor)
 
 
 def _integrated(read: energy_error.Readings, flags: frozenset[str]) -> Energy:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from epochwatt.epochs import strata
 from epochwatt.epochs.sensor import Sensor
 from epochwatt.epochs.windows import Array, held_s, weights_s
 
@@ -59,6 +60,7 @@ class Readings:
     sensor : how it reads
     minibatch_starts_s : float (m,), when the loop's mini-batches began; none for a machine without
         a loop; None where that is not known
+    stall_ends_s : float (m,), when their stalls ended
     """
 
     t_s: Array
@@ -68,12 +70,26 @@ class Readings:
     period_s: float
     lost_s: float
     sensor: Sensor
-    minibatch_starts_s: Array | None
+    minibatch_starts_s: Array | None = None
+    stall_ends_s: Array | None = None
 
     @property
     def length_s(self) -> float:
         """Length of the window, s."""
         return self.end_s - self.start_s
+
+    @property
+    def has_regular(self) -> bool:
+        """Whether the readings are at regular instants, and each is of its own."""
+        is_own = self.sensor.hold_s < GAPLESS * self.period_s
+        return is_own and is_regular(np.diff(self.t_s), self.period_s)
+
+    @property
+    def minibatch_s(self) -> float:
+        """Mean length of a mini-batch, s; there must be one."""
+        starts = self.minibatch_starts_s
+        assert starts is not None
+        return (self.end_s - float(starts[0])) / starts.size
 
     @property
     def inside_w(self) -> Array:
@@ -100,6 +116,8 @@ def bound_j(read: Readings) -> float:
     * regular instants: `regular_share` of the swing. Power that repeats is off by no more than
       that, power that does not by no more than the first two.
 
+    Beside a loop whose times are known, less is left of regular instants: `_stratified_j`.
+
     Possible biases are added as they are (`bias_j`): rounding, lost readings, the sensor's time.
 
     Returns
@@ -113,15 +131,58 @@ def bound_j(read: Readings) -> float:
     if read.sensor.rounding_w is None:
         return math.nan
     inside_s = np.diff(read.t_s.clip(read.start_s, read.end_s))
-    gap = is_gap(np.diff(read.t_s), read.period_s)
-    sampling_j2, n = sampling_variance_j2(
-        read.t_s, read.power_w, np.where(gap, 0.0, inside_s), read.period_s
-    )
+    inside_s = np.where(is_gap(np.diff(read.t_s), read.period_s), 0.0, inside_s)
     step_s = max(read.period_s, read.sensor.hold_s)
-    unseen_s = UNSEEN * max(step_s - read.sensor.mean_s, 0.0)
-    unseen_j = min(unseen_s, read.length_s) * float(read.power_w.max())
-    regular_j = regular_share(read) * read.length_s * read.swing_w
+    unseen_s = min(UNSEEN * max(step_s - read.sensor.mean_s, 0.0), read.length_s)
+    share = regular_share(read)
+    if read.has_regular and read.stall_ends_s is not None and not read.sensor.estimated:
+        return _stratified_j(read, inside_s, unseen_s, share) + bias_j(read)
+    sampling_j2, n = sampling_variance_j2(read.t_s, read.power_w, inside_s, read.period_s)
+    unseen_j = unseen_s * float(read.power_w.max())
+    regular_j = share * read.length_s * read.swing_w
     return math.hypot(student(n) * math.sqrt(sampling_j2), unseen_j, regular_j) + bias_j(read)
+
+
+def _stratified_j(read: Readings, inside_s: Array, unseen_s: float, share: float) -> float:
+    """Return the bound of an energy at regular instants, where the time of each stratum is known.
+
+    The energy may be off by what these times move it by, and by errors that add in squares:
+
+    * sampling: of what the strata leave, and of their means;
+    * what no reading met: 3 / n of the time, or a stratum. ASSUME: there the power differs from the
+      mean by no more than the mean, or than the largest reading does;
+    * places less even than random ones: `share` of the swing of what the strata leave; of half of
+      the most that was read, too, where a part of the mini-batch is not met that random places
+      would have met. As even as random ones, places do no more than the first of these.
+
+    Parameters
+    ----------
+    inside_s : float (n - 1,), part of each step inside the window; 0 for gaps
+    unseen_s : the time that readings at random instants may have missed
+    share : `regular_share`
+    """
+    weights = weights_s(read.t_s, read.start_s, read.end_s)
+    starts, stall_ends = read.minibatch_starts_s, read.stall_ends_s
+    assert starts is not None
+    assert stall_ends is not None
+    which = strata.of_loop(read.t_s, starts, stall_ends, (read.start_s, read.end_s))
+    part = strata.stratified(read.power_w, weights, which)
+    swing_w = 0.0
+    if starts.size:
+        place, n_places = strata.places(read.t_s, starts, read.end_s), read.t_s.size
+        unmet = strata.longest_unmet(place) - read.sensor.mean_s / read.minibatch_s
+        has_gap = unmet > strata.GAPS * math.log(n_places) / n_places
+        if has_gap or share > strata.KUIPER / math.sqrt(n_places):
+            swing_w = float(np.ptp(part.residual_w))
+        if has_gap:
+            swing_w = max(swing_w, float(read.power_w.max()) / 2)
+    sampling_j2, n = sampling_variance_j2(read.t_s, part.residual_w, inside_s, read.period_s)
+    sampling_j = student(n) * math.sqrt(sampling_j2 + part.variance_j2)
+    mean_w = float(weights @ read.power_w) / read.length_s
+    off_w = max(float(read.power_w.max()) - mean_w, mean_w)
+    unseen_j = max(unseen_s, part.unmet_s) * off_w
+    regular_j = share * read.length_s * swing_w
+    return abs(part.correction_j) + math.hypot(sampling_j, unseen_j, regular_j)
 
 
 def bias_j(read: Readings) -> float:
@@ -178,7 +239,7 @@ def regular_share(read: Readings) -> float:
     """
     sensor, t = read.sensor, read.t_s
     step_s = read.period_s
-    if is_regular(np.diff(t), step_s) and sensor.hold_s < GAPLESS * step_s:
+    if read.has_regular:
         weights = weights_s(t, read.start_s, read.end_s)
     elif sensor.mean_s < GAPLESS * sensor.hold_s:  # the sensor's own instants, at any phase
         step_s = sensor.hold_s
@@ -191,42 +252,17 @@ def regular_share(read: Readings) -> float:
         return math.nan
     if starts.size == 0:
         return 0.0
-    minibatch_s = (read.end_s - float(starts[0])) / starts.size
+    minibatch_s = read.minibatch_s
     if sensor.estimated:  # not well enough to know which parts of a mini-batch it meets
         share = unmet = step_s / minibatch_s
     else:
-        place = places(t, starts, read.end_s)
-        share, unmet = discrepancy(place, weights), longest_unmet(place)
+        place = strata.places(t, starts, read.end_s)
+        share, unmet = strata.discrepancy(place, weights), strata.longest_unmet(place)
     if sensor.mean_s:
         share = min(share, minibatch_s / (4 * sensor.mean_s))
         unmet -= sensor.mean_s / minibatch_s
     by_chance = max(LOCKED, LOCKED_BY_CHANCE / math.sqrt(t.size))
     return share if unmet <= LOCKED and share <= by_chance else math.nan
-
-
-def places(t: Array, starts_s: Array, end_s: float) -> Array:
-    """Return where in its mini-batch each instant lies, 0 to 1, (n,)."""
-    bounds = np.append(starts_s, end_s)
-    k = np.clip(np.searchsorted(bounds, t, side="right") - 1, 0, bounds.size - 2)
-    length_s = np.maximum(bounds[k + 1] - bounds[k], 1e-9)
-    return np.asarray(((t - bounds[k]) / length_s).clip(0.0, 1.0))
-
-
-def discrepancy(place: Array, weights: Array) -> float:
-    """Return by how much the share of weight in an interval of [0, 1] exceeds its length, at most.
-
-    Source: Kuiper, Proc. KNAW A 63 (1960) 38-47.
-    """
-    order = np.argsort(place, kind="stable")
-    share = np.cumsum(weights[order]) / weights.sum()
-    above, below = share - place[order], np.append(0.0, share[:-1]) - place[order]
-    return float(above.max() - below.min())
-
-
-def longest_unmet(place: Array) -> float:
-    """Return the longest part of a mini-batch, of 1, in which no reading was ever taken."""
-    ordered = np.sort(place)
-    return float(max(np.diff(ordered).max(initial=0.0), 1.0 + ordered[0] - ordered[-1]))
 
 
 def sampling_variance_j2(

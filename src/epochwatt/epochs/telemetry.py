@@ -138,7 +138,7 @@ def energy_row(
     window = meta["t_start_mono_s"], meta["t_end_mono_s"]
     t_s, power_w = table["t_mono_s"], table[source["total"]]
     stalls = stall_times(meta, record.minibatch_s)
-    energy = scope_energy(window, table, source, None if stalls is None else stalls[0])
+    energy = scope_energy(window, table, source, stalls)
     sensor = sensor_in(source, table, window)
     stall = stall_part(record, table, source, sensor, stalls)
     missing_pct = paper_missing_pct(t_s, power_w, *window)
@@ -185,7 +185,7 @@ def scope_energy(
     window: tuple[float, float],
     table: dict[str, np.ndarray],
     source: dict[str, Any],
-    starts_s: np.ndarray | None,
+    stalls: tuple[np.ndarray, np.ndarray] | None,
 ) -> ScopeEnergy:
     """Return the energy of a scope: the sensor's own counter where it has one, else the trapezoid.
 
@@ -194,11 +194,11 @@ def scope_energy(
     window : begin and end, s on the monotonic clock
     table : samples of the source, column -> float (n,)
     source : what telemetry.json says of it
-    starts_s : beginnings of mini-batches; empty: nothing repeats; None: not known
+    stalls : starts and ends, those of mini-batches; empty: nothing repeats; None: not known
     """
     t_s, power_w = table["t_mono_s"], table[source["total"]]
     sensor = sensor_in(source, table, window)
-    energy = trapezoid(t_s, power_w, *window, sensor, table.get(AGE), starts_s)
+    energy = trapezoid(t_s, power_w, *window, sensor, table.get(AGE), *(stalls or ()))
     flags = frozenset(power_flags(source, energy.flags))
     counters = [c for c in table if c.startswith("energy_") and c.endswith("_j")]
     if not counters:

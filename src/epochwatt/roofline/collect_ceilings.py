@@ -22,7 +22,7 @@ from epochwatt.text import counted
 log = logging.getLogger(__name__)
 
 Provenance = Literal["measured", "fake"]
-NOTHING_REPEATS = np.empty(0)  # that a sensor's instants could keep to
+NOTHING_REPEATS = (np.empty(0), np.empty(0))  # that a sensor's instants could keep to
 FEWEST_READINGS = 3  # of power, in a mean
 
 
