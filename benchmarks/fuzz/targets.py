@@ -352,4 +352,5 @@ def _load(path: str) -> bool:
     from epochwatt.training import checkpoint
     from epochwatt.training.workloads import Trainer
 
+    torch.set_num_threads(1)  # a child that is forked from OpenMP's threads waits for them for ever
     return checkpoint.load(path, Trainer("lenet", torch.device("cpu"), 0))
