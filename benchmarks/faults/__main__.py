@@ -93,7 +93,7 @@ class Campaign:
         start = processes.started_with(plan, whose, here)
         left = [f"orphan: {told}" for told in place.orphans()]
         wrong = left + self._recovered(here, damage.NOTHING, here.digests(), [start])
-        return wrong, set(invariants.rows_of(here)[1]["flags"].split())
+        return wrong, set() if wrong else set(invariants.rows_of(here)[1]["flags"].split())
 
     def of_workflow(
         self, fault: Callable[..., list[str]], measured: bool, rng: random.Random
