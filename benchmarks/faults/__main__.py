@@ -8,8 +8,10 @@ it with the table of what was done; `--write` puts that into benchmarks/faults.j
 """
 
 import argparse
+import errno
 import functools
 import importlib
+import itertools
 import json
 import os
 import random
@@ -24,6 +26,7 @@ from typing import NamedTuple
 
 from benchmarks import template
 from benchmarks.faults import damage, invariants, place, processes, workflow
+from benchmarks.faults.calls import LASTING, ONCE, SHORT, Plan, of_epoch
 from benchmarks.faults.damage import Injected
 from benchmarks.faults.place import Place, Start
 from benchmarks.results import REPOSITORY, commit
@@ -76,6 +79,22 @@ class Campaign:
         here.run_factors["num_workers"] = 0
         return left + self._recovered(here, injected, before, starts)
 
+    def calls(self, whose: str) -> list[tuple[int, str]]:
+        """Return number and text of the calls that write the record of epoch 1 of a whole job."""
+        here = self._place(0)
+        log = here.folder / "screen-calls"
+        processes.started_with(Plan(str(log)), whose, here)
+        return of_epoch(log, 1)
+
+    def of_call(self, whose: str, nth: int, code: int, how: str) -> tuple[list[str], set[str]]:
+        """Let one of these calls fail, then start; return what is wrong, and epoch 1's flags."""
+        here = self._place(0)
+        plan = Plan(str(here.folder / "screen-calls"), nth, code, how)
+        start = processes.started_with(plan, whose, here)
+        left = [f"orphan: {told}" for told in place.orphans()]
+        wrong = left + self._recovered(here, damage.NOTHING, here.digests(), [start])
+        return wrong, set() if wrong else set(invariants.rows_of(here)[1]["flags"].split())
+
     def of_workflow(
         self, fault: Callable[..., list[str]], measured: bool, rng: random.Random
     ) -> list[str]:
@@ -119,6 +138,7 @@ class Campaign:
             wrong += invariants.after_recovery(
                 here, self.source, self.reference, before, set(injected.damaged)
             )
+            wrong += invariants.silent(here, starts)
         return wrong + invariants.tracebacks(starts)
 
 
@@ -224,6 +244,37 @@ def run(
     return {name: found for name, found in outcomes.items() if found}
 
 
+def run_calls(folder: Path, say: Callable[[str], None]) -> list[str]:
+    """Let each call that writes the record of an epoch fail in each way; return lines of a table.
+
+    Parameters
+    ----------
+    folder : empty
+    say : what is done with a line about each failure
+    """
+    place.adopt_orphans()
+    campaign = Campaign(folder)
+    counts: dict[str, list[int]] = {}
+    for whose in processes.CALLS:
+        for nth, text in campaign.calls(whose):
+            hows = (ONCE, SHORT, LASTING) if text.startswith("write ") else (ONCE, LASTING)
+            row = counts.setdefault(f"{whose}: {text.rpartition('/')[2]}", [0] * 4)
+            for code, how in itertools.product((errno.ENOSPC, errno.EIO), hows):
+                wrong, flags = campaign.of_call(whose, nth, code, how)
+                is_lost = bool(invariants.ENERGY_LOST & flags)
+                for n, holds in enumerate((True, not wrong, "resumed" in flags, is_lost)):
+                    row[n] += holds
+                if wrong:
+                    say(f"{errno.errorcode[code]} {how} of {whose}'s {text}: {'; '.join(wrong)}")
+    width = max(map(len, counts))
+    heads = ("injected", "recovered", "epoch measured again", "its energy lost")
+    lines = [f"{'record of an epoch':{width}}  {'  '.join(heads)}"]
+    for name, numbers in counts.items():
+        cells = (f"{number:{len(head)}}" for head, number in zip(heads, numbers, strict=True))
+        lines.append(f"{name:{width}}  {'  '.join(cells)}")
+    return lines
+
+
 def table(outcomes: dict[str, list[Outcome]]) -> list[str]:
     """Return the lines of the table."""
     width = max(map(len, outcomes))
@@ -247,6 +298,11 @@ def main(argv: list[str] | None = None) -> int:
         "--only", nargs="+", metavar="NAME", help="`--count` of each of these faults"
     )
     parser.add_argument("--first", type=int, default=0, help="number of their first injection")
+    parser.add_argument(
+        "--every-call",
+        action="store_true",
+        help="instead: each call that writes the record of an epoch fails in each way",
+    )
     parser.add_argument("--write", action="store_true", help=f"write {OUT.name}")
     arguments = parser.parse_args(argv)
     print(f"seed {arguments.seed}", flush=True)
@@ -260,12 +316,21 @@ def main(argv: list[str] | None = None) -> int:
         print(text, flush=True)
 
     with tempfile.TemporaryDirectory(prefix="ew") as folder:
-        outcomes = run(
-            Path(folder), arguments.seed, arguments.count, arguments.only, arguments.first, say
-        )
-    lines = table(outcomes)
+        if arguments.every_call:
+            lines = run_calls(Path(folder), say)
+        else:
+            lines = table(
+                run(
+                    Path(folder),
+                    arguments.seed,
+                    arguments.count,
+                    arguments.only,
+                    arguments.first,
+                    say,
+                )
+            )
     print("\n".join(["", *lines]))
-    if arguments.write:
+    if arguments.write and not arguments.every_call:
         about = {"seed": arguments.seed, "commit": commit(), "table": lines, "wrong": told}
         OUT.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
     return 1 if told else 0

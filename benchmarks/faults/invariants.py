@@ -7,7 +7,14 @@ from pathlib import Path
 from benchmarks import template
 from benchmarks.faults.place import Place, Start, orphans
 
+ENERGY_LOST = {"sampler_lost", "power_missing"}
 KNOWN = {"data", "measured", "results", "tmp", "factors.json", "receipt.json"}
+
+
+def rows_of(place: Place) -> list[dict[str, str]]:
+    """Return the rows of epochs.csv."""
+    with open(place.folder / "results/epochs.csv", newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
 
 
 def losses_wrong(place: Place, reference: dict[int, float]) -> list[str]:
@@ -15,9 +22,7 @@ def losses_wrong(place: Place, reference: dict[int, float]) -> list[str]:
 
     Fresh weights are said by a flag, and what is trained after them goes on from there.
     """
-    path = place.folder / "results/epochs.csv"
-    with open(path, newline="", encoding="utf-8") as handle:
-        rows = list(csv.DictReader(handle))
+    rows = rows_of(place)
     if [int(row["epoch"]) for row in rows] != sorted(reference):
         return [f"epochs.csv has the epochs {[row['epoch'] for row in rows]}"]
     wrong, said = [], False
@@ -34,9 +39,8 @@ def weights_wrong(place: Place, wanted: Path, before: dict[int, str]) -> list[st
     last = template.EPOCHS - 1
     if place.digests().get(last) == before.get(last):
         return []  # nothing is trained from it any more, so nobody looks at it
-    with open(place.folder / "results/epochs.csv", newline="", encoding="utf-8") as handle:
-        if any("fresh_weights" in row["flags"].split() for row in csv.DictReader(handle)):
-            return []
+    if any("fresh_weights" in row["flags"].split() for row in rows_of(place)):
+        return []
     found = list(place.epoch(last).glob("checkpoint.*"))
     if not found:
         return []
@@ -52,6 +56,25 @@ def lost(place: Place, before: dict[int, str], damaged: set[int]) -> list[str]:
         for number, digest in before.items()
         if number not in damaged and after.get(number) != digest
     ]
+
+
+def silent(place: Place, starts: list[Start]) -> list[str]:
+    """Return epochs without energy of which neither a flag nor a start says that it was lost."""
+    said = any(
+        word in start.text for start in starts for word in ("telemetry", "cannot be written")
+    )
+    return [
+        f"epoch {row['epoch']} has no energy and nothing says why: {row['flags']}"
+        for row in rows_of(place)
+        if not row["energy_wh"] and not (said and ENERGY_LOST & set(row["flags"].split()))
+    ]
+
+
+def trashed(place: Place, damaged: set[int]) -> list[str]:
+    """Return epochs that went to the trash though nothing had damaged them."""
+    found = (place.folder / "measured/.trash").glob("*/*/epoch-*/record.json")
+    numbers = {int(path.parent.name.partition("-")[2]) for path in found}
+    return [f"epoch {number} went to the trash" for number in sorted(numbers - damaged)]
 
 
 def tracebacks(starts: list[Start]) -> list[str]:
@@ -104,6 +127,7 @@ def after_recovery(
         *losses_wrong(place, reference),
         *weights_wrong(place, last, before),
         *lost(place, before, damaged),
+        *trashed(place, damaged),
         *strangers(place),
         *receipt_wrong(place),
         *(f"orphan: {told}" for told in orphans()),

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchmarks import template
+from benchmarks.faults.calls import CODES, LASTING, ONCE, SHORT, Plan, install, sampler_failing
 from benchmarks.faults.damage import NOTHING, Injected
 from benchmarks.faults.place import Place, Start, command_of, descendants
 from benchmarks.synthetic import sampler_with
@@ -24,6 +25,7 @@ from epochwatt.telemetry.client import Sampler
 Random = random.Random
 LONGEST_S = 1.6  # of an undisturbed job that trains three epochs, and a little more
 NOBODY = 65534
+CALLS = {"trainer": 80, "sampler": 17}  # about, of an epoch, that write its record
 _MS_REMOUNT = 32
 
 
@@ -148,31 +150,28 @@ def limited(
     return NOTHING, [start]
 
 
-def failing_disk(number: int, place: Place, rng: Random) -> tuple[Injected, list[Start]]:
-    """Let one of the calls that bring data to the disk fail, the nth of them."""
-    nth = rng.randrange(1, 30)
-    names = ("fsync", "rename", "open", "makedirs", "unlink")
+def failing_call(code: int, place: Place, rng: Random) -> tuple[Injected, list[Start]]:
+    """Let a call fail that writes a record, in the trainer or in the sampler: the nth of them."""
+    whose = rng.choice(list(CALLS))
+    nth = rng.randrange(1, CALLS[whose] * (template.EPOCHS - place.n_done))
+    plan = Plan(str(place.folder / "screen-calls"), nth, code, rng.choice((ONCE, SHORT, LASTING)))
+    return NOTHING, [started_with(plan, whose, place)]
+
+
+def started_with(plan: Plan, whose: str, place: Place) -> Start:
+    """Start the job, its trainer's or its sampler's calls failing by a plan; wait for its end."""
 
     def prepare() -> None:
-        left = [nth]
-
-        def failing(name: str, real: Callable[..., object]) -> Callable[..., object]:
-            def call(*arguments: object, **keys: object) -> object:
-                path = str(arguments[0]) if arguments else ""
-                if name == "fsync" or str(place.runs.path) in path:
-                    left[0] -= 1
-                    if left[0] == 0:
-                        raise OSError(number, os.strerror(number), path)
-                return real(*arguments, **keys)
-
-            return call
-
-        for name in names:
-            setattr(os, name, failing(name, getattr(os, name)))
+        if whose == "trainer":
+            install(plan)
+        else:
+            begin = Sampler.start.func  # type: ignore[attr-defined]
+            program = sampler_failing(plan, template.POWER)
+            Sampler.start = functools.partial(begin, program=program)  # type: ignore[method-assign]
 
     start = place.start(prepare, collect=False)
     start.wait()
-    return NOTHING, [start]
+    return start
 
 
 def read_only(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
@@ -269,8 +268,8 @@ def faults(folder: Path) -> Iterator[tuple[str, Running, float]]:
     sizes |= {"memory": (resource.RLIMIT_AS, 1 << 16, 1 << 26)}
     for name, bounds in sizes.items():
         yield f"limit of {name}", functools.partial(limited, *bounds), 8
-    for code in (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT):
-        yield f"{errno.errorcode[code]} of a call", functools.partial(failing_disk, code), 5
+    for code in CODES:
+        yield f"{errno.errorcode[code]} of a call", functools.partial(failing_call, code), 5
     yield "read-only folder", read_only, 8
     yield "clock set", clock_set, 8
     yield "two at once", two_at_once, 6

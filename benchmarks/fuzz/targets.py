@@ -35,7 +35,6 @@ from epochwatt.claims.tolerances import load_terms
 from epochwatt.datasets.make import make_dataset
 from epochwatt.datasets.recipes import recipe
 from epochwatt.device import last_measurement
-from epochwatt.epochs import telemetry
 from epochwatt.fakeboard import replay
 from epochwatt.import_2023.logs import KINDS, read_folder
 from epochwatt.published import numbers as published
@@ -44,6 +43,8 @@ from epochwatt.records.mode_folder import SweepFolder
 from epochwatt.records.run_folder import RunFolder
 from epochwatt.study.imported import SOURCE, imported_runs
 from epochwatt.study.settings import load_settings
+from epochwatt.sweeps import collect_sweep
+from epochwatt.sweeps.facts import SweepFacts
 from epochwatt.training import cifar, idx, landmarks
 from epochwatt.training.data import JpegTree, folder_name, open_dataset
 from epochwatt.training.sweep import read_modes
@@ -127,12 +128,19 @@ def modes(folder: Path) -> Iterator[Target]:
     of_mode = {"sweep": "sweep-a", "mode": mode, "task": "train", "repeat": 0}
     sweep.finish(mode, {**epoch.meta, **of_mode}, epoch.minibatch_s)
     path = Path(sweep.mode_path(mode))
+    words = ("name", "id", "device", "instance", "workload", "factors")
+    facts = SweepFacts(
+        **dict.fromkeys(words, "a"),
+        **{"provenance": "measured", "task": "train", "batch_size": 16, "precision": ""},
+        modes=[],
+    )
+    effects = template.flag_effects()
     goods = [(path / "mode.json").read_bytes()]
 
     def read(content: bytes) -> None:
         (path / "mode.json").write_bytes(content)
         checksums.write_sums(str(path), durable=False)
-        telemetry.energies(record := sweep.verify(mode), telemetry.read_all(record))
+        collect_sweep.mode_row(sweep.verify(mode), facts, effects)
 
     yield Target("mode.json, signed", "json", goods, read, path.name)
     grid = place / "modes.json"
@@ -352,4 +360,5 @@ def _load(path: str) -> bool:
     from epochwatt.training import checkpoint
     from epochwatt.training.workloads import Trainer
 
+    torch.set_num_threads(1)  # a child that is forked from OpenMP's threads waits for them for ever
     return checkpoint.load(path, Trainer("lenet", torch.device("cpu"), 0))

@@ -83,11 +83,9 @@ def write_tables(
     metas: list[dict[str, Any]] = []
     for record, samples in observed:
         metas.append(record.meta)
-        try:
+        with telemetry.named(record.folder):
             is_valid(set(record.meta["flags"]), flag_effects)
             row, scopes = epoch_row(record, samples, metas[0], flag_effects)
-        except RecordError as error:
-            raise type(error)(error.problem, where=record.folder, do=error.do) from error
         rows.append(row)
         energy_rows += [dict(scope, run=run, epoch=row["epoch"]) for scope in scopes]
     mark_cache(rows, metas)

@@ -1,6 +1,8 @@
 """Columns of an epoch from its samples: energy by scope, utilisation, memory, disk."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +49,21 @@ FROZEN_S, FROZEN_SHARE = 3.0, 0.8  # the host is read each second; even a starve
 MEDIANS = ("cpu_util_pct", "gpu_util_pct")
 
 Samples = dict[str, dict[str, np.ndarray]]
+
+
+@contextmanager
+def named(folder: str) -> Iterator[None]:
+    """Say of errors in what a record holds which record that is, by its folder."""
+    try:
+        yield
+    except RecordError as error:
+        raise type(error)(
+            error.problem,
+            where=error.where or folder,
+            found=error.found,
+            allowed=error.allowed,
+            do=error.do,
+        ) from error
 
 
 def read_all(record: EpochRecord) -> Samples:

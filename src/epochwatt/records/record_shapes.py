@@ -25,6 +25,7 @@ LONGEST_S = 1e7  # of an epoch: four months
 _LATEST_S = 1e11  # of a clock: what is later has no date
 
 DURATION = Kind("seconds, 0 to 1e7", lambda value: is_number(value) and 0 <= value <= LONGEST_S)
+LENGTH = Kind("seconds above 0, to 1e7", lambda value: is_number(value) and 0 < value <= LONGEST_S)
 INSTANT = Kind("seconds, 0 to 1e11", lambda value: is_number(value) and 0 <= value <= _LATEST_S)
 _OF_KIND = {"str": WORD, "int": WHOLE, "float": NUMBER, "bool": TRUTH}
 
@@ -60,7 +61,7 @@ _REQUIRED: Dict[str, Any] = {
     "t_end_mono_s": INSTANT,
     "t_start_unix_s": INSTANT,
     "t_end_unix_s": INSTANT,
-    "e2e_s": DURATION,
+    "e2e_s": LENGTH,
     "wait_s": AMOUNT,
     "copy_s": AMOUNT,
     "compute_s": AMOUNT,

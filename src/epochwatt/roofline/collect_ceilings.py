@@ -63,7 +63,9 @@ def collect_ceilings(
     for place in (Place(**values) for values in places):
         folder = CeilingFolder(measured, place.id)
         for mode in place.modes:
-            rows += ceiling_rows(folder.verify(mode), place, flag_effects)
+            record = folder.verify(mode)
+            with telemetry.named(record.folder):
+                rows += ceiling_rows(record, place, flag_effects)
     write_ceilings(table, rows)
     if n_not_valid := sum(not row.valid for row in rows):
         flags = sorted({flag for row in rows if not row.valid for flag in row.flags.split()})
@@ -91,10 +93,7 @@ def ceiling_rows(
         window = _in_window(record, entry["start_s"], entry["end_s"])
         power_w, scope, power_flags = _power(window, samples, flag_effects)
         all_flags = flags | board_flags(window, samples) | power_flags
-        try:
-            valid = is_valid(all_flags, dict(flag_effects))
-        except RecordError as error:
-            raise RecordError(error.problem, where=record.folder, do=error.do) from error
+        valid = is_valid(all_flags, dict(flag_effects))
         rows.append(
             CeilingRow(
                 **shared,

@@ -92,18 +92,16 @@ def _whole(folder: SweepFolder, mode: Mapping[str, float]) -> EpochRecord:
 
 
 def mode_row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, str]) -> SweepRow:
-    """Return the row of one mode. Raises RecordError: a flag that nobody knows the effect of."""
+    """Return the row of one mode. RecordError: it contradicts itself, or a flag is unknown."""
     meta = record.meta
     samples = telemetry.read_all(record)
-    flags = set(meta["flags"]) | derived_flags(meta, _overhead_s(meta))
-    flags |= telemetry.telemetry_flags(record) | telemetry.disturbances(record, samples)
-    flags |= board_flags(record, samples)
-    power, power_flags = _power(record, samples, flag_effects)
-    flags |= power_flags
-    try:
+    with telemetry.named(record.folder):
+        flags = set(meta["flags"]) | derived_flags(meta, _overhead_s(meta))
+        flags |= telemetry.telemetry_flags(record) | telemetry.disturbances(record, samples)
+        flags |= board_flags(record, samples)
+        power, power_flags = _power(record, samples, flag_effects)
+        flags |= power_flags
         valid = is_valid(flags, dict(flag_effects))
-    except RecordError as error:
-        raise RecordError(error.problem, where=record.folder, do=error.do) from error
     loops_s = record.minibatch_s.sum(axis=1, dtype=np.float64)
     return SweepRow(
         **sweep.columns(),

@@ -118,6 +118,17 @@ def test_strongest_mode_and_front(verdicts, run):
     assert verdicts(form, there[0])[0].status == "not_evaluable"
 
 
+def test_front_of_a_board_goes_from_the_least_energy_to_the_least_time(verdicts, run):
+    there = [
+        run({"power_mode": m}, e2e_s=t, energy_paper_wh=e)
+        for m, t, e in (("max", 3.0, 5.0), ("halfgpu", 1.0, 3.0), ("half", 2.0, 1.0))
+    ]
+    form = "strongest_mode() in pareto() and e2e_s(pm=strongest_mode()) > 0"
+    (verdict,) = verdicts(form, *there)
+    assert verdict.status == "does_not_hold"
+    assert verdict.sides.endswith("max in front half halfgpu")
+
+
 def test_models_may_be_compared_whatever_their_data_sets(verdicts, run):
     gains = [f"abs(pct(e2e_s({m},w=0), e2e_s({m},w=1)))" for m in ("lenet", "mobilenet")]
     form = " < ".join(gains)

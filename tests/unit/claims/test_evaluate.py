@@ -181,6 +181,14 @@ def test_claim_without_its_runs_names_all_of_them(verdict):
     assert [need.split()[2] for need in found.missing] == ["agx", "nx"]
 
 
+def test_front_goes_from_the_least_energy_to_the_least_time(verdict, modes):
+    """Of equal energies the faster one counts: which cost comes first is the papers' rule."""
+    rows = modes(a=(10.0, 90.0), c=(10.0, 80.0), g=(60.0, 9.9))
+    found = verdict("'a' in pareto(agx,lenet)", rows)
+    assert found.status == "does_not_hold"
+    assert found.comparisons[0].right.modes == ["c", "b", "g"]
+
+
 def test_pareto_of_the_papers_modes(verdict, modes):
     rows = modes(a=(10.0, 90.0), g=(60.0, 9.9))
     assert verdict("'g' in pareto(agx,lenet)", rows).status == "holds"

@@ -2,9 +2,11 @@
 
 import csv
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
+from epochwatt.claims import numbers_read
 from epochwatt.claims.numbers_read import numbers_read_by_claims, points_read, write_numbers_read
 from epochwatt.published.folds import READ_BY_CLAIMS
 
@@ -61,3 +63,11 @@ def test_is_written_from_the_checkout(rows, tmp_path, request):
     path.unlink()
     write_numbers_read(tmp_path)
     assert path.read_bytes() == before
+
+
+def test_runs_are_counted_by_all_that_tells_them_apart():
+    """What differs in one factor is another run; two metrics of one are one."""
+    runs = [("sigmetrics2023", "agx", mode) for mode in "ab"]
+    read = {(*run, metric) for run in runs for metric in ("e2e_s", "stall_s")}
+    row = numbers_read._row("fold", read, SimpleNamespace(facts=dict))
+    assert row.why == "its claims read e2e_s, stall_s of 2 runs"

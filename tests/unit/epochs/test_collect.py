@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from epochwatt import fields
-from epochwatt.epochs.collect import collect_run
+from epochwatt.epochs.collect import collect_run, mark_cache
 from epochwatt.errors import RecordError, RecordWriteError
 from epochwatt.records import files
 from epochwatt.records.checksums import write_sums
@@ -287,3 +287,31 @@ def test_a_record_that_cannot_be_made_a_row_is_named(run, measure, collect):
     measure(run, 1, flags=["unheard_of"])
     with pytest.raises(RecordError, match=r"epoch-1: a record has flags .* unheard_of"):
         collect(2)
+
+
+@pytest.mark.parametrize(
+    ("left_pct", "found_pct", "flags", "action", "is_changed"),
+    [
+        (80.0, 74.9, {"resumed"}, None, True),
+        (80.0, 85.1, {"resumed"}, None, True),
+        (80.0, 75.0, {"resumed"}, None, False),  # 5 points
+        (80.0, 20.0, set(), None, False),  # nobody was there in between
+        (80.0, 0.0, {"resumed"}, "dropped", False),  # it was dropped for this epoch
+        (None, 20.0, {"resumed"}, None, False),  # not known
+    ],
+)
+def test_resumed_epoch_that_finds_another_cache_is_flagged(
+    left_pct, found_pct, flags, action, is_changed
+):
+    rows = [{"flags": set()}, {"flags": set(flags)}]
+    cache = {"before_pct": found_pct, "action": action, "in_memory": False}
+    mark_cache(rows, [{"cache": {"after_pct": left_pct}}, {"cache": cache}])
+    assert ("cache_changed" in rows[1]["flags"]) == is_changed
+    assert rows[0]["flags"] == set()
+
+
+def test_data_that_is_held_in_memory_is_not_read_again():
+    rows = [{"flags": set()}, {"flags": {"resumed"}}]
+    cache = {"before_pct": 20.0, "action": None, "in_memory": True}
+    mark_cache(rows, [{"cache": {"after_pct": 80.0}}, {"cache": cache}])
+    assert rows[1]["flags"] == {"resumed"}

@@ -268,7 +268,8 @@ def test_folder_without_permission_is_explained(tmp_path, as_stranger):
         (lambda m: m.update(run="other"), "epoch 0 of other"),
         (lambda m: m.update(e2e_s="1.5"), "e2e_s is '1.5', needed: seconds"),
         (lambda m: m.update(fetch_s=None), "fetch_s is None, needed: a number >= 0"),
-        (lambda m: m.update(e2e_s=-1.0), "e2e_s is -1.0, needed: seconds, 0 to"),
+        (lambda m: m.update(e2e_s=-1.0), "e2e_s is -1.0, needed: seconds above 0, to"),
+        (lambda m: m.update(e2e_s=0.0), "e2e_s is 0.0, needed: seconds above 0, to"),
         (lambda m: m.update(e2e_s=float("nan")), "e2e_s is nan, needed: seconds"),
     ],
 )
@@ -427,6 +428,13 @@ def test_list_that_cannot_be_mended_costs_no_epoch(
     assert folder.measured() == [0, 1]
     assert folder.verify(1).meta["epoch"] == 1
     assert listed.read_bytes() == before
+
+
+def test_checkpoint_is_compared_with_its_checksum(folder, add_epoch):
+    add_epoch(folder, 0)
+    assert folder.checkpoint_fault(0) == ""
+    Path(folder.checkpoint_path(0)).write_bytes(b"other weights")
+    assert "its SHA-256 differs" in folder.checkpoint_fault(0)
 
 
 def test_a_list_of_checksums_with_zeros_in_it_is_damage(folder, add_epoch):

@@ -1,6 +1,7 @@
 """The sample files: whole rows, whatever happens to the disk or to the sampler."""
 
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.errors import RecordError
+from epochwatt.errors import DamagedError, RecordError
+from epochwatt.records.checksums import write_sums
 from epochwatt.records.samples import (
+    MAX_BYTES,
     SampleWriter,
     read_samples,
     row_format,
@@ -86,6 +89,22 @@ def test_last_line_that_is_cut_is_left_out_of_an_unfinished_epoch_only(tmp_path)
     write(tmp_path, HEADER + "1,2,3\n2,3,4")
     assert read(tmp_path, finished=False)["power_gpu_w"].tolist() == [3.0]
     with pytest.raises(RecordError, match="last line is cut"):
+        read_samples(str(tmp_path), "nvml")
+
+
+def test_samples_are_compared_with_their_checksum(tmp_path):
+    write(tmp_path, HEADER + "1,2,3\n")
+    write_sums(str(tmp_path))
+    assert read(tmp_path)["power_gpu_w"].tolist() == [3.0]
+    write(tmp_path, HEADER + "1,2,4\n")
+    with pytest.raises(DamagedError, match="its SHA-256 differs"):
+        read(tmp_path)
+
+
+def test_file_that_is_larger_than_any_sampler_writes_is_refused_before_it_is_read(tmp_path):
+    write(tmp_path, HEADER)
+    os.truncate(samples_path(str(tmp_path), "nvml"), MAX_BYTES + 1)
+    with pytest.raises(RecordError, match="no sampler writes so many"):
         read(tmp_path)
 
 

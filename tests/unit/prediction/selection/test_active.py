@@ -8,6 +8,7 @@ from scipy.integrate import quad
 
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
+from epochwatt.prediction.models.times_power import TIME_WITH_POWER
 from epochwatt.prediction.predictor import Predictor
 from epochwatt.prediction.selection.active import gains, most_open_mode, next_mode
 
@@ -77,9 +78,10 @@ def test_a_mode_that_surely_breaks_the_limit_promises_nothing():
 
 
 def test_without_an_answer_the_surest_mode_is_next():
-    chosen = next_mode(SECONDS, WATTS, MODES[1:], PROFILED, max_power_w=9)
-    assert chosen.place == 0
-    assert chosen.gain == np.inf
+    for order in ([1, 2, 3], [3, 2, 1], [2, 1, 3]):  # their gains are all the same
+        chosen = next_mode(SECONDS, WATTS, MODES[order], PROFILED, max_power_w=9)
+        assert chosen.mode == Mode(*MODES[1])
+        assert chosen.gain == np.inf
 
 
 def test_energy_is_time_times_power():
@@ -89,6 +91,18 @@ def test_energy_is_time_times_power():
     assert chosen.place == 2
     assert chosen.gain == pytest.approx(1 - 720 / 1000, abs=0.02)
     assert gains(SECONDS, watts, MODES, PROFILED, objective="energy").gain[3] < 1e-6
+
+
+def test_time_and_power_of_a_mode_deviate_together_in_its_energy():
+    """Whatever takes longer than expected draws less: their correlation is in the energy's width."""
+    told = gains(SECONDS, WATTS, MODES, PROFILED, objective="energy")
+    sd = np.sqrt(0.1**2 + 0.1**2 + 2 * TIME_WITH_POWER * 0.1 * 0.1)
+
+    def saved(z):
+        density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        return max(1 - 90 * 12 * np.exp(sd * z) / 1000, 0) * density
+
+    assert told.gain[1] == pytest.approx(quad(saved, -8, 8, limit=200)[0], rel=1e-4)
 
 
 def test_the_most_open_mode_is_that_of_which_least_is_known():
