@@ -262,7 +262,7 @@ def custom_conf(
             value = value if value in ("0", "-1") else "0"
         elif number and arg == "MAX_FREQ":
             value = str(number)
-        elif number and arg == "MIN_FREQ" and int(value) > number:
+        elif number and arg == "MIN_FREQ" and (int(value) > number or value == "-1"):  # -1: the top
             value = str(steps[0])
         rows.append((name, arg, value))
     rows = [row for row in rows if clusters.get(row[0], 0) < cores]

@@ -305,6 +305,15 @@ def test_no_cap_is_written_as_the_boards_own_strongest_mode_writes_it(uncapped, 
     assert ("EMC", "MAX_FREQ", written) in made(emc=2133000000, conf=conf).modes[0].settings
 
 
+def test_a_minimum_of_no_limit_is_the_top_and_so_above_any_maximum():
+    """Somebody's AGX Orin has it: AveesLab, stored index 35091018462."""
+    conf = CONF.replace(
+        "GPU MIN_FREQ 318750000\nGPU MAX_FREQ -1", "GPU MIN_FREQ -1\nGPU MAX_FREQ -1"
+    )
+    settings = made(gpu=675750000, conf=conf).modes[0].settings
+    assert ("GPU", "MIN_FREQ", "114750000") in settings
+
+
 @pytest.mark.parametrize(
     ("line", "instead", "why"),
     [
