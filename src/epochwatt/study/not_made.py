@@ -39,7 +39,7 @@ class Failure(NamedTuple):
 
     Attributes
     ----------
-    rule : its name, with wildcards that its outputs tell
+    rule : its name
     outputs : what it would have made
     log : path of its log; empty: it has none
     reason : what the log says last: the sentence of an error
