@@ -216,7 +216,10 @@ def test_figure_of_the_papers(figure, style_file, shape):
 
 
 OWN = {
-    "epochwatt.figures.sigmetrics2023.power_modes.draw": {"x": "energy_wh", "marker_by": "cores"},
+    "epochwatt.figures.sigmetrics2023.power_modes.draw": {
+        "x": "power_mean_w",
+        "marker_by": "cores",
+    },
     "epochwatt.figures.hipcw2021.medians.draw_workers": {"quantity": "e2e_s", "label": "s"},
 }
 
@@ -374,7 +377,7 @@ def test_external_curves(style_file, shape):
         external.plot(table, style_file, str(folder / "curves"))
 
 
-@any_shape("host", "jetson", "twin")
+@any_shape("jetson", "twin", "fake")
 def test_picture_of_a_recommendation(style_file, shape):
     cells, mode = Cells(shape), Mode(2, 1000.0, 500.0, 800.0)
 

@@ -85,8 +85,7 @@ def draw(
     """
     clouds, by = group_runs(job, x), marker_by
     runs = [run for cloud in clouds for run in cloud.runs]
-    folders = {run.id: job.records.get(run.id, "") for run in runs}
-    settings = {run.id: mode_setting(run, folders[run.id], by) for run in runs} if by else {}
+    settings = {r.id: mode_setting(r, job.records.get(r.id, ""), by) for r in runs} if by else {}
     styles = marker_styles({value for value in settings.values() if value is not None})
     colour = job.colours(*{c.model for c in clouds}, "pareto", "missing", "published")
     above = Above(job, change, change_of, printed_fronts, printed_trend, much_less)
