@@ -1,7 +1,7 @@
 """Telemetry of a run over time, one epoch after the other."""
 
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ def series(run: RunData, folder: str, source: str, column: str) -> Series:
     for row in run.valid("all"):
         place = os.path.join(folder, f"epoch-{row['epoch']}")
         telemetry = os.path.join(place, TELEMETRY)
-        written = {source: {}}
+        written: dict[str, Any] = {source: {}}
         if os.path.exists(telemetry):
             written = files.read_json(telemetry, record_shapes.TELEMETRY).get("sources", {})
         if source in written and os.path.exists(samples_path(place, source)):
