@@ -11,7 +11,7 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run score validate test lint format bench gpu-check board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
+.PHONY: run score validate test lint format bench mutation gpu-check board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@[ ! -d measured ] || $(PY) -m epochwatt discard --shared --within-s 60 2>/dev/null || true
@@ -88,6 +88,15 @@ format: $(VENV)/dev-ready ## put the sources into the form that lint asks for
 
 bench: $(VENV)/dev-ready ## measure the instrument and the workflow: a table and results/benchmarks.json
 	@$(PY) -m benchmarks
+
+COSMIC_RAY := 8.7.0
+mutation: $(VENV)/dev-ready .cache/mutation/$(COSMIC_RAY) ## change the code in small ways; a test has to notice (hours): COUNT=30 PACKAGES="records claims"
+	@$(PY) -m benchmarks.mutation $(if $(COUNT),--count $(COUNT)) $(PACKAGES)
+
+.cache/mutation/$(COSMIC_RAY):
+	@$(PY) -m venv --clear .cache/mutation
+	@.cache/mutation/bin/python -m pip install -qq --disable-pip-version-check cosmic-ray==$(COSMIC_RAY)
+	@touch $@
 
 gpu-check: $(VENV)/host-ready ## check all that wants an NVIDIA GPU (under eight minutes); says so where there is none
 	@$(PY) -m benchmarks.gpu_check

@@ -26,7 +26,8 @@ def write_sums(folder: str, durable: bool = True) -> None:
 def forget(folder: str, name: str) -> None:
     """Take a file that was removed out of the list; raises OSError, or as `read_sums`."""
     sums = read_sums(folder)
-    if sums is not None and sums.pop(name, None):
+    if sums is not None and name in sums:
+        del sums[name]
         _write(folder, sums)
 
 

@@ -172,7 +172,7 @@ def read_samples(folder: str, source: str, finished: bool = True) -> "Dict[str, 
     return dict(zip(columns, table))
 
 
-def read_source(folder: str, source: str, about: Dict[str, Any]) -> "Dict[str, np.ndarray]":
+def read_source(folder: str, source: str, statistics: Dict[str, Any]) -> "Dict[str, np.ndarray]":
     """Return a source's samples as `read_samples` does, by what telemetry.json says of them.
 
     A file that was not written to its end (`write_error`) is not damaged, whatever it holds: its
@@ -181,23 +181,23 @@ def read_source(folder: str, source: str, about: Dict[str, Any]) -> "Dict[str, n
     Parameters
     ----------
     folder, source : as for `read_samples`
-    about : of the source, in telemetry.json
+    statistics : of the source, in telemetry.json
     """
     import numpy as np
 
-    was_cut = bool(about.get("write_error"))
+    was_cut = bool(statistics.get("write_error"))
     try:
         return read_samples(folder, source, finished=not was_cut)
     except DamagedError:
         if not was_cut:
             raise
-        return {name: np.empty(0) for name in STAMPS + tuple(about.get("columns", ()))}
+        return {name: np.empty(0) for name in STAMPS + tuple(statistics.get("columns", ()))}
 
 
 def names_cut(telemetry: Dict[str, Any]) -> Set[str]:
     """Return the sample files that could not be written to their end, by telemetry.json."""
     sources = telemetry.get("sources", {}).items()
-    return {samples_path("", name) for name, about in sources if about.get("write_error")}
+    return {samples_path("", name) for name, source in sources if source.get("write_error")}
 
 
 def _columns(header: bytes, path: str) -> List[str]:

@@ -41,6 +41,14 @@ def test_sensor_that_failed_often_tells_nothing_of_stalls(every, is_told):
     assert is_told or found.reason == "the sensor failed"
 
 
+def test_readings_outside_the_window_tell_nothing_of_its_stalls():
+    t, power, window, stalls = stalling(40, noise_w=0.1)
+    t_more = np.concatenate([[window[0] - 0.5], t, window[1] + np.array([0.5, 0.9])])
+    more_w = np.concatenate([[500.0], power, [500.0, 600.0]])
+    alone = stall_energy(t, power, window, stalls, IDEAL)
+    assert stall_energy(t_more, more_w, window, stalls, IDEAL) == alone
+
+
 def test_what_a_filter_keeps_from_before_its_reach_is_in_the_bound():
     """2 % of the swing between stall and rest: the readings are the same for both sensors."""
     bounds_w = []

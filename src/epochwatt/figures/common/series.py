@@ -1,7 +1,7 @@
 """Telemetry of a run over time, one epoch after the other."""
 
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from epochwatt.figures.common.runs import RunData
 from epochwatt.records import files, record_shapes
 from epochwatt.records.record_shapes import DURATION, INSTANT
 from epochwatt.records.run_folder import TELEMETRY
-from epochwatt.records.samples import read_source
+from epochwatt.records.samples import read_source, samples_path
 
 _WINDOW = {"t_start_mono_s": INSTANT, "t_end_mono_s": INSTANT, "e2e_s": DURATION}
 
@@ -49,14 +49,12 @@ def series(run: RunData, folder: str, source: str, column: str) -> Series:
     for row in run.valid("all"):
         place = os.path.join(folder, f"epoch-{row['epoch']}")
         telemetry = os.path.join(place, TELEMETRY)
-        about = (
-            files.read_json(telemetry, record_shapes.TELEMETRY).get("sources", {}).get(source)
-            if os.path.exists(telemetry)
-            else None
-        )
-        if about is not None:
+        written: dict[str, Any] = {source: {}}
+        if os.path.exists(telemetry):
+            written = files.read_json(telemetry, record_shapes.TELEMETRY).get("sources", {})
+        if source in written and os.path.exists(samples_path(place, source)):
             record = files.read_json(os.path.join(place, "record.json"), _WINDOW)
-            t_s, sampled = _column(read_source(place, source, about), column)
+            t_s, sampled = _column(read_source(place, source, written[source]), column)
             inside = (t_s >= record["t_start_mono_s"]) & (t_s <= record["t_end_mono_s"])
             if column in RATES:
                 inside[1:] &= t_s[:-1] >= record["t_start_mono_s"]

@@ -94,7 +94,7 @@ def test_energy_is_time_times_power():
 
 
 def test_time_and_power_of_a_mode_deviate_together_in_its_energy():
-    """Whatever takes longer than expected draws less: their correlation is in the energy's width."""
+    """Whatever takes longer than expected draws less: that is in the width of the energy."""
     told = gains(SECONDS, WATTS, MODES, PROFILED, objective="energy")
     sd = np.sqrt(0.1**2 + 0.1**2 + 2 * TIME_WITH_POWER * 0.1 * 0.1)
 
