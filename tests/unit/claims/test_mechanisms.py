@@ -32,7 +32,10 @@ def test_what_is_put_in_by_hand_or_assumed_is_marked(claims, request):
 
 
 def test_a_line_about_a_claim_counts_before_that_of_its_takeaway(loaded):
-    assert loaded("5,a,mechanism,x,\nT,b,fitted,y,z\n")["T"].why == "the simulation lacks: y; the paper disagrees: z"
+    assert (
+        loaded("5,a,mechanism,x,\nT,b,fitted,y,z\n")["T"].why
+        == "the simulation lacks: y; the paper disagrees: z"
+    )
     assert loaded("5,a,mechanism,x,\n")["T"].why == "the simulation lacks: x"
     assert loaded("5,a,mechanism,,\n")["T"].why == ""
 
