@@ -34,6 +34,7 @@ INDEX_TABLES = {
     "claims": "results/claims.csv",
     "energy_parts": "results/tables/energy_parts.csv",
     "explanations": EXPLANATIONS,
+    "printed": "results/tables/printed.csv",
     "validation": "results/twin/validation.csv" if IS_VALIDATED else "",
 }
 VALIDATION_FIGURE = {
@@ -87,6 +88,8 @@ GALLERY += [VALIDATION_FIGURE] if IS_VALIDATED else []
 GALLERY += gallery_entries(POWERTRAIN_STEMS)
 GALLERY += fulcrum_entries(FULCRUM_STEMS)
 INDEX_PUBLISHED = [f"config/published/{n}.csv" for n in ("measurements", "relations")]
+# what an older configuration does not have
+STATEMENTS = [str(path) for path in Path("config/published").glob("statements.csv")]
 INDEX_DRAWINGS = [f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS]
 INDEX_DRAWINGS += [f"{ROOFLINE_FIGURE['stem']}.svg"] if HAS_CEILINGS else []
 INDEX_SPECS = [f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS]
@@ -137,12 +140,13 @@ rule show_index:
         tables=[path for path in INDEX_TABLES.values() if path],
         # numbers that are published and ours beside each other
         numbers=[f"results/figures/{b}/{panel}.csv" for b, _, panel in PANELS]
-        + expand("results/tables/{backend}/text_only.csv", backend=text_backends(RUNS)),
+        + expand("results/tables/{backend}/text_only.csv", backend=text_backends(RUNS))
+        + expand("results/models/{backend}/statistics.csv", backend=MODEL_BACKENDS),
         drawings=INDEX_DRAWINGS,
         specs=INDEX_SPECS,
         epochs="results/tables/epochs.csv",
         validation="results/figures/twin/validation.svg" if IS_VALIDATED else [],
-        published=INDEX_PUBLISHED,
+        published=[*INDEX_PUBLISHED, *STATEMENTS],
     output:
         page="results/index.html",
     log:
@@ -191,6 +195,7 @@ rule show_claims:
     """Show the claims by take-away: what holds on which runs, what does not, what is missing."""
     input:
         claims="results/claims.csv",
+        statements=STATEMENTS,
     output:
         page=shown("results/claims.html", "Claims", "every claim, by take-away"),
     log:
@@ -199,6 +204,7 @@ rule show_claims:
     conda:
         ENVIRONMENT
     params:
+        published="config/published",
         code=code_of("show_claims.py"),
     script:
         "../scripts/show_claims.py"

@@ -15,7 +15,7 @@ from epochwatt.pages.explorer.library import library
 from epochwatt.pages.gallery import gallery
 from epochwatt.pages.machine import Machine, describe
 from epochwatt.pages.numbers import Table
-from epochwatt.pages.papers import compare
+from epochwatt.pages.papers import compare, statements
 from epochwatt.pages.powertrain_section import section
 from epochwatt.templates import index, render
 
@@ -24,7 +24,7 @@ LINKS = (
     ("report.html", "Snakemake's report", "every figure and table with how it was made, and the "
      "graph of the rules; make report makes it"),
     ("summary.html", "Summary", "where time and energy go, and the best settings, as tables"),
-    ("claims.html", "Claims", "every take-away of both papers, judged"),
+    ("claims.html", "Claims", "every take-away of both papers, claim by claim"),
     ("configuration.html", "Configuration", "versions, machines and settings"),
     ("tables/runs.csv", "Statistics of runs", "means and medians, CSV"),
     ("tables/epochs.csv", "All epochs", "CSV"),
@@ -58,8 +58,8 @@ def write_index(
 
     Parameters
     ----------
-    inputs : paths of `runs`, `advice`, `energy_parts`, `claims`, `explanations` and `validation`
-        (empty: it was not made) and `published`, the folder of the published numbers
+    inputs : paths of `runs`, `advice`, `energy_parts`, `claims`, `printed`, `explanations` and
+        `validation` (empty: it was not made) and `published`, the folder of the published numbers
     figures : as `gallery` takes them
     numbers : tables with published numbers beside ours
     titles : model or device -> name for people
@@ -75,7 +75,8 @@ def write_index(
     runs, advice, parts = (Table(inputs[name]) for name in ("runs", "advice", "energy_parts"))
     explained = Table(inputs["explanations"]) if inputs.get("explanations") else None
     tables = Machine(runs, advice, parts, explained)
-    shown, images = gallery(figures, findings)
+    says = statements(Path(inputs["published"]))
+    shown, images = gallery(figures, findings, says)
     made = [link for link in MADE_BY_NAME if link[0] in further]
     text = render(
         index.PAGE,
@@ -83,7 +84,7 @@ def write_index(
         machine=describe(tables, titles),
         powertrain=section(powertrain or {}),
         fulcrum=fulcrum_section.section(fulcrum or {}),
-        papers=compare(numbers, inputs["validation"], inputs["published"], findings, titles),
+        papers=compare(numbers, inputs, findings, titles, says),
         figures=shown,
         links=[dict(zip(("path", "title", "says"), link, strict=True)) for link in (*LINKS, *made)],
         data={"images": images},
