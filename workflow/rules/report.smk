@@ -195,6 +195,7 @@ rule show_claims:
     """Show the claims by take-away: what holds on which runs, what does not, what is missing."""
     input:
         claims="results/claims.csv",
+        takeaways="config/published/takeaways.csv",
         statements=STATEMENTS,
     output:
         page=shown("results/claims.html", "Claims", "every claim, by take-away"),
@@ -204,7 +205,7 @@ rule show_claims:
     conda:
         ENVIRONMENT
     params:
-        published="config/published",
+        published=subpath(input.takeaways, parent=True),
         code=code_of("show_claims.py"),
     script:
         "../scripts/show_claims.py"
