@@ -152,6 +152,7 @@ SHIPPED = (
     "published/measurements.csv",
     "published/relations.csv",
     "published/takeaways.csv",
+    "published/statements.csv",
     "twin/folds.csv",
     "twin/seen.csv",
 )

@@ -12,7 +12,7 @@ def test_claims_are_shown_by_takeaway(checkout, run_rule):
     write_claims_table("results/claims.csv", [ClaimRow(**told)])
     run_rule("show_claims", "results/claims.html")
     page = Path("results/claims.html").read_text("utf-8")
-    assert "<h3>Take-away 5.1.1</h3>" in page
+    assert "<h3>5.1.1 “A large page cache (RAM) can reduce the stall time.”</h3>" in page
     assert "a &lt; b" in page
 
 

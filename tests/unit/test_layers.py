@@ -24,7 +24,7 @@ BOARD_LAYERS = {"", "fields", "errors", "records", "device", "telemetry", "train
 OF_ONE_NETWORK = {"transformers"}  # imported when BERT is built: a board may do without
 BOARD_LIBRARIES = {"torch", "torchvision", "numpy", "PIL", "psutil", "pynvml", "jtop"}
 
-LIMITS = {"function": 50, "module": 600, "adapter": 40, "rule": 30, "rule file": 250}
+LIMITS = {"module": 600, "adapter": 40, "rule file": 250}
 
 
 def layer(module):
@@ -163,22 +163,6 @@ def test_python_3_6_has_the_standard_library_that_board_side_files_use(python36)
     assert names
 
 
-def code_lines(text):
-    """Count the lines that are neither blank nor comment."""
-    return sum(bool(line.strip()) and not line.strip().startswith("#") for line in text.split("\n"))
-
-
-def test_functions_are_short():
-    sizes = {
-        shown(path, node.name): node.end_lineno - node.lineno + 1
-        for path in FILES + SCRIPTS
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
-    assert {name: size for name, size in sizes.items() if size > LIMITS["function"]} == {}
-    assert len(sizes) > 100
-
-
 def test_modules_are_short():
     sizes = {shown(path): len(path.read_text("utf-8").splitlines()) for path in FILES}
     assert {name: size for name, size in sizes.items() if size > LIMITS["module"]} == {}
@@ -201,11 +185,6 @@ def rules():
     found = [m for path in RULE_FILES for m in re.findall(pattern, path.read_text("utf-8"), re.M)]
     found = [(name or "plot_figure", body) for name, body in found]
     return {name: re.sub(r'^\s*""".*?"""\n', "", body, flags=re.S) for name, body in found}
-
-
-def test_rules_are_short():
-    sizes = {name: code_lines(body) for name, body in rules().items()}
-    assert {name: size for name, size in sizes.items() if size > LIMITS["rule"]} == {}
 
 
 def test_only_rules_that_measure_are_sent_to_a_fleet():

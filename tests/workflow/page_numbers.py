@@ -1,6 +1,7 @@
 """Read the numbers of the landing page, and compare each with the cell of the table it names."""
 
 import csv
+import re
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -104,6 +105,78 @@ def of_cell(item: Shown, row: dict[str, str]) -> str:
         value = value / float(row[item.per]) * 100
     elif item.how == "deviation":
         value = (value - float(row[item.per])) / float(row[item.per]) * 100
+    elif item.how == "factor":
+        value /= float(row[item.per])
     elif item.how == "difference":
         value -= float(row[item.per])
     return shown(value, item.how, item.unit)
+
+
+NEAR = re.compile(r": (-?[\d.]+)(?: %)? near (-?[\d.]+)")
+SAME = 0.01  # relative: a claim reads no more epochs than the paper had
+
+
+def contradicting(page: Path, root: Path) -> list[str]:
+    """Return where the papers' numbers differ from a figure, or a claim, about the same number.
+
+    Each row of the page has to have the number of every figure that it links, and what a claim of
+    its section compares with its published number.
+    """
+    table.cache_clear()
+    rows = papers_rows(page.read_text("utf-8"))
+    wrong = []
+    for row in rows:
+        for backend, panel in row.figures:
+            path = root / f"results/figures/{backend}/{panel}.csv"
+            cells = [c for c in table(str(path)) if c.get("published_id") == row.id]
+            if cells and not any(shown(float(c["value"]), "", row.unit) == row.ours for c in cells):
+                wrong.append(f"{row.id}: {row.ours} on the page, else in {panel}")
+    for claim in table(str(root / "results/claims.csv")):
+        for ours, published in NEAR.findall(claim["comparison"]):
+            printed = [
+                row
+                for row in rows
+                if (row.section, row.published) == (claim["takeaway"], float(published))
+            ]
+            if printed and not any(_same(row.ours, float(ours)) for row in printed):
+                on_page = " or ".join(row.ours for row in printed)
+                wrong.append(f"{claim['claim']}: {ours} near {published}, {on_page} on the page")
+    return wrong
+
+
+class PapersRow(NamedTuple):
+    """A row of the papers' numbers on the page."""
+
+    id: str
+    section: str
+    published: float
+    ours: str
+    unit: str
+    figures: list[tuple[str, str]]  # backend and panel
+
+
+def papers_rows(text: str) -> list[PapersRow]:
+    """Return the rows of the papers' numbers with one number each."""
+    rows = []
+    for name, html in re.findall(r'<tr [^>]*data-id="([^"]*)"[^>]*>\n(.*?)</tr>', text, re.S):
+        cells = dict(re.findall(r'<td data-label="([^"]*)"[^>]*>(.*?)</td>', html, re.S))
+        numbers = {
+            name: re.findall(r'<span class="num"[^>]*?(?: data-unit="([^"]*)")?>([^<]*)<', cell)
+            for name, cell in cells.items()
+        }
+        (_, published), *_ = numbers["paper"]
+        (unit, ours), *_ = numbers["ours"]
+        figures = re.findall(r"#fig-([a-z]+)-(\w+)", cells["shown in"])
+        section = re.sub("<.*?>", "", cells["section"])
+        rows.append(PapersRow(name, section, _float(published), ours, unit, figures))
+    return rows
+
+
+def _float(text: str) -> float:
+    return float(text.replace("\N{MINUS SIGN}", "-").replace(",", ""))
+
+
+def _same(on_page: str, value: float) -> bool:
+    """Say whether a number of the page is a value, as far as its digits and epochs tell."""
+    digits = len(on_page.partition(".")[2])
+    return abs(_float(on_page) - value) <= 0.51 * 10**-digits + SAME * abs(value)

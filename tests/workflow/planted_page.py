@@ -27,6 +27,10 @@ VALIDATED += "held_out_prediction,held_out_error_pct,seen_by_fit,unit,qualifier\
 JUDGED = "S5.1.3-01,stall_s,22,21,4.6,20,9.1,yes,s,exact\n"
 JUDGED += "RS5.1.3-01,stall_s,2.5,2.0118,21.726,1.868,29.1,yes,x,exact\n"
 JUDGED += "RS5.1.7-06,e2e_s,1.8..3.9,1.3..2.7,,1.3..2.3,,no,x,approx\n"
+BESIDE = "backend,quantity,value,value_hi,published,published_hi,published_id,"
+BESIDE += "published_qualifier,seen_by_fit\n"
+UNDRAWN = "twin,stall_s,2.0118,,2.5,,RS5.1.3-01,exact,True\n"
+UNDRAWN += "twin,e2e_s,1.9,2.7,1.8,3.9,RS5.1.7-06,exact,False\n"
 
 
 SVG = (
@@ -66,9 +70,11 @@ def plant(
     figures=(),
     drawn="",
     judged="",
+    undrawn="",
     scopes="",
     further=(),
     explanations="",
+    further_numbers=(),
     **more,
 ):
     """Write `results/index.html` and the tables that it is from into the working folder.
@@ -77,10 +83,11 @@ def plant(
     ----------
     pairs : each a run and its epochs, as `write_epochs` takes them
     figures : what differs from `FIGURE`
-    drawn, judged : rows of a figure's table, and of the validation
+    drawn, judged, undrawn : rows of a figure's table, of the validation, of what no figure draws
     scopes : rows of energy.csv; RUN stands for the run's id
     further : pages that only some starts make
     explanations : table of explanations; RUN stands for the first run's id
+    further_numbers : paths of further tables with published numbers
     more : further arguments of `write_index`
     """
     published = Path("config/published").resolve()
@@ -100,13 +107,15 @@ def plant(
     (folder / "fig02a.csv").write_text(COLUMNS + drawn)
     (folder / "fig02a.svg").write_text(SVG)
     Path("results/validation.csv").write_text(VALIDATED + judged)
+    Path("results/tables/printed.csv").write_text(BESIDE + undrawn)
     tables = {name: f"results/tables/{name}.csv" for name in TABLES}
     tables |= {"claims": "results/claims.csv", "published": str(published)}
+    tables["printed"] = "results/tables/printed.csv"
     tables["validation"] = "results/validation.csv" if judged else ""
     if explanations:
         tables["explanations"] = "results/tables/explanations.csv"
         Path(tables["explanations"]).write_text(explanations.replace("RUN", pairs[0][0].id))
-    numbers = ["results/figures/twin/fig02a.csv"] if drawn else []
+    numbers = ["results/figures/twin/fig02a.csv", *further_numbers] if drawn else []
     shown = [FIGURE | {"stem": "results/figures/twin/fig02a"} | figure for figure in figures]
     write_index(
         tables, shown, numbers, TITLES, PALETTE, "results/index.html", further=further, **more

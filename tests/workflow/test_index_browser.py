@@ -8,7 +8,7 @@ import pytest
 from offline_page import WIDTHS, opened
 from page_numbers import Page as ShownPage
 from page_numbers import differing
-from planted_page import DRAWN, JUDGED, claim, plant
+from planted_page import DRAWN, JUDGED, UNDRAWN, claim, plant
 from playwright.sync_api import Page
 
 FIRST_PICTURE_MS = 2000
@@ -24,9 +24,8 @@ def index(tmp_path_factory, make_checkout, write_epochs) -> Path:
         runs = make_checkout(folder).runs
         times = [[{}, {"e2e_s": s}, {"e2e_s": s + 0.1}] for s in (30.0, 4.0, 100.0)]
         figures = [{}, {"title": "Stall of NX", "words": ["Xavier NX"], "section": "5.2"}]
-        plant(
-            list(zip(runs, times, strict=False)), write_epochs, (claim(),), figures, DRAWN, JUDGED
-        )
+        pairs = list(zip(runs, times, strict=False))
+        plant(pairs, write_epochs, (claim(),), figures, DRAWN, JUDGED, UNDRAWN)
     return folder / "results/index.html"
 
 
@@ -81,6 +80,10 @@ def test_pictures_are_unpacked_and_enlarged(page):
     assert not page.locator("dialog").is_visible()
 
 
+def found(page: Page) -> str:
+    return page.locator("#found").inner_text()
+
+
 def test_search_leaves_what_has_all_words(page):
     search = page.locator("#search")
     search.fill("STALL nx")
@@ -88,7 +91,9 @@ def test_search_leaves_what_has_all_words(page):
     assert texts(page, ".runs tbody tr") == []
     search.fill("no-such-network")
     assert texts(page, ".thumb, .card, .group, .data tbody tr") == []
-    assert "0 measured runs, 0 published numbers, 0 figures" in page.locator("#found").inner_text()
+    assert "0 measured runs, 0 take-aways, 0 published numbers, 0 figures" in found(page)
+    search.fill("cache (RAM) can reduce")  # words of the paper
+    assert "1 take-aways, 0 published numbers, 2 figures" in found(page)
     search.fill("lenet host")
     assert len(texts(page, ".card")) == 1
     assert len(texts(page, ".runs tbody tr")) == 3
@@ -102,7 +107,7 @@ def test_rows_are_filtered_by_words_and_by_buttons(page):
     assert "1 of 3 rows" in runs.inner_text()
     assert len(texts(page, ".runs tbody tr")) == 1
     assert "3 rows" in numbers.inner_text()
-    button = numbers.get_by_text("more than 10 % off")
+    button = numbers.get_by_text("off by more than the tolerance")
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
     assert "1 of 3 rows" in numbers.inner_text()

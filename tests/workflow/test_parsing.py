@@ -81,6 +81,7 @@ def test_a_study_of_5000_epochs_dry_runs(fresh):
         "check_claims": "1",
         "collect_run": "833",
         "collect_study": "1",
+        "compare_printed": "1",
         "make_dataset": "1",
         "plot_fig02": "1",
         "show_claims": "1",
@@ -88,6 +89,6 @@ def test_a_study_of_5000_epochs_dry_runs(fresh):
         "show_index": "1",
         "split_energy": "1",
         "summarise": "1",
-        "total": str(833 * 7 + 11),
+        "total": str(833 * 7 + 12),
         "train_epoch": str(833 * 6),
     }

@@ -17,7 +17,7 @@ def test_the_first_run_makes_every_table_and_figure(finished):
         *("advise_runs", "check_claims"),
         f"collect_run {beside}",
         f"collect_run {drawn}",
-        "collect_study",
+        *("collect_study", "compare_printed"),
         "make_dataset data/mnist-digits-x0.5",
         "plot_fig02 host",
         *("show_claims", "show_configuration", "show_index", "split_energy", "summarise"),
@@ -26,7 +26,9 @@ def test_the_first_run_makes_every_table_and_figure(finished):
         f"train_epoch {drawn} 1 1",
     ]
     figures = [f"figures/host/fig02{p}.{kind}" for p in "abc" for kind in ("svg", "png", "csv")]
-    tables = [f"tables/{name}.csv" for name in ("epochs", "runs", "advice", "energy_parts")]
+    tables = [
+        f"tables/{name}.csv" for name in ("epochs", "runs", "advice", "energy_parts", "printed")
+    ]
     tables.append("claims.csv")
     pages = ["index.html", "summary.txt", "summary.html", "claims.html", "configuration.html"]
     for path in [*figures, *tables, *pages]:
@@ -55,7 +57,7 @@ def test_another_batch_size_measures_that_run_and_redraws_what_uses_it(shop, fin
     assert checkout.make("--dry-run").jobs == [
         *("advise_runs", "check_claims"),
         f"collect_run {new}",
-        "collect_study",
+        *("collect_study", "compare_printed"),
         "plot_fig02 host",
         *("show_claims", "show_configuration", "show_index", "split_energy", "summarise"),
         f"train_epoch {new} 0 0",
@@ -77,7 +79,7 @@ def test_raising_epochs_continues_the_run(shop, finished):
     assert checkout.make().jobs == [
         *("advise_runs", "check_claims"),
         f"collect_run {run}",
-        "collect_study",
+        *("collect_study", "compare_printed"),
         *("show_claims", "show_configuration", "show_index", "split_energy", "summarise"),
         f"train_epoch {run} 1 1",
     ]

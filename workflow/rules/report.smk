@@ -36,6 +36,7 @@ INDEX_TABLES = {
     "claims": "results/claims.csv",
     "energy_parts": "results/tables/energy_parts.csv",
     "explanations": EXPLANATIONS,
+    "printed": "results/tables/printed.csv",
     "validation": "results/twin/validation.csv" if IS_VALIDATED else "",
     "ceilings": "results/roofline/ceilings.csv" if HAS_CEILINGS else "",
 }
@@ -94,14 +95,16 @@ GALLERY += [SETTINGS.gallery_entry(*place) for place in PANELS]
 GALLERY += [VALIDATION_FIGURE] if IS_VALIDATION_SHOWN else []
 GALLERY += gallery_entries(POWERTRAIN_STEMS)
 GALLERY += fulcrum_entries(FULCRUM_STEMS)
+# what an older configuration does not have
+STATEMENTS = [str(path) for path in Path("config/published").glob("statements.csv")]
 INDEX_PUBLISHED = [f"config/published/{n}.csv" for n in ("measurements", "relations")]
+INDEX_PUBLISHED += STATEMENTS
 INDEX_DRAWINGS = [f"results/figures/{b}/{panel}.svg" for b, _, panel in PANELS]
 INDEX_DRAWINGS += [f"{ROOFLINE_FIGURE['stem']}.svg"] if IS_ROOFLINE_SHOWN else []
 INDEX_SPECS = [f"results/figures/{b}/{panel}.vl.json" for b, _, panel in PANELS]
 INDEX_SPECS += [f"{ROOFLINE_FIGURE['stem']}.vl.json"] if IS_ROOFLINE_SHOWN else []
-INDEX_SPECS += (
-    ["results/figures/twin/validation.vl.json"] if IS_VALIDATION_SHOWN else []
-)
+VALIDATION_STEMS = [VALIDATION_FIGURE["stem"]] if IS_VALIDATION_SHOWN else []
+INDEX_SPECS += [f"{stem}.vl.json" for stem in VALIDATION_STEMS]
 
 
 rule advise_runs:
@@ -149,12 +152,11 @@ rule show_index:
         numbers=WITHOUT.without(
             [f"results/figures/{b}/{panel}.csv" for b, _, panel in PANELS],
             expand("results/tables/{b}/text_only.csv", b=text_backends(RUNS)),
+            expand("results/models/{b}/statistics.csv", b=MODEL_BACKENDS),
         ),
         drawings=INDEX_DRAWINGS,
         specs=INDEX_SPECS,
-        validation=(
-            "results/figures/twin/validation.svg" if IS_VALIDATION_SHOWN else []
-        ),
+        validation=[f"{stem}.svg" for stem in VALIDATION_STEMS],
         published=INDEX_PUBLISHED,
     output:
         page="results/index.html",
@@ -209,6 +211,8 @@ rule show_claims:
     """Show the claims by take-away: what holds on which runs, what does not, what is missing."""
     input:
         claims="results/claims.csv",
+        takeaways="config/published/takeaways.csv",
+        statements=STATEMENTS,
     output:
         page=shown("results/claims.html", "Claims", "every claim, by take-away"),
     log:
@@ -217,6 +221,7 @@ rule show_claims:
     conda:
         ENVIRONMENT
     params:
+        published=subpath(input.takeaways, parent=True),
         code=code_of("show_claims.py"),
     script:
         "../scripts/show_claims.py"

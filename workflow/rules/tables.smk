@@ -2,7 +2,8 @@
 
 Needs: config/; counts of the simulated networks; the `epochs.csv` of the runs that the text describes,
 and of those it compares them with.
-Gives: results/tables/table{1,2,3}.{csv,html}, results/tables/{backend}/text_only.{csv,html}.
+Gives: results/tables/table{1,2,3}.{csv,html}, results/tables/{backend}/text_only.{csv,html}, and all
+printed numbers of runs beside ours: results/tables/printed.csv.
 """
 
 from epochwatt.figures.tables.text_runs import text_backends, text_runs
@@ -69,3 +70,27 @@ rule tabulate_text_only:
         code=code_of("tabulate_text_only.py"),
     script:
         "../scripts/tabulate_text_only.py"
+
+
+rule compare_printed:
+    """Put what the papers print of a run or a board beside the same of ours."""
+    input:
+        epochs="results/tables/epochs.csv",
+        idle=IDLE_CSV,
+        measurements="config/published/measurements.csv",
+        relations="config/published/relations.csv",
+        folds="config/twin/folds.csv",
+        seen="config/twin/seen.csv",
+    output:
+        "results/tables/printed.csv",
+    log:
+        "results/logs/compare_printed.log",
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        published=subpath(input.measurements, parent=True),
+        twin=subpath(input.seen, parent=True),
+        code=code_of("compare_printed.py"),
+    script:
+        "../scripts/compare_printed.py"

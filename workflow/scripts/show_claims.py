@@ -6,7 +6,11 @@ from epochwatt.pages.show_claims import write_claims
 
 def main(snakemake):
     with job_log(snakemake.log[0]):
-        write_claims(claims=snakemake.input.claims, path=snakemake.output.page)
+        write_claims(
+            claims=snakemake.input.claims,
+            published=snakemake.params.published,
+            path=snakemake.output.page,
+        )
 
 
 if "snakemake" in globals():

@@ -19,7 +19,7 @@ from epochwatt.claims.mechanisms import Mechanisms, load_mechanisms, weakest
 from epochwatt.claims.number_sources import EpochTable, Row, read_rows
 from epochwatt.claims.predictions import read_predictions
 from epochwatt.claims.summary import headline
-from epochwatt.claims.tolerances import load_terms
+from epochwatt.claims.tolerances import Terms, load_terms
 from epochwatt.records import files
 from epochwatt.study.runs import TWIN
 from epochwatt.twin.inputs.power_modes import load_twin_with_modes
@@ -77,10 +77,8 @@ def check_claims(
         else:
             verdicts += evaluate_boards(claims, table, terms)
         for verdict in verdicts:
-            numbers, tolerances = claim_words.unmet(verdict, titles, terms)
-            row = finding(verdict, backend)._replace(in_words="; ".join([*numbers, *tolerances]))
+            row, name = finding(verdict, backend, titles, terms), verdict.claim.id
             if backend == TWIN:
-                name = verdict.claim.id
                 row = simulated(row, verdict.claim, again[name], mechanisms[name])
             findings.append(row)
     write_claims_table(path, findings)
@@ -105,9 +103,10 @@ def _simulation(
     return Simulation(epochs, idle, twin, folds, {**read, **load_setups(folder, p)})
 
 
-def finding(verdict: Verdict, backend: str) -> ClaimRow:
-    """Return the row of a verdict."""
+def finding(verdict: Verdict, backend: str, titles: Mapping[str, str], terms: Terms) -> ClaimRow:
+    """Return the row of a verdict; `titles` as of `check_claims`."""
     claim, margin = verdict.claim, verdict.margin_pct
+    numbers, tolerances = claim_words.unmet(verdict, titles, terms)
     return ClaimRow(
         claim=claim.id,
         takeaway=claim.takeaway,
@@ -124,6 +123,7 @@ def finding(verdict: Verdict, backend: str) -> ClaimRow:
         threshold_source=claim.threshold_source,
         n_cases=str(verdict.n_cases),
         runs=" ".join(verdict.inputs),
+        in_words="; ".join([*numbers, *tolerances]),
     )
 
 

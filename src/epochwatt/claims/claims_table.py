@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from epochwatt.records import files
 
+HOLDS, FAILS = "holds", "does_not_hold"  # status of a claim that could be evaluated
 PAPER, GENERAL = "paper", "general"  # forms of a claim
 NOT_HELD_OUT = "not_held_out"  # status of a claim of which no fitted number can be left out
 

@@ -8,6 +8,7 @@ from epochwatt.text import counted
 QUANTITIES = {  # metric of a predicate -> words
     "stall_s": "stall per epoch",
     "compute_s": "compute per epoch",
+    "preprocess_s": "pre-processing per epoch",
     "e2e_s": "E2E per epoch",
     "energy_wh": "energy per epoch",
     "power_w": "power",

@@ -1,10 +1,14 @@
-"""The claims in a few lines: what holds, what cannot be evaluated, which core claims fail, why."""
+"""The claims in a few lines: which take-aways hold, what cannot be evaluated, what fails and why.
 
-from collections import Counter, defaultdict
+Take-aways are what is counted, everywhere: one holds if all its core claims do.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
-from epochwatt.claims.claims_table import GENERAL, NOT_HELD_OUT, ClaimRow
-from epochwatt.claims.mechanisms import RESTS_ON
+from epochwatt.claims.claims_table import FAILS, HOLDS, NOT_HELD_OUT, PAPER, ClaimRow
+from epochwatt.claims.mechanisms import RESTS_ON, weakest
 from epochwatt.published.numbers import TITLES
 from epochwatt.study.runs import TWIN
 from epochwatt.text import counted, origin
@@ -24,81 +28,96 @@ LACKED = {
 }
 
 
-def headline(findings: Sequence[ClaimRow]) -> list[str]:
-    """Return the summary of claims.csv for people, line by line.
+def takeaways(rows: Iterable[ClaimRow]) -> dict[tuple[str, str], list[ClaimRow]]:
+    """Return paper and take-away -> the claims that it is judged by: its core ones, else all."""
+    claims: dict[tuple[str, str], list[ClaimRow]] = defaultdict(list)
+    for row in rows:
+        claims[row.paper, row.takeaway].append(row)
+    return {name: [r for r in some if r.role == "core"] or some for name, some in claims.items()}
 
-    Of simulated claims those count first that hold on the twin that has not seen their take-away
-    and that rest on a mechanism.
+
+def status_of(statuses: Iterable[str]) -> str:
+    """Return the status of a take-away from those of the claims that it is judged by.
+
+    It fails if one fails, and holds if all hold that can be judged; empty: none can.
     """
-    lines: list[str] = []
-    for backend in dict.fromkeys(row.backend for row in findings):
-        rows = [row for row in findings if row.backend == backend]
-        lines += _simulated(rows) if backend == TWIN else _measured(backend, rows)
-    return lines[:-1] if lines else ["No runs, so no claim can be evaluated."]
+    judged = [status for status in statuses if status in (HOLDS, FAILS)]
+    return FAILS if FAILS in judged else HOLDS if judged else ""
+
+
+def takeaway_counts(
+    rows: Iterable[ClaimRow], column: Literal["status", "status_held_out"] = "status"
+) -> str:
+    """Return in words how many take-aways hold of those that can be judged; empty: none can."""
+    statuses = [
+        status_of(getattr(row, column) for row in some) for some in takeaways(rows).values()
+    ]
+    judged = [*filter(None, statuses)]
+    n_hold = judged.count(HOLDS)
+    total = counted(len(judged), "take-aways")
+    return f"{n_hold} of {total} {'holds' if n_hold == 1 else 'hold'}" if judged else ""
 
 
 def in_short(findings: Iterable[ClaimRow]) -> list[str]:
-    """Return two lines per paper of simulated claims, and one per board of measured ones.
+    """Return a line for each backend and paper of which a take-away was judged.
 
-    A board of which no claim can be evaluated has none.
+    What the papers say of any board is judged on one's own, too, but not counted.
     """
     groups: dict[tuple[str, str], list[ClaimRow]] = defaultdict(list)
     for row in findings:
-        groups[row.backend, row.board or TITLES[row.paper]].append(row)
+        if row.form == PAPER:
+            groups[row.backend, row.paper].append(row)
     lines = []
-    for (backend, name), rows in groups.items():
-        core = [row for row in rows if row.role == "core"]
-        if backend == TWIN:
-            lines.append(f"{name}. {_as_simulated(core)}")
-            lines.append(f"{name}. {_held_out(core, RESTS_ON[0]).strip()}")
-        elif _is_evaluable(rows):
-            subject = "" if rows[0].form != GENERAL else " about any board"
-            lines.append(f"{name}: of {counted(len(rows), 'claims')}{subject} {_counts(rows)}.")
-    return lines or ["No claim can be evaluated on these runs."]
-
-
-def _simulated(rows: Sequence[ClaimRow]) -> list[str]:
-    lines = []
-    for paper, title in TITLES.items():
-        of_paper = [row for row in rows if row.paper == paper]
-        core = [row for row in of_paper if row.role == "core"]
-        lines.append(f"Simulated, not measured: {title}")
-        lines += [_held_out(core, rests_on) for rests_on in RESTS_ON]
-        lines.append(f"  {_as_simulated(core)}")
-        lines.append(f"  Of all {counted(len(of_paper), 'claims')} {_counts(of_paper)}.")
-        lines += [*_not_evaluable(of_paper), *_fragile(core), *_failures(core), ""]
+    for (backend, paper), rows in groups.items():
+        counts = takeaway_counts(rows)
+        if not counts:
+            continue
+        how = " as simulated" if backend == TWIN else f", {origin([backend])} {backend}"
+        again = takeaway_counts(rows, "status_held_out")
+        without = f", and {again} on boards that were fitted without their numbers" if again else ""
+        lines.append(f"{TITLES[paper]}: {counts}{how}{without}.")
     return lines
 
 
-def _as_simulated(core: Sequence[ClaimRow]) -> str:
-    return f"As simulated, of {counted(len(core), 'core claims')} {_counts(core)}."
+def headline(findings: Sequence[ClaimRow]) -> list[str]:
+    """Return the summary of claims.csv for people, line by line.
+
+    Of simulated take-aways those stand first that rest on a mechanism. What is about any board and
+    was judged on one's own is left to claims.csv.
+    """
+    lines: list[str] = []
+    for backend in dict.fromkeys(row.backend for row in findings):
+        of_backend = [row for row in findings if row.backend == backend and row.form == PAPER]
+        for paper, title in TITLES.items():
+            rows = [row for row in of_backend if row.paper == paper]
+            counts = in_short(rows)
+            if not rows or not (counts or backend == TWIN):
+                continue
+            board = "" if backend == TWIN else f"{backend}: "
+            lines.append(f"{origin([backend]).capitalize()} {board}{title}")
+            lines += [f"  {line.removeprefix(f'{title}: ')}" for line in counts]
+            if backend == TWIN:
+                lines += [_held_out(rows, rests_on) for rests_on in RESTS_ON]
+            core = [row for row in rows if row.role == "core"]
+            lines += [*_not_evaluable(rows), *_fragile(core), *_failures(core), ""]
+    return lines[:-1] if lines else ["No run of the papers, so no take-away can be judged."]
 
 
-def _held_out(core: Iterable[ClaimRow], rests_on: str) -> str:
-    """Return how many core claims hold held out, of those with one kind of evidence."""
-    statuses = [row.status_held_out for row in core if row.rests_on == rests_on]
-    judged = [status for status in statuses if status not in ("not_evaluable", NOT_HELD_OUT)]
-    unjudged, whole = statuses.count("not_evaluable"), statuses.count(NOT_HELD_OUT)
-    hold = judged.count("holds")
+def _held_out(rows: Iterable[ClaimRow], rests_on: str) -> str:
+    """Return how many take-aways hold held out, of those with one kind of evidence."""
+    statuses = [
+        [row.status_held_out for row in some]
+        for some in takeaways(rows).values()
+        if weakest(*(row.rests_on for row in some)) == rests_on
+    ]
+    judged = [status for some in statuses if (status := status_of(some))]
+    whole = sum(set(some) == {NOT_HELD_OUT} for some in statuses)
+    unjudged = len(statuses) - len(judged) - whole
     others = [f"{unjudged} more cannot be judged"] * bool(unjudged)
     others += [f"{whole} more without a number to leave out"] * bool(whole)
     return (
-        f"  Held out (the fit has not seen their numbers), {hold} of {len(judged)} core claims "
-        f"{RESTING[rests_on]} hold{''.join(f'; {other}' for other in others)}."
-    )
-
-
-def _is_evaluable(measured: Iterable[ClaimRow]) -> bool:
-    """Say whether any claim of a group can be evaluated."""
-    return any(row.status != "not_evaluable" for row in measured)
-
-
-def _counts(rows: Sequence[ClaimRow]) -> str:
-    counts = Counter(row.status for row in rows)
-    hold, fail = counts["holds"], counts["does_not_hold"]
-    return (
-        f"{hold} {'holds' if hold == 1 else 'hold'}, {fail} {'does' if fail == 1 else 'do'} not, "
-        f"{counts['not_evaluable']} cannot be evaluated"
+        f"  Held out (the fit has not seen their numbers), {judged.count(HOLDS)} of {len(judged)} "
+        f"take-aways {RESTING[rests_on]} hold{''.join(f'; {other}' for other in others)}."
     )
 
 
@@ -121,11 +140,11 @@ def _fragile(core: Iterable[ClaimRow]) -> list[str]:
 
 
 def _failures(core: Iterable[ClaimRow]) -> list[str]:
-    """Return each core claim that fails, or fails held out, with both sides and why."""
+    """Return each core claim that fails, or fails held out, with what it fails by and why."""
     lines = []
     for row in core:
         if row.status == "does_not_hold":
-            lines += [f"  {row.claim} does not hold: {row.claim_text}", f"    {row.comparison}"]
+            lines += [f"  {row.claim} does not hold: {row.claim_text}", f"    {row.in_words}"]
         elif row.status_held_out == "does_not_hold":
             lines.append(f"  {row.claim} does not hold held out: {row.claim_text}")
         else:
@@ -136,23 +155,3 @@ def _failures(core: Iterable[ClaimRow]) -> list[str]:
 
 def _named(ids: Sequence[str]) -> str:
     return f"{len(ids)} ({', '.join(ids)})"
-
-
-def _measured(backend: str, rows: Sequence[ClaimRow]) -> list[str]:
-    """Return what measured runs say: on the papers' claims, and on each board."""
-    paper = [row for row in rows if row.form != GENERAL]
-    lines = [
-        f"{origin([backend]).capitalize()} {backend}",
-        f"  Of {counted(len(paper), 'claims')} about the papers' own runs {_counts(paper)}.",
-        *_failures([row for row in paper if row.role == "core"]),
-    ]
-    boards: dict[str, list[ClaimRow]] = defaultdict(list)
-    for row in rows:
-        if row.form == GENERAL:
-            boards[row.board].append(row)
-    for board, of_board in boards.items():
-        if _is_evaluable(of_board):
-            n_claims = counted(len(of_board), "claims")
-            lines.append(f"  {board}: of {n_claims} about any board {_counts(of_board)}.")
-            lines += _failures(of_board)
-    return [*lines, ""]

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from epochwatt.claims.claims_table import PAPER, ClaimRow
+from epochwatt.claims.claims_table import FAILS, PAPER, ClaimRow
+from epochwatt.claims.summary import status_of, takeaway_counts, takeaways
 from epochwatt.pages.numbers import Table
-from epochwatt.pages.papers import figure_title
+from epochwatt.pages.papers import failures, figure_title
 from epochwatt.published.numbers import TITLES
-from epochwatt.study.runs import TWIN
 from epochwatt.text import NOT_DRAWN, label
 
 # paper -> section of the figures -> title, and what the take-aways behind them begin with
@@ -44,11 +44,12 @@ NOTHING = (
     "figures.fig02.studies in config/plotting.yaml and start again."
 )
 SIZE = (468, 252)  # of a figure whose file does not tell
-HOLDS, FAILS = "holds", "does_not_hold"
 
 
 def gallery(
-    figures: Iterable[Mapping[str, Any]], findings: Sequence[ClaimRow]
+    figures: Iterable[Mapping[str, Any]],
+    findings: Sequence[ClaimRow],
+    says: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return what the section shows, and figure -> its SVG, compressed, in base64.
 
@@ -56,11 +57,13 @@ def gallery(
     ----------
     figures : `stem` of the files, `backend`, `paper`, `section`, `title`, `caption`, `claims`
     findings : rows of claims.csv
+    says : (paper, take-away) -> what the paper says of it; a figure is found by these words
     """
+    quotes = {f.claim: says.get((f.paper, f.takeaway), {}).get("quote", "") for f in findings}
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     images = {}
     for figure in figures:
-        shown = _figure(figure, findings)
+        shown = _figure(figure, findings, quotes)
         groups.setdefault((figure["paper"], _section(figure)), []).append(shown)
         if not shown["reason"]:
             images[shown["id"]] = _packed(shown["svg"])
@@ -78,7 +81,9 @@ def _section(figure: Mapping[str, Any]) -> str:
     )
 
 
-def _figure(figure: Mapping[str, Any], findings: Sequence[ClaimRow]) -> dict[str, Any]:
+def _figure(
+    figure: Mapping[str, Any], findings: Sequence[ClaimRow], quotes: Mapping[str, str]
+) -> dict[str, Any]:
     stem = figure["stem"]
     panel = Path(stem).name
     failing = [
@@ -90,6 +95,7 @@ def _figure(figure: Mapping[str, Any], findings: Sequence[ClaimRow]) -> dict[str
     written, reason = _beside(stem)
     caption = written or figure["caption"]
     words = [number, figure["title"], caption, label(figure["backend"]), panel, figure["section"]]
+    words += dict.fromkeys(quotes.get(name, "") for name in figure["claims"])
     # links are relative to the page, which lies in results/
     relative = stem.removeprefix("results/")
     width, height = _size(f"{stem}.svg")
@@ -102,16 +108,12 @@ def _figure(figure: Mapping[str, Any], findings: Sequence[ClaimRow]) -> dict[str
         "caption": caption,
         "origin": figure["backend"],
         "label": label(figure["backend"]),
-        "failing": f"{', '.join(failing)} {_verb(failing)} not hold" if failing else "",
+        "failing": failing,
         "reason": reason or not_drawn(f"{stem}.csv"),
         "width": width,
         "height": height,
         "find": " ".join([*words, *figure["words"]]).lower(),
     }
-
-
-def _verb(names: Sequence[str]) -> str:
-    return "does" if len(names) == 1 else "do"
 
 
 def _beside(stem: str) -> tuple[str, str]:
@@ -159,52 +161,22 @@ def _heading(paper: str, section: str, findings: Sequence[ClaimRow]) -> dict[str
         return {"title": section or OWN, "status": [], "failing": []}
     title, starts = SECTIONS[paper].get(section, (section, (section,)))
     status, failing = [], []
-    backends = dict.fromkeys(f.backend for f in findings)
-    for backend in backends:
+    for backend in dict.fromkeys(f.backend for f in findings):
         rows = [
             f
             for f in findings
-            if f.backend == backend and f.paper == paper and f.takeaway.startswith(starts)
+            if (f.backend, f.paper, f.form) == (backend, paper, PAPER)
+            and f.takeaway.startswith(starts)
         ]
-        if not any(row.status in (HOLDS, FAILS) for row in rows):
+        counts = takeaway_counts(rows)
+        if not counts:
             continue
-        kinds = [row for row in rows if row.form == PAPER] if backend == TWIN else rows
-        n_hold, n_judged = takeaway_counts(kinds)
-        verb = "holds" if n_hold == 1 else "hold"
-        status.append(
-            {
-                "text": f"{label(backend)}: {n_hold} of {n_judged} take-aways {verb}",
-                "grade": "good" if n_hold == n_judged else "bad",
-            }
-        )
-        failing += [
-            f"{row.claim} ({label(backend)}): {row.claim_text}. {_why(row)}"
-            for row in kinds
-            if row.status == FAILS
-        ]
+        failing += failures(rows)
+        statuses = {status_of(row.status for row in some) for some in takeaways(rows).values()}
+        grade = "bad" if FAILS in statuses else "good"
+        status.append({"text": f"{label(backend)}: {counts}", "grade": grade})
     return {
         "title": f"{TITLES[paper]}, {title}",
         "status": status,
         "failing": failing,
     }
-
-
-def takeaway_counts(rows: Iterable[ClaimRow]) -> tuple[int, int]:
-    """Return how many take-aways hold, and how many can be judged.
-
-    One holds if its core claims hold, or all where none is core; what cannot be evaluated does
-    not count.
-    """
-    judged: dict[str, list[ClaimRow]] = {}
-    for row in rows:
-        if row.status in (HOLDS, FAILS):
-            judged.setdefault(row.takeaway, []).append(row)
-    n_hold = 0
-    for claims in judged.values():
-        core = [row for row in claims if row.role == "core"] or claims
-        n_hold += all(row.status == HOLDS for row in core)
-    return n_hold, len(judged)
-
-
-def _why(row: ClaimRow) -> str:
-    return "; ".join(filter(None, (row.comparison, row.why)))

@@ -4,6 +4,7 @@ The page writes them through `shown` alone, so a test can read every cell again 
 """
 
 import csv
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,7 @@ HOW: Mapping[str, Callable[[float, float], float]] = {
     "share": lambda value, whole: 100.0 * value / whole,
     "deviation": lambda value, other: 100.0 * (value / other - 1.0),
     "difference": lambda value, other: value - other,
+    "factor": lambda value, other: value / other,
 }
 SIGNED = ("deviation", "difference")
 PRINTED = "printed"  # shown with the digits of its cell, as somebody else has rounded it
@@ -29,6 +31,7 @@ class Number(NamedTuple):
     column : its own
     per : column of the value that it is compared with; empty: it is the cell itself
     how : key of `HOW`, `PRINTED`, or empty
+    value : as it is computed with
     """
 
     text: str
@@ -38,13 +41,14 @@ class Number(NamedTuple):
     column: str
     per: str = ""
     how: str = ""
+    value: float = math.nan
 
 
 def shown(value: float, how: str = "", unit: str = "") -> str:
     """Return a number as the page shows it.
 
-    Three figures, a large one in full; per cent to one decimal; what is printed elsewhere as it is;
-    a difference with its sign.
+    Three figures, a large one in full; per cent and points to one decimal; what is printed
+    elsewhere as it is; a difference with its sign, a factor with its own.
 
     Parameters
     ----------
@@ -56,11 +60,15 @@ def shown(value: float, how: str = "", unit: str = "") -> str:
     size = abs(value)
     if float(f"{size:.3g}") >= 100:
         text = f"{size:,.0f}"
-    elif unit == "%":
+    elif not unit and size == round(size):  # a count
+        text = f"{size:g}"
+    elif unit in ("%", "points"):
         text = f"{size:.1f}"
     else:
         text = f"{size:#.3g}".rstrip(".") if size else "0"
     is_zero = not text.strip("0.")
+    if how == "factor":
+        return f"\u00d7\u2009{text}"
     sign = "" if is_zero else "\u2212" if value < 0 else "+" if how in SIGNED else ""
     return sign + text
 
@@ -95,12 +103,21 @@ class Table:
         row : place among `rows`
         column, unit, per, how : as in `Number`
         """
+        value = self.value(row, column)
+        other = self.value(row, per) if per else None
+        if value is None or (per and other is None):
+            return None
+        if other is not None:
+            try:
+                value = HOW[how](value, other)
+            except ZeroDivisionError:
+                return None
+        return Number(shown(value, how, unit), unit, self.path, row, column, per, how, value)
+
+    def value(self, row: int, column: str) -> float | None:
+        """Return the number in a cell; None where it holds none."""
         try:
             value = float(self.rows[row][column])
-            if per:
-                value = HOW[how](value, float(self.rows[row][per]))
-        except (KeyError, ValueError, ZeroDivisionError):
+        except (KeyError, ValueError, TypeError):
             return None
-        if value != value:
-            return None
-        return Number(shown(value, how, unit), unit, self.path, row, column, per, how)
+        return None if math.isnan(value) else value

@@ -15,7 +15,7 @@ from epochwatt.pages.explorer.library import library
 from epochwatt.pages.gallery import gallery
 from epochwatt.pages.machine import Machine, describe
 from epochwatt.pages.numbers import Table
-from epochwatt.pages.papers import compare
+from epochwatt.pages.papers import compare, statements
 from epochwatt.pages.powertrain_section import section
 from epochwatt.templates import index, render
 from epochwatt.text import first_of
@@ -26,7 +26,7 @@ LINKS = (
     ("report.html", "Snakemake's report", "every figure and table with how it was made, and the "
      "graph of the rules; make report makes it"),
     ("summary.html", "Summary", "where time and energy go, and the best settings, as tables"),
-    ("claims.html", "Claims", "every take-away of both papers, judged"),
+    ("claims.html", "Claims", "every take-away of both papers, claim by claim"),
     ("configuration.html", "Configuration", "versions, machines and settings"),
     ("tables/runs.csv", "Statistics of runs", "means and medians, CSV"),
     ("tables/epochs.csv", "All epochs", "CSV"),
@@ -61,7 +61,7 @@ def write_index(
 
     Parameters
     ----------
-    inputs : paths of `runs`, `epochs`, `advice`, `energy_parts`, `claims`, `ceilings`,
+    inputs : paths of `runs`, `epochs`, `advice`, `energy_parts`, `claims`, `ceilings`, `printed`,
         `explanations` and `validation` (empty: it was not made), and `published`, the folder of
         the published numbers
     figures : as `gallery` takes them
@@ -83,7 +83,8 @@ def write_index(
         for name in ("explanations", "epochs", "ceilings")
     ]
     tables = Machine(runs, advice, parts, *more)
-    shown, images = gallery(figures, findings)
+    says = statements(Path(inputs["published"]))
+    shown, images = gallery(figures, findings, says)
     missing = {path for job in not_made for path in (*job["outputs"], *job["waiting"])}
     links = [link for link in LINKS if f"results/{link[0]}" not in missing]
     links += [link for link in MADE_BY_NAME if link[0] in further]
@@ -94,7 +95,7 @@ def write_index(
         machine=describe(tables, titles),
         powertrain=section(powertrain or {}),
         fulcrum=fulcrum_section.section(fulcrum or {}),
-        papers=compare(numbers, inputs["validation"], inputs["published"], findings, titles),
+        papers=compare(numbers, inputs, findings, titles, says),
         figures=shown,
         links=[dict(zip(("path", "title", "says"), link, strict=True)) for link in links],
         not_made=_failures(not_made),

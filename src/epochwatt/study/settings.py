@@ -26,6 +26,7 @@ CONFIG = "config/config.yaml"
 FLAGS = "config/flags.yaml"
 PLOTTING = "config/plotting.yaml"
 PACKAGES = Path(__file__).parents[2]  # the folder that holds this package
+NO_PAPER, OWN_RUNS = "none", "Own runs"  # `paper` of a figure of none; title of their section
 FIGURE_NAME = re.compile("[a-z][a-z0-9_]*")  # part of the name of a rule and of files
 
 
@@ -142,14 +143,16 @@ class Settings:
         drawn = entry.panels[panel]
         names = {run.factors[factor] for run in runs for factor in ("model", "device")}
         simulated = entry.simulated if backend == TWIN else ""
+        # a paper's kind of picture of runs that are not the paper's is none of its figures
+        is_own = entry.paper != NO_PAPER and {run.factors["setup"] for run in runs} == {"own"}
         return {
             "stem": f"results/figures/{backend}/{panel}",
             "backend": backend,
-            "paper": entry.paper,
-            "section": entry.section,
+            "paper": NO_PAPER if is_own else entry.paper,
+            "section": OWN_RUNS if is_own else entry.section,
             "title": drawn.title,
             "caption": " ".join(filter(None, (drawn.caption, entry.caption, simulated))),
-            "claims": drawn.claims,
+            "claims": [] if is_own else drawn.claims,
             "words": sorted(self.titles.get(name, name) for name in names),
         }
 

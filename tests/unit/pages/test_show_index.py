@@ -1,5 +1,6 @@
 """The landing page: every number is the cell that it names, and what is missing is said."""
 
+import html
 import re
 import shutil
 from pathlib import Path
@@ -7,11 +8,23 @@ from pathlib import Path
 import planted_page
 import pytest
 from page_numbers import Page, differing
-from planted_page import DRAWN, EXPLAINED, JUDGED, METERED, SCOPES, TITLES, claim, plant
+from planted_page import (
+    DRAWN,
+    EXPLAINED,
+    JUDGED,
+    METERED,
+    SCOPES,
+    TITLES,
+    UNDRAWN,
+    claim,
+    plant,
+)
 
+from epochwatt.claims.summary import takeaway_counts
 from epochwatt.pages import show_index
-from epochwatt.pages.gallery import not_drawn, takeaway_counts
-from epochwatt.pages.papers import figure_title, quantity_words, run_words, unit_of
+from epochwatt.pages.gallery import not_drawn
+from epochwatt.pages.papers import figure_title, quantity_words, run_words
+from epochwatt.published.numbers import load_published
 
 
 @pytest.fixture
@@ -39,12 +52,13 @@ def test_all_numbers_are_the_cells_that_they_name(page):
         figures=[{}],
         drawn=DRAWN,
         judged=JUDGED,
+        undrawn=UNDRAWN,
         scopes=SCOPES,
     )
     assert numbers_of(text, "e2e_s") == ["3.00", "4.00", "3.00"]  # the card, then the runs
     assert numbers_of(text, "energy_wh") == ["0.0500"]
-    assert numbers_of(text, "published") == ["22"]
-    assert numbers_of(text, "held_out_error_pct") == ["9.1", "29.1"]
+    assert numbers_of(text, "published") == ["22", "2.5", "1.8"]
+    assert numbers_of(text, "held_out_prediction") == ["\u22129.1", "\u00d7\u20090.747"]
     assert len(Page(text).shown) > 25
 
 
@@ -181,14 +195,132 @@ def test_a_fake_board_is_called_one_and_simulated_runs_are_not_of_this_machine(
 
 
 def test_published_numbers_stand_beside_ours_with_deviation_and_whether_they_were_seen(page):
-    text = page(drawn=DRAWN, judged=JUDGED)
-    (row,) = re.findall('<tr data-find="[^"]* s5.1.3-01".*?</tr>', text, re.S)
-    cells = [re.sub("<.*?>", "", cell) for cell in re.findall("<td.*?</td>", row, re.S)]
-    assert cells[1] == "AGX Xavier d1, LeNet-5, hdd, 0 workers, batch 16, mode g, epochs 1+"
-    assert cells[2:6] == ["stall", "22.1&thinsp;s", "22&thinsp;s", "+0.4&thinsp;%"]
-    assert cells[6:] == ["9.1&thinsp;%", "yes", "Fig. 2a "]
-    assert 'href="#fig-twin-fig02a"' in row
-    assert "1.3..2.7" in text  # a range, which is no number
+    row = row_of("S5.1.3-01", page(drawn=DRAWN, judged=JUDGED, undrawn=UNDRAWN))
+    assert row[1] == "AGX Xavier d1, LeNet-5, hdd, 0 workers, batch 16, mode g, epochs 1+"
+    assert row[2:6] == ["stall", "22\u2009s", "22.1\u2009s", "+0.4\u2009%"]
+    assert row[6:] == ["\u22129.1\u2009%", "yes", "Fig. 2a "]
+
+
+def row_of(name, text):
+    """Return the texts of the cells of the row of a published number."""
+    (row,) = re.findall(f'<tr [^>]*data-id="{name}".*?</tr>', text, re.S)
+    return [html.unescape(re.sub("<.*?>", "", c)) for c in re.findall("<td.*?</td>", row, re.S)]
+
+
+def change(name, here, published, qualifier="exact"):
+    """Return the row of a figure's table of a change between runs."""
+    quantity = f",,,,,,,,,{name},{here},,{published},,{name},{qualifier},True"
+    return f",twin{quantity}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "here", "published", "qualifier", "paper", "ours", "deviation"),
+    [  # a change in %, a factor, bounds that are met and not
+        ("RS5.1.7-04", -16.686, -20.1, "exact", "\u221220.1 %", "\u221216.7 %", "+3.4 points"),
+        ("RS5.1.4-03", -22.702, -17.7, "exact", "\u221217.7 %", "\u221222.7 %", "\u22125.0 points"),
+        ("RS5.1.3-03", 1.8987, 2.4, "exact", "2.4 \u00d7", "1.90 \u00d7", "\u00d7 0.791"),
+        ("RS5.5.1-02", 16.69, 3, "at_most", "\u22643 %", "16.7 %", "+13.7 points"),
+        ("RS5.5.1-01", 0.25, 2.6, "at_most", "\u22642.6 %", "0.2 %", "within"),
+        (
+            "RS5.6.6-12",
+            -7.0,
+            -6.8,
+            "at_least",
+            "\u2265\u22126.8 %",
+            "\u22127.0 %",
+            "\u22120.2 points",
+        ),
+    ],
+)
+def test_a_deviation_says_in_what_it_is(
+    page, name, here, published, qualifier, paper, ours, deviation
+):
+    text = page(figures=[{}], drawn=change(name, here, published, qualifier))
+    row = [cell.replace("\u2009", " ") for cell in row_of(name, text)]
+    assert row[3:6] == [paper, ours, deviation]
+    assert row[-1] == "Fig. 2a "  # brackets are drawn, too
+
+
+def test_a_change_of_several_runs_names_the_one_of_its_row(page):
+    rows = [change("RS5.5.1-02", here, 3, "at_most") for here in (16.69, 0.93)]
+    text = page(
+        drawn="".join(
+            r.replace(",,,,", f",,,{m},", 1) for r, m in zip(rows, ("lenet", "resnet"), strict=True)
+        )
+    )
+    found = re.findall(
+        'data-id="RS5.5.1-02".*?data-label="run, or change"[^>]*>(.*?)</td>', text, re.S
+    )
+    assert found == [
+        "AGX Xavier, LeNet-5, ssd, mode g, DVFS off \u2192 on",
+        "AGX Xavier, resnet, ssd, mode g, DVFS off \u2192 on",
+    ]
+
+
+def test_ranges_are_in_words(page):
+    text = page(undrawn=UNDRAWN + "twin,energy_wh,27.4,,27,,RS5.6.3-01,approx,True\n")
+    row = row_of("RS5.1.7-06", text)
+    assert [cell.replace("\u2009", " ") for cell in row[3:6]] == [
+        "1.8 \u00d7 to 3.9 \u00d7",
+        "1.90 \u00d7 to 2.70 \u00d7",
+        "within",
+    ]
+    assert "modes a to f, k to n" in row_of("RS5.6.3-01", text)[1]
+    assert "|" not in "".join(re.findall("<tr data-find.*?</tr>", text, re.S))
+
+
+def test_what_no_figure_draws_is_shown_once_and_what_one_draws_is_its_number(page):
+    twice = "twin,stall_s,99,,22,,S5.1.3-01,exact,True\n"
+    text = page(drawn=DRAWN, undrawn=UNDRAWN + twice)
+    assert row_of("S5.1.3-01", text)[4] == "22.1\u2009s"
+    assert row_of("RS5.1.3-01", text)[-1] == ""
+
+
+def test_what_a_paper_counts_of_its_predictions_is_a_row(page):
+    columns = "backend,device,instance,target,method,networks,modes,learned_from,statistic,value,"
+    columns += "published,published_id,n_predictions,n_published\n"
+    table = Path("results/models/twin/statistics.csv")
+    table.parent.mkdir(parents=True)
+    row = "twin,agx,d1,time_s,{},all,{},{},below 10 %,{},31,S5.7.2-01,{},40\n"
+    rows = [("paper", "all", "paper", 35, 40), ("paper", "not trained on", "paper", 19, 24)]
+    rows += [("log", "all", "paper", 34, 40), ("paper", "all", "published", 32, 40)]
+    table.write_text(columns + "".join(row.format(*cells) for cells in rows))
+    cells = row_of("S5.7.2-01", page(drawn=DRAWN, further_numbers=[str(table)]))
+    assert cells[:6] == [
+        *("5.7.2", "AGX Xavier d1, all networks", "predicted times: below 10 %"),
+        *("31 of 40", "35 of 40", "+4"),
+    ]
+
+
+def test_the_papers_words_are_searched_and_each_take_away_stands_with_its_sentence(page):
+    failing = claim(
+        claim="T5.1.3c",
+        takeaway="5.1.3",
+        role="quant",
+        status="does_not_hold",
+        claim_text="By how much",
+        comparison="near(a, 2.4): 1.9 near 2.4",
+        in_words="Xavier NX: published a factor of 2.4, here 1.9; our tolerance: 15 %",
+        why="the simulation lacks: x",
+    )
+    text = page(
+        drawn=DRAWN,
+        figures=[{"claims": ["T5.1.3c"]}],
+        findings=[claim(claim="T5.1.3a", takeaway="5.1.3"), failing],
+    )
+    assert "1 of 1 take-away holds as simulated" in text
+    rows = re.findall("<tr .*?</tr>", text.partition('id="takeaways-sigmetrics2023"')[2], re.S)
+    row = next(row for row in rows if "takeaway-5.1.3" in row)
+    shown = html.unescape(re.sub("<.*?>", "", row))
+    assert "\u201cPipelining reduces the stall time.\u201d" in shown
+    assert "holds, with exceptions" in shown
+    assert "Xavier NX: published a factor of 2.4, here 1.9; our tolerance: 15 %" in shown
+    assert "near(" not in text
+    for kind in ("takeaways", "numbers"):
+        (body,) = re.findall(f'id="{kind}-sigmetrics2023".*?</table>', text, re.S)
+        assert re.search('data-find="[^"]*pipelining', body)
+    assert re.search('class="thumb"[^>]*data-find="[^"]*pipelining', text)
+    assert '<a href="claims.html#T5.1.3c">T5.1.3c</a>' in text.partition('class="thumb"')[2]
 
 
 def test_a_group_of_figures_says_which_take_aways_hold_and_what_does_not(page):
@@ -198,12 +330,18 @@ def test_a_group_of_figures_says_which_take_aways_hold_and_what_does_not(page):
         status="does_not_hold",
         claim_text="c < d",
         comparison="2 < 1",
+        in_words="published < 1 s, here 2 s",
     )
     text = page(figures=[{}, {"claims": ["T5.1.2a"]}], findings=[claim(), failing], drawn=DRAWN)
     assert "SIGMETRICS 2023, 5.1 Loader workers and page cache" in text
     assert "simulated, twin: 1 of 2 take-aways holds" in text
-    assert "<li>T5.1.2a (simulated, twin): c &lt; d. 2 &lt; 1</li>" in text
-    assert text.count("T5.1.2a does not hold") == 1
+    group = text.partition('class="group"')[2]
+    (line,) = re.findall("<li>(.*?)</li>", group.partition("</details>")[0], re.S)
+    assert html.unescape(re.sub("<.*?>", "", line)).strip() == (
+        "T5.1.2a c < d: published < 1 s, here 2 s"
+    )
+    assert "2 &lt; 1" not in text
+    assert group.count("does not hold:") == 1
     assert 'href="figures/twin/fig02a.csv"' in text
 
 
@@ -229,7 +367,7 @@ def test_a_take_away_holds_if_its_core_claims_do_and_counts_if_it_can_be_judged(
         claim(takeaway="2", role="support", status="does_not_hold"),
         claim(takeaway="3", status="not_evaluable"),
     ]
-    assert takeaway_counts(rows) == (1, 2)
+    assert takeaway_counts(rows) == "1 of 2 take-aways holds"
 
 
 def test_the_page_is_the_same_from_the_same_tables(page):
@@ -246,17 +384,20 @@ def test_the_page_loads_nothing(page):
 
 
 @pytest.mark.parametrize(
-    ("quantity", "words", "unit"),
+    ("name", "words"),
     [
-        ("stall_s", "stall", "s"),
-        ("energy_paper_wh", "energy paper", "Wh"),
-        ("stall_ms_per_minibatch", "stall per mini-batch", "ms"),
-        ("e2e_s", "E2E", "s"),
-        ("stall_s/e2e_s", "stall / E2E", "s"),
+        ("S5.1.3-01", "stall"),
+        ("S5.1.6-02", "stall per mini-batch"),
+        ("RS5.1.4-01", "stall / E2E, share"),
+        ("RS5.1.4-03", "E2E, mean change"),
+        ("RS5.1.3-01", "stall, factor"),
+        ("S5.3.1-06", "GPU util"),
+        ("S5.4.1-01", "epochs in 15 h"),
     ],
 )
-def test_quantities_are_in_words(quantity, words, unit):
-    assert (quantity_words(quantity, ""), unit_of(quantity)) == (words, unit)
+def test_quantities_are_in_words(name, words, pytestconfig):
+    facts = load_published(pytestconfig.rootpath / "config/published").facts()
+    assert quantity_words(facts[name]) == words
 
 
 def test_panels_have_the_papers_numbers():

@@ -268,5 +268,18 @@ def test_words_over_ssh_cross_any_locale(tmp_path):
 def test_a_panel_in_the_gallery_has_the_names_of_its_networks_and_boards(checkout):
     entry = checkout.settings().gallery_entry("host", "fig02", "fig02a")
     assert entry["stem"] == "results/figures/host/fig02a"
-    assert (entry["title"], entry["paper"]) == ("time by workers", "sigmetrics2023")
+    assert entry["title"] == "time by workers"
     assert entry["words"] == ["LeNet-5", "a test's machine"]
+
+
+@pytest.mark.parametrize(
+    ("setup", "paper", "section", "claims"),
+    [("own", "none", "Own runs", []), ("sigmetrics2023", "sigmetrics2023", "", ["T5.1.1a"])],
+)
+def test_a_figure_of_ones_own_runs_is_none_of_a_papers(checkout, setup, paper, section, claims):
+    settings = checkout.settings()
+    settings.plotting.figures["fig02"].panels["fig02a"].claims[:] = ["T5.1.1a"]
+    for run in settings.table.runs.values():
+        run.factors["setup"] = setup
+    entry = settings.gallery_entry("host", "fig02", "fig02a")
+    assert (entry["paper"], entry["section"], entry["claims"]) == (paper, section, claims)

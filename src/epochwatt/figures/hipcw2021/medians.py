@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from epochwatt.claims.claim_words import MEDIA
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     Bar,
@@ -27,7 +28,6 @@ from epochwatt.figures.common.bars import (
     positions,
 )
 from epochwatt.figures.common.brackets import Bracket, bracket_handles, draw_brackets
-from epochwatt.claims.claim_words import MEDIA
 from epochwatt.figures.common.failing import entries, failing, red_of, redden
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.layout import MARK

@@ -9,7 +9,7 @@ import numpy as np
 
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.claims.tolerances import load_terms
-from epochwatt.figures.common.bars import group_labels
+from epochwatt.figures.common.bars import group_labels, of_epochs
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.letters import Place
@@ -63,7 +63,7 @@ def group_runs(job: Job, x: str) -> list[Cloud]:
     """
     labels = group_labels([run.factors for run in job.runs], job, ("power_mode",))
     groups: dict[str, list[RunData]] = {label: [] for label in labels}
-    for run, label in zip(job.runs, labels, strict=True):
+    for run, label in zip(of_epochs(job.runs), labels, strict=True):
         groups[label].append(run)
     clouds = [
         Cloud(label.replace("\n", ", "), runs[0].factors["model"], runs, x, outside(job, runs))

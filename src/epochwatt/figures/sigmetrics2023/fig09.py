@@ -29,6 +29,7 @@ from epochwatt.figures.common.bars import (
     draw_stacks,
     grouped,
     legend,
+    of_epochs,
     places,
     positions,
 )
@@ -47,7 +48,7 @@ from epochwatt.figures.common.published import (
     handles,
     is_marked,
 )
-from epochwatt.figures.common.relations import SIGNS, Related, key_of
+from epochwatt.figures.common.relations import SIGNS, Related, key_of, numbers_of
 from epochwatt.figures.common.runs import RunData
 from epochwatt.figures.sigmetrics2023.baseload import (
     BAND_ALPHA,
@@ -84,7 +85,7 @@ BAND_LABEL = "published range"
 def draw(job: Job) -> None:
     """Draw the panels."""
     groups, base_w = groups_of(job), baseloads(job.idle, job.backend)
-    changes = job.related(*CHANGES)
+    changes = job.related(*CHANGES, number_of=numbers_of(of_epochs(job.runs)))
     draw_panel(
         *(
             job,
@@ -99,7 +100,9 @@ def draw(job: Job) -> None:
     )
 
     def number_of(config: Config, metric: str) -> float | None:
-        run = next((run for run in job.runs if key_of(run) == run_key(_any_epoch(config))), None)
+        run = next(
+            (run for run in of_epochs(job.runs) if key_of(run) == run_key(_any_epoch(config))), None
+        )
         return None if run is None else energy_of(run, metric, base_w)
 
     shares = job.related(SHARE, "energy_wh", number_of=number_of)
@@ -123,7 +126,9 @@ def groups_of(job: Job) -> list[list[Bar]]:
     def mode(run: RunData) -> str:
         return str(run.factors["power_mode"])
 
-    bars = grouped(job.runs, job, ("power_mode",), mode, lambda run: mode_order(mode(run)))
+    bars = grouped(
+        of_epochs(job.runs), job, ("power_mode",), mode, lambda run: mode_order(mode(run))
+    )
     names = dict.fromkeys(bar.group for bar in bars)
     groups = [[bar for bar in bars if bar.group == name] for name in names]
     return [group for group in groups if len(group) > 1]
@@ -235,7 +240,7 @@ def compute_handles(rows: Rows, colour: str) -> list[Line2D]:
 def source_of(job: Job) -> EpochTable:
     """Return what claims of the figure are judged on: its epochs and its idle powers."""
     idles = of_backend(job.idle, job.backend) if job.idle else []
-    return EpochTable([row for run in job.runs for row in run.epochs], idles)
+    return EpochTable([row for run in of_epochs(job.runs) for row in run.epochs], idles)
 
 
 def fade(axes: Axes, bars: Sequence[Bar], job: Job) -> None:

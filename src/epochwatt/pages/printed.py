@@ -1,0 +1,80 @@
+"""`results/tables/printed.csv`: what the papers print of a run or a board, beside the same of ours.
+
+Figures mark most of these numbers; what none of them draws, the landing page takes from here.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from epochwatt.claims.number_sources import METRICS, EpochTable, read_rows
+from epochwatt.claims.tolerances import PRINTED
+from epochwatt.claims.verdict import NotEvaluable
+from epochwatt.figures.common.published import ON_BOARD, seen_ids
+from epochwatt.figures.common.relations import here_of
+from epochwatt.published.numbers import (
+    DEFAULTS,
+    PAPERS,
+    Fact,
+    Measurement,
+    Relation,
+    load_published,
+    single,
+)
+from epochwatt.published.tables import read_table, write_table
+
+COLUMNS = (
+    *("backend", "quantity", "value", "value_hi", "published", "published_hi"),
+    *("published_id", "published_qualifier", "seen_by_fit"),
+)
+FACTORS = {printed: factor for factor, printed in PRINTED.items()}
+
+
+def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) -> None:
+    """Write the table, of each backend with runs of the papers.
+
+    Parameters
+    ----------
+    epochs : `epochs.csv` of all runs
+    idle : idle.csv; empty: there are no idle powers
+    published, twin : folders config/published and config/twin
+    path : where to write
+    """
+    rows = [row for row in read_rows([epochs]) if row["setup"] in PAPERS]
+    idle_rows = [row for _, row in read_table(Path(idle))] if idle else []
+    facts = load_published(Path(published)).facts()
+    lines = []
+    for backend in dict.fromkeys(row["backend"] for row in rows):
+        of_backend = (
+            [row for row in table if row["backend"] == backend] for table in (rows, idle_rows)
+        )
+        source, seen = EpochTable(*of_backend), seen_ids(twin, backend)
+        for fact in facts.values():
+            if here := _here(fact, source):
+                ours = (here[0], here[-1] if len(here) > 1 else None)
+                printed = (fact.value, fact.value_hi, fact.id, fact.qualifier, fact.id in seen)
+                lines.append((backend, fact.metric, *ours, *printed))
+    write_table(Path(path), "the printed numbers", COLUMNS, lines)
+
+
+def _here(fact: Fact, source: EpochTable) -> tuple[float, ...]:
+    """Return what a published number is here: one, or the least and the most; nothing: unknown."""
+
+    def number(config: Mapping[str, Any], metric: str) -> float | None:
+        factors = {FACTORS.get(key, key): value for key, value in config.items()}
+        try:
+            if "state" in config:
+                scope = "module" if config["state"] == ON_BOARD else "socket"
+                return source.idle_w({**DEFAULTS, **factors}, config["state"], scope)
+            return source.number(metric, {"setup": fact.paper, **factors}, config["epoch"])
+        except NotEvaluable:
+            return None
+
+    if fact.metric not in (*METRICS, "idle_power_w") or "device" not in fact.sides[0]:
+        return ()
+    if isinstance(fact, Relation):
+        return here_of(fact, number)
+    assert isinstance(fact, Measurement)
+    values = [number(config, fact.metric) for config in single(fact.config)]
+    there = [value for value in values if value is not None]
+    return tuple(sorted({min(there), max(there)})) if len(there) == len(values) else ()
