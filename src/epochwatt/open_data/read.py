@@ -28,6 +28,7 @@ from epochwatt.sweeps.public.checks import numbered
 
 PAGE = "docs/how-to/share-a-sweep.md"
 LARGEST = 1 << 30  # bytes of an unpacked package
+LARGEST_TABLE = 1 << 24  # of a plain table: 200,000 lines; they take half a GB of memory
 _NOT_A_ZIP = (  # what `zipfile` raises of a damaged file; RuntimeError: one with a password
     zipfile.BadZipFile,
     zlib.error,
@@ -158,31 +159,41 @@ def read_plain(path: Path) -> list[ModeTable]:
     problems = check_plain(path)
     if problems:
         raise problems[0]
-    lines = _plain_rows(path)
-    rows = [row for _, _, row in lines]
-    return as_others(tables_of(rows if "repeat" in lines[0][1] else numbered(rows)))
+    rows, has_repeats = [], False
+    for _, cells, row in _plain_rows(path):
+        rows.append(row)
+        has_repeats = "repeat" in cells
+    return as_others(tables_of(rows if has_repeats else numbered(rows)))
 
 
-def _plain_rows(path: Path) -> list[tuple[str, dict[str, str], SweepRow]]:
+def _plain_rows(path: Path) -> Iterator[tuple[str, dict[str, str], SweepRow]]:
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
 
     def prepared(cells: dict[str, str]) -> dict[str, str]:
         return {"sweep": stem, "provenance": "public", **filled(cells)}
 
-    return [*checked_rows(SweepRow, path, prepared)]
+    return checked_rows(SweepRow, path, prepared)
 
 
 def check_plain(path: Path) -> list[DataError]:
     """Return what is wrong with somebody's CSV file of modes: its columns, or cells, or units."""
     try:
-        text = table_text(path)
+        text = table_text(path, LARGEST_TABLE)
         if problem := _other_separator(str(path), text):
             return [problem]
         lines = read_lines(text, str(path))
     except DataError as error:
         return [error]
     except ConfigError as error:
-        return [DataError(error.problem, where=error.where, found=error.found, do=error.do)]
+        return [
+            DataError(
+                error.problem,
+                where=error.where,
+                found=error.found,
+                allowed=error.allowed,
+                do=error.do,
+            )
+        ]
     problems = [
         *_missing(str(path), lines.header),
         *_misspelt(str(path), lines.header),
@@ -200,15 +211,18 @@ def check_plain(path: Path) -> list[DataError]:
 
 
 def _other_separator(path: str, text: str) -> DataError | None:
-    """Return what is wrong with a table whose first line has no comma between its cells."""
+    """Return what is wrong with a first line that is no names of columns with commas between."""
     first, _, _ = text.partition("\n")
     separator = next((name for one, name in _SEPARATORS.items() if one in first), None)
-    if "," in first.replace("sep=,", "") or separator is None:
+    commas = first.removeprefix("sep=,").count(",")
+    if commas and first.count(", ") == commas:
+        separator = "a comma and a space"
+    elif commas:
         return None
     return DataError(
-        "one column: cells are separated by commas",
+        "no names of columns that are separated by commas",
         where=f"{path}, line 1",
-        found=separator,
+        found=separator or repr(first[:60]),
         do="save it with commas between cells, with points in numbers, and the names of columns in "
         "line 1",
     )

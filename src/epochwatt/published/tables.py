@@ -28,12 +28,12 @@ _BEGINNINGS = {  # of what is called .csv and is none
 }
 
 
-def table_text(path: Path) -> str:
+def table_text(path: Path, most: int = LARGEST) -> str:
     """Return the text of a table, unpacked where it is compressed, without a byte order mark.
 
     Raises
     ------
-    ConfigError : it cannot be read, is larger than `LARGEST`, or no text in UTF-8
+    ConfigError : it cannot be read, has more than `most` bytes, or is no text in UTF-8
     """
     try:
         # NONBLOCK: a named pipe without a writer would be waited for, for ever
@@ -44,13 +44,13 @@ def table_text(path: Path) -> str:
                 )
             is_packed = handle.peek(2)[:2] == b"\x1f\x8b"
             unpacked = gzip.GzipFile(fileobj=handle) if is_packed else handle
-            content = unpacked.read(LARGEST + 1)
+            content = unpacked.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"{path} cannot be read: {reason}") from error
-    if len(content) > LARGEST:
+    if len(content) > most:
         raise ConfigError(
-            "too large for a table", where=str(path), allowed=f"{LARGEST >> 20} MiB unpacked"
+            "too large for a table", where=str(path), allowed=f"{most >> 20} MiB unpacked"
         )
     return _decoded(content, path)
 

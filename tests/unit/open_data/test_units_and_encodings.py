@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epochwatt.errors import DataError
+from epochwatt.open_data import read
 from epochwatt.open_data.check import check_folder
 from epochwatt.open_data.read import check_plain, find_tables, read_plain
 from epochwatt.open_data.report import report_lines
-from epochwatt.published import tables as published
 from epochwatt.sweeps.find import find_tables as find_public
 from epochwatt.sweeps.mode_table import write_mode_tables
 from epochwatt.sweeps.public.registry import load_registry
@@ -155,6 +155,9 @@ def test_every_scope_of_power_is_read(theirs, scope):
         ("sep=;\n" + TABLE.replace(",", ";"), "line 1", "sep="),
         ("sep=,\n" + TABLE, "line 1", "sep="),
         (TABLE.replace(",", ";").replace(".", ","), "line 1", "';'"),
+        ("# measured at night\n" + TABLE, "line 1", "# measured at night"),
+        ("<!DOCTYPE html><html>404</html>", "line 1", "<!DOCTYPE html>"),
+        (TABLE.replace(",", ", "), "line 1", "a comma and a space"),
         (TABLE.replace("0.081", '"0,081"'), "line 2, column time_s", "0,081"),
         (TABLE.replace("1190.4", '"1,190.4"'), "line 2, column cpu_mhz", "1,190.4"),
         (TABLE.replace("1190.4", "1 190.4"), "line 2, column cpu_mhz", "1 190.4"),
@@ -195,7 +198,7 @@ def test_what_can_be_understood_is(theirs, content):
 
 
 def test_a_small_file_that_fills_the_memory_is_refused(theirs, monkeypatch):
-    monkeypatch.setattr(published, "LARGEST", 1 << 20)
+    monkeypatch.setattr(read, "LARGEST_TABLE", 1 << 20)
     packed = gzip.compress(TABLE.encode() + LINES[0].encode() * (1 << 15))
     assert len(packed) < 10_000
     (problem,) = check_plain(theirs(packed, "theirs.csv.gz"))
