@@ -12,7 +12,8 @@ little: the kernel's rounds to 1 mA and 1 mV, NVIDIA's cuts off at 1 mW.
 Sources: TI datasheet SBOS576B, 6.5 (offset), 8.4.1 (averaging), 8.4.2.2, 8.6.2.1 (configuration),
 8.6.2.2 (40 uV a step); Linux drivers/hwmon/ina3221.c and Documentation/hwmon/ina3221.rst;
 N. Malwade's "use CVRF only for single-shot conversion" (linux-hwmon, 2021-06-04), since which
-`update_interval` leaves N out; NVIDIA's drivers/staging/iio/meter/ina3221.c (L4T 32): its settings are in the device tree.
+`update_interval` leaves N out; NVIDIA's drivers/staging/iio/meter/ina3221.c (L4T 32): its settings
+are in the device tree.
 """
 
 import glob
