@@ -1,9 +1,9 @@
 """Coverage and width of energy bounds by the length of an epoch, for the sensors that people have.
 
-`python -m benchmarks.bound_lengths [SEED]` prints rows of
-benchmarks/tables/instrument/energy-bounds-by-length.csv. Windows are those of benchmarks/bounds,
-drawn anew, and loops beside other loads, with a compute of many levels, with a drift; one sensor
-more reads a counter.
+`python -m benchmarks.bound_lengths [SEED]` prints a row for each sensor and length as the code is;
+benchmarks/tables/instrument/energy-bounds-by-length.csv has those of two versions, of one seed. The
+signals are those of benchmarks/bounds, drawn anew, with loops beside other loads, with a compute of
+many levels, with a drift. One sensor more counts energy.
 """
 
 import csv
@@ -42,9 +42,9 @@ def rapl_judged(rng: Numbers, signal: Signal) -> Judged:
     t = power_sensors.dithered(rng, signal)
     renewed = RAPL_UPDATE_S * np.floor(t / RAPL_UPDATE_S)
     counter = RAPL_STEP_J * np.floor(signal.integral(renewed) / RAPL_STEP_J)
-    found = counted(t, counter, signal.start_s, signal.end_s, RAPL_UPDATE_S)
-    share = found.energy_j / signal.truth_j
-    return 100 * (share - 1), found.error_pct * share
+    energy = counted(t, counter, signal.start_s, signal.end_s, RAPL_UPDATE_S)
+    share = energy.energy_j / signal.truth_j
+    return 100 * (share - 1), energy.error_pct * share
 
 
 def judged(rng: Numbers, length_s: float, n: int) -> dict[str, list[Judged]]:
@@ -68,10 +68,10 @@ def main(seed: int) -> None:
     print(f"seed {seed}", file=sys.stderr)
     for length_s, n in LENGTHS_S.items():
         for sensor, pairs in judged(rng, length_s, n).items():
-            found = cell("energy", sensor, "all", pairs)
+            pooled = cell("energy", sensor, "all", pairs)
             bound = float(np.nanmedian([bound for _, bound in pairs]))
-            shares = (f"{found.void_pct:.1f}", f"{found.covered_pct:.1f}", f"{bound:.2f}")
-            writer.writerow((sensor, f"{length_s:g}", found.n, *shares))
+            shares = (f"{pooled.void_pct:.1f}", f"{pooled.covered_pct:.1f}", f"{bound:.2f}")
+            writer.writerow((sensor, f"{length_s:g}", pooled.n, *shares))
             sys.stdout.flush()
 
 

@@ -161,7 +161,7 @@ def stepped(n_rails: int, volt: float, noise_w: float, cut: bool, step_a: float 
             columns[f"power_rail{n}_w"] = milli[0] * milli[1] / 1e6
         rails = list(columns)
         columns["power_module_w"] = np.sum([columns[name] for name in rails], axis=0)
-        told = {"reads": "instant", "averaging_s": 0.0, "update_s": None}
+        told = {"reads": "instant", "averaging_s": 0.0, "update_s": None, "is_centred": not cut}
         return Samples(t, columns, {**told, "step_w": dict.fromkeys(rails, volt * step_a)})
 
     return read
@@ -211,6 +211,15 @@ def stuck(first: float, last: float) -> Callable[..., Array]:
         return watts
 
     return spoil
+
+
+def freezes(rng: Numbers, signal: Signal, t: Array, watts: Array) -> Array:
+    """Repeat a value three to seven times now and then."""
+    share = rng.uniform(0.01, 0.05)
+    starts = np.flatnonzero(rng.random(t.size) < share)
+    for start in starts:
+        watts[start : start + rng.integers(3, 8)] = watts[start]
+    return watts
 
 
 def outliers(rng: Numbers, signal: Signal, t: Array, watts: Array) -> Array:
@@ -272,6 +281,7 @@ FAULTS: dict[str, Sensor] = {
     "stuck from 30 to 70 %": faulty(stuck(0.3, 0.7)),
     "stuck throughout": faulty(stuck(-0.1, 1.1)),
     "jtop stuck from 30 to 70 %": faulty(stuck(0.3, 0.7), service()),
+    "short freezes": faulty(freezes),
     "full-scale outliers": faulty(outliers),
     "one negative reading": faulty(negative),
     "1 Hz, vanishes at 60 %": faulty(vanished, service()),

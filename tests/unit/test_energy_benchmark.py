@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from benchmarks import bounds, energy, power_sensors, signals
+from benchmarks import bound_lengths, bounds, energy, power_sensors, signals
 from benchmarks.peers import compare, meter
 from benchmarks.peers.meter import Found
 from benchmarks.synthetic import SyntheticSource
@@ -46,7 +46,8 @@ def test_benchmark_runs():
 
 def test_drawn_signals_have_the_energy_they_say():
     rng = np.random.default_rng(0)
-    drawn = [signals.draw(name, rng, 20.0) for name in bounds.SIGNALS]
+    names = (*bounds.SIGNALS, *signals.LOOPS_AND_MORE)
+    drawn = [signals.draw(name, rng, 20.0) for name in names]
     drawn += [signals.stalling(name, rng, 20.0) for name in signals.STALLS]
     for signal in drawn:
         t = np.linspace(signal.start_s, signal.end_s, 40_001)[:-1] + 0.00025
@@ -55,6 +56,14 @@ def test_drawn_signals_have_the_energy_they_say():
         assert signal.minibatch_s.sum() == pytest.approx(20.0)
         assert (starts[0], (ends >= starts).all()) == (signal.start_s, True)
         assert 0 <= signal.stall_j <= signal.truth_j + 1e-9
+
+
+def test_every_sensor_is_judged_at_a_length_and_a_counter_is_exact():
+    seen = bound_lengths.judged(np.random.default_rng(3), 10.0, 1)
+    assert set(seen) == {*bound_lengths.SENSORS, bound_lengths.RAPL}
+    assert {len(pairs) for pairs in seen.values()} == {len(bound_lengths.NAMES)}
+    for error_pct, bound_pct in seen[bound_lengths.RAPL]:
+        assert abs(error_pct) <= bound_pct < 5
 
 
 def test_a_filter_and_a_mean_of_a_steady_power_are_that_power():

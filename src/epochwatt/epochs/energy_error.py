@@ -12,13 +12,14 @@ closer the more, which is what stands here: 3.0.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.epochs import strata
-from epochwatt.epochs.sensor import Sensor
-from epochwatt.epochs.windows import Array, held_s, weights_s
+from epochwatt.epochs.sensor import MIN_DISTINCT, Sensor
+from epochwatt.epochs.windows import Array, distinct, held_s, weights_s
 
 GAP_PERIODS = 3.0  # a dithered schedule leaves up to two periods between samples
 REGULAR = 0.35  # sd / mean of the steps; full dither has 0.41, 86 % of it 0.35
@@ -39,6 +40,9 @@ UNSEEN = 3.0
 STUCK_READINGS, STUCK_RATIO = 8, 5.0
 FINE_RUN, STUCK_RATIO_COARSE = 2, 20.0
 COARSE = 0.004  # of the least power: a step that the noise of a load that rests need not cross
+ONE_STEP_SHARE = 0.25  # of moves by one step: the power moves no faster, and rests in between
+LEVELS_SHARE = 0.1  # so few different values are levels of a load without any noise
+FREEZE_LAG = 16  # readings, by which a short freeze is over; a long one is of a stuck sensor
 ALL_STUCK_READINGS = 150  # where nothing else was read, an idle board is the other explanation
 
 # The variance is an estimate, and from skewed data: 1.96 covers 93 % of the worst signal tried,
@@ -133,17 +137,24 @@ def bound_j(read: Readings) -> float:
     inside_s = np.diff(read.t_s.clip(read.start_s, read.end_s))
     inside_s = np.where(is_gap(np.diff(read.t_s), read.period_s), 0.0, inside_s)
     step_s = max(read.period_s, read.sensor.hold_s)
+    frozen = NOT_FROZEN
+    if read.sensor.hold_s < read.period_s / 2 and not read.sensor.estimated:
+        frozen = frozen_readings(read.t_s, read.power_w, read.sensor.rounding_w)
+    step_s *= frozen.fewer
     unseen_s = min(UNSEEN * max(step_s - read.sensor.mean_s, 0.0), read.length_s)
     share = regular_share(read)
     if read.has_regular and read.stall_ends_s is not None and not read.sensor.estimated:
-        return _stratified_j(read, inside_s, unseen_s, share) + bias_j(read)
+        return _stratified_j(read, inside_s, unseen_s, share, frozen) + bias_j(read)
     sampling_j2, n = sampling_variance_j2(read.t_s, read.power_w, inside_s, read.period_s)
+    sampling_j2, n = sampling_j2 * frozen.fewer + frozen.variance_j2, n / frozen.fewer
     unseen_j = unseen_s * float(read.power_w.max())
     regular_j = share * read.length_s * read.swing_w
     return math.hypot(student(n) * math.sqrt(sampling_j2), unseen_j, regular_j) + bias_j(read)
 
 
-def _stratified_j(read: Readings, inside_s: Array, unseen_s: float, share: float) -> float:
+def _stratified_j(
+    read: Readings, inside_s: Array, unseen_s: float, share: float, frozen: "Frozen"
+) -> float:
     """Return the bound of an energy at regular instants, where the time of each stratum is known.
 
     The energy may be off by what these times move it by, and by errors that add in squares:
@@ -160,6 +171,7 @@ def _stratified_j(read: Readings, inside_s: Array, unseen_s: float, share: float
     inside_s : float (n - 1,), part of each step inside the window; 0 for gaps
     unseen_s : the time that readings at random instants may have missed
     share : `regular_share`
+    frozen : what repeated values are worth
     """
     weights = weights_s(read.t_s, read.start_s, read.end_s)
     starts, stall_ends = read.minibatch_starts_s, read.stall_ends_s
@@ -177,7 +189,8 @@ def _stratified_j(read: Readings, inside_s: Array, unseen_s: float, share: float
         if has_gap:
             swing_w = max(swing_w, float(read.power_w.max()) / 2)
     sampling_j2, n = sampling_variance_j2(read.t_s, part.residual_w, inside_s, read.period_s)
-    sampling_j = student(n) * math.sqrt(sampling_j2 + part.variance_j2)
+    variance_j2 = (sampling_j2 + part.variance_j2) * frozen.fewer + frozen.variance_j2
+    sampling_j = student(n / frozen.fewer) * math.sqrt(variance_j2)
     mean_w = float(weights @ read.power_w) / read.length_s
     off_w = max(float(read.power_w.max()) - mean_w, mean_w)
     unseen_j = max(unseen_s, part.unmet_s) * off_w
@@ -188,7 +201,7 @@ def _stratified_j(read: Readings, inside_s: Array, unseen_s: float, share: float
 def bias_j(read: Readings) -> float:
     """Return how far the energy may be off to one side, J.
 
-    * Rounding: `Sensor.rounding_w` for the whole window.
+    * Rounding: `Sensor.steps_off_w` for the whole window.
     * Lost readings are not lost at random (a bus fails under load): there the board may have taken
       the most that it can, `FULL_LOAD` times the least read.
     * The sensor's time. A mean over tau s smears a jump of d W at a bound: of one right there up
@@ -203,7 +216,7 @@ def bias_j(read: Readings) -> float:
     lost_j = read.lost_s * lost_w(read.inside_w, mean_w)
     ends_s = float(held_s(read.t_s, read.start_s, read.end_s).sum())
     time_s = sensor.mean_s / math.e + sensor.hold_s / 2 + ends_s
-    rounding_j = (sensor.rounding_w or 0.0) * read.length_s
+    rounding_j = sensor.steps_off_w * read.length_s
     return rounding_j + lost_j + alone_j(read.power_w, weights) + time_s * read.swing_w
 
 
@@ -331,6 +344,50 @@ def is_regular(step_s: Array, period_s: float) -> bool:
     off = float(np.sqrt(np.mean((times - np.round(times)) ** 2)))
     alike = step_s.std() / step_s.mean() + 0.3 / math.sqrt(step_s.size) < REGULAR
     return bool(alike or off + 0.2 / math.sqrt(step_s.size) < LATTICE)
+
+
+class Frozen(NamedTuple):
+    """What readings that the sensor repeated, and did not read, do to what all of them say.
+
+    Attributes
+    ----------
+    fewer : all readings over those that are new
+    variance_j2 : what is added to the energy's variance, J^2: while a value is repeated the power
+        may have moved to the next one at any moment
+    """
+
+    fewer: float
+    variance_j2: float
+
+
+NOT_FROZEN = Frozen(1.0, 0.0)
+
+
+def frozen_readings(t: Array, power: Array, rounding_w: float) -> Frozen:
+    """Return what repeated values do, where there are more of them than the sensor's steps explain.
+
+    A sensor that freezes for some readings now and then repeats a value which it then never reads
+    again. Steps of its own make it repeat itself, too; then it also moves by one step as often, or
+    is back at the value later.
+    """
+    if power.size <= FREEZE_LAG or is_coarse(power, rounding_w):
+        return NOT_FROZEN
+    step_w = np.abs(np.diff(power))
+    is_new = np.append(True, step_w > 0)
+    n_new = int(is_new.sum())
+    if distinct(power).size < max(MIN_DISTINCT, LEVELS_SHARE * n_new):
+        return NOT_FROZEN
+    one_step = float((step_w[step_w > 0] <= 2 * rounding_w).mean())
+    if one_step > ONE_STEP_SHARE:
+        return NOT_FROZEN
+    later = float((power[FREEZE_LAG:] == power[:-FREEZE_LAG]).mean())
+    by_chance = power.size * max(one_step, later)
+    if power.size - n_new <= by_chance + 3 * math.sqrt(by_chance) + 3:
+        return NOT_FROZEN
+    first = np.flatnonzero(is_new)
+    frozen_s = t[np.append(first[1:], power.size) - 1] - t[first]
+    off_j = np.diff(power[first]) * frozen_s[:-1]
+    return Frozen(power.size / n_new, float(off_j @ off_j) / 2)
 
 
 def is_stuck(power: Array) -> bool:

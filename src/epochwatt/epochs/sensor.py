@@ -38,6 +38,7 @@ class Sensor:
         None: not known
     update_s : time between two new values, s; None: not known, or one at each reading
     rounding_w : how far the mean of many readings may be off by their steps, W; None: not known
+    calibrated_w : part of that which its maker counts as offset: a matter of calibration
     estimated : whether `update_s` was taken from the readings
     """
 
@@ -45,7 +46,13 @@ class Sensor:
     averaging_s: float | None = None
     update_s: float | None = None
     rounding_w: float | None = None
+    calibrated_w: float = 0.0
     estimated: bool = False
+
+    @property
+    def steps_off_w(self) -> float:
+        """How far the steps take the mean of many readings off, calibration apart, W."""
+        return (self.rounding_w or 0.0) - self.calibrated_w
 
     @property
     def mean_s(self) -> float:
@@ -84,15 +91,18 @@ def sensor_in(
     sensor = recorded_sensor(source)
     steps = {name: step for name, step in (sensor.get("step_w") or {}).items() if name in table}
     inside = (table["t_mono_s"] >= window_s[0]) & (table["t_mono_s"] <= window_s[1])
-    rounding_w = None
+    rounding_w, calibrated_w = None, 0.0
     if steps and None not in steps.values():
         rails = [table[name][inside] for name in steps]
-        rounding_w = rounding_of_sum_w(rails, [float(step) for step in steps.values()])
+        steps_w = [float(step) for step in steps.values()]
+        rounding_w = rounding_of_sum_w(rails, steps_w)
+        calibrated_w = sum(steps_w) / 2 if sensor.get("is_centred") else 0.0
     return Sensor(
         sensor.get("reads"),
         sensor.get("averaging_s"),
         sensor.get("update_s"),
         rounding_w=rounding_w,
+        calibrated_w=calibrated_w,
     )
 
 

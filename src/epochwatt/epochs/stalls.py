@@ -133,7 +133,7 @@ def _weighted(
     unseen_w = energy_error.UNSEEN / n * read.swing_w
     share = short_s / stall_s + energy_error.regular_share(read) * read.length_s / stall_s
     share += BEYOND if read.sensor.mean_s else 0.0
-    bias_w = read.sensor.rounding_w + share * read.swing_w
+    bias_w = read.sensor.steps_off_w + share * read.swing_w
     bias_w += failed * energy_error.lost_w(read.power_w, mean_w)
     bound_w = math.hypot(energy_error.student(n) * sd_w, unseen_w) + bias_w
     if not 0 < bound_w <= MOST_PCT / 100.0 * mean_w:

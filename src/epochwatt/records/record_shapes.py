@@ -152,6 +152,7 @@ _READING = {
     "update_s?": (None, NUMBER),
     "counter_update_s?": (None, NUMBER),
     "seen_share?": (None, NUMBER),
+    "is_centred?": TRUTH,
     "step_w?": (None, {ANY_KEY: (None, NUMBER)}),
 }
 _SENSOR = {

@@ -5,10 +5,15 @@ With an average of N the register moves by 1 / N of the difference at each cycle
 order: a reading is (N - 1/2) cycles old on average, and as quiet as a plain mean over twice that
 time. Two drivers show its settings differently, or not at all; what is not shown stays unknown.
 
-Sources: TI datasheet SBOS576B, 8.4.1 (averaging), 8.4.2.2, 8.6.2.1 (configuration), 8.6.2.2 (40 uV
-a step); Linux drivers/hwmon/ina3221.c and Documentation/hwmon/ina3221.rst; N. Malwade's "use CVRF
-only for single-shot conversion" (linux-hwmon, 2021-06-04), since which `update_interval` leaves N
-out; NVIDIA's drivers/staging/iio/meter/ina3221.c (L4T 32): its settings are in the device tree.
+Its offset is up to 80 uV, two steps, typically one, as it reads with no voltage at all. So what it
+does with a part of a step, which no document says, is in there: a constant shift. The drivers add
+little: the kernel's rounds to 1 mA and 1 mV, NVIDIA's cuts off at 1 mW.
+
+Sources: TI datasheet SBOS576B, 6.5 (offset), 8.4.1 (averaging), 8.4.2.2, 8.6.2.1 (configuration),
+8.6.2.2 (40 uV a step); Linux drivers/hwmon/ina3221.c and Documentation/hwmon/ina3221.rst;
+N. Malwade's "use CVRF only for single-shot conversion" (linux-hwmon, 2021-06-04), since which
+`update_interval` leaves N out; NVIDIA's drivers/staging/iio/meter/ina3221.c (L4T 32): its settings
+are in the device tree.
 """
 
 import glob
@@ -78,7 +83,8 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Dict[str, An
     Returns
     -------
     `sensor_facts`: averaging is twice the mean age of a reading, an update is a cycle, a step is at
-    the voltage that the rail has now. Of several chips the slowest counts.
+    the voltage that the rail has now. Of several chips the slowest counts. And `is_centred`: what
+    it does with a part of a step is in its offset, a matter of calibration.
     """
     layout, folders = chips(root)
     timings: List[Timing] = []
@@ -90,12 +96,13 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Dict[str, An
             timings.append(timing(layout, folder, len(rails), root))
         steps_w.update((parts[label], _step_w(rails[label])) for label in ours)
     update_s = _longest([entry.update_s for entry in timings])
-    return sensor_facts(
+    facts = sensor_facts(
         "held" if update_s is not None and update_s > period_s / 2 else "mean",
         _longest([entry.averaging_s for entry in timings]),
         update_s,
         {column: steps_w.get(column) for column in parts.values()},
     )
+    return dict(facts, is_centred=True)
 
 
 def timing(layout: Layout, folder: str, n_channels: int, root: str = "/") -> Timing:

@@ -84,7 +84,7 @@ class EpochMonitor:
             "telemetry_lost": statistics["lost"],
             "power_refused": self._sampler.refused,
             "power_scopes": sorted(filter(None, scopes.values())),
-            "power_source": next((name for name, of in scopes.items() if of == "module"), None),
+            "power_source": next((name for name in scopes if scopes[name] == "module"), None),
             "sampler_periods_s": {
                 name: source["step_mean_s"] for name, source in statistics["sources"].items()
             },

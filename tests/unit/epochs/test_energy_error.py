@@ -210,3 +210,46 @@ def test_no_bound_is_nothing():
     for watts in (np.full(t.size, 8.0)[:100], 8 + np.tile([0, 1e-6], 201)):
         found = trapezoid(t[: watts.size], watts, 0.0, 9.0, FINE)
         assert found.error_pct > 0.5
+
+
+def frozen_now_and_then(rng, share):
+    """Return times, readings that repeat a value now and then, and the true energy."""
+    t = dithered(rng)
+    steps = rng.uniform(8, 22, 4000)  # a level for each 10 ms
+    level_of = np.floor((t + 0.2) / 0.01).astype(int) // 40  # that rests for 0.4 s
+    watts = np.round(steps[level_of] * (1 + 0.004 * rng.standard_normal(t.size)), 3)
+    for start in np.flatnonzero(rng.random(t.size) < share):
+        watts[start : start + rng.integers(3, 8)] = watts[start]
+    grid = np.arange(0.0, END, 0.001) + 0.0005
+    return t, watts, END * float(steps[np.floor((grid + 0.2) / 0.01).astype(int) // 40].mean())
+
+
+def test_values_repeated_now_and_then_widen_the_bound_until_it_holds():
+    rng = np.random.default_rng(8)
+    held, bounds = [], []
+    sensor = Sensor(INSTANT, averaging_s=0.0, rounding_w=0.001)
+    for share in (0.0, 0.05):
+        found = [
+            (trapezoid(t, watts, 0.0, END, sensor), truth_j)
+            for t, watts, truth_j in (frozen_now_and_then(rng, share) for _ in range(150))
+        ]
+        held.append(
+            np.mean([abs(f.energy_j - j) <= f.error_pct / 100 * f.energy_j for f, j in found])
+        )
+        bounds.append(np.median([f.error_pct for f, _ in found]))
+    assert min(held) >= 0.95
+    assert bounds[1] > 1.3 * bounds[0]
+
+
+@pytest.mark.parametrize(
+    ("watts", "rounding_w"),
+    [
+        (np.repeat([8.0, 22.0] * 25, 8), 0.0),  # a load without noise
+        (np.round(10 + 0.5 * np.random.default_rng(1).standard_normal(400), 1), 0.1),  # steps
+        (np.round(np.linspace(8, 9, 400), 2), 0.01),  # slower than its steps
+        (10 + np.random.default_rng(2).standard_normal(400), 0.0),
+    ],
+)
+def test_values_that_steps_or_levels_repeat_are_not_frozen(watts, rounding_w):
+    t = np.arange(watts.size) * 0.1
+    assert energy_error.frozen_readings(t, watts, rounding_w) == energy_error.NOT_FROZEN

@@ -129,7 +129,7 @@ def test_jetpack_4_whose_mode_follows_the_clock_is_not_known(root):
 
 
 def test_what_cannot_be_read_is_not_known(root):
-    nothing = {"reads": "mean", "averaging_s": None, "update_s": None}
+    nothing = {"reads": "mean", "averaging_s": None, "update_s": None, "is_centred": True}
     assert of_board(root, "nano", ["POM_5V_IN"]) == {
         **nothing,
         "step_w": {"rail_pom_5v_in_w": None},
