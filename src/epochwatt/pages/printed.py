@@ -45,10 +45,9 @@ def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) 
     facts = load_published(Path(published)).facts()
     lines = []
     for backend in dict.fromkeys(row["backend"] for row in rows):
-        of_backend = (
-            [row for row in table if row["backend"] == backend] for table in (rows, idle_rows)
-        )
-        source, seen = EpochTable(*of_backend), seen_ids(twin, backend)
+        epoch_rows = [row for row in rows if row["backend"] == backend]
+        source = EpochTable(epoch_rows, [row for row in idle_rows if row["backend"] == backend])
+        seen = seen_ids(twin, backend)
         for fact in facts.values():
             if here := _here(fact, source):
                 ours = (here[0], here[-1] if len(here) > 1 else None)

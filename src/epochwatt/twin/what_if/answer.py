@@ -153,15 +153,12 @@ def _one_by_one(answer: Answer) -> list[str]:
     """Return what each of several changes does: the sum may be the doing of one alone."""
     if len(answer.changes) < 2:
         return []
-    rows = [("one by one", "epoch s: alone", "without it", "energy Wh: alone", "without it")]
-    for name, (alone, without) in answer.changes.items():
-        rows.append(
-            (
-                f"{nearest.SETTINGS[name]} {_word(getattr(answer.request.question, name))}",
-                *(f"{number(side.epoch.e2e_s):.4g}" for side in (alone, without)),
-                *(f"{number(side.epoch.energy_wh):.4g}" for side in (alone, without)),
-            )
-        )
+    rows = [["one by one", "epoch s: alone", "without it", "energy Wh: alone", "without it"]]
+    for name, sides in answer.changes.items():
+        row = [f"{nearest.SETTINGS[name]} {_word(getattr(answer.request.question, name))}"]
+        row += [f"{number(side.epoch.e2e_s):.4g}" for side in sides]
+        row += [f"{number(side.epoch.energy_wh):.4g}" for side in sides]
+        rows.append(row)
     return [*aligned(rows), ""]
 
 

@@ -92,14 +92,14 @@ def what_if_lines(
     twin = replace(twin, modes={**twin.modes, device: {**twin.modes[device], mode: clocks}})
     with np.errstate(over="ignore"):  # an endless epoch is refused below
         request, usual = (_simulate(q, twin, network) for q in (question, default))
-        changes = {
-            name: tuple(
-                _simulate(q._replace(**{name: value}), twin, network)
-                for q, value in ((default, given), (question, usual_value))
-            )
-            for name, given, usual_value in zip(Question._fields, question, default, strict=True)
-            if given != usual_value
-        }
+        changes: dict[str, tuple[Side, Side]] = {}
+        for name, given, usual_value in zip(Question._fields, question, default, strict=True):
+            if given != usual_value:
+                alone, without = (
+                    _simulate(q._replace(**{name: value}), twin, network)  # type: ignore[arg-type]
+                    for q, value in ((default, given), (question, usual_value))
+                )
+                changes[name] = (alone, without)
     _check_sizes(request, twin.parameters)
     too_large = model in Devices(root).get(device, "--device").out_of_memory
     return answer_lines(Answer(request, usual, changes, twin, network.source, too_large, root))
