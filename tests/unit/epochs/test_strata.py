@@ -80,7 +80,6 @@ def test_bound_holds_what_uneven_places_do_to_the_energy():
     """One reading in twenty is moved into a stall: the bound knows how long stalls are."""
     rng = np.random.default_rng(3)
     loop = Loop(rng, 300.0)
-    t = np.sort(rng.choice(np.arange(0, 3000), 300, replace=False)) / 10 + 0.05
     t = np.arange(0.0, 300.0) + np.where(rng.random(300) < 0.08, 0.0, 0.5)
     k = (np.searchsorted(loop.starts, t, side="right") - 1).clip(0)
     moved = rng.random(t.size) < 0.05
