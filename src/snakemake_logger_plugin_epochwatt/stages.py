@@ -55,6 +55,7 @@ STAGES = {
     "collect_idle": "tables",
     "collect_study": "tables",
     "compare_pairs": "tables",
+    "compare_printed": "tables",
     "tabulate_": "tables",
     "split_energy": "tables",
     "plot_": "figures",

@@ -37,6 +37,7 @@ from epochwatt.figures.powertrain.draw import draw_powertrain
 from epochwatt.figures.roofline import rooflines, tuning
 from epochwatt.figures.tables import draw_scores, scores, sweep_scores, tabulate_text_only
 from epochwatt.figures.tables.draw_sweep_scores import draw_sweep_scores
+from epochwatt.pages.printed import write_printed
 from epochwatt.pages.show_claims import write_claims as show_claims
 from epochwatt.pages.show_configuration import write_configuration
 from epochwatt.pages.show_index import write_index
@@ -605,7 +606,11 @@ def test_index(style_file, shape, monkeypatch):
         explained(shape, paths, Path())
         inputs = {name: f"results/{name}.csv" for name in ("runs", "advice")}
         inputs |= {"energy_parts": "results/parts.csv", "validation": "", "published": PUBLISHED}
-        inputs |= {"claims": any_table.write_claims(shape, Path())}
+        inputs |= {
+            "claims": any_table.write_claims(shape, Path()),
+            "printed": "results/printed.csv",
+        }
+        write_printed("results/epochs.csv", "", PUBLISHED, TWIN, inputs["printed"])
         inputs |= {"explanations": "explanations.csv" if measured else ""}
         stem = f"results/figures/{figure}"
         drawn = {"stem": stem, "backend": shape.backend, "paper": entry.paper, "title": ODD[0]}

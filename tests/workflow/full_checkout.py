@@ -267,9 +267,16 @@ class FullCheckout:
         }
 
     def epoch_state(self, run: str, *epochs: int) -> dict[str, tuple]:
-        """Return the state of what is kept of these epochs, but for their checkpoint."""
+        """Return the state of what is kept of these epochs, but for their checkpoint.
+
+        Its checksum leaves `SHA256SUMS` when it is removed; those of all other files have to stay.
+        """
         state = self.state(*(f"measured/{run}/epoch-{epoch}" for epoch in epochs))
-        return {path: about for path, about in state.items() if Path(path).stem != "checkpoint"}
+        kept = {path: about for path, about in state.items() if Path(path).stem != "checkpoint"}
+        for path in [path for path in kept if Path(path).name == "SHA256SUMS"]:
+            lines = (self.root / path).read_text().splitlines()
+            kept[path] = tuple(line for line in lines if "checkpoint" not in line)
+        return kept
 
     def leftovers(self) -> list[str]:
         """Return what an attempt or a writer that died left under a temporary name."""

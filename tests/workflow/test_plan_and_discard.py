@@ -72,7 +72,7 @@ def test_a_discarded_epoch_alone_is_measured_again_and_flagged(shop, finished):
     assert outcome.jobs == [
         *("advise_runs", "check_claims"),
         f"collect_run {run}",
-        "collect_study",
+        *("collect_study", "compare_printed"),
         "plot_fig02 host",
         *("show_claims", "show_configuration", "show_index", "split_energy", "summarise"),
         f"train_epoch {run} 1 1",

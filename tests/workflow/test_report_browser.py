@@ -90,7 +90,7 @@ def test_every_figure_is_drawn_and_says_what_is_seen(page, figure):
     ("category", "shows", "title", "says"),
     [
         ("Summary", "summary on one page", "Summary", "Measured on host/local: 2 runs, 3 epochs"),
-        ("Claims", "every claim, by take-away", "Claims", "claims cannot be evaluated"),
+        ("Claims", "every claim, by take-away", "Claims", "what cannot be evaluated"),
         ("Configuration", "versions and configuration", "Versions and configuration", "torch"),
     ],
 )
