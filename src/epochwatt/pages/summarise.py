@@ -193,7 +193,7 @@ def headline(epochs: pd.DataFrame) -> list[str]:
 
 def _wide(epochs: pd.DataFrame) -> list[str]:
     """Return what to say where energies are uncertain because a board's service was read."""
-    seldom = epochs["flags"].str.contains("power_sampling_regular")
+    seldom = epochs["flags"].str.contains("power_sampling_regular") & epochs.backend.ne(TWIN)
     wide = epochs[seldom & epochs.power_scope.eq("module") & epochs.energy_error_pct.gt(WIDE_PCT)]
     if wide.empty:
         return []

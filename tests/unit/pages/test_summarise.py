@@ -156,6 +156,8 @@ def test_energies_that_jtop_leaves_wide_are_said_with_what_helps(summary):
     assert "power_source: auto" in text
     lines, _ = summary([seen, seen])
     assert not any("jtop" in line for line in lines)
+    lines, _ = summary([seen, jtop], factors=[{"backend": "twin"}])
+    assert not any("jtop" in line for line in lines)  # a simulated board has no sysfs to read
 
 
 def test_invalid_epochs_are_told_and_left_out(summary):
