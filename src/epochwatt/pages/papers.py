@@ -201,7 +201,8 @@ def _by_number(drawn: Iterable[Row]) -> list[Row]:
     for row in drawn:
         key = (row["backend"], row["id"], row["run"])
         if key in rows:
-            rows[key]["figures"] += row["figures"]
+            there = rows[key]["figures"]
+            there += [figure for figure in row["figures"] if figure not in there]
         else:
             rows[key] = row
     return list(rows.values())

@@ -257,6 +257,11 @@ def test_a_change_of_several_runs_names_the_one_of_its_row(page):
     ]
 
 
+def test_a_figure_that_draws_a_number_often_is_named_once(page):
+    row = row_of("S5.1.3-01", page(figures=[{}], drawn=3 * DRAWN))
+    assert row[-1] == "Fig. 2a "
+
+
 def test_ranges_are_in_words(page):
     text = page(undrawn=UNDRAWN + "twin,energy_wh,27.4,,27,,RS5.6.3-01,approx,True\n")
     row = row_of("RS5.1.7-06", text)

@@ -100,6 +100,14 @@ def _board(request: Request, root: Path, say: Callable[[str], None]) -> Bench:
     if request.model not in (models := read_rows(WorkloadRow, root / "config/workloads.yaml")):
         raise ConfigError(f"--model is {request.model!r}", allowed=models)
     backend = request.backend or device.backends[0]
+    if backend not in device.backends:
+        devices = Devices(root)
+        there = [n for n in devices.names() if backend in devices.get(n, "--device").backends]
+        raise ConfigError(
+            f"--device {name} has no backend {backend}, only {', '.join(device.backends)}",
+            where="--backend",
+            found=f"devices that have it: {', '.join(there)}",
+        )
     entry = _entry(request, name, instance, backend, device)
     question = _question(request, entry, backend)
     sweep, reason = load_sweep(question, validated(SweepEntry, entry, "epochwatt profile"), root)
