@@ -20,6 +20,7 @@ CACHE = HERE.parents[1] / ".cache/virtual-board"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 MIRROR = "http://deb.debian.org/debian"
 SUITE = "bookworm"  # of the board's own programs
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 NEEDED = {  # command -> Debian's package
     "apt-get": "apt",
@@ -103,9 +104,6 @@ def run(*command: str | Path, where: Path | None = None, env: Path | None = None
             f"`{command[0]}` failed while a virtual board was built", found="\n".join(words)
         )
     return done.stdout
-
-
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def _apt(folder: Path, suite: str) -> Path:

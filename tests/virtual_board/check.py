@@ -305,7 +305,7 @@ def check_settings():
             is_right = str(gated).startswith("RebootNeeded")
             check(f"{mode.name}, which has another mask", "RebootNeeded", gated, is_right)
             break
-    check_as(before, "what was refused")
+    check_as(before, "after what was refused")
     plant(gpu_stuck_khz=gpu_hz[0] // 1000)
     unmet = as_user(applied, middle, "off")
     is_right = str(unmet).startswith("BoardError: the board did not take")
