@@ -78,8 +78,7 @@ def check_needs() -> None:
 def build(kernel: Kernel) -> None:
     """Make what a board boots from, unless the cache has it: root, kernel, modules, RAM disk."""
     check_needs()
-    with_code = [HERE / name for name in ("build.py", "vboard.c", "initrd.sh")]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in with_code)).hexdigest()
+    digest = _digest("build.py", "vboard.c", "initrd.sh", "root.sh")
     stamp = kernel.folder / "built"
     if stamp.exists() and stamp.read_text() == digest:
         return
@@ -90,6 +89,10 @@ def build(kernel: Kernel) -> None:
     _build_modules(kernel)
     _build_initrd(kernel)
     stamp.write_text(digest)
+
+
+def _digest(*names: str) -> str:
+    return hashlib.sha256(b"".join((HERE / name).read_bytes() for name in names)).hexdigest()
 
 
 def run(*command: str | Path, where: Path | None = None, env: Path | None = None) -> str:
@@ -125,14 +128,16 @@ def _apt(folder: Path, suite: str) -> Path:
 
 def _build_root(folder: Path) -> None:
     """Make the file system of the board's programs (root.img), once for all kernels."""
-    image = CACHE / "root.img"
-    if image.exists():
+    image, stamp = CACHE / "root.img", CACHE / "root.built"
+    digest = _digest("build.py", "root.sh")
+    if stamp.exists() and stamp.read_text() == digest:
         return
     config = _apt(folder / "apt", SUITE)
     run("apt-get", "install", "-y", "-q", "--download-only", *PROGRAMS, env=config)
     debs = folder / "apt/cache/archives"
     run("fakeroot", "sh", "-e", HERE / "root.sh", debs, folder / "tree", image.with_suffix(".new"))
     image.with_suffix(".new").rename(image)
+    stamp.write_text(digest)
     shutil.rmtree(folder)
 
 

@@ -487,13 +487,14 @@ def a_record(epoch):
 
 
 def mount_data():
-    os.makedirs("/data/disk")
+    os.makedirs("/data/disk", exist_ok=True)  # the root forgets it where the cut came early
     subprocess.run(["busybox", "mount", "-t", "ext4", "/dev/vdc", "/data/disk"], check=True)
     os.chown("/data/disk", USER, USER)
 
 
-def after_a_power_cut(n_finished):
-    """Check what the power cut has left: `n_finished` epochs were finished on the console."""
+def after_a_power_cut():
+    """Check what a power cut has left: the host has seen so many epochs finished."""
+    n_finished = int(sys.argv[1])
     start_board(is_first=False)
     mount_data()
     folder = RunFolder(MEASURED, "r")
@@ -521,12 +522,9 @@ def after_a_power_cut(n_finished):
 
 
 def main():
-    n_finished = sys.argv[1:]
     checks = (set_up, check_settings, check_events, check_page_cache, check_media, check_power)
-    if n_finished == ["cut"]:
-        checks = (epochs_without_end,)
-    elif n_finished:
-        checks = (lambda: after_a_power_cut(int(n_finished[0])),)
+    if sys.argv[1:]:
+        checks = (epochs_without_end if sys.argv[1] == "cut" else after_a_power_cut,)
     for part in checks:
         start_s = time.monotonic()
         try:
