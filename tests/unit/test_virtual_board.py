@@ -75,6 +75,7 @@ def test_tree_of_another_qemu_is_refused(board):
     [
         ([SHOWN, END], True),
         ([SHOWN, SHOWN | {"seen": 4.0, "is_right": False}, END], False),
+        ([SHOWN, SHOWN | {"is_right": "False"}, END], False),  # no verdict that we know
         ([SHOWN], False),  # it ended in the middle
         ([], False),
     ],

@@ -46,7 +46,7 @@ GPU = "/" + facts["gpu"]
 
 def check(name, expected, seen, is_right=None):
     """Tell of a check; without a verdict the two have to be equal."""
-    right = expected == seen if is_right is None else bool(is_right)
+    right = bool(expected == seen if is_right is None else is_right)
     told = {"check": name, "expected": expected, "seen": seen, "is_right": right}
     print("CHECK " + json.dumps(told, default=str), flush=True)
 
@@ -193,7 +193,7 @@ def check_memory_clock(window):
     """Check the memory's clock, which is in an attribute of debugfs that knows no pread."""
     table = read_source(window.folder, "board", window.board)
     planted_mhz = number("/" + facts["emc_files"]["now"]) / 1e6
-    check("memory clock as root sees it, MHz", planted_mhz, table.get("emc_mhz", [None])[-1])
+    check("memory clock as root sees it, MHz", planted_mhz, float(table["emc_mhz"][-1]))
 
 
 def check_faults(sampler):

@@ -52,7 +52,7 @@ def check_board(kernel: Kernel, fake: FakeKind) -> bool:
         boot = _prepared(kernel, fake, Path(work), log)
         lines = list(_shown(boot("", [])))
         n_boots = 1 + cut_power(boot, Path(work), lines)
-    failed = [line["check"] for line in lines if line["is_right"] is False]
+    failed = [line["check"] for line in lines if line["is_right"] not in (True, None)]
     n_ended = sum(line["is_right"] is None for line in lines)
     early = "" if n_ended == n_boots else ", and a board ended before its last"
     print(
@@ -201,7 +201,7 @@ def _shown(console: Iterator[str]) -> Iterator[Line]:
             continue
         one, _ = json.JSONDecoder().raw_decode(words)
         if one["is_right"] is not None:
-            verdict = "ok      " if one["is_right"] else "DIFFERS "
+            verdict = "ok      " if one["is_right"] is True else "DIFFERS "
             told = [_in_short(one[key]) for key in ("expected", "seen")]
             print(f"{verdict}{one['check']:<52} expected {told[0]}   seen {told[1]}", flush=True)
         yield one
