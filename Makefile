@@ -11,7 +11,7 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py fields.py errors.py records
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run score validate test lint format bench mutation gpu-check board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
+.PHONY: run score validate test lint format bench mutation gpu-check virtual-board board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@[ ! -d measured ] || $(PY) -m epochwatt discard --shared --within-s 60 2>/dev/null || true
@@ -100,6 +100,10 @@ mutation: $(VENV)/dev-ready .cache/mutation/$(COSMIC_RAY) ## change the code in 
 
 gpu-check: $(VENV)/host-ready ## check all that wants an NVIDIA GPU (under eight minutes); says so where there is none
 	@$(PY) -m benchmarks.gpu_check
+
+# BOARD="agx_orin-jp5 orin_nano-jp6.2": others; KERNEL=6.1: another than one of the age of their JetPack
+virtual-board: $(VENV)/workflow-ready ## boot a made-up board in QEMU, check our code on the kernel's own drivers: docs/how-to/virtual-board.md
+	@nice $(PY) -m tests.virtual_board
 
 docs: $(VENV)/dev-ready ## rewrite the generated tables of docs/ and config/
 	@$(PY) -m epochwatt.maintenance.reference

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 START_S = 30.0  # to be ready; normally 0.2
 AGAIN_S = 90.0  # the same at the second try: a Python that starts slowly must not cost all energies
 TIMEOUT_S = 60.0  # for each answer: to bring the rows to a busy memory card takes its time
-AGAIN_S = 1.0  # until statistics that could not be written are tried once more
+REWRITE_S = 1.0  # until statistics that could not be written are tried once more
 QUIT_S = 2.0  # to end by itself, and again when it is killed
 PROGRAM = ("-m", "epochwatt.telemetry")
 ODD_CHARS = 120  # of an answer that nobody understands, in the log
@@ -171,7 +171,7 @@ class Sampler:
         if why is None:
             return statistics
         log.warning("%s cannot be written: %s; it is tried once more", STATISTICS, why)
-        time.sleep(AGAIN_S)
+        time.sleep(REWRITE_S)
         try:
             files.write_json(os.path.join(str(self._folder), STATISTICS), statistics)
         except (OSError, ValueError) as error:

@@ -204,7 +204,7 @@ def slow_at_first(tmp_path, seconds):
 
 
 def test_sampler_that_starts_slowly_is_started_once_more(told, monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "executable", slow_at_first(tmp_path, [60, 0]))
+    monkeypatch.setattr(sys, "executable", slow_at_first(tmp_path, [60, 1.5]))
     monkeypatch.setattr("epochwatt.telemetry.client.START_S", 0.3)
     with Sampler.start(os.getpid(), str(tmp_path), 0) as sampler:
         assert sampler.sources == {"host": None}
@@ -328,7 +328,7 @@ def test_statistics_that_cannot_be_written_are_tried_again_and_never_missing_in_
     folder, told, monkeypatch, tmp_path, n_full, is_lost
 ):
     """A disk that is full for a moment costs nothing; one that stays full costs the telemetry."""
-    monkeypatch.setattr(client, "AGAIN_S", 0.01)
+    monkeypatch.setattr(client, "REWRITE_S", 0.01)
     write = files.write_json
     left = [n_full - 1]  # the sampler's own try is one
 
