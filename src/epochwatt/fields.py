@@ -321,6 +321,9 @@ FLAGS: Dict[str, str] = {
     "settle_timeout": "temperature or power were not steady within the time allowed",
 }
 
+# of what was measured while other programs used the machine: it can do better
+SHARED_FLAGS = frozenset(("machine_shared", "machine_busy"))
+
 
 def with_defaults(factors: Dict[str, Any]) -> Dict[str, Any]:
     """Complete a run's canonical factors (those that differ from the default) to all of `FACTORS`.

@@ -11,7 +11,14 @@ from typing import Any
 
 from epochwatt.claims import claim_words
 from epochwatt.claims.boards import evaluate_boards
-from epochwatt.claims.claims_table import GENERAL, NOT_HELD_OUT, PAPER, ClaimRow, write_claims_table
+from epochwatt.claims.claims_table import (
+    FAILS,
+    GENERAL,
+    NOT_HELD_OUT,
+    PAPER,
+    ClaimRow,
+    write_claims_table,
+)
 from epochwatt.claims.clocks import with_clocks
 from epochwatt.claims.evaluate import Claim, Verdict, evaluate, load_claims
 from epochwatt.claims.held_out import UNTOUCHED, Rejudgement, Simulation, rejudge
@@ -129,7 +136,7 @@ def finding(verdict: Verdict, backend: str, titles: Mapping[str, str], terms: Te
 
 def simulated(row: ClaimRow, claim: Claim, again: Rejudgement, mechanisms: Mechanisms) -> ClaimRow:
     """Return the row of a verdict on simulated runs with what is known of those."""
-    fails = "does_not_hold" in (row.status, again.held_out)
+    fails = FAILS in (row.status, again.held_out)
     untouched = UNTOUCHED if again.held_out == NOT_HELD_OUT else ""
     return row._replace(
         status_held_out=again.held_out,

@@ -143,9 +143,9 @@ def _failures(core: Iterable[ClaimRow]) -> list[str]:
     """Return each core claim that fails, or fails held out, with what it fails by and why."""
     lines = []
     for row in core:
-        if row.status == "does_not_hold":
+        if row.status == FAILS:
             lines += [f"  {row.claim} does not hold: {row.claim_text}", f"    {row.in_words}"]
-        elif row.status_held_out == "does_not_hold":
+        elif row.status_held_out == FAILS:
             lines.append(f"  {row.claim} does not hold held out: {row.claim_text}")
         else:
             continue

@@ -33,7 +33,7 @@ def summary() -> None:
         click.echo(path.read_text("utf-8"))
     click.echo("figures  results/figures/     tables  results/tables/")
     for job in failures:
-        click.echo(f"NOT MADE: {job.rule}: {job.reason.splitlines()[0]}" + f"  ({job.log})")
+        say([f"NOT MADE: {job.rule}: {job.reason.splitlines()[0]}  {job.log}".rstrip()])
     for name, page, says in PAGES:
         if Path(page).exists():
             click.echo(f"{name:<8} {page:<20} {says}")

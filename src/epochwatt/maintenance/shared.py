@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from epochwatt.device.locks import machine_lock
 from epochwatt.device.machine import open_machine
+from epochwatt.epochs.board import BUSY_PCT
 from epochwatt.epochs.table import read_rows
+from epochwatt.fields import SHARED_FLAGS
 from epochwatt.records.ceiling_folder import CeilingFolder
 from epochwatt.roofline.wanted import WantedCeilings, ceiling_runs, wanted_ceilings
 from epochwatt.study.discard import discard
@@ -21,8 +23,6 @@ from epochwatt.sweeps.discard import discard_modes
 from epochwatt.sweeps.table import load_sweeps
 from epochwatt.text import counted
 
-FLAGS = {"machine_shared", "machine_busy"}
-BUSY_PCT = 10.0  # of the CPUs, as of the flags
 LOOK_S = 1.0  # how long the load is looked at
 CEILINGS = Path("results/roofline/ceilings.csv")
 
@@ -126,7 +126,7 @@ def find_shared() -> list[Shared]:
 def _seconds(run: Run) -> float:
     """Return how long a run takes to measure again; 0: nobody else used the machine."""
     rows = read_rows(run.epochs_csv)
-    if not any(FLAGS & {*row["flags"].split()} for row in rows):
+    if not any(SHARED_FLAGS & {*row["flags"].split()} for row in rows):
         return 0.0
     return sum(row["e2e_s"] for row in rows) + JOB_S * len(run.parts)
 
@@ -137,6 +137,6 @@ def _is_shared(job: WantedCeilings) -> bool:
     with CEILINGS.open(newline="", encoding="utf-8") as handle:
         return any(
             (row["device"], row["instance"]) == (job.device, job.instance)
-            and FLAGS & {*row["flags"].split()}
+            and SHARED_FLAGS & {*row["flags"].split()}
             for row in csv.DictReader(handle)
         )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from epochwatt.analysis.summary import SETTING, bound_by
+from epochwatt.fields import SHARED_FLAGS
 from epochwatt.pages import explained
 from epochwatt.pages.numbers import Number, Table
 from epochwatt.text import counted, label, origin
@@ -62,7 +63,6 @@ NO_CONSTANT = (
     "How much of the energy is constant power is not known: the idle power of this machine was "
     "not measured."
 )
-SHARED = {"machine_shared", "machine_busy"}  # flags
 SHARED_MARK = "while others used the machine"
 SHARED_WORDS = (
     "Other programs took more than 10 % of the CPUs while {what} were measured: this machine can "
@@ -103,7 +103,9 @@ class Machine(NamedTuple):
     def n_shared(self, run: str) -> int:
         """Return how many epochs of a run were measured while others used the machine."""
         rows = self.epochs.rows if self.epochs else []
-        return sum(row["run"] == run and bool(SHARED & {*row["flags"].split()}) for row in rows)
+        return sum(
+            row["run"] == run and bool(SHARED_FLAGS & {*row["flags"].split()}) for row in rows
+        )
 
 
 def describe(tables: Machine, titles: Mapping[str, str]) -> dict[str, Any]:
@@ -209,7 +211,7 @@ def _shared(tables: Machine, key: tuple[str, str, str], runs: Sequence[str]) -> 
     if tables.ceilings and any(
         row["provenance"] == "measured"
         and row["instance"] == key[2]
-        and SHARED & {*row["flags"].split()}
+        and SHARED_FLAGS & {*row["flags"].split()}
         for row in tables.ceilings.rows
     ):
         what.append("the ceilings")

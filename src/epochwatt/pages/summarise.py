@@ -14,6 +14,7 @@ from epochwatt.analysis.collect_study import read_epochs
 from epochwatt.analysis.summary import DATA, PARTS, best_settings, bound_by, run_means, workloads
 from epochwatt.claims.claims_table import ClaimRow, read_claims_table
 from epochwatt.claims.summary import in_short
+from epochwatt.fields import SHARED_FLAGS
 from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.study.runs import TWIN
 from epochwatt.templates import render
@@ -176,7 +177,7 @@ def headline(epochs: pd.DataFrame) -> list[str]:
         flags = sorted({flag for cell in invalid["flags"] for flag in cell.split()})
         n_epochs = counted(len(invalid), "epochs")
         lines.append(f"{n_epochs} not valid and left out of means: {', '.join(flags)}.")
-    n_shared = sum("machine_shared" in cell.split() for cell in epochs["flags"])
+    n_shared = sum(bool(SHARED_FLAGS & {*cell.split()}) for cell in epochs["flags"])
     if n_shared:
         lines.append(f"{counted(n_shared, 'epochs')} measured while others used the machine.")
     for program, runs in epochs[epochs.imported.ne("")].groupby("imported").run:

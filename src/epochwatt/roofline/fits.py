@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from epochwatt.fields import SHARED_FLAGS
 from epochwatt.published.tables import checked_rows, filled, write_entries
 from epochwatt.roofline.ceilings import CeilingRow, read_ceilings
 from epochwatt.roofline.fit import N_DRAWS, ModeFit, Range, fit_mode
@@ -77,7 +78,7 @@ class FitRow:
     @property
     def is_shared(self) -> bool:
         """Whether others used the machine meanwhile, so that it can do more than this."""
-        return "machine_shared" in self.flags.split()
+        return bool(SHARED_FLAGS & {*self.flags.split()})
 
     @property
     def ceilings(self) -> Ceilings:

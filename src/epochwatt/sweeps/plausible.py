@@ -7,6 +7,7 @@ from 10 us to 10 s; in ms they pass below 10 ms. What passes is shown by `epochw
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 from typing import NamedTuple
 
 from epochwatt.errors import DataError
@@ -118,36 +119,32 @@ def _advice(name: str, values: Sequence[float], allowed: Range) -> str:
 def _together(lines: Sequence[tuple[str, SweepRow]], path: str) -> Iterator[DataError]:
     """Yield columns that are plausible by themselves, and not as a whole or beside another one."""
     minibatches = [row.time_s for _, row in lines if row.work == "mini-batch"]
-    if minibatches and not MINIBATCH.holds(_median(minibatches)):
-        advice = _advice("time_s", [_median(minibatches)], MINIBATCH)
+    if minibatches and not MINIBATCH.holds(median(minibatches)):
+        advice = _advice("time_s", [median(minibatches)], MINIBATCH)
         yield DataError(
             "time_s is no time of a mini-batch",
             where=f"{path}, column time_s",
-            found=f"a median of {_median(minibatches):g} s",
+            found=f"a median of {median(minibatches):g} s",
             allowed=f"{MINIBATCH.least:g} to {MINIBATCH.most:g} s",
             do=f"{advice}; or name in a column `work` what takes so long, such as epoch",
         )
     limited = [
         row.power_w / row.power_limit_w for _, row in lines if row.power_w and row.power_limit_w
     ]
-    if limited and not OF_LIMIT[0] <= _median(limited) <= OF_LIMIT[1]:
+    if limited and not OF_LIMIT[0] <= median(limited) <= OF_LIMIT[1]:
         yield DataError(
             "power_w and power_limit_w cannot be in the same unit",
             where=f"{path}, columns power_w and power_limit_w",
-            found=f"a median power of {_median(limited):.3g} times the limit",
+            found=f"a median power of {median(limited):.3g} times the limit",
             allowed=f"{OF_LIMIT[0]:g} to {OF_LIMIT[1]:g}",
             do="give both in W",
         )
     spreads = [row.time_sd_s / row.time_s for _, row in lines if row.time_sd_s]
-    if spreads and _median(spreads) > MOST_SD:
+    if spreads and median(spreads) > MOST_SD:
         yield DataError(
             "time_s and time_sd_s cannot be in the same unit",
             where=f"{path}, columns time_s and time_sd_s",
-            found=f"a median standard deviation of {_median(spreads):.3g} times the time",
+            found=f"a median standard deviation of {median(spreads):.3g} times the time",
             allowed=f"up to {MOST_SD:g}",
             do="give both in s",
         )
-
-
-def _median(values: Sequence[float]) -> float:
-    return sorted(values)[len(values) // 2]
